@@ -37,6 +37,11 @@ fmt:
 fmt-check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
 
+# Where comments, strings and docs have words that CONTRIBUTING.md advises against.
+.PHONY: words
+words:
+	go test -count 1 -v -run '^TestWords$$' .
+
 bench:
 	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/... ./bench/
 
@@ -47,8 +52,13 @@ fuzz:
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s $$pkg || exit 1; \
 	  done; done
 
-# Ten thousand hostile calls in a row, and two hundred runs that are killed, for
-# twenty minutes or so.
+# The suites that a test run has in a reduced form, in full, for an hour or so: hostile
+# calls in a row, the races of hostile commands, runs that are killed, and runs around which
+# something breaks.
+soak: export CASSIDY_SOAK = 1
 soak:
-	CASSIDY_SOAK=10000 go test -count 1 -timeout 2h -v -run '^TestR42Soak$$' ./sandbox/
+	go test -count 1 -timeout 2h -v -run '^TestR42Soak$$' ./sandbox/
+	go test -count 1 -timeout 2h -v -run '^TestEscape' ./stdlib/shell/
 	CASSIDY_KILLS=200 go test -count 1 -timeout 1h -v -run '^TestKill$$' ./cmd/cassidy/
+	go test -count 1 -timeout 1h -v -run '^(TestSoak|TestPairs|TestUndoKilled)$$' ./cmd/cassidy/
+	go test -count 1 -timeout 1h -v -run '^TestNoLineIsLostBesideAnEditor$$' ./stdlib/fs/

@@ -36,7 +36,7 @@ import (
 // cannot be encoded, is an error of kind Internal.
 //
 // f is called concurrently. It must return when its context ends: the host waits for
-// it, whatever the time.
+// it without a limit.
 //
 // AddTool fails with kind Closed on a closed host, and with kind Invalid for a nil
 // function, for an In that is not a struct, for a type that cannot be encoded or decoded,

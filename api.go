@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -23,8 +24,8 @@ type (
 	Call = tool.Call
 	// Caller says who asks for a call; see [tool.Caller].
 	Caller = tool.Caller
-	// State says whether a tool can be called; see [tool.State].
-	State = tool.State
+	// State says whether a tool can be called; see [toolset.State].
+	State = toolset.State
 	// Result is the answer to a call; see [tool.Result].
 	Result = tool.Result
 
@@ -37,13 +38,13 @@ type (
 	// Executor carries out an effect; see [host.Executor].
 	Executor = host.Executor
 	// ToolInfo is a tool as a host lists it: with its State, and the Reason where it
-	// is not ready; see [tool.Tool].
-	ToolInfo = tool.Tool
+	// is not ready; see [toolset.Info].
+	ToolInfo = toolset.Info
 	// Run is what is recorded of a run; see [history.Run].
 	Run = history.Run
 	// RunFilter selects runs; see [history.Filter].
 	RunFilter = history.Filter
-	// RunState is how far a run has come; see [history.State].
+	// RunState is the state of a run; see [history.State].
 	RunState = history.State
 
 	// Value is an argument or a result; see [value.Value] for the types that it
@@ -90,9 +91,9 @@ const (
 
 // The states of a tool.
 const (
-	Ready     = tool.Ready
-	NotHere   = tool.NotHere   // it cannot be used here: by its own check, or as it was registered
-	Untrusted = tool.Untrusted // nobody has reviewed it yet
+	Ready     = toolset.Ready
+	NotHere   = toolset.NotHere   // its own check found that it cannot be used here
+	Untrusted = toolset.Untrusted // it was not reviewed
 )
 
 // The targets for [errors.Is]: errors.Is(err, cassidy.ErrDenied) reports whether
@@ -114,11 +115,11 @@ var (
 	ErrUnanswered  error = value.ErrUnanswered
 )
 
-// Durable records a call as the run runID; "" makes an ID up. What nobody answers
+// Durable records a call as the run runID; "" makes an ID up. A question that nobody answers
 // parks it, with a [ParkedError], and [host.Host.Resume] continues it, also in
 // another process. A call of the same ID again continues the same call or returns
 // its result; another call is ErrConflict, and a host without a store ErrInvalid.
-// Nothing is recorded of a call with wrong arguments; see [host.Durable].
+// A call with invalid arguments is not recorded; see [host.Durable].
 func Durable(runID string) CallOption { return host.Durable(runID) }
 
 // Narrow adds rules for one call, with all that it calls: they deny or ask for what

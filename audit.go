@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -20,7 +19,7 @@ const (
 	// maxAudit is how long the file grows before it is put aside: some ten
 	// thousands of lines, which every tool still opens.
 	maxAudit = 10 << 20
-	// maxAuditText is how much of each text is kept: what a stranger wrote must
+	// maxAuditText is how much of each text is kept: what an untrusted author wrote must
 	// not push the lines of others out of the file.
 	maxAuditText = 1 << 10
 	// maxAuditItems is how much of each list is kept.
@@ -74,7 +73,7 @@ func (a *audit) write(line []byte) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return errors.New("this is not a file") // opening a FIFO would wait
+		return errors.New("not a regular file") // opening a FIFO would wait
 	case info.Size() > 0 && info.Size()+int64(len(line)) > a.max:
 		// Another program may have put it aside just now: what is there is not moved
 		// over what it moved.
@@ -164,10 +163,10 @@ func auditText(text string) string {
 			b.WriteString("…")
 			break
 		}
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
+		if value.IsInvisible(r) {
 			fmt.Fprintf(&b, "<U+%04X>", r)
+		} else {
+			b.WriteRune(r)
 		}
 	}
 	return b.String()

@@ -204,7 +204,7 @@ func TestAuditFails(t *testing.T) {
 		}
 		return told
 	}
-	want := []string{"what is allowed or refused is not recorded: " + file + ": this is not a file"}
+	want := []string{"the audit event was not recorded: " + file + ": not a regular file"}
 	if diff := cmp.Diff(want, denied()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

@@ -16,17 +16,18 @@
 // each of its tenants, see [New] and [Runtime.Open]; their scripts may also come
 // from a file system ([FS]) or from memory ([Scripts]).
 //
-// Scripts may come from an untrusted author, so they can be listed but not called before somebody
-// has reviewed them: Options.TrustSource says that the program has, Options.State
-// where its user has with cassidy trust. Beside them stand the built-in tools and
-// the functions that the program adds with [AddTool].
+// Scripts of an untrusted author can be listed, but not called before they are reviewed. Set
+// [Options].TrustSource if the program trusts them, or [Options].State if its user reviews
+// them with the command cassidy trust. The built-in tools and the functions that the program
+// adds with [AddTool] are trusted.
 //
-// The types and functions of this package are those that most programs need. Many
-// of them belong to other packages, which document them: [runtime] says what a host
-// does with a call, tool what a tool is, agent how a model calls tools.
+// The types and functions of this package are those that most programs need. Many of them
+// belong to other packages, which document them: runtime/host describes what a host does with
+// a call, runtime/tool what a tool is, and runtime/agent how a model calls tools.
 package cassidy
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -55,15 +56,15 @@ import (
 
 // Options are what a program may choose of one host. The zero value offers the
 // built-in tools, lists those of the source as untrusted, acts on no folder, and has
-// nothing of a user's: no personal tools, no environment, no cache, nothing that he
-// trusts.
+// nothing of a user's: no personal tools, no environment, no cache, no record of
+// trust.
 type Options struct {
-	// Tenant names whom the host works for. Workers, runs and questions are never
+	// Tenant is the tenant that the host serves. Workers, runs and questions are never
 	// shared between tenants, and an ID of another tenant's is ErrNotFound. Two hosts
 	// of one tenant share its runs. "" is a tenant too. It is UTF-8 text.
 	Tenant string
-	// Dir is the project that effects act on: scripts reach the files below it, where
-	// they are granted that. "" means none: fs and shell are refused.
+	// Dir is the project that effects act on: scripts reach the files under it for
+	// which they are granted a capability. "" means none: fs and shell are refused.
 	Dir string
 	// WorkDir is where relative paths begin, a folder inside Dir. "" means Dir.
 	WorkDir string
@@ -77,12 +78,12 @@ type Options struct {
 	Home string
 	// Config is a file to read in place of the config.yaml in Home.
 	Config string
-	// Cache is a folder in which to remember what tools' files declare, so
+	// Cache is a folder that keeps what the files of tools declare, so
 	// that the next Open reads only those that changed. "" means none. Of a file that
 	// is broken later, the last good version is kept if this host has read it.
 	Cache string
-	// State is the user's folder in which it is remembered what of a project he
-	// trusts. "" means that nothing is.
+	// State is the folder that records which files of a project its user trusts.
+	// "" means that no file is trusted.
 	State string
 	// Env returns the value of an environment variable, for scripts that declare
 	// that they need it. [ErrNotFound], or an error of that kind, means that it is
@@ -123,6 +124,10 @@ type Options struct {
 	// MaxTimeout is the most wall time that any call may have, beside that of the
 	// user's config; 0 means no maximum.
 	MaxTimeout time.Duration
+	// QuestionTimeout is how long an approval or a question can be answered, also while its
+	// run is parked; 0 means as long as the user's config allows. See
+	// [host.Options].QuestionTimeout.
+	QuestionTimeout time.Duration
 	// Approver decides on calls of risky tools that no person made. Nil denies
 	// them, and parks durable calls; see [ApproveAll].
 	Approver Approver
@@ -233,8 +238,8 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
-		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
-		Rules: rules(o.Rules, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), QuestionTimeout: cmp.Or(o.QuestionTimeout, config.Runs.AnswerWithin), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
+		Rules: rules(o.Rules, &config), FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {
@@ -271,7 +276,7 @@ func (o *Options) complete() error {
 		return value.Errorf(value.Invalid, "Options.Tenant is not UTF-8 text")
 	}
 	if o.Dir == "" && o.WorkDir != "" {
-		return value.Errorf(value.Invalid, "Options.WorkDir is %s, and there is no Options.Dir", o.WorkDir)
+		return value.Errorf(value.Invalid, "Options.WorkDir is %s, but Options.Dir is not set", o.WorkDir).WithHint("set Options.Dir to the folder of the project")
 	}
 	return checkNameConflicts(o.Modules)
 }
@@ -287,7 +292,7 @@ func (r *Runtime) openWorld(o *Options, c *config.Config) (*stdlib.World, error)
 		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, value.Errorf(value.Invalid, "there is no folder %s", o.WorkDir)
+		return nil, value.Errorf(value.Invalid, "Options.WorkDir: the folder %s does not exist", o.WorkDir)
 	}
 	return world, err
 }
@@ -333,7 +338,7 @@ func checkNameConflicts(modules []tool.Module) error {
 	for _, m := range modules {
 		for _, f := range m.Funcs {
 			if name := m.Name + "." + f.Name; builtin[name] {
-				return value.Errorf(value.Invalid, "Options.Modules has %s, which scripts have already", name)
+				return value.Errorf(value.Invalid, "Options.Modules has %s, which is already registered", name)
 			}
 		}
 	}

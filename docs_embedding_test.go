@@ -13,7 +13,7 @@ func TestDocsEmbeddingGo(t *testing.T) {
 	var all strings.Builder
 	for _, file := range []string{
 		"examples/embed/main.go", "examples/server/main.go", "examples/server/handlers.go",
-		"embedding_example_test.go", "sources_example_test.go", "example_test.go", "seams_example_test.go",
+		"embedding_example_test.go", "sources_example_test.go", "example_test.go", "seams_example_test.go", "stdlib/fs/example_test.go",
 	} {
 		all.WriteString(indent.ReplaceAllString(readPage(t, file), ""))
 	}

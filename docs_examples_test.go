@@ -17,7 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib"
+	"github.com/cassidy-run/cassidy/stdlib/shell"
 )
 
 // TestDocsTools runs the tools that the pages show. A block of code is a whole
@@ -76,7 +76,7 @@ func runDocExamples(t *testing.T, h *host.Host, name string) {
 		r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: e.Args})
 		if err != nil {
 			t.Errorf("%s, example %d: %v", name, i+1, err)
-		} else if e.HasExpect && !value.Alike(r.Value, e.Expect) {
+		} else if e.HasExpect && !value.EqualJSON(r.Value, e.Expect) {
 			t.Errorf("%s, example %d = %s, want %s", name, i+1, value.FormatJSON(r.Value, ""), value.FormatJSON(e.Expect, ""))
 		}
 	}
@@ -143,10 +143,10 @@ func TestDocsConfigFields(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the examples of docs/config.yaml: %v", err)
 	}
-	if len(got.Rules) != 6 || len(got.Secrets) != 2 || len(got.PrivateHosts) != 3 || got.Commands.Len() != 2 || got.Limits.Timeout != 5*time.Minute {
+	if len(got.Rules) != 7 || len(got.Secrets) != 2 || len(got.PrivateHosts) != 3 || got.Commands.Len() != 2 || got.Limits.Timeout != 5*time.Minute {
 		t.Errorf("the examples of docs/config.yaml = %+v", got)
 	}
-	if _, err := stdlib.ParseCommands(got.Commands); err != nil {
+	if _, err := shell.ParseRules(got.Commands); err != nil {
 		t.Errorf("the commands of docs/config.yaml: %v", err)
 	}
 	_, err = read("nonsense: 1\n")

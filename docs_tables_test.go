@@ -56,17 +56,6 @@ func TestDocsTables(t *testing.T) {
 	runDocCommands(t, dir, blocks)
 }
 
-// TestReadmeTables runs the commands on tables that the README shows.
-func TestReadmeTables(t *testing.T) {
-	_, section, _ := strings.Cut(readPage(t, "README.md"), "\n## Ask a table\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := docBlocks(section)
-	if len(blocks) == 0 {
-		t.Fatal("the README asks no table")
-	}
-	runDocCommands(t, ".", blocks)
-}
-
 // TestDocsTablesSame checks that the tool that the page shows in both languages
 // gives the same bytes.
 func TestDocsTablesSame(t *testing.T) {

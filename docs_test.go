@@ -59,12 +59,17 @@ func referencePage(modules []tool.Module) string {
 			title = "Without a module"
 		}
 		fmt.Fprintf(&b, "\n## %s\n", title)
+		if name == "" {
+			b.WriteString("\nThese functions are called by their name alone.\n")
+		}
 		var funcs []tool.Func
+		documented := false
 		for _, m := range modules {
 			if m.Name != name {
 				continue
 			}
-			if m.Doc != "" {
+			if m.Doc != "" && name != "" && !documented {
+				documented = true
 				fmt.Fprintf(&b, "\n%s\n", m.Doc)
 			}
 			funcs = append(funcs, m.Funcs...)
@@ -74,7 +79,7 @@ func referencePage(modules []tool.Module) string {
 		}
 		slices.SortStableFunc(funcs, func(x, y tool.Func) int { return strings.Compare(x.Name, y.Name) })
 		for i := range funcs {
-			if !funcs[i].Internal {
+			if funcs[i].Mode != tool.ModeInternal {
 				b.WriteString(referenceEntry(name, &funcs[i]))
 			}
 		}
@@ -87,23 +92,24 @@ func referencePage(modules []tool.Module) string {
 	return b.String()
 }
 
-const referenceHead = `# What scripts can use
+const referenceHead = `# Functions for scripts
 
-Made from the rows of the table in package stdlib; do not edit.
+Generated from the functions of package stdlib; do not edit.
 
-The same in Starlark and in Lua. Arguments are given in order or by name:
+The functions are the same in Starlark and in Lua. Pass arguments in order or by name:
 ` + "`fs.glob(\"*.md\", hidden = True)`, and in Lua `fs.glob(\"*.md\", {hidden = true})`" + `.
-A function that needs a capability works in tools that declare it in ` + "`needs`" + `.
+If a function needs a capability, each tool that calls the function declares the capability in ` + "`needs`" + `.
+The type ` + "`character`" + ` takes a list of strings, or one string. In the descriptions, "text" means a string.
 `
 
 // referenceObjects writes what scripts can do with the objects of a module.
 func referenceObjects(types []*tool.ObjectType) string {
 	var b strings.Builder
 	for _, t := range types {
-		fmt.Fprintf(&b, "\n## %s (of a module's functions)\n\n%s\n", t.Name, t.Doc)
+		fmt.Fprintf(&b, "\n## %s (an object)\n\n%s\n", t.Name, t.Doc)
 		for i := range t.Fields {
 			f := &t.Fields[i]
-			fmt.Fprintf(&b, "\n**`%s.%s`** %s Gives %s.\n", t.Name, f.Name, f.Doc, f.Returns)
+			fmt.Fprintf(&b, "\n**`%s.%s`** %s Its value is %s.\n", t.Name, f.Name, f.Doc, f.Returns)
 		}
 		for i := range t.Methods {
 			b.WriteString(referenceEntry(t.Name, &t.Methods[i]))
@@ -149,7 +155,7 @@ func referenceEntry(module string, f *tool.Func) string {
 		fmt.Fprintf(&b, "- `%s` (%s): %s\n", p.Name, p.Type, p.Description)
 	}
 	if f.Returns != "" {
-		fmt.Fprintf(&b, "- gives %s\n", strings.TrimSuffix(f.Returns, "."))
+		fmt.Fprintf(&b, "- returns %s\n", strings.TrimSuffix(f.Returns, "."))
 	}
 	return b.String()
 }

@@ -37,7 +37,7 @@ func TestDocsWorkflows(t *testing.T) {
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{
 		TrustSource: true, Approver: host.ApproveAll(),
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
-		Asker:   host.AskerFunc(func(context.Context, host.Question) (host.Answer, error) { return host.Answer{Yes: true}, nil }),
+		Asker:   host.AskerFunc(func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Yes: true}, nil }),
 	})
 	err := agent.Register(h, func() (*agent.Options, error) {
 		done := model.NewScript("done", false, func(context.Context, value.List, int) (value.Value, error) { return "TASK COMPLETE: no mistakes", nil })

@@ -248,8 +248,8 @@ func ExampleError() {
 		fmt.Println(err)
 	}
 	// Output:
-	// Unknown tool: stokc
-	// hint: the tools are: stock
+	// Unknown tool: stokc; did you mean "stock"?
+	// hint: use one of the tools: stock
 }
 
 // Let one call do less than the tool may.

@@ -7,11 +7,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Events, see [Host.Subscribe] and [Host.Events].
-type (
-	Event       = tool.Event
-	EventFilter = host.EventFilter
+// Event is something that happened in a call or a run; see [host.Host.Subscribe] and
+// [host.Host.Events].
+type Event = tool.Event
 
+// EventFilter selects events for [host.Host.Subscribe].
+type EventFilter = host.EventFilter
+
+// The types of the Data of an [Event].
+type (
 	ToolCallStart = tool.ToolCallStart
 	ToolCallEnd   = tool.ToolCallEnd
 	ArgsRead      = tool.ArgsRead

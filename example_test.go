@@ -36,7 +36,7 @@ func ExampleOpen() {
 	// invalid
 }
 
-// Lend scripts a function of the program's own. A tool that uses it must
+// Register a function of the program for scripts. A tool that uses it must
 // declare the capability that its Target gives.
 func ExampleOptions_modules() {
 	dir, err := os.MkdirTemp("", "cassidy")

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
@@ -84,7 +85,7 @@ func checkFolder(src Source) error {
 		return nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return value.Errorf(value.Invalid, "there is no folder %s", dir).WithHint("the folder of a project holds .cassidy/tools")
+		return value.Errorf(value.Invalid, "there is no folder %s", dir).WithHint("pass the folder of a project, which contains .cassidy/tools")
 	}
 	return nil
 }
@@ -112,9 +113,9 @@ func (f *finder) reserved() []string {
 }
 
 // discover searches a source.
-func (f *finder) discover(ctx context.Context, src Source) (host.Discovered, error) {
+func (f *finder) discover(ctx context.Context, src Source) (toolset.Discovered, error) {
 	if err := checkFolder(src); err != nil {
-		return host.Discovered{}, err
+		return toolset.Discovered{}, err
 	}
 	root, o := f.root(src), f.options(src)
 	p, err := project.Load(ctx, root, o)
@@ -122,13 +123,13 @@ func (f *finder) discover(ctx context.Context, src Source) (host.Discovered, err
 		err = f.gives(p.Config.Sandbox) // it may have changed since the host was opened
 	}
 	if err != nil {
-		return host.Discovered{}, err
+		return toolset.Discovered{}, err
 	}
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
-	d := host.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
+	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == value.Busy {
-			return host.Discovered{}, e // search again: it says nothing about the file
+			return toolset.Discovered{}, e // search again: it says nothing about the file
 		}
 		if f.isBeside(e.Pos.File) {
 			d.Beside = append(d.Beside, e)
@@ -137,6 +138,20 @@ func (f *finder) discover(ctx context.Context, src Source) (host.Discovered, err
 		}
 	}
 	return d, nil
+}
+
+// found makes what a host takes of the tools of a project.
+func found(tools []project.Tool) []toolset.Found {
+	list := make([]toolset.Found, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		s := toolset.Standing{Location: t.Location, Path: t.Path, Hash: t.Hash, State: toolset.Ready, Reason: t.Reason, Revoked: t.Revoked, Granted: t.Granted}
+		if !t.Trusted {
+			s.State = toolset.Untrusted
+		}
+		list[i] = toolset.Found{Head: toolset.Head{Head: t.Head, Standing: s}, Declared: t.Declared, Load: t.Load}
+	}
+	return list
 }
 
 // workflow finds a workflow by its name, and reads it.
@@ -153,7 +168,7 @@ func (f *finder) workflow(ctx context.Context, src Source, name string) (host.Wo
 	if err != nil {
 		return host.Workflow{}, err
 	}
-	return host.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}, nil
+	return host.Workflow{Tool: w.Tool.Tool, Script: script, Declared: w.Declared}, nil
 }
 
 // revoked reports whether nothing of a script, or of a file that it loads, is trusted.

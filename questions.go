@@ -1,6 +1,7 @@
 package cassidy
 
 import (
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -27,8 +28,9 @@ type (
 	// AskerFunc is a function as an Asker.
 	AskerFunc = host.AskerFunc
 
-	// ParkedError is why a run waits in no process; see [host.ParkedError].
-	ParkedError = host.ParkedError
+	// ParkedError is why a run waits in no process. Its fields are the Run, the Reason,
+	// the open Questions and Until; see [history.ParkedError].
+	ParkedError = history.ParkedError
 )
 
 // The kinds of questions.

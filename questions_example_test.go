@@ -29,14 +29,14 @@ func ExampleAnswer() {
 		fmt.Println(err)
 		return
 	}
-	answer := cassidy.Answer{Yes: true, Args: value.NewDict("filepath", "RELEASED", "content", "1.4.1"), By: "Ann"}
+	answer := cassidy.Answer{Yes: true, Args: value.NewDict("version", "1.4.1"), By: "Ann"}
 	if err := decide(ctx, dir, id, answer); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// approval: write_file, to publish it
-	// may use [fs.read fs.write], because its author says that it is risky
-	// File written successfully: RELEASED (5 bytes)
+	// approval: publish, it is tested
+	// because the author marked the tool as risky
+	// 1.4.1 is published
 	// a used answer cannot be corrected: true
 }
 
@@ -47,13 +47,25 @@ func request(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	defer done()
-	call := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "RELEASED", "content", "1.4"), Reasoning: "to publish it"}
+	if err := addPublish(host); err != nil {
+		return "", err
+	}
+	call := tool.Call{Tool: "publish", Args: value.NewDict("version", "1.4"), Reasoning: "it is tested"}
 	_, err = host.Call(ctx, call, cassidy.Durable("release"))
 	var parked *cassidy.ParkedError
 	if !errors.As(err, &parked) {
 		return "", err
 	}
 	return parked.Questions[0].ID, nil
+}
+
+// addPublish adds a tool that asks before it runs.
+func addPublish(host *cassidy.Host) error {
+	type release struct {
+		Version string `json:"version"`
+	}
+	return cassidy.AddTool(host, cassidy.Tool{Name: "publish", Description: "Publish a version.", Risky: true},
+		func(_ context.Context, r release) (string, error) { return r.Version + " is published", nil })
 }
 
 // decide shows what waits, answers it, and continues the run.
@@ -63,12 +75,15 @@ func decide(ctx context.Context, dir string, id string, answer cassidy.Answer) e
 		return err
 	}
 	defer done()
+	if err := addPublish(host); err != nil {
+		return err
+	}
 	for q, err := range host.Waiting(ctx) {
 		if err != nil {
 			return err
 		}
 		fmt.Printf("%s: %s, %s\n", q.Kind, q.Tool, q.Reasoning)
-		fmt.Printf("may use %v, because %s\n", q.Capabilities, q.Why)
+		fmt.Printf("because %s\n", q.Why)
 	}
 	if err := host.Answer(ctx, id, answer); err != nil {
 		return err
@@ -105,7 +120,7 @@ func ExampleSerial() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, cassidy.ErrDenied))
 	// Output:
-	// the tool 'write_file' needs approval: write_file(filepath="a", content="b", overwrite=false)
-	// the call of 'write_file' was not approved: not today
+	// the tool 'write_file' needs approval to change a
+	// what 'write_file' changes was not approved: not today
 	// true
 }

@@ -35,7 +35,7 @@ func ExampleDurable() {
 	}
 	// Output:
 	// approval waits for 1 answer
-	// release-1:1:1: the tool 'write_file' needs approval: write_file(filepath="RELEASED", content="1.4", overwrite=false)
+	// release-1:1.3:1: the tool 'write_file' needs approval to change RELEASED
 	// File written successfully: RELEASED (3 bytes)
 }
 

@@ -15,17 +15,19 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host"
+
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
 // Workers bound the processes in which scripts run; see [sandbox.Workers].
 type Workers = sandbox.Workers
 
-// A Mode says where scripts run that are not cassidy's own.
+// A Mode is where scripts run, except for the built-in ones.
 type Mode uint8
 
 // The modes. In the first two a script has a process of its own, in which it
@@ -36,8 +38,8 @@ const (
 	Process Mode = iota
 	// Strict makes a new one for each call.
 	Strict
-	// Inline runs scripts in the program itself, which they can exhaust and
-	// hang: for scripts that are trusted as far as it is.
+	// Inline runs scripts in the program itself, whose memory they can exhaust and
+	// which they can block: for scripts that are as trusted as the program.
 	Inline
 	modes
 )
@@ -58,7 +60,7 @@ func ParseMode(name string) (Mode, error) {
 			return m, nil
 		}
 	}
-	return 0, value.Errorf(value.Invalid, "there is no sandbox %q", name).WithHint("they are process, strict and inline")
+	return 0, value.Errorf(value.Invalid, "unknown sandbox %q", name).WithHint("use process, strict or inline")
 }
 
 // RuntimeOptions are what the hosts of a process share. The zero value has workers
@@ -67,10 +69,10 @@ type RuntimeOptions struct {
 	// Workers bound the processes in which scripts run. They are not used in the
 	// mode Inline, but for Workers.Program, which supervises commands too.
 	Workers Workers
-	// Sandbox says where scripts run that are not cassidy's own.
+	// Sandbox is where scripts run, except for the built-in ones.
 	Sandbox Mode
 	// AllowUnconfined runs scripts, and commands, also where the system cannot
-	// confine them: see [sandbox.Promise]. Without it New fails there, and
+	// confine them: see [sandbox.Confinement]. Without it New fails there, and
 	// commands are refused.
 	AllowUnconfined bool
 	// Store keeps the records of durable runs. The caller closes it, after the
@@ -99,8 +101,8 @@ type Runtime struct {
 	done   chan struct{} // closed when all that was open has ended
 }
 
-// New returns a runtime, of which a process needs one. Nil options are the defaults. It
-// starts no process. It fails with kind Unavailable where the system cannot
+// New returns a runtime. A process needs one. Nil options are the defaults. New starts
+// no process. It fails with kind Unavailable where the system cannot
 // confine scripts, and with kind Invalid in a program that cannot be its own
 // worker. Close it, or shut it down, when done.
 func New(o *RuntimeOptions) (*Runtime, error) {
@@ -109,7 +111,7 @@ func New(o *RuntimeOptions) (*Runtime, error) {
 		r.opts = *o
 	}
 	if r.opts.Sandbox >= modes {
-		return nil, value.Errorf(value.Invalid, "RuntimeOptions.Sandbox is %s", r.opts.Sandbox).WithHint("the modes are Process, Strict and Inline")
+		return nil, value.Errorf(value.Invalid, "RuntimeOptions.Sandbox has the invalid value %s", r.opts.Sandbox).WithHint("set it to cassidy.Process, cassidy.Strict or cassidy.Inline")
 	}
 	var err error
 	if r.reader, err = readerID(r.opts.Workers.Program); err != nil {
@@ -161,7 +163,7 @@ func (r *Runtime) take(h *Host) error {
 	case r.closed:
 		return value.Errorf(value.Closed, "the runtime is closed")
 	case r.hosts == nil:
-		return value.Errorf(value.Invalid, "the zero Runtime opens no hosts").WithHint("make it with cassidy.New")
+		return value.Errorf(value.Invalid, "a zero Runtime cannot open hosts").WithHint("create it with cassidy.New")
 	}
 	if h != nil {
 		r.hosts[h] = struct{}{}
@@ -239,7 +241,7 @@ func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
 	return func(yield func(DueRun, error) bool) {
 		err := r.take(nil)
 		if err == nil && r.journal == nil {
-			err = value.Errorf(value.Invalid, "the runtime records no runs").WithHint("set RuntimeOptions.Store")
+			err = value.Errorf(value.Invalid, "the runtime has no store to record runs in").WithHint("set RuntimeOptions.Store")
 		}
 		if err != nil {
 			yield(DueRun{}, err)
@@ -268,13 +270,13 @@ func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
 func (r *Runtime) gives(c config.SandboxConfig) error {
 	weaker := c.Mode == config.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == config.SandboxProcess && r.opts.Sandbox == Inline
 	if weaker {
-		return value.Errorf(value.Invalid, "the config asks for the sandbox %q, and the runtime has %q", c.Mode, r.opts.Sandbox).
+		return value.Errorf(value.Invalid, "the config requires the sandbox %q, but the runtime has %q", c.Mode, r.opts.Sandbox).
 			WithHint("set RuntimeOptions.Sandbox")
 	}
 	unconfined := r.opts.Sandbox == Inline || r.opts.AllowUnconfined
 	if c.Required != nil && *c.Required && unconfined {
-		return value.Errorf(value.Invalid, "the config requires a sandbox that confines scripts, and the runtime allows others").
-			WithHint("take the mode process or strict, without RuntimeOptions.AllowUnconfined")
+		return value.Errorf(value.Invalid, "the config requires a sandbox that confines scripts, but RuntimeOptions.AllowUnconfined is set").
+			WithHint("use the mode process or strict; a program must not set RuntimeOptions.AllowUnconfined")
 	}
 	return nil
 }
@@ -282,25 +284,25 @@ func (r *Runtime) gives(c config.SandboxConfig) error {
 // launcher returns what runs commands, or nil where they cannot be confined and
 // must be.
 func (r *Runtime) launcher() tool.Launcher {
-	if !sandbox.LaunchConfined() && !r.opts.AllowUnconfined {
+	if !launch.Confined() && !r.opts.AllowUnconfined {
 		return nil
 	}
-	return sandbox.Launcher(r.opts.Workers.Program)
+	return launch.New(r.opts.Workers.Program)
 }
 
 // A Source is where the scripts of a host come from; see [Dir], [FS] and [Scripts].
-type Source = host.Source
+type Source = toolset.Source
 
 // Dir is a project folder: its scripts lie in path/.cassidy, the tools in tools/,
 // and beside them workflows/, policies/ and skills/. A folder that does not exist
 // is an error of kind Invalid when the host is opened, and one of Swap and Refresh.
-func Dir(path string) Source { return host.Dir(path) }
+func Dir(path string) Source { return toolset.Dir(path) }
 
 // FS is a file system with tools at its root: files that end in .star, .lua or
-// .md, and what they load in lib/. Beside them stand the folders workflows/,
+// .md, and what they load in lib/. Next to them are the folders workflows/,
 // policies/, skills/ and agents/. Its files are known by their content.
-func FS(f fs.FS) Source { return host.FS(f) }
+func FS(f fs.FS) Source { return toolset.FS(f) }
 
 // Scripts is a source in memory, as [FS]: texts by the names of their files, such
 // as "greet.star". The map is copied.
-func Scripts(files map[string]string) Source { return host.Scripts(files) }
+func Scripts(files map[string]string) Source { return toolset.Scripts(files) }

@@ -94,7 +94,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: no workflow gave %v", name, err)
 		}
 		var e *cassidy.Error
-		if _, err := callOf(t, h, "w"); !errors.As(err, &e) || !errors.Is(err, cassidy.ErrNotFound) || !strings.Contains(e.Hint, "Host.Run") || !strings.Contains(e.Message(), "which is a workflow") {
+		if _, err := callOf(t, h, "w"); !errors.As(err, &e) || !errors.Is(err, cassidy.ErrNotFound) || !strings.Contains(e.Hint, "Host.Run") || !strings.Contains(e.Message(), "is a workflow") {
 			t.Errorf("%s: a call of the workflow gave %v, want a hint at Host.Run", name, err)
 		}
 		h = openIn(t, r, src, &cassidy.Options{NoBuiltins: true})

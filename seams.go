@@ -7,7 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/tool"
-	"github.com/cassidy-run/cassidy/stdlib"
+	"github.com/cassidy-run/cassidy/stdlib/shell"
 )
 
 // The types with which a program describes functions, rules and limits. Those
@@ -31,8 +31,8 @@ type (
 	Type = tool.Type
 	// Verdict is what a [Rule] decides; see [tool.Verdict].
 	Verdict = tool.Verdict
-	// CommandRule says how a command may run; see [stdlib.CommandRule].
-	CommandRule = stdlib.CommandRule
+	// CommandRule says how a command may run; see [shell.Rule].
+	CommandRule = shell.Rule
 )
 
 // The kinds of functions; see [tool.EffectKind]. A [Func] must have one.
@@ -90,7 +90,7 @@ func commandRules(o *Options, c *config.Config) (map[string]CommandRule, error) 
 	all := map[string]CommandRule{}
 	if c.Commands != nil {
 		var err error
-		if all, err = stdlib.ParseCommands(c.Commands); err != nil {
+		if all, err = shell.ParseRules(c.Commands); err != nil {
 			return nil, err
 		}
 	}

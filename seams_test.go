@@ -16,13 +16,18 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
 // seamHost opens a host whose tool t has this body and these needs.
 func seamHost(t *testing.T, o cassidy.Options, needs, body string) *cassidy.Host {
 	t.Helper()
-	dir := t.TempDir()
+	return seamHostIn(t, t.TempDir(), o, needs, body)
+}
+
+// seamHostIn is seamHost in a folder.
+func seamHostIn(t *testing.T, dir string, o cassidy.Options, needs, body string) *cassidy.Host {
+	t.Helper()
 	script := fmt.Sprintf("def t():\n    \"\"\"Do it.\"\"\"\n    %s\n\ntool(t, needs = [%s])\n", strings.ReplaceAll(body, "\n", "\n    "), needs)
 	file := filepath.Join(dir, ".cassidy", "tools", "t.star")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -127,7 +132,7 @@ func TestOptionsMaxTimeout(t *testing.T) {
 }
 
 func TestOptionsCommands(t *testing.T) {
-	if !sandbox.LaunchConfined() {
+	if !launch.Confined() {
 		t.Skip("commands cannot be confined here")
 	}
 	const needs, body = `"shell:mktemp"`, `return shell.run(["mktemp", "--version"])["exit_code"]`
@@ -217,7 +222,7 @@ func TestOptionsHTTP(t *testing.T) {
 		t.Errorf("http.get = %v, %v", got, err)
 	}
 	host = seamHost(t, o, `"http.get:127.0.0.1"`, `return http.get("http://127.0.0.1/base")["text"]`)
-	if got, err := callSeam(t, host); !errors.Is(err, cassidy.ErrDenied) || !strings.Contains(err.Error(), "this machine itself") {
+	if got, err := callSeam(t, host); !errors.Is(err, cassidy.ErrDenied) || !strings.Contains(err.Error(), "access denied: 127.0.0.1 belongs to this machine") {
 		t.Errorf("http.get through base = %v, %v", got, err)
 	}
 	_, err := testhost.Open(t, testhost.On{}, t.TempDir(), &cassidy.Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }})

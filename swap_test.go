@@ -80,7 +80,7 @@ func TestSwapChecksTheConfig(t *testing.T) {
 	}
 	for _, asks := range []string{"strict", "{required: true, mode: strict}"} {
 		putFile(t, config, "sandbox: "+asks+"\n")
-		if err := h.Swap(context.Background(), source("2")); !errors.Is(err, cassidy.ErrInvalid) || !strings.Contains(err.Error(), "the config asks for the sandbox") {
+		if err := h.Swap(context.Background(), source("2")); !errors.Is(err, cassidy.ErrInvalid) || !strings.Contains(err.Error(), "the config requires the sandbox") {
 			t.Errorf("%s: Swap gave %v, want an error of kind Invalid", asks, err)
 		}
 		if err := h.Refresh(context.Background()); !errors.Is(err, cassidy.ErrInvalid) {

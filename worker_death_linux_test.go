@@ -122,7 +122,7 @@ func checkInterrupted(t *testing.T, records string) map[string]history.Entry {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps[e.Place.String()] = e
+		steps[e.StepPath.String()] = e
 	}
 	if e := steps["1"]; !e.Unknown() {
 		t.Errorf("the call is recorded as %+v, want it open", e)

@@ -24,13 +24,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// compare times ours and theirs in turns and reports both, and their ratio,
+// compare measures ours and theirs alternately and reports both times and their ratio,
 // which should be at most goal.
 func compare(b *testing.B, goal float64, ours, theirs func()) {
 	b.Helper()
 	const batch = 16
 	var t, u time.Duration
-	ours() // whatever is done once is done now
+	ours() // one-time work is done now
 	theirs()
 	n := 0
 	for b.Loop() {
@@ -78,7 +78,7 @@ func openHost(b *testing.B, dir string, mode cassidy.Mode) *host.Host {
 	b.Helper()
 	workers := cassidy.Workers{}
 	if mode == cassidy.Process {
-		workers.Program = buildCommand(b, "cassidy-worker") // not the test, which is several times as large
+		workers.Program = buildCommand(b, "cassidy-worker") // the test binary is several times as large
 	}
 	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: mode, Workers: workers})
 	if err != nil {
@@ -102,7 +102,7 @@ func writeTool(b *testing.B, dir, name, source string) {
 	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	old := time.Now().Add(-time.Hour) // or the index would not trust its time
+	old := time.Now().Add(-time.Hour) // older files have reliable times in the index
 	if err := os.Chtimes(file, old, old); err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func writeTool(b *testing.B, dir, name, source string) {
 
 var input = []byte(`{"name": "Ada", "times": 2}`)
 
-// callJSON makes a call as a program would that has JSON and wants JSON.
+// callJSON makes a call with JSON input and output, as programs do.
 func callJSON(b *testing.B, h *host.Host, name string) {
 	v, err := value.ParseJSON(input)
 	if err != nil {
@@ -126,8 +126,8 @@ func callJSON(b *testing.B, h *host.Host, name string) {
 	}
 }
 
-// bareStarlark is what an embedder of go.starlark.net would write himself:
-// a shared frozen module, a fresh thread for each call, JSON in and out.
+// bareStarlark is what an embedder of go.starlark.net would write: a shared frozen
+// module, a new thread for each call, JSON input and output.
 func bareStarlark(b *testing.B) func() {
 	b.Helper()
 	source := "def greet(name, times = 1):\n    return {\"text\": \"Hello \" * times + name}\n"
@@ -143,9 +143,9 @@ func bareStarlark(b *testing.B) func() {
 	}
 }
 
-// BenchmarkCall is a call of a trivial tool through everything: look up,
-// check, gate, run, check the result, deadline. On a machine that does other work,
-// the ratio is steadier on one processor: taskset -c 0 go test -run '^$' -bench Call$ ./bench
+// BenchmarkCall is a call of a trivial tool with all steps: lookup, check, gate, run,
+// check of the result, deadline. On a busy machine the ratio is steadier on one
+// processor: taskset -c 0 go test -run '^$' -bench Call$ ./bench
 func BenchmarkCall(b *testing.B) {
 	h := toolHost(b, cassidy.Inline, "greet.star", greet)
 	compare(b, 1.5, func() { callJSON(b, h, "greet") }, bareStarlark(b))
@@ -160,8 +160,8 @@ func BenchmarkCallAllocs(b *testing.B) {
 	}
 }
 
-// BenchmarkCallLua is the same tool in Lua, against bash, which is what a
-// folder of tools is made of elsewhere.
+// BenchmarkCallLua is the same tool in Lua, compared with bash, which folders of tools
+// elsewhere use.
 func BenchmarkCallLua(b *testing.B) {
 	h := toolHost(b, cassidy.Inline, "greet.lua", luaGreet)
 	compare(b, 0.1, func() { callJSON(b, h, "greet") }, func() {
@@ -171,8 +171,8 @@ func BenchmarkCallLua(b *testing.B) {
 	})
 }
 
-// BenchmarkFirstCall is the first call of a tool of 40 lines, which compiles
-// it, against parsing it alone.
+// BenchmarkFirstCall is the first call of a tool of 40 lines, which compiles it,
+// compared with only parsing it.
 func BenchmarkFirstCall(b *testing.B) {
 	source := typicalTool("words")
 	e := engine.New(nil)
@@ -186,8 +186,8 @@ func BenchmarkFirstCall(b *testing.B) {
 	}, func() { parseAlone(b, source) })
 }
 
-// BenchmarkList is the whole process `cassidy tool list`, cold (no index) and warm,
-// against parsing every tool on one processor, which is what a start without an index
+// BenchmarkList is the complete process `cassidy tool list`, cold (no index) and warm,
+// compared with parsing every tool on one processor, which a start without an index
 // does. All are medians. The goals are 1.5 for cold/parse, and 60 ms for 10,000 tools
 // warm.
 func BenchmarkList(b *testing.B) {
@@ -237,7 +237,7 @@ func timed(do func()) time.Duration {
 	return time.Since(start)
 }
 
-// median sorts the times.
+// median returns the median of the times.
 func median(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[len(times)/2]
@@ -245,7 +245,7 @@ func median(times []time.Duration) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// BenchmarkVersion is the smallest whole process, against /bin/true.
+// BenchmarkVersion is the smallest complete process, compared with /bin/true.
 func BenchmarkVersion(b *testing.B) {
 	binary := buildCommand(b, "cassidy")
 	run := func(name string, args ...string) {

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// The tools of each tenant: one waits for an effect in Go, and five return what they
-// get.
+// The tools of each tenant: one waits for an effect in Go, and five return their
+// arguments.
 const (
 	waitTool = "def wait() -> str:\n    \"Wait.\"\n    time.sleep(0.02)\n    return \"x\"\n\ntool(wait)\n"
 	echoTool = "def %s(text: str) -> str:\n    \"Return the text.\"\n    return text\n\ntool(%[1]s)\n"
 )
 
-// A served is examples/server in a process of its own, with 60 tenants.
+// A served is a process of examples/server with 60 tenants.
 type served struct {
 	url    string
 	pid    int
@@ -35,7 +35,7 @@ const serverTenants = 60
 
 func tokenOf(tenant int) string { return fmt.Sprintf("the-token-of-tenant-%d", tenant) }
 
-// serve starts the server, which is ended with the benchmark.
+// serve starts the server and ends it with the benchmark.
 func serve(b *testing.B) *served {
 	b.Helper()
 	dir := b.TempDir()
@@ -104,8 +104,8 @@ func (s *served) call(tenant int, tool, body string) error {
 	return nil
 }
 
-// workers counts the processes of the server, and the memory that they hold: what is
-// theirs, and their part of what they share, in MB.
+// workers counts the processes of the server, and their memory in MB: private memory,
+// and their part of shared memory.
 func (s *served) workers(b *testing.B) (number int, pss float64) {
 	b.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -133,9 +133,9 @@ func (s *served) workers(b *testing.B) (number int, pss float64) {
 	return number, pss
 }
 
-// BenchmarkServerWaiting is 64 requests at a time whose tools each wait 20 ms for an
-// effect in Go, beside what nobody can go beyond: 3,200 in a second. The client, on the
-// same machine, takes its part.
+// BenchmarkServerWaiting is 64 concurrent requests whose tools each wait 20 ms for an
+// effect in Go. The upper bound is 3,200 per second. The client on the same machine
+// takes a part of it.
 func BenchmarkServerWaiting(b *testing.B) {
 	const atOnce, wait = 64, 20 * time.Millisecond
 	s := serve(b)
@@ -165,8 +165,8 @@ func BenchmarkServerWaiting(b *testing.B) {
 	b.ReportMetric(pss, "MB")
 }
 
-// BenchmarkServerTenants is 60 tenants that each call five tools once, and what is left
-// of that five seconds later: at most 24 workers, which hold at most 120 MB.
+// BenchmarkServerTenants is 60 tenants that each call five tools once, and what remains
+// five seconds later: at most 24 workers with at most 120 MB.
 func BenchmarkServerTenants(b *testing.B) {
 	for b.Loop() {
 		s := serve(b)

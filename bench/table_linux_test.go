@@ -15,8 +15,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// BenchmarkTableMemory reports the peak of a worker that describes and groups a
-// file: it should be the same for any number of rows.
+// BenchmarkTableMemory reports the peak memory of a worker that describes and groups a
+// file: it should not depend on the number of rows.
 func BenchmarkTableMemory(b *testing.B) {
 	var least float64
 	for _, rows := range []int{250_000, 1_000_000, 4_000_000} {
@@ -45,7 +45,7 @@ func BenchmarkTableMemory(b *testing.B) {
 	}
 }
 
-// peakOfWorkers is the most memory that a child of this process ever had.
+// peakOfWorkers is the peak memory of all children of this process.
 func peakOfWorkers(b *testing.B) float64 {
 	b.Helper()
 	files, _ := filepath.Glob("/proc/[0-9]*/status")

@@ -22,7 +22,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// sumUp is what is measured: a tool that describes a file and groups it.
+// sumUp is the measured tool: it describes a file and groups it.
 const sumUp = `def sum_up(path: str) -> dict:
     """Describe a table, and sum up its regions.
 
@@ -36,15 +36,15 @@ const sumUp = `def sum_up(path: str) -> dict:
 tool(sum_up, needs = ["fs.read"], timeout = 600, limits = {"cpu": 600})
 `
 
-// tableColumns are those of the file, with the types that SQLite is told.
+// tableColumns are the columns of the file, with their types for SQLite.
 var tableColumns = [][2]string{
 	{"id", "INTEGER"}, {"region", "TEXT"}, {"product", "TEXT"}, {"customer", "TEXT"}, {"quantity", "INTEGER"},
 	{"amount", "REAL"}, {"price", "REAL"}, {"day", "TEXT"}, {"active", "TEXT"}, {"score", "REAL"},
 }
 
-// writeTable writes a CSV file, the same each time: numbers, texts with few and
-// with many distinct values, dates, bools, and a column of which a tenth is
-// missing. A million rows are 80 MB.
+// writeTable writes a CSV file, the same each time: numbers, texts with few and with
+// many distinct values, dates, bools, and a column with a tenth of its values missing.
+// A million rows are 80 MB.
 func writeTable(b *testing.B, name string, rows int) {
 	b.Helper()
 	f, err := os.Create(name)
@@ -99,7 +99,7 @@ func sumUpProject(b *testing.B, rows int) (dir, file string) {
 	return dir, file
 }
 
-// sumUpTool has a new worker do it.
+// sumUpTool does the work in a new worker.
 func sumUpTool(b *testing.B, dir string, mode cassidy.Mode) *value.Dict {
 	b.Helper()
 	h, err := testhost.Open(b, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true})
@@ -114,8 +114,8 @@ func sumUpTool(b *testing.B, dir string, mode cassidy.Mode) *value.Dict {
 	return r.Value.(*value.Dict)
 }
 
-// sumUpPython is the same work with Python's own reader of CSV. It tells beside
-// each quartile the values within half a percent of the rank.
+// sumUpPython is the same work with Python's own reader of CSV. With each quartile it
+// returns the values within half a percent of the rank.
 const sumUpPython = `
 import csv, json, math, sys
 
@@ -164,9 +164,9 @@ for region, (n, total, price) in groups.items():
 json.dump(out, sys.stdout)
 `
 
-// sumUpSQLite are the commands for SQLite's own shell: for each column what is in
-// it, and the quartiles of the numbers; then the regions. An index sorts a column
-// once, which is the fastest that there is: without, it takes three times as long.
+// sumUpSQLite are the commands for SQLite's own shell: a summary of each column, and
+// the quartiles of the numbers; then the regions. An index sorts a column once, which
+// is three times as fast as no index.
 func sumUpSQLite(file string, rows int, missing func(column string) int) string {
 	var s strings.Builder
 	var names []string
@@ -193,14 +193,14 @@ func sumUpSQLite(file string, rows int, missing func(column string) int) string 
 	return s.String()
 }
 
-// A rival is what another program found out about the file.
+// A rival is the result of another program.
 type rival struct {
 	took    time.Duration
 	columns map[string]any // by "column fact"
 	regions map[string]map[string]any
 }
 
-// runPython is the rival in Python, or nil where there is none.
+// runPython returns Python's result, or nil without Python.
 func runPython(b *testing.B, dir, file string) *rival {
 	b.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -233,7 +233,7 @@ func runPython(b *testing.B, dir, file string) *rival {
 	return r
 }
 
-// runSQLite is the rival in SQLite's shell, or nil where there is none.
+// runSQLite returns the result of SQLite's shell, or nil without it.
 func runSQLite(b *testing.B, file string, rows int, ours *value.Dict) *rival {
 	b.Helper()
 	if _, err := exec.LookPath("sqlite3"); err != nil {
@@ -271,7 +271,7 @@ func runSQLite(b *testing.B, file string, rows int, ours *value.Dict) *rival {
 	return r
 }
 
-// factsOf are ours, as those of a rival.
+// factsOf converts our result to the form of a rival's.
 func factsOf(ours *value.Dict) map[string]any {
 	facts := map[string]any{}
 	summary, _ := ours.Get("summary")
@@ -285,8 +285,8 @@ func factsOf(ours *value.Dict) map[string]any {
 	return facts
 }
 
-// agrees fails where a rival found something else than we did: distinct values and
-// quartiles may be off by what is promised of an estimate.
+// agrees fails if a rival's result differs from ours: distinct values and quartiles may
+// differ by the documented error of an estimate.
 func (r *rival) agrees(b *testing.B, name string, ours *value.Dict) {
 	b.Helper()
 	facts := factsOf(ours)
@@ -356,8 +356,8 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// BenchmarkTable describes and groups a million rows, by a tool in a worker, by
-// Python and by SQLite's shell. Python should take at least as long, better five
+// BenchmarkTable describes and groups a million rows with a tool in a worker, with
+// Python and with SQLite's shell. Python should take at least as long, better five
 // times; we may take three times as long as SQLite.
 func BenchmarkTable(b *testing.B) {
 	const rows = 1_000_000

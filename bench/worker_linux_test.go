@@ -16,9 +16,9 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
-// BenchmarkWorkerStart is a worker from its start to its first answer, against
-// starting /bin/true. The goals are 12 ms, and 3.5 MB held by an idle worker of
-// several, in proportion to who shares it (PSS).
+// BenchmarkWorkerStart is a worker from its start to its first answer, compared with
+// starting /bin/true. The goals are 12 ms, and 3.5 MB for an idle worker among several,
+// with proportional shared memory (PSS).
 func BenchmarkWorkerStart(b *testing.B) {
 	for _, name := range []string{"cassidy", "cassidy-worker"} {
 		b.Run(name, func(b *testing.B) {
@@ -68,7 +68,7 @@ func startWorker(b *testing.B, program string) *sandbox.Process {
 	return box
 }
 
-// children returns the processes that this one has started and that are alive.
+// children returns the living processes that this one has started.
 func children(b *testing.B) []int {
 	b.Helper()
 	lists, err := filepath.Glob("/proc/self/task/*/children")
@@ -92,7 +92,7 @@ func children(b *testing.B) []int {
 	return pids
 }
 
-// memory returns what a process holds of one kind, in KB.
+// memory returns the memory of one kind that a process has, in KB.
 func memory(b *testing.B, pid int, kind string) int64 {
 	b.Helper()
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")

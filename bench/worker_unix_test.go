@@ -14,26 +14,27 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
-// TestMain makes the benchmark its own worker, and the bare one that it is
-// compared with.
+// TestMain makes the benchmark its own worker, and the bare peer that it is compared
+// with.
 func TestMain(m *testing.M) {
 	sandbox.Main(stdlib.Pure()...)
 	if os.Args[0] == bareName {
 		barePeer()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testworker.Suite{M: m}.Run())
 }
 
 const bareName = "bare-worker"
 
-// barePeer is the least that another process with a script in it can be: it
-// reads a text, calls a function of a frozen module with it, and writes the
-// text that it gets. Nothing confines it and nothing is checked.
+// barePeer is the minimum for another process with a script: it reads a text, calls a
+// function of a frozen module with it, and writes the result. Nothing is confined or
+// checked.
 func barePeer() {
 	globals, err := starlark.ExecFileOptions(&syntax.FileOptions{}, &starlark.Thread{}, "greet.star",
 		"def greet(name, times = 1):\n    return {\"text\": \"Hello \" * times + name}[\"text\"]\n", nil)
@@ -106,9 +107,9 @@ func BenchmarkWorkerCall(b *testing.B) {
 	compare(b, 2, func() { callJSON(b, h, "greet") }, bareSocket(b))
 }
 
-// BenchmarkWorkerRead is the same with a 4 KB read on the way, which is one more round
-// trip and a look at the disk; the goal is twice what the call alone may cost. It is
-// about one processor, too.
+// BenchmarkWorkerRead is the same with a read of 4 KB inside, which is one more round
+// trip and disk access; the goal is twice that of the call alone, also on one
+// processor.
 func BenchmarkWorkerRead(b *testing.B) {
 	dir := b.TempDir()
 	writeTool(b, dir, "greet.star", `def greet(name: str, times: int = 1) -> dict[str, str]:
@@ -124,7 +125,7 @@ tool(greet, needs = ["fs.read"])
 	compare(b, 4, func() { callJSON(b, h, "greet") }, bareSocket(b))
 }
 
-// BenchmarkWorkerCallLua is a call in Lua, in a worker, against bash.
+// BenchmarkWorkerCallLua is a call in Lua, in a worker, compared with bash.
 func BenchmarkWorkerCallLua(b *testing.B) {
 	h := toolHost(b, cassidy.Process, "greet.lua", luaGreet)
 	compare(b, 0.1, func() { callJSON(b, h, "greet") }, func() {
@@ -134,8 +135,8 @@ func BenchmarkWorkerCallLua(b *testing.B) {
 	})
 }
 
-// BenchmarkWorkerPython is a call in a worker against what tool folders do
-// today: a Python process for each call. The goal is 500 times faster.
+// BenchmarkWorkerPython is a call in a worker compared with a Python process for each
+// call, as tool folders do today. The goal is 500 times faster.
 func BenchmarkWorkerPython(b *testing.B) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		b.Skip("no Python here:", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestColumnStats computes the statistics once more, by other formulas.
+// TestColumnStats computes the statistics again, with other formulas.
 func TestColumnStats(t *testing.T) {
 	_, h := project(t)
 	header, rows := measurements(t)
@@ -65,7 +65,7 @@ func TestDecadesOfOddTables(t *testing.T) {
 		{"decade": 2000, "years": 1, "first": 3.5, "mean": 3.5, "last": 3.5, "rise": 0}]`)
 }
 
-// measurements reads co2.csv, without what is tested.
+// measurements reads co2.csv, without the tested code.
 func measurements(t *testing.T) (header []string, rows [][]string) {
 	t.Helper()
 	file, err := os.Open("quickstart/data/co2.csv")

@@ -19,12 +19,13 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// project copies the quickstart to a folder of the test's own, since one of
-// its tools writes, and opens it.
+// project copies the quickstart to a temporary folder, since one of its tools writes,
+// and opens it.
 func project(t *testing.T) (dir string, h *host.Host) {
 	t.Helper()
 	return projectIn(t, cassidy.Process)
@@ -57,11 +58,11 @@ func open(t *testing.T, dir string, mode cassidy.Mode) *host.Host {
 }
 
 // projectTools returns the tools of the quickstart itself.
-func projectTools(h *host.Host) []tool.Tool {
-	return slices.DeleteFunc(h.Tools(), func(t tool.Tool) bool { return t.Location != tool.Project })
+func projectTools(h *host.Host) []toolset.Info {
+	return slices.DeleteFunc(h.Tools(), func(t toolset.Info) bool { return t.Location != tool.Project })
 }
 
-// call calls a tool and returns what a reader of its JSON gets.
+// call calls a tool and returns its result as parsed JSON.
 func call(t *testing.T, h *host.Host, name string, args *value.Dict) any {
 	t.Helper()
 	r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: args})
@@ -71,8 +72,8 @@ func call(t *testing.T, h *host.Host, name string, args *value.Dict) any {
 	return plain(t, r.Value)
 }
 
-// plain turns a value into what encoding/json makes of it, in which the order
-// of an object does not count.
+// plain converts a value to the form of encoding/json, where the order of an object
+// does not matter.
 func plain(t *testing.T, v value.Value) any {
 	t.Helper()
 	text, err := value.AppendJSON(nil, v)
@@ -109,7 +110,7 @@ func TestQuickstartDeclares(t *testing.T) {
 			texts = append(texts, c.String())
 		}
 		needs[x.Name] = filepath.Ext(x.Path) + " " + strings.Join(texts, " ")
-		if len(x.Warnings) > 0 || x.State != tool.Ready {
+		if len(x.Warnings) > 0 || x.State != toolset.Ready {
 			t.Errorf("%s: state %s %s, warnings %q", x.Name, x.State, x.Reason, x.Warnings)
 		}
 		if n := len(x.Summary()); n > 80 {
@@ -166,8 +167,8 @@ func TestQuickstartExamples(t *testing.T) {
 	}
 }
 
-// TestQuickstartDefinitions checks what a model of each vendor is told: that
-// it is complete, and that the examples fit it.
+// TestQuickstartDefinitions checks the definitions for models of each vendor: that they
+// are complete, and that the examples match them.
 func TestQuickstartDefinitions(t *testing.T) {
 	_, h := project(t)
 	schemaAt := map[tool.Format][]string{
@@ -191,7 +192,7 @@ func TestQuickstartDefinitions(t *testing.T) {
 			for _, key := range schemaAt[f] {
 				v, _ = v.(*value.Dict).Get(key)
 			}
-			checkSchema(t, x, f, v)
+			checkSchema(t, x.Tool, f, v)
 		}
 	}
 }
@@ -236,7 +237,7 @@ func checkJSON(t *testing.T, got any, want string) {
 	}
 }
 
-// TestLogSummary sums the log up once more, with a regular expression.
+// TestLogSummary summarizes the log again, with a regular expression.
 func TestLogSummary(t *testing.T) {
 	_, h := project(t)
 	text, err := os.ReadFile("quickstart/data/shop.log")
@@ -367,7 +368,7 @@ func TestNotesIndex(t *testing.T) {
 	}
 }
 
-// TestNotesIndexAsks checks that a model gets nothing written unasked.
+// TestNotesIndexAsks checks that a model cannot write without approval.
 func TestNotesIndexAsks(t *testing.T) {
 	dir, _ := project(t)
 	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
@@ -399,9 +400,9 @@ func TestWrongInput(t *testing.T) {
 			`there is no column "co2"; the columns are year, co2_ppm, uncertainty_ppm`},
 		{"column_stats", value.NewDict("path", "data/co2.csv", "over", "month"), value.Failed, `there is no column "month"`},
 		{"column_stats", value.NewDict("path", "data/empty.csv"), value.Failed, "data/empty.csv has no rows below its header"},
-		{"column_stats", value.NewDict("path", "data/ragged.csv"), value.Failed, "data/ragged.csv, line 2: the row has 3 cells where the header has 2"},
+		{"column_stats", value.NewDict("path", "data/ragged.csv"), value.Failed, "data/ragged.csv, line 2: the row has 3 cells, but the header has 2"},
 		{"column_stats", value.NewDict("path", "notes/words.md"), value.Denied, "fs.read:notes/words.md"},
-		{"decades", value.NewDict("column", "co2"), value.Failed, "there is no column \"co2\""},
+		{"decades", value.NewDict("column", "co2"), value.Failed, "no column \"co2\""},
 		{"decades", value.NewDict("path", "notes/words.md"), value.Denied, "fs.read:notes/words.md"},
 		{"log_summary", value.NewDict("path", "data/co2.csv"), value.Failed, "data/co2.csv is no log"},
 		{"log_summary", value.NewDict("slowest", int64(101)), value.Invalid, "'slowest' must be <= 100"},
@@ -428,7 +429,7 @@ func TestWrongInput(t *testing.T) {
 	}
 }
 
-// TestEmbed builds the program that embedders copy from, and runs it.
+// TestEmbed builds and runs the program that embedders copy from.
 func TestEmbed(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "embed.exe")
 	if out, err := exec.Command("go", "build", "-o", program, "./embed").CombinedOutput(); err != nil {
@@ -457,7 +458,7 @@ order_status: {"order": 1025, "status": "waiting for payment"}
 	}
 }
 
-// TestNotesAreSound checks that the files say of themselves what is true.
+// TestNotesAreSound checks that the statements of the files about themselves are true.
 func TestNotesAreSound(t *testing.T) {
 	_, h := project(t)
 	names := []string{}
@@ -473,7 +474,7 @@ func TestNotesAreSound(t *testing.T) {
 			t.Errorf("README.md does not list %s", name)
 		}
 	}
-	// One link is broken on purpose; those of all other pages hold.
+	// One link is broken on purpose; all other links are valid.
 	got := call(t, h, "broken_links", value.NewDict("path", ".")).(map[string]any)
 	if broken := got["broken"].([]any); len(broken) != 1 || got["links"].(float64) < 8 {
 		t.Errorf("broken links of the whole project: %v", got)

@@ -17,13 +17,14 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A bakery is a copy of the example workflow, with the command that its README
-// has people type.
+// A bakery is a copy of the example workflow, with the command of its README.
 type bakery struct {
 	t   *testing.T
 	dir string
@@ -53,7 +54,7 @@ func newBakery(t *testing.T) *bakery {
 	return b
 }
 
-// shell runs a line as a person's shell does, with nobody at a terminal.
+// shell runs a line in a shell, without a terminal.
 func (b *bakery) shell(line string) (stdout, stderr string, code int) {
 	b.t.Helper()
 	cmd := exec.Command("sh", "-c", line)
@@ -66,7 +67,7 @@ func (b *bakery) shell(line string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// killed runs a line until its process says something, and kills it then.
+// killed runs a line until its process prints something, and then kills it.
 func (b *bakery) killed(line, when string) {
 	b.t.Helper()
 	cmd := exec.Command("sh", "-c", "exec "+line)
@@ -91,7 +92,7 @@ func (b *bakery) killed(line, when string) {
 	}
 }
 
-// files returns what the workflow has made.
+// files returns what the workflow has written.
 func (b *bakery) files() []string {
 	b.t.Helper()
 	var all []string
@@ -108,7 +109,7 @@ func (b *bakery) files() []string {
 	return all
 }
 
-// typed returns the lines of a README that are typed.
+// typed returns the command lines of a README.
 func typed(t *testing.T, file string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -139,8 +140,8 @@ const (
 `
 )
 
-// TestWorkflow types what the README of the workflow says, but for the waiting:
-// the process is killed as soon as the first customer is billed.
+// TestWorkflow runs the commands of the workflow's README without waiting: the process
+// is killed as soon as the first customer is billed.
 func TestWorkflow(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the README is for a POSIX shell")
@@ -201,7 +202,7 @@ func TestWorkflow(t *testing.T) {
 	}
 }
 
-// TestWorkflowDeclares looks at the tools of the workflow as their callers do.
+// TestWorkflowDeclares checks the tools of the workflow as its callers see them.
 func TestWorkflowDeclares(t *testing.T) {
 	noModel := func(context.Context) (model.Model, error) {
 		return nil, value.Errorf(value.Unavailable, "nobody is asked here")
@@ -220,7 +221,7 @@ func TestWorkflowDeclares(t *testing.T) {
 			continue
 		}
 		names = append(names, x.Name)
-		if x.State != tool.Ready || len(x.Warnings) > 0 || x.Group != "billing" || x.Returns == nil {
+		if x.State != toolset.Ready || len(x.Warnings) > 0 || x.Group != "billing" || x.Returns == nil {
 			t.Errorf("%s: state %s %s, warnings %q, group %s, returns %v", x.Name, x.State, x.Reason, x.Warnings, x.Group, x.Returns)
 		}
 		for _, p := range x.Params {

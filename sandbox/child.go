@@ -3,45 +3,48 @@ package sandbox
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
 )
 
-// A child is the host's end of one worker. One goroutine at a time uses it;
-// only kill may be called from others.
+// A child is the host's end of one worker. It is not safe for concurrent use, except for
+// kill and gone.
 type child struct {
 	process   *os.Process
-	link      *os.File // the socket, or what is written to where there is none
-	answers   *os.File // what is read from where there is no socket, else nil
-	says      *os.File // its standard error
+	link      *os.File // the socket; without one, what is written to
+	answers   *os.File // what is read from without a socket; else nil
+	stderr    *os.File // of the worker
 	in        frameReader
-	buf       []byte // of the frame that is being sent
+	buf       []byte // the frame that is being sent
 	memory    int64  // its budget
-	supply    int64  // how much a call may be sent
+	supply    int64  // bytes that may be sent to it in one call
 	born      time.Time
-	idleSince time.Time // when it was last put back
+	idleSince time.Time // when it became idle
 	domain    domain    // what it is used for
-	loaded    bool      // it has the domain's script
-	waited    bool      // the process is gone
+	loaded    bool      // it has the script of its domain
+	waited    bool      // the process has been waited for
 
-	call  uint32
+	calls int    // so many requests were sent
+	call  uint32 // the request: at random, so that what a worker sends while it is idle belongs to none
 	seq   uint32
 	moved [2]int64 // bytes of the request, out and in
-	over  bool     // it was told what ends its call
-	fatal bool     // and that is the death of another worker
+	over  bool     // it has got an error that ends its call
+	fatal bool     // and that error is the death of another worker
 	watch watch
 
 	mu    sync.Mutex
 	cause *value.Error // why it was killed
-	dead  bool         // killed, or seen to be gone
+	dead  bool         // killed, or found to have ended
 }
 
-// startTime is how long a worker may take to be ready: hundreds of times what
-// it takes.
+// startTime is how long a worker may take to be ready: hundreds of times what it usually
+// takes.
 const startTime = 10 * time.Second
 
 // prepare sends the effects of a job to a new worker, and waits until it is ready and has sealed
@@ -58,37 +61,44 @@ func (c *child) prepare(j job, confined bool) error {
 	case err == nil && a.failed != nil:
 		err = a.failed
 	case err == nil && confined:
-		if err = verify(c.process.Pid); err != nil && c.hasEnded() {
+		if err = seal.Verify(c.process.Pid); err != nil && c.hasEnded() {
 			err = c.lost() // there was nothing left to verify
 		}
 	}
 	if err == nil {
 		return nil
 	}
-	e := value.Errorf(value.Unavailable, "a worker cannot be started: %w", err)
-	if cause := value.ErrorOf(err, value.Internal); cause.Limit == value.LimitWorker {
+	e := errStart(err)
+	switch cause := value.ErrorOf(err, value.Internal); cause.Limit {
+	case value.LimitWorker:
 		e.Limit, e.Hint = cause.Limit, cause.Hint
+	case value.LimitMemory: // no script has run yet
+		return errStart(errors.New("out of memory"))
 	}
 	return e
 }
 
-func errLate() *value.Error {
-	return value.Errorf(value.Unavailable, "the worker was not ready after %v", startTime)
+func errStart(err error) *value.Error {
+	return value.Errorf(value.Unavailable, "start worker: %w", err).WithHint("free memory, or end other processes")
 }
 
-// An answer is what a worker makes of a request: fields, or why it could not
-// and after how many steps.
+func errLate() *value.Error {
+	return value.Errorf(value.Unavailable, "start worker: not ready after %v", startTime)
+}
+
+// An answer is the answer of a worker to a request: fields, or an error and the steps until
+// then.
 type answer struct {
 	fields
 	failed *value.Error
 	steps  int64
 }
 
-// request sends a frame and waits for the answer. What the worker asks for
-// meanwhile goes to serve. The error is one of the connection: the worker is
-// not to be used again.
+// request sends a frame and waits for the answer. Effects that the worker asks for meanwhile
+// go to serve. The error is one of the connection: the worker must not be used again.
 func (c *child) request(kind frameType, body value.List, serve func(name string, args *value.Dict) value.List) (answer, error) {
-	c.call++
+	c.calls++
+	c.call = rand.Uint32()
 	c.seq, c.moved, c.over, c.fatal = 0, [2]int64{}, false, false
 	defer func() {
 		if cap(c.buf) > keepIdle {
@@ -106,9 +116,9 @@ func (c *child) request(kind frameType, body value.List, serve func(name string,
 		m := readFields(f.body)
 		c.in.release(keepIdle)
 		switch {
-		case f.kind == sayReady && kind == sendInit, f.kind == sayDone && kind != sendInit:
+		case f.kind == answerReady && kind == sendInit, f.kind == answerDone && kind != sendInit:
 			return answer{fields: m}, nil
-		case f.kind == sayFailed:
+		case f.kind == answerFailed:
 			failed, steps := readError(&m), field[int64](&m)
 			if err := m.done(); err != nil {
 				return answer{}, c.violation(err.Error())
@@ -118,7 +128,7 @@ func (c *child) request(kind frameType, body value.List, serve func(name string,
 			}
 			return answer{m, failed, steps}, nil
 		case f.kind != askEffect || serve == nil || c.over:
-			return answer{}, c.violation("a frame out of turn")
+			return answer{}, c.violation("unexpected message type")
 		}
 		name := field[string](&m)
 		args := m.args()
@@ -131,8 +141,9 @@ func (c *child) request(kind frameType, body value.List, serve func(name string,
 	}
 }
 
-// reply tells the worker what came of an effect. What cannot be told is its
-// failure; where that cannot be told either, the call has had its share.
+// reply sends the worker the outcome of an effect. An outcome that cannot be sent is sent as
+// an error. If that cannot be sent either, the call has used up what it may be sent, and the
+// worker is killed.
 func (c *child) reply(body value.List) error {
 	err := c.send(sendReply, body)
 	if err == nil {
@@ -152,14 +163,14 @@ func (c *child) reply(body value.List) error {
 // failure is the reply that an effect has failed.
 func (c *child) failure(err error) value.List {
 	e := value.ErrorOf(err, value.Internal)
-	// What ends a script in the engine, whatever it does about it: an honest
-	// worker asks for nothing more. A hostile one would keep us busy.
+	// An error that no script can catch ends the script: an honest worker asks for no
+	// further effect, and a hostile one gets none.
 	c.over = c.over || !e.Catchable()
 	c.fatal = c.fatal || e.Limit == value.LimitWorker
 	return append(value.List{false}, errorFields(e)...)
 }
 
-// unless is a violation where a message could not be read to its end.
+// unless returns a violation if a message was not read to its end.
 func (c *child) unless(m *fields) error {
 	if err := m.done(); err != nil {
 		return c.violation(err.Error())
@@ -197,22 +208,22 @@ func (c *child) next() (frame, error) {
 	c.watch.end()
 	switch {
 	case err == errFrame:
-		return f, c.violation("no frame")
+		return f, c.violation("invalid message frame")
 	case err != nil, c.gone():
-		return f, c.lost() // what it said before it was killed does not count
+		return f, c.lost() // what it sent before it was killed does not count
 	case f.call != c.call || f.seq != c.seq:
-		return f, c.violation("a frame of another call")
+		return f, c.violation("the message belongs to another call")
 	}
 	c.seq++
 	if c.moved[1] += int64(len(f.body)); c.moved[1] > maxTraffic+maxFrame {
-		return f, c.violation("too much for one call")
+		return f, c.violation("the messages of one call are too large")
 	}
 	return f, nil
 }
 
 // violation kills a worker that broke the protocol, which no honest one can.
 func (c *child) violation(what string) error {
-	err := value.Errorf(value.Security, "the tool's worker broke the protocol (%s)", what)
+	err := value.Errorf(value.Security, "the tool's worker violated the protocol: %s", what)
 	c.kill(err)
 	return &broken{err}
 }
@@ -222,7 +233,7 @@ type broken struct{ error }
 
 func (b *broken) Unwrap() error { return b.error }
 
-// kill ends the worker; cause is what its user is told.
+// kill ends the worker. cause is the error of its call.
 func (c *child) kill(cause *value.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,11 +253,11 @@ func (c *child) hasEnded() bool {
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// cpu and rss are what the worker uses, where this system tells.
-func (c *child) cpu() (time.Duration, bool) { return cpuTime(c.process.Pid) }
-func (c *child) rss() (int64, bool)         { return rss(c.process.Pid) }
+// cpu and rss are what the worker uses, and whether that is known.
+func (c *child) cpu() (time.Duration, bool) { return seal.CPUTime(c.process.Pid) }
+func (c *child) rss() (int64, bool)         { return seal.Memory(c.process.Pid) }
 
-// gone reports whether the worker was killed, or seen to be gone.
+// gone reports whether the worker was killed, or has been found to have ended.
 func (c *child) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,9 +267,8 @@ func (c *child) gone() bool {
 // closeTime is how long a worker that has closed its connection may take to end.
 const closeTime = time.Second
 
-// lost finds out why the connection to the worker ended. A worker that still
-// runs is killed a little later, so that a signal of the host is not mistaken
-// for one from outside.
+// lost returns why the connection to the worker ended. A worker that still runs is killed
+// after closeTime, so that a signal of the host is not mistaken for one from outside.
 func (c *child) lost() error {
 	c.watch.end()
 	late := time.AfterFunc(closeTime, func() {
@@ -267,74 +277,69 @@ func (c *child) lost() error {
 	state, waitErr := c.process.Wait()
 	late.Stop()
 	c.waited = true
-	c.kill(nil) // it has ended: this only keeps the cause as it is
+	c.kill(nil) // it has ended: this only marks it as dead
 	if c.cause != nil {
 		return c.cause
 	}
 	if waitErr != nil {
-		state = nil // somebody else has waited for it: how it ended is not known
+		state = nil // another caller has waited for it: how it ended is unknown
 	}
-	err := c.epitaph(state, c.lastWords())
+	err := c.exitError(state, c.readStderr())
 	if c.moved[1] == 0 && value.KindOf(err) == value.Unavailable {
 		return &diedIdle{err}
 	}
 	return err
 }
 
-// maxWords is how much of a worker's standard error is read.
-const maxWords = 16 << 10
+// maxStderr is how much of a worker's standard error is read, in bytes.
+const maxStderr = 16 << 10
 
-// lastWords returns what the worker wrote to its standard error. It must have
+// readStderr returns what the worker has written to its standard error. It must have
 // ended.
-func (c *child) lastWords() string {
-	words, err := io.ReadAll(io.LimitReader(c.says, maxWords))
+func (c *child) readStderr() string {
+	text, err := io.ReadAll(io.LimitReader(c.stderr, maxStderr))
 	if err != nil {
 		return ""
 	}
-	return string(words)
+	return string(text)
 }
 
-// epitaph says why a worker ended of which nobody asked it. The state is nil
-// where it is not known.
-func (c *child) epitaph(state *os.ProcessState, words string) error {
+// exitError returns why a worker ended that was not killed by its host. The state is nil if
+// it is unknown.
+func (c *child) exitError(state *os.ProcessState, stderr string) error {
 	switch {
 	case state != nil && forbiddenCall(state):
-		return &broken{value.Errorf(value.Security, "the tool's worker made a system call that is forbidden to it")}
-	case strings.Contains(words, "out of memory"), strings.Contains(words, "cannot allocate memory"),
-		// More than there are addresses for is a panic and not an error.
-		strings.HasPrefix(words, "panic: runtime error: makeslice: "), strings.HasPrefix(words, "panic: runtime error: growslice: "):
+		return &broken{value.Errorf(value.Security, "the tool's worker made a forbidden system call")}
+	case strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"),
+		// To ask for more than there are addresses is a panic and not an error.
+		strings.HasPrefix(stderr, "panic: runtime error: makeslice: "), strings.HasPrefix(stderr, "panic: runtime error: growslice: "):
 		return memoryError(c.memory)
-	case strings.Contains(words, "stack exceeds"):
-		e := value.Errorf(value.Limit, "the script nests deeper than the memory that it may use allows")
-		e.Limit = value.LimitMemory
-		return e
+	case strings.Contains(stderr, "stack exceeds"):
+		return value.Errorf(value.Limit, "the script's calls are nested too deeply: stack limit exceeded").WithLimit(value.LimitMemory)
 	}
 	if state != nil && killedFromOutside(state) {
-		if state.UserTime()+state.SystemTime() >= maxWorkerCPU { // the kernel did it
-			return cpuError(maxWorkerCPU)
+		if state.UserTime()+state.SystemTime() >= seal.MaxCPU { // the kernel did it
+			return cpuError(seal.MaxCPU)
 		}
-		e := value.Errorf(value.Unavailable, "the process that ran the script was killed from outside (%v)", state).
-			WithHint("call the tool again; if it is killed again, look for what kills it, such as the kernel when memory runs out")
-		e.Limit = value.LimitWorker
-		return e
+		return value.Errorf(value.Unavailable, "the script's worker process was killed by another process or the kernel: %v", state).WithLimit(value.LimitWorker).
+			WithHint("call the tool again; if the worker is killed again, check the kernel log for an out-of-memory kill")
 	}
-	line, _, _ := strings.Cut(value.Clean(words, 200), "\n")
+	line, _, _ := strings.Cut(value.Clean(stderr, 200), "\n")
 	if line != "" {
 		line = ": " + line
 	}
-	if strings.HasPrefix(words, "panic: ") {
-		return value.Errorf(value.Internal, "the script made its interpreter crash%s", line) // and would again
+	if strings.HasPrefix(stderr, "panic: ") {
+		return value.Errorf(value.Internal, "the script crashed the interpreter%s", line) // and would again
 	}
-	return value.Errorf(value.Unavailable, "the tool's worker ended unexpectedly (%v)%s", state, line).WithHint("call the tool again")
+	return value.Errorf(value.Unavailable, "the tool's worker exited unexpectedly: %v%s", state, line).WithHint("call the tool again")
 }
 
 func memoryError(budget int64) *value.Error {
-	e := value.Errorf(value.Limit, "the script used more than %d MB of memory", budget>>20)
-	e.Limit = value.LimitMemory
-	return e.WithHint("keep less at a time, or declare limits = {\"memory\": …}")
+	return value.Errorf(value.Limit, "the script used more than %d MB of memory", budget>>20).WithLimit(value.LimitMemory).
+		WithHint("process less data at a time, or declare limits = {\"memory\": …}")
 }
 
-// close ends the worker and gives back what it held.
+// close ends the worker and releases its files.
 func (c *child) close() {
 	c.watch.end()
 	c.kill(nil)
@@ -342,5 +347,13 @@ func (c *child) close() {
 		_, _ = c.process.Wait() // it has been killed
 		c.waited = true
 	}
-	closeAll(c.link, c.answers, c.says)
+	closeAll(c.link, c.answers, c.stderr)
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close() // nothing is buffered that could be lost
+		}
+	}
 }

@@ -46,7 +46,7 @@ func FuzzConversation(f *testing.F) {
 	f.Add([]byte{byte(doneLoad), byte(asksWell), byte(asksWell), byte(doneCall)})
 	f.Add([]byte{byte(doneLoad), byte(asksAmiss), byte(fails)})
 	f.Add([]byte{byte(fails)})
-	f.Add([]byte{byte(doneLoad), byte(ownBody), sandbox.SayDone, 4, 0, 8, 1, 3, 2})
+	f.Add([]byte{byte(doneLoad), byte(ownBody), sandbox.AnswerDone, 4, 0, 8, 1, 3, 2})
 	f.Add([]byte{byte(doneLoad), byte(ownBody), sandbox.AskEffect, 3, 0, 8, 2, 6})
 	f.Add([]byte{byte(raw), 9, 0, 0, 0, 7})
 	for m := range moves {
@@ -164,12 +164,12 @@ func (p *played) make(m move, call, seq uint32) (out []byte, last bool) {
 	switch m {
 	case doneLoad:
 		p.violated = !loading
-		return sandbox.MakeFrame(sandbox.SayDone, call, seq, body()), false
+		return sandbox.MakeFrame(sandbox.AnswerDone, call, seq, body()), false
 	case doneCall:
 		p.violated = loading
-		return sandbox.MakeFrame(sandbox.SayDone, call, seq, done), false
+		return sandbox.MakeFrame(sandbox.AnswerDone, call, seq, done), false
 	case fails:
-		return sandbox.MakeFrame(sandbox.SayFailed, call, seq, failed), false
+		return sandbox.MakeFrame(sandbox.AnswerFailed, call, seq, failed), false
 	case asksWell:
 		if loading {
 			p.violated = true
@@ -186,7 +186,7 @@ func (p *played) make(m move, call, seq uint32) (out []byte, last bool) {
 		return out, true
 	case ownBody:
 		p.unknown = true
-		kind, content := byte(sandbox.SayDone), p.data
+		kind, content := byte(sandbox.AnswerDone), p.data
 		if len(content) > 1 {
 			kind, content = content[0], content[2:min(len(content), 2+int(content[1]))]
 			p.data = p.data[2+len(content):]
@@ -194,7 +194,7 @@ func (p *played) make(m move, call, seq uint32) (out []byte, last bool) {
 		return sandbox.MakeFrame(kind, call, seq, content), false
 	case halfAndGone, gone:
 		p.unknown = true
-		half := sandbox.MakeFrame(sandbox.SayDone, call, seq, done)
+		half := sandbox.MakeFrame(sandbox.AnswerDone, call, seq, done)
 		return half[:len(half)/2*int(gone-m)], true
 	}
 	p.violated = true
@@ -206,12 +206,12 @@ func (p *played) make(m move, call, seq uint32) (out []byte, last bool) {
 	case otherKind:
 		return sandbox.MakeFrame(sandbox.SendCall, call, seq, done), false
 	case twoAtOnce:
-		one := sandbox.MakeFrame(sandbox.SayDone, call, seq, done)
+		one := sandbox.MakeFrame(sandbox.AnswerDone, call, seq, done)
 		return append(one, sandbox.MakeFrame(sandbox.AskEffect, call, seq+1, ask)...), false
 	case noValue:
 		return sandbox.MakeFrame(sandbox.AskEffect, call, seq, []byte{0xff, 0xfe}), false
 	case noError:
-		return sandbox.MakeFrame(sandbox.SayFailed, call, seq, body(int64(99), "x")), false
+		return sandbox.MakeFrame(sandbox.AnswerFailed, call, seq, body(int64(99), "x")), false
 	}
 	return sandbox.MakeFrame(sandbox.AskEffect, call, seq, ask), false
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"maps"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -17,36 +18,35 @@ const describing = "describe"
 // describes reports whether the workers of the domain read what files declare.
 func (d domain) describes() bool { return d.key == describing }
 
-// Describe implements [Sandbox].
-func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
+// Describe implements [Sandbox]. Beside its errors there are those of [Process.Run].
+func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Described, error) {
 	if err := engine.CheckSize(s); err != nil {
-		return tool.Tool{}, err
+		return tool.Described{}, err
 	}
-	var t [1]tool.Tool
+	var t [1]tool.Described
 	var failed [1]error
 	err := p.describe(ctx, p.job(describing, tool.DefaultMemory, scriptKey(s)), []tool.Script{s}, t[:], failed[:])
 	if err == nil {
 		err = failed[0]
 	}
 	if err != nil {
-		return tool.Tool{}, inFile(err, s.Path)
+		return tool.Described{}, inFile(err, s.Path)
 	}
 	return t[0], nil
 }
 
-// The most that is described by one request, which may use as much processor time as
-// one script by itself.
+// The most that one request describes. It may use as much processor time as a single script.
 const (
 	maxBatch      = 64
 	maxBatchBytes = 256 << 10
 )
 
-// DescribeAll reads what scripts declare: a tool or an error of each, as Describe
-// gives them one after the other. Several are sent to a worker together, which saves
-// most of what it takes to ask it. Where that fails, each is described by itself, so
-// that a script which exhausts its worker does not fail another.
-func (p *Process) DescribeAll(ctx context.Context, scripts []tool.Script) ([]tool.Tool, []error) {
-	tools, errs := make([]tool.Tool, len(scripts)), make([]error, len(scripts))
+// DescribeAll reads what scripts declare. It returns a tool or an error of each, in their
+// order, as [Process.Describe] does. Up to 64 scripts that have the same shared files are
+// sent to a worker in one request, which is faster. Where a request fails, each script of it
+// is described by itself, so that one which exhausts its worker does not fail another.
+func (p *Process) DescribeAll(ctx context.Context, scripts []tool.Script) ([]tool.Described, []error) {
+	tools, errs := make([]tool.Described, len(scripts)), make([]error, len(scripts))
 	for start := 0; start < len(scripts); {
 		end := start + batchLen(scripts[start:])
 		batch, t, e := scripts[start:end], tools[start:end], errs[start:end]
@@ -60,8 +60,8 @@ func (p *Process) DescribeAll(ctx context.Context, scripts []tool.Script) ([]too
 	return tools, errs
 }
 
-// batchLen returns how many of the scripts, at least one, are described by one
-// request: they have the same shared files.
+// batchLen returns how many of the scripts, at least one, one request describes: they have
+// the same shared files.
 func batchLen(scripts []tool.Script) int {
 	size := 0
 	for i, s := range scripts {
@@ -73,8 +73,8 @@ func batchLen(scripts []tool.Script) int {
 	return len(scripts)
 }
 
-// batchJob is a job for scripts together. One for which a worker broke the rules is
-// not tried again.
+// batchJob returns the job of scripts together. A batch for which a worker broke the
+// protocol is not tried again.
 func (p *Process) batchJob(batch []tool.Script) job {
 	all := sha256.New()
 	var part []byte // of what is hashed
@@ -85,8 +85,9 @@ func (p *Process) batchJob(batch []tool.Script) job {
 	return p.job(describing, tool.DefaultMemory, scriptKey(tool.Script{Hash: hex.EncodeToString(all.Sum(nil))}))
 }
 
-// describe has a worker describe scripts. The error is one of the request.
-func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, tools []tool.Tool, errs []error) error {
+// describe has a worker describe scripts. The error is one of the request; those of the
+// scripts are in errs.
+func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, tools []tool.Described, errs []error) error {
 	_, err := p.ask(ctx, j, func(c *child) (a answer, err error) {
 		c.watch.reset(describeCPU)
 		if a, err = c.request(sendDescribe, scriptsMessage(scripts), nil); err != nil || a.failed != nil {
@@ -96,7 +97,7 @@ func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, to
 			switch v := a.value().(type) {
 			case []byte:
 				errs[i] = nil
-				if tools[i], err = tool.DecodeTool(string(v)); err != nil {
+				if err = pack.Decode(string(v), &tools[i]); err != nil {
 					return a, c.violation(err.Error())
 				}
 			case value.List:
@@ -112,7 +113,7 @@ func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, to
 	return err
 }
 
-// readFailure reads why a script could not be described.
+// readFailure reads the error of one script in the answer to a describe request.
 func (c *child) readFailure(list value.List) (failure, err error) {
 	m := &fields{list: list}
 	failed := readError(m)

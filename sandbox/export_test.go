@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
 )
 
 // RaceDetector tells a test how it was built.
@@ -18,19 +19,16 @@ const RaceDetector = raceDetector
 
 // The frames, for a worker that sends what it should not.
 const (
-	SendInit  = uint8(sendInit)
-	SendLoad  = uint8(sendLoad)
-	SendCall  = uint8(sendCall)
-	SayReady  = uint8(sayReady)
-	SayDone   = uint8(sayDone)
-	SayFailed = uint8(sayFailed)
-	AskEffect = uint8(askEffect)
+	SendInit     = uint8(sendInit)
+	SendLoad     = uint8(sendLoad)
+	SendCall     = uint8(sendCall)
+	AnswerReady  = uint8(answerReady)
+	AnswerDone   = uint8(answerDone)
+	AnswerFailed = uint8(answerFailed)
+	AskEffect    = uint8(askEffect)
 )
 
-// HardenTestMain is the main of the processes that the tests of hardening start.
-var HardenTestMain = hardenTestMain
-
-// NewWhere is New on a system of which missing says what it cannot promise.
+// NewWhere is New on a system that lacks what missing names.
 func NewWhere(o *Options, missing error, modules ...tool.Module) (*Process, error) {
 	return newProcess(o, missing, modules)
 }
@@ -38,11 +36,11 @@ func NewWhere(o *Options, missing error, modules ...tool.Module) (*Process, erro
 // WorkerEnds are the files of a worker.
 var WorkerEnds = workerEnds
 
-// Seal hardens this process as the body of its first frame says.
+// Seal confines this process as the body of its first frame says.
 func Seal(body []byte) error {
 	m := readFields(body)
 	_, _ = field[int64](&m), field[[]byte](&m) // the version, and what it must have
-	return harden(field[int64](&m))
+	return seal.Apply(field[int64](&m))
 }
 
 // MakeFrame makes a frame of any bytes.
@@ -123,14 +121,14 @@ type Talk struct {
 // Talk makes a call in a worker that the test plays, and says whether the pool
 // has kept the worker and whether its process has been ended.
 func (p *Process) Talk(ctx context.Context, t Talk) (kept, dead bool, err error) {
-	c := &child{process: t.Process, link: t.Link, says: t.Says, in: frameReader{from: t.Link}, memory: tool.DefaultMemory, born: time.Now()}
+	c := &child{process: t.Process, link: t.Link, stderr: t.Says, in: frameReader{from: t.Link}, memory: tool.DefaultMemory, born: time.Now()}
 	c.watch.child, c.in.seen = c, c.watch.arrived
 	j := p.job(scriptKey(t.Script), tool.DefaultMemory, scriptKey(t.Script))
 	c.domain = j.domain
 	p.pool.mu.Lock()
 	p.pool.turns.count(j.domain)
 	p.pool.alive[c] = true
-	p.pool.hold(p.tenant)
+	p.pool.slots.hold(p.tenant)
 	p.pool.mu.Unlock()
 	r := &remote{process: p, ctx: ctx, script: t.Script, call: t.Call, do: t.Do}
 	_, err = p.attempt(ctx, j, c, r.run)
@@ -172,7 +170,7 @@ func (p *Process) State() PoolState {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.turns.mu.Lock()
-	s := PoolState{q.turns.total, len(q.turns.running), len(q.turns.waiting), len(q.idle), len(q.alive), q.count}
+	s := PoolState{q.turns.total, len(q.turns.running), len(q.turns.waiting), len(q.idle), len(q.alive), q.slots.used}
 	q.turns.mu.Unlock()
 	if q.spare != nil {
 		s.Idle++
@@ -188,7 +186,7 @@ func (p *Process) SetMost(n int) {
 }
 
 // WorkerEnv is what a worker is told.
-var WorkerEnv = workerEnvironment
+var WorkerEnv = seal.Environment
 
 // Used are the processes of the pool that were given to a tenant.
 func (p *Process) Used() []int {

@@ -7,44 +7,44 @@ import (
 	"io"
 )
 
-// What passes between a host and a worker is frames, one at a time and in
-// turns: who has sent one waits for the other's. A frame is
+// A host and a worker exchange frames in turns: each waits for the other's frame after it has
+// sent one. A frame is
 //
 //	u32 length of what follows · u8 type · u32 call · u32 seq · body
 //
-// with little-endian numbers. The call is counted by the host; seq counts the
-// frames of one call, both ways, from 0. Whatever is out of turn, of another
-// call or too long ends the worker.
+// with little-endian numbers. The host numbers the calls; seq counts the frames of one call
+// in both directions, from 0. A frame that is out of turn, of another call or too long ends
+// the worker.
 const (
 	frameHead = 4
 	frameMeta = 1 + 4 + 4
-	// maxFrame holds a file of 8 MB, which is what one effect may carry, and
-	// the words around it.
+	// maxFrame holds a file of 8 MB, which is what one effect may carry, and the fields
+	// around it.
 	maxFrame = 8<<20 + 64<<10
 	// maxTraffic is how much a call of a worker may send to the host.
 	maxTraffic = 32 << 20
-	// maxSupply is how much it may be sent: the parts of a large file, several
-	// times over. Nobody keeps it, so it is the time of the host that it bounds.
+	// maxSupply is how much may be sent to a worker in one call: the parts of a large file,
+	// several times. It bounds the time of the host; nothing is kept.
 	maxSupply = 4 << 30
 )
 
 type frameType uint8
 
-// The frames. Those of the host ask, those of the worker answer, but that a
-// worker may answer a call with askEffect, which the host then answers.
+// The frames. Those of the host ask and those of the worker answer. A worker may also answer
+// a call with askEffect, which the host then answers.
 const (
-	sendInit     frameType = iota + 1 // the effects that there are, and the memory
+	sendInit     frameType = iota + 1 // the effects that scripts may ask for, and the memory
 	sendDescribe                      // scripts to read
 	sendLoad                          // the script to make calls of
 	sendCall                          // a call
-	sendReply                         // what came of an effect
-	sayReady                          // initialised and hardened
-	sayDone                           // described, loaded, or the result of the call
-	sayFailed                         // it could not be: an error
+	sendReply                         // the outcome of an effect
+	answerReady                       // initialized and confined
+	answerDone                        // described, loaded, or the result of the call
+	answerFailed                      // an error instead
 	askEffect                         // the call asks for an effect
 )
 
-// A frame is one of them. Its body is valid until the next is read.
+// A frame is one frame. Its body is valid until the next is read.
 type frame struct {
 	kind frameType
 	call uint32
@@ -52,7 +52,7 @@ type frame struct {
 	body []byte
 }
 
-var errFrame = errors.New("not a frame of this protocol")
+var errFrame = errors.New("invalid message frame")
 
 // appendFrame begins a frame; [endFrame] gives it its length when the body has
 // been appended.
@@ -66,7 +66,7 @@ func appendFrame(dst []byte, kind frameType, call, seq uint32) []byte {
 func endFrame(buf []byte) error {
 	n := len(buf) - frameHead
 	if n > maxFrame {
-		return fmt.Errorf("a message of %d bytes, more than %d", n, maxFrame)
+		return fmt.Errorf("the message is too large: %d bytes, limit %d bytes", n, maxFrame)
 	}
 	binary.LittleEndian.PutUint32(buf, uint32(n))
 	return nil
@@ -76,15 +76,15 @@ func endFrame(buf []byte) error {
 // what has arrived, never for what was announced.
 type frameReader struct {
 	from  io.Reader
-	seen  func(n int) // told of what arrives; nil: nobody is
+	seen  func(n int) // called with the number of bytes that arrive; nil: not called
 	buf   []byte
 	start int // of what has arrived and not been used
 	end   int
 }
 
-// How much room is kept for the next frame: within a call that of the parts of a
-// large file, which come one after the other; between calls little, since an
-// idle worker's would be kept for as long as it idles.
+// How many bytes of a buffer are kept for the next frame: within a call enough for the parts
+// of a large file, which come one after the other; between calls little, since an idle
+// worker would hold them.
 const (
 	keepCalling = 5 << 20
 	keepIdle    = 64 << 10
@@ -122,15 +122,15 @@ func (r *frameReader) next() (frame, error) {
 	}, nil
 }
 
-// release gives back the room of a frame whose body is not needed any more, if it
-// is larger than what is kept.
+// release frees the buffer of a frame whose body is no longer needed, if it is larger than
+// what is kept.
 func (r *frameReader) release(keep int) {
 	if len(r.buf) > keep {
 		r.buf = nil
 	}
 }
 
-// fill reads until n bytes are there. Room grows with what has come.
+// fill reads until n bytes are there. The buffer grows with what has arrived.
 func (r *frameReader) fill(n int) error {
 	for r.end < n {
 		if r.end == len(r.buf) {

@@ -29,7 +29,7 @@ func body(values ...value.Value) []byte {
 // length. The memory that takes is in proportion to what has come, and what is
 // taken for a frame is one.
 func FuzzFrames(f *testing.F) {
-	f.Add(sandbox.MakeFrame(sandbox.SayDone, 1, 2, body(int64(1), "x")), uint16(3))
+	f.Add(sandbox.MakeFrame(sandbox.AnswerDone, 1, 2, body(int64(1), "x")), uint16(3))
 	f.Add(sandbox.MakeFrame(sandbox.AskEffect, 1, 2, nil), uint16(0))
 	f.Add([]byte{0, 0, 0x80, 0, 7, 1, 0, 0, 0, 1, 0, 0, 0}, uint16(1)) // announces 8 MB
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, uint16(0))
@@ -79,9 +79,9 @@ func FuzzMessages(f *testing.F) {
 	libs := value.NewDict("lib/a.star", []byte("x = 1"))
 	f.Add(body("name", "f.star", []byte("text"), libs, "hash"))
 	f.Add(body("tool", "", int64(5), int64(1e9), int64(0), "a", value.List{nil, 1.5}))
-	f.Add(body(int64(3), "op", "text \x1b[31m\u202e", "hint", "memory", "f.star", int64(1), int64(-2), value.List{"f.star:1:2: in f"}))
-	f.Add(body(int64(12), "", "", "", "", "", int64(0), int64(0), value.List{}))
-	f.Add(body(value.List{"world", int64(2), []byte{3}}, value.List{"math", "pi", 3.14}))
+	f.Add(body(value.List{int64(3), int64(1), int64(2), value.List{"f.star:1:2: in f"}, "op", "text \x1b[31m\u202e", "hint", "memory", "f.star"}))
+	f.Add(body(value.List{int64(12), int64(0), int64(0), value.List{}, "", "", "", "", ""}))
+	f.Add(body(value.List{"world", []byte{3}}, value.List{"math", "pi", 3.14}))
 	f.Add([]byte{8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after runtime.MemStats

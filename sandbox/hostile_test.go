@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,14 +32,16 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 	"too-short":   func(w *hostile, _, _ uint32) { w.raw([]byte{1, 0, 0, 0, 7}) },
 	"bad-type":    func(w *hostile, call, seq uint32) { w.send(200, call, seq+1, value.List{}) },
 	"host-type":   func(w *hostile, call, seq uint32) { w.send(sandbox.SendCall, call, seq+1, value.List{}) },
-	"ready-again": func(w *hostile, call, seq uint32) { w.send(sandbox.SayReady, call, seq+1, value.List{}) },
-	"wrong-call":  func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call+1, seq+1, value.List{int64(1), "x"}) },
-	"wrong-seq":   func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call, seq+2, value.List{int64(1), "x"}) },
-	"garbage":     func(w *hostile, _, _ uint32) { w.raw([]byte("HTTP/1.1 200 OK\r\n\r\n")) },
-	"no-value":    func(w *hostile, call, seq uint32) { w.frame(sandbox.SayDone, call, seq+1, []byte{0xff, 0xff}) },
-	"no-result":   func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call, seq+1, value.List{"x"}) },
+	"ready-again": func(w *hostile, call, seq uint32) { w.send(sandbox.AnswerReady, call, seq+1, value.List{}) },
+	"wrong-call": func(w *hostile, call, seq uint32) {
+		w.send(sandbox.AnswerDone, call+1, seq+1, value.List{int64(1), "x"})
+	},
+	"wrong-seq": func(w *hostile, call, seq uint32) { w.send(sandbox.AnswerDone, call, seq+2, value.List{int64(1), "x"}) },
+	"garbage":   func(w *hostile, _, _ uint32) { w.raw([]byte("HTTP/1.1 200 OK\r\n\r\n")) },
+	"no-value":  func(w *hostile, call, seq uint32) { w.frame(sandbox.AnswerDone, call, seq+1, []byte{0xff, 0xff}) },
+	"no-result": func(w *hostile, call, seq uint32) { w.send(sandbox.AnswerDone, call, seq+1, value.List{"x"}) },
 	"too-much": func(w *hostile, call, seq uint32) {
-		w.send(sandbox.SayDone, call, seq+1, value.List{int64(1), "x", "y"})
+		w.send(sandbox.AnswerDone, call, seq+1, value.List{int64(1), "x", "y"})
 	},
 	"swells": func(w *hostile, call, seq uint32) {
 		var body []byte
@@ -47,7 +50,9 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 		}
 		w.frame(sandbox.AskEffect, call, seq+1, body)
 	},
-	"bad-error": func(w *hostile, call, seq uint32) { w.send(sandbox.SayFailed, call, seq+1, value.List{int64(99), "x"}) },
+	"bad-error": func(w *hostile, call, seq uint32) {
+		w.send(sandbox.AnswerFailed, call, seq+1, value.List{int64(99), "x"})
+	},
 	"no-effect": func(w *hostile, call, seq uint32) { w.send(sandbox.AskEffect, call, seq+1, value.List{int64(1)}) },
 	"effect-twice": func(w *hostile, call, seq uint32) {
 		w.send(sandbox.AskEffect, call, seq+1, value.List{"world.ask", "what", "x"})
@@ -55,15 +60,15 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 		w.wait()
 	},
 	"result-twice": func(w *hostile, call, seq uint32) {
-		a := w.make(sandbox.SayDone, call, seq+1, value.List{int64(1), "x"})
-		w.raw(append(a, w.make(sandbox.SayDone, call, seq+2, value.List{int64(1), "x"})...))
+		a := w.make(sandbox.AnswerDone, call, seq+1, value.List{int64(1), "x"})
+		w.raw(append(a, w.make(sandbox.AnswerDone, call, seq+2, value.List{int64(1), "x"})...))
 	},
 	"effect-after-result": func(w *hostile, call, seq uint32) {
-		a := w.make(sandbox.SayDone, call, seq+1, value.List{int64(1), "x"})
+		a := w.make(sandbox.AnswerDone, call, seq+1, value.List{int64(1), "x"})
 		w.raw(append(a, w.make(sandbox.AskEffect, call, seq+2, value.List{"world.ask", "what", "x"})...))
 	},
 	"dribble": func(w *hostile, call, seq uint32) {
-		for _, b := range w.make(sandbox.SayDone, call, seq+1, value.List{int64(1), strings.Repeat("x", 10_000)}) {
+		for _, b := range w.make(sandbox.AnswerDone, call, seq+1, value.List{int64(1), strings.Repeat("x", 10_000)}) {
 			w.raw([]byte{b})
 			time.Sleep(10 * time.Millisecond) // it is the attack itself
 		}
@@ -81,7 +86,7 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 		w.wait()
 	},
 	"claims-death": func(w *hostile, call, seq uint32) {
-		w.send(sandbox.SayFailed, call, seq+1, value.List{int64(value.Unavailable), "", "I was killed", "", string(value.LimitWorker), "", int64(0), int64(0), value.List{}, int64(1)})
+		w.send(sandbox.AnswerFailed, call, seq+1, value.List{(&value.Error{Kind: value.Unavailable, Err: errors.New("I was killed"), Limit: value.LimitWorker}).Value(), int64(1)})
 	},
 	"panics": func(*hostile, uint32, uint32) { panic("/etc/passwd \x1b[31m") },
 	"drags": func(w *hostile, _, _ uint32) {
@@ -127,15 +132,21 @@ func hostileMain() (handled bool) {
 			if err != nil {
 				panic(err)
 			}
-			w.send(sandbox.SayReady, call, 1, value.List{})
+			w.send(sandbox.AnswerReady, call, 1, value.List{})
 			continue
 		}
 		if kind == sandbox.SendLoad && mode != "at-load" {
-			w.send(sandbox.SayDone, call, 1, value.List{})
+			w.send(sandbox.AnswerDone, call, 1, value.List{})
 			continue
 		}
 		if w.tells {
-			w.send(sandbox.SayDone, call, 1, value.List{int64(1), value.List{w.heard, fmt.Sprintf("%q %q", os.Args, os.Environ())}})
+			w.send(sandbox.AnswerDone, call, 1, value.List{int64(1), value.List{w.heard, fmt.Sprintf("%q %q", os.Args, os.Environ())}})
+			continue
+		}
+		if mode == "ahead" { // of the call: an answer to the next one
+			w.send(sandbox.AnswerDone, call, 1, value.List{int64(1), "x"})
+			time.Sleep(50 * time.Millisecond) // it is the attack itself
+			w.send(sandbox.AnswerDone, call+1, 1, value.List{int64(1), "ahead"})
 			continue
 		}
 		if act := hostileModes[mode]; act != nil {
@@ -154,7 +165,7 @@ func asks(w *hostile, name string, call uint32) {
 	if len(list) == 0 {
 		panic("no reply")
 	}
-	w.send(sandbox.SayDone, call, 3, value.List{int64(1), list})
+	w.send(sandbox.AnswerDone, call, 3, value.List{int64(1), list})
 }
 
 type hostile struct {
@@ -263,10 +274,24 @@ func TestP01HostileWorkers(t *testing.T) {
 			}
 			poolIsQuiet(t, box)
 			_, again := box.Run(context.Background(), echoScript, call, answer)
-			if quarantined := again != nil && strings.Contains(value.ErrorOf(again, value.Internal).Hint, "not run again"); quarantined == passing[mode] {
+			if quarantined := again != nil && strings.Contains(value.ErrorOf(again, value.Internal).Hint, "the tool is disabled"); quarantined == passing[mode] {
 				t.Errorf("the second call gave %v, want quarantine %v", again, !passing[mode])
 			}
 		})
+	}
+}
+
+// TestX10AnswerAhead checks that what a worker sends while it is idle is not taken for the
+// answer to the next call.
+func TestX10AnswerAhead(t *testing.T) {
+	skipWithoutWorkers(t)
+	box := hostileProcess(t, "ahead")
+	call := tool.Call{Args: value.NewDict("value", "x")}
+	if out, err := box.Run(context.Background(), echoScript, call, answer); err != nil || out.Value != "x" {
+		t.Fatalf("the first call gave %v, %v", out.Value, err)
+	}
+	if out, err := box.Run(context.Background(), echoScript, call, answer); value.KindOf(err) != value.Security {
+		t.Errorf("the second call gave %v, %v; want that the worker is refused", out.Value, err)
 	}
 }
 

@@ -219,7 +219,7 @@ func TestErrorsAreClean(t *testing.T) {
 // one file keeps no other from being read or run, and that calls of its own
 // that wait already are not made.
 func TestQuarantineIsOneScripts(t *testing.T) {
-	const hint = "not run again"
+	const hint = "the tool is disabled"
 	box := hostileProcess(t, "bad-type")
 	ctx := context.Background()
 	for i := range 2 {
@@ -259,7 +259,7 @@ func TestQuarantineOfWhatWaits(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if strings.Contains(e.Hint, "not run again") {
+			if strings.Contains(e.Hint, "the tool is disabled") {
 				refused++
 			}
 		})

@@ -11,20 +11,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// protocol is the version of what a host and a worker send one another. It changes
-// with every change of a frame.
-const protocol = 1
+// protocol is the version of the frames of a host and a worker. It changes with each of
+// their changes.
+const protocol = 2
 
 // sumSize is the length of one sum of pureSums, in bytes.
 const sumSize = 8
 
-// pureSums returns a sum of each pure function of the modules, of its name and its
-// parameters: by these a host sees whether the program of a worker has them too.
+// pureSums returns a sum of each pure function of the modules, over its name and its
+// parameters. By these a host checks that the program of a worker has them too.
 func pureSums(modules []tool.Module) []byte {
 	var sums []uint64
 	for _, m := range modules {
 		for i := range m.Funcs {
-			if f := &m.Funcs[i]; f.Kind == tool.Pure && !f.Internal {
+			if f := &m.Funcs[i]; f.Kind == tool.Pure && f.Mode != tool.ModeInternal {
 				sums = append(sums, pureSum(m.Name, f))
 			}
 		}
@@ -73,22 +73,22 @@ func lacking(wanted []byte, modules []tool.Module) int {
 	return n
 }
 
-// errMismatch is why a worker does not fit its host.
+// errMismatch returns why a worker does not fit its host.
 func errMismatch(format string, args ...any) *value.Error {
 	return value.Errorf(value.Invalid, format, args...).
-		WithHint("build it from the same version, with the modules that scripts have given to sandbox.Main: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
+		WithHint("build the worker from the same version, with the same modules in sandbox.Main: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
-// notAWorker is the error of a program that Workers.Program names, where the first
-// process of it breaks the protocol or ends before it is ready.
+// notAWorker returns the error of a program that Workers.Program names, where its process
+// breaks the protocol or ends before it is ready.
 func notAWorker(program string, err error) error {
 	var broke *broken
 	var died *diedIdle
 	if errors.As(err, &broke) || errors.As(err, &died) {
-		return errMismatch("Workers.Program %s is no worker of this version: %w", program, err)
+		return errMismatch("start worker: Workers.Program %s is not a worker of this version: %w", program, err)
 	}
 	if e := value.ErrorOf(err, value.Unavailable); e.Hint == "" {
-		return e.WithHint("the main of %s must begin with sandbox.Main", program)
+		return e.WithHint("call sandbox.Main first in the main of %s", program)
 	}
 	return err
 }

@@ -5,31 +5,30 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The bodies of frames are fields: values in the form of [value.Append], each
-// behind its length, a little-endian u32. They are no list, in which a value
-// could be less deep and of fewer parts than it may be by itself. Reading is
-// strict, since either side may be lied to: a field that is missing, of another
-// type or too much is errMessage.
+// The body of a frame is a sequence of fields: values encoded by [value.Append], each after
+// its length, a little-endian u32. It is not one list, in which a value could be less deep
+// and have fewer parts than by itself. Reading is strict, since either side may be hostile:
+// a missing field, one of another type and one too many are errMessage.
 
-var errMessage = errors.New("not a message of this protocol")
+var errMessage = errors.New("invalid message: a field is missing or has an unexpected type")
 
 // fields reads the fields of a message one after the other.
 type fields struct {
 	rest  string     // of the message
 	list  value.List // the fields where they were one value of another message
-	parts int        // that the values read so far consist of
+	parts int        // of the values read so far
 	bad   bool
 }
 
 const (
 	fieldHead = 4 // the length of a field
-	// maxParts is how many values a message may consist of in all: a few of the
-	// largest that there are. A frame of nothing but nils would else be made
-	// into many times its size.
+	// maxParts is how many parts the values of a message may have together: as many as a few
+	// of the largest values. Without it a frame of nils would decode to many times its size.
 	maxParts = 4 * value.MaxNodes
 )
 
@@ -43,9 +42,7 @@ func appendFields(dst []byte, list value.List) ([]byte, error) {
 			return dst, err
 		}
 		if parts += partsOf(v); parts > maxParts {
-			e := value.Errorf(value.Limit, "values of more than %d parts together", maxParts)
-			e.Limit = value.LimitNodes
-			return dst, e
+			return dst, value.Errorf(value.Limit, "the values have more than %d elements in total", maxParts).WithLimit(value.LimitNodes)
 		}
 		binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start-fieldHead))
 	}
@@ -55,7 +52,7 @@ func appendFields(dst []byte, list value.List) ([]byte, error) {
 // readFields reads a message from a copy, which the strings of its values share.
 func readFields(body []byte) fields { return fields{rest: string(body)} }
 
-// partsOf counts the values that a value consists of.
+// partsOf counts the values in a value, itself among them.
 func partsOf(v value.Value) int {
 	parts := 1
 	if d, ok := v.(*value.Dict); ok {
@@ -71,8 +68,7 @@ func partsOf(v value.Value) int {
 	return parts
 }
 
-// withArgs returns a message with arguments as its last fields: each name, and what
-// it is.
+// withArgs returns a message with arguments as its last fields: each name and its value.
 func withArgs(args *value.Dict, first ...value.Value) value.List {
 	list := append(make(value.List, 0, len(first)+2*args.Len()), first...)
 	for name, v := range args.All() {
@@ -81,7 +77,7 @@ func withArgs(args *value.Dict, first ...value.Value) value.List {
 	return list
 }
 
-// args reads all that is left as arguments.
+// args reads the remaining fields as arguments.
 func (f *fields) args() *value.Dict {
 	args := &value.Dict{}
 	for f.more() {
@@ -129,7 +125,7 @@ func field[T value.Value](f *fields) T {
 	return v
 }
 
-// done says whether all was read and nothing is left.
+// done fails unless all fields were valid and none is left.
 func (f *fields) done() error {
 	if f.bad || f.more() {
 		return errMessage
@@ -137,14 +133,14 @@ func (f *fields) done() error {
 	return nil
 }
 
-// A scriptMessage is a script on its way into a worker.
+// scriptMessage returns the message of one script.
 func scriptMessage(s tool.Script) value.List { return scriptsMessage([]tool.Script{s}) }
 
-// scriptsMessage are scripts that have the same shared files.
+// scriptsMessage returns the message of scripts that have the same shared files.
 func scriptsMessage(scripts []tool.Script) value.List {
 	libs := &value.Dict{}
 	for name, text := range scripts[0].Libs {
-		libs.Put(name, []byte(text)) // a file may hold any bytes; the engine says what is wrong with them
+		libs.Put(name, []byte(text)) // a file may hold any bytes; the engine reports invalid ones
 	}
 	list := append(make(value.List, 0, 1+4*len(scripts)), libs)
 	for _, s := range scripts {
@@ -184,8 +180,7 @@ func readScripts(body []byte) ([]tool.Script, error) {
 	return scripts, f.done()
 }
 
-// callMessage is what a worker needs to know of a call: not who made it, nor
-// where in a run it stands.
+// callMessage returns what a worker needs of a call: not who made it, nor its place in a run.
 func callMessage(c tool.Call) value.List {
 	return withArgs(c.Args, c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result))
 }
@@ -200,61 +195,60 @@ func readCall(body []byte) (tool.Call, error) {
 	return c, f.done()
 }
 
-// errorFields are an error as it crosses: what is said, and not what it wraps.
-func errorFields(e *value.Error) value.List {
-	trace := make(value.List, len(e.Trace))
-	for i, line := range e.Trace {
-		trace[i] = value.Clean(line, maxText)
-	}
-	text := ""
-	if e.Err != nil {
-		text = e.Err.Error()
-	}
-	return value.List{int64(e.Kind), value.Clean(e.Op, maxText), value.Clean(text, maxText), value.Clean(e.Hint, maxText), value.Clean(string(e.Limit), maxText),
-		value.Clean(e.Pos.File, maxText), int64(e.Pos.Line), int64(e.Pos.Col), trace}
-}
+// errorFields returns the field of an error: its text, but not what it wraps.
+func errorFields(e *value.Error) value.List { return value.List{e.Value()} }
 
 // The bounds of an error that comes from a worker.
 const (
-	maxText  = 4 << 10
-	maxTrace = 64
+	maxText      = 4 << 10
+	maxTrace     = 64
+	maxTraceLine = 256 // bytes: a position, and the name of a function
 )
 
-// readError reads errorFields.
+// readError reads errorFields. The texts are cleaned, since the worker may be hostile.
 func readError(f *fields) *value.Error {
-	kind := field[int64](f)
-	e := &value.Error{Kind: value.Kind(kind), Op: field[string](f)}
-	e.Err = errors.New(value.Clean(field[string](f), maxText))
-	e.Op, e.Hint, e.Limit = value.Clean(e.Op, maxText), value.Clean(field[string](f), maxText), value.LimitName(value.Clean(field[string](f), maxText))
-	e.Pos.File = value.Clean(field[string](f), maxText)
-	e.Pos.Line, e.Pos.Col = int(field[int64](f)), int(field[int64](f))
-	for _, v := range field[value.List](f) {
-		line, ok := v.(string)
-		f.bad = f.bad || !ok
-		if len(e.Trace) < maxTrace {
-			e.Trace = append(e.Trace, value.Clean(line, maxText))
-		}
+	e, ok := value.ErrorFromValue(f.value())
+	if !ok {
+		f.bad = true
+		return &value.Error{}
 	}
-	f.bad = f.bad || kind < 0 || kind > int64(value.LastKind)
+	e.Err = errors.New(value.Clean(e.Err.Error(), maxText))
+	e.Limit = value.LimitName(value.Clean(string(e.Limit), maxText))
+	e.Trace = e.Trace[:min(len(e.Trace), maxTrace)]
+	texts := []*string{&e.Op, &e.Hint, &e.Pos.File}
+	for _, text := range texts {
+		*text = value.Clean(*text, maxText)
+	}
+	for i, line := range e.Trace {
+		e.Trace[i] = value.Clean(line, maxTraceLine)
+	}
 	return e
 }
 
-// effectRows are the functions that a worker may ask for, as plain values: all
-// but the pure ones, which it has itself, and those that only a host calls.
+// An effectRow is what a worker needs of a function that it may ask for.
+type effectRow struct {
+	Name   string
+	Kind   tool.EffectKind
+	Params []tool.Param
+	Rest   string
+	Other  bool // its mode is [tool.ModeOther]
+}
+
+// effectRows returns the functions that a worker may ask for, as plain values: all except the
+// pure ones, which it has itself, and the internal ones, which only a host calls.
 func effectRows(modules []tool.Module) (value.List, error) {
 	rows := value.List{}
 	for _, m := range modules {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
-			if f.Kind == tool.Pure || f.Internal {
+			if f.Kind == tool.Pure || f.Mode == tool.ModeInternal {
 				continue
 			}
-			// A tool has parameters too, and a form of its own.
-			form, err := tool.AppendTool(nil, &tool.Tool{Name: f.Name, Params: f.Params})
+			form, err := pack.Append(nil, &effectRow{f.Name, f.Kind, f.Params, f.Rest, f.Mode == tool.ModeOther})
 			if err != nil {
-				return nil, value.Errorf(value.Invalid, "the effect %s.%s cannot be told to a worker: %w", m.Name, f.Name, err)
+				return nil, value.Errorf(value.Invalid, "send the effect %s.%s to a worker: %w", m.Name, f.Name, err)
 			}
-			rows = append(rows, value.List{m.Name, int64(f.Kind), form, f.Rest, f.Other})
+			rows = append(rows, value.List{m.Name, form})
 		}
 		for _, c := range m.Consts {
 			rows = append(rows, value.List{m.Name, c.Name, c.Value})
@@ -270,18 +264,22 @@ func readRows(rows value.List) ([]tool.Module, error) {
 		list, _ := row.(value.List)
 		f := &fields{list: list}
 		m := tool.Module{Name: field[string](f)}
-		switch kind := f.value().(type) {
-		case int64:
-			t, err := tool.DecodeTool(string(field[[]byte](f)))
-			if err != nil {
+		switch row := f.value().(type) {
+		case []byte:
+			var r effectRow
+			if err := pack.Decode(string(row), &r); err != nil {
 				return nil, err
 			}
-			if kind <= int64(tool.Pure) || kind > int64(tool.LastEffectKind) { // a pure row has a Do, which cannot be sent
+			if !r.Kind.Valid() || r.Kind == tool.Pure { // a pure function cannot be sent
 				return nil, errMessage
 			}
-			m.Funcs = []tool.Func{{Name: t.Name, Params: t.Params, Kind: tool.EffectKind(kind), Rest: field[string](f), Other: field[bool](f)}}
+			fn := tool.Func{Name: r.Name, Params: r.Params, Kind: r.Kind, Rest: r.Rest}
+			if r.Other {
+				fn.Mode = tool.ModeOther
+			}
+			m.Funcs = []tool.Func{fn}
 		case string:
-			m.Consts = []tool.Const{{Name: kind, Value: f.value()}}
+			m.Consts = []tool.Const{{Name: row, Value: f.value()}}
 		default:
 			return nil, errMessage
 		}

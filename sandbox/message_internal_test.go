@@ -3,18 +3,36 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
+
+// TestX10TraceOfAWorker checks that a hostile worker cannot fill the host with a trace.
+func TestX10TraceOfAWorker(t *testing.T) {
+	e := &value.Error{Err: errors.New("x")}
+	for range 1000 {
+		e.Trace = append(e.Trace, "f.star:1:1: in "+strings.Repeat("f", 100_000))
+	}
+	size := 0
+	for _, line := range readError(&fields{list: errorFields(e)}).Trace {
+		size += len(line)
+	}
+	if size == 0 || size > 20<<10 {
+		t.Errorf("the trace has %d bytes, want at most 20 KB", size)
+	}
+}
 
 // TestErrorKinds checks that each kind of error passes the wire, and that values
 // beyond the kinds are refused.
 func TestErrorKinds(t *testing.T) {
 	for kind := int64(-1); kind <= int64(value.LastKind)+1; kind++ {
 		list := errorFields(&value.Error{Err: errors.New("no")})
-		list[0] = kind
+		list[0].(value.List)[0] = kind
 		f := &fields{list: list}
 		e := readError(f)
 		if want := kind >= 0 && kind <= int64(value.LastKind); (f.done() == nil) != want || want && e.Kind != value.Kind(kind) {
@@ -26,9 +44,18 @@ func TestErrorKinds(t *testing.T) {
 // TestEffectKindsOnTheWire checks that a worker takes rows of each kind that a
 // host sends, and no others.
 func TestEffectKindsOnTheWire(t *testing.T) {
-	form, err := tool.AppendTool(nil, &tool.Tool{Name: "ask"})
-	if err != nil {
-		t.Fatal(err)
+	row := func(kind uint32) value.List {
+		form, err := pack.Append(nil, &struct {
+			Name   string
+			Kind   uint32
+			Params []tool.Param
+			Rest   string
+			Other  bool
+		}{Name: "ask", Kind: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value.List{value.List{"world", form}}
 	}
 	for kind := tool.EffectKind(0); kind <= tool.LastEffectKind+1; kind++ {
 		rows, err := effectRows([]tool.Module{{Name: "world", Funcs: []tool.Func{{Name: "ask", Kind: kind}}}})
@@ -36,15 +63,15 @@ func TestEffectKindsOnTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 		if kind == tool.Pure { // it is not sent; as if it had been
-			rows = value.List{value.List{"world", int64(kind), form, "", false}}
+			rows = row(uint32(kind))
 		}
 		modules, err := readRows(rows)
 		if want := kind.Valid() && kind != tool.Pure; (err == nil) != want || want && modules[0].Funcs[0].Kind != kind {
 			t.Errorf("readRows of kind %d = %+v, %v, want it accepted: %v", kind, modules, err, want)
 		}
 	}
-	for _, kind := range []int64{-1, 256, 256 + int64(tool.Read)} {
-		if _, err := readRows(value.List{value.List{"world", kind, form, "", false}}); err == nil {
+	for _, kind := range []uint32{math.MaxUint32, 256, 256 + uint32(tool.Read)} {
+		if _, err := readRows(row(kind)); err == nil {
 			t.Errorf("readRows takes the kind %d", kind)
 		}
 	}

@@ -19,64 +19,62 @@ const (
 	maxAge   = 10 * time.Minute
 )
 
-// A job says which worker a request needs: one of a domain, with a budget of memory.
+// A job is what a request needs: a worker of a domain, with a budget of memory.
 type job struct {
 	domain domain
 	memory int64
 	script string     // by which it is refused, with the tenant
 	rows   value.List // the effects, for a new worker
-	pure   []byte     // the sums of the functions that it must have itself
+	pure   []byte     // the sums of the functions that the worker must have itself
 }
 
-// A domain is what a worker is used for, which never changes: one script of one
-// tenant, with the same effects. Where files are only read, which the same workers do
-// for all of a tenant's, the key is not the script's: one that makes its worker break
-// the rules must not keep the others from being read.
+// A domain is what a worker is used for, which never changes: one script of one tenant, with
+// the same effects. Workers that only describe scripts do so for all scripts of a tenant,
+// so that their key is not a script's.
 type domain struct {
 	tenant  string
 	effects string // a hash of the rows
 	key     string // of the script, or describing
 }
 
-// A pool keeps workers: those of the scripts that were called last, and one
-// that belongs to nobody yet, so that the next script need not wait for it.
+// A pool has the workers of the scripts that were called last, and one that has no tenant
+// yet, so that the next new script need not wait for a start. Its methods are safe for
+// concurrent use, except where they need the lock.
 type pool struct {
 	opts     Options
-	confined bool       // whether a worker must be
-	supply   int64      // how much each call may be sent
+	confined bool       // whether a worker must be confined
+	supply   int64      // bytes that may be sent to a worker in one call
 	turns    *scheduler // of the workers
 	starter  *starter
 	guard    guard // of the workers
+	refused  quarantine
 
-	mu      sync.Mutex
-	alive   map[*child]bool
-	idle    []*child       // the one that was used last is last
-	spare   *child         // which nobody has prepared
-	making  sync.WaitGroup // of the spare
-	isMade  bool           // being made
-	used    bool           // a worker has been given back
-	count   int            // of workers, those that are being started among them
-	free    chan struct{}  // closed when one may be started or is idle; nil if nobody waits for that
-	reaper  *time.Timer    // ends those that idle; nil while there are few
-	tenants map[string]int // the workers of each
-	refused map[domain]*value.Error
-	closed  bool
+	mu     sync.Mutex
+	alive  map[*child]bool
+	idle   []*child       // the last one was used last
+	spare  *child         // not yet prepared for a tenant
+	making sync.WaitGroup // of the spare
+	isMade bool           // the spare is being started
+	used   bool           // a worker has been returned
+	slots  slots          // of the workers
+	reaper *time.Timer    // ends those that idle; nil while there are few
+	closed bool
 }
 
 func newPool(o *Options, confined bool) *pool {
 	p := &pool{opts: *o, confined: confined, supply: maxSupply, starter: newStarter(),
-		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*value.Error{}}
+		alive: map[*child]bool{}, slots: slots{tenants: map[string]int{}}}
 	p.guard.workers = p.workers
 	p.opts.Workers = p.opts.Workers.withDefaults()
 	if p.opts.Running <= 0 {
-		p.opts.Running = 16 * p.opts.PerTool // so that a few tools that use all they may leave turns to others
+		p.opts.Running = 16 * p.opts.PerTool // so that a few busy tools leave turns to others
 	}
 	p.turns = newScheduler(p.opts.Running, p.opts.PerTool)
 	return p
 }
 
-// get waits for the domain's turn and returns a worker for it: one of its own,
-// or, if fresh, one that nobody has used.
+// get waits for the domain's turn and returns a worker for it: an idle one of its own or, if
+// fresh, one that has not been used.
 func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
 	for {
 		if err := p.enter(ctx, j); err != nil {
@@ -109,14 +107,8 @@ func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
 // withinKey marks the context of what an effect of a worker does, with its pool.
 type withinKey struct{}
 
-// bounds are how many workers there may be for a call, and how many of them of its
-// tenant. A call that another one makes must not wait for a worker that may be waiting
-// for it.
-type bounds struct {
-	most, perTenant int
-	within          bool // another call
-}
-
+// bounds returns how many workers there may be for a call. A nested call must not wait for a
+// worker that may be waiting for it, so there may be twice as many.
 func (p *pool) bounds(ctx context.Context) bounds {
 	if ctx.Value(withinKey{}) == p {
 		return bounds{2 * p.opts.Max, 2 * p.opts.PerTenant, true}
@@ -124,13 +116,13 @@ func (p *pool) bounds(ctx context.Context) bounds {
 	return bounds{p.opts.Max, p.opts.PerTenant, false}
 }
 
-// errFull says that there are so many workers as there may be, and none of them idles.
+// errFull says that no further worker may be started, and none is idle.
 var errFull = errors.New("all workers are in use")
 
-// awaitFree waits until there may be room for another worker.
+// awaitFree waits until another worker may be started.
 func (p *pool) awaitFree(ctx context.Context, free <-chan struct{}) error {
-	full := queueError("all workers are in use, of %d", p.opts.Max)
-	if p.bounds(ctx).within {
+	full := queueError("all %d workers are in use", p.opts.Max)
+	if p.bounds(ctx).nested {
 		return full
 	}
 	select {
@@ -141,32 +133,21 @@ func (p *pool) awaitFree(ctx context.Context, free <-chan struct{}) error {
 	}
 }
 
-// nextFree returns what is closed the next time that a worker may be started or idles.
+// nextFree returns a channel that is closed when a worker may be started or is idle.
 func (p *pool) nextFree() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.free == nil {
-		p.free = make(chan struct{})
-	}
-	return p.free
+	return p.slots.next()
 }
 
-// freed has those look again who wait for a worker. The lock is held.
-func (p *pool) freed() {
-	if p.free != nil {
-		close(p.free)
-		p.free = nil
-	}
-}
-
-// workers returns all workers that there are.
+// workers returns all workers.
 func (p *pool) workers() []*child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.alive))
 }
 
-// take returns a worker of the domain that idles, or nil.
+// take returns an idle worker of the domain, or nil.
 func (p *pool) take(j job) *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,12 +160,12 @@ func (p *pool) take(j job) *child {
 	return nil
 }
 
-// noTenant is that of the spare: no tenant can have this name.
+// noTenant is the tenant of the spare: no other can have this name.
 const noTenant = "\x00"
 
-// makeSpare starts a worker for whoever comes next. The lock is held.
+// makeSpare starts a worker for the next new script. The lock is held.
 func (p *pool) makeSpare() {
-	if p.spare != nil || p.isMade || p.closed || p.count >= p.opts.Max {
+	if p.spare != nil || p.isMade || p.closed || p.slots.used >= p.opts.Max {
 		return
 	}
 	p.isMade = true
@@ -195,8 +176,8 @@ func (p *pool) makeSpare() {
 		late := err == nil && p.closed
 		if err == nil && !late {
 			p.spare = c
-			p.freed()
-		} // else who needs one starts one, and is told why it cannot be
+			p.slots.notify()
+		} // else the call that needs a worker starts one, and gets the error
 		p.mu.Unlock()
 		if late {
 			p.end(c)
@@ -204,11 +185,11 @@ func (p *pool) makeSpare() {
 	})
 }
 
-// put takes a worker back that has answered.
+// put returns a worker that has answered.
 func (p *pool) put(c *child) {
 	p.turns.leave(c.domain)
 	now := time.Now()
-	if p.opts.Strict || c.gone() || c.call >= maxCalls || now.Sub(c.born) > maxAge {
+	if p.opts.Strict || c.gone() || c.calls >= maxCalls || now.Sub(c.born) > maxAge {
 		p.end(c)
 		return
 	}
@@ -220,26 +201,25 @@ func (p *pool) put(c *child) {
 	}
 	c.idleSince = now
 	p.idle = append(p.idle, c)
-	if !c.domain.describes() { // for all files two workers do, or as many as there are processors
+	if !c.domain.describes() { // a tenant needs few workers to describe files
 		if p.used { // a program that makes one call needs no spare
 			p.makeSpare()
 		}
 		p.used = true
 	}
-	p.freed()
+	p.slots.notify()
 	p.reapLater()
 	p.mu.Unlock()
 }
 
-// reapLater sees to it that of the workers that idle only some are kept. The lock is
-// held.
+// reapLater schedules the end of idle workers if there are too many. The lock is held.
 func (p *pool) reapLater() {
 	if p.reaper == nil && !p.closed && len(p.idle) > p.opts.Idle {
 		p.reaper = time.AfterFunc(time.Until(p.idle[0].idleSince.Add(p.opts.IdleTime)), p.reap)
 	}
 }
 
-// reap ends the workers that have been idle for long, but for those that are kept.
+// reap ends the workers that have been idle for IdleTime, except those that are kept.
 func (p *pool) reap() {
 	p.mu.Lock()
 	p.reaper = nil
@@ -262,23 +242,16 @@ func (p *pool) drop(c *child) {
 	p.end(c)
 }
 
-// refuse has nothing of a script run any more, not what waits either.
-func (p *pool) refuse(j job, reason *value.Error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refused[domain{tenant: j.domain.tenant, key: j.script}] = reason.WithHint("it is not run again until its file changes or the host is started anew")
-}
-
 func (p *pool) end(c *child) {
 	c.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.alive, c)
-	p.forget(c.domain.tenant)
+	p.slots.release(c.domain.tenant)
 	p.makeSpare()
 }
 
-// start returns a new worker for a job: the spare, if it need not be a fresh one.
+// start returns a new worker for a job: the spare, unless it must be fresh.
 func (p *pool) start(j job, fresh bool, b bounds) (c *child, err error) {
 	if !fresh {
 		c = p.takeSpare(j.domain, b)
@@ -301,23 +274,22 @@ func (p *pool) start(j job, fresh bool, b bounds) (c *child, err error) {
 	return c, nil
 }
 
-// takeSpare gives the spare to a domain, if there is one and the tenant may have
-// another worker.
+// takeSpare returns the spare for a domain, or nil if there is none or the tenant may have
+// no further worker.
 func (p *pool) takeSpare(d domain, b bounds) *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.spare
-	if c == nil || p.tenants[d.tenant] >= b.perTenant {
+	if c == nil || p.slots.tenantFull(d.tenant, b) {
 		return nil
 	}
 	p.spare = nil
-	p.tenants[c.domain.tenant]--
-	p.tenants[d.tenant]++
+	p.slots.pass(c.domain.tenant, d.tenant)
 	c.domain = d
 	return c
 }
 
-// spawn starts the process of a worker, which is known from then on.
+// spawn starts the process of a worker and adds it to the pool.
 func (p *pool) spawn(d domain, b bounds) (c *child, err error) {
 	if err := p.reserve(d.tenant, b); err != nil {
 		return nil, err
@@ -332,24 +304,15 @@ func (p *pool) spawn(d domain, b bounds) (c *child, err error) {
 		if err == nil {
 			c.close()
 		}
-		p.forget(d.tenant)
+		p.slots.release(d.tenant)
 		return nil, errClosed()
 	case err != nil:
-		p.forget(d.tenant)
-		return nil, value.Errorf(value.Unavailable, "a worker cannot be started: %w", err)
+		p.slots.release(d.tenant)
+		return nil, errStart(err)
 	}
 	c.domain, c.supply, c.born = d, p.supply, time.Now()
 	p.alive[c] = true
 	return c, nil
-}
-
-// forget makes the place of a tenant's worker free. The lock is held.
-func (p *pool) forget(tenant string) {
-	p.count--
-	if p.tenants[tenant]--; p.tenants[tenant] == 0 {
-		delete(p.tenants, tenant)
-	}
-	p.freed()
 }
 
 func (p *pool) isClosed() bool {
@@ -358,18 +321,18 @@ func (p *pool) isClosed() bool {
 	return p.closed
 }
 
-// reserve makes room for one more worker of a tenant. Where there are too many, those
-// that idle have to go: of all, or of the tenant.
+// reserve takes a slot for one more worker of a tenant. Where there are too many workers it
+// ends idle ones: of all tenants, or of this one.
 func (p *pool) reserve(tenant string, b bounds) error {
 	for {
 		p.mu.Lock()
-		own := p.tenants[tenant] >= b.perTenant
+		own := p.slots.tenantFull(tenant, b)
 		switch {
 		case p.closed:
 			p.mu.Unlock()
 			return errClosed()
-		case p.count < b.most && !own:
-			p.hold(tenant)
+		case p.slots.used < b.most && !own:
+			p.slots.hold(tenant)
 			p.mu.Unlock()
 			return nil
 		}
@@ -378,9 +341,9 @@ func (p *pool) reserve(tenant string, b bounds) error {
 			p.mu.Unlock()
 			return errFull
 		}
-		replaces := p.count <= b.most && p.tenants[tenant] <= b.perTenant
+		replaces := p.slots.fits(tenant, b)
 		if replaces {
-			p.hold(tenant) // before it is gone: its place is ours
+			p.slots.hold(tenant) // before the other is ended: its slot is ours
 		}
 		p.mu.Unlock()
 		p.end(c)
@@ -390,14 +353,8 @@ func (p *pool) reserve(tenant string, b bounds) error {
 	}
 }
 
-// hold takes a place for a tenant's worker. The lock is held.
-func (p *pool) hold(tenant string) {
-	p.count++
-	p.tenants[tenant]++
-}
-
-// unused takes a worker out of the pool that nobody uses, of a tenant alone or of any,
-// or returns nil. The lock is held.
+// unused removes an idle worker from the pool and returns it, one of the tenant if own, or
+// nil. The lock is held.
 func (p *pool) unused(tenant string, own bool) *child {
 	for i, c := range p.idle {
 		if !own || c.domain.tenant == tenant {
@@ -413,7 +370,7 @@ func (p *pool) unused(tenant string, own bool) *child {
 	return c
 }
 
-// enter waits until one more worker of a domain may compute, if it may at all.
+// enter waits until one more worker of a domain may compute, or returns why none may.
 func (p *pool) enter(ctx context.Context, j job) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
@@ -424,43 +381,35 @@ func (p *pool) enter(ctx context.Context, j job) error {
 	if err := p.turns.await(ctx, j.domain); err != nil {
 		return err
 	}
-	if err := p.refusal(j); err != nil { // much may have happened meanwhile
+	if err := p.refusal(j); err != nil { // it may have been refused meanwhile
 		p.turns.leave(j.domain)
 		return err
 	}
 	return nil
 }
 
-// refusal says why a script may not be run any more, or is nil.
+// refusal returns why a script may not be run any more, or nil.
 func (p *pool) refusal(j job) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	if p.isClosed() {
 		return errClosed()
 	}
-	if e := p.refused[domain{tenant: j.domain.tenant, key: j.script}]; e != nil {
-		return e
-	}
-	return nil
+	return p.refused.check(j)
 }
 
 func queueError(format string, n int) *value.Error {
-	e := value.Errorf(value.Busy, format, n)
-	e.Limit = value.LimitQueue
-	return e.WithHint("try again later")
+	return value.Errorf(value.Busy, format, n).WithLimit(value.LimitQueue).WithHint("try again later")
 }
 
 func errClosed() *value.Error { return value.Errorf(value.Canceled, "the sandbox is closed") }
 
-// rest and resume are around what the host does for a worker, which may be
-// long and may need other workers.
+// rest ends the turn of a worker while the host carries out an effect for it, which may take
+// long and may need other workers. resume begins the next.
 func (p *pool) rest(c *child) { p.turns.leave(c.domain) }
 
-// resume waits until the worker may compute again. If that cannot be, since its
-// call is over or the pool is closed, it is ended, and counted as running until
-// it is dropped.
+// resume waits until the worker may compute again. If its call has ended or the pool is
+// closed, the worker is killed, and counts as running until it is dropped.
 func (p *pool) resume(ctx context.Context, c *child) {
-	defer p.guard.wake() // it may have slept while the host worked
+	defer p.guard.wake() // it may have gone to sleep meanwhile
 	if err := p.turns.await(ctx, c.domain); err != nil {
 		c.kill(value.ErrorOf(err, value.Canceled))
 		p.turns.count(c.domain)
@@ -478,7 +427,7 @@ func (p *pool) close() {
 	}
 	p.idle, p.spare = nil, nil
 	p.turns.close()
-	p.freed()
+	p.slots.notify()
 	if p.reaper != nil {
 		p.reaper.Stop()
 	}

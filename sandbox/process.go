@@ -13,30 +13,31 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
+	"github.com/cassidy-run/cassidy/sandbox/internal/self"
 )
 
-// Workers bound the processes of a sandbox. The zero value is what most programs
-// want.
+// Workers bound the processes of a sandbox. The zero value has the defaults; a negative
+// number or time counts as 0.
 type Workers struct {
-	// Max is how many there may be for calls that no other call makes; 0 means 128.
-	// Where there are so many, one that idles is ended; where none does, a call waits
-	// until one is free or its context ends, which is an error of kind Busy. A call
-	// that another one makes never waits for that: up to twice as many may be started
-	// for these, and then they are Busy.
+	// Max is how many workers there may be for root calls, which no other call makes;
+	// 0 means 128. At Max an idle worker is ended. If none is idle, a root call waits until
+	// one is or its context ends, which is an error of kind Busy. A nested call never
+	// waits: nested calls may start workers up to twice Max, and fail with Busy beyond.
 	Max int
 	// PerTenant is how many of them may be of one tenant; 0 means half of Max, rounded
 	// up. A program with one tenant sets PerTenant to Max.
 	PerTenant int
-	// PerTool is how many of one script may compute at one time; 0 means two for each
-	// processor. One that waits for an effect does not count.
+	// PerTool is how many workers of one script may compute at one time; 0 means two for
+	// each processor. A worker that waits for an effect does not count.
 	PerTool int
-	// Idle is how many are kept for scripts that may be called again; 0 means 16.
-	// More than that are ended when they have been idle for IdleTime, 0 of which
-	// means 3 seconds.
-	Idle     int
+	// Idle is how many idle workers are kept for further calls of their scripts; 0 means
+	// 16. The others are ended when they have been idle for IdleTime.
+	Idle int
+	// IdleTime is how long the idle workers beyond Idle are kept; 0 means 3 seconds.
 	IdleTime time.Duration
-	// Program is the program to start as a worker. "" is this one, whose main must
-	// begin with [Main]; so must the other's.
+	// Program is the path of the program to start as a worker, whose main must begin with
+	// [Main]. "" is this program.
 	Program string
 }
 
@@ -50,74 +51,75 @@ func (w Workers) withDefaults() Workers {
 	return w
 }
 
-// Options say how workers are run. The zero value is what most programs want.
+// Options say how workers are run. The zero value has the defaults.
 type Options struct {
 	Workers
-	// Strict gives each call a process of its own.
+	// Strict gives each call a worker of its own, which is ended afterwards.
 	Strict bool
-	// Unconfined lets workers run where the system cannot confine them: then a
-	// script cannot exhaust or hang the host, but one that breaks out of its
-	// interpreter is free. See [Promise].
+	// Unconfined lets workers run where the system cannot confine them. A script then
+	// cannot exhaust or block this process, but one that breaks out of its interpreter
+	// is not confined. See [Confinement].
 	Unconfined bool
 	// Running is how many workers may compute at one time; 0 means 16 times PerTool.
 	Running int
 }
 
-// What a script may compute that is no part of a call.
+// The processor time of requests that are not calls.
 const (
 	// describeCPU is for reading what a file declares.
 	describeCPU = 500 * time.Millisecond
 	// loadCPU is for the top level of a file.
 	loadCPU = 2 * time.Second
-	// maxWorkerCPU is for all that one worker ever does, where the system can
-	// limit that. It is beyond what the host's own clock allows.
-	maxWorkerCPU = time.Hour
 )
 
-// Process is the [Sandbox] that runs scripts in other processes, in which they
-// can compute and do nothing else: what they ask of the world is done by the
-// host. A script that takes too much memory or time, or crashes its
-// interpreter, costs its worker and no more.
+// Process is the [Sandbox] that runs scripts in workers. A script that takes too much
+// memory or time, or crashes its interpreter, ends its worker and nothing else. No worker
+// runs two scripts.
 //
-// No worker runs two scripts. It is safe for concurrent use; close it when done.
+// It is safe for concurrent use; close it when done. The zero value is not usable: see
+// [New] and [Pool.Open].
 type Process struct {
 	pool    *pool
-	own     bool // the pool is closed with it
+	own     bool // the pool is closed with the sandbox
 	closed  atomic.Bool
 	tenant  string
-	rows    value.List            // the effects, as they are sent to a worker
-	hash    string                // of these
-	pure    []byte                // the sums of the functions that a worker has itself
-	effects map[string]*tool.Func // what a script can ask for, by its full name
+	rows    value.List            // the effects, as they are sent to workers
+	hash    string                // of the rows
+	pure    []byte                // the sums of the functions that workers must have
+	effects map[string]*tool.Func // what scripts can ask for, by full name
 }
 
-// A Pool is the workers that sandboxes share: those of many tenants, for each of
-// which [Pool.Open] makes one. It is safe for concurrent use; close it when done.
+// A Pool is the workers that the sandboxes of several tenants share: [Pool.Open] makes one
+// for each. It is safe for concurrent use; close it when done. The zero value is not usable:
+// see [NewPool].
 type Pool struct{ pool *pool }
 
-// NewPool returns a pool without any worker. Options may be nil. It fails where the
-// system cannot confine a worker, unless Options.Unconfined is set, and in a program
-// that has not called [Main].
+// NewPool returns a pool without any worker: workers are started when they are needed. Nil
+// options are the zero value. The error is of kind Unavailable where the system cannot
+// confine a worker, unless Options.Unconfined is set. It is of kind Invalid where this
+// program would be the worker and cannot be: its main does not begin with [Main], or it is
+// built with the race detector.
 func NewPool(o *Options) (*Pool, error) {
-	_, missing := Promise()
+	_, missing := Confinement()
 	return newPoolWhere(o, missing)
 }
 
-// Open returns a sandbox of a tenant, whose scripts have the functions of these
-// modules: the pure ones in the worker, whose program has given them to [Main], the
-// others as effects. No worker is used for two tenants; two sandboxes of one tenant
-// with the same effects share theirs. Closing the sandbox ends no worker.
+// Open returns a sandbox of a tenant, whose scripts have the functions of these modules:
+// pure functions run in the worker, whose program has given them to [Main], the others are
+// effects. Two tenants never share a worker; two sandboxes of one tenant with the same
+// effects do. A module that is not valid is an error of kind Invalid. Closing the sandbox
+// ends no worker.
 func (p *Pool) Open(tenant string, modules ...tool.Module) (*Process, error) {
 	s := &Process{pool: p.pool, tenant: tenant, effects: map[string]*tool.Func{}}
 	if tenant == noTenant {
-		return nil, value.Errorf(value.Invalid, "%q cannot be the name of a tenant", tenant)
+		return nil, value.Errorf(value.Invalid, "invalid name of a tenant: %q", tenant)
 	}
 	for _, m := range modules {
 		if err := m.CheckKinds(); err != nil {
 			return nil, err
 		}
 		for i := range m.Funcs {
-			if f := &m.Funcs[i]; f.Kind != tool.Pure && !f.Internal {
+			if f := &m.Funcs[i]; f.Kind != tool.Pure && f.Mode != tool.ModeInternal {
 				s.effects[fullName(m.Name, f.Name)] = f
 			}
 		}
@@ -140,16 +142,18 @@ func (p *Pool) Open(tenant string, modules ...tool.Module) (*Process, error) {
 	return s, nil
 }
 
-// Close ends all workers. Calls that are under way fail.
+// Close ends all workers. Calls in progress, and later ones, fail with kind Canceled. The
+// error is always nil.
 func (p *Pool) Close() error {
 	p.pool.close()
 	return nil
 }
 
-// New returns a sandbox with a [Pool] of its own, see [NewPool] and [Pool.Open]. It is
-// closed with the sandbox.
+// New returns a sandbox with a [Pool] of its own, which is closed with it. All workers may
+// be of its one tenant: Workers.PerTenant is ignored. Options and errors are those of
+// [NewPool], modules those of [Pool.Open].
 func New(o *Options, modules ...tool.Module) (*Process, error) {
-	_, missing := Promise()
+	_, missing := Confinement()
 	return newProcess(o, missing, modules)
 }
 
@@ -180,14 +184,14 @@ func newPoolWhere(o *Options, missing error) (*Pool, error) {
 	}
 	switch {
 	case os.Args[0] == workerName:
-		return nil, value.Errorf(value.Invalid, "a worker cannot have workers").
-			WithHint("call sandbox.Main first in the main of the program")
-	case opts.Program == "" && !ready.Load():
-		return nil, value.Errorf(value.Invalid, "this program cannot be its own worker: its main does not begin with sandbox.Main").
-			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main; a test does so in TestMain")
+		return nil, value.Errorf(value.Invalid, "a worker cannot start workers").
+			WithHint("call sandbox.Main first in main")
+	case opts.Program == "" && !self.Ready():
+		return nil, value.Errorf(value.Invalid, "this program cannot be its own worker: main does not call sandbox.Main first").
+			WithHint("call sandbox.Main(stdlib.Pure()...) first in main, or in TestMain")
 	case opts.Program == "" && raceDetector:
-		return nil, value.Errorf(value.Invalid, "a program built with -race cannot be a worker: it needs more memory than a worker may have").
-			WithHint("name a worker that is built without it in Workers.Program")
+		return nil, value.Errorf(value.Invalid, "a program built with -race cannot be a worker: the race detector exceeds the memory limit").
+			WithHint("build a worker without -race and set Workers.Program to its path")
 	}
 	if missing != nil && !opts.Unconfined {
 		return nil, missing
@@ -195,8 +199,8 @@ func newPoolWhere(o *Options, missing error) (*Pool, error) {
 	return &Pool{newPool(&opts, missing == nil)}, nil
 }
 
-// engineEffects are those that the engine asks for by itself, with or without
-// a row for scripts: the seed of random numbers, and what print says.
+// engineEffects returns the effects that the engine itself asks for, whether a module has them
+// or not: the seed of random numbers, and what scripts print.
 func engineEffects() map[string]*tool.Func {
 	return map[string]*tool.Func{
 		"random.seed": {Name: "seed", Kind: tool.Recorded},
@@ -211,19 +215,20 @@ func fullName(module, function string) string {
 	return module + "." + function
 }
 
-// Promise says in plain words by what this system confines a worker, layer by
-// layer. The error, of kind Unavailable, says what is missing.
-func Promise() ([]string, error) {
-	layers, err := promise()
+// Confinement returns what confines a worker on this system, layer by layer, in words for
+// people. The error, of kind Unavailable, names what is missing; the layers that are there
+// are returned with it. Confinement changes nothing.
+func Confinement() ([]string, error) {
+	layers, err := seal.Layers()
 	if err != nil {
-		return layers, value.Errorf(value.Unavailable, "this system cannot confine a worker: %w", err).
-			WithHint("sandbox: {required: false} in your config.yaml runs tools all the same; then run only tools that you trust")
+		return layers, value.Errorf(value.Unavailable, "start the sandbox: %w", err).
+			WithHint("to run trusted tools without confinement, set in your config.yaml: sandbox: {required: false}")
 	}
 	return layers, nil
 }
 
-// Close refuses further calls. Where the pool is the sandbox's own it ends all
-// workers, and calls that are under way fail.
+// Close has later calls fail with kind Canceled. If the pool is the sandbox's own, it also
+// ends all workers, and calls in progress fail. The error is always nil.
 func (p *Process) Close() error {
 	p.closed.Store(true)
 	if p.own {
@@ -232,12 +237,12 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// job says which worker does something for a script: one of those with a key.
+// job returns the job of a request for a script, with the key of its domain.
 func (p *Process) job(key string, memory int64, script string) job {
 	return job{domain{p.tenant, p.hash, key}, memory, script, p.rows, p.pure}
 }
 
-// scriptKey names a script by where it is and what it holds.
+// scriptKey returns a key of a script: its path and its hash.
 func scriptKey(s tool.Script) string {
 	if s.Hash == "" {
 		s.Hash = s.Sum()
@@ -245,7 +250,8 @@ func scriptKey(s tool.Script) string {
 	return s.Path + "\n" + s.Hash
 }
 
-// inFile gives the error of a worker that was killed, or was not free, the file that it was about.
+// inFile returns an error of a worker with the file of the script, if it names none: a worker
+// that was killed or not free does not.
 func inFile(err error, file string) error {
 	e := *value.ErrorOf(err, value.Internal)
 	if e.Pos.File == "" && (e.Kind == value.Limit || e.Kind == value.Busy) {
@@ -254,7 +260,10 @@ func inFile(err error, file string) error {
 	return &e
 }
 
-// Run implements [Sandbox].
+// Run implements [Sandbox]. Beside its errors there are those of kind Busy, where all
+// workers are in use; Unavailable, where a worker cannot be started or was killed; Security,
+// where a worker broke the protocol, after which the script is refused; and Internal, where
+// the script crashed its interpreter.
 func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 	if err := engine.CheckSize(s); err != nil {
 		return tool.Outcome{}, err
@@ -274,8 +283,8 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 	return r.out, err
 }
 
-// ask has a worker do something, and says what came of it. If the worker was
-// gone before it had begun, another does it.
+// ask has a worker answer a request. If the worker ended before it had begun, another one
+// answers.
 func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error)) (answer, error) {
 	if p.closed.Load() {
 		return answer{}, errClosed()
@@ -284,7 +293,7 @@ func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error
 		c, err := p.pool.get(ctx, j, again)
 		if err != nil {
 			if !again && value.ErrorOf(err, value.Internal).Limit == value.LimitWorker {
-				continue // it was killed while it was started
+				continue // the worker was killed while it was started
 			}
 			return answer{}, err
 		}
@@ -309,10 +318,10 @@ func diedBefore(err error) *diedIdle {
 	return idle
 }
 
-// attempt has one worker do it. A worker that failed to answer is not used
-// again; one that broke the rules is the last of its script.
+// attempt has one worker answer a request. A worker that failed to answer is not used again.
+// After one that broke the protocol the script is refused.
 func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) (answer, error)) (a answer, err error) {
-	keep := false // nor if an effect panics
+	keep := false // also if an effect panics
 	defer func() {
 		if keep {
 			p.pool.put(c)
@@ -320,7 +329,7 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 			p.pool.drop(c)
 		}
 	}()
-	// When the call's time is over so is the worker's, whatever it does.
+	// The worker is killed when the context of the call ends.
 	c.watch.until(ctx)
 	defer c.watch.forget()
 	a, err = do(c)
@@ -334,8 +343,8 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 	case err == nil && a.failed == nil:
 		keep = true
 	case err == nil:
-		// What it holds is no good start for another call, and a script whose top
-		// level ran out of time would be remembered as one that always does.
+		// After a limit its memory is not fit for another call, and a script whose top level ran
+		// out of time would be remembered as one that always does.
 		keep = a.failed.Kind != value.Limit && a.failed.Kind != value.Timeout
 		err = a.failed
 	default:
@@ -344,7 +353,7 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 	return a, err
 }
 
-// fault says why a request had no answer, and whether its worker can be used again.
+// fault returns why a request has no answer, and whether its worker can be used again.
 func (p *Process) fault(j job, err error) (keep bool, _ error) {
 	var bad *broken
 	var unsent *notSent
@@ -353,28 +362,26 @@ func (p *Process) fault(j job, err error) (keep bool, _ error) {
 		return true, value.AsError(unsent.error, value.Invalid)
 	case errors.As(err, &bad):
 		reason := value.ErrorOf(bad.error, value.Security)
-		p.pool.refuse(j, reason)
+		p.pool.refused.add(j, reason)
 		return false, reason
 	}
 	return false, err
 }
 
-// ended says why a context ended.
+// ended returns why a context has ended.
 func ended(ctx context.Context) *value.Error {
 	var cause *value.Error
 	if errors.As(context.Cause(ctx), &cause) {
 		return cause
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e := value.Errorf(value.Timeout, "the time ran out")
-		e.Limit = value.LimitWall
-		return e
+		return value.Errorf(value.Timeout, "the call timed out").WithLimit(value.LimitWall)
 	}
 	return value.Errorf(value.Canceled, "the call was cancelled")
 }
 
-// A remote is a call that a worker makes, as the host sees it: what the call
-// is and where it stands is known here and never asked of the worker.
+// A remote is the host's side of a call in a worker. The script, the call and its state are
+// known here, and never taken from the worker.
 type remote struct {
 	process *Process
 	ctx     context.Context
@@ -385,7 +392,7 @@ type remote struct {
 	out     tool.Outcome
 }
 
-// run makes the call in a worker.
+// run makes the call in a worker, which loads the script first if it has not.
 func (r *remote) run(c *child) (answer, error) {
 	if !c.loaded {
 		c.watch.reset(loadCPU)
@@ -409,8 +416,7 @@ func (r *remote) run(c *child) (answer, error) {
 	return a, c.unless(&a.fields)
 }
 
-// serve carries out an effect that the worker asks for. It is checked again,
-// since a worker may ask for anything.
+// serve carries out an effect that the worker asks for, and returns the reply.
 func (r *remote) serve(c *child, name string, args *value.Dict) value.List {
 	out, err := r.resting(c, name, args)
 	if err != nil {
@@ -419,20 +425,22 @@ func (r *remote) serve(c *child, name string, args *value.Dict) value.List {
 	return value.List{true, out.Value}
 }
 
-// resting carries out an effect while the worker does not count as running.
+// resting carries out an effect; meanwhile the worker does not count as running.
 func (r *remote) resting(c *child, name string, args *value.Dict) (tool.Outcome, error) {
 	r.process.pool.rest(c)
 	defer r.process.pool.resume(r.ctx, c) // also if the effect panics
 	return r.effect(name, args)
 }
 
+// effect carries out an effect. Its name and arguments are checked again, since a worker may
+// ask for anything.
 func (r *remote) effect(name string, args *value.Dict) (tool.Outcome, error) {
 	if r.do != nil {
-		r.effects++ // as the engine counts: where nobody is asked, nothing was
+		r.effects++ // like the engine, which counts no effects without an effector
 	}
 	f := r.process.effects[name]
 	if f == nil || r.do == nil {
-		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not available here", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "the function %s is not available to this script", name)
 	}
 	bound, err := rebind(f, args)
 	if err != nil {
@@ -441,18 +449,17 @@ func (r *remote) effect(name string, args *value.Dict) (tool.Outcome, error) {
 	if err := r.ctx.Err(); err != nil {
 		return tool.Outcome{}, ended(r.ctx)
 	}
-	return r.do(r.ctx, tool.Effect{Func: name, Args: bound, Place: r.call.Place.Child(r.effects)})
+	return r.do(r.ctx, tool.Effect{Func: name, Args: bound, StepPath: r.call.StepPath.Child(r.effects)})
 }
 
-// rebind checks arguments that a worker says it has bound.
+// rebind checks arguments that a worker has bound.
 func rebind(f *tool.Func, args *value.Dict) (*value.Dict, error) {
 	if f.Rest == "" {
 		return f.Bind(nil, args)
 	}
-	v, _ := args.Get(f.Rest)
-	rest, ok := v.(*value.Dict)
-	if !ok {
-		return nil, value.Errorf(value.Invalid, "%s lacks its other arguments", f.Name)
+	rest := args.Dict(f.Rest)
+	if rest == nil {
+		return nil, value.Errorf(value.Invalid, "call %s: the remaining arguments are missing", f.Name)
 	}
 	named, plain := &value.Dict{}, *f
 	plain.Rest = ""
@@ -468,16 +475,19 @@ func rebind(f *tool.Func, args *value.Dict) (*value.Dict, error) {
 	return bound, err
 }
 
-// A notSent is a request that could not be put into a frame; the worker knows
-// nothing of it.
+// A notSent is the error of a request that could not be put into a frame. The worker has not
+// seen it.
 type notSent struct{ error }
 
 func (n *notSent) Unwrap() error { return n.error }
 
-func errTraffic(most int64) error { return fmt.Errorf("the call is sent more than %d MB", most>>20) }
+// errTraffic returns the error of a call that is sent too much.
+func errTraffic(most int64) error {
+	return fmt.Errorf("the data sent to the call is larger than %d MB", most>>20)
+}
 
-// A diedIdle is the error of a worker that ended before it had asked for
-// anything or answered: most likely somebody killed it.
+// A diedIdle is the error of a worker that ended before it had sent anything: most likely
+// another process killed it.
 type diedIdle struct{ error }
 
 func (d *diedIdle) Unwrap() error { return d.error }

@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// maxWaiting is how many requests may wait for their turn.
+// maxWaiting is how many requests may wait for a turn.
 const maxWaiting = 256
 
-// A scheduler decides who may compute: a tenant, and of one tenant a domain, that has
-// little running goes before one that has more. A worker that waits for the host does
-// not count. Its methods are safe for concurrent use.
+// A scheduler decides which worker may compute. The tenant with the fewest running workers
+// comes first, and of one tenant the domain with the fewest. A worker that waits for the
+// host does not count. Its methods are safe for concurrent use.
 type scheduler struct {
 	most      int // how many may compute
 	perDomain int // how many of them of one domain
 
 	mu      sync.Mutex
-	total   int // of those that compute
+	total   int // workers that compute
 	running map[domain]int
 	busy    map[string]int // by tenant
 	waiting []*turn
 	closed  bool
 }
 
-// A turn is somebody waiting to compute.
+// A turn is a request that waits to compute.
 type turn struct {
 	domain domain
 	given  chan struct{}
@@ -36,17 +36,17 @@ func newScheduler(most, perDomain int) *scheduler {
 	return &scheduler{most: most, perDomain: perDomain, running: map[domain]int{}, busy: map[string]int{}}
 }
 
-// full returns an error of kind Busy where too many wait.
+// full returns an error of kind Busy if too many requests wait.
 func (s *scheduler) full() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) >= maxWaiting {
-		return queueError("%d calls wait already", maxWaiting)
+		return queueError("the queue is full: %d calls are waiting", maxWaiting)
 	}
 	return nil
 }
 
-// await waits for a domain's turn.
+// await waits for a domain's turn, until ctx ends or the scheduler is closed.
 func (s *scheduler) await(ctx context.Context, d domain) error {
 	s.mu.Lock()
 	if s.closed {
@@ -69,14 +69,14 @@ func (s *scheduler) await(ctx context.Context, d domain) error {
 		return nil
 	case <-ctx.Done():
 		if s.withdraw(t) {
-			s.leave(d) // it was given just now
+			s.leave(d) // it has just got its turn
 		}
 		return ended(ctx)
 	}
 }
 
-// withdraw removes a request from the queue, and reports whether it got its turn
-// before that.
+// withdraw removes a request from the queue, and reports whether it had already got its
+// turn.
 func (s *scheduler) withdraw(t *turn) (given bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,14 +87,14 @@ func (s *scheduler) withdraw(t *turn) (given bool) {
 	return !t.over
 }
 
-// count has a worker of a domain count as computing, whether that may be or not.
+// count counts a worker of a domain as computing, beyond the bounds too.
 func (s *scheduler) count(d domain) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begin(d)
 }
 
-// leave says that a worker of a domain computes no more, and lets others.
+// leave ends the turn of a worker of a domain, and begins those of waiting requests.
 func (s *scheduler) leave(d domain) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *scheduler) leave(d domain) {
 	}
 }
 
-// close refuses all who wait or come later.
+// close fails waiting requests and later ones.
 func (s *scheduler) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *scheduler) close() {
 	s.waiting = nil
 }
 
-// The lock is held in what follows.
+// The following methods need the lock.
 
 func (s *scheduler) mayRun(d domain) bool { return s.total < s.most && s.running[d] < s.perDomain }
 
@@ -135,8 +135,8 @@ func (s *scheduler) begin(d domain) {
 	s.total++
 }
 
-// next returns who is to compute next: of the tenant that has least running, the first
-// of the domain that has. It is -1 where nobody may.
+// next returns the index of the request that computes next: of the tenant with the fewest
+// running workers, the first one of the domain with the fewest. It is -1 if none may.
 func (s *scheduler) next() int {
 	best := -1
 	for i, t := range s.waiting {

@@ -11,21 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is this program, even where its file has been replaced or removed.
-func self() string {
-	const link = "/proc/self/exe"
-	if _, err := os.Lstat(link); err == nil {
-		return link
-	}
-	path, _ := os.Executable() // "" cannot be started, which says so
-	return path
-}
-
 func workerAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// processTime is how much processor time this process has used.
+// processTime returns how much processor time this process has used.
 func processTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
@@ -34,7 +24,7 @@ func processTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// wantsCPU reports whether a process computes or waits to: one that does
+// wantsCPU reports whether a process computes or waits for a processor. A process that does
 // neither sleeps or was stopped.
 func wantsCPU(pid int) bool {
 	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")

@@ -8,18 +8,21 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
+	"github.com/cassidy-run/cassidy/sandbox/internal/self"
 )
 
-// spawn starts a worker: this program again, under another name, with a socket
-// as its standard input, a pipe for what it says, and nothing else of ours.
+// spawn starts a worker: the program, or this one if it is "", under another name, with a
+// socket as its standard input, a pipe as its standard error, and no other file of ours.
 func spawn(program string) (*child, error) {
-	// What is opened here must not get into a process that is started meanwhile.
+	// A process that is started meanwhile must not inherit what is opened here.
 	syscall.ForkLock.RLock()
 	ours, theirs, err := ends(func(p *[2]int) (err error) { *p, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err })
-	var says, words *os.File
+	var stderr, theirStderr *os.File
 	if err == nil {
-		says, words, err = ends(func(p *[2]int) error {
-			// A worker that says too much loses it, and need not wait for a reader.
+		stderr, theirStderr, err = ends(func(p *[2]int) error {
+			// What a worker writes beyond the pipe's capacity is lost: it need not wait for a reader.
 			return errors.Join(unix.Pipe(p[:]), unix.SetNonblock(p[1], true))
 		})
 	}
@@ -28,19 +31,19 @@ func spawn(program string) (*child, error) {
 		closeAll(ours, theirs)
 		return nil, err
 	}
-	process, err := startWorker(program, theirs, words)
-	closeAll(theirs, words)
+	process, err := startWorker(program, theirs, theirStderr)
+	closeAll(theirs, theirStderr)
 	if err != nil {
-		closeAll(ours, says)
+		closeAll(ours, stderr)
 		return nil, err
 	}
-	c := &child{process: process, link: ours, says: says, in: frameReader{from: ours}}
+	c := &child{process: process, link: ours, stderr: stderr, in: frameReader{from: ours}}
 	c.watch.child, c.in.seen = c, c.watch.arrived
 	return c, nil
 }
 
-// ends makes a pair of files: the first for us, which waits without a thread,
-// the second for a worker.
+// ends makes a pair of files: the first for the host, which blocks no thread, the second for
+// a worker.
 func ends(open func(*[2]int) error) (ours, theirs *os.File, err error) {
 	var pair [2]int
 	if err := open(&pair); err != nil {
@@ -55,23 +58,17 @@ func ends(open func(*[2]int) error) (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker"), nil
 }
 
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			_ = f.Close() // nothing was written to it that could be lost
+// startWorker starts the process. The calling thread must outlive it: see [starter].
+func startWorker(program string, link, theirStderr *os.File) (*os.Process, error) {
+	if program == "" {
+		var err error
+		if program, err = self.Path(); err != nil {
+			return nil, err
 		}
 	}
-}
-
-// startWorker starts the process. The thread that does so must outlive it: see
-// [starter].
-func startWorker(program string, link, words *os.File) (*os.Process, error) {
-	if program == "" {
-		program = self()
-	}
 	return os.StartProcess(program, []string{workerName}, &os.ProcAttr{
-		Dir: "/", Env: workerEnvironment(),
-		Files: []*os.File{link, words, words},
+		Dir: "/", Env: seal.Environment(),
+		Files: []*os.File{link, theirStderr, theirStderr},
 		Sys:   workerAttr(),
 	})
 }
@@ -83,8 +80,8 @@ func forbiddenCall(state *os.ProcessState) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGSYS
 }
 
-// killedFromOutside reports whether a process ended by a signal that only
-// somebody else can have sent: no script has its worker end by one of these.
+// killedFromOutside reports whether a process ended by a signal that another process has
+// sent: no script makes its worker end by one of these.
 func killedFromOutside(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -97,8 +94,8 @@ func killedFromOutside(state *os.ProcessState) bool {
 	return false
 }
 
-// workerEnds are the files through which a worker talks to its host: both ways
-// one socket. Standard output is closed, so that nothing gets between the frames.
+// workerEnds returns the files by which a worker is connected to its host: one socket for
+// both directions. Standard output is closed, so that nothing gets between the frames.
 func workerEnds() (in, out *os.File, err error) {
 	return os.Stdin, os.Stdin, os.Stdout.Close()
 }

@@ -5,14 +5,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
+	"github.com/cassidy-run/cassidy/sandbox/internal/self"
 )
 
-// spawn starts a worker: this program again, under another name, with pipes as
-// its standard input, output and error.
+// spawn starts a worker: the program, or this one if it is "", under another name, with
+// pipes as its standard input, output and error.
 func spawn(program string) (*child, error) {
 	if program == "" {
 		var err error
-		if program, err = os.Executable(); err != nil {
+		if program, err = self.Path(); err != nil {
 			return nil, err
 		}
 	}
@@ -25,7 +28,7 @@ func spawn(program string) (*child, error) {
 	}
 	in, toWorker, err := pipe()
 	fromWorker, out, err2 := pipe()
-	says, words, err3 := pipe()
+	stderr, theirStderr, err3 := pipe()
 	for _, e := range []error{err, err2, err3} {
 		if e != nil {
 			closeAll(open...)
@@ -33,33 +36,25 @@ func spawn(program string) (*child, error) {
 		}
 	}
 	process, err := os.StartProcess(program, []string{workerName}, &os.ProcAttr{
-		Env: workerEnvironment(), Files: []*os.File{in, out, words},
+		Env: seal.Environment(), Files: []*os.File{in, out, theirStderr},
 	})
-	closeAll(in, out, words)
+	closeAll(in, out, theirStderr)
 	if err != nil {
-		closeAll(toWorker, fromWorker, says)
+		closeAll(toWorker, fromWorker, stderr)
 		return nil, err
 	}
-	c := &child{process: process, link: toWorker, answers: fromWorker, says: says, in: frameReader{from: fromWorker}}
+	c := &child{process: process, link: toWorker, answers: fromWorker, stderr: stderr, in: frameReader{from: fromWorker}}
 	c.watch.child, c.in.seen = c, c.watch.arrived
 	return c, nil
 }
 
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			_ = f.Close() // nothing was written that could be lost
-		}
-	}
-}
-
-// forbiddenCall is for systems with filters of system calls.
+// forbiddenCall is false: there is no filter of system calls here.
 func forbiddenCall(*os.ProcessState) bool { return false }
 
-// killedFromOutside is not known here.
+// killedFromOutside is unknown here.
 func killedFromOutside(*os.ProcessState) bool { return false }
 
-// processTime is how much processor time this process has used.
+// processTime returns how much processor time this process has used.
 func processTime() time.Duration {
 	var created, exited, kernel, user windows.Filetime
 	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user); err != nil {
@@ -69,9 +64,9 @@ func processTime() time.Duration {
 	return 100 * time.Duration(ticks(kernel)+ticks(user)) // in units of 100 ns
 }
 
-// workerEnds are the files through which a worker talks to its host. A process
-// gets the handles it is given, so there are no others.
+// workerEnds returns the files by which a worker is connected to its host. It has inherited
+// no other handles.
 func workerEnds() (in, out *os.File, err error) { return os.Stdin, os.Stdout, nil }
 
-// wantsCPU is not known here, and no worker is taken to be stuck.
+// wantsCPU is unknown here, so that no worker counts as stuck.
 func wantsCPU(int) bool { return true }

@@ -3,12 +3,14 @@ package sandbox
 import (
 	"runtime"
 	"sync"
+
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
 )
 
-// A starter starts processes, all from one thread that does nothing else. The
-// kernel ends a worker together with the thread that started it, so that none
-// outlives its host; but a Go program ends threads: each on which a goroutine
-// ends that has locked it. This one ends when the starter is closed.
+// A starter starts processes, all from one thread that does nothing else. The kernel kills a
+// worker when the thread ends that has started it, so that no worker outlives its host. But
+// a Go program ends threads: those that a goroutine has locked when it ends. This thread
+// ends when the starter is closed.
 type starter struct {
 	begin sync.Once
 	tasks chan func()
@@ -17,8 +19,8 @@ type starter struct {
 
 func newStarter() *starter { return &starter{tasks: make(chan func()), over: make(chan struct{})} }
 
-// do runs a task on the thread. It reports false, and has not run it, when the
-// starter is closed.
+// do runs a task on the thread. If the starter is closed it returns false and does not run
+// it.
 func (s *starter) do(task func()) bool {
 	s.begin.Do(func() { go s.run() })
 	done := make(chan struct{})
@@ -32,8 +34,8 @@ func (s *starter) do(task func()) bool {
 }
 
 func (s *starter) run() {
-	runtime.LockOSThread() // for ever: the thread ends with this function
-	prepareStarter()
+	runtime.LockOSThread() // without unlocking: the thread ends with this function
+	seal.PrepareThread()
 	for {
 		select {
 		case task := <-s.tasks:
@@ -44,5 +46,5 @@ func (s *starter) run() {
 	}
 }
 
-// close ends the thread, and with it what it has started and is still there.
+// close ends the thread, and with it the processes that it has started.
 func (s *starter) close() { close(s.over) }

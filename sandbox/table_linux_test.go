@@ -106,13 +106,13 @@ func TestTableInWorker(t *testing.T) {
 		{"short row", "a,b\n1,2\n3\n", nil, "line 3: the row has 1 cell", value.Failed},
 		{"filled row", "a,b\n1,2\n3\n", value.NewDict("fill", true), "2", works},
 		{"long row", "a,b\n1,2\n3,4,5\n", value.NewDict("fill", true), "line 3: the row has 3 cells", value.Failed},
-		{"open quote", "a,b\n1,\"x\n" + strings.Repeat("2,y\n", 100_000), nil, "line 2: the quote", value.Failed},
+		{"open quote", "a,b\n1,\"x\n" + strings.Repeat("2,y\n", 100_000), nil, "line 2: unclosed quote", value.Failed},
 		{"text after quote", "a,b\n1,\"x\"y\n", nil, "line 2: character 6", value.Failed},
 		{"empty", "\n", nil, "is empty", value.Failed},
-		{"zero bytes", "a,b\n1,\x00\n", nil, "line 2: a zero byte", value.Failed},
+		{"zero bytes", "a,b\n1,\x00\n", nil, "line 2: unexpected zero byte", value.Failed},
 		{"zeros alone", make([]byte, 1<<20), nil, "zero byte", value.Failed},
 		{"half of UTF-16", []byte("\xff\xfea\x00\n\x001\x00x"), nil, "not UTF-16", value.Failed},
-		{"no encoding", small, value.NewDict("encoding", "klingon"), "no encoding", value.Failed},
+		{"no encoding", small, value.NewDict("encoding", "klingon"), "unknown encoding", value.Failed},
 		{"a type that does not fit", small, value.NewDict("types", value.NewDict("b", "integer")), `line 2, column "b"`, value.Failed},
 		{"long cell", "a\n" + strings.Repeat("x", 8<<20-100), nil, "1", works},
 		{"100,000 columns", many(100_000), nil, "0", works},
@@ -127,7 +127,7 @@ func TestTableInWorker(t *testing.T) {
 		{"too large a number", `[{"a":1e999}]`, nil, "out of range", value.Failed},
 		{"encrypted", []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 4096)), value.NewDict("format", "xlsx"), "encrypted", value.Failed},
 		{"zip bomb", zipBomb(t, 128<<20), nil, "", value.Limit},
-		{"cut zip", zipBomb(t, 1<<20)[:400], nil, "no whole .xlsx file", value.Failed},
+		{"cut zip", zipBomb(t, 1<<20)[:400], nil, "not a valid .xlsx file", value.Failed},
 	}
 	p := newProcess(t, nil)
 	for _, script := range tableScripts {
@@ -259,12 +259,12 @@ func TestTableStreamsIntoWorker(t *testing.T) {
 			file *bigFile
 			want string
 		}{
-			{"changed", &bigFile{rows: 1 << 20, changed: 2}, "was changed while it was read"},
-			{"changed later", &bigFile{rows: 1 << 20, changed: 6}, "was changed while it was read"},
-			{"short part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return b[:len(b)/2] }}, "was changed while it was read"},
-			{"no part", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return []byte{} }}, "was changed while it was read"},
-			{"long part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return append(b, b[:100]...) }}, "was changed while it was read"},
-			{"no bytes", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return int64(1) }}, "fs.read_bytes gave integer"},
+			{"changed", &bigFile{rows: 1 << 20, changed: 2}, "the file was changed by another process"},
+			{"changed later", &bigFile{rows: 1 << 20, changed: 6}, "the file was changed by another process"},
+			{"short part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return b[:len(b)/2] }}, "the file was changed by another process"},
+			{"no part", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return []byte{} }}, "the file was changed by another process"},
+			{"long part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return append(b, b[:100]...) }}, "the file was changed by another process"},
+			{"no bytes", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return int64(1) }}, "fs.read_bytes: expected bytes, got integer"},
 		} {
 			if got, err := run(script, "group", test.file); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s of a file that is %s: %v, %v, want %s", script.Path, test.name, got, err, test.want)

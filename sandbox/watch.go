@@ -9,24 +9,24 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A watch looks at a worker while it is the worker's turn, and kills one that
-// computes for too long, holds too much memory, does nothing at all, or whose
-// request is over. The worker has limits of its own, which give better errors;
-// this is for those that they do not reach.
+// A watch looks at a worker while it is the worker's turn, and kills it if it computes for too
+// long, holds too much memory, does nothing at all, or if its request has ended. A worker
+// has limits of its own, which give better errors; a watch is for what they miss. Its
+// methods are safe for concurrent use.
 type watch struct {
 	child *child
 	came  atomic.Int64 // bytes from the worker, ever
-	frame atomic.Bool  // a part of a frame has come
+	frame atomic.Bool  // a part of a frame has arrived
 
 	mu     sync.Mutex
-	ctx    context.Context // of the request; nil where there is none
+	ctx    context.Context // of the request; nil without one
 	turn   bool
 	since  time.Time     // the turn's begin
 	budget time.Duration // of processor time for the request; 0 is no limit
-	base   time.Duration // the process's time when it was first looked at in the request
+	base   time.Duration // the processor time when it was first looked at in the request
 	based  bool          // base is known
 	spent  time.Duration // wall time of earlier turns
-	last   progress      // when the worker was last seen to get on
+	last   progress      // when the worker was last seen to progress
 	looked time.Time     // when it was last looked at
 }
 
@@ -39,24 +39,23 @@ type progress struct {
 }
 
 const (
-	// lookEvery is how often the workers are looked at that have not answered.
+	// lookEvery is the interval at which workers are looked at that have not answered.
 	lookEvery = 10 * time.Millisecond
-	// grace is how long a worker has to stop a script by itself.
+	// grace is how long a worker may compute beyond its budget, to stop the script by itself.
 	grace = 100 * time.Millisecond
-	// memoryGrace is what a worker holds beside what its script does.
+	// memoryGrace is how many bytes a worker may hold beyond its budget.
 	memoryGrace = 64 << 20
 	// stuckAfter is how long a worker may do nothing in its turn: an honest one
 	// computes, writes, or waits for a processor.
 	stuckAfter = time.Second
-	// leastShare is what part of a processor a worker gets at least, however
-	// many others there are: after so many times its budget it is waited for no
-	// longer, lest it use its budget up as slowly as it likes.
+	// leastShare bounds the wall time of a worker: after so many times its budget of
+	// processor time it is killed, so that it cannot use up its budget arbitrarily slowly.
 	leastShare = 256
 	leastTime  = time.Millisecond
 	leastBytes = 16 << 10
 )
 
-// until has the worker end with a context, until forget is called.
+// until has the worker killed when a context ends, until forget is called.
 func (w *watch) until(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,21 +64,21 @@ func (w *watch) until(ctx context.Context) {
 
 func (w *watch) forget() { w.until(context.Background()) }
 
-// reset begins a request that may use so much processor time.
+// reset begins a request with a budget of processor time; 0 is no limit.
 func (w *watch) reset(budget time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.budget, w.spent, w.based = budget, 0, false // most requests are never looked at
 }
 
-// begin says that it is the worker's turn.
+// begin begins the worker's turn.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.turn, w.since, w.last, w.looked = true, time.Now(), progress{}, time.Time{}
 }
 
-// end says that it is the worker's turn no more.
+// end ends the worker's turn.
 func (w *watch) end() {
 	w.frame.Store(false)
 	w.mu.Lock()
@@ -90,13 +89,13 @@ func (w *watch) end() {
 	}
 }
 
-// arrived notes that bytes have come, as a part of a frame.
+// arrived notes that n bytes of a frame have arrived.
 func (w *watch) arrived(n int) {
 	w.came.Add(int64(n))
 	w.frame.Store(true)
 }
 
-// look kills a worker that is to end. It says whether it is the worker's turn.
+// look kills a worker that must end, and reports whether it is the worker's turn.
 func (w *watch) look() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +112,7 @@ func (w *watch) look() bool {
 	return true
 }
 
-// judge says why the worker is to end now, or nil.
+// judge returns why the worker must end now, or nil.
 func (w *watch) judge() *value.Error {
 	c := w.child
 	if held, ok := c.rss(); ok && held > c.memory+memoryGrace {
@@ -121,11 +120,11 @@ func (w *watch) judge() *value.Error {
 	}
 	cpu, known := c.cpu()
 	if known && w.stuck(cpu) {
-		return value.Errorf(value.Unavailable, "the tool's worker does not answer, and does nothing").WithHint("call the tool again")
+		return value.Errorf(value.Unavailable, "the tool's worker does not respond, and uses no CPU").WithHint("call the tool again")
 	}
 	used := w.spent + time.Since(w.since)
 	if w.budget > 0 && used > leastShare*w.budget {
-		return value.Errorf(value.Unavailable, "the tool's worker does not answer, and does little").WithHint("call the tool again")
+		return value.Errorf(value.Unavailable, "the tool's worker does not respond, and uses almost no CPU").WithHint("call the tool again")
 	}
 	if known && !w.based {
 		w.base, w.based = cpu, true
@@ -143,8 +142,8 @@ func (w *watch) judge() *value.Error {
 // frame byte by byte.
 func (w *watch) stuck(cpu time.Duration) bool {
 	now := progress{time.Now(), cpu, w.came.Load(), w.frame.Load()}
-	// Where it was us who did not look, a stopped program say, the answer may
-	// have been here for long.
+	// Where this program has not looked for a while, since it was stopped for example, the
+	// answer may be waiting.
 	if w.last.at.IsZero() || now.at.Sub(w.looked) > stuckAfter/2 {
 		w.last = now
 	}
@@ -164,15 +163,14 @@ func (w *watch) stuck(cpu time.Duration) bool {
 type guard struct {
 	workers func() []*child
 	awake   atomic.Bool
-	closed  atomic.Bool // it need not look any more
+	closed  atomic.Bool // it ends
 	done    sync.WaitGroup
 }
 
-// idleLooks is how often in a row nothing was to be seen before the guard goes
-// to sleep.
+// idleLooks is how many looks in a row find no worker in its turn before the guard ends.
 const idleLooks = 100
 
-// wake sees to it that the guard looks.
+// wake makes the guard look, if it does not.
 func (g *guard) wake() {
 	if !g.awake.Load() && g.awake.CompareAndSwap(false, true) {
 		g.done.Go(g.watch)
@@ -189,7 +187,7 @@ func (g *guard) watch() {
 			continue
 		}
 		g.awake.Store(false)
-		// Somebody may have begun just before, and not have woken it.
+		// A turn may have begun just before, without waking it.
 		if !g.look() || !g.awake.CompareAndSwap(false, true) {
 			return
 		}
@@ -197,7 +195,7 @@ func (g *guard) watch() {
 	}
 }
 
-// look looks at each worker, and says whether any has its turn.
+// look looks at each worker, and reports whether one has its turn.
 func (g *guard) look() bool {
 	busy := false
 	for _, c := range g.workers() {

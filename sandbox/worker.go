@@ -8,35 +8,33 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
+	"github.com/cassidy-run/cassidy/sandbox/internal/self"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
-// workerName is what a worker finds as its own name. It is no secret: who
+// workerName is the name under which a worker is started. It need not be secret: whoever
 // starts a program under it gets a process that reads frames and can do nothing.
 const workerName = "cassidy-worker"
 
-// ready says that Main has run, and so that this program can be its own worker.
-var ready atomic.Bool
-
-// Main makes a program able to be a worker of its own: it must be the first
-// thing that its main does. In a worker it runs scripts until the host goes,
-// and does not return; else it returns at once. The modules are the pure
-// functions that scripts have, stdlib.Pure() and whatever a program lends
-// beside them.
+// Main makes a program able to be its own worker, and to supervise the commands that
+// package sandbox/launch runs. It must be the first call of main. In a process that was
+// started as a worker or for a command it does not return; otherwise it returns
+// immediately. The modules hold the pure functions that scripts have: stdlib.Pure() and
+// those of the program.
 //
-// A program that does not call it cannot use [New]: its workers would be
-// copies of the whole program, and start workers of their own.
+// In a program that does not call Main, [New] fails unless Workers.Program names another
+// one: its workers would be copies of the complete program, and start workers of their own.
 func Main(modules ...tool.Module) {
-	if launchMain() {
-		os.Exit(0)
-	}
+	launch.Main()
 	if os.Args[0] != workerName {
-		ready.Store(true)
+		self.SetReady()
 		return
 	}
 	in, out, err := workerEnds()
@@ -50,23 +48,23 @@ func Main(modules ...tool.Module) {
 	os.Exit(0)
 }
 
-// A worker is the end of the socket at which scripts run.
+// A worker is the worker's end of the socket, where scripts run. One goroutine uses it.
 type worker struct {
 	in     frameReader
 	out    io.Writer
-	buf    []byte // of the frame that is being sent
-	call   uint32 // the one that is being answered
+	buf    []byte // the frame that is being sent
+	call   uint32 // the number of the call that is being answered
 	seq    uint32
 	engine *engine.Engine
 	memory int64 // its budget
 	meter  meter
 	script tool.Script
-	sent   int // bytes of the call, out
+	sent   int // bytes that the call has sent
 	broken error
 }
 
-// work answers frames until there are no more. The first makes the worker what
-// it is, and seals it.
+// work answers frames until the host closes the connection. The first frame initializes the
+// worker and seals it.
 func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 	w := &worker{in: frameReader{from: in}, out: out}
 	engine.Confine()
@@ -75,7 +73,7 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 		f, err := w.in.next()
 		switch {
 		case err == io.EOF:
-			return nil // the host has gone, or has no more use for it
+			return nil // the host has ended, or needs the worker no longer
 		case err != nil:
 			return err
 		case f.seq != 0:
@@ -94,7 +92,7 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 	}
 }
 
-// init makes the engine and gives up every power.
+// init makes the engine and confines this process.
 func (w *worker) init(f frame, pure []tool.Module) error {
 	m := readFields(f.body)
 	version, wanted := field[int64](&m), field[[]byte](&m)
@@ -103,9 +101,9 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 	w.begin(f.call)
 	switch n := lacking(wanted, pure); {
 	case version != protocol:
-		return w.send(sayFailed, append(errorFields(errMismatch("the worker speaks version %d of the protocol, and not %d", protocol, version)), int64(0)))
+		return w.send(answerFailed, append(errorFields(errMismatch("the worker uses version %d of the protocol, expected version %d", protocol, version)), int64(0)))
 	case n > 0:
-		return w.send(sayFailed, append(errorFields(errMismatch("the worker lacks %d of the functions that scripts have, or has others of their names", n)), int64(0)))
+		return w.send(answerFailed, append(errorFields(errMismatch("the worker does not have %d of the functions for scripts, or has different versions", n)), int64(0)))
 	}
 	if err := m.done(); err != nil {
 		return err
@@ -115,25 +113,25 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 		return err
 	}
 	w.engine = engine.New(&engine.Options{Modules: append(pure[:len(pure):len(pure)], effects...)})
-	seal := harden
+	confine := seal.Apply
 	if !confined {
-		seal = hardenAsFar
+		confine = seal.ApplyAvailable
 	}
-	if err := seal(memory); err != nil {
+	if err := confine(memory); err != nil {
 		return err
 	}
-	return w.send(sayReady, value.List{})
+	return w.send(answerReady, value.List{})
 }
 
-// warmUp does what is done once, so that the first call need not wait for it. A spare
-// does it before anybody needs it. It collects no garbage: that would take as long as
-// all the rest of a start, and the collector's own memory is as much as it gives back.
+// warmUp does what is done once, so that the first call need not wait for it. A spare does it
+// before it is needed. It collects no garbage: that would take as long as the rest of a
+// start, and the collector's own memory is as much as it frees.
 func warmUp() {
 	e := engine.New(nil)
 	const star, lua = "def f():\n    \"F.\"\n    return 1\n\ntool(f, name = \"f\")\n", "return tool{description = \"F.\", handler = function() return 1 end}\n"
 	for path, text := range map[string]string{"f.star": star, "f.lua": lua} {
 		s := tool.Script{Path: path, Source: text}
-		_, _ = e.Describe(s) // what is wrong here is wrong for every script, and said there
+		_, _ = e.Describe(s) // an error here occurs in every script, and is reported there
 		_, _ = e.Run(context.Background(), s, tool.Call{Args: &value.Dict{}}, nil)
 	}
 }
@@ -155,7 +153,7 @@ func (w *worker) send(kind frameType, body value.List) error {
 	}
 	if w.sent += len(buf); kind == askEffect && w.sent > maxTraffic {
 		w.seq--
-		return tooLong(fmt.Errorf("the call sends more than %d MB", maxTraffic>>20))
+		return tooLong(fmt.Errorf("the data sent by the call is larger than %d MB", maxTraffic>>20))
 	}
 	if cap(buf) <= keepIdle {
 		w.buf = buf
@@ -168,9 +166,7 @@ func (w *worker) send(kind frameType, body value.List) error {
 }
 
 func tooLong(err error) error {
-	e := value.Errorf(value.Limit, "%w", err)
-	e.Limit = value.LimitTraffic
-	return e
+	return value.Errorf(value.Limit, "%w", err).WithLimit(value.LimitTraffic)
 }
 
 // answer answers one request of the host. The error is one of the connection.
@@ -181,14 +177,14 @@ func (w *worker) answer(f frame) error {
 		return w.broken
 	}
 	if err == nil {
-		if err = w.send(sayDone, body); err == nil || w.broken != nil {
+		if err = w.send(answerDone, body); err == nil || w.broken != nil {
 			return w.broken
 		}
 	}
-	return w.send(sayFailed, append(errorFields(value.ErrorOf(err, value.Internal)), lastSteps(body)))
+	return w.send(answerFailed, append(errorFields(value.ErrorOf(err, value.Internal)), lastSteps(body)))
 }
 
-// lastSteps is what an answer that failed says of its steps.
+// lastSteps returns the steps in an answer that failed, or 0.
 func lastSteps(body value.List) value.Value {
 	if len(body) > 0 {
 		if n, ok := body[0].(int64); ok {
@@ -207,7 +203,7 @@ func (w *worker) do(f frame) (value.List, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.script, w.meter = s, meter{} // no call is charged for what comes now
+		w.script, w.meter = s, meter{} // no call is charged for compiling
 		return value.List{}, w.engine.Compile(s)
 	case sendCall:
 		return w.run(f.body)
@@ -216,15 +212,14 @@ func (w *worker) do(f frame) (value.List, error) {
 	}
 }
 
-// describe reads what scripts declare: the answer has the form of a tool or an error
-// for each.
+// describe reads what scripts declare. The answer has an encoded tool or an error for each.
 func (w *worker) describe(body []byte) (value.List, error) {
 	scripts, err := readScripts(body)
 	if err != nil {
 		return nil, err
 	}
 	if len(scripts) > 1 {
-		// What is left of one file is small, and this worker reads files and no more.
+		// The garbage of one file is small, and this worker runs nothing.
 		debug.SetGCPercent(400)
 	}
 	list := make(value.List, len(scripts))
@@ -232,7 +227,7 @@ func (w *worker) describe(body []byte) (value.List, error) {
 		var form []byte
 		t, err := w.engine.Describe(s)
 		if err == nil {
-			form, err = tool.AppendTool(nil, &t)
+			form, err = pack.Append(nil, &t)
 		}
 		if list[i] = form; err != nil {
 			list[i] = errorFields(value.ErrorOf(err, value.Internal))
@@ -241,8 +236,8 @@ func (w *worker) describe(body []byte) (value.List, error) {
 	return list, nil
 }
 
-// run makes a call of the script. The first field of the answer is how many
-// steps it took, whatever came of it.
+// run makes a call of the script. The first field of the answer is how many steps it took,
+// also if it failed.
 func (w *worker) run(body []byte) (value.List, error) {
 	c, err := readCall(body)
 	if err != nil {
@@ -255,37 +250,36 @@ func (w *worker) run(body []byte) (value.List, error) {
 	w.meter.unread += now.Sub(ctx.start)
 	answer := value.List{out.Usage.Steps, out.Value}
 	if ctx.look(now); err == nil && ctx.over != nil {
-		err = ctx.over // a result that comes too late is none
+		err = ctx.over // a result that comes too late does not count
 	}
 	return answer, err
 }
 
-// A budget is the context of a call that ends when the process has used so
-// much processor time: what the host does meanwhile does not count. It has no
-// timer, which would cost more than most calls do; the engine asks it often.
+// A budget is the context of a call. It ends when the process has used so much processor
+// time; the time of the host does not count. It has no timer, which would cost more than
+// most calls do: the engine calls Err often.
 type budget struct {
 	context.Context
 	start   time.Time
 	cpu     time.Duration
-	ends    time.Duration // on the clock of the process
-	enough  time.Time     // before then the time cannot be used up
-	threads time.Duration // how many can compute at one time
+	ends    time.Duration // on the clock of the process; 0: never
+	enough  time.Time     // when the time can be used up at the earliest
+	threads time.Duration // how many can compute in parallel
 	over    *value.Error
 }
 
-// A meter is the clock of the process, which takes a system call to look at. Many short
-// calls share one look: each may be charged for what those before it have computed,
-// which is a hundredth of its budget at most for each thread, and never for less than
-// it has computed itself.
+// A meter reads the clock of the process, which takes a system call. Several short calls
+// share one reading: a call may be charged for what the calls before it have computed, at
+// most a hundredth of its budget for each thread, and is never charged too little.
 type meter struct {
-	looked time.Duration // what the clock has shown
-	unread time.Duration // how long the calls since then took
+	looked time.Duration // the last reading
+	unread time.Duration // how long the calls since then have taken
 }
 
-// maxUnread is how long calls may take together between two looks at the clock.
+// maxUnread is how long calls may take together between two readings.
 const maxUnread = time.Millisecond
 
-// budget begins a call. No processor time is no limit.
+// budget begins a call with so much processor time; 0 is no limit.
 func (m *meter) budget(cpu time.Duration) *budget {
 	b := &budget{Context: context.Background(), start: time.Now(), cpu: cpu}
 	if cpu > 0 {
@@ -308,8 +302,8 @@ func (b *budget) Err() error {
 	return b.over
 }
 
-// look ends the call where its time is used up. It looks at the clock of the process
-// only where that may show something: the other clock takes no system call.
+// look ends the call if its time is used up. It reads the clock of the process only if the
+// time can be used up: the wall clock takes no system call.
 func (b *budget) look(now time.Time) {
 	if b.over != nil || b.ends == 0 || now.Before(b.enough) {
 		return
@@ -322,13 +316,11 @@ func (b *budget) look(now time.Time) {
 }
 
 func cpuError(budget time.Duration) *value.Error {
-	e := value.Errorf(value.Limit, "the script computed for longer than %v", budget).
-		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"cpu\": …}")
-	e.Limit = value.LimitCPU
-	return e
+	return value.Errorf(value.Limit, "the script used more than %v of CPU time", budget).WithLimit(value.LimitCPU).
+		WithHint("do less in one call, replace long loops with builtin functions, or declare limits = {\"cpu\": …}")
 }
 
-// effect asks the host for one effect and waits for what comes of it.
+// effect asks the host for one effect and waits for its outcome.
 func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 	if w.broken != nil {
 		return tool.Outcome{}, w.broken
@@ -345,7 +337,7 @@ func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) 
 		return tool.Outcome{}, w.fail(errFrame)
 	}
 	m := readFields(f.body)
-	w.in.release(keepCalling) // the script needs the room
+	w.in.release(keepCalling) // the script needs the memory
 	if field[bool](&m) {
 		v := m.value()
 		if err := m.done(); err != nil {
@@ -360,11 +352,11 @@ func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) 
 	return tool.Outcome{}, failure
 }
 
-// fail ends the connection. The script is told what no script can catch.
+// fail ends the connection, and returns an error that no script can catch.
 func (w *worker) fail(err error) error {
 	w.broken = err
 	if errors.Is(err, io.EOF) {
 		w.broken = io.ErrUnexpectedEOF
 	}
-	return value.Errorf(value.Canceled, "the host has gone")
+	return value.Errorf(value.Canceled, "the host process has exited")
 }

@@ -19,9 +19,8 @@ func Templates() []string {
 	return []string{"basic", "file_operation", "data_operation"}
 }
 
-// Template returns the text of a new tool of this name, written from a template
-// in a language: star, lua or md. It reports false where there is no such
-// template or language.
+// Template returns the text of a new tool with a name, from a template in a language:
+// star, lua or md. It reports false if there is no such template or language.
 func Template(template, lang, name string) (text string, ok bool) {
 	if !slices.Contains(Templates(), template) || !slices.Contains([]string{"star", "lua", "md"}, lang) {
 		return "", false
@@ -32,8 +31,8 @@ func Template(template, lang, name string) (text string, ok bool) {
 	return fill.Replace(text), true
 }
 
-// function returns a name for a tool's function: the tool's own, unless that
-// has a meaning in the language or in the template.
+// function returns the name of a tool's function: the tool's name, unless that is
+// reserved in the language or the template.
 func function(key string) string {
 	if slices.Contains(taken, key) {
 		return key + "_tool"
@@ -41,9 +40,8 @@ func function(key string) string {
 	return key
 }
 
-// taken is what a function in a template must not be called: the words of
-// Starlark and Lua, and the names that scripts are given, which a template or
-// its user's next line may need.
+// taken are the names that a function in a template must not have: the keywords of
+// Starlark and Lua, and predeclared names, which a template or later code may use.
 var taken = strings.Fields(`
 	and as assert async await break class continue def del do elif else elseif end except false finally for
 	from global goto if import in is lambda load local nil nonlocal not or pass raise repeat return then true
@@ -57,7 +55,7 @@ var taken = strings.Fields(`
 	agent base64 context csv data diff env fs http human json math model random re secret shell skill text
 	time tools url yaml`)
 
-// title makes a title of a tool's key.
+// title converts a tool's key to a title.
 func title(key string) string {
 	words := strings.FieldsFunc(key, func(r rune) bool { return r == '_' })
 	for i, w := range words {
@@ -67,7 +65,7 @@ func title(key string) string {
 	return strings.Join(words, " ")
 }
 
-// ProjectConfig returns the config.yaml of a new project: comments alone.
+// ProjectConfig returns the config.yaml of a new project, which has only comments.
 func ProjectConfig() string {
 	return read("templates/config.yaml")
 }
@@ -75,8 +73,8 @@ func ProjectConfig() string {
 // Policies returns the names of the built-in policies.
 func Policies() []string { return []string{"task", "chat", "plan", "review"} }
 
-// Policy returns the source of a built-in policy. It reports false where there
-// is none of that name.
+// Policy returns the source of a built-in policy. It reports false if there is no such
+// policy.
 func Policy(name string) (source string, ok bool) {
 	if !slices.Contains(Policies(), name) {
 		return "", false
@@ -84,8 +82,7 @@ func Policy(name string) (source string, ok bool) {
 	return read("policies/" + name + ".star"), true
 }
 
-// PolicyLibs returns the files that policies load, by the names under which
-// they do.
+// PolicyLibs returns the files that policies load, by name.
 func PolicyLibs() map[string]string {
 	return map[string]string{"lib/loop.star": read("policies/lib/loop.star")}
 }
@@ -93,17 +90,17 @@ func PolicyLibs() map[string]string {
 func read(name string) string {
 	data, err := files.ReadFile(name)
 	if err != nil {
-		panic("scripts: " + err.Error()) // a table above and the folder disagree
+		panic("scripts: " + err.Error()) // a table above and the folder differ
 	}
 	return string(data)
 }
 
-// Prompt returns the text of a prompt by its name below prompts, as in "task"
-// or "turn/denied", without the end of its last line. It reports false where
-// there is none. A text may have holes, written {{name}}.
+// Prompt returns the text of a prompt by its name below prompts, as in "task" or
+// "turn/denied", without the end of its last line. It reports false if there is no such
+// prompt. A text may have placeholders, written {{name}}.
 func Prompt(name string) (text string, ok bool) {
 	if path.Clean("/"+name) != "/"+name {
-		return "", false // it would leave prompts, or find a file by a second name
+		return "", false // it would leave prompts, or be a second name of a file
 	}
 	data, err := files.ReadFile("prompts/" + name + ".md")
 	if err != nil {
@@ -122,7 +119,7 @@ func Prompts() []string {
 		return err
 	})
 	if err != nil {
-		panic("scripts: " + err.Error()) // the folder is in the program itself
+		panic("scripts: " + err.Error()) // the folder is embedded
 	}
 	slices.Sort(names)
 	return names

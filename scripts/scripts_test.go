@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/yaml"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -22,8 +23,7 @@ import (
 
 var langs = []string{"star", "lua", "md"}
 
-// create writes tools into a new project, which holds nothing else but what
-// every new project does, and opens it.
+// create writes tools into a new project with no other files, and opens it.
 func create(t *testing.T, template, lang string, names ...string) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func create(t *testing.T, template, lang string, names ...string) *host.Host {
 	return h
 }
 
-func find(t *testing.T, h *host.Host, name string) tool.Tool {
+func find(t *testing.T, h *host.Host, name string) toolset.Info {
 	t.Helper()
 	found, err := h.Tool(name)
 	if err != nil {
@@ -64,7 +64,7 @@ func find(t *testing.T, h *host.Host, name string) tool.Tool {
 	return found
 }
 
-// TestExamples checks that what a user has just created runs, as it is.
+// TestExamples checks that a newly created tool runs unchanged.
 func TestExamples(t *testing.T) {
 	for _, template := range scripts.Templates() {
 		for _, lang := range langs {
@@ -85,8 +85,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestSameTool checks that a template is the same tool in every language: to a
-// model, to a person, and in what its calls give.
+// TestSameTool checks that a template is the same tool in every language: its
+// definition, its listing, and the results of its calls.
 func TestSameTool(t *testing.T) {
 	calls := map[string][]*value.Dict{
 		"basic": {
@@ -141,8 +141,8 @@ func TestSameTool(t *testing.T) {
 	}
 }
 
-// TestDataOperation checks what the data template says of a wrong call, which
-// models know from elsewhere.
+// TestDataOperation checks the errors of the data template, which models know from
+// elsewhere.
 func TestDataOperation(t *testing.T) {
 	for _, lang := range langs {
 		h := create(t, "data_operation", lang, "my_tool")
@@ -153,7 +153,7 @@ func TestDataOperation(t *testing.T) {
 			{value.NewDict("source", "a\n1\n", "operation", "tail"), "Unknown operation: tail (give summary, head or names)"},
 			{value.NewDict("source", "nowhere.csv"), "File not found: nowhere.csv"},
 			{value.NewDict("source", "\n"), "text is empty"},
-			{value.NewDict("source", "a,b,c\n1,2\n"), "line 2: the row has 2 cells where the header has 3"},
+			{value.NewDict("source", "a,b,c\n1,2\n"), "line 2: the row has 2 cells, but the header has 3"},
 		} {
 			if _, err := h.Call(t.Context(), tool.Call{Tool: "my_tool", Args: test.args}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s(%s) = %v, want %q", lang, value.FormatJSON(test.args, ""), err, test.want)
@@ -162,8 +162,8 @@ func TestDataOperation(t *testing.T) {
 	}
 }
 
-// portrait writes down all that can be seen of a tool.
-func portrait(t *testing.T, h *host.Host, made tool.Tool, calls []*value.Dict) string {
+// portrait formats everything visible of a tool.
+func portrait(t *testing.T, h *host.Host, made toolset.Info, calls []*value.Dict) string {
 	t.Helper()
 	var b strings.Builder
 	for _, format := range []tool.Format{tool.JSONSchema, tool.OpenAI, tool.Anthropic, tool.MCP} {
@@ -195,8 +195,8 @@ func portrait(t *testing.T, h *host.Host, made tool.Tool, calls []*value.Dict) s
 	return b.String()
 }
 
-// TestNames checks that a tool of any name is one that runs, also where its
-// name means something in the language.
+// TestNames checks that a tool with any name runs, also if its name is reserved in the
+// language.
 func TestNames(t *testing.T) {
 	names := strings.Fields(`
 		and break class def do else end fail false for from function global if import in is lambda load local nil
@@ -222,7 +222,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestText checks what a template says to the person who opens it.
+// TestText checks the texts of a template for its reader.
 func TestText(t *testing.T) {
 	for _, template := range scripts.Templates() {
 		for _, lang := range langs {
@@ -249,8 +249,7 @@ func TestNoTemplate(t *testing.T) {
 	}
 }
 
-// TestProjectConfig checks that a new project's settings say nothing but what
-// they are.
+// TestProjectConfig checks that a new project's config has only comments.
 func TestProjectConfig(t *testing.T) {
 	text := scripts.ProjectConfig()
 	v, err := yaml.Parse(text)
@@ -264,8 +263,8 @@ func TestProjectConfig(t *testing.T) {
 	}
 }
 
-// TestPrompts checks that each prompt is found by its name alone, and is the
-// text of a file as a person would leave it.
+// TestPrompts checks that each prompt is found only by its name, and is the text of a
+// file.
 func TestPrompts(t *testing.T) {
 	names := scripts.Prompts()
 	for _, want := range []string{"task", "chat", "plan", "review", "compact", "format/pure_json", "turn/denied"} {

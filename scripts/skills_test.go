@@ -10,8 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
-// TestSkillTemplates checks that each template is a skill that can be loaded as
-// it is, and says what it is called.
+// TestSkillTemplates checks that each template is a valid skill with its name.
 func TestSkillTemplates(t *testing.T) {
 	for _, template := range scripts.SkillTemplates() {
 		title, text, ok := scripts.SkillTemplate(template, "make-release2")

@@ -1,8 +1,6 @@
 package stdlib
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -34,6 +32,7 @@ var rowsWanted = map[string]struct {
 	"fs.commit":     {tool.Write, true, false},
 	"fs.restore":    {tool.Write, true, true},
 	"fs.reconcile":  {tool.Write, true, true},
+	"fs.finish":     {tool.Write, true, true},
 	"env.get":       {tool.Read, false, true},
 	"http.get":      {tool.Repeatable, false, true},
 	"http.head":     {tool.Repeatable, false, true},
@@ -68,8 +67,8 @@ func TestEffectRowsAreComplete(t *testing.T) {
 			if !ok {
 				t.Errorf("%s is not in this test's table", name)
 			}
-			if f.Kind != want.kind || f.Internal != want.internal || (f.Target != nil) != want.target {
-				t.Errorf("%s: kind %s, internal %v, target %v, want %s, %v, %v", name, f.Kind, f.Internal, f.Target != nil, want.kind, want.internal, want.target)
+			if f.Kind != want.kind || (f.Mode == tool.ModeInternal) != want.internal || (f.Target != nil) != want.target {
+				t.Errorf("%s: kind %s, internal %v, target %v, want %s, %v, %v", name, f.Kind, f.Mode == tool.ModeInternal, f.Target != nil, want.kind, want.internal, want.target)
 			}
 			if f.Do == nil || f.Returns == "" || !strings.HasSuffix(strings.SplitAfter(f.Doc, ". ")[0], ".") && !strings.HasSuffix(f.Doc, ".") {
 				t.Errorf("%s lacks a Do, a Returns or a doc of sentences: %q", name, f.Doc)
@@ -88,14 +87,14 @@ func TestEffectRowsAreComplete(t *testing.T) {
 
 func TestTargetsNameConcreteCapabilities(t *testing.T) {
 	top := newDesk(t, map[string]string{"work/x": ""})
-	d := deskAt(t, &Options{Root: top.dir, WorkDir: "work"})
+	d := deskAt(t, &Options{Root: top.Dir, WorkDir: "work"})
 	for _, tt := range []struct {
 		row  string
 		args *value.Dict
 		want string
 	}{
 		{"fs.read", value.NewDict("path", "../docs/./a.txt"), "fs.read:docs/a.txt"},
-		{"fs.read", value.NewDict("path", top.dir+"/docs/a.txt"), "fs.read:docs/a.txt"},
+		{"fs.read", value.NewDict("path", top.Dir+"/docs/a.txt"), "fs.read:docs/a.txt"},
 		{"fs.list", value.NewDict(), "fs.read:work"},
 		{"fs.list", value.NewDict("path", ".."), "fs.read:."},
 		{"fs.glob", value.NewDict("pattern", "a/b/*.md"), "fs.read:work/a/b"},
@@ -112,7 +111,7 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 		{"human.confirm", value.NewDict("question", "really?"), "human"},
 		{"http.request", value.NewDict("method", "patch", "url", "http://[2606:4700:0::1111]:443/"), "http.patch:[2606:4700::1111]:443"},
 	} {
-		f := d.row(tt.row)
+		f := d.Func(tt.row)
 		args, err := f.Bind(nil, tt.args)
 		rowtest.NoError(t, err)
 		targets, err := f.Target(args)
@@ -124,45 +123,5 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s(%s): target %v, want %s", tt.row, value.FormatJSON(tt.args, ""), got, tt.want)
 		}
-	}
-}
-
-func TestNothingGivenForEnv(t *testing.T) {
-	w, err := Open(nil)
-	rowtest.NoError(t, err)
-	d := (&desk{t: t, w: w, stage: &tool.Stage{}}).grant("env:HOME")
-	if got := d.must("env.get", "name", "HOME", "default", "none"); got != "none" {
-		t.Errorf("env.get = %v, want the default", got)
-	}
-	rowtest.NoError(t, w.Close())
-}
-
-func TestEnvGet(t *testing.T) {
-	env := map[string]string{"HOME": "/home/me", "EMPTY": "", "BAD": "\xff"}
-	d := deskAt(t, &Options{Env: func(_ context.Context, name string) (string, error) {
-		if v, ok := env[name]; ok {
-			return v, nil
-		}
-		return "", fmt.Errorf("look up %s: %w", name, value.ErrNotFound)
-	}})
-	d.grant("env:HOME", "env:EMPTY", "env:UNSET", "env:BAD")
-	for _, tt := range []struct {
-		args []value.Value
-		want value.Value
-	}{
-		{[]value.Value{"name", "HOME"}, "/home/me"},
-		{[]value.Value{"name", "EMPTY", "default", "x"}, ""},
-		{[]value.Value{"name", "UNSET"}, nil},
-		{[]value.Value{"name", "UNSET", "default", int64(3)}, int64(3)},
-	} {
-		if got := d.must("env.get", tt.args...); got != tt.want {
-			t.Errorf("env.get(%v) = %v, want %v", tt.args, got, tt.want)
-		}
-	}
-	d.fails(value.Denied, "env:SECRET", "env.get", "name", "SECRET")
-	d.fails(value.Failed, "not UTF-8", "env.get", "name", "BAD")
-	d.grant("env")
-	for _, name := range []string{"", "A=B", "A B", "*", "A\x00", "A\n"} {
-		d.fails(value.Invalid, "not the name", "env.get", "name", name)
 	}
 }

@@ -10,19 +10,13 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/text"
 )
 
-// Pure returns the modules whose functions only compute. They draw on nothing
-// but their arguments and, for the module random and the function uuid, the
-// random numbers that the call is lent.
+// Pure returns the modules whose functions only compute. Their results depend on their
+// arguments alone and, for the module random and the function uuid, on the random numbers
+// that the call is granted. Each call returns new modules.
 func Pure() []tool.Module {
-	modules := []tool.Module{
+	return []tool.Module{
 		encoding.JSON(), encoding.YAML(), encoding.CSV(), text.Text(), text.Regexp(), number.Math(), clock.Pure(),
 		encoding.Hash(), encoding.Base64(), encoding.URL(), text.HTML(), text.Diff(), shell.Split(), number.Random(), number.UUID(),
 		table.Module(),
 	}
-	for _, m := range modules {
-		for i := range m.Funcs {
-			m.Funcs[i].Kind = tool.Pure
-		}
-	}
-	return modules
 }

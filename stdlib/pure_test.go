@@ -34,7 +34,7 @@ func TestPureRowsAreComplete(t *testing.T) {
 				t.Errorf("%s: its doc %q is no sentence", full, f.Doc)
 			case f.Returns == "" || f.Do == nil:
 				t.Errorf("%s does not say what it returns, or does nothing", full)
-			case f.Kind != tool.Pure || f.Target != nil || f.Internal:
+			case f.Kind != tool.Pure || f.Target != nil || f.Mode == tool.ModeInternal:
 				t.Errorf("%s is not a pure function", full)
 			}
 			names[f.Name] = true

@@ -17,12 +17,11 @@ import (
 	"github.com/cassidy-run/cassidy/tools"
 )
 
-// What the tools are called for here they are called for twice: as they come
-// with cassidy, in this process, and in workers, in a project that is the same.
-// Nobody may be able to tell which it was.
+// These tests call each tool twice: in this process, and in workers, in an equal
+// project. The results must be the same.
 
-// lay lays a project out, and another one like it whose tools run in workers:
-// the same files, as tools of the user's own, which cassidy runs there.
+// lay writes a project, and an equal one whose tools run in workers: the same files, as
+// tools of the user.
 func lay(t *testing.T, files []txtar.File) *project {
 	t.Helper()
 	p := layFiles(t, files)
@@ -65,8 +64,8 @@ func (p *project) open(t *testing.T, mode cassidy.Mode, o *cassidy.Options) {
 // both are the project and the one whose tools run in workers.
 func (p *project) both() []*project { return []*project{p, p.worker} }
 
-// do calls a tool in both and compares the results as who called would get
-// them, but for the time that they took. It returns that of this process.
+// do calls a tool in both projects and compares the results except for the duration. It
+// returns that of this process.
 func (p *project) do(t *testing.T, c tool.Call) (tool.Result, error) {
 	t.Helper()
 	r, err := p.host.Call(t.Context(), c)
@@ -75,7 +74,7 @@ func (p *project) do(t *testing.T, c tool.Call) (tool.Result, error) {
 	if (err == nil) != (errAgain == nil) || value.KindOf(err) != value.KindOf(errAgain) {
 		t.Errorf("%s in a worker: %v, want %v", c.Tool, errAgain, err)
 	}
-	if c.Tool == "list_processes" && r.Success { // no moment's processes are another's
+	if c.Tool == "list_processes" && r.Success { // processes differ from moment to moment
 		r.Value, again.Value, r.Usage, again.Usage = nil, nil, tool.Usage{}, tool.Usage{}
 	}
 	if diff := cmp.Diff(p.shown(t, r), p.shown(t, again)); diff != "" {
@@ -84,8 +83,7 @@ func (p *project) do(t *testing.T, c tool.Call) (tool.Result, error) {
 	return first, err
 }
 
-// shown is a result as JSON, without the time and without where the projects
-// are.
+// shown formats a result as JSON, without the duration and the paths of the projects.
 func (p *project) shown(t *testing.T, r tool.Result) string {
 	t.Helper()
 	r.Usage.Wall = 0
@@ -102,7 +100,7 @@ func (p *project) shown(t *testing.T, r tool.Result) string {
 	return string(text)
 }
 
-// sameFiles checks that the tools have left the same behind.
+// sameFiles checks that the tools have left the same files.
 func (p *project) sameFiles(t *testing.T) {
 	t.Helper()
 	if diff := cmp.Diff(p.files(t), p.worker.files(t)); diff != "" {

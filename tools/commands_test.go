@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,20 +16,23 @@ import (
 	found "github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
 	"github.com/cassidy-run/cassidy/stdlib"
+	"github.com/cassidy-run/cassidy/stdlib/shell"
 	"github.com/cassidy-run/cassidy/tools"
 )
 
 // commandHost opens a host over a folder whose tools can run commands.
-func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRule) *host.Host {
+func commandHost(t *testing.T, dir string, commands map[string]shell.Rule) *host.Host {
 	t.Helper()
-	if !sandbox.LaunchConfined() {
+	if !launch.Confined() {
 		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
 	}
-	world, err := stdlib.Open(&stdlib.Options{Root: dir, Launch: sandbox.Launch, Commands: commands})
+	world, err := stdlib.Open(&stdlib.Options{Root: dir, Launch: launch.Run, Commands: commands})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +42,17 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 	find.Describe = box.Describe
 	host, err := host.New(&host.Options{
 		Sandbox: box, Modules: effects, WorkDir: dir,
-		Discover: func(ctx context.Context, _ host.Source) (host.Discovered, error) {
+		Discover: func(ctx context.Context, _ toolset.Source) (toolset.Discovered, error) {
 			p, err := found.Load(ctx, dir, find)
 			if err != nil {
-				return host.Discovered{}, err
+				return toolset.Discovered{}, err
 			}
-			return host.Discovered{Tools: p.Tools, Broken: p.Broken}, nil
+			d := toolset.Discovered{Broken: p.Broken}
+			for _, t := range p.Tools {
+				head := toolset.Head{Head: t.Head, Standing: toolset.Standing{Location: t.Location, Path: t.Path, Hash: t.Hash, Granted: t.Granted}}
+				d.Tools = append(d.Tools, toolset.Found{Head: head, Declared: t.Declared, Load: t.Load})
+			}
+			return d, nil
 		},
 		Close: world.Close,
 	})
@@ -64,7 +73,7 @@ func ask(t *testing.T, host *host.Host, name string, args ...value.Value) *value
 	return r.Value.(*value.Dict)
 }
 
-// needProgram skips where a program is missing, which a person sees.
+// needProgram skips a test if a program is missing.
 func needProgram(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -72,21 +81,19 @@ func needProgram(t *testing.T, name string) {
 	}
 }
 
-// TestRunCommandOutput checks how much of a long output a caller gets, and that
-// the last lines are among it.
+// TestRunCommandOutput checks how much of a long output a caller gets, and that the
+// last lines are included.
 func TestRunCommandOutput(t *testing.T) {
 	host := commandHost(t, t.TempDir(), nil)
 	r := ask(t, host, "run_command", "command", "seq 1 20000")
 	out := r.Text("stdout")
 	cut, _ := r.Get("truncated")
-	if cut != true || len(out) > 31_000 || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "19999\n20000\n") || !strings.Contains(out, "bytes are left out") {
+	if cut != true || len(out) > 31_000 || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "19999\n20000\n") || !strings.Contains(out, "bytes omitted") {
 		t.Errorf("%d bytes, truncated %v: %.40q … %.40q", len(out), cut, out, out[max(0, len(out)-40):])
 	}
-	r = ask(t, host, "run_command", "command", "yes | head -c 3000000; echo never >&2")
-	cut, _ = r.Get("truncated")
-	code, _ := r.Get("exit_code")
-	if cut != true || code != int64(-1) || r.Text("stderr") != "" {
-		t.Errorf("more than 1 MB: truncated %v, exit code %v, stderr %q, want true and -1", cut, code, r.Text("stderr"))
+	_, err := host.Call(t.Context(), tool.Call{Tool: "run_command", Args: value.NewDict("command", "yes | head -c 3000000; echo never >&2"), Caller: tool.ByPerson})
+	if value.KindOf(err) != value.Command || !strings.Contains(err.Error(), "killed: more than 1048576 bytes of output") || strings.Contains(err.Error(), "never") {
+		t.Errorf("more than 1 MB: %.200v, want an error with the output", err)
 	}
 	r = ask(t, host, "run_command", "command", "printf 'é%.0s' $(seq 1 20000)")
 	if out := r.Text("stdout"); strings.Contains(out, "�") || len(out) > 31_000 {
@@ -94,7 +101,7 @@ func TestRunCommandOutput(t *testing.T) {
 	}
 }
 
-// TestRunCommandEvents checks that what a command says is told as it comes.
+// TestRunCommandEvents checks that the output of a command is streamed.
 func TestRunCommandEvents(t *testing.T) {
 	h := commandHost(t, t.TempDir(), nil)
 	var told strings.Builder
@@ -111,25 +118,60 @@ func TestRunCommandEvents(t *testing.T) {
 	}
 }
 
-// TestRunCommandByConfig checks that what the user's config allows runs, with
-// its arguments as they are.
+// TestRunCommandByConfig checks that commands that the user's config allows run, with
+// unchanged arguments.
 func TestRunCommandByConfig(t *testing.T) {
 	needProgram(t, "find")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a b"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	host := commandHost(t, dir, map[string]stdlib.CommandRule{"find": {Any: true}})
+	host := commandHost(t, dir, map[string]shell.Rule{"find": {Any: true}})
 	if out := ask(t, host, "run_command", "command", `find . -name "a*" -print`).Text("stdout"); out != "./a b\n" {
 		t.Errorf("find gave %q, want ./a b", out)
 	}
-	r := ask(t, host, "run_command", "command", `find . -name "a*" -delete`)
-	if _, err := os.Stat(filepath.Join(dir, "a b")); err != nil || !strings.Contains(r.Text("stderr"), "ermission denied") {
-		t.Errorf("find -delete: %v, %q; a tool that does not write must not", err, r.Text("stderr"))
+	_, failed := host.Call(t.Context(), tool.Call{Tool: "run_command", Args: value.NewDict("command", `find . -name "a*" -delete`), Caller: tool.ByPerson})
+	if _, err := os.Stat(filepath.Join(dir, "a b")); err != nil || value.KindOf(failed) != value.Command || !strings.Contains(fmt.Sprint(failed), "ermission denied") {
+		t.Errorf("find -delete: %v, %v; a tool that does not write must not", err, failed)
 	}
 }
 
-// TestGitStatus checks every kind of change in a repository of a day's work.
+// TestRunCommandAlike checks that a program is run in the same way whether a shell starts it
+// or not, and that failures have the output.
+func TestRunCommandAlike(t *testing.T) {
+	needProgram(t, "perl")
+	dir := t.TempDir()
+	err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "hello.pl"), []byte("print \"hello\\n\"; open(F, '>', 'made') or print STDERR \"no file\\n\"; exit 3"), 0o644),
+		os.WriteFile(filepath.Join(dir, "slow.pl"), []byte("$| = 1; print \"so far\\n\"; sleep 60"), 0o644),
+		os.WriteFile(filepath.Join(dir, "script"), []byte("#!/bin/sh\necho hello; echo 'no file' >&2; exit 3\n"), 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := commandHost(t, dir, nil)
+	for _, line := range []string{"perl hello.pl", "perl hello.pl; exit 3", "sh -c 'perl hello.pl'", "./script", "env perl hello.pl"} {
+		_, err := h.Call(t.Context(), tool.Call{Tool: "run_command", Args: value.NewDict("command", line, "description", "Say hello"), Caller: tool.ByPerson})
+		text := fmt.Sprint(err)
+		if value.KindOf(err) != value.Command || !strings.Contains(text, "exit code 3\nstdout:\nhello\nstderr:\nno file") {
+			t.Errorf("%s: %v, want exit code 3 with the output", line, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+		t.Error("a command wrote a file")
+	}
+	for _, line := range []string{"perl slow.pl", "perl slow.pl; true"} {
+		_, err := h.Call(t.Context(), tool.Call{Tool: "run_command", Args: value.NewDict("command", line, "timeout", int64(1)), Caller: tool.ByPerson})
+		if value.KindOf(err) != value.Timeout || !strings.Contains(fmt.Sprint(err), "output:\nstdout:\nso far") {
+			t.Errorf("%s: %v, want a timeout with the output until then", line, err)
+		}
+	}
+	_, err = h.Call(t.Context(), tool.Call{Tool: "run_command", Args: value.NewDict("command", "seq 1 20000; echo last >&2; exit 1"), Caller: tool.ByPerson})
+	if text := fmt.Sprint(err); !strings.Contains(text, "stdout:\n1\n2\n") || !strings.Contains(text, "19999\n20000") || !strings.Contains(text, "bytes omitted") || !strings.HasSuffix(text, "stderr:\nlast") {
+		t.Errorf("a long output: %v", err)
+	}
+}
+
+// TestGitStatus checks every kind of change in a repository.
 func TestGitStatus(t *testing.T) {
 	needProgram(t, "git")
 	base := t.TempDir()
@@ -197,13 +239,12 @@ func TestGitStatus(t *testing.T) {
 	}
 	outside := commandHost(t, t.TempDir(), nil)
 	_, err := outside.Call(t.Context(), tool.Call{Tool: "git_status", Args: value.NewDict(), Caller: tool.ByPerson})
-	if value.KindOf(err) != value.Failed || !strings.Contains(fmt.Sprint(err), "not a git repository") {
+	if value.KindOf(err) != value.Failed || !strings.Contains(fmt.Sprint(err), "not a git repository") || !strings.Contains(fmt.Sprint(err), "run: git init") {
 		t.Errorf("outside of a repository: %v, want it said", err)
 	}
 }
 
-// TestListProcesses checks that a process is found, and that its arguments are
-// not shown.
+// TestListProcesses checks that a process is listed without its arguments.
 func TestListProcesses(t *testing.T) {
 	needProgram(t, "ps")
 	sleeper := exec.Command("sleep", "61.75")

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testworker"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -45,22 +46,22 @@ func fetcher(t *testing.T, open func(*testing.T, ...tool.Module) sandbox.Sandbox
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := host.New(&host.Options{
+	h, err := host.New(&host.Options{
 		Sandbox: open(t, append(stdlib.Pure(), world.Modules()...)...), Modules: world.Modules(), Close: world.Close,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { host.Close() })
+	t.Cleanup(func() { h.Close() })
 	script := tool.Script{Name: "fetch_url", Path: "fetch_url.star", Source: string(source)}
-	described, err := host.Describe(t.Context(), script)
+	described, err := h.Describe(t.Context(), script)
 	if err == nil {
-		err = host.RegisterScript(described, func() (tool.Script, error) { return script, nil })
+		err = h.RegisterScript(toolset.Info{Tool: described.Tool}, func() (tool.Script, error) { return script, nil })
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host
+	return h
 }
 
 func TestFetchURL(t *testing.T) {
@@ -101,13 +102,13 @@ func TestFetchURL(t *testing.T) {
 		want string
 	}{
 		{"/page", nil, "# A Page\n\n# Hello\n\nRead [more](AT/more?x=1).\n\n```\na  b\n```"},
-		{"/page", []value.Value{"raw", true, "limit", 15}, "<!doctype html>\n(characters 0 to 15 of 126; go on with offset=15)"},
+		{"/page", []value.Value{"raw", true, "limit", 15}, "<!doctype html>\n(characters 0 to 15 of 126; continue with offset=15)"},
 		{"/unnamed", nil, "a\n\nb"},
 		{"/data", nil, `{"a": "<b>"}`},
 		{"/notes", nil, "# Notes\n\n<b>"},
 		{"/old", nil, "{\"a\": \"<b>\"}\n(from AT/data)"},
 		{"/empty", nil, "(nothing to read)"},
-		{"/long", nil, strings.Repeat("ä", 50_000) + "\n(characters 0 to 50000 of 60000; go on with offset=50000)"},
+		{"/long", nil, strings.Repeat("ä", 50_000) + "\n(characters 0 to 50000 of 60000; continue with offset=50000)"},
 		{"/long", []value.Value{"offset", 50_000}, strings.Repeat("ä", 10_000)},
 		{"/long", []value.Value{"offset", 60_000}, "user_error: offset 60000 is past the end: there are 60000 characters"},
 		{"/image", nil, "user_error: AT/image is not text but image/png (5 bytes)"},

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
@@ -114,7 +115,7 @@ func (p *project) write(t *testing.T, name, text string) {
 	}
 }
 
-// call runs one line of calls, `NAME {arguments}`, and writes what it gives.
+// call runs one line of calls, `NAME {arguments}`, and formats the result.
 func (p *project) call(t *testing.T, line string) string {
 	t.Helper()
 	name, text, _ := strings.Cut(line, " ")
@@ -137,8 +138,8 @@ func (p *project) call(t *testing.T, line string) string {
 	return strings.NewReplacer(filepath.ToSlash(p.home), "$HOME", "\r", "␍").Replace(out)
 }
 
-// TestCases runs the calls of each archive in testdata and compares what they
-// give with what they gave.
+// TestCases runs the calls of each archive in testdata and compares the results with
+// the recorded ones.
 func TestCases(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -205,7 +206,7 @@ func example(t *testing.T) *project {
 	return lay(t, archive.Files)
 }
 
-func builtins(t *testing.T) []tool.Tool {
+func builtins(t *testing.T) []toolset.Info {
 	t.Helper()
 	p := example(t)
 	if broken := p.host.Broken(); len(broken) > 0 {
@@ -222,8 +223,8 @@ func builtins(t *testing.T) []tool.Tool {
 	return list
 }
 
-// TestMetadata checks that each built-in tool says of itself all there is to
-// say: help, lists and models show it.
+// TestMetadata checks that the metadata of each built-in tool is complete: help, lists
+// and models show it.
 func TestMetadata(t *testing.T) {
 	groups := []string{"files", "data", "code", "context", "custom"}
 	for _, b := range builtins(t) {
@@ -258,8 +259,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestExamples runs the examples that the tools vouch for, but those that need
-// a network.
+// TestExamples runs the examples of the tools, except those that need a network.
 func TestExamples(t *testing.T) {
 	for _, b := range builtins(t) {
 		p := example(t)
@@ -282,13 +282,13 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestPresets checks that the presets name tools that there are, and that
-// read_only holds nothing that acts.
+// TestPresets checks that the presets name existing tools, and that read_only has no
+// tool that acts.
 func TestPresets(t *testing.T) {
 	list := builtins(t)
 	for preset, names := range tools.Presets() {
 		for _, name := range names {
-			i := slices.IndexFunc(list, func(b tool.Tool) bool { return b.Name == name })
+			i := slices.IndexFunc(list, func(b toolset.Info) bool { return b.Name == name })
 			if i < 0 {
 				t.Errorf("preset %s names %s, which is no tool", preset, name)
 			} else if preset == "read_only" && list[i].NeedsApproval() {
@@ -323,9 +323,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestDenied checks that what a built-in tool cannot do, it cannot be talked
-// into: no path leads out of the project, and what decides about the next run
-// is not written.
+// TestDenied checks the limits of built-in tools: no path leads out of the project, and
+// files that affect the next run are not written.
 func TestDenied(t *testing.T) {
 	p := example(t)
 	outside := filepath.Join(filepath.Dir(p.dir), "secret.txt")
@@ -363,8 +362,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestRoom checks that a long file fills an answer but not a context, and that
-// the answer says what was left out.
+// TestRoom checks that a long file fills an answer but not a context, and that the
+// answer reports what was omitted.
 func TestRoom(t *testing.T) {
 	p := example(t)
 	line := strings.Repeat("x", 999) + "\n"
@@ -375,13 +374,13 @@ func TestRoom(t *testing.T) {
 		call string
 		want []string
 	}{
-		{`read_file {"filepath": "long.txt"}`, []string{"    99\txxx", "x\n(lines 1 to 99 of 1500; go on with offset=100)"}},
+		{`read_file {"filepath": "long.txt"}`, []string{"    99\txxx", "x\n(lines 1 to 99 of 1500; continue with offset=100)"}},
 		{`read_file {"filepath": "long.txt", "offset": 1450}`, []string{"  1450\txxx", "  1500\txxx"}},
-		{`read_file {"filepath": "long.txt", "line_numbers": false}`, []string{"x\n(lines 1 to 100 of 1500; go on with offset=101)"}},
-		{`read_file {"filepath": "wide.txt"}`, []string{"     1\tää", "ä… (the line goes on; it has 10000 bytes)"}},
+		{`read_file {"filepath": "long.txt", "line_numbers": false}`, []string{"x\n(lines 1 to 100 of 1500; continue with offset=101)"}},
+		{`read_file {"filepath": "wide.txt"}`, []string{"     1\tää", "ä… (line cut; it has 10000 bytes)"}},
 		{`read_files {"file_paths": ["README.md", "long.txt", "src/main.py", "long.txt"]}`, []string{
-			"=== README.md ===\n     1\t# Demo", "(lines 1 to 99 of 1500; go on with offset=100)", "(files_read: 3 of 4)",
-			"=== long.txt ===\n(left out, the answer is full: read long.txt in another call)",
+			"=== README.md ===\n     1\t# Demo", "(lines 1 to 99 of 1500; continue with offset=100)", "(files_read: 3 of 4)",
+			"=== long.txt ===\n(omitted, the answer is full: read long.txt in another call)",
 		}},
 	} {
 		got := p.call(t, c.call)
@@ -396,8 +395,29 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestSteps checks that the largest files cost a reader no more steps than a
-// call has.
+// TestHugeLines checks that a file with lines that are too large to be read shows the others,
+// and how to continue.
+func TestHugeLines(t *testing.T) {
+	p := example(t)
+	huge := strings.Repeat("ä", 5<<20)
+	p.write(t, "huge.txt", "first\n"+huge+"\nlast\n")
+	p.write(t, "one.txt", huge)
+	for _, c := range []struct{ call, want string }{
+		{`read_file {"filepath": "huge.txt"}`, "     1\tfirst\n(lines 1 to 1; continue with offset=2)"},
+		{`read_file {"filepath": "huge.txt", "offset": 2}`, "(line 2 is larger than 8 MB; continue with offset=3)"},
+		{`read_file {"filepath": "huge.txt", "offset": 3}`, "     3\tlast"},
+		{`read_file {"filepath": "one.txt", "line_numbers": false}`, strings.Repeat("ä", 1000) + "… (line cut)\n(line 1 is larger than 8 MB; continue with offset=2)"},
+		{`read_file {"filepath": "one.txt", "limit": 1}`, "     1\t" + strings.Repeat("ä", 1000) + "… (line cut)\n(line 1 is larger than 8 MB; continue with offset=2)"},
+		{`read_files {"file_paths": ["one.txt", "README.md"]}`, "one.txt is larger than 8 MB: read_file reads it in parts"},
+	} {
+		if got := p.call(t, c.call); got != c.want && !strings.Contains(got, "("+c.want+")") {
+			t.Errorf("%s gave %.200q … %.100q, want %.100q", c.call, got, got[max(0, len(got)-100):], c.want)
+		}
+	}
+}
+
+// TestSteps checks that a reader can process the largest files within the steps of a
+// call.
 func TestSteps(t *testing.T) {
 	p := example(t)
 	const file = 8 << 20 // the most that can be read

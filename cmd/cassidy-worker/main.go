@@ -1,6 +1,5 @@
-// Cassidy-worker is the process in which scripts run, for programs that are not
-// their own worker: name it in sandbox.Workers.Program. It can compute and do
-// nothing else.
+// Cassidy-worker is the process in which scripts run, for programs that are not their own
+// worker: name it in sandbox.Workers.Program. It can only compute.
 package main
 
 import (
@@ -12,7 +11,7 @@ import (
 )
 
 func main() {
-	sandbox.Main(stdlib.Pure()...) // does not return where a host has started it
-	fmt.Fprintln(os.Stderr, "cassidy-worker: a host starts this program: name it in sandbox.Workers.Program, or in CASSIDY_WORKER for the cassidy command")
+	sandbox.Main(stdlib.Pure()...) // does not return if a host has started it
+	fmt.Fprintln(os.Stderr, "cassidy-worker: only a host can start this program\ncassidy-worker: hint: set sandbox.Workers.Program, or CASSIDY_WORKER for the cassidy command, to the path of this program")
 	os.Exit(2)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -28,7 +29,7 @@ func TestChatContinues(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{0, "chat one --continue", 4, "", "no session was recorded in"},
+		{0, "chat one --continue", 4, "", "there is no recorded session in"},
 		{0, "chat one --model script:m.star", 0, "1: one\n", ""},
 		{1, "chat one --model script:m.star --session ann@example.com", 0, "1: one\n", ""},
 		{0, "chat two --continue", 0, "2: two\n", ""},
@@ -41,8 +42,8 @@ func TestChatContinues(t *testing.T) {
 		{1, "chat x --session ben --run-id y", 2, "", "mutually exclusive"},
 	} {
 		var out, errs bytes.Buffer
-		code := Main(context.Background(), append([]string{"--dir", dirs[tt.dir]}, strings.Fields(tt.args)...), &world{
-			in: strings.NewReader(""), out: &out, err: &errs, env: func(name string) (string, bool) {
+		code := Main(context.Background(), append([]string{"--dir", dirs[tt.dir]}, strings.Fields(tt.args)...), &app.World{
+			In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(name string) (string, bool) {
 				value, ok := map[string]string{"CASSIDY_HOME": home, "CASSIDY_WORKER": testworker.Exec()}[name]
 				return value, ok
 			},

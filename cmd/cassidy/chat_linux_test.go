@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -39,7 +40,7 @@ type sitting struct {
 // sit starts a session in a folder.
 func sit(t *testing.T, dir string, env []string, args ...string) *sitting {
 	t.Helper()
-	person, program := openPTY(t)
+	person, program := ptytest.Open(t)
 	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func (s *sitting) shown() string {
 }
 
 // atPrompt waits until a message can be typed.
-func (s *sitting) atPrompt() { s.t.Helper(); s.expect("> \x1b7") }
+func (s *sitting) atPrompt() { s.t.Helper(); s.expect("\x1b[?2004h> ") }
 
 func (s *sitting) types(keys string) {
 	s.t.Helper()
@@ -121,8 +122,8 @@ func (s *sitting) types(keys string) {
 	}
 }
 
-// ends waits for the end of the session, and checks that it has left the
-// terminal as it was.
+// ends waits for the end of the session, and checks that the mode of the terminal is
+// restored.
 func (s *sitting) ends(code int) {
 	s.t.Helper()
 	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
@@ -140,9 +141,8 @@ func (s *sitting) ends(code int) {
 	}
 }
 
-// talkingServer speaks like OpenAI's. It streams an answer to each message,
-// to "be silent" a beginning and no
-// end, and "refuse" it refuses.
+// talkingServer is a fake of OpenAI's server. It streams an answer to each message, an
+// unfinished one to "be silent", and an error to "refuse".
 func talkingServer(t *testing.T) (env []string, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -199,10 +199,10 @@ func TestChatSession(t *testing.T) {
 	s.expect(`there is no command /tols; did you mean "/tools"?`)
 	s.atPrompt()
 	s.types("/tools\r")
-	s.expect("the model has no tools; /tools auto offers all")
+	s.expect("the model has no tools; to offer all: /tools auto")
 	s.atPrompt()
 	s.types("/tools read_file\r")
-	s.expect("the model has 1 tool from the next message on")
+	s.expect("the next message offers 1 tool to the model")
 	s.atPrompt()
 	s.types("/tools\r")
 	s.expect("read_file  ")
@@ -210,28 +210,28 @@ func TestChatSession(t *testing.T) {
 	s.types("/tools none\r")
 	s.atPrompt()
 
-	// Ctrl-C stops the turn and not the session, whose conversation goes on.
+	// Ctrl-C stops the turn. The session continues.
 	s.types("be silent\r")
 	s.expect("I begin")
 	s.types("\x03")
-	s.expect("stopped; the message is not part of the conversation")
+	s.expect("stopped the answer; the message was removed from the conversation")
 	s.atPrompt()
 	s.types("//slash\r")
 	s.expect("You said 3: /slash.\r\n")
 	s.atPrompt()
 	s.types("/context\r")
-	s.expect("in 4 messages; the tools take 0")
+	s.expect("in 4 messages; tokens of the tools: 0")
 	s.atPrompt()
 	s.types("refuse\r")
-	s.expect("> refuse")
+	s.expect("refuse\r\n")
 	s.expect("cassidy: openai:small: ")
 	s.expect("no such thing")
 	s.atPrompt()
 	s.types("/compact\r")
-	s.expect("compacted, though it was short: ")
+	s.expect("compacted a short conversation from ")
 	s.atPrompt()
 	s.types("/clear\r")
-	s.expect("a new conversation begins")
+	s.expect("began a new conversation")
 	s.atPrompt()
 	s.types("again\r")
 	s.expect("You said 1: again.")
@@ -245,8 +245,7 @@ func TestChatSession(t *testing.T) {
 	}
 }
 
-// TestChatKeys types with the keys of a terminal; the server says what came of
-// it.
+// TestChatKeys types with the keys of a terminal. The server reports the messages.
 func TestChatKeys(t *testing.T) {
 	tests := []struct{ name, keys, want string }{
 		{"backspace", "helloo\x7f\r", "hello"},
@@ -260,7 +259,12 @@ func TestChatKeys(t *testing.T) {
 		{"back from history", "new\x1b[A\x1b[B er\r", "new er"},
 		{"continued", "one\\\rtwo\r", "one\ntwo"},
 		{"pasted", "\x1b[200~one\rtwo\ttabs\x1b[201~ three\r", "one\ntwo\ttabs three"},
-		{"unknown keys", "a\x1b[15~\x1bxb\x1bOP\x00c\r", "abc"},
+		{"pasted after a word", "see \x1b[200~one\rtwo\x1b[201~\r", "see one\ntwo"},
+		{"pasted controls", "\x1b[200~a\x1b[2J\x15\u009bb\u202e\xff\ufffd\x1b\x1b[201~c\r", "a[2Jbc"},
+		{"pasted and long", "\x1b[200~" + strings.Repeat("0123456789", 600) + "\x1b[201~\r", strings.Repeat("0123456789", 600)},
+		{"pasted again", "\x1b[A\x1b[A\x1b[A!\r", "see one\ntwo!"},
+		{"unknown keys", "a\x1b[15~\x1bxb\x1bOP\x00\u009bc\ufffd\xff\r", "abc"},
+		{"other keys for home and end", "b\x1b[1~a\x1b[4~c\x1bOHx\x1bOFy\x1b[7~1\x1b[8~2\r", "1xabcy2"},
 		{"Ctrl-C clears", "wrong\x03right\r", "right"},
 		{"longer than the terminal", strings.Repeat("abcdefghi ", 20) + "\x01x\r", "x" + strings.TrimSpace(strings.Repeat("abcdefghi ", 20))},
 	}
@@ -275,6 +279,18 @@ func TestChatKeys(t *testing.T) {
 			t.Errorf("%s: the model was asked %q, want %q at the end", tt.name, got, tt.want)
 		}
 	}
+	if shown := s.shown(); strings.Contains(shown, "\x1b[2J") || strings.ContainsAny(shown, "\u009b\u202e") {
+		t.Errorf("the terminal got control characters:\n%q", shown)
+	}
+	s.atPrompt()
+	s.types("0123456789 0123456789")
+	s.expect("0123456789 0123456789")
+	if err := unix.IoctlSetWinsize(int(s.person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 20}); err != nil {
+		t.Fatal(err)
+	}
+	s.types("!") // is shown with the line at its new width
+	s.expect("> 0123456789 0123456\r\n789!")
+	s.types("\x03")
 	s.atPrompt()
 	s.types("\x04")
 	s.ends(0)
@@ -289,14 +305,14 @@ func TestChatEnds(t *testing.T) {
 	}{
 		{"Ctrl-C twice", "", func(s *sitting) {
 			s.types("\x03")
-			s.expect("Ctrl-C again ends the session")
+			s.expect("press Ctrl-C again to end the session")
 			s.atPrompt()
 			s.types("\x03")
 		}, 0},
 		{"terminated at the prompt", "", func(s *sitting) { _ = s.cmd.Process.Signal(unix.SIGTERM) }, 130},
 		{"interrupted from outside at the prompt", "", func(s *sitting) {
 			_ = s.cmd.Process.Signal(os.Interrupt)
-			s.expect("Ctrl-C again ends the session")
+			s.expect("press Ctrl-C again to end the session")
 			s.atPrompt()
 			s.types("/exit\r")
 		}, 0},
@@ -319,13 +335,13 @@ func TestChatEnds(t *testing.T) {
 	}
 }
 
-// TestChatDumb has a session on a terminal that only writes lines.
+// TestChatDumb runs a session on a terminal without escape sequences.
 func TestChatDumb(t *testing.T) {
 	env, asked := talkingServer(t)
 	s := sit(t, t.TempDir(), append(env, "TERM=dumb"), "--model", "openai:small")
 	s.expect("\r\n> ")
 	s.types("half\x03")
-	s.expect("Ctrl-C again ends the session")
+	s.expect("press Ctrl-C again to end the session")
 	s.expect("\r\n> ")
 	s.types("one\\\n")
 	s.expect("… ")
@@ -342,11 +358,11 @@ func TestChatDumb(t *testing.T) {
 		t.Errorf("the model was asked (-want +got):\n%s", diff)
 	}
 	if shown := s.shown(); strings.Contains(shown, "\x1b") {
-		t.Errorf("a terminal that only writes lines got %q", shown)
+		t.Errorf("a terminal without escape sequences got %q", shown)
 	}
 }
 
-// TestChatMessage has one message answered on a terminal, as it comes.
+// TestChatMessage shows the answer to one message on a terminal as it arrives.
 func TestChatMessage(t *testing.T) {
 	env, _ := talkingServer(t)
 	s := sit(t, t.TempDir(), append(env, "NO_COLOR=1"), "hello", "--model", "openai:small")
@@ -360,10 +376,11 @@ func TestChatMessage(t *testing.T) {
 	s.expect("I begin")
 	s.types("\x03")
 	s.ends(130)
-	s.expect("\r\ncassidy: interrupted\r\n")
+	s.expect(" was cancelled\r\ncassidy: hint: to undo the run: cassidy runs undo ")
 }
 
-// TestChatIncomplete has a turn end with a call, which is not shown as an answer.
+// TestChatIncomplete checks that a turn that ends with a call does not show the call as an
+// answer.
 func TestChatIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	const model = `def reply(messages, turn):
@@ -377,12 +394,11 @@ func TestChatIncomplete(t *testing.T) {
 	s.expect("I look.\r\n")
 	s.expect("cassidy: 1. list_files ✓\r\ncassidy: Incomplete (max iterations reached)\r\n")
 	if shown := s.shown(); strings.Contains(shown, "tool_decision") {
-		t.Errorf("it shows what is for machines:\n%s", shown)
+		t.Errorf("it shows a decision:\n%s", shown)
 	}
 }
 
-// TestChatLong has a conversation become long: the user is told once, and later
-// it is compacted.
+// TestChatLong checks that a long conversation is reported once, and then compacted.
 func TestChatLong(t *testing.T) {
 	dir := t.TempDir()
 	const model = `def reply(messages, turn):
@@ -400,21 +416,20 @@ func TestChatLong(t *testing.T) {
 		s.types("long\r")
 	}
 	s.expect("the conversation is long: ")
-	s.expect("/compact shortens it")
+	s.expect("to shorten it: /compact")
 	s.atPrompt()
 	s.types("how many\r")
-	s.expect("cassidy: compacted: ")
+	s.expect("cassidy: compacted the conversation from ")
 	s.expect(" messages\r\n")
 	s.atPrompt()
 	s.types("/quit\r")
 	s.ends(0)
 	if n := strings.Count(s.shown(), "the conversation is long"); n != 1 {
-		t.Errorf("the user was told %d times that the conversation is long, want once", n)
+		t.Errorf("it was reported %d times that the conversation is long, want once", n)
 	}
 }
 
-// TestChatSpinner has something turn while nothing comes, and nothing of it
-// stay.
+// TestChatSpinner checks that a spinner is shown while the model is silent, and removed.
 func TestChatSpinner(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -426,14 +441,13 @@ func TestChatSpinner(t *testing.T) {
 	s.types("hello\r")
 	s.expect(" thinking")
 	s.types("\x03")
-	s.expect("\r\x1b[Kcassidy: stopped; ")
+	s.expect("\r\x1b[Kcassidy: stopped the answer; ")
 	s.atPrompt()
 	s.types("/quit\r")
 	s.ends(0)
 }
 
-// TestChatTools has a model call a tool that asks; the answer is typed on the
-// terminal of the session.
+// TestChatTools calls a tool that asks for approval on the terminal of the session.
 func TestChatTools(t *testing.T) {
 	dir := t.TempDir()
 	model := `def reply(messages, turn):
@@ -452,18 +466,18 @@ func TestChatTools(t *testing.T) {
 	s.atPrompt()
 	s.types("write\r")
 	s.expect("I write it.\r\n")
-	s.expect(" ? ")
+	s.expect(", then Enter: ")
 	s.types("n\n")
 	s.expect("Then not.\r\n")
 	s.expect("1. write_file \x1b[31m✗")
 	s.atPrompt()
 	s.types("write\r")
-	s.expect(" ? ")
+	s.expect(", then Enter: ")
 	s.types("\x03")
-	s.expect("stopped; the model knows the conversation up to here")
+	s.expect("stopped the answer; the message stays in the conversation")
 	s.atPrompt()
 	s.types("write\r")
-	s.expect(" ? ")
+	s.expect(", then Enter: ")
 	s.types("y\n")
 	s.expect("Done.\r\n\r\nIt is written.\r\n")
 	s.expect("1. write_file \x1b[32m✓")
@@ -477,7 +491,7 @@ func TestChatTools(t *testing.T) {
 	s.types("/quit\r")
 	s.ends(0)
 	if shown := s.shown(); strings.Contains(shown, "tool_decision") || strings.Contains(shown, "TASK COMPLETE") {
-		t.Errorf("it shows what is for machines:\n%s", shown)
+		t.Errorf("it shows a decision:\n%s", shown)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a.txt")); err == nil {
 		t.Error("a.txt is still there")
@@ -499,8 +513,8 @@ func TestChatReopens(t *testing.T) {
 	_ = s.cmd.Wait() // it was killed
 
 	s = sit(t, dir, env, "--continue")
-	s.expect("continues after 2 messages")
-	s.expect("its last turn had not ended, and is resumed")
+	s.expect(" after 2 messages")
+	s.expect("resuming the last turn: it has not ended")
 	s.expect("I begin")
 	s.types("\x03")
 	s.atPrompt()

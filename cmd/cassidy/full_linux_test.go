@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
 )
 
 // fillFiles are a workflow that writes, and has written down, more than some
@@ -35,9 +37,8 @@ tool(note, needs = ["fs.write:log.txt"])
 `,
 }
 
-// TestFullDisk has a run go on until there is no room where it is recorded. It
-// ends before it does what cannot be written down, and goes on when there is
-// room.
+// TestFullDisk fills the disk of the record during a run. The run must end before an effect
+// that cannot be recorded, and continue when there is space.
 func TestFullDisk(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -49,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 		{"limit of the process", smallFiles, 5, "write to the journal: the disk cannot be read or written"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &flowProject{t: t, dir: t.TempDir(), home: t.TempDir()}
+			p := &flowProject{&apptest.Project{TB: t, Dir: t.TempDir(), Home: t.TempDir(), Commands: commands()}}
 			began, room := tt.full(p)
 			cmd := p.command("run", "fill", "--yes", "--run-id", "k")
 			var stderr strings.Builder
@@ -64,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			p.checkRecorded()
 			room()
-			p.want([]string{"runs", "resume", "k", "--yes"}, 0, "", "")
+			p.Want([]string{"runs", "resume", "k", "--yes"}, 0, "", "")
 			p.checkFilled()
 		})
 	}
@@ -72,44 +73,44 @@ func TestFullDisk(t *testing.T) {
 
 // fillable makes a project of fillFiles that its user trusts.
 func (p *flowProject) fillable() {
-	p.t.Helper()
+	p.TB.Helper()
 	for name, text := range fillFiles {
-		p.write(name, text)
+		p.Write(name, text)
 	}
-	p.want([]string{"trust", "--yes"}, 0, "", "trusted 3 files")
+	p.Want([]string{"trust", "--yes"}, 0, "", "trusted 3 files")
 }
 
 // smallDisk has the runs recorded on a disk with half a megabyte of room.
 func smallDisk(p *flowProject) (began func(pid int), room func()) {
-	p.t.Helper()
-	if err := unix.Mount("tmpfs", p.home, "tmpfs", 0, "size=8m"); err != nil {
-		p.t.Skipf("no file system can be mounted here: %v", err)
+	p.TB.Helper()
+	if err := unix.Mount("tmpfs", p.Home, "tmpfs", 0, "size=8m"); err != nil {
+		p.TB.Skipf("no file system can be mounted here: %v", err)
 	}
-	p.t.Cleanup(func() { _ = unix.Unmount(p.home, unix.MNT_DETACH) })
+	p.TB.Cleanup(func() { _ = unix.Unmount(p.Home, unix.MNT_DETACH) })
 	p.fillable()
-	ballast := filepath.Join(p.home, "ballast")
+	ballast := filepath.Join(p.Home, "ballast")
 	var disk unix.Statfs_t
-	err := unix.Statfs(p.home, &disk)
+	err := unix.Statfs(p.Home, &disk)
 	if err == nil {
 		err = os.WriteFile(ballast, make([]byte, int64(disk.Bavail)*disk.Bsize-512<<10), 0o600)
 	}
 	if err != nil {
-		p.t.Fatal(err)
+		p.TB.Fatal(err)
 	}
 	return func(int) {}, func() {
 		if err := os.Remove(ballast); err != nil {
-			p.t.Fatal(err)
+			p.TB.Fatal(err)
 		}
 	}
 }
 
 // smallFiles has a process write files of 400 KB at most.
 func smallFiles(p *flowProject) (began func(pid int), room func()) {
-	p.t.Helper()
+	p.TB.Helper()
 	p.fillable()
 	return func(pid int) {
 		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 400 << 10, Max: 400 << 10}, nil); err != nil {
-			p.t.Error(err)
+			p.TB.Error(err)
 		}
 	}, func() {}
 }
@@ -117,14 +118,14 @@ func smallFiles(p *flowProject) (began func(pid int), room func()) {
 // checkRecorded looks at a run that has come to a full disk: whatever it wrote,
 // it has written down before.
 func (p *flowProject) checkRecorded() {
-	p.t.Helper()
-	stdout, stderr, code := p.run("--json", "runs", "show", "k")
+	p.TB.Helper()
+	stdout, stderr, code := p.Run("--json", "runs", "show", "k")
 	var shown struct {
 		State string
 		Steps []struct{ Change map[string]any }
 	}
 	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || code != 0 || shown.State != "running" {
-		p.t.Fatalf("runs show ended with %d, %v: the run is %q\n%s", code, err, shown.State, stderr)
+		p.TB.Fatalf("runs show ended with %d, %v: the run is %q\n%s", code, err, shown.State, stderr)
 	}
 	recorded, logged := map[string]bool{}, 0
 	for _, s := range shown.Steps {
@@ -138,43 +139,43 @@ func (p *flowProject) checkRecorded() {
 	written := 0
 	for n := range 60 {
 		path := fmt.Sprintf("out/%d.txt", n)
-		if _, err := os.Stat(filepath.Join(p.dir, path)); err == nil {
+		if _, err := os.Stat(filepath.Join(p.Dir, path)); err == nil {
 			written++
 			if !recorded[path] {
-				p.t.Errorf("%s was written, and that is not recorded", path)
+				p.TB.Errorf("%s was written, and that is not recorded", path)
 			}
 		}
 	}
 	if written == 0 || written == 60 {
-		p.t.Errorf("%d files were written before there was no room", written)
+		p.TB.Errorf("%d files were written before there was no room", written)
 	}
 	if lines := strings.Count(p.read("log.txt"), "\n"); lines > logged {
-		p.t.Errorf("%d lines were added, and %d are recorded", lines, logged)
+		p.TB.Errorf("%d lines were added, and %d are recorded", lines, logged)
 	}
 }
 
 // checkFilled checks that each thing was written once.
 func (p *flowProject) checkFilled() {
-	p.t.Helper()
+	p.TB.Helper()
 	lines := ""
 	for n := range 60 {
 		lines += fmt.Sprintln(n)
 		if got, want := p.read(fmt.Sprintf("out/%d.txt", n)), strings.Repeat(fmt.Sprint(n%10), 10000); got != want {
-			p.t.Errorf("out/%d.txt has %d bytes, want %d", n, len(got), len(want))
+			p.TB.Errorf("out/%d.txt has %d bytes, want %d", n, len(got), len(want))
 		}
 	}
 	for _, name := range []string{"log.txt", "after.txt"} {
 		if diff := cmp.Diff(lines, p.read(name)); diff != "" {
-			p.t.Errorf("%s (-want +got):\n%s", name, diff)
+			p.TB.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
 func (p *flowProject) read(name string) string {
-	p.t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.dir, name))
+	p.TB.Helper()
+	text, err := os.ReadFile(filepath.Join(p.Dir, name))
 	if err != nil {
-		p.t.Fatal(err)
+		p.TB.Fatal(err)
 	}
 	return string(text)
 }

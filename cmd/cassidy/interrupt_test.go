@@ -69,27 +69,3 @@ func TestInterrupt(t *testing.T) {
 		})
 	}
 }
-
-// TestInterruptsInSession presses Ctrl-C in a turn, between turns and after the
-// session.
-func TestInterruptsInSession(t *testing.T) {
-	ctx, i := catchInterrupts()
-	leave := i.inSession()
-	for range 2 {
-		turn, end := i.during(ctx)
-		i.signals <- os.Interrupt
-		<-turn.Done()
-		end()
-		i.signals <- os.Interrupt
-	}
-	turn, end := i.during(ctx)
-	i.signals <- os.Interrupt
-	<-turn.Done()
-	end()
-	if ctx.Err() != nil {
-		t.Error("Ctrl-C in a session has ended the command")
-	}
-	leave()
-	i.signals <- os.Interrupt
-	<-ctx.Done()
-}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,9 +24,10 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
 // killsVariable says how many runs TestKill interrupts; not set, 20.
@@ -153,7 +155,15 @@ type ordeal struct {
 
 func newOrdeal(t *testing.T) *ordeal {
 	t.Helper()
-	if !sandbox.LaunchConfined() {
+	o := newOrdealIn(t, t.TempDir(), t.TempDir(), killTools, killFlow)
+	o.clear()
+	return o
+}
+
+// newOrdealIn makes an ordeal of these tools and a workflow called all, in these folders.
+func newOrdealIn(t *testing.T, dir, home string, tools map[string]string, flow string) *ordeal {
+	t.Helper()
+	if !launch.Confined() {
 		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
 	}
 	// What outlives its parent is the test's own child then.
@@ -167,41 +177,47 @@ func newOrdeal(t *testing.T) *ordeal {
 		t.Cleanup(func() { signal.Ignore(unix.SIGHUP) })
 	}
 	o := &ordeal{far: newFarServer(t), before: childrenOf(os.Getpid())}
-	files := map[string]string{"workflows/all.star": killFlow}
-	for name, text := range killTools {
-		files["tools/"+name+".star"] = strings.ReplaceAll(text, "SERVER", o.far.address()) + "\n"
+	o.flowProject = &flowProject{&apptest.Project{TB: t, Dir: dir, Home: home, Commands: commands()}}
+	o.Write(".cassidy/workflows/all.star", flow)
+	for name, text := range tools {
+		o.Write(".cassidy/tools/"+name+".star", strings.ReplaceAll(text, "SERVER", o.far.address())+"\n")
 	}
-	o.flowProject = newFlowProject(t, files)
-	config := "http: {private: [\"127.0.0.1\"]}\ncommands:\n  sh: {exec: any}\n"
-	if err := os.WriteFile(filepath.Join(o.home, "config.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o.clear()
+	o.Want([]string{"trust", "--yes"}, 0, "", "")
+	o.configure("")
 	return o
+}
+
+// configure writes the config of the user, with these rules.
+func (o *ordeal) configure(rules string) {
+	o.TB.Helper()
+	config := "http: {private: [\"127.0.0.1\"]}\ncommands:\n  sh: {exec: any}\n" + rules
+	if err := os.WriteFile(filepath.Join(o.Home, "config.yaml"), []byte(config), 0o600); err != nil {
+		o.TB.Error(err)
+	}
 }
 
 // clear leaves nothing in the project but the tools, and what the workflow
 // begins with.
 func (o *ordeal) clear() {
-	o.t.Helper()
-	entries, err := os.ReadDir(o.dir)
+	o.TB.Helper()
+	entries, err := os.ReadDir(o.Dir)
 	for _, e := range entries {
 		if err == nil && e.Name() != ".cassidy" {
-			err = os.RemoveAll(filepath.Join(o.dir, e.Name()))
+			err = os.RemoveAll(filepath.Join(o.Dir, e.Name()))
 		}
 	}
 	if err != nil {
-		o.t.Fatal(err)
+		o.TB.Fatal(err)
 	}
 	o.far.forget()
-	o.write("said/log.txt", "") // a command makes no new names at the top
+	o.Write("said/log.txt", "") // a command makes no new names at the top
 }
 
 // files returns what is in the project, by path; folders are empty.
 func (o *ordeal) files() map[string]string {
-	o.t.Helper()
+	o.TB.Helper()
 	all := map[string]string{}
-	err := fs.WalkDir(os.DirFS(o.dir), ".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(o.Dir), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -211,12 +227,12 @@ func (o *ordeal) files() map[string]string {
 			all[path+"/"] = ""
 			return nil
 		}
-		text, err := os.ReadFile(filepath.Join(o.dir, path))
+		text, err := os.ReadFile(filepath.Join(o.Dir, path))
 		all[path] = string(text)
 		return err
 	})
 	if err != nil {
-		o.t.Fatal(err)
+		o.TB.Fatal(err)
 	}
 	return all
 }
@@ -224,11 +240,12 @@ func (o *ordeal) files() map[string]string {
 // A death is when a process is struck, and how. The zero value lets it live.
 type death struct {
 	blow
-	line    int           // right before it writes this line
-	effect  int           // when this effect has been read of
-	request int           // when this request has come
-	late    bool          // and has been carried out
-	instant time.Duration // after it was started
+	inject  func(p *os.Process) bool // what is done to it in place of the blow, or nil
+	line    int                      // right before it writes this line
+	effect  int                      // when this effect has been read of
+	request int                      // when this request has come
+	late    bool                     // and has been carried out
+	instant time.Duration            // after it was started
 }
 
 func (d death) String() string {
@@ -271,13 +288,13 @@ func (e end) open(w weapon) bool {
 
 // command is a process of the command that is yet to be started.
 func (p *flowProject) command(args ...string) *exec.Cmd {
-	p.t.Helper()
+	p.TB.Helper()
 	exe, err := os.Executable()
 	if err != nil {
-		p.t.Fatal(err)
+		p.TB.Fatal(err)
 	}
-	cmd := exec.Command(exe, append([]string{"--json", "--dir", p.dir}, args...)...)
-	cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+p.home, "CASSIDY_WORKER="+testworker.Exec())
+	cmd := exec.Command(exe, append([]string{"--json", "--dir", p.Dir}, args...)...)
+	cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+p.Home, "CASSIDY_WORKER="+testworker.Exec())
 	return cmd
 }
 
@@ -285,9 +302,10 @@ func (p *flowProject) command(args ...string) *exec.Cmd {
 // left: only the process itself is struck, or one worker, and what it has
 // started has to see to its own end.
 func (o *ordeal) process(d death, args ...string) end {
-	o.t.Helper()
+	o.TB.Helper()
 	began := time.Now()
 	cmd := o.command(args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if d.line > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d %d %d", asMortal, d.line, d.weapon, d.pick))
 	}
@@ -298,9 +316,9 @@ func (o *ordeal) process(d death, args ...string) end {
 		err = cmd.Start()
 	}
 	if err != nil {
-		o.t.Fatal(err)
+		o.TB.Fatal(err)
 	}
-	v := &victim{process: cmd.Process, blow: d.blow}
+	v := &victim{process: cmd.Process, blow: d.blow, inject: d.inject}
 	o.far.strike(d.request, d.late, d.weapon, v.strike)
 	if d.instant > 0 {
 		defer time.AfterFunc(d.instant, v.strike).Stop()
@@ -322,16 +340,16 @@ func (o *ordeal) process(d death, args ...string) end {
 	e.struck, e.late = v.ended()
 	e.struck = e.struck || strings.Contains(e.stderr, wasStruck) || d.line > 0 && d.weapon == bySIGKILL && e.code == -1
 	if e.late = e.late || strings.Contains(e.stderr, doesNotEnd); e.late {
-		o.t.Errorf("cassidy %s, struck %v, did not end within %v:\n%s", strings.Join(args, " "), d, endTime, e.stdout)
+		o.TB.Errorf("cassidy %s, struck %v, did not end within %v:\n%s", strings.Join(args, " "), d, endTime, e.stdout)
 	}
-	if e.struck {
+	if e.struck && d.inject == nil {
 		o.struck[d.weapon]++
 		if e.code != 0 {
 			o.broke[d.weapon]++
 		}
 	}
 	o.orphans()
-	o.far.quiet(o.t)
+	o.far.quiet(o.TB)
 	return e
 }
 
@@ -340,6 +358,7 @@ func (o *ordeal) process(d death, args ...string) end {
 type victim struct {
 	process *os.Process
 	blow    blow
+	inject  func(p *os.Process) bool // in place of the blow, or nil
 	mu      sync.Mutex
 	struck  bool
 	late    bool
@@ -351,6 +370,10 @@ func (v *victim) strike() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.over || v.struck {
+		return
+	}
+	if v.inject != nil {
+		v.struck = v.inject(v.process)
 		return
 	}
 	v.struck = v.blow.strike(v.process)
@@ -379,7 +402,7 @@ func (v *victim) ended() (struck, late bool) {
 
 // orphans waits until what a process has started is gone.
 func (o *ordeal) orphans() {
-	o.t.Helper()
+	o.TB.Helper()
 	for {
 		found := slices.DeleteFunc(childrenOf(os.Getpid()), func(pid int) bool { return slices.Contains(o.before, pid) })
 		if len(found) == 0 {
@@ -387,7 +410,7 @@ func (o *ordeal) orphans() {
 		}
 		for _, pid := range found {
 			late := time.AfterFunc(20*time.Second, func() {
-				o.t.Errorf("the process %d outlives the one that started it", pid)
+				o.TB.Errorf("the process %d outlives the one that started it", pid)
 				_ = unix.Kill(pid, unix.SIGKILL)
 			})
 			_, err := unix.Wait4(pid, nil, 0, nil)
@@ -410,20 +433,20 @@ type trace struct {
 // trace looks at a run that ended like this. What is new in each run it checks
 // and leaves out.
 func (o *ordeal) trace(id string, e end) trace {
-	o.t.Helper()
+	o.TB.Helper()
 	last := strings.TrimSuffix(e.stdout, "\n")
 	last = last[strings.LastIndexByte(last, '\n')+1:]
 	if e.code != 0 { // it was killed when it had recorded its end, and not yet told it
-		last, _, _ = o.run("--json", "runs", "show", id)
+		last, _, _ = o.Run("--json", "runs", "show", id)
 	}
 	var told struct{ Result map[string]any }
 	if err := json.Unmarshal([]byte(last), &told); err != nil || told.Result == nil {
-		o.t.Fatalf("no result in %q: %v", last, err)
+		o.TB.Fatalf("no result in %q: %v", last, err)
 	}
-	tr := trace{Result: told.Result, Files: o.files(), Sent: o.far.sent(o.t)}
+	tr := trace{Result: told.Result, Files: o.files(), Sent: o.far.sent(o.TB)}
 	for _, name := range []string{"token", "mark"} {
 		if text, ok := told.Result[name].(string); len(text) != 36 || !ok || text != tr.Files[name] {
-			o.t.Errorf("%s: the result has %q, the file %q", name, told.Result[name], tr.Files[name])
+			o.TB.Errorf("%s: the result has %q, the file %q", name, told.Result[name], tr.Files[name])
 		}
 		delete(tr.Files, name)
 		delete(told.Result, name)
@@ -431,9 +454,10 @@ func (o *ordeal) trace(id string, e end) trace {
 	return tr
 }
 
-// endure has a run end in spite of these deaths, and tells of the last process.
+// endure resumes a run after each of these deaths until it ends, and returns the end of
+// the last process.
 func (o *ordeal) endure(id string, deaths []death) end {
-	o.t.Helper()
+	o.TB.Helper()
 	args := []string{"run", "all", "--yes", "--run-id", id}
 	for range 100 {
 		d := death{}
@@ -450,23 +474,23 @@ func (o *ordeal) endure(id string, deaths []death) end {
 		case e.code == 6:
 			o.answer(id)
 		case !e.open(d.weapon), strings.Contains(e.stderr, "has ended"):
-			o.t.Fatalf("cassidy %s, to be struck %v, ended with %d:\n%s%s", strings.Join(args, " "), d, e.code, e.stdout, e.stderr)
+			o.TB.Fatalf("cassidy %s, to be struck %v, ended with %d:\n%s%s", strings.Join(args, " "), d, e.code, e.stdout, e.stderr)
 		}
 		args = []string{"runs", "resume", id, "--yes"}
 	}
-	o.t.Fatal("the run does not end")
+	o.TB.Fatal("the run does not end")
 	return end{}
 }
 
 // answer answers whether something is to be done again: as it was done, or not.
 func (o *ordeal) answer(id string) {
-	o.t.Helper()
-	stdout, _, _ := o.run("--json", "runs", "show", id)
+	o.TB.Helper()
+	stdout, _, _ := o.Run("--json", "runs", "show", id)
 	var shown struct {
 		Waits struct{ Place, Question string }
 	}
 	if err := json.Unmarshal([]byte(stdout), &shown); err != nil {
-		o.t.Fatal(err)
+		o.TB.Fatal(err)
 	}
 	said := o.files()["said/log.txt"]
 	done := false
@@ -476,24 +500,24 @@ func (o *ordeal) answer(id string) {
 	}
 	switch q := shown.Waits.Question; {
 	case strings.Contains(q, "http.post("):
-		done = o.far.sent(o.t)[place] != ""
+		done = o.far.sent(o.TB)[place] != ""
 	case strings.Contains(q, "aloud"):
 		done = strings.Contains(said, "aloud\n")
 	case strings.Contains(q, "louder"):
 		done = strings.Contains(said, "louder\n")
 	default:
-		o.t.Fatalf("the run %s waits for an answer to %q", id, q)
+		o.TB.Fatalf("the run %s waits for an answer to %q", id, q)
 	}
 	word := "yes"
 	if done {
 		word = "no"
 	}
-	o.want([]string{"runs", "answer", id, word}, 0, "answered "+word, "cassidy runs resume "+id)
+	o.Want([]string{"runs", "answer", id, word}, 0, "answered "+word, "cassidy runs resume "+id)
 }
 
-// deaths are how the i-th of n runs is struck, whose whole is so: every other at
-// one line, from its first line to its last, and the rest in any way; half of
-// those that go on once more, and so on.
+// deaths returns how the i-th of n runs is struck, given a complete run: every other one at
+// a line, from the first to the last, and the rest at random. Half of those that continue
+// are struck again, and so on.
 func deaths(r *rand.Rand, i, n int, whole end, requests int) []death {
 	first := death{blow: anyBlow(r), line: 1 + i*whole.lines/n}
 	if i%2 == 1 {
@@ -560,13 +584,13 @@ func TestKill(t *testing.T) {
 			t.Errorf("run %d, struck %v, is not as the whole one (-want +got):\n%s", i, plan, diff)
 		}
 		if t.Failed() {
-			shown, _, _ := o.run("runs", "show", id)
+			shown, _, _ := o.Run("runs", "show", id)
 			t.Fatalf("run %d, struck %v:\n%s", i, plan, shown)
 		}
 	}
 	t.Logf("%d runs of %d lines and %d effects took %v", loops, whole.lines, whole.effects, time.Since(began).Round(time.Millisecond))
 	for _, w := range killWeapons() {
-		t.Logf("%v: %d times, %d of which ended the process before its run", w, o.struck[w], o.broke[w])
+		t.Logf("%v: %d times, and %d times the process ended before its run", w, o.struck[w], o.broke[w])
 		if loops >= 200 && o.struck[w] < 30 {
 			t.Errorf("%v happened %d times, want at least 30", w, o.struck[w])
 		}
@@ -587,7 +611,7 @@ func TestResumeTwice(t *testing.T) {
 	e := o.process(death{}, "runs", "resume", "k", "--yes")
 	var failed *exec.ExitError
 	if !errors.As(err, &failed) || failed.ExitCode() != 1 ||
-		!strings.Contains(string(said), "another process is executing run 'k'\ncassidy: hint: wait until it parks or ends") {
+		!strings.Contains(string(said), "another process is executing run 'k'\ncassidy: hint: wait until the run ends or is parked") {
 		t.Errorf("the second process ended with %v:\n%s", err, said)
 	}
 	if e.code != 0 {

@@ -5,17 +5,19 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 func main() {
 	sandbox.Main(stdlib.Pure()...) // in a worker it does not return
-	// The command lives for a moment: collecting garbage less often saves a
-	// tenth of the time it takes to list ten thousand tools.
+	// Most commands are short: fewer garbage collections save a tenth of the time to
+	// list ten thousand tools.
 	debug.SetGCPercent(400)
-	ctx, interrupts := catchInterrupts()
-	os.Exit(Main(ctx, os.Args[1:], &world{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, interrupts: interrupts,
+	ctx, interrupts := interrupt.Catch()
+	os.Exit(Main(ctx, os.Args[1:], &app.World{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts,
 	}))
 }

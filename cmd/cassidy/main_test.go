@@ -27,9 +27,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCassidy) != "" {
 		main()
 	}
-	if os.Getenv(asAsker) != "" {
-		os.Exit(askProcess())
-	}
 	if signal.Ignored(syscall.SIGHUP) {
 		// The tests run under nohup. A command that they start would inherit that, but
 		// not a signal that is handled.

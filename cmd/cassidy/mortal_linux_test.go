@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 )
 
 // A weapon is how a process is ended, or which of its workers.
@@ -68,7 +71,7 @@ func workersOf(pid int) []int {
 	})
 }
 
-// childrenOf returns the processes of which another is the parent, by their IDs.
+// childrenOf returns the IDs of the child processes of a process.
 func childrenOf(parent int) (pids []int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -89,9 +92,9 @@ func childrenOf(parent int) (pids []int) {
 	return pids
 }
 
-// asMortal, in the environment, has the test binary be the command, and be struck
-// right before it writes so many lines: between what an event tells of and its
-// record. It is the line, the weapon and the pick.
+// asMortal is an environment variable with which the test binary is the command, and is
+// struck right before it writes a line: between an event and its record. Its value is the
+// line, the weapon and the pick.
 const asMortal = "CASSIDY_TEST_DIES_AT"
 
 // What a mortal process prints on standard error when it is struck, and when it
@@ -109,8 +112,8 @@ func mortalProcess() int {
 	if _, err := fmt.Sscan(os.Getenv(asMortal), &d.left, &d.blow.weapon, &d.blow.pick); err != nil {
 		panic(err)
 	}
-	ctx, interrupts := catchInterrupts()
-	return Main(ctx, os.Args[1:], &world{in: os.Stdin, out: d, err: os.Stderr, env: os.LookupEnv, interrupts: interrupts})
+	ctx, interrupts := interrupt.Catch()
+	return Main(ctx, os.Args[1:], &app.World{In: os.Stdin, Out: d, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts})
 }
 
 // A deadly writer strikes the process that writes to it too often.

@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	sandbox.Main(stdlib.Pure()...) // tools run in processes of their own: this program again
+	sandbox.Main(stdlib.Pure()...) // tools run in separate processes of this program
 
 	dir := "examples/quickstart"
 	if len(os.Args) > 1 {
@@ -31,14 +31,14 @@ func main() {
 }
 
 func run(ctx context.Context, dir string) error {
-	// The tools of the folder are the program's own.
+	// The tools of the folder belong to the program.
 	host, err := cassidy.Open(dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		return err
 	}
 	defer host.Close()
 
-	// The parameters of the tool and its result are those of the function.
+	// The tool's parameters and result are those of the function.
 	orderStatus := cassidy.Tool{Name: "order_status", Description: "Return the status of an order."}
 	if err := cassidy.AddTool(host, orderStatus, status); err != nil {
 		return err
@@ -66,7 +66,7 @@ type statusOut struct {
 	Status string `json:"status"`
 }
 
-// status is the tool itself: it can use whatever the program has.
+// status is the tool: it can use everything in the program.
 func status(_ context.Context, in statusIn) (statusOut, error) {
 	orders := map[int]string{1024: "delivered", 1025: "waiting for payment"}
 	if orders[in.Order] == "" {

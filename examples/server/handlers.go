@@ -41,7 +41,7 @@ func authorized(r *http.Request, token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// tenant serves requests that have the token of their tenant, with the tenant's host.
+// tenant serves requests with the token of their tenant, with the tenant's host.
 func (s *server) tenant(serve func(http.ResponseWriter, *http.Request, *cassidy.Host)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tenant := r.PathValue("tenant")
@@ -53,7 +53,7 @@ func (s *server) tenant(serve func(http.ResponseWriter, *http.Request, *cassidy.
 	}
 }
 
-// asJSON answers with what serve returns; nil is no content.
+// asJSON answers with the result of serve; nil is no content.
 func asJSON(serve func(*http.Request, *cassidy.Host) (any, error)) func(http.ResponseWriter, *http.Request, *cassidy.Host) {
 	return func(w http.ResponseWriter, r *http.Request, h *cassidy.Host) {
 		switch body, err := serve(r, h); {
@@ -73,7 +73,7 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // it fails when the client has left
 }
 
-// fail answers with an error. A run that waits is not a failure: it is accepted, and the
+// fail answers with an error. A waiting run is not a failure: it is accepted, and the
 // answer has its questions.
 func fail(w http.ResponseWriter, err error) {
 	if parked, ok := errors.AsType[*cassidy.ParkedError](err); ok {
@@ -133,9 +133,9 @@ func tools(_ *http.Request, h *cassidy.Host) (any, error) {
 	return list, nil
 }
 
-// call makes a call, which ends when its client leaves. With an Idempotency-Key it is
-// recorded as the run of that ID, and continues: the same request gets its result, also
-// after a restart.
+// call makes a call, which ends when its client disconnects. With an Idempotency-Key it
+// is recorded as the run with that ID, and continues: the same request gets its result,
+// also after a restart.
 func call(r *http.Request, h *cassidy.Host) (any, error) {
 	c := cassidy.Call{Tool: r.PathValue("tool"), Args: &cassidy.Dict{}}
 	if err := read(r, c.Args); err != nil {
@@ -195,8 +195,9 @@ func answer(r *http.Request, h *cassidy.Host) (any, error) {
 }
 
 // events streams the events of a run as server-sent events, until the run has ended. A
-// client that lost its connection continues after Last-Event-ID; pieces of text and
-// progress have no ID, and are not sent again. 204 keeps a browser from asking again.
+// client that was disconnected continues after Last-Event-ID. Pieces of text and
+// progress have no ID, and are not sent again. Status 204 stops a browser from asking
+// again.
 func events(w http.ResponseWriter, r *http.Request, h *cassidy.Host) {
 	last, err := strconv.ParseUint(cmp.Or(r.Header.Get("Last-Event-ID"), "0"), 10, 64)
 	if err != nil {

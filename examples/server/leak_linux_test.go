@@ -18,7 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
-// A footprint is what a process holds.
+// A footprint is the resources of a process.
 type footprint struct{ goroutines, files, children int }
 
 func look(t testing.TB) footprint {
@@ -45,9 +45,9 @@ func look(t testing.TB) footprint {
 	return footprint{runtime.NumGoroutine(), len(files), children}
 }
 
-// TestNothingIsLeft makes 20,000 calls over HTTP, some of them recorded, wrong or left by
-// their client, and checks that nothing of them is left: no goroutine, no descriptor
-// and no process.
+// TestNothingIsLeft makes 20,000 calls over HTTP, some of them recorded, invalid or
+// canceled by their client, and checks for leaks of goroutines, descriptors and
+// processes.
 func TestNothingIsLeft(t *testing.T) {
 	calls := 20_000
 	if testing.Short() || testworker.Exec() != "" { // with the race detector
@@ -93,7 +93,7 @@ func round(t *testing.T, data string, calls int) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// one makes a request; which one i decides.
+// one makes a request; i decides which.
 func (c client) one(i int, key string) error {
 	method, path, body, want := "POST", "/tools/echo", `{"text": "x"}`, http.StatusOK
 	ctx, leave := context.WithCancel(c.t.Context())

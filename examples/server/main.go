@@ -34,11 +34,11 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
-// grace is how long calls in progress may take once the server is to end.
+// grace is the time for calls in progress when the server ends.
 const grace = 20 * time.Second
 
 func main() {
-	sandbox.Main(stdlib.Pure()...) // scripts run in processes of their own: this program again
+	sandbox.Main(stdlib.Pure()...) // scripts run in separate processes of this program
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,20 +48,20 @@ func main() {
 	}
 }
 
-// A config is what is in the file with which the server is started.
+// A config is the file with which the server is started.
 type config struct {
 	Addr     string
 	Data     string               // the folder of tenants and runs
 	Tenants  map[string]string    // the token of each, by names that can be those of folders
 	Operator string               // the token for /metrics
-	Model    *model.OpenAIOptions // who answers in sessions
+	Model    *model.OpenAIOptions // the model of sessions
 	Workers  cassidy.Workers
 }
 
-// run serves until ctx ends, and then gives calls in progress some time.
+// run serves until ctx ends, and then waits for calls in progress for some time.
 func run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return errors.New("expected one argument: the file of the config")
+		return errors.New("usage: server CONFIG.yaml")
 	}
 	text, err := os.ReadFile(args[0])
 	if err != nil {
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Println("listening on", listener.Addr())
 	for _, h := range s.hosts {
-		go h.ResumeDue(ctx, 5*time.Second) // what was answered, has slept, or was left by another process
+		go h.ResumeDue(ctx, 5*time.Second) // runs with a new answer, after a sleep, or of a dead process
 	}
 	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	failed := make(chan error, 1)
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, s.close(ending), web.Shutdown(ending))
 }
 
-// A server has one runtime, whose workers and store all tenants share, and a host for
+// A server has one runtime, whose workers and store all tenants share, and one host for
 // each tenant.
 type server struct {
 	config
@@ -130,20 +130,20 @@ func newServer(c config) (s *server, err error) {
 // open opens the host of a tenant, which starts no process.
 func (s *server) open(tenant string) (*cassidy.Host, error) {
 	project := filepath.Join(s.Data, "tenants", tenant)
-	files := filepath.Join(project, "files") // apart from the tools, which no tool can change then
+	files := filepath.Join(project, "files") // separate from the tools, so that no tool can change them
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		return nil, err
 	}
 	// Without an Approver, what needs an approval parks a recorded call, and is denied in others.
 	h, err := s.runtime.Open(cassidy.Dir(project), &cassidy.Options{
 		Tenant: tenant, Dir: files,
-		TrustSource: true, // who installs tools for a tenant has reviewed them
+		TrustSource: true, // whoever installs tools for a tenant has reviewed them
 		Middleware:  []cassidy.Middleware{s.count(tenant)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	// Turns of sessions that an earlier process has begun continue with these options.
+	// Turns of sessions of an earlier process continue with these options.
 	err = agent.RegisterKinds(h, func(context.Context, agent.Settings) (*agent.Options, error) { return &s.agents, nil })
 	return h, err
 }
@@ -162,7 +162,7 @@ func (s *server) count(tenant string) cassidy.Middleware {
 			start, tool := time.Now(), c.Tool
 			result, err := next(ctx, c)
 			if errors.Is(err, cassidy.ErrNotFound) {
-				tool = "" // clients must not make up series
+				tool = "" // clients must not create series
 			}
 			labels := fmt.Sprintf("{tenant=%q,tool=%q,error=%q}", tenant, tool, result.ErrorType)
 			s.metrics.Add("cassidy_calls_total"+labels, 1)

@@ -26,8 +26,8 @@ type process struct {
 	exited chan error
 }
 
-// start starts the server, with a model at an address, or without one where that is "". It is
-// killed with the test.
+// start starts the server, with a model at an address, or without one if that is "". It
+// is killed with the test.
 func start(t testing.TB, data, modelURL string) *process {
 	t.Helper()
 	file, c := filepath.Join(t.TempDir(), "config.json"), testConfig(data)
@@ -64,12 +64,12 @@ func start(t testing.TB, data, modelURL string) *process {
 // kill ends the process as a crash does.
 func (p *process) kill() {
 	_ = p.Process.Kill()
-	p.exited <- <-p.exited // for those who wait later
+	p.exited <- <-p.exited // for later waiters
 }
 
 // TestQuestionsSurvive kills the server while a call waits for an approval, and once
-// more while it is executed: the question is answered in the next process, and what the
-// call does is done once.
+// more while it is executed: the question is answered in the next process, and the
+// effect of the call happens once.
 func TestQuestionsSurvive(t *testing.T) {
 	data := testData(t)
 	p := start(t, data, "")
@@ -200,8 +200,8 @@ func TestShutdown(t *testing.T) {
 	p.ends("first", "parked")
 }
 
-// TestTwoServers answers a question of one server in another one, over the same data:
-// the call is completed once, and both know its result.
+// TestTwoServers answers a question of one server in another one with the same data:
+// the call is completed once, and both have its result.
 func TestTwoServers(t *testing.T) {
 	data := testData(t)
 	one, two := start(t, data, ""), start(t, data, "")

@@ -269,7 +269,7 @@ func TestCalls(t *testing.T) {
 		{"GET", "/runs/none", "", ``, http.StatusNotFound, "none"},
 		{"GET", "/runs/none/events", "", ``, http.StatusNotFound, "none"},
 		{"POST", "/runs/none/cancel", "", ``, http.StatusNotFound, "none"},
-		{"POST", "/sessions/s", "", `{"text": "hi"}`, http.StatusBadRequest, "needs a model"},
+		{"POST", "/sessions/s", "", `{"text": "hi"}`, http.StatusBadRequest, "Options.Model is missing"},
 		{"POST", "/questions/none:1:1", "", `{"yes": true}`, http.StatusNotFound, "none"},
 		{"POST", "/questions/none:1:1", "", `{"yes": "so"}`, http.StatusBadRequest, "yes"},
 	} {

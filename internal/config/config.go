@@ -1,6 +1,6 @@
 // Package config reads config.yaml, the user's and the project's.
 //
-// A project's config can only ask and deny: what grants anything is the user's to decide.
+// A project's config can only ask and deny; only the user's config can grant.
 package config
 
 import (
@@ -16,62 +16,61 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/mark"
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Config is what the user's config.yaml and the project's say. The zero value
-// is what holds where neither says anything.
+// A Config is the merged config.yaml of user and project. The zero value is the
+// default.
 type Config struct {
-	// ProjectOverridesPersonal lets a project's tool stand for a personal one
-	// of the same name; else neither is used. Only the user's config decides.
+	// ProjectOverridesPersonal lets a project's tool replace a personal one of the same
+	// name; otherwise neither is used. Only the user's config sets it.
 	ProjectOverridesPersonal bool
-	// Sandbox is where scripts run. Only the user's config decides.
+	// Sandbox configures where scripts run. Only the user's config sets it.
 	Sandbox SandboxConfig
-	// Rules say what becomes of what tools want to do: the user's, then those
-	// of the project, which only ask and deny.
+	// Rules decide what tools may do: the user's rules, then those of the project,
+	// which can only ask and deny.
 	Rules []tool.Rule
-	// Secrets are where the values of secrets come from, by name. Only the
-	// user's config says it.
+	// Secrets are the sources of secrets, by name. Only the user's config sets them.
 	Secrets map[string]SecretSource
-	// PrivateHosts are the addresses inside the user's own network that tools
-	// may reach where they are granted the host. Only the user's config says it.
+	// PrivateHosts are the addresses in the user's own network that tools may access if
+	// they are granted the host. Only the user's config sets them.
 	PrivateHosts []netip.Prefix
-	// Commands is what the user's config says of commands, as it is written
-	// there; nil where it says nothing.
+	// Commands is the field commands of the user's config, unparsed, or nil.
 	Commands *value.Dict
-	// Model is who decides where nobody says, as in openai:NAME; "" says nothing.
-	// Only the user's config decides.
+	// Model is the default model, as in openai:NAME; "" means none. Only the user's
+	// config sets it.
 	Model string
-	// Limits cap what tools ask for; a field that is zero caps nothing. Only
-	// the user's config decides.
+	// Limits cap the limits that tools declare; zero fields cap nothing. Only the
+	// user's config sets them.
 	Limits LimitCaps
-	// Runs says which records of runs are kept. Only the user's config decides.
-	Runs RunsKept
-	// Warnings are what the configs say that counts for nothing.
+	// Runs configures the records of runs. Only the user's config sets it.
+	Runs Runs
+	// Warnings name the ignored parts of the configs.
 	Warnings []string
 }
 
-// A SandboxMode says in what scripts run.
+// A SandboxMode is the isolation of scripts.
 type SandboxMode string
 
 const (
-	SandboxProcess SandboxMode = "process" // a process of its own that many calls share; the default
-	SandboxStrict  SandboxMode = "strict"  // a process of its own for each call
-	SandboxInline  SandboxMode = "inline"  // the program's own process: no boundary
+	SandboxProcess SandboxMode = "process" // a separate process that many calls share; the default
+	SandboxStrict  SandboxMode = "strict"  // a separate process for each call
+	SandboxInline  SandboxMode = "inline"  // the program's own process: no isolation
 )
 
 // A SandboxConfig is the user's choice of the sandbox.
 type SandboxConfig struct {
 	Mode SandboxMode // "" means SandboxProcess
-	// Required refuses to run a stranger's script where the system cannot keep
-	// what the mode promises. Nil means the default of the system.
+	// Required rejects scripts of untrusted authors if the system cannot enforce the
+	// mode. Nil means the default of the system.
 	Required *bool
 }
 
-// Confines reports whether nothing may run that the system does not confine: what
-// the user says, and otherwise on Linux.
+// Confines reports whether scripts run only if the system confines them. The default is
+// true on Linux.
 func (c SandboxConfig) Confines() bool {
 	if c.Required != nil {
 		return *c.Required
@@ -79,32 +78,33 @@ func (c SandboxConfig) Confines() bool {
 	return runtime.GOOS == "linux"
 }
 
-// A SecretSource is where the value of a secret comes from: one of the two.
+// A SecretSource is the source of a secret. Exactly one field is set.
 type SecretSource struct {
 	Env  string // an environment variable
 	File string // a file, by its absolute path
 }
 
-// LimitCaps are the most that a tool's own limits may ask for.
+// LimitCaps cap the limits that tools declare.
 type LimitCaps struct {
 	tool.Limits
 	Timeout time.Duration // of one call
 }
 
-// RunsKept says which records of runs that have ended are kept. One goes as soon
-// as a field says so; the zero value keeps all.
-type RunsKept struct {
-	For  time.Duration // those that ended within this time; 0 means however long ago
-	Most int           // the newest so many; 0 means all
+// Runs says which records of ended runs are kept, and how long their questions can be
+// answered. A record is deleted as soon as For or Most excludes it; the zero value keeps all.
+type Runs struct {
+	For          time.Duration // those that ended within this time; 0 means all
+	Most         int           // the newest ones; 0 means all
+	AnswerWithin time.Duration // from when it is asked; 0 means forever
 }
 
-// maxSize is how long a config may be; [yaml.Parse] has the same bound.
+// maxSize is the limit of a config, in bytes; [yaml.Parse] has the same.
 const maxSize = yaml.MaxSize
 
-// fieldReaders is every field of a config, and how it is read.
+// fieldReaders are the fields of a config and their readers.
 var fieldReaders = []struct {
 	name    string
-	project bool // a project may have it too
+	project bool // whether a project may set it
 	read    func(*reader, value.Value) error
 }{
 	{"project_overrides_personal", false, (*reader).overrides},
@@ -120,16 +120,15 @@ var fieldReaders = []struct {
 	{"runs", false, (*reader).runs},
 }
 
-// Options say where the user's config is. The zero value means that there is
-// none.
+// Options locate the user's config. The zero value means no user's config.
 type Options struct {
-	Home string // the user's folder, with config.yaml; "" means none
-	File string // a file to read in place of the config.yaml in Home; it must exist
+	Home string // the user's folder with config.yaml; "" means none
+	File string // replaces the config.yaml in Home; it must exist
 }
 
-// Read reads the user's config and that of the project at root; an empty
-// root means no project. A config that is not there says nothing; one that is
-// not right is an error, since what it denies would be allowed without it.
+// Read reads the user's config and that of the project at root; an empty root means no
+// project. A missing config is empty. An invalid one is an error, since without it what
+// it denies would be allowed.
 func Read(root string, o *Options) (Config, error) {
 	var c Config
 	file := o.File
@@ -137,7 +136,7 @@ func Read(root string, o *Options) (Config, error) {
 		file = filepath.Join(o.Home, "config.yaml")
 	}
 	if file != "" {
-		r := reader{to: &c, file: file, source: file, must: o.File != ""}
+		r := reader{to: &c, file: file, source: file, root: root, must: o.File != ""}
 		if err := r.read(); err != nil {
 			return Config{}, err
 		}
@@ -147,7 +146,7 @@ func Read(root string, o *Options) (Config, error) {
 	}
 	file = filepath.Join(root, folder.Name, "config.yaml")
 	if folder.Same(filepath.Dir(file), o.Home) {
-		return c, nil // the user's own folder, seen from the folder it lies in
+		return c, nil // the user's own folder is in root
 	}
 	r := reader{to: &c, file: file, source: folder.Name + "/config.yaml", project: true, root: root}
 	if err := r.read(); err != nil {
@@ -160,10 +159,12 @@ func Read(root string, o *Options) (Config, error) {
 type reader struct {
 	to      *Config
 	file    string
-	source  string // the file as people know it
-	project bool   // it is a project's, which can only tighten
-	root    string // of that project
-	must    bool   // it must be there
+	source  string // the name of the file in messages
+	project bool   // whether it is a project's
+	root    string // of the project, or ""
+	id      string // of the project's folder, once a rule names one
+	others  int    // the rules that were made for another folder at the same path
+	must    bool   // whether it must exist
 }
 
 func (r *reader) read() error {
@@ -172,20 +173,14 @@ func (r *reader) read() error {
 		return nil
 	}
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		err = value.Errorf(value.Invalid, "cannot be read: %w", err)
+		err = value.Errorf(value.Invalid, "read config: %w", folder.Cause(err))
 	} else {
 		err = r.parse(text)
 	}
 	if err == nil {
 		return nil
 	}
-	e := *value.ErrorOf(err, value.Invalid)
-	e.Pos.File = r.file
-	return &e
+	return folder.FileError(err, r.file)
 }
 
 func (r *reader) parse(text string) error {
@@ -195,7 +190,7 @@ func (r *reader) parse(text string) error {
 	}
 	fields, ok := v.(*value.Dict)
 	if !ok {
-		return value.Errorf(value.Invalid, "a config is a list of fields, as in project_overrides_personal: true")
+		return value.Errorf(value.Invalid, "invalid config: expected fields, as in project_overrides_personal: true")
 	}
 	for k, v := range fields.All() {
 		name, _ := k.(string)
@@ -211,7 +206,7 @@ func (r *reader) field(name string, v value.Value) error {
 	for _, f := range fieldReaders {
 		switch {
 		case f.name == name && r.project && !f.project:
-			return value.Errorf(value.Invalid, "'%s' is for the user to decide", name).WithHint("put it into the config.yaml of your own folder")
+			return value.Errorf(value.Invalid, "only the user's config can set '%s'", name).WithHint("move the field to config.yaml in your home folder of cassidy")
 		case f.name == name && v == nil:
 			return nil // a field whose lines are all comments
 		case f.name == name:
@@ -220,7 +215,7 @@ func (r *reader) field(name string, v value.Value) error {
 			names = append(names, f.name)
 		}
 	}
-	return value.Errorf(value.Invalid, "there is no field '%s'%s", name, value.DidYouMean(name, names)).
+	return value.Errorf(value.Invalid, "unknown field '%s'%s", name, value.DidYouMean(name, names)).
 		WithHint("the fields are %s", strings.Join(names, ", "))
 }
 
@@ -228,13 +223,34 @@ func wrongType(field, want string, v value.Value) error {
 	return value.Errorf(value.Invalid, "'%s' should be %s but got %s", field, want, value.TypeOf(v))
 }
 
-func (r *reader) overrides(v value.Value) error {
+// object reads a field with these fields.
+func object(field, want string, v value.Value, known ...string) (*value.Dict, error) {
+	fields, ok := v.(*value.Dict)
+	if !ok {
+		return nil, wrongType(field, want, v)
+	}
+	return fields, onlyFields(field, fields, known...)
+}
+
+func boolean(field string, v value.Value) (bool, error) {
 	yes, ok := v.(bool)
 	if !ok {
-		return wrongType("project_overrides_personal", "true or false", v)
+		return false, wrongType(field, "true or false", v)
 	}
-	r.to.ProjectOverridesPersonal = yes
-	return nil
+	return yes, nil
+}
+
+func positive(field string, v value.Value) (int64, error) {
+	n, ok := v.(int64)
+	if !ok || n <= 0 {
+		return 0, value.Errorf(value.Invalid, "'%s' should be a positive integer but got %s", field, value.FormatJSON(v, ""))
+	}
+	return n, nil
+}
+
+func (r *reader) overrides(v value.Value) (err error) {
+	r.to.ProjectOverridesPersonal, err = boolean("project_overrides_personal", v)
+	return err
 }
 
 func (r *reader) sandbox(v value.Value) error {
@@ -243,9 +259,9 @@ func (r *reader) sandbox(v value.Value) error {
 			return err
 		}
 		if required, given := fields.Get("required"); given {
-			yes, ok := required.(bool)
-			if !ok {
-				return wrongType("sandbox.required", "true or false", required)
+			yes, err := boolean("sandbox.required", required)
+			if err != nil {
+				return err
 			}
 			r.to.Sandbox.Required = &yes
 		}
@@ -267,16 +283,15 @@ func (r *reader) sandbox(v value.Value) error {
 	return nil
 }
 
-// rules reads the list of one verdict. A project's allow is read, so that a
-// mistake in it is found, but counts for nothing: nobody grants himself
-// anything.
+// rules reads the list of one verdict. A project's allow is checked for errors and
+// ignored: projects cannot grant themselves anything.
 func (r *reader) rules(verdict tool.Verdict, v value.Value) error {
 	items, ok := value.Elements(v)
 	if !ok {
 		return wrongType(verdict.String(), `a list of rules, as in ["fs.read:docs/**"],`, v)
 	}
 	for i, item := range items {
-		rule, err := r.rule(item)
+		rule, here, err := r.rule(verdict, item)
 		if err != nil {
 			e := *value.ErrorOf(err, value.Invalid)
 			e.Err = value.Errorf(value.Invalid, "rule %d of '%s': %s", i+1, verdict, e.Message()).Err
@@ -284,39 +299,74 @@ func (r *reader) rules(verdict tool.Verdict, v value.Value) error {
 			return &e
 		}
 		rule.Verdict, rule.Source = verdict, r.source
-		if r.project && verdict == tool.Allow {
+		if r.project && verdict == tool.Allow || !here {
 			continue
 		}
 		r.to.Rules = append(r.to.Rules, rule)
 	}
+	if r.others > 0 {
+		r.to.Warnings = append(r.to.Warnings, fmt.Sprintf("%s: ignored %d of the rules in 'allow' for %s: they were added for another folder at this path", r.source, r.others, r.root))
+		r.others = 0
+	}
 	if r.project && verdict == tool.Allow && len(items) > 0 {
-		r.to.Warnings = append(r.to.Warnings, r.source+": 'allow' counts for nothing in a project, which can only ask and deny")
+		r.to.Warnings = append(r.to.Warnings, r.source+": 'allow' is ignored in a project's config; only 'ask' and 'deny' are read")
 	}
 	return nil
 }
 
-func (r *reader) rule(v value.Value) (tool.Rule, error) {
-	var rule tool.Rule
+// rule reads a rule of a verdict. here is false if it is for another project.
+func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here bool, err error) {
 	text, isText := v.(string)
+	here = true
 	if fields, ok := v.(*value.Dict); ok {
-		if err := onlyFields("", fields, "tool", "capability"); err != nil {
-			return rule, err
+		known := []string{"tool", "capability"}
+		if verdict == tool.Allow && !r.project {
+			known = append(known, "project", "id")
+		}
+		if err := onlyFields("", fields, known...); err != nil {
+			return rule, false, err
 		}
 		rule.Tool, text = fields.Text("tool"), fields.Text("capability")
 		if err := checkRuleTool(fields); err != nil {
-			return rule, err
+			return rule, false, err
 		}
 		if text == "" {
-			return rule, value.Errorf(value.Invalid, "'capability' should say what the tool wants to do").
-				WithHint(`as in {tool: deploy, capability: "shell:git"}`)
+			return rule, false, value.Errorf(value.Invalid, "the rule has no field 'capability'").
+				WithHint(`write the rule as {tool: deploy, capability: "shell:git"}`)
+		}
+		if at, given := fields.Get("project"); given {
+			dir, _ := at.(string)
+			if !filepath.IsAbs(dir) {
+				return rule, false, value.Errorf(value.Invalid, "'project' should be the absolute path of a folder but got %s", value.FormatJSON(at, ""))
+			}
+			here = r.root != "" && folder.Same(dir, r.root)
+		}
+		if id, given := fields.Get("id"); given {
+			if _, ok := fields.Get("project"); !ok {
+				return rule, false, value.Errorf(value.Invalid, "'id' is that of a folder, but 'project' is missing")
+			}
+			if here && !r.isFolder(id) {
+				here = false
+				r.others++
+			}
 		}
 	} else if !isText {
-		return rule, value.Errorf(value.Invalid, "expected a capability, or a tool with a capability, but got %s", value.TypeOf(v)).
-			WithHint(`as in "fs.write:out/**" or {tool: deploy, capability: "shell:git"}`)
+		return rule, false, value.Errorf(value.Invalid, "a rule should be a capability, or a tool and a capability, but got %s", value.TypeOf(v)).
+			WithHint(`write "fs.write:out/**" or {tool: deploy, capability: "shell:git"}`)
 	}
-	var err error
 	rule.Capability, err = tool.ParseCapability(text)
-	return rule, err
+	return rule, here, err
+}
+
+// isFolder reports whether an id is that of the project's folder.
+func (r *reader) isFolder(id value.Value) bool {
+	if r.id == "" {
+		r.id = "none"
+		if m, err := mark.Of(r.root); err == nil && m.ID != "" {
+			r.id = m.Text()
+		}
+	}
+	return r.id == id
 }
 
 // checkRuleTool checks the field tool of a rule: a tool's name, or @GROUP.
@@ -327,7 +377,7 @@ func checkRuleTool(fields *value.Dict) error {
 	case !given:
 		return nil
 	case !ok:
-		return wrongType("tool", "a tool's name, or @ and a group,", v)
+		return wrongType("tool", "the name of a tool, or @GROUP,", v)
 	case strings.HasPrefix(name, "@") && len(name) > 1:
 		return nil
 	}
@@ -337,20 +387,17 @@ func checkRuleTool(fields *value.Dict) error {
 func (r *reader) secrets(v value.Value) error {
 	fields, ok := v.(*value.Dict)
 	if !ok {
-		return wrongType("secrets", "names with where their values come from, as in TOKEN: {env: MY_TOKEN},", v)
+		return wrongType("secrets", "an object, as in {TOKEN: {env: MY_TOKEN}},", v)
 	}
 	r.to.Secrets = map[string]SecretSource{}
 	for k, v := range fields.All() {
 		name, _ := k.(string)
 		at := "secrets." + name
 		if _, err := tool.ParseCapability("secret:" + name + "@example.com"); err != nil || name == "" || strings.Contains(name, "@") {
-			return value.Errorf(value.Invalid, "'secrets' has %s, which is no name of a secret", quoted(name)).WithHint("names are words, as in API_TOKEN")
+			return value.Errorf(value.Invalid, "invalid name of a secret in 'secrets': %s", quoted(name)).WithHint("use letters, digits and _, as in API_TOKEN")
 		}
-		source, ok := v.(*value.Dict)
-		if !ok {
-			return wrongType(at, "{env: VARIABLE} or {file: PATH}", v)
-		}
-		if err := onlyFields(at, source, "env", "file"); err != nil {
+		source, err := object(at, "{env: VARIABLE} or {file: PATH}", v, "env", "file")
+		if err != nil {
 			return err
 		}
 		s := SecretSource{Env: source.Text("env"), File: source.Text("file")}
@@ -366,11 +413,8 @@ func (r *reader) secrets(v value.Value) error {
 }
 
 func (r *reader) http(v value.Value) error {
-	fields, ok := v.(*value.Dict)
-	if !ok {
-		return wrongType("http", `fields, as in {private: ["10.0.0.0/8"]},`, v)
-	}
-	if err := onlyFields("http", fields, "private"); err != nil {
+	fields, err := object("http", `an object, as in {private: ["10.0.0.0/8"]},`, v, "private")
+	if err != nil {
 		return err
 	}
 	list, given := fields.Get("private")
@@ -385,8 +429,8 @@ func (r *reader) http(v value.Value) error {
 			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			return value.Errorf(value.Invalid, "'http.private' should hold addresses and blocks of them but has %s", value.FormatJSON(item, "")).
-				WithHint(`as in ["127.0.0.1", "10.0.0.0/8"]; a host's name is not enough, since it can come to mean any address`)
+			return value.Errorf(value.Invalid, "invalid address in 'http.private': %s", value.FormatJSON(item, "")).
+				WithHint(`write IP addresses or blocks, as in ["127.0.0.1", "10.0.0.0/8"]; host names are not supported`)
 		}
 		r.to.PrivateHosts = append(r.to.PrivateHosts, prefix.Masked())
 	}
@@ -396,65 +440,56 @@ func (r *reader) http(v value.Value) error {
 func (r *reader) commands(v value.Value) error {
 	fields, ok := v.(*value.Dict)
 	if !ok {
-		return wrongType("commands", "names of commands, each with what it may be given,", v)
+		return wrongType("commands", "an object with the names of commands as its fields,", v)
 	}
 	r.to.Commands = fields
 	return nil
 }
 
-// limits reads caps on what tools may declare, in the units of declarations.
+// limits reads caps for tools, in the units of declarations.
 func (r *reader) limits(v value.Value) error {
-	fields, ok := v.(*value.Dict)
-	if !ok {
-		return wrongType("limits", "fields, as in {memory: 268435456},", v)
-	}
-	if err := onlyFields("limits", fields, "steps", "cpu", "memory", "result", "timeout"); err != nil {
+	fields, err := object("limits", "an object, as in {memory: 268435456},", v, "steps", "cpu", "memory", "result", "timeout")
+	if err != nil {
 		return err
 	}
 	for k, v := range fields.All() {
 		name, _ := k.(string)
-		n, isInt := v.(int64)
-		var err error
+		at, n := "limits."+name, int64(0)
 		switch name {
 		case "cpu":
-			r.to.Limits.CPU, err = capSeconds(name, v)
+			r.to.Limits.CPU, err = capSeconds(at, v)
 		case "timeout":
-			r.to.Limits.Timeout, err = capSeconds(name, v)
-		default:
-			if !isInt || n <= 0 {
-				err = value.Errorf(value.Invalid, "'limits.%s' should be a positive integer but got %s", name, value.FormatJSON(v, ""))
-			}
+			r.to.Limits.Timeout, err = capSeconds(at, v)
+		case "steps":
+			r.to.Limits.Steps, err = positive(at, v)
+		case "memory":
+			r.to.Limits.Memory, err = positive(at, v)
+		case "result":
+			n, err = positive(at, v)
+			r.to.Limits.Result = int(min(n, 1<<31-1)) // fits an int on all systems
 		}
 		if err != nil {
 			return err
-		}
-		switch name {
-		case "steps":
-			r.to.Limits.Steps = n
-		case "memory":
-			r.to.Limits.Memory = n
-		case "result":
-			r.to.Limits.Result = int(min(n, 1<<31-1)) // an int of the smallest kind
 		}
 	}
 	return nil
 }
 
-// capSeconds reads a time as tools declare it.
-func capSeconds(name string, v value.Value) (time.Duration, error) {
+// capSeconds reads a duration as tools declare it.
+func capSeconds(field string, v value.Value) (time.Duration, error) {
 	const longest = 24 * time.Hour
 	seconds, ok := v.(float64)
 	if n, isInt := v.(int64); isInt {
 		seconds, ok = float64(n), true
 	}
 	if !ok || !(seconds > 0 && seconds <= longest.Seconds()) {
-		return 0, value.Errorf(value.Invalid, "'limits.%s' should be more than 0 and at most %.0f seconds but got %s",
-			name, longest.Seconds(), value.FormatJSON(v, ""))
+		return 0, value.Errorf(value.Invalid, "'%s' should be more than 0 and at most %.0f seconds but got %s",
+			field, longest.Seconds(), value.FormatJSON(v, ""))
 	}
 	return max(1, time.Duration(seconds*float64(time.Second))), nil
 }
 
-// onlyFields refuses fields that there are not; at names what has them.
+// onlyFields rejects unknown fields; at names the object.
 func onlyFields(at string, fields *value.Dict, known ...string) error {
 	of := ""
 	if at != "" {
@@ -472,8 +507,8 @@ func onlyFields(at string, fields *value.Dict, known ...string) error {
 
 func quoted(text string) string { return value.FormatJSON(text, "") }
 
-// readBounded reads a config, and never more of it than one may have. A
-// project's may be a stranger's, so no link leads out of it.
+// readBounded reads a config up to its limit. A project's may be untrusted, so links
+// cannot lead out of it.
 func (r *reader) readBounded() (string, error) {
 	dir, name := filepath.Split(r.file)
 	files := os.DirFS(filepath.Clean(dir))
@@ -487,7 +522,7 @@ func (r *reader) readBounded() (string, error) {
 	}
 	text, cut, err := folder.ReadHead(files, name, maxSize)
 	if err == nil && cut {
-		err = fmt.Errorf("longer than %d KB", maxSize>>10)
+		err = fmt.Errorf("the file is longer than %d KB", maxSize>>10)
 	}
 	return string(text), err
 }
@@ -495,35 +530,44 @@ func (r *reader) readBounded() (string, error) {
 func (r *reader) model(v value.Value) error {
 	text, ok := v.(string)
 	if !ok {
-		return value.Errorf(value.Invalid, "model should be a name, as in openai:NAME, but is %s", value.TypeOf(v))
+		return wrongType("model", "the name of a model, as in openai:NAME,", v)
 	}
 	r.to.Model = text
 	return nil
 }
 
-func (r *reader) runs(v value.Value) error {
-	fields, ok := v.(*value.Dict)
-	if !ok {
-		return wrongType("runs", "fields, as in {keep_for: 720h, keep: 1000},", v)
+// duration returns a time in the fields of a section, or 0.
+func duration(section, name string, fields *value.Dict) (time.Duration, error) {
+	v, given := fields.Get(name)
+	if !given {
+		return 0, nil
 	}
-	if err := onlyFields("runs", fields, "keep_for", "keep"); err != nil {
+	text, _ := v.(string)
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, value.Errorf(value.Invalid, "'%s.%s' should be a duration but got %s", section, name, value.FormatJSON(v, "")).
+			WithHint("use hours, minutes and seconds, as in %s: 720h or %s: 1h30m", name, name)
+	}
+	return d, nil
+}
+
+func (r *reader) runs(v value.Value) error {
+	fields, err := object("runs", "an object, as in {keep_for: 720h, keep: 1000},", v, "keep_for", "keep", "answer_within")
+	if err != nil {
 		return err
 	}
-	if v, given := fields.Get("keep_for"); given {
-		text, _ := v.(string)
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return value.Errorf(value.Invalid, "'runs.keep_for' should be a time but got %s", value.FormatJSON(v, "")).
-				WithHint("in hours, minutes and seconds, as in 720h")
-		}
-		r.to.Runs.For = d
+	if r.to.Runs.For, err = duration("runs", "keep_for", fields); err != nil {
+		return err
+	}
+	if r.to.Runs.AnswerWithin, err = duration("runs", "answer_within", fields); err != nil {
+		return err
 	}
 	if v, given := fields.Get("keep"); given {
-		n, ok := v.(int64)
-		if !ok || n <= 0 {
-			return value.Errorf(value.Invalid, "'runs.keep' should be a positive integer but got %s", value.FormatJSON(v, ""))
+		n, err := positive("runs.keep", v)
+		if err != nil {
+			return err
 		}
-		r.to.Runs.Most = int(min(n, 1<<31-1)) // an int of the smallest kind
+		r.to.Runs.Most = int(min(n, 1<<31-1)) // fits an int on all systems
 	}
 	return nil
 }

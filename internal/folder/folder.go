@@ -1,5 +1,5 @@
-// Package folder reads the files of folders that may be untrusted: regular files only,
-// and never more than a limit.
+// Package folder reads files of untrusted folders: only regular files, with size
+// limits.
 package folder
 
 import (
@@ -11,23 +11,24 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Name is the name of the folder that makes a directory a project, and of
-// the user's own.
+// Name is the name of the project's folder and of the user's own folder.
 const Name = ".cassidy"
 
-// ToolsDir is where the tools of a project lie.
+// ToolsDir is the folder of a project's tools.
 const ToolsDir = Name + "/tools"
 
-// MaxSource is more than any engine accepts: a larger file need not be read to
-// be refused.
+// MaxSource is more than any engine accepts. Larger files are rejected unread.
 const MaxSource = 1 << 20
 
 // ErrNotRegular is the error of opening a device, a pipe or a folder.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Same reports whether two paths lead to one file.
+// Same reports whether two paths refer to the same file.
 func Same(a, b string) bool {
 	if b == "" {
 		return false
@@ -37,11 +38,11 @@ func Same(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// OneLine gives a text on one line, without what could not be shown.
+// OneLine returns a text on one line, without unprintable characters.
 func OneLine(text string) string { return strings.Join(strings.Fields(Plain(text)), " ") }
 
-// Plain drops what is not text, and control characters, with which a file could
-// reach through to a terminal.
+// Plain drops invalid UTF-8 and control characters, with which a file could control a
+// terminal.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -51,22 +52,63 @@ func Plain(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
-// ReadHead reads a regular file, or its beginning. Nothing else is opened: a
-// pipe would be waited for.
+// ReadHead reads the first limit bytes of a regular file. It opens no other files:
+// opening a pipe would block.
 func ReadHead(files fs.FS, name string, limit int64) (data []byte, cut bool, err error) {
-	f, _, err := OpenRegular(files, name)
+	f, size, err := OpenRegular(files, name)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(data)) > limit {
+	text := bytes.NewBuffer(make([]byte, 0, min(size, limit)+bytes.MinRead)) // not reallocated if the size has not changed
+	_, err = text.ReadFrom(io.LimitReader(f, limit+1))
+	if data = text.Bytes(); int64(len(data)) > limit {
 		return data[:limit], true, err
 	}
 	return data, false, err
 }
 
-// ReadTail reads whole lines from the end of a regular file.
+// ReadText reads a text file of at most limit bytes.
+func ReadText(files fs.FS, name string, limit int64) (string, error) {
+	data, cut, err := ReadHead(files, name, limit)
+	switch {
+	case err != nil:
+		return "", err
+	case cut:
+		return "", value.Errorf(value.Limit, "the file is longer than %d KB", limit>>10)
+	case !utf8.Valid(data):
+		return "", value.Errorf(value.Invalid, "the file is not UTF-8 text")
+	}
+	return string(data), nil
+}
+
+// Cause returns an error of the file system without the operation and the path, which
+// messages name otherwise.
+func Cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// FileError converts an error to one of a file, unless it names a file already.
+func FileError(err error, file string) *value.Error {
+	e := *value.ErrorOf(err, value.Invalid)
+	if cause := Cause(err); cause != err {
+		e.Err = cause
+	}
+	if e.Pos.File == "" {
+		e.Pos.File = file
+	}
+	return &e
+}
+
+// ReadTail reads full lines from the end of a regular file.
 func ReadTail(files fs.FS, name string, limit int64) ([]byte, error) {
 	f, _, err := OpenRegular(files, name)
 	if err != nil {
@@ -89,7 +131,7 @@ func ReadTail(files fs.FS, name string, limit int64) ([]byte, error) {
 	return whole, err
 }
 
-// OpenRegular opens a file that is no device and no pipe. The size is that of before.
+// OpenRegular opens a regular file. The size is from before opening.
 func OpenRegular(files fs.FS, name string) (file fs.File, size int64, err error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {
@@ -102,8 +144,8 @@ func OpenRegular(files fs.FS, name string) (file fs.File, size int64, err error)
 	return file, info.Size(), err
 }
 
-// ReadDir reads what is in a folder, by name; more says that it holds more
-// than the limit.
+// ReadDir reads the entries of a folder, sorted by name. more reports that there are
+// more than the limit.
 func ReadDir(files fs.FS, dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
 	info, err := fs.Stat(files, dir)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// ToolFiles is a project's folder of tools, through a root at the project, which no
-// link leads out of.
+// ToolFiles is a project's folder of tools. It is opened in a root at the project, so
+// no link leads out of the project.
 type ToolFiles struct {
 	root  *os.Root // the project
-	tools *os.Root // its folder of tools, if there is one: a shorter way to most files
+	tools *os.Root // its folder of tools, if it exists: a shorter path to most files
 }
 
-// ToolsIn returns the files of a project's folder of tools. They are not to be closed:
-// the root stays its owner's.
+// ToolsIn returns the files of a project's folder of tools. The caller keeps ownership
+// of the root, so they are not to be closed.
 func ToolsIn(root *os.Root) ToolFiles { return ToolFiles{root: root} }
 
 // OpenTools returns the files of a project's folder of tools. Closing them closes the
@@ -24,13 +24,13 @@ func ToolsIn(root *os.Root) ToolFiles { return ToolFiles{root: root} }
 func OpenTools(root *os.Root) ToolFiles {
 	tools, err := root.OpenRoot(ToolsDir)
 	if err != nil {
-		tools = nil // whoever looks for a file there gets the error
+		tools = nil // opening a file reports the error
 	}
 	return ToolFiles{root, tools}
 }
 
-// Open opens a file. A link from the folder of tools to elsewhere in the project can
-// be followed from the project alone.
+// Open opens a file. A link from the folder of tools to elsewhere in the project is
+// followed from the project.
 func (r ToolFiles) Open(name string) (fs.File, error) {
 	if r.tools != nil {
 		if f, err := r.tools.Open(name); err == nil {
@@ -60,8 +60,8 @@ func (r ToolFiles) Lstat(name string) (fs.FileInfo, error) {
 	return r.root.Lstat(path.Join(ToolsDir, name))
 }
 
-// ReadDir implements [fs.ReadDirFS]. It looks at no file: that takes longer than
-// reading the names, and [toolFolder.findings] does it on all processors.
+// ReadDir implements [fs.ReadDirFS]. It does not stat the files: that takes longer than
+// reading the names, and package project does it in parallel.
 func (r ToolFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	f, err := r.Open(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r ToolFiles) Close() error {
 	return errors.Join(r.tools.Close(), r.root.Close())
 }
 
-// A rootEntry is a file of a folder, which is looked at when that is asked for.
+// A rootEntry is an entry of a folder that is not examined until needed.
 type rootEntry struct {
 	files ToolFiles
 	path  string
@@ -105,7 +105,7 @@ func (e *rootEntry) Name() string               { return path.Base(e.path) }
 func (e *rootEntry) Info() (fs.FileInfo, error) { return e.files.Lstat(e.path) }
 func (e *rootEntry) IsDir() bool                { return e.Type().IsDir() }
 
-// Type returns the type of the file, or [fs.ModeIrregular] where it cannot be had.
+// Type returns the type of the file, or [fs.ModeIrregular] if it is unknown.
 func (e *rootEntry) Type() fs.FileMode {
 	info, err := e.Info()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package goschema derives what a tool takes and returns from the types of Go.
+// Package goschema derives the parameters and the result of a tool from Go types.
 package goschema
 
 import (
@@ -30,10 +30,10 @@ func Params[T any]() ([]tool.Param, error) {
 	m := typeMaker{nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
 	s := gostruct.DerefType(t)
 	if s.Kind() != reflect.Struct || s == reflect.TypeFor[value.Dict]() || s == reflect.TypeFor[time.Time]() || s == reflect.TypeFor[big.Int]() {
-		return nil, value.Errorf(value.Invalid, "expected a struct or a pointer to one but got %s", t)
+		return nil, value.Errorf(value.Invalid, "expected a struct or a pointer to a struct but got %s", t)
 	}
 	if m.ownForm(s) != noForm {
-		return nil, value.Errorf(value.Invalid, "%s reads itself, so that its parameters are unknown", t).
+		return nil, value.Errorf(value.Invalid, "cannot derive parameters from %s: the type implements UnmarshalJSON or UnmarshalText", t).
 			WithHint("set Params or Schema of the tool")
 	}
 	m.seen[s] = true
@@ -42,8 +42,8 @@ func Params[T any]() ([]tool.Param, error) {
 }
 
 // Returns returns the type of a result that [value.FromGo] encodes from a T. It is nil
-// for an interface, which is anything, and for an empty struct, which is no result.
-// A T that can never be encoded is an error of kind Invalid.
+// for an interface, which may be anything, and for an empty struct, which means no
+// result. A T that can never be encoded is an error of kind Invalid.
 func Returns[T any]() (*tool.Type, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() == reflect.Interface || t == reflect.TypeFor[struct{}]() {
@@ -57,19 +57,18 @@ func Returns[T any]() (*tool.Type, error) {
 	return &typ, nil
 }
 
-// maxTypeNodes is how many types a derived type may consist of. A model reads all
-// of them.
+// maxTypeNodes is how many types a derived type may have. A model reads all of them.
 const maxTypeNodes = 2000
 
-// A typeMaker derives types of Go types.
+// A typeMaker derives types from Go types.
 type typeMaker struct {
-	result  bool // of results, which are encoded; else of arguments, which are decoded
+	result  bool // of encoded results; else of decoded arguments
 	nodes   int
-	seen    map[reflect.Type]bool // the structs around
+	seen    map[reflect.Type]bool // the enclosing structs
 	structs gostruct.Cache
 }
 
-// How a type is encoded or decoded other than by its kind.
+// ownForm is how a type encodes or decodes itself.
 type ownForm int
 
 const (
@@ -95,10 +94,10 @@ func (m *typeMaker) ownForm(t reflect.Type) ownForm {
 	return noForm
 }
 
-// typ derives a type, and a description for a parameter that has none.
+// typ derives a type, and a default description for a parameter.
 func (m *typeMaker) typ(t reflect.Type) (tool.Type, string, error) {
 	if m.nodes--; m.nodes < 0 {
-		return tool.Type{}, "", value.Errorf(value.Invalid, "a type of more than %d parts", maxTypeNodes)
+		return tool.Type{}, "", value.Errorf(value.Invalid, "the Go type has more than %d fields and elements", maxTypeNodes)
 	}
 	switch t {
 	case reflect.TypeFor[*value.Dict](), reflect.TypeFor[value.Dict]():
@@ -115,7 +114,7 @@ func (m *typeMaker) typ(t reflect.Type) (tool.Type, string, error) {
 		if m.result {
 			return tool.Type{Name: tool.TypeInteger}, "", nil
 		}
-		return tool.Type{Name: tool.TypeNumber}, "an integer of any size", nil // an argument that is an integer fits int64
+		return tool.Type{Name: tool.TypeNumber}, "an integer of any size", nil // an argument of type integer fits int64
 	}
 	if t.Kind() == reflect.Pointer {
 		typ, doc, err := m.typ(t.Elem())
@@ -160,9 +159,9 @@ func (m *typeMaker) kind(t reflect.Type) (tool.Type, string, error) {
 		return m.items(t)
 	}
 	if m.result {
-		return tool.Type{}, "", value.Errorf(value.Invalid, "a %s cannot be encoded", t)
+		return tool.Type{}, "", value.Errorf(value.Invalid, "unsupported Go type of a result: %s", t)
 	}
-	return tool.Type{}, "", value.Errorf(value.Invalid, "a value cannot be decoded as %s", t)
+	return tool.Type{}, "", value.Errorf(value.Invalid, "unsupported Go type of a parameter: %s", t)
 }
 
 func (m *typeMaker) structure(t reflect.Type) (tool.Type, string, error) {
@@ -186,7 +185,7 @@ func (m *typeMaker) mapping(t reflect.Type) (tool.Type, string, error) {
 	case k == reflect.String, reflect.Int <= k && k <= reflect.Uintptr, key.Implements(text):
 	case k == reflect.Interface && t.Key().NumMethod() == 0 && !m.result:
 	default:
-		return tool.Type{}, "", value.Errorf(value.Invalid, "a map by %s has no keys that are text", t.Key())
+		return tool.Type{}, "", value.Errorf(value.Invalid, "unsupported type of map keys: %s cannot be converted to a string", t.Key())
 	}
 	item, _, err := m.typ(t.Elem())
 	return tool.Type{Name: tool.TypeObject, Values: &item, Nullable: m.result}, "", err
@@ -222,7 +221,7 @@ func (m *typeMaker) fields(t reflect.Type) ([]tool.Param, error) {
 			p.Type = tool.Type{Name: tool.TypeString, Nullable: typ.Nullable}
 		}
 		if f.Typ.Kind() == reflect.Pointer && !m.result {
-			p.Required, p.Type.Nullable = false, false // null is the same as none
+			p.Required, p.Type.Nullable = false, false // null means absent
 		}
 		params = append(params, p)
 	}
@@ -240,10 +239,10 @@ func viaPointer(t reflect.Type, index []int) bool {
 	return false
 }
 
-// Check checks that the arguments of a tool with Params or Schema can be
-// decoded with [value.ToGo] as a T: each parameter must be a field of a type that can hold
-// it, and each field that is required a parameter. It checks the types as far as
-// their names, and nothing for a T that reads itself. An error is of kind Invalid.
+// Check checks that the arguments of a tool with Params or Schema can be decoded with
+// [value.ToGo] as a T: each parameter must be a field whose type can hold it, and each
+// required field must be a parameter. It compares types by name, and checks nothing for
+// a T that decodes itself. An error is of kind Invalid.
 func Check[T any](t *tool.Tool) error {
 	m := typeMaker{}
 	if s := gostruct.DerefType(reflect.TypeFor[T]()); s == reflect.TypeFor[value.Dict]() || m.ownForm(s) != noForm {
@@ -266,7 +265,7 @@ func Check[T any](t *tool.Tool) error {
 	return fits(params, fields, reflect.TypeFor[T]().String())
 }
 
-// fits checks parameters against the fields of the struct that they are decoded as.
+// fits checks parameters against the fields of the struct into which they are decoded.
 func fits(params, fields []tool.Param, in string) error {
 	for i := range params {
 		p := &params[i]
@@ -275,23 +274,24 @@ func fits(params, fields []tool.Param, in string) error {
 		}
 		f := slices.IndexFunc(fields, func(f tool.Param) bool { return f.Name == p.Name })
 		if f < 0 {
-			return value.Errorf(value.Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, value.DidYouMean(p.Name, namesOf(fields)))
+			names := value.Map(fields, func(f tool.Param) string { return f.Name })
+			return value.Errorf(value.Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, value.DidYouMean(p.Name, names))
 		}
 		if !holds(&fields[f].Type, &p.Type) {
-			return value.Errorf(value.Invalid, "the parameter '%s' is %s, but the field of %s is %s", p.Name, p.Type, in, fields[f].Type)
+			return value.Errorf(value.Invalid, "the parameter '%s' has type %s, but the field of %s has type %s", p.Name, p.Type, in, fields[f].Type)
 		}
 	}
 	for _, f := range fields {
 		if f.Required && !slices.ContainsFunc(params, func(p tool.Param) bool { return p.Name == f.Name }) {
-			return value.Errorf(value.Invalid, "the field '%s' of %s is required, but it is not a parameter", f.Name, in).
-				WithHint("add the parameter, or omitempty to the json tag of the field")
+			return value.Errorf(value.Invalid, "the required field '%s' of %s has no parameter", f.Name, in).
+				WithHint("add the parameter, or add omitempty to the json tag of the field")
 		}
 	}
 	return nil
 }
 
-// holds reports whether a field of a type can hold what another type accepts, as far
-// as their names and those of their items.
+// holds reports whether a field of a type can hold the values of another type. It
+// compares their names and those of their items.
 func holds(field, param *tool.Type) bool {
 	if field.Name == tool.TypeAny || param.Name == tool.TypeAny || param.Name == "" || !param.Known() {
 		return true
@@ -311,12 +311,4 @@ func holds(field, param *tool.Type) bool {
 	}
 	return (field.Items == nil || param.Items == nil || holds(field.Items, param.Items)) &&
 		(field.Values == nil || param.Values == nil || holds(field.Values, param.Values))
-}
-
-func namesOf(params []tool.Param) []string {
-	names := make([]string, len(params))
-	for i, p := range params {
-		names[i] = p.Name
-	}
-	return names
 }

@@ -1,4 +1,4 @@
-// Package gostruct finds the fields of Go structs as encoding/json sees them.
+// Package gostruct lists the fields of Go structs by the rules of encoding/json.
 package gostruct
 
 import (
@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// A Field is a field of a Go struct as encoding/json sees it.
+// A Field is a field of a Go struct by the rules of encoding/json.
 type Field struct {
 	Name      string // the key in an object
 	Index     []int  // see reflect.Value.FieldByIndex
@@ -21,13 +21,13 @@ type Field struct {
 	tagged    bool   // the name is from the tag
 	OmitEmpty bool
 	OmitZero  bool
-	Quoted    bool // the option string: a scalar is written as text
+	Quoted    bool // the string option: a scalar is written as text
 }
 
 // Optional reports whether the key of the field may be missing when it is written.
 func (f *Field) Optional() bool { return f.OmitEmpty || f.OmitZero }
 
-// Fields are the fields of one struct type in the order in which they are written.
+// Fields are the fields of one struct type in the order of encoding.
 type Fields struct {
 	List   []Field
 	ByName map[string]*Field
@@ -53,8 +53,8 @@ func (s *Cache) Fields(t reflect.Type) *Fields {
 	return f
 }
 
-// candidateFields returns the exported fields of a struct and of the structs that
-// are embedded in it, those of one name included.
+// candidateFields returns the exported fields of a struct and of its embedded structs,
+// including fields of the same name.
 func candidateFields(t reflect.Type) []Field {
 	type embedded struct {
 		typ   reflect.Type
@@ -75,8 +75,8 @@ func candidateFields(t reflect.Type) []Field {
 				case !flatten:
 					fields = append(fields, f)
 				case !seen[inner] && queued[inner] < 2:
-					// A type that is embedded twice at one level is listed twice, so that its
-					// fields exclude each other.
+					// A type that is embedded twice at one level is listed twice, so
+					// that its fields exclude each other.
 					next = append(next, embedded{inner, f.Index})
 					queued[inner]++
 				}
@@ -90,8 +90,8 @@ func candidateFields(t reflect.Type) []Field {
 	return fields
 }
 
-// readField reads the tags of a field. flatten reports that its own fields are
-// written in its place. ok is false for a field that is not written.
+// readField reads the tags of a field. flatten reports that its own fields replace it.
+// ok is false for a field that is not encoded.
 func readField(sf reflect.StructField) (f Field, flatten, ok bool) {
 	inner := DerefType(sf.Type)
 	tag := sf.Tag.Get("json")
@@ -121,9 +121,9 @@ func readField(sf reflect.StructField) (f Field, flatten, ok bool) {
 	return f, sf.Anonymous && !f.tagged && inner.Kind() == reflect.Struct, true
 }
 
-// dominantFields keeps the one field that each name means by the rules of Go and of
-// encoding/json: the least nested one, then the tagged one. Where two remain, the
-// name means none.
+// dominantFields keeps the one field of each name by the rules of Go and of
+// encoding/json: the least nested one, then the tagged one. If two remain, the name is
+// ambiguous and both are dropped.
 func dominantFields(fields []Field) []Field {
 	groups := map[string][]Field{}
 	for _, f := range fields {
@@ -149,7 +149,7 @@ func dominantFields(fields []Field) []Field {
 	return list
 }
 
-// validTagName reports whether encoding/json takes a name from a tag.
+// validTagName reports whether encoding/json accepts a name in a tag.
 func validTagName(name string) bool {
 	for _, r := range name {
 		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -175,7 +175,7 @@ func writesItself(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
-// DerefType returns what a pointer type points to, and any other type itself.
+// DerefType returns the element type of a pointer type, and any other type itself.
 func DerefType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		return t.Elem()

@@ -1,5 +1,5 @@
-// Package index remembers what was read of the tools in a folder, so that only the
-// files that changed are read again.
+// Package index caches what was read of the tools in a folder, so that only changed
+// files are read again.
 package index
 
 import (
@@ -18,33 +18,30 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An Index is what a load found in one folder, kept in the user's cache so
-// that the next load need read only what has changed. Losing it costs time and
-// nothing else, so whatever is odd about it makes it empty. It does not change.
+// An Index is the result of loading one folder. It is stored in the user's cache, so
+// that the next load reads only changed files. It is only a cache, so a damaged one is
+// treated as empty. It is immutable.
 type Index struct {
-	Reader   string    // who described the files
+	Reader   string    // the identity of the Describer
 	Written  int64     // Unix nanoseconds
 	Findings []Finding // by name
 	Libs     map[string]Stamp
 }
 
-// indexVersion begins every index. It changes whenever the same file would be
-// read as another tool than before, and with the form. A checksum of the rest
-// follows.
-const version = "cassidy tools 2\n"
+// version is the prefix of an index. It changes with the format, and when the same file
+// would be read as a different tool. A checksum of the rest follows.
+const version = "cassidy tools 4\n"
 
-// youngAge is how old a file must have been when its stamp was noted for the
-// stamp to be believed: a file system may give two writes one time.
+// youngAge is the minimal age of a file for its stamp to be reliable: a file system may
+// give two writes the same time.
 const youngAge = 2 * time.Second
 
-// Matches reports whether a file with this stamp is still the one that was
-// noted with the old one.
+// Matches reports whether a file with the stamp now is unchanged since the stamp old.
 func (x *Index) Matches(old, now Stamp) bool {
 	return old.Size == now.Size && old.Mtime == now.Mtime && x.Written-old.Mtime > int64(youngAge)
 }
 
-// Find returns what the index holds of a file. A tool whose head cannot be decoded is
-// not found.
+// Find returns the finding of a file. A tool whose head cannot be decoded is not found.
 func (x *Index) Find(name string) (Finding, bool) {
 	i, ok := slices.BinarySearchFunc(x.Findings, name, func(f Finding, name string) int { return strings.Compare(f.Name, name) })
 	if !ok {
@@ -52,11 +49,10 @@ func (x *Index) Find(name string) (Finding, bool) {
 	}
 	f := x.Findings[i]
 	if f.Head == nil && f.Err == nil {
-		h, err := tool.DecodeHead(f.encoded)
-		if err != nil {
+		f.Head = new(tool.Head)
+		if err := pack.Decode(string(f.head), f.Head); err != nil {
 			return Finding{}, false
 		}
-		f.Head = &h
 	}
 	return f, true
 }
@@ -88,18 +84,18 @@ func Read(file, reader string) *Index {
 	return x
 }
 
-var errDamaged = errors.New("the index is damaged")
+var errDamaged = errors.New("the index of tools is damaged")
 
-// maxIndex is more than any index is long, in bytes.
+// maxSize is the limit of an index, in bytes.
 const maxSize = 1 << 30
 
-// decodeIndex reads an index. The tools in it stay encoded until they are asked for.
+// decode decodes an index. Its tools stay encoded until they are needed.
 func decode(from io.Reader) (*Index, error) {
 	var head [len(version) + 4]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil || string(head[:len(version)]) != version {
 		return nil, errDamaged
 	}
-	var body strings.Builder // which gives its text away without a copy
+	var body strings.Builder // its String does not copy
 	if file, ok := from.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Size() <= maxSize {
 			body.Grow(int(info.Size()))
@@ -109,45 +105,54 @@ func decode(from io.Reader) (*Index, error) {
 	if _, err := io.Copy(io.MultiWriter(&body, sum), io.LimitReader(from, maxSize)); err != nil || sum.Sum32() != binary.LittleEndian.Uint32(head[len(version):]) {
 		return nil, errDamaged
 	}
-	r := pack.NewReader(body.String())
-	x := &Index{Reader: r.Text(), Written: r.Int()}
-	n := r.Count()
-	x.Libs = make(map[string]Stamp, n)
-	for range n {
-		name := r.Text()
-		x.Libs[name] = readStamp(r)
+	var h header
+	rest, err := pack.Next(body.String(), &h)
+	if err != nil || h.Findings < 0 || h.Findings > len(rest) {
+		return nil, errDamaged
 	}
-	n = r.Count()
-	x.Findings = make([]Finding, n)
+	x := &Index{Reader: h.Reader, Written: h.Written, Libs: h.Libs, Findings: make([]Finding, h.Findings)}
 	for i := range x.Findings {
-		f := &x.Findings[i]
-		readFinding(r, f)
-		r.Check(i == 0 || f.Name >= x.Findings[i-1].Name)
+		var e entry
+		if rest, err = pack.Next(rest, &e); err != nil {
+			return nil, errDamaged
+		}
+		x.Findings[i] = Finding{Name: string(e.Name), Stamp: e.Stamp, Libs: e.Libs, Hash: e.Hash, head: e.Head, encoded: e.Tool}
+		if e.Err != nil {
+			var ok bool
+			if x.Findings[i].Err, ok = value.ErrorFromValue(e.Err); !ok {
+				return nil, errDamaged
+			}
+		}
+		if i > 0 && x.Findings[i].Name < x.Findings[i-1].Name {
+			return nil, errDamaged
+		}
 	}
-	if !r.Done() {
+	if rest != "" {
 		return nil, errDamaged
 	}
 	return x, nil
 }
 
-func readStamp(r *pack.Reader) Stamp {
-	return Stamp{Size: r.Int(), Mtime: r.Int(), Hash: r.Text()}
+// A header begins an index. So many entries follow it.
+type header struct {
+	Reader   string
+	Written  int64
+	Libs     map[string]Stamp
+	Findings int
 }
 
-func readFinding(r *pack.Reader, f *Finding) {
-	f.Name, f.Stamp, f.Libs = r.Text(), readStamp(r), r.Text()
-	if r.Int() == 0 {
-		f.encoded = r.Text()
-		return
-	}
-	kind := r.Int()
-	r.Check(kind >= 0 && kind <= int64(value.LastKind))
-	f.Err = &value.Error{Kind: value.Kind(kind), Op: r.Text(), Err: errors.New(r.Text()), Hint: r.Text(), Limit: value.LimitName(r.Text()),
-		Pos: value.Position{File: r.Text(), Line: int(r.Int()), Col: int(r.Int())}}
+// An entry is a finding in an index: an error, or a tool. The head of the tool is apart, so
+// that a list decodes nothing else.
+type entry struct {
+	Name       pack.Raw
+	Stamp      Stamp
+	Libs, Hash string
+	Head, Tool pack.Raw
+	Err        value.Value
 }
 
-// Write writes an index beside its place and moves it there, so that a
-// reader sees the old one or the new one.
+// Write writes an index to a temporary file and renames it, so that a reader sees the
+// old one or the new one.
 func Write(file string, x *Index) error {
 	if file == "" {
 		return nil
@@ -176,61 +181,39 @@ func Write(file string, x *Index) error {
 
 func encode(x *Index) ([]byte, error) {
 	const head = len(version) + 4
-	w := writer{Writer: pack.Writer{Buf: make([]byte, head, head+len(x.Findings)*600)}} // a guess
-	w.Text(x.Reader)
-	w.Int(x.Written)
-	w.Int(int64(len(x.Libs)))
-	for name, s := range x.Libs {
-		w.Text(name)
-		w.stamp(s)
-	}
 	findings := sorted(x.Findings)
-	w.Int(int64(len(findings)))
-	for i := range findings {
-		if err := w.finding(&findings[i]); err != nil {
-			return nil, err
+	buf := make([]byte, head, head+len(findings)*800) // a guess
+	copy(buf, version)
+	buf, err := pack.Append(buf, &header{x.Reader, x.Written, x.Libs, len(findings)})
+	for i := 0; i < len(findings) && err == nil; i++ {
+		var e entry
+		if e, err = findings[i].entry(); err == nil {
+			buf, err = pack.Append(buf, &e)
 		}
 	}
-	copy(w.Buf, version)
-	binary.LittleEndian.PutUint32(w.Buf[len(version):], crc32.ChecksumIEEE(w.Buf[head:]))
-	return w.Buf, nil
+	if err != nil {
+		return nil, err
+	}
+	binary.LittleEndian.PutUint32(buf[len(version):], crc32.ChecksumIEEE(buf[head:]))
+	return buf, nil
 }
 
-// An indexWriter writes the parts of an index.
-type writer struct {
-	pack.Writer
-	tool []byte // the last one
-}
-
-func (w *writer) stamp(s Stamp) {
-	w.Int(s.Size)
-	w.Int(s.Mtime)
-	w.Text(s.Hash)
-}
-
-func (w *writer) finding(f *Finding) error {
-	w.Text(f.Name)
-	w.stamp(f.Stamp)
-	w.Text(f.Libs)
-	if f.Err == nil && f.Tool == nil {
-		w.Int(0)
-		w.Text(f.encoded)
-		return nil
+func (f *Finding) entry() (entry, error) {
+	e := entry{Name: pack.Raw(f.Name), Stamp: f.Stamp, Libs: f.Libs, Hash: f.Hash, Head: f.head, Tool: f.encoded}
+	e.Stamp.Text = ""
+	if f.Err != nil {
+		e.Err = f.Err.Value()
+		return e, nil
 	}
-	if f.Err == nil {
-		var err error
-		w.tool, err = tool.AppendTool(w.tool[:0], f.Tool)
-		w.Int(0)
-		w.Int(int64(len(w.tool)))
-		w.Buf = append(w.Buf, w.tool...)
-		return err
+	if f.Tool == nil {
+		return e, nil
 	}
-	w.Int(1)
-	w.Int(int64(f.Err.Kind))
-	for _, s := range []string{f.Err.Op, f.Err.Err.Error(), f.Err.Hint, string(f.Err.Limit), f.Err.Pos.File} {
-		w.Text(s)
+	head := f.Tool.Head()
+	h, err := pack.Append(nil, &head)
+	if err != nil {
+		return e, err
 	}
-	w.Int(int64(f.Err.Pos.Line))
-	w.Int(int64(f.Err.Pos.Col))
-	return nil
+	t, err := pack.Append(nil, f.Tool)
+	e.Head, e.Tool = pack.Raw(h), pack.Raw(t)
+	return e, err
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// seal gives an index its checksum.
+// seal sets the checksum of an index.
 func seal(index []byte) []byte {
 	binary.LittleEndian.PutUint32(index[len(version):], crc32.ChecksumIEEE(index[len(version)+4:]))
 	return index
 }
 
-// FuzzIndex checks that an index of whatever bytes is refused or can be used.
+// FuzzIndex checks that an index with any content is rejected or can be used.
 func FuzzIndex(f *testing.F) {
-	t := &tool.Tool{Name: "a", Path: "a.star", Hash: "x"}
+	t := &tool.Described{Tool: tool.Tool{Name: "a"}}
 	data, err := encode(&Index{Reader: "r", Written: 1, Libs: map[string]Stamp{"lib/a.star": {Size: 1}}, Findings: []Finding{
-		{Name: "b.star", Err: value.Errorf(value.Invalid, "broken")}, {Name: "a.star", Tool: t, Libs: "l"},
+		{Name: "b.star", Err: value.Errorf(value.Invalid, "broken")}, {Name: "a.star", Tool: t, Libs: "l", Hash: "x"},
 	}})
 	if err != nil {
 		f.Fatal(err)

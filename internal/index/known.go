@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// A Known is what a load of a project has read, for the next one in the same process: that
-// one describes only the files that have changed, and keeps of a file which is
-// broken now the last version that was not. The zero value is empty and ready, a
-// nil one stays empty. It is safe for concurrent use.
+// A Known is the result of loading a project, for the next load in the same process:
+// that load describes only changed files, and keeps the last good version of a file
+// that is broken now. The zero value is empty and ready to use; a nil one stays empty.
+// It is safe for concurrent use.
 type Known struct {
 	mu     sync.Mutex
 	places map[string]*Index
 }
 
-// Of returns what is known of a place, or nil.
+// Of returns the index of a place, or nil.
 func (k *Known) Of(place string) *Index {
 	if k == nil {
 		return nil
@@ -24,7 +24,7 @@ func (k *Known) Of(place string) *Index {
 	return k.places[place]
 }
 
-// Take notes what was read of a place.
+// Take stores the index of a place.
 func (k *Known) Take(place string, read *Index) {
 	if k == nil {
 		return

@@ -1,4 +1,4 @@
-// Package jsonschema checks values against JSON Schemas that somebody else wrote.
+// Package jsonschema checks values against untrusted JSON Schemas.
 package jsonschema
 
 import (
@@ -13,24 +13,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Schema checks values against a JSON Schema (draft 2020-12 or 07)
-// that somebody else wrote, as a tool of an MCP server brings one. Such a
-// schema can be hostile: one that refers to itself without end, or makes a
-// check too much work, is refused when a value is checked. It is safe for
-// concurrent use.
+// A Schema checks values against an untrusted JSON Schema (draft 2020-12 or 07), such
+// as that of an MCP server's tool. A check fails if it is too much work, for example
+// because the schema refers to itself without end. It is safe for concurrent use.
 type Schema struct {
 	source   string
 	resolved *jsonschema.Resolved
-	work     *schemaWork
+	work     *schemaNode
 }
 
-// MaxSize is how long a JSON Schema may be, in bytes. A model reads it on
-// every turn, so a longer one is of no use to anybody.
+// MaxSize is how long a JSON Schema may be, in bytes. A model reads it on every turn,
+// so longer ones are useless.
 const MaxSize = 256 << 10
 
-// New reads a schema. A $ref beyond the schema itself is asked of
-// load, by its absolute URI; with a nil load, the default, it is an error:
-// nothing is ever fetched.
+// New reads a schema. It resolves a $ref beyond the schema by calling load with the
+// absolute URI. If load is nil such a $ref is an error: nothing is ever fetched.
 func New(schema []byte, load func(uri string) ([]byte, error)) (c *Schema, err error) {
 	defer recoverSchema(&err)
 	root, s, err := parseSchema(schema)
@@ -41,7 +38,7 @@ func New(schema []byte, load func(uri string) ([]byte, error)) (c *Schema, err e
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{
 		Loader: func(uri *url.URL) (*jsonschema.Schema, error) {
 			if load == nil {
-				return nil, fmt.Errorf("it refers to %s, and remote schemas are not fetched", uri)
+				return nil, fmt.Errorf("remote schemas are not supported: $ref is %s", uri)
 			}
 			data, err := load(uri.String())
 			if err != nil {
@@ -59,18 +56,18 @@ func New(schema []byte, load func(uri string) ([]byte, error)) (c *Schema, err e
 	if err != nil {
 		return nil, value.Errorf(value.Invalid, "resolve JSON Schema: %s", shorten(err.Error()))
 	}
-	work, err := newSchemaWork(docs, s.Schema == draft07)
+	work, err := readSchemas(docs, s.Schema == draft07)
 	if err != nil {
 		return nil, value.Errorf(value.Invalid, "resolve JSON Schema: %w", err)
 	}
 	return &Schema{string(schema), resolved, work}, nil
 }
 
-// parseSchema reads a schema twice: into the library's form, and as a value
-// within our bounds of depth and size.
+// parseSchema reads a schema twice: into the library's form, and as a value, which
+// bounds depth and size.
 func parseSchema(data []byte) (value.Value, *jsonschema.Schema, error) {
 	if len(data) > MaxSize {
-		return nil, nil, value.Limitf(value.LimitSource, "a JSON Schema of more than %d KB", MaxSize>>10)
+		return nil, nil, value.Limitf(value.LimitSource, "the JSON Schema is longer than %d KB", MaxSize>>10)
 	}
 	v, err := value.ParseJSON(data)
 	if err != nil {
@@ -84,15 +81,15 @@ func parseSchema(data []byte) (value.Value, *jsonschema.Schema, error) {
 	return v, s, nil
 }
 
-// The drafts that the library knows, by the one name that it knows them under.
+// The names of the drafts in the library.
 const (
 	draft07     = "http://json-schema.org/draft-07/schema#"
 	draft202012 = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// schemaDraft gives the draft that a $schema means. The older ones are read as
-// draft 07, which differs from them in little; anything else as 2020-12, the
-// default of MCP, even somebody's own dialect, which is mostly a part of it.
+// schemaDraft returns the draft of a $schema. Older drafts are read as draft 07, which
+// differs little; anything else, even an unknown dialect, as 2020-12, the default of
+// MCP.
 func schemaDraft(name string) string {
 	_, name, _ = strings.Cut(strings.TrimSuffix(name, "#"), "://json-schema.org/")
 	switch name {
@@ -102,25 +99,16 @@ func schemaDraft(name string) string {
 	return draft202012
 }
 
-// recoverSchema turns a panic of the library, which asserts what it expects of
-// a schema, into an error.
+// recoverSchema converts a panic of the library, which asserts its expectations of a
+// schema, to an error.
 func recoverSchema(err *error) {
 	if p := recover(); p != nil {
-		*err = value.Errorf(value.Invalid, "JSON Schema: %s", shorten(fmt.Sprint(p)))
+		*err = value.Errorf(value.Invalid, "invalid JSON Schema: %s", shorten(fmt.Sprint(p)))
 	}
 }
 
-// Check says whether a value, given as JSON, fits the schema.
-func (c *Schema) Check(data []byte) error {
-	v, err := value.ParseJSON(data)
-	if err != nil {
-		return err
-	}
-	return c.CheckValue(v)
-}
-
-// CheckValue says whether a value fits the schema.
-func (c *Schema) CheckValue(v value.Value) (err error) {
+// Check checks a value against the schema.
+func (c *Schema) Check(v value.Value) (err error) {
 	defer recoverSchema(&err)
 	if err := c.work.bound(v); err != nil {
 		return err
@@ -131,8 +119,8 @@ func (c *Schema) CheckValue(v value.Value) (err error) {
 	return nil
 }
 
-// plain gives a value the form that encoding/json would, but for integers,
-// which stay exact where they fit.
+// plain converts a value to the form of encoding/json, except that integers stay exact
+// if they fit int64.
 func plain(v value.Value) any {
 	switch v := v.(type) {
 	case *big.Int:
@@ -151,15 +139,11 @@ func plain(v value.Value) any {
 	if !ok {
 		return v
 	}
-	list := make([]any, len(items))
-	for i, item := range items {
-		list[i] = plain(item)
-	}
-	return list
+	return value.Map(items, plain)
 }
 
-// schemaProblem keeps the last part of a validation error: the library puts
-// each enclosing schema in front of it.
+// schemaProblem keeps the last part of a validation error: the library prefixes each
+// enclosing schema.
 func schemaProblem(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "validating /"); i >= 0 {
@@ -168,8 +152,8 @@ func schemaProblem(err error) string {
 	return shorten(text)
 }
 
-// shorten bounds an error text of the library, which may quote whole values.
+// shorten bounds an error text of the library, which may quote complete values.
 func shorten(text string) string { return value.Cut(text, 500) }
 
-// Of reports whether the checker was made of this schema.
+// Of reports whether the checker was made from this schema.
 func (c *Schema) Of(schema []byte) bool { return c.source == string(schema) }

@@ -1,75 +1,81 @@
 package jsonschema
 
 import (
-	"iter"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A schemaWork foretells how much work it is to check a value against a schema.
-// The library that checks follows every $ref without counting: a schema that
-// refers to itself would overflow the stack, which no program survives, and one
-// that refers twice to what refers twice, and so on, would keep it busy for
-// years. So the same paths are walked here first, each pair of a schema and a
-// part of the value once, and what is too much is refused.
-type schemaWork struct {
-	root *schemaNode
-}
-
+// maxSchemaSteps bounds the work of one check: a step for each schema that is applied to a
+// part of the value, about a microsecond, and one for each stepBytes of that part, which the
+// library writes into its errors.
 const (
-	// maxSchemaSteps is how much work one check may be: a step for each schema
-	// that is applied to a part of the value, about a microsecond, and one for
-	// each stepBytes of that part, which the library writes into its errors.
 	maxSchemaSteps = 500_000
 	stepBytes      = 256
-	// maxSchemaDepth is how deep one schema may be applied inside another,
-	// including those that $ref leads to; each level takes a kilobyte of stack.
+	// maxSchemaDepth is how deep schemas may be applied inside each other, including
+	// those of $ref; each level takes a kilobyte of stack.
 	maxSchemaDepth = 2000
 )
 
-// A schemaNode is a schema by what it applies to what.
+// A schemaNode holds the subschemas of a schema by what they apply to. It predicts the work of
+// checking a value against the schema. The library follows every $ref without counting: a
+// schema that refers to itself would overflow the stack and end the program, and a chain of
+// schemas that each refer twice to the next would keep it busy for years. So the same paths are
+// walked here first, each pair of a schema and a part of the value once, and too much work is
+// rejected. A nil schemaNode is true or false.
 type schemaNode struct {
 	here  []*schemaNode          // to the value itself
-	at    []*schemaNode          // to the item at an index
+	at    map[int]*schemaNode    // to the item at an index
 	named map[string]*schemaNode // to the property of a name
 	each  []*schemaNode          // to every item and property
 }
 
-// The keywords that hold schemas, by what those are applied to and how they
-// are held: as one schema, a list of schemas, or an object of them.
-var (
-	hereKeywords = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
-	hereMaps     = []string{"dependentSchemas", "dependencies"}
-	eachKeywords = []string{"items", "additionalItems", "contains", "unevaluatedItems",
-		"additionalProperties", "propertyNames", "unevaluatedProperties", "contentSchema"}
-	eachMaps = []string{"patternProperties"}
-	defMaps  = []string{"$defs", "definitions"}
-	// otherKeywords hold no schemas, but lead to some or name them, or are
-	// read by link itself.
-	otherKeywords = []string{"$id", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$schema", "prefixItems", "properties"}
+// A keyword is what the schemas under a keyword apply to.
+type keyword struct {
+	to     target
+	byName bool // it holds an object of schemas; otherwise one schema or a list
+}
+
+type target int
+
+const (
+	toNothing target = iota
+	toHere
+	toEach
+	toIndex
+	toName
 )
 
-// A schemaReader turns schemas into nodes and finds what references mean.
+// keywords are the keywords that hold schemas, refer to them or name them.
+var keywords = map[string]keyword{
+	"allOf": {to: toHere}, "anyOf": {to: toHere}, "oneOf": {to: toHere}, "not": {to: toHere}, "if": {to: toHere}, "then": {to: toHere}, "else": {to: toHere},
+	"dependentSchemas": {toHere, true}, "dependencies": {toHere, true},
+	"items": {to: toEach}, "additionalItems": {to: toEach}, "contains": {to: toEach}, "unevaluatedItems": {to: toEach},
+	"additionalProperties": {to: toEach}, "propertyNames": {to: toEach}, "unevaluatedProperties": {to: toEach}, "contentSchema": {to: toEach},
+	"patternProperties": {toEach, true}, "prefixItems": {to: toIndex}, "properties": {toName, true},
+	"$defs": {toNothing, true}, "definitions": {toNothing, true},
+	"$id": {}, "$ref": {}, "$dynamicRef": {}, "$anchor": {}, "$dynamicAnchor": {}, "$schema": {},
+}
+
+// A schemaReader converts schemas to nodes and resolves references.
 type schemaReader struct {
 	nodes    map[*value.Dict]*schemaNode
 	bases    map[*value.Dict]*url.URL // the base URI of each schema
-	byURI    map[string]*value.Dict   // the schemas that have one: documents and those with $id
+	byURI    map[string]*value.Dict   // documents and schemas with $id
 	anchors  map[string]*value.Dict   // by URI#name
-	dynamic  map[string][]*value.Dict // those with a $dynamicAnchor, by its name alone
-	oldStyle bool                     // draft 07: nothing beside a $ref counts
+	dynamic  map[string][]*schemaNode // schemas with a $dynamicAnchor, by its name alone
+	oldStyle bool                     // draft 07: keywords next to a $ref are ignored
 }
 
-// newSchemaWork reads schemas that the library has accepted, by the URI under
-// which each was loaded; "" is the one to check against. Where the library and
-// this reading could differ, in what a name means, the schema is refused.
-func newSchemaWork(docs map[string]value.Value, oldStyle bool) (*schemaWork, error) {
+// readSchemas reads schemas that the library has accepted, by the URI from which each was
+// loaded. It returns the one of the URI "". If the library and this code could resolve a name
+// differently, the schema is rejected.
+func readSchemas(docs map[string]value.Value, oldStyle bool) (*schemaNode, error) {
 	r := &schemaReader{
 		nodes: map[*value.Dict]*schemaNode{}, bases: map[*value.Dict]*url.URL{}, byURI: map[string]*value.Dict{},
-		anchors: map[string]*value.Dict{}, dynamic: map[string][]*value.Dict{}, oldStyle: oldStyle,
+		anchors: map[string]*value.Dict{}, dynamic: map[string][]*schemaNode{}, oldStyle: oldStyle,
 	}
 	for uri, doc := range docs {
 		base, err := url.Parse(uri)
@@ -80,60 +86,102 @@ func newSchemaWork(docs map[string]value.Value, oldStyle bool) (*schemaWork, err
 			if err := r.name(r.byURI, uri, d); err != nil {
 				return nil, err
 			}
-			if err := r.find(d, base); err != nil {
+			if _, err := r.read(d, base); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for d := range r.bases {
-		if err := r.link(d); err != nil {
-			return nil, err
+	for d, n := range r.nodes {
+		for _, k := range []string{"$ref", "$dynamicRef"} {
+			targets, err := r.follow(d, d.Text(k), k == "$dynamicRef")
+			if err != nil {
+				return nil, err
+			}
+			n.here = append(n.here, targets...)
 		}
 	}
 	root, _ := docs[""].(*value.Dict)
-	return &schemaWork{r.nodes[root]}, nil // nil for true and false
+	return r.nodes[root], nil
 }
 
-// name notes what a URI or an anchor means: one schema and no other.
+// name records the schema of a URI or an anchor, which must be unique.
 func (r *schemaReader) name(names map[string]*value.Dict, name string, d *value.Dict) error {
 	if old, ok := names[name]; ok && old != d {
-		return value.Errorf(value.Invalid, "two schemas are named %q", name)
+		return value.Errorf(value.Invalid, "two schemas have the name %q", name)
 	}
 	names[name] = d
 	return nil
 }
 
-// find notes a schema and the schemas inside it, with their URIs and anchors.
-func (r *schemaReader) find(d *value.Dict, base *url.URL) error {
-	if err := exactKeywords(d); err != nil {
-		return err
-	}
+// read reads a schema and its subschemas, with their URIs and anchors, but not the references.
+func (r *schemaReader) read(d *value.Dict, base *url.URL) (*schemaNode, error) {
 	base, err := r.identify(d, base)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.nodes[d], r.bases[d] = &schemaNode{}, base
+	n := &schemaNode{at: map[int]*schemaNode{}, named: map[string]*schemaNode{}}
+	r.nodes[d], r.bases[d] = n, base
 	for _, name := range []string{"$anchor", "$dynamicAnchor"} {
 		if anchor := d.Text(name); anchor != "" && !r.oldStyle {
 			if err := r.name(r.anchors, base.String()+"#"+anchor, d); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	if anchor := d.Text("$dynamicAnchor"); anchor != "" {
-		r.dynamic[anchor] = append(r.dynamic[anchor], d)
+		r.dynamic[anchor] = append(r.dynamic[anchor], n)
 	}
-	for k := range d.All() {
-		for _, inner := range append(heldSchemas(d, k.(string)), heldByName(d, k.(string))...) {
-			if err := r.find(inner, base); err != nil {
-				return err
+	for k, v := range d.All() {
+		name := k.(string)
+		use, known := keywords[name]
+		if !known {
+			if err := notKeyword(name); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for i, held := range heldSchemas(v, use.byName) {
+			s, ok := held.Value.(*value.Dict)
+			if !ok {
+				continue // true and false apply nothing
+			}
+			sub, err := r.read(s, base)
+			if err != nil {
+				return nil, err
+			}
+			switch use.to {
+			case toHere:
+				n.here = append(n.here, sub)
+			case toEach:
+				n.each = append(n.each, sub)
+			case toIndex:
+				n.at[i] = sub
+			case toName:
+				n.named[held.Key.(string)] = sub
 			}
 		}
 	}
-	return nil
+	return n, nil
 }
 
-// identify notes a schema by its $id and returns the base URI of what is in it.
+// heldSchemas returns the schemas under a keyword: those of an object by name, those of a list,
+// or the one that is the value itself.
+func heldSchemas(v value.Value, byName bool) (list []value.Entry) {
+	if byName {
+		d, _ := v.(*value.Dict)
+		for k, item := range d.All() {
+			list = append(list, value.Entry{Key: k, Value: item})
+		}
+		return list
+	}
+	items, ok := value.Elements(v)
+	if !ok {
+		items = []value.Value{v}
+	}
+	return value.Map(items, func(item value.Value) value.Entry { return value.Entry{Value: item} })
+}
+
+// identify records a schema by its $id and returns the base URI for its subschemas.
 func (r *schemaReader) identify(d *value.Dict, base *url.URL) (*url.URL, error) {
 	id := d.Text("$id")
 	if id == "" || r.oldStyle && d.Text("$ref") != "" {
@@ -150,114 +198,22 @@ func (r *schemaReader) identify(d *value.Dict, base *url.URL) (*url.URL, error) 
 	return base, r.name(r.byURI, base.String(), d)
 }
 
-// exactKeywords refuses keywords in another case, such as $Ref: the library,
-// by way of encoding/json, takes them for the keyword, and nobody else does.
-func exactKeywords(d *value.Dict) error {
-	for k := range d.All() {
-		name := k.(string)
-		for _, list := range [][]string{hereKeywords, hereMaps, eachKeywords, eachMaps, defMaps, otherKeywords} {
-			for _, keyword := range list {
-				if name != keyword && strings.EqualFold(name, keyword) {
-					return value.Errorf(value.Invalid, "the keyword %q: write it as %q", name, keyword)
-				}
-			}
+// notKeyword rejects the name of a keyword in another case, such as $Ref: the library accepts
+// it, because of encoding/json, but nothing else does.
+func notKeyword(name string) error {
+	for keyword := range keywords {
+		if strings.EqualFold(name, keyword) {
+			return value.Errorf(value.Invalid, "unknown keyword %q: write %q", name, keyword)
 		}
 	}
 	return nil
 }
 
-// heldSchemas returns the schemas under a keyword that holds one or a list.
-// True and false are left out: they apply nothing.
-func heldSchemas(d *value.Dict, keyword string) []*value.Dict {
-	if !slices.Contains(hereKeywords, keyword) && !slices.Contains(eachKeywords, keyword) && keyword != "prefixItems" {
-		return nil
-	}
-	v, _ := d.Get(keyword)
-	if s, ok := v.(*value.Dict); ok {
-		return []*value.Dict{s}
-	}
-	items, _ := value.Elements(v)
-	return dictsOf(slices.Values(items))
-}
-
-// heldByName returns the schemas under a keyword that holds an object of them.
-func heldByName(d *value.Dict, keyword string) []*value.Dict {
-	if !slices.Contains(hereMaps, keyword) && !slices.Contains(eachMaps, keyword) && !slices.Contains(defMaps, keyword) && keyword != "properties" {
-		return nil
-	}
-	v, _ := d.Get(keyword)
-	m, _ := v.(*value.Dict)
-	return dictsOf(func(yield func(value.Value) bool) {
-		for _, item := range m.All() {
-			if !yield(item) {
-				return
-			}
-		}
-	})
-}
-
-func dictsOf(items iter.Seq[value.Value]) (list []*value.Dict) {
-	for item := range items {
-		if d, ok := item.(*value.Dict); ok {
-			list = append(list, d)
-		}
-	}
-	return list
-}
-
-// link fills in what a schema applies to what.
-func (r *schemaReader) link(d *value.Dict) error {
-	n := r.nodes[d]
-	for _, k := range hereKeywords {
-		n.here = r.append(n.here, heldSchemas(d, k))
-	}
-	for _, k := range hereMaps {
-		n.here = r.append(n.here, heldByName(d, k))
-	}
-	for _, k := range eachKeywords {
-		n.each = r.append(n.each, heldSchemas(d, k))
-	}
-	for _, k := range eachMaps {
-		n.each = r.append(n.each, heldByName(d, k))
-	}
-	prefix, _ := d.Get("prefixItems")
-	items, _ := value.Elements(prefix)
-	for _, item := range items {
-		s, _ := item.(*value.Dict)
-		n.at = append(n.at, r.nodes[s]) // nil for true and false
-	}
-	properties, _ := d.Get("properties")
-	m, _ := properties.(*value.Dict)
-	n.named = make(map[string]*schemaNode, m.Len())
-	for k, v := range m.All() {
-		if s, ok := v.(*value.Dict); ok {
-			n.named[k.(string)] = r.nodes[s]
-		}
-	}
-	for _, k := range []string{"$ref", "$dynamicRef"} {
-		if ref := d.Text(k); ref != "" {
-			targets, err := r.follow(d, ref, k == "$dynamicRef")
-			if err != nil {
-				return err
-			}
-			n.here = r.append(n.here, targets)
-		}
-	}
-	return nil
-}
-
-func (r *schemaReader) append(nodes []*schemaNode, schemas []*value.Dict) []*schemaNode {
-	for _, s := range schemas {
-		nodes = append(nodes, r.nodes[s])
-	}
-	return nodes
-}
-
-// follow finds what a reference may mean. A dynamic one depends on the way that
-// led to it, so it may mean any schema with its anchor.
-func (r *schemaReader) follow(d *value.Dict, ref string, dynamic bool) ([]*value.Dict, error) {
+// follow resolves a reference; "" refers to nothing. The target of a dynamic one depends on the
+// path to it, so it may be any schema with its anchor.
+func (r *schemaReader) follow(d *value.Dict, ref string, dynamic bool) ([]*schemaNode, error) {
 	u, err := url.Parse(ref)
-	if err != nil {
+	if err != nil || ref == "" {
 		return nil, err
 	}
 	u = r.bases[d].ResolveReference(u)
@@ -271,17 +227,17 @@ func (r *schemaReader) follow(d *value.Dict, ref string, dynamic bool) ([]*value
 		return nil, nil // it applies nothing
 	}
 	d, _ = target.(*value.Dict)
-	if r.nodes[d] == nil {
-		return nil, value.Errorf(value.Invalid, "cannot follow the reference %q", ref)
+	n := r.nodes[d]
+	if n == nil {
+		return nil, value.Errorf(value.Invalid, "$ref not found: %q", ref)
 	}
-	targets := []*value.Dict{d}
 	if dynamic {
-		targets = append(targets, r.dynamic[fragment]...)
+		return append([]*schemaNode{n}, r.dynamic[fragment]...), nil
 	}
-	return targets, nil
+	return []*schemaNode{n}, nil
 }
 
-// pointed returns what is at a JSON Pointer (RFC 6901), or nil.
+// pointed returns the value at a JSON Pointer (RFC 6901), or nil.
 func pointed(d *value.Dict, pointer string) value.Value {
 	var v value.Value = d
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -305,16 +261,16 @@ func pointed(d *value.Dict, pointer string) value.Value {
 	return v
 }
 
-// bound says whether checking a value is too much work.
-func (w *schemaWork) bound(v value.Value) error {
-	c := schemaCount{steps: map[schemaPair]int{}}
-	_, err := c.count(w.root, shapeOf(v), 0)
+// bound fails if checking a value is too much work.
+func (s *schemaNode) bound(v value.Value) error {
+	c := schemaCount{}
+	_, err := c.count(s, shapeOf(v), 0)
 	return err
 }
 
-// A shape is a value by what it holds: nothing for all but lists and dicts.
+// A shape is the structure of a value: only lists and dicts have parts.
 type shape struct {
-	size  int      // in bytes, about
+	size  int      // in bytes, approximately
 	names []string // of a dict, one for each part
 	parts []*shape
 }
@@ -353,27 +309,25 @@ type schemaPair struct {
 	value  *shape
 }
 
-// A schemaCount counts steps. Each pair of a schema and a part of the value is
-// counted once and remembered.
-type schemaCount struct {
-	steps map[schemaPair]int // 0 while it is being counted
-}
+// A schemaCount has the steps of each pair of a schema and a part of the value: 0 while they are
+// being counted.
+type schemaCount map[schemaPair]int
 
-func (c *schemaCount) count(s *schemaNode, v *shape, depth int) (int, error) {
+func (c schemaCount) count(s *schemaNode, v *shape, depth int) (int, error) {
 	if s == nil {
 		return 1, nil
 	}
-	n, known := c.steps[schemaPair{s, v}]
+	n, known := c[schemaPair{s, v}]
 	if known {
 		if n == 0 {
-			return 0, value.Errorf(value.Invalid, "the JSON Schema refers to itself without end")
+			return 0, value.Errorf(value.Invalid, "the JSON Schema has an endless reference to itself")
 		}
 		return n, nil
 	}
 	if depth > maxSchemaDepth {
-		return 0, value.Limitf(value.LimitDepth, "the JSON Schema leads more than %d schemas deep", maxSchemaDepth)
+		return 0, value.Limitf(value.LimitDepth, "the JSON Schema is nested more than %d levels deep", maxSchemaDepth)
 	}
-	c.steps[schemaPair{s, v}] = 0
+	c[schemaPair{s, v}] = 0
 	n = 1 + v.size/stepBytes
 	add := func(sub *schemaNode, part *shape) error {
 		m, err := c.count(sub, part, depth+1)
@@ -385,7 +339,7 @@ func (c *schemaCount) count(s *schemaNode, v *shape, depth int) (int, error) {
 	if err := s.apply(v, add); err != nil {
 		return 0, err
 	}
-	c.steps[schemaPair{s, v}] = n
+	c[schemaPair{s, v}] = n
 	return n, nil
 }
 
@@ -397,12 +351,12 @@ func (s *schemaNode) apply(v *shape, add func(*schemaNode, *shape) error) error 
 		}
 	}
 	for i, part := range v.parts {
-		subs := s.each
-		switch {
-		case v.names != nil && s.named[v.names[i]] != nil:
-			subs = append(subs[:len(subs):len(subs)], s.named[v.names[i]])
-		case v.names == nil && i < len(s.at):
-			subs = append(subs[:len(subs):len(subs)], s.at[i])
+		subs, own := s.each, s.at[i]
+		if v.names != nil {
+			own = s.named[v.names[i]]
+		}
+		if own != nil {
+			subs = append(subs[:len(subs):len(subs)], own)
 		}
 		for _, sub := range subs {
 			if err := add(sub, part); err != nil {

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,30 +14,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// How much context.read tells.
+// The levels of context.read.
 const (
 	levelMinimal       = "minimal"
 	levelStandard      = "standard"
 	levelComprehensive = "comprehensive"
 )
 
-// Bounds of what context.read reads and tells.
+// The limits of context.read.
 const (
-	maxContext  = 8000     // characters in all; a model reads them at the start of every task
-	maxNote     = 4000     // characters of one note, so that it leaves room for the rest
+	maxContext  = 8000     // characters in total; a model reads them at the start of every task
+	maxNote     = 4000     // characters of one note, so that others fit too
+	maxOwn      = 4000     // characters of the user's own notes together; they come first
+	maxName     = 100      // characters of a name of the project, its branch or a commit
+	maxShort    = 40       // of the name of a project that nobody has reviewed
 	maxNotes    = 100      // files of notes; rules are few and short
-	maxNoteRead = 64 << 10 // bytes of one file that are looked at
-	maxRuleDirs = 8        // folders deep below rules
-	maxLogRead  = 64 << 10 // bytes of git's log, from its end
+	maxNoteRead = 64 << 10 // bytes of one file that are read
+	maxRuleDirs = 8        // depth of folders under rules
+	maxLogRead  = 64 << 10 // bytes of git's log that are read, from its end
 )
 
 // A briefing is the text about a project while it is written.
@@ -45,64 +51,71 @@ type briefing struct {
 	root   fs.FS // the project's files, or nil
 	home   fs.FS // the user's own, or nil
 	ledger *trust.Ledger
-	left   int // how many files are left out, since they are untrusted
+	left   int // how many files are omitted because they are untrusted
+	// reviewed means that names of the project may be shown: its author could otherwise
+	// put orders for models in them.
+	reviewed bool
 }
 
-// Context tells what a model should know of a project, in Markdown of at most
-// 8,000 characters: at level minimal its notes and skills, at standard its files
-// and git branch too, at comprehensive also commits. An empty root means that
-// there is no project.
+// Context returns what a model should know of a project, in Markdown of at most 8,000
+// characters. Level minimal has its notes and skills, standard also its files and git
+// branch, comprehensive also recent commits. An empty root means no project. Of a project
+// that nobody has reviewed it has a short name of the folder.
 func Context(ctx context.Context, root string, o *trust.Scope, level string) (string, error) {
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
-		return "", value.Errorf(value.Invalid, "there is no level %q%s", level, value.DidYouMean(level, levels)).WithHint("the levels are %s", strings.Join(levels, ", "))
+		return "", value.Errorf(value.Invalid, "unknown level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of the levels %s", strings.Join(levels, ", "))
 	}
 	b := &briefing{ledger: o.NotesLedger(root)}
+	b.reviewed = b.ledger.Reviewed()
 	name := "none"
 	if root != "" {
 		dir, err := os.OpenRoot(root)
 		if err != nil {
-			return "", value.Errorf(value.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
+			return "", value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
 		}
 		defer dir.Close()
-		b.root, name = dir.FS(), folderName(root)
+		if b.root, name = dir.FS(), folderName(root); !b.reviewed {
+			name = shortName(name)
+		}
 	}
 	if o.Home != "" {
 		b.home = os.DirFS(o.Home)
 	}
 	b.project(name)
-	if level != levelMinimal {
-		b.git(level == levelComprehensive)
-	}
+	shown := level != levelMinimal && b.root != nil && b.reviewed
+	git := shown && b.git()
 	b.notes()
 	b.skills(skill.List(root, o))
-	b.leftOut()
-	if level != levelMinimal {
+	b.omitted(level != levelMinimal && !b.reviewed && b.root != nil)
+	if git && level == levelComprehensive {
+		b.recent()
+	}
+	if shown {
 		if err := b.files(ctx, level == levelComprehensive); err != nil {
 			return "", err
 		}
 	}
-	return cutContext(b.String()), nil
+	return truncate(strings.TrimRight(b.String(), "\n")+"\n", maxContext, "\n[Context truncated...]\n"), nil
 }
 
-// cutContext keeps a text to what a model should have to read.
-func cutContext(text string) string {
-	text = strings.TrimRight(text, "\n") + "\n"
-	if utf8.RuneCountInString(text) <= maxContext {
+// truncate cuts a text to a number of characters, and then adds a note.
+func truncate(text string, limit int, note string) string {
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	return string([]rune(text)[:maxContext]) + "\n[Context truncated...]\n"
+	return string([]rune(text)[:limit]) + note
 }
 
 func (b *briefing) line(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 
-// manifests is where projects of several kinds say their name.
+// manifests are the files with the names of projects of several kinds.
 var manifests = []struct {
 	file string
 	name func(text string) string
 }{
 	{"go.mod", firstMatch(`(?m)^module\s+"?([^\s"]+)`)},
 	{"package.json", func(text string) string {
-		v, _ := value.ParseJSON([]byte(text)) // one that is broken has no name
+		v, _ := value.ParseJSON([]byte(text)) // a broken file has no name
 		fields, _ := v.(*value.Dict)
 		return fields.Text("name")
 	}},
@@ -111,8 +124,8 @@ var manifests = []struct {
 	{"DESCRIPTION", firstMatch(`(?m)^Package:\s*(\S+)`)},
 }
 
-// firstMatch returns a function that gives what the group of a pattern matches
-// first in a text.
+// firstMatch returns a function that returns the group of a pattern's first match in a
+// text.
 func firstMatch(pattern string) func(string) string {
 	re := regexp.MustCompile(pattern)
 	return func(text string) string {
@@ -123,12 +136,12 @@ func firstMatch(pattern string) func(string) string {
 	}
 }
 
-// project tells the project's name. The path of its folder is the user's own
-// affair: only its last part is told.
+// project writes the project's name and the last element of its path. The full path is
+// private.
 func (b *briefing) project(dir string) {
 	name := dir
 	for _, m := range manifests {
-		if b.root == nil {
+		if b.root == nil || !b.reviewed {
 			break
 		}
 		text, _, err := folder.ReadHead(b.root, m.file, maxNoteRead)
@@ -136,7 +149,7 @@ func (b *briefing) project(dir string) {
 			continue
 		}
 		if found := folder.OneLine(m.name(string(text))); found != "" {
-			name = found
+			name = truncate(found, maxName, "…")
 			break
 		}
 	}
@@ -148,18 +161,40 @@ func folderName(root string) string {
 	if err != nil {
 		abs = root
 	}
-	return folder.OneLine(filepath.Base(abs))
+	return truncate(folder.OneLine(filepath.Base(abs)), maxName, "…")
 }
 
-// git tells the branch and the last commits, from git's own files: no command
-// is run, and no hook or setting of the project can have a say.
-func (b *briefing) git(commits bool) {
-	if b.root == nil {
-		return
+// shortName returns a name of at most 40 letters, digits, dots, hyphens and underscores:
+// too short and plain for a sentence.
+func shortName(name string) string {
+	short := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, name)
+	return short[:min(len(short), maxShort)]
+}
+
+// ShownDir returns what a model gets instead of the path of a working folder: "" in a
+// project that somebody has reviewed, and a short name of the folder in any other.
+func ShownDir(root, dir string, o *trust.Scope) string {
+	if root != "" && o.NotesLedger(root).Reviewed() {
+		return ""
 	}
+	name := shortName(folderName(cmp.Or(root, dir)))
+	if root != "" && root != dir {
+		return "a folder of " + name
+	}
+	return name
+}
+
+// git writes the branch. It reads git's own files: no command is run, and no hook or
+// setting of the project applies. It reports false if there is none.
+func (b *briefing) git() bool {
 	head, _, err := folder.ReadHead(b.root, ".git/HEAD", maxNoteRead)
 	if err != nil {
-		return
+		return false
 	}
 	ref := folder.OneLine(string(head))
 	branch, onBranch := strings.CutPrefix(ref, "ref: refs/heads/")
@@ -168,33 +203,35 @@ func (b *briefing) git(commits bool) {
 	case commitID.MatchString(ref):
 		branch = "none (detached at " + ref[:7] + ")"
 	default:
-		return // not git's
+		return false // not written by git
 	}
-	b.line("Git branch: %s", branch)
-	if !commits {
-		return
-	}
+	b.line("Git branch: %s", truncate(branch, maxName, "…"))
+	return true
+}
+
+// recent writes the last commits.
+func (b *briefing) recent() {
 	list := b.commits()
 	if len(list) == 0 {
 		return
 	}
 	b.line("\n## Recent Commits\n")
 	for _, c := range list {
-		b.line("- %s", c)
+		b.line("- %s", truncate(c, maxName, "…"))
 	}
 }
 
-// shownCommits is how many commits are told.
+// shownCommits is how many commits are listed.
 const shownCommits = 5
 
-// commitID matches the name of a commit.
+// commitID matches the ID of a commit.
 var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
-// commitAction matches what git's log says of a step that made a commit.
+// commitAction matches the log entries that created a commit.
 var commitAction = regexp.MustCompile(`^(commit( \([a-z]+\))?|cherry-pick|revert|rebase \(pick\)|am): `)
 
-// commits returns the last commits, the latest first, as far as git's log of
-// HEAD knows them: lines "old new Name <mail> seconds zone\taction: subject".
+// commits returns the last commits, the latest first, from git's log of HEAD. Its lines
+// are "old new Name <mail> seconds zone\taction: subject".
 func (b *briefing) commits() []string {
 	text, err := folder.ReadTail(b.root, ".git/logs/HEAD", maxLogRead)
 	if err != nil {
@@ -214,7 +251,7 @@ func (b *briefing) commits() []string {
 		}
 		commit = folder.OneLine(commit + " " + what[len(action):])
 		if strings.HasPrefix(action, "commit (amend)") && len(list) > 0 {
-			list = list[:len(list)-1] // it stands for the one before
+			list = list[:len(list)-1] // it replaces the one before
 		}
 		list = append(list, commit)
 	}
@@ -222,60 +259,55 @@ func (b *briefing) commits() []string {
 	return list[:min(len(list), shownCommits)]
 }
 
-// noteNames is where a folder's notes for a model are, in order.
-var noteNames = []string{
-	"CASSIDY.md", "CASSIDY.local.md", folder.Name + "/CASSIDY.md", folder.Name + "/CASSIDY.local.md", "cassidy.md", ".cassidy.md",
-}
+// noteNames are the files with notes for models, in order. Tools cannot write them.
+var noteNames = slices.Insert(protect.Notes(), 2, folder.Name+"/CASSIDY.md", folder.Name+"/CASSIDY.local.md")
 
-// notes tells what people have written down for models: the user's own first,
-// then the project's.
+// notes writes the notes for models: the user's own first, then the project's.
 func (b *briefing) notes() {
-	var told []fs.FileInfo
-	tell := func(files fs.FS, name, whose string) {
-		if len(told) == maxNotes {
+	var written []fs.FileInfo
+	budget := maxOwn // what is left for the user's own notes
+	write := func(files fs.FS, name, whose string) {
+		if len(written) == maxNotes {
 			return
 		}
 		info, err := fs.Stat(files, name)
-		if err != nil || slices.ContainsFunc(told, func(old fs.FileInfo) bool { return os.SameFile(old, info) }) {
-			return // not there, or the same file by another name
+		if err != nil || slices.ContainsFunc(written, func(old fs.FileInfo) bool { return os.SameFile(old, info) }) {
+			return // missing, or the same file under another name
 		}
 		data, cut, err := folder.ReadHead(files, name, folder.MaxSource)
 		text := strings.TrimSpace(folder.Plain(string(data[:min(len(data), maxNoteRead)])))
 		if err != nil || text == "" {
 			return
 		}
-		if whose == "" && (cut || b.ledger.File(trust.KindNotes, name, tool.HashBytes(data)) != "") {
-			told = append(told, info)
+		if whose == "" && (cut || !b.ledger.File(trust.KindNotes, name, tool.HashBytes(data)).Trusted) {
+			written = append(written, info)
 			b.left++
 			return
 		}
-		if len(told) == b.left {
+		if len(written) == b.left {
 			b.line("\n## Project Memory")
 		}
-		told = append(told, info)
-		b.line("\n### From %s%s:\n\n%s", folder.OneLine(name), whose, cutNote(text))
+		written = append(written, info)
+		most := maxNote
+		if whose != "" {
+			most = min(maxNote, budget)
+			budget -= min(most, utf8.RuneCountInString(text))
+		}
+		b.line("\n### From %s%s:\n\n%s", folder.OneLine(name), whose, truncate(text, most, fmt.Sprintf("\n[… the first %d characters]", most)))
 	}
 	if b.home != nil {
 		for _, name := range append([]string{"CASSIDY.md"}, ruleFiles(b.home, "rules", 0)...) {
-			tell(b.home, name, " (personal)")
+			write(b.home, name, " (personal)")
 		}
 	}
 	if b.root != nil {
 		for _, name := range append(slices.Clone(noteNames), ruleFiles(b.root, folder.Name+"/rules", 0)...) {
-			tell(b.root, name, "")
+			write(b.root, name, "")
 		}
 	}
 }
 
-// cutNote keeps one note to its share.
-func cutNote(text string) string {
-	if n := utf8.RuneCountInString(text); n > maxNote {
-		return string([]rune(text)[:maxNote]) + fmt.Sprintf("\n[… the first %d characters]", maxNote)
-	}
-	return text
-}
-
-// ruleFiles names the Markdown files in a folder and those below it.
+// ruleFiles lists the Markdown files in a folder and its subfolders.
 func ruleFiles(files fs.FS, dir string, depth int) []string {
 	entries, _, err := folder.ReadDir(files, dir, maxNotes)
 	if err != nil || depth > maxRuleDirs {
@@ -298,15 +330,15 @@ func ruleFiles(files fs.FS, dir string, depth int) []string {
 	return names
 }
 
-// skills tells which skills there are, and which files would be some.
+// skills lists the skills, and the errors of invalid ones.
 func (b *briefing) skills(skills []skill.Skill, broken []*value.Error) {
 	skills = slices.DeleteFunc(skills, func(s skill.Skill) bool {
-		if s.State == tool.Untrusted {
+		if !s.Trusted {
 			b.left++
 		}
-		return s.State == tool.Untrusted
+		return !s.Trusted
 	})
-	if !b.ledger.OwnProject() { // what is wrong with a stranger's file may say what he wants
+	if !b.ledger.OwnProject() { // an untrusted author could choose the text of errors
 		before := len(broken)
 		broken = slices.DeleteFunc(broken, func(e *value.Error) bool { return strings.HasPrefix(e.Pos.File, folder.Name+"/") })
 		b.left += before - len(broken)
@@ -330,10 +362,14 @@ func (b *briefing) skills(skills []skill.Skill, broken []*value.Error) {
 	}
 }
 
-// leftOut tells that there is more, and nothing of what it says.
-func (b *briefing) leftOut() {
+// omitted writes what is omitted, without its contents: names of the project, and how many
+// files.
+func (b *briefing) omitted(names bool) {
+	if names {
+		b.line("\nThe project is not reviewed, so its name, files and git branch are omitted. To review the project: cassidy trust")
+	}
 	if b.left > 0 {
-		b.line("\nNotes and skills of the project are left out, since nobody has reviewed them (%s): cassidy trust shows them, and asks.",
+		b.line("\nNotes and skills of the project (%s) are not reviewed, so they are omitted. To review them: cassidy trust",
 			countOf(b.left, "file"))
 	}
 }

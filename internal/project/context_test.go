@@ -16,7 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// effect carries out one effect of the project's modules, as a host would.
+// effect executes one effect of the project's modules, as a host does.
 func effect(ctx context.Context, root, home, name string, named *value.Dict) (tool.Outcome, error) {
 	for _, m := range project.Modules(root, func() *trust.Scope { return mine(home) }) {
 		for _, f := range m.Funcs {
@@ -30,7 +30,7 @@ func effect(ctx context.Context, root, home, name string, named *value.Dict) (to
 			return f.Do(ctx, tool.Effect{Func: name, Args: args}, tool.Grant{})
 		}
 	}
-	return tool.Outcome{}, fmt.Errorf("there is no effect %s", name)
+	return tool.Outcome{}, fmt.Errorf("unknown effect %s", name)
 }
 
 // mine are the options of a user with a home who trusts the project.
@@ -77,8 +77,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestContextNames checks where the name of a project comes from, and that its
-// place on the disk is nobody's business.
+// TestContextNames checks the sources of a project's name, and that its full path is
+// not disclosed.
 func TestContextNames(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"", "", "shop"},
@@ -102,7 +102,7 @@ func TestContextNames(t *testing.T) {
 				t.Errorf("%s %q: context.read begins with %.60q, want %q", c.file, c.text, got, want)
 			}
 			if strings.Contains(got, filepath.Dir(root)) {
-				t.Errorf("context.read(%q) tells where the project is: %s", level, got)
+				t.Errorf("context.read(%q) contains the path of the project: %s", level, got)
 			}
 		}
 	}
@@ -119,8 +119,8 @@ func put(t *testing.T, root, name, text string) {
 	}
 }
 
-// TestContextNotes checks which notes are told, and in which order: the user's
-// first, so that the project's can be more exact.
+// TestContextNotes checks the notes and their order: the user's first, so that the
+// project's can be more specific.
 func TestContextNotes(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	put(t, home, "CASSIDY.md", "note 1")
@@ -152,8 +152,8 @@ func TestContextNotes(t *testing.T) {
 	}
 }
 
-// TestContextOwnFolder checks the project that is the folder in which the
-// user's own lies: its notes and skills are told once.
+// TestContextOwnFolder checks a project whose .cassidy is the user's own: its notes and
+// skills appear once.
 func TestContextOwnFolder(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, ".cassidy/CASSIDY.md", "only once")
@@ -162,7 +162,7 @@ func TestContextOwnFolder(t *testing.T) {
 	text := contextOf(t, root, filepath.Join(root, ".cassidy"), "minimal")
 	for _, want := range []string{"only once", "rule once", "skill once"} {
 		if n := strings.Count(text, want); n != 1 {
-			t.Errorf("%q is told %d times, want 1:\n%s", want, n, text)
+			t.Errorf("%q appears %d times, want 1:\n%s", want, n, text)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestContextGit(t *testing.T) {
 	}
 }
 
-// TestContextFiles checks that a large project is summed up, not listed.
+// TestContextFiles checks that a large project is summarized, not listed.
 func TestContextFiles(t *testing.T) {
 	root := t.TempDir()
 	for i := range 30 {
@@ -260,7 +260,7 @@ func TestContextFiles(t *testing.T) {
 	}
 }
 
-// TestContextNowhere checks the places where there is little to tell.
+// TestContextNowhere checks folders with little content.
 func TestContextNowhere(t *testing.T) {
 	if text := contextOf(t, "", "", "comprehensive"); text != "# Project: none\n\nFolder: none\n" {
 		t.Errorf("without a project the context is %q", text)

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,44 +17,66 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/index"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// open returns the folder's files. A project's links must not lead out of it:
-// it may be a stranger's. A user's own may.
-func (p place) open() (fs.FS, error) {
-	if p.files != nil {
-		return p.files, nil
+// openTools returns the files of a folder of tools. Links of a project, which may be
+// untrusted, must not lead out of it; the user's own may.
+func openTools(p trust.Place) (fs.FS, error) {
+	if p.Files != nil {
+		return p.Files, nil
 	}
-	if p.location == tool.Personal {
-		return os.DirFS(p.dir), nil
+	if p.Location == tool.Personal {
+		return os.DirFS(p.Path()), nil
 	}
-	root, err := os.OpenRoot(filepath.Dir(filepath.Dir(p.dir)))
+	root, err := os.OpenRoot(p.Base)
 	if err != nil {
 		return nil, err
 	}
 	return folder.OpenTools(root), nil
 }
 
-// A toolFolder is one place while it is loaded.
+// A toolFolder is the state of loading one place.
 type toolFolder struct {
-	place place
+	place trust.Place
 	files fs.FS
 	opts  *Options
-	old   *index.Index             // what the last load knew; never nil
+	old   *index.Index             // the result of the last load; never nil
 	libs  map[string]index.Stamp   // the shared files
-	texts func() map[string]string // their content, read once if at all
+	texts func() map[string]string // their contents, read once and only if needed
 }
 
-// load reads the folder, the index for what is unchanged and the rest from the
-// files, and appends its tools to found.
-func (f *toolFolder) load(ctx context.Context, known *index.Known, found []tool.Found) ([]tool.Found, []*value.Error, error) {
-	began := time.Now().UnixNano() // whatever is written from now on has a later time
+// byContent reports whether files are identified only by content, since their times do
+// not show changes.
+func (f *toolFolder) byContent() bool {
+	return f.place.Files != nil && f.place.Location != tool.Builtin
+}
+
+// key identifies the folder among those of a project.
+func (f *toolFolder) key() string {
+	if f.byContent() {
+		return "files"
+	}
+	return string(f.place.Location) + " " + f.place.Path()
+}
+
+// load reads the tools of the folder, unchanged ones from the index and the others from
+// their files, and appends them to found.
+func (f *toolFolder) load(ctx context.Context, known *index.Known, found []Tool) ([]Tool, []*value.Error, error) {
+	files, err := openTools(f.place)
+	if err != nil {
+		return found, nil, err
+	}
+	if closer, ok := files.(io.Closer); ok {
+		defer closer.Close()
+	}
+	f.files = files
+	began := time.Now().UnixNano() // later writes have a later time
 	entries, err := fs.ReadDir(f.files, ".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil, nil
@@ -65,28 +86,27 @@ func (f *toolFolder) load(ctx context.Context, known *index.Known, found []tool.
 	}
 	names := f.toolFiles(entries)
 	file := f.indexFile(names)
-	if f.old = f.opts.Known.Of(f.place.key()); f.old == nil {
+	if f.old = f.opts.Known.Of(f.key()); f.old == nil {
 		f.old = index.Read(file, f.opts.Reader)
 	}
 	if err := f.readLibs(); err != nil {
 		return found, nil, err
 	}
-	f.texts = sync.OnceValue(f.libTexts)
 	findings, fresh, err := f.findings(ctx, names)
 	if err != nil {
 		return found, nil, err
 	}
-	for i := range findings { // before anybody else sees them
+	for i := range findings { // before the findings are shared
 		if r := &findings[i]; r.Head != nil && r.Kept == nil {
 			r.Kept = &atomic.Pointer[tool.Script]{}
 		}
 	}
 	if fresh || len(findings) != len(f.old.Findings) || len(f.libs) != len(f.old.Libs) {
 		now := &index.Index{Reader: f.opts.Reader, Written: began, Findings: findings, Libs: f.libs}
-		// An index that cannot be written only means reading the files again.
+		// Without a written index the files are read again.
 		f.opts.later(func() { _ = index.Write(file, now) })
 	}
-	known.Take(f.place.key(), &index.Index{Written: began, Findings: findings, Libs: f.libs})
+	known.Take(f.key(), &index.Index{Written: began, Findings: findings, Libs: f.libs})
 	found = slices.Grow(found, len(findings))
 	var broken []*value.Error
 	for i := range findings {
@@ -98,13 +118,12 @@ func (f *toolFolder) load(ctx context.Context, known *index.Known, found []tool.
 			}
 		}
 		found = append(found, f.found(r))
-		f.judge(&found[len(found)-1].Head, r)
 	}
 	return found, broken, nil
 }
 
-// toolFiles names the files that should be tools, if they are files. Hidden ones,
-// tests beside a tool and a README should not.
+// toolFiles lists the files that are expected to be tools. Hidden files, tests and
+// READMEs are not.
 func (f *toolFolder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
 	suffixes := tool.ScriptSuffixes()
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
@@ -117,30 +136,35 @@ func (f *toolFolder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
 	})
 }
 
-// indexFile is where the index lies of a folder with these files, or "". That of
-// files without a folder is found by their names.
+// indexFile returns the path of the folder's index, or "". The index of files without a
+// folder is identified by their names.
 func (f *toolFolder) indexFile(entries []fs.DirEntry) string {
-	if f.opts.Cache == "" {
-		return ""
-	}
-	of := f.place.dir
+	of := f.place.Path()
 	switch {
-	case f.place.location == tool.Builtin:
+	case f.place.Location == tool.Builtin:
 		of = "builtin"
-	case f.place.files != nil:
+	case f.place.Files != nil:
 		of = "files"
 		for _, e := range entries {
 			of += "\n" + e.Name()
 		}
 	}
-	return filepath.Join(f.opts.Cache, "tools-"+tool.HashBytes([]byte(of))[:16]+".idx")
+	return f.opts.indexFile(of)
+}
+
+// indexFile returns the path of the index of some files, or "".
+func (o *Options) indexFile(of string) string {
+	if o.Cache == "" {
+		return ""
+	}
+	return filepath.Join(o.Cache, "tools-"+tool.HashBytes([]byte(of))[:16]+".idx")
 }
 
 // batchSize is how many files are described together.
 const batchSize = 32
 
-// findings reads the files, on all processors. fresh reports whether any was not
-// known from the index.
+// findings reads the files, in parallel. fresh reports whether any file was not in the
+// index.
 func (f *toolFolder) findings(ctx context.Context, entries []fs.DirEntry) (list []index.Finding, fresh bool, err error) {
 	list = make([]index.Finding, len(entries))
 	var next atomic.Int64
@@ -166,37 +190,37 @@ func (f *toolFolder) findings(ctx context.Context, entries []fs.DirEntry) (list 
 	return list, changed.Load(), ctx.Err()
 }
 
-// batch fills the list with what is found of some entries: nothing of those that are
-// not files. It reports whether all was known from the index.
+// batch reads some entries into list; entries that are not files stay empty. It reports
+// whether all were in the index.
 func (f *toolFolder) batch(ctx context.Context, entries []fs.DirEntry, list []index.Finding) (known bool) {
 	known = true
-	var unread []undescribed
+	var files []unread
 	for i, entry := range entries {
 		var text string
-		var state recollection
-		switch list[i], text, state = f.recall(entry); state {
+		var state lookupState
+		switch list[i], text, state = f.lookUp(entry); state {
 		case changed:
 			known = false
-		case toDescribe:
+		case undescribed:
 			known = false
-			unread = append(unread, undescribed{&list[i], text})
+			files = append(files, unread{&list[i], text})
 		}
 	}
-	f.describe(ctx, unread)
+	f.describe(ctx, files)
 	return known
 }
 
-// A recollection is what is known of a file before it is described.
-type recollection uint8
+// A lookupState is the result of looking a file up in the index.
+type lookupState uint8
 
 const (
-	unchanged  recollection = iota // all that there is to find
-	changed                        // so too, but not as the index has it
-	toDescribe                     // its text
+	unchanged   lookupState = iota // the finding of the index is valid
+	changed                        // a different finding
+	undescribed                    // only the text is known
 )
 
-// recall returns what is known of a file, or its text, which is to be described.
-func (f *toolFolder) recall(entry fs.DirEntry) (result index.Finding, text string, state recollection) {
+// lookUp returns the finding of a file, or its text if it must be described.
+func (f *toolFolder) lookUp(entry fs.DirEntry) (result index.Finding, text string, state lookupState) {
 	name := entry.Name()
 	stamp, err := f.stamp(name, entry)
 	switch {
@@ -210,27 +234,26 @@ func (f *toolFolder) recall(entry fs.DirEntry) (result index.Finding, text strin
 	if same && f.trusts(old.Stamp, stamp) {
 		return old, "", unchanged
 	}
-	if text, err = f.read(name); err != nil {
+	if text, err = folder.ReadText(f.files, name, folder.MaxSource); err != nil {
 		return index.Finding{Name: name, Stamp: stamp, Err: f.fileError(name, err), Good: old.LastGood()}, "", changed
 	}
 	stamp.Hash = tool.HashBytes([]byte(text))
 	if same && old.Stamp.Hash == stamp.Hash {
-		old.Stamp = stamp // touched, or too young to be believed, but the same
-		if f.place.byContent() {
+		old.Stamp = stamp // touched, or too young to rely on its stamp, but unchanged
+		if f.byContent() {
 			return old, "", unchanged
 		}
 		return old, "", changed
 	}
-	return index.Finding{Name: name, Stamp: stamp, Good: old.LastGood()}, text, toDescribe
+	return index.Finding{Name: name, Stamp: stamp, Good: old.LastGood()}, text, undescribed
 }
 
-// trusts reports whether a file with this stamp is still the one that was noted
-// with the old one.
+// trusts reports whether a file with the stamp now is unchanged since the stamp old.
 func (f *toolFolder) trusts(old, now index.Stamp) bool {
-	return !f.place.byContent() && f.old.Matches(old, now)
+	return !f.byContent() && f.old.Matches(old, now)
 }
 
-// stamp says what is to be known of a file without reading it.
+// stamp returns the stamp of a file without reading it.
 func (f *toolFolder) stamp(name string, entry fs.DirEntry) (index.Stamp, error) {
 	info, err := entry.Info()
 	switch {
@@ -252,38 +275,19 @@ func (f *toolFolder) stamp(name string, entry fs.DirEntry) (index.Stamp, error) 
 }
 
 var (
-	errFolder = errors.New("a folder")
-	errGone   = errors.New("a file that was removed meanwhile")
+	errFolder = errors.New("not a file, but a folder")
+	errGone   = errors.New("the file was removed during the scan")
 )
 
-func (f *toolFolder) read(name string) (string, error) {
-	file, size, err := folder.OpenRegular(f.files, name)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	text := bytes.NewBuffer(make([]byte, 0, min(size, folder.MaxSource)+bytes.MinRead)) // which is not copied, if the file is as it was
-	_, err = text.ReadFrom(io.LimitReader(file, folder.MaxSource+1))
-	switch {
-	case err != nil:
-		return "", err
-	case text.Len() > folder.MaxSource:
-		return "", fmt.Errorf("the file is longer than %d KB", folder.MaxSource>>10)
-	case !utf8.Valid(text.Bytes()):
-		return "", errors.New("the file is not UTF-8 text")
-	}
-	return text.String(), nil
-}
-
-// An undescribed file is one whose text was read: its finding has a name, a stamp
-// and what is left of it if it is broken.
-type undescribed struct {
+// An unread file has a text and an incomplete finding, with its name, its stamp
+// and its last good version.
+type unread struct {
 	finding *index.Finding
 	text    string
 }
 
 // describe reads what files declare, and completes their findings.
-func (f *toolFolder) describe(ctx context.Context, files []undescribed) {
+func (f *toolFolder) describe(ctx context.Context, files []unread) {
 	if len(files) == 0 {
 		return
 	}
@@ -291,31 +295,29 @@ func (f *toolFolder) describe(ctx context.Context, files []undescribed) {
 	for i, u := range files {
 		scripts[i] = tool.Script{Path: f.shown(u.finding.Name), Source: u.text, Libs: f.texts()}
 	}
-	tools, errs := f.opts.describeAll(ctx, f.place.location == tool.Builtin, scripts)
+	tools, errs := f.opts.describeAll(ctx, f.place.Location == tool.Builtin, scripts)
 	for i, u := range files {
 		r := u.finding
 		if errs[i] != nil {
 			r.Err = f.fileError(r.Name, errs[i])
 			r.Libs = f.libsHash(r)
 			if Transient(r.Err) {
-				r.Stamp = index.Stamp{Size: -1} // of no file: it is read again
+				r.Stamp = index.Stamp{Size: -1} // matches no file: it is read again
 			}
 			continue
 		}
 		t := &tools[i]
-		t.Path, t.Location = f.shown(r.Name), f.place.location
 		h := t.Head()
 		r.Tool, r.Head, r.Good = t, &h, nil
 		r.Libs = f.libsHash(r)
-		t.Hash = tool.HashBytes([]byte(r.Stamp.Hash + r.Libs))
-		h.Hash = t.Hash
+		r.Hash = tool.HashBytes([]byte(r.Stamp.Hash + r.Libs))
 		r.Kept = &atomic.Pointer[tool.Script]{}
-		r.Kept.Store(f.whole(r.Name, u.text, t))
+		r.Kept.Store(f.scriptOf(r, u.text))
 	}
 }
 
-// Transient reports whether an error of a file says nothing about the file: no worker
-// was free to read it, or the one that did was killed from outside.
+// Transient reports whether an error does not depend on the file: no worker was free,
+// or the worker was killed from outside.
 func Transient(e *value.Error) bool {
 	return e.Kind == value.Busy || e.Kind == value.Canceled || e.Kind == value.Closed || e.Limit == value.LimitWorker
 }
@@ -323,12 +325,12 @@ func Transient(e *value.Error) bool {
 // describeOne reads what one file declares.
 func (f *toolFolder) describeOne(ctx context.Context, name, text string) index.Finding {
 	r := index.Finding{Name: name, Stamp: index.Stamp{Hash: tool.HashBytes([]byte(text))}}
-	f.describe(ctx, []undescribed{{&r, text}})
+	f.describe(ctx, []unread{{&r, text}})
 	return r
 }
 
-// describeAll reads what files declare: a tool or an error of each.
-func (o *Options) describeAll(ctx context.Context, builtin bool, scripts []tool.Script) ([]tool.Tool, []error) {
+// describeAll reads what files declare. It returns a tool or an error for each.
+func (o *Options) describeAll(ctx context.Context, builtin bool, scripts []tool.Script) ([]tool.Described, []error) {
 	one := o.Describe
 	switch {
 	case builtin && o.DescribeBuiltin != nil:
@@ -336,68 +338,57 @@ func (o *Options) describeAll(ctx context.Context, builtin bool, scripts []tool.
 	case o.DescribeAll != nil:
 		return o.DescribeAll(ctx, scripts)
 	}
-	tools, errs := make([]tool.Tool, len(scripts)), make([]error, len(scripts))
+	tools, errs := make([]tool.Described, len(scripts)), make([]error, len(scripts))
 	for i, s := range scripts {
 		tools[i], errs[i] = one(ctx, s)
 	}
 	return tools, errs
 }
 
-// whole returns the script of a tool that was described: its text with what it
-// loads.
-func (f *toolFolder) whole(name, text string, t *tool.Tool) *tool.Script {
-	s := &tool.Script{Name: stem(name), Path: f.shown(name), Source: text, Libs: map[string]string{}, Hash: t.Hash}
-	for _, lib := range t.Loads {
+// scriptOf returns the script of a described tool: its text and the files that it loads.
+func (f *toolFolder) scriptOf(r *index.Finding, text string) *tool.Script {
+	s := &tool.Script{Name: stem(r.Name), Path: f.shown(r.Name), Source: text, Libs: map[string]string{}, Hash: r.Hash}
+	for _, lib := range r.Head.Loads {
 		s.Libs[lib] = f.texts()[lib]
 	}
 	return s
 }
 
-// stem is the key of the tool that a file holds.
+// stem returns the key of a file's tool.
 func stem(name string) string { return tool.Key(strings.TrimSuffix(name, path.Ext(name))) }
 
-// fileError makes any error one about a file.
+// fileError converts an error to one of a file.
 func (f *toolFolder) fileError(name string, err error) *value.Error {
-	e := *value.ErrorOf(err, value.Invalid)
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		e.Err = path.Err
-	}
+	e := folder.FileError(err, f.shown(name))
 	if strings.Contains(e.Message(), "escapes from parent") {
-		e.Op, e.Err = "", errors.New("a link that leads out of the project")
+		e.Op, e.Err = "", errors.New("the link points outside the project")
 	}
-	if e.Pos.File != "" && e.Pos.File != f.shown(name) { // a shared file that this one loads
-		e.Op, e.Err = "", fmt.Errorf("it loads %s, where %s", e.Pos, e.Message())
-		e.Pos = value.Position{}
-	}
-	if e.Pos.File == "" {
-		e.Pos.File = f.shown(name)
+	if e.Pos.File != f.shown(name) { // a shared file that this one loads
+		e.Op, e.Err = "", fmt.Errorf("error in the loaded file %s: %s", e.Pos, e.Message())
+		e.Pos = value.Position{File: f.shown(name)}
 	}
 	if strings.ContainsFunc(e.Pos.File, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		e.Pos.File = strconv.Quote(e.Pos.File) // a name can hold lines of its own
+		e.Pos.File = strconv.Quote(e.Pos.File) // a name may contain line breaks
 	}
-	return &e
+	return e
 }
 
-// shown is how messages name a file of the folder.
-func (f *toolFolder) shown(name string) string { return path.Join(f.place.shown, name) }
+// shown returns the name of a file in messages.
+func (f *toolFolder) shown(name string) string { return path.Join(f.place.Shown, name) }
 
-// judge says whether a tool may be used, and what it is granted: a user's own
-// and cassidy's what they need, a project's what was trusted.
-func (f *toolFolder) judge(t *tool.Head, r *index.Finding) {
-	t.State, t.Granted = tool.Ready, t.Needs
-	if f.place.location != tool.Project {
+// judge sets whether a tool may be used, and its grants. Personal and built-in tools
+// get what they need, a project's tools what was trusted.
+func (f *toolFolder) judge(t *Tool, r *index.Finding) {
+	t.Granted, t.Trusted = t.Head.Needs, true
+	if f.place.Location != tool.Project {
 		return
 	}
-	granted, reason := f.place.ledger.Tool(t, r.Stamp.Hash, f.libsOf(r))
-	t.Revoked = reason != "" && f.place.ledger.RevokedAny(t.Path, t.Loads)
-	if t.Granted = granted; reason != "" {
-		t.State, t.Reason = tool.Untrusted, reason
-	}
+	t.Granted, t.Status = f.place.Ledger.Tool(t.Path, &t.Head, t.Hash, r.Stamp.Hash, f.libsOf(r))
+	t.Revoked = !t.Trusted && f.place.Ledger.RevokedAny(t.Path, t.Head.Loads)
 }
 
-// libsOf returns the hashes of the shared files that a finding was read with: of the last good
-// version of a file they may be others than there are now.
+// libsOf returns the hashes of the shared files of a finding. For the last good version
+// of a file they may differ from the current ones.
 func (f *toolFolder) libsOf(r *index.Finding) func(lib string) string {
 	if r.Libs == f.libsHash(r) || r.Kept == nil || r.Kept.Load() == nil {
 		return f.libHash
@@ -411,77 +402,88 @@ func (f *toolFolder) libsOf(r *index.Finding) func(lib string) string {
 	}
 }
 
-// libHash returns the hash of a shared file as it is now, or "".
+// libHash returns the current hash of a shared file, or "".
 func (f *toolFolder) libHash(lib string) string { return f.libs[lib].Hash }
 
-// found gives a tool the way to its source.
-func (f *toolFolder) found(r *index.Finding) tool.Found {
-	w := &way{&f.place, f.opts, r}
-	return tool.Found{Head: *r.Head, Declared: r.Declared, Load: w.load}
+// found returns the tool of a finding, with a function that loads its source.
+func (f *toolFolder) found(r *index.Finding) Tool {
+	l := &loader{&f.place, f.opts, r}
+	t := Tool{Head: *r.Head, Location: f.place.Location, Path: f.shown(r.Name), Hash: r.Hash, Declared: l.declared, Load: l.load}
+	f.judge(&t, r)
+	return t
 }
 
-// A way leads to the source of a tool, which is read once.
-type way struct {
-	place   *place
+// A loader loads the source of a tool, once.
+type loader struct {
+	place   *trust.Place
 	opts    *Options
 	finding *index.Finding
 }
 
-func (w *way) load() (tool.Script, error) {
-	r := w.finding
+func (l *loader) declared() (tool.Described, error) {
+	t, err := l.finding.Declared()
+	if err != nil {
+		f := &toolFolder{place: *l.place}
+		err = f.fileError(l.finding.Name, err)
+	}
+	return t, err
+}
+
+func (l *loader) load() (tool.Script, error) {
+	r := l.finding
 	if s := r.Kept.Load(); s != nil {
 		return *s, nil
 	}
-	files, err := w.place.open()
+	files, err := openTools(*l.place)
 	if err != nil {
 		return tool.Script{}, err
 	}
 	if closer, ok := files.(io.Closer); ok {
 		defer closer.Close()
 	}
-	f := &toolFolder{place: *w.place, files: files, opts: w.opts}
-	s, err := f.script(r.Name, r.Head.Loads, r.Head.Hash)
+	f := &toolFolder{place: *l.place, files: files, opts: l.opts}
+	s, err := f.script(r.Name, r.Head.Loads, r.Hash)
 	if err == nil {
 		r.Kept.Store(&s)
 	}
 	return s, err
 }
 
-// script reads a tool's source with what it loads. It must still be what was
-// described: a call is checked against that.
+// script reads a tool's source and the files that it loads. They must be unchanged
+// since the tool was described, because calls are checked against its declaration.
 func (f *toolFolder) script(name string, loads []string, want string) (tool.Script, error) {
-	text, err := f.read(name)
+	text, err := folder.ReadText(f.files, name, folder.MaxSource)
 	if err != nil {
-		return tool.Script{}, f.fileError(name, err)
+		return tool.Script{}, f.fileError(name, err).WithLimit(value.LimitTool)
 	}
 	s := tool.Script{Name: stem(name), Path: f.shown(name), Source: text, Libs: map[string]string{}}
 	f.libs = map[string]index.Stamp{}
 	for _, lib := range loads {
-		if s.Libs[lib], err = f.read(lib); err != nil {
-			return tool.Script{}, f.fileError(lib, err)
+		if s.Libs[lib], err = folder.ReadText(f.files, lib, folder.MaxSource); err != nil {
+			return tool.Script{}, f.fileError(lib, err).WithLimit(value.LimitTool)
 		}
 		f.libs[lib] = index.Stamp{Hash: tool.HashBytes([]byte(s.Libs[lib]))}
 	}
 	s.Hash = tool.HashBytes([]byte(tool.HashBytes([]byte(text)) + f.libsHash(&index.Finding{Head: &tool.Head{Loads: loads}})))
 	if s.Hash != want {
-		e := value.Errorf(value.Conflict, "the file has changed since its tool was listed").WithHint("refresh the tools")
+		e := value.Errorf(value.Conflict, "the file has changed since its tool was listed").WithHint("restore the file, or run: cassidy tool refresh, then cassidy trust").WithLimit(value.LimitTool)
 		e.Pos.File = s.Path
 		return tool.Script{}, e
 	}
 	return s, nil
 }
 
-// The bounds of all shared files of a folder: thirty times what one tool may
-// load. A stranger's folder is read before anybody has looked at it.
+// The limits of all shared files of a folder: thirty times those of one tool. The
+// folder may be untrusted, and is read before any review.
 const (
 	maxLibs     = 1000
 	maxLibBytes = 32 << 20
 )
 
-// readLibs looks at the shared files, all of them: they are few, and a tool is
-// described anew when one that it loads has changed.
+// readLibs reads the stamps of all shared files, and the contents of changed ones.
+// There are few, and a tool is described again when a file that it loads has changed.
 func (f *toolFolder) readLibs() error {
-	f.libs = map[string]index.Stamp{}
+	f.libs, f.texts = map[string]index.Stamp{}, sync.OnceValue(f.libTexts)
 	bytes := int64(0)
 	return fs.WalkDir(f.files, "lib", func(name string, d fs.DirEntry, err error) error {
 		if name == "lib" && errors.Is(err, fs.ErrNotExist) {
@@ -492,18 +494,18 @@ func (f *toolFolder) readLibs() error {
 		}
 		stamp, err := f.stamp(name, d)
 		if err != nil {
-			return nil // loading it will say so
+			return nil // loading it reports the error
 		}
 		if bytes += stamp.Size; bytes > maxLibBytes || len(f.libs) >= maxLibs {
-			return value.Errorf(value.Limit, "the shared files are more than %d, or %d MB", maxLibs, maxLibBytes>>20)
+			return value.Errorf(value.Limit, "the folder lib exceeds a limit: %d files, %d MB", maxLibs, maxLibBytes>>20)
 		}
 		old, ok := f.old.Libs[name]
 		if ok && f.trusts(old, stamp) {
 			f.libs[name] = old
 			return nil
 		}
-		if stamp.Text, err = f.read(name); err != nil {
-			return nil // loading it will say so
+		if stamp.Text, err = folder.ReadText(f.files, name, folder.MaxSource); err != nil {
+			return nil // loading it reports the error
 		}
 		stamp.Hash = tool.HashBytes([]byte(stamp.Text))
 		f.libs[name] = stamp
@@ -511,15 +513,15 @@ func (f *toolFolder) readLibs() error {
 	})
 }
 
-// libTexts returns the content of all shared files.
+// libTexts returns the contents of all shared files.
 func (f *toolFolder) libTexts() map[string]string {
 	texts := make(map[string]string, len(f.libs))
 	for name, stamp := range f.libs {
 		text := stamp.Text
 		if text == "" && stamp.Size > 0 {
 			var err error
-			if text, err = f.read(name); err != nil || tool.HashBytes([]byte(text)) != stamp.Hash {
-				continue // loading it will say so
+			if text, err = folder.ReadText(f.files, name, folder.MaxSource); err != nil || tool.HashBytes([]byte(text)) != stamp.Hash {
+				continue // loading it reports the error
 			}
 		}
 		texts[name] = text
@@ -527,8 +529,8 @@ func (f *toolFolder) libTexts() map[string]string {
 	return texts
 }
 
-// libsHash names the state of the shared files that a finding depends on. A
-// broken file may depend on any of them.
+// libsHash returns a hash of the shared files that a finding depends on. A broken file
+// may depend on any of them.
 func (f *toolFolder) libsHash(r *index.Finding) string {
 	var names []string
 	if r.Head != nil {
@@ -549,31 +551,30 @@ func (f *toolFolder) libsHash(r *index.Finding) string {
 	return tool.HashBytes([]byte(b.String()))
 }
 
-// DescribeFile reads what one file declares, wherever it lies; what it loads
-// is looked for in the folder lib beside it.
-func DescribeFile(ctx context.Context, file string, o *Options) (tool.Tool, error) {
+// DescribeFile reads what one file declares, in any folder. The files that it loads
+// must be in the folder lib beside it.
+func DescribeFile(ctx context.Context, file string, o *Options) (tool.Described, error) {
 	dir, name := filepath.Split(file)
 	if dir == "" {
 		dir = "."
 	}
 	if !slices.Contains(tool.ScriptSuffixes(), path.Ext(name)) {
-		e := value.Errorf(value.Invalid, "not a tool's file").WithHint("tools end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
+		e := value.Errorf(value.Invalid, "not the file of a tool").WithHint("use a file whose name ends in one of %s", strings.Join(tool.ScriptSuffixes(), ", "))
 		e.Pos.File = file
-		return tool.Tool{}, e
+		return tool.Described{}, e
 	}
 	shown := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(dir)), "/")
-	f := &toolFolder{place: place{shown: shown}, files: os.DirFS(dir), opts: o, old: &index.Index{}}
+	f := &toolFolder{place: trust.Place{Shown: shown}, files: os.DirFS(dir), opts: o, old: &index.Index{}}
 	if err := f.readLibs(); err != nil {
-		return tool.Tool{}, err
+		return tool.Described{}, err
 	}
-	f.texts = sync.OnceValue(f.libTexts)
-	text, err := f.read(name)
+	text, err := folder.ReadText(f.files, name, folder.MaxSource)
 	if err != nil {
-		return tool.Tool{}, f.fileError(name, err)
+		return tool.Described{}, f.fileError(name, err)
 	}
 	r := f.describeOne(ctx, name, text)
 	if r.Err != nil {
-		return tool.Tool{}, r.Err
+		return tool.Described{}, r.Err
 	}
 	return *r.Tool, nil
 }

@@ -18,13 +18,13 @@ import (
 )
 
 // describeNames is a Describe that counts how many files it is given.
-func describeNames(count *int) func(context.Context, tool.Script) (tool.Tool, error) {
-	return func(_ context.Context, s tool.Script) (tool.Tool, error) {
+func describeNames(count *int) func(context.Context, tool.Script) (tool.Described, error) {
+	return func(_ context.Context, s tool.Script) (tool.Described, error) {
 		*count++
 		if strings.Contains(s.Source, "broken") {
-			return tool.Tool{}, value.Errorf(value.Invalid, "broken")
+			return tool.Described{}, value.Errorf(value.Invalid, "broken")
 		}
-		return tool.Tool{Name: strings.TrimSuffix(filepath.Base(s.Path), ".star"), Description: s.Source}, nil
+		return tool.Described{Tool: tool.Tool{Name: strings.TrimSuffix(filepath.Base(s.Path), ".star"), Description: s.Source}}, nil
 	}
 }
 
@@ -46,7 +46,7 @@ func writeTools(t testing.TB, root string, n int) {
 	}
 }
 
-func loadTools(t testing.TB, root string, o *Options) []tool.Found {
+func loadTools(t testing.TB, root string, o *Options) []Tool {
 	t.Helper()
 	p, err := Load(context.Background(), root, o)
 	if err != nil || len(p.Broken) > 0 {
@@ -64,17 +64,17 @@ func indexFiles(t testing.TB, o *Options) []string {
 	return files
 }
 
-// TestIndexInTheBackground checks that the index is written by what Options.Background
-// is given, and that a load before that, or one whose index never came, is complete.
+// TestIndexInTheBackground checks that Options.Background writes the index, and that a
+// load before that, or without an index, is complete.
 func TestIndexInTheBackground(t *testing.T) {
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 200)
 	var tasks []func()
 	o := &Options{Cache: t.TempDir(), Reader: "r", Background: func(task func()) { tasks = append(tasks, task) }}
-	o.DescribeAll = func(ctx context.Context, scripts []tool.Script) ([]tool.Tool, []error) {
-		tools, errs := make([]tool.Tool, len(scripts)), make([]error, len(scripts))
+	o.DescribeAll = func(ctx context.Context, scripts []tool.Script) ([]tool.Described, []error) {
+		tools, errs := make([]tool.Described, len(scripts)), make([]error, len(scripts))
 		for i, s := range scripts {
-			tools[i] = tool.Tool{Name: strings.TrimSuffix(filepath.Base(s.Path), ".star")}
+			tools[i].Name = strings.TrimSuffix(filepath.Base(s.Path), ".star")
 		}
 		return tools, errs
 	}
@@ -96,15 +96,15 @@ func TestIndexInTheBackground(t *testing.T) {
 	}
 }
 
-// sealed gives an index its checksum, which follows the version.
+// sealed sets the checksum of an index, which follows the version.
 func sealed(index []byte) []byte {
 	const version = len("cassidy tools 2\n")
 	binary.LittleEndian.PutUint32(index[version:], crc32.ChecksumIEEE(index[version+4:]))
 	return index
 }
 
-// TestAToolThatCannotBeDecoded checks that a tool of the index which is none has its
-// file read, though the checksum is right.
+// TestAToolThatCannotBeDecoded checks that the file of an invalid tool in the index is
+// read, though the checksum is valid.
 func TestAToolThatCannotBeDecoded(t *testing.T) {
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 3)
@@ -115,11 +115,11 @@ func TestAToolThatCannotBeDecoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(data, []byte("\x02t1\x00")) // the tool's name and its empty title
+	at := bytes.Index(data, []byte("\x02t1\x06tool 1")) // the head: the tool's name and its description
 	if at < 0 {
 		t.Fatal("the index does not hold the tool t1")
 	}
-	data[at-1] = 0xff // the version of the form
+	data[at] = 0x7f // the length of the name
 	if err := os.WriteFile(file, sealed(data), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +129,8 @@ func TestAToolThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestDamagedToolInIndex checks that a tool of which only the head can be read is
-// listed, and cannot be had.
+// TestDamagedToolInIndex checks that a tool with only a readable head is listed, but
+// cannot be loaded.
 func TestDamagedToolInIndex(t *testing.T) {
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 1)
@@ -141,7 +141,7 @@ func TestDamagedToolInIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(data)-1] = 0xff // how many examples follow
+	data[len(data)-2] = 0xff // how many warnings follow; no error follows these
 	if err := os.WriteFile(file, sealed(data), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +149,13 @@ func TestDamagedToolInIndex(t *testing.T) {
 	if len(found) != 1 || found[0].Head.Description != "tool 0" || described != 1 {
 		t.Fatalf("Load gave %+v and read %d files, want the head of t0", found, described)
 	}
-	if x, err := found[0].Tool(); value.KindOf(err) != value.Failed || x.Name != "" {
-		t.Errorf("Tool() = %+v, %v, want an error", x, err)
+	if x, err := found[0].Declared(); value.KindOf(err) != value.Failed || x.Name != "" || value.ErrorOf(err, value.Failed).Pos.File != found[0].Path {
+		t.Errorf("Declared() = %+v, %v, want an error of the file", x, err)
 	}
 }
 
-// TestTransientErrors checks that an error which says nothing about a file, as that no
-// worker was free, is not remembered of it.
+// TestTransientErrors checks that errors which do not depend on a file, such as that no
+// worker was free, are not cached.
 func TestTransientErrors(t *testing.T) {
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 2)
@@ -163,8 +163,8 @@ func TestTransientErrors(t *testing.T) {
 		value.Errorf(value.Busy, "too many wait"), value.Errorf(value.Canceled, "closed"), {Kind: value.Unavailable, Limit: value.LimitWorker, Err: context.Canceled},
 	} {
 		for _, cache := range []string{"", t.TempDir()} {
-			o := &Options{Cache: cache, Reader: "r", Scope: trust.Scope{Trust: trust.New(""), TrustOnce: true}, Describe: func(context.Context, tool.Script) (tool.Tool, error) {
-				return tool.Tool{}, transient
+			o := &Options{Cache: cache, Reader: "r", Scope: trust.Scope{Trust: trust.New(""), TrustOnce: true}, Describe: func(context.Context, tool.Script) (tool.Described, error) {
+				return tool.Described{}, transient
 			}}
 			p, err := Load(context.Background(), root, o)
 			if err != nil || len(p.Broken) != 2 || p.Broken[0].Kind != transient.Kind {

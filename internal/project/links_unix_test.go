@@ -13,8 +13,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestSpecialFiles checks that what is no file, or not the project's, is neither
-// read nor waited for.
+// TestSpecialFiles checks that special files and links out of the project are not read,
+// and do not block.
 func TestSpecialFiles(t *testing.T) {
 	outside, root, home := t.TempDir(), t.TempDir(), t.TempDir()
 	one := "---\ndescription: from outside\n---\n"
@@ -79,8 +79,8 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// TestSkillFolderOutside checks that a project's folder of skills cannot be
-// somewhere else, to be read or to be written.
+// TestSkillFolderOutside checks that a project's folder of skills cannot be outside of
+// the project, for reading or writing.
 func TestSkillFolderOutside(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	put(t, outside, "s.md", "---\ndescription: from outside\n---\n")

@@ -9,15 +9,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Modules returns the effects on what a project knows of itself: context.read
-// tells it, and skill.create adds to it. They have capabilities of their own,
-// so that a tool can have them without the right to read or write .cassidy.
-// root is the project's folder; "" means that there is none. What of the
-// project the user does not trust is left out. o returns the scope at each use,
-// concurrently.
+// Modules returns the effects on the project itself: context.read describes it, and
+// skill.create adds a skill. They have their own capabilities, so a tool can have them
+// without access to .cassidy. root is the project's folder; "" means no project.
+// Untrusted files of the project are left out. o returns the current scope; it is
+// called concurrently.
 func Modules(root string, o func() *trust.Scope) []tool.Module {
 	return []tool.Module{
-		{Name: "context", Doc: "What a model should know of the project.", Funcs: []tool.Func{contextRead(root, o)}},
+		{Name: "context", Doc: "A description of the project for models.", Funcs: []tool.Func{contextRead(root, o)}},
 		skill.Module(root, o),
 	}
 }
@@ -25,11 +24,11 @@ func Modules(root string, o func() *trust.Scope) []tool.Module {
 func contextRead(root string, o func() *trust.Scope) tool.Func {
 	level := tool.Param{
 		Name: "level", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{levelMinimal, levelStandard, levelComprehensive}},
-		Description: "how much to tell", Default: levelStandard, HasDefault: true,
+		Description: "how much of the project to describe", Default: levelStandard, HasDefault: true,
 	}
 	return tool.Func{
 		Name:    "read",
-		Doc:     "Tell what the project is: its notes and skills; from level standard on its files and git branch; at comprehensive also recent commits and the largest and latest files.",
+		Doc:     "Describe the project. All levels describe its notes and skills. Level standard adds its files and its git branch; level comprehensive also adds recent commits and the largest and the newest files.",
 		Params:  []tool.Param{level},
 		Returns: "Markdown of at most 8,000 characters",
 		Kind:    tool.Read,

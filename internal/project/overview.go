@@ -3,7 +3,6 @@ package project
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -15,14 +14,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Bounds of the overview of a project's files.
+// The limits of the overview of a project's files.
 const (
-	maxWalked     = 20_000 // files and folders that are counted; it takes a second or so
-	maxWalkedDeep = 40     // folders below the project's
-	treeLines     = 60     // what is shown of the tree: in all,
-	treeInFolder  = 12     // of one folder,
-	treeDeep      = 3      // and this many folders deep
-	shownSuffixes = 8      // how many kinds of files are counted one by one
+	maxWalked     = 20_000 // files and folders to count; takes about a second
+	maxWalkedDeep = 40     // depth of folders under the project's
+	treeLines     = 60     // lines of the tree: in total,
+	treeInFolder  = 12     // per folder,
+	treeDeep      = 3      // and its depth
+	shownSuffixes = 8      // how many kinds of files are counted separately
 	shownFiles    = 5      // of the largest and of the latest files
 )
 
@@ -31,7 +30,7 @@ type treeNode struct {
 	name  string
 	dirs  []*treeNode
 	files []treeFile
-	count int   // of the files in it and below it
+	count int   // of the files in it and its subfolders
 	size  int64 // of those files, in bytes
 }
 
@@ -42,24 +41,21 @@ type treeFile struct {
 	changed time.Time
 }
 
-// A walk counts the files of a project. Links are not followed, and what is
-// hidden or other people's is left out.
+// A walk counts the files of a project. It does not follow links, and skips hidden
+// folders and dependencies.
 type walk struct {
 	ctx   context.Context
 	files fs.FS
 	left  int // how many more files and folders may be counted
 	all   []treeFile
-	cut   bool // there is more than may be counted
+	cut   bool // the limit was reached
 }
 
-// skipped is where programs keep what they have fetched: not the project's own.
+// skipped are folders of fetched dependencies.
 var skipped = []string{"node_modules", "vendor", "__pycache__"}
 
-// files tells which files there are.
+// files writes the overview of the files.
 func (b *briefing) files(ctx context.Context, details bool) error {
-	if b.root == nil {
-		return nil
-	}
 	w := &walk{ctx: ctx, files: b.root, left: maxWalked}
 	top, err := w.folder(".", 0)
 	if err != nil {
@@ -69,9 +65,9 @@ func (b *briefing) files(ctx context.Context, details bool) error {
 	if w.cut {
 		b.line("(only the first %d files and folders are counted)", maxWalked)
 	}
-	room := treeLines
+	lines := treeLines
 	b.line("")
-	b.tree(top, 0, &room)
+	b.tree(top, 0, &lines)
 	if details && len(w.all) > 0 {
 		b.line("\n### Largest Files\n")
 		for _, f := range w.first(func(x, y treeFile) int { return cmp.Compare(y.size, x.size) }) {
@@ -92,11 +88,10 @@ func (w *walk) folder(dir string, depth int) (*treeNode, error) {
 	n := &treeNode{name: path.Base(dir)}
 	entries, more, err := folder.ReadDir(w.files, dir, w.left)
 	if err != nil {
-		var inner *fs.PathError
-		if depth == 0 && errors.As(err, &inner) {
-			return nil, value.Errorf(value.Failed, "the project's folder cannot be read: %w", inner.Err)
+		if depth == 0 {
+			return nil, value.Errorf(value.Failed, "read the project's folder: %w", folder.Cause(err))
 		}
-		return n, nil // what cannot be read is left out
+		return n, nil // unreadable folders are skipped
 	}
 	w.cut = w.cut || more
 	for _, e := range entries {
@@ -119,7 +114,7 @@ func (w *walk) folder(dir string, depth int) (*treeNode, error) {
 		case e.Type().IsRegular():
 			info, err := e.Info()
 			if err != nil {
-				continue // gone meanwhile
+				continue // removed meanwhile
 			}
 			f := treeFile{name, info.Size(), info.ModTime()}
 			n.files, w.all = append(n.files, f), append(w.all, f)
@@ -136,7 +131,7 @@ func (w *walk) first(order func(x, y treeFile) int) []treeFile {
 	return list[:min(len(list), shownFiles)]
 }
 
-// suffixes counts the files of each kind, as in ": 12 .go, 3 .md".
+// suffixes counts the files by suffix, as in ": 12 .go, 3 .md".
 func (w *walk) suffixes() string {
 	counts := map[string]int{}
 	var names []string
@@ -165,12 +160,11 @@ func (w *walk) suffixes() string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// tree draws a folder: its files, then the folders in it, as far as there is
-// room.
-func (b *briefing) tree(n *treeNode, depth int, room *int) {
+// tree writes a folder: its files, then its subfolders, up to the remaining lines.
+func (b *briefing) tree(n *treeNode, depth int, lines *int) {
 	indent := strings.Repeat("  ", depth)
 	draw := func(format string, args ...any) {
-		if *room--; *room >= 0 {
+		if *lines--; *lines >= 0 {
 			b.line(indent+format, args...)
 		}
 	}
@@ -187,11 +181,11 @@ func (b *briefing) tree(n *treeNode, depth int, room *int) {
 		}
 		draw("%s/ (%s)", folder.OneLine(sub.name), countFiles(sub.count, sub.size))
 		if depth+1 < treeDeep {
-			b.tree(sub, depth+1, room)
+			b.tree(sub, depth+1, lines)
 		}
 	}
-	if depth == 0 && *room < 0 {
-		b.line("… %d more lines", -*room)
+	if depth == 0 && *lines < 0 {
+		b.line("… %d more lines", -*lines)
 	}
 }
 
@@ -205,7 +199,7 @@ func countFiles(n int, size int64) string {
 	return fmt.Sprintf("%d files, %s", n, showSize(size))
 }
 
-// showSize writes a number of bytes for a reader.
+// showSize formats a number of bytes.
 func showSize(n int64) string {
 	switch {
 	case n < 1<<10:

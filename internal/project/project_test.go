@@ -34,7 +34,7 @@ func newBench(t *testing.T) *bench {
 	e := engine.New(nil)
 	b.opts = project.Options{
 		Cache: filepath.Join(b.home, "cache"), Scope: trust.Scope{Home: b.home, TrustOnce: true},
-		Describe: func(_ context.Context, s tool.Script) (tool.Tool, error) {
+		Describe: func(_ context.Context, s tool.Script) (tool.Described, error) {
 			b.described.Add(1)
 			return e.Describe(s)
 		},
@@ -42,8 +42,8 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// write writes a file of the project, as it was an hour ago, so that its time
-// is no reason to read it again.
+// write writes a file of the project with a time an hour ago, so that its age is no
+// reason to read it again.
 func (b *bench) write(name, text string) {
 	b.t.Helper()
 	b.writeAt(filepath.Join(b.root, name), text, time.Now().Add(-time.Hour))
@@ -65,7 +65,7 @@ func (b *bench) writeAt(file, text string, at time.Time) {
 	}
 }
 
-// load loads the project and says how many files were described for it.
+// load loads the project and returns how many files were described.
 func (b *bench) load() (*project.Project, int) {
 	b.t.Helper()
 	before := b.described.Load()
@@ -130,8 +130,8 @@ func TestTheIndexReadsOnlyWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("one deleted", "a=A2. c=C.", bad, 0)
-	b.write(tools+"bad.star", star("Mended."))
-	check("one mended", "a=A2. bad=Mended. c=C.", "", 1)
+	b.write(tools+"bad.star", star("Fixed."))
+	check("one fixed", "a=A2. bad=Fixed. c=C.", "", 1)
 }
 
 func TestAYoungFileIsReadAgain(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAChangedLibIsNoticed(t *testing.T) {
 func hash(p *project.Project, name string) string {
 	for _, f := range p.Tools {
 		if f.Head.Name == name {
-			return f.Head.Hash
+			return f.Hash
 		}
 	}
 	return ""
@@ -235,11 +235,11 @@ func TestConflicts(t *testing.T) {
 
 func TestConfigErrors(t *testing.T) {
 	cases := []struct{ name, user, project, want string }{
-		{"unknown field", "project_override: true\n", "", `there is no field 'project_override'; did you mean "project_overrides_personal"?`},
+		{"unknown field", "project_override: true\n", "", `unknown field 'project_override'; did you mean "project_overrides_personal"?`},
 		{"wrong type", "project_overrides_personal: 1\n", "", "should be true or false but got integer"},
-		{"not a mapping", "- a\n", "", "a config is a list of fields"},
+		{"not a mapping", "- a\n", "", "expected fields, as in"},
 		{"broken YAML", "a: [\n", "", "invalid YAML"},
-		{"for the user alone", "", "project_overrides_personal: true\n", "is for the user to decide"},
+		{"for the user alone", "", "project_overrides_personal: true\n", "only the user's config can set"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -301,8 +301,8 @@ func TestAScriptThatChangedIsNotRun(t *testing.T) {
 	}
 }
 
-// TestABrokenFileKeepsItsLastGoodVersion checks that a file which is broken, or
-// cannot be read, is reported and has the tool that it was, with its libraries.
+// TestABrokenFileKeepsItsLastGoodVersion checks that a broken or unreadable file is
+// reported and keeps its last good tool, with its libraries.
 func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
 	b := newBench(t)
 	b.opts.Cache = ""
@@ -325,13 +325,13 @@ func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
 			t.Fatalf("with %q: tools %q, broken %q, want the last good version and the file", text, got, broken(p))
 		}
 		s, err := p.Tools[0].Load()
-		if err != nil || s.Source != uses("One.") || s.Libs["lib/words.star"] != "word = 1" || p.Tools[0].Head.Hash != first.Tools[0].Head.Hash {
+		if err != nil || s.Source != uses("One.") || s.Libs["lib/words.star"] != "word = 1" || p.Tools[0].Hash != first.Tools[0].Hash {
 			t.Errorf("with %q: %q, %v, want the script as it was", text, s, err)
 		}
 	}
 	b.write(tools+"a.star", uses("Two."))
 	if p := load(); names(p) != "a=Two." || broken(p) != "" {
-		t.Errorf("mended: tools %q, broken %q", names(p), broken(p))
+		t.Errorf("fixed: tools %q, broken %q", names(p), broken(p))
 	}
 	if err := os.Remove(filepath.Join(b.root, tools+"a.star")); err != nil {
 		t.Fatal(err)
@@ -341,8 +341,8 @@ func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
 	}
 }
 
-// TestFiles checks that a file system holds tools as a folder does, that it is
-// known by its content, and that only its program can trust it.
+// TestFiles checks that a file system can replace the folder of tools, that its files
+// are identified by content, and that only the program can trust them.
 func TestFiles(t *testing.T) {
 	b := newBench(t)
 	files := fstest.MapFS{
@@ -364,13 +364,13 @@ func TestFiles(t *testing.T) {
 	load("a=A.", 0)
 	files["a.star"] = &fstest.MapFile{Data: []byte(star("B."))} // of the same size and time
 	load("a=B.", 1)
-	if w, broken := project.Workflows("", &b.opts.Scope); len(w) != 1 || w[0].Name != "w" || w[0].State != tool.Ready || len(broken) > 0 {
+	if w, broken := project.Workflows("", &b.opts.Scope); len(w) != 1 || w[0].Name != "w" || w[0].Reason != "" || len(broken) > 0 {
 		t.Errorf("the workflows are %+v, broken %v", w, broken)
 	}
 	b.opts.TrustOnce = false
 	p, _ := b.load()
-	if x := p.Tools[0].Head; x.State != tool.Untrusted || x.Granted != nil || !strings.Contains(x.Reason, "TrustSource") {
-		t.Errorf("without trust the tool is %+v", x)
+	if x := p.Tools[0]; x.Granted != nil || !strings.Contains(x.Reason, "TrustSource") {
+		t.Errorf("without trust the tool is granted %v, for the reason %q", x.Granted, x.Reason)
 	}
 }
 
@@ -403,8 +403,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestAFolderThatCannotBeReadHidesNoOther checks that the built-in tools are
-// there whatever the project's folder of tools is.
+// TestAFolderThatCannotBeReadHidesNoOther checks that the built-in tools do not depend
+// on the project's folder of tools.
 func TestAFolderThatCannotBeReadHidesNoOther(t *testing.T) {
 	b := newBench(t)
 	b.opts.Builtin = fstest.MapFS{"read_file.star": {Data: []byte(star("Built in."))}}

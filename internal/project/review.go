@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/index"
@@ -20,24 +18,23 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxReviewed is how many files of one kind a review takes: far more than
-// anybody reads.
+// maxReviewed is how many files of one kind a review accepts: far more than anybody
+// reads.
 const maxReviewed = 20_000
 
-// maxReviewBytes is how much text a review takes, of all files.
+// maxReviewBytes is the limit of all texts of a review, in bytes.
 const maxReviewBytes = 64 << 20
 
-// Review reads the files of a project that count only when they are
-// trusted, without running any.
+// Review reads the files of a project that need trust, without running them.
 func Review(ctx context.Context, root string, o *Options) (*trust.Review, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, value.Errorf(value.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
+		return nil, value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
 	}
 	defer dir.Close()
 	l := o.Ledger(root)
 	v := &reviewing{Review: trust.Review{Root: root, Author: l.Author()}, ctx: ctx, root: dir, files: dir.FS(), ledger: l, opts: o}
-	if !folder.Same(filepath.Join(root, folder.Name), o.Home) { // where the user's own folder lies, it is no project's
+	if !folder.Same(filepath.Join(root, folder.Name), o.Home) { // the user's own folder does not belong to a project
 		v.tools()
 		v.folder(folder.Name+"/policies", trust.KindPolicy, ".star")
 		v.folder(folder.Name+"/workflows", trust.KindWorkflow, ".star")
@@ -55,7 +52,7 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 	return &v.Review, nil
 }
 
-// A reviewing is a review while it is made.
+// A reviewing is the state of a review.
 type reviewing struct {
 	trust.Review
 	ctx    context.Context
@@ -67,19 +64,13 @@ type reviewing struct {
 }
 
 func (v *reviewing) broken(name string, err error) {
-	var inner *fs.PathError
-	e := *value.ErrorOf(err, value.Invalid)
-	if errors.As(err, &inner) {
-		e.Err = inner.Err
-	}
-	e.Pos.File = name
-	v.Broken = append(v.Broken, &e)
+	v.Broken = append(v.Broken, folder.FileError(err, name))
 }
 
-// tools takes the tools and what they load.
+// tools adds the tools and the files that they load.
 func (v *reviewing) tools() {
 	f := &toolFolder{
-		place: place{location: tool.Project, shown: folder.ToolsDir}, files: folder.ToolsIn(v.root), opts: v.opts, old: &index.Index{},
+		place: trust.Place{Location: tool.Project, Shown: folder.ToolsDir}, files: folder.ToolsIn(v.root), opts: v.opts, old: &index.Index{},
 	}
 	entries, more, err := folder.ReadDir(v.files, folder.ToolsDir, maxReviewed)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,9 +84,8 @@ func (v *reviewing) tools() {
 		return
 	}
 	if more {
-		v.broken(folder.ToolsDir, value.Errorf(value.Limit, "more than %d files: the rest is not reviewed", maxReviewed))
+		v.broken(folder.ToolsDir, value.Errorf(value.Limit, "the project has more than %d files: the remaining files are not reviewed", maxReviewed))
 	}
-	f.texts = sync.OnceValue(f.libTexts)
 	var tools []trust.File
 	loaded := map[string]bool{}
 	for _, e := range f.toolFiles(entries) {
@@ -112,7 +102,7 @@ func (v *reviewing) tools() {
 		tools = append(tools, x)
 	}
 	for name, stamp := range f.libs {
-		if loaded[name] { // what nothing loads does nothing
+		if loaded[name] { // a file that is not loaded has no effect
 			name = folder.ToolsDir + "/" + name
 			v.add(trust.File{Path: name, Kind: trust.KindLib, Text: f.texts()[strings.TrimPrefix(name, folder.ToolsDir+"/")], TextHash: stamp.Hash, Hash: stamp.Hash})
 		}
@@ -121,7 +111,7 @@ func (v *reviewing) tools() {
 	v.Files = append(v.Files, tools...)
 }
 
-// tool takes one tool, with its reason.
+// tool returns one tool, with its reason.
 func (v *reviewing) tool(f *toolFolder, e fs.DirEntry) (trust.File, bool) {
 	name := e.Name()
 	switch _, err := f.stamp(name, e); {
@@ -131,12 +121,12 @@ func (v *reviewing) tool(f *toolFolder, e fs.DirEntry) (trust.File, bool) {
 		v.Broken = append(v.Broken, f.fileError(name, err))
 		return trust.File{}, false
 	}
-	text, err := f.read(name)
+	text, err := folder.ReadText(f.files, name, folder.MaxSource)
 	if err != nil {
 		v.Broken = append(v.Broken, f.fileError(name, err))
 		return trust.File{}, false
 	}
-	if !v.room(f.shown(name), len(text)) {
+	if !v.fits(f.shown(name), len(text)) {
 		return trust.File{}, false
 	}
 	r := f.describeOne(v.ctx, name, text)
@@ -144,53 +134,43 @@ func (v *reviewing) tool(f *toolFolder, e fs.DirEntry) (trust.File, bool) {
 		v.Broken = append(v.Broken, r.Err)
 		return trust.File{}, false
 	}
-	x := trust.File{Path: f.shown(name), Kind: trust.KindTool, Text: text, TextHash: r.Stamp.Hash, Hash: r.Tool.Hash, Tool: r.Tool}
-	_, x.Reason = v.ledger.Tool(r.Head, r.Stamp.Hash, f.libHash)
+	x := trust.File{Path: f.shown(name), Kind: trust.KindTool, Text: text, TextHash: r.Stamp.Hash, Hash: r.Hash, Tool: r.Tool}
+	_, x.Status = v.ledger.Tool(x.Path, r.Head, r.Hash, r.Stamp.Hash, f.libHash)
 	return x, true
 }
 
-// add takes a file that is no tool.
+// add adds a file that is not a tool.
 func (v *reviewing) add(f trust.File) {
-	f.Reason = v.ledger.File(f.Kind, f.Path, f.TextHash)
+	f.Status = v.ledger.File(f.Kind, f.Path, f.TextHash)
 	v.Files = append(v.Files, f)
 }
 
-// file takes a file, if it is there.
+// file adds a file, if it exists.
 func (v *reviewing) file(name string, kind trust.Kind) {
-	data, cut, err := folder.ReadHead(v.files, name, folder.MaxSource)
+	text, err := folder.ReadText(v.files, name, folder.MaxSource)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return
 	case err != nil:
 		v.broken(name, err)
-		return
-	case cut:
-		v.broken(name, value.Errorf(value.Limit, "the file is longer than %d KB", folder.MaxSource>>10))
-		return
-	case !utf8.Valid(data):
-		v.broken(name, value.Errorf(value.Invalid, "the file is not UTF-8 text"))
-		return
+	case v.fits(name, len(text)):
+		hash := tool.HashBytes([]byte(text))
+		v.add(trust.File{Path: name, Kind: kind, Text: text, TextHash: hash, Hash: hash})
 	}
-	if !v.room(name, len(data)) {
-		return
-	}
-	hash := tool.HashBytes(data)
-	v.add(trust.File{Path: name, Kind: kind, Text: string(data), TextHash: hash, Hash: hash})
 }
 
-// room says whether a text of this length is still taken.
-func (v *reviewing) room(name string, n int) bool {
+// fits counts a text, and reports whether the limit of all texts allows it.
+func (v *reviewing) fits(name string, n int) bool {
 	if v.bytes > maxReviewBytes {
-		return false // said before
+		return false // already reported
 	}
 	if v.bytes += n; v.bytes > maxReviewBytes {
-		v.broken(name, value.Errorf(value.Limit, "more than %d MB: what follows is not reviewed", maxReviewBytes>>20))
+		v.broken(name, value.Errorf(value.Limit, "the project's files are larger than %d MB in total: the remaining files are not reviewed", maxReviewBytes>>20))
 		return false
 	}
 	return true
 }
 
-// folder takes the files with a suffix in a folder and those below it.
+// folder adds the files with a suffix in a folder and its subfolders.
 func (v *reviewing) folder(dir string, kind trust.Kind, suffix string) {
 	err := fs.WalkDir(v.files, dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -202,7 +182,7 @@ func (v *reviewing) folder(dir string, kind trust.Kind, suffix string) {
 		case d.IsDir() && strings.Count(name, "/")-strings.Count(dir, "/") > maxRuleDirs:
 			return fs.SkipDir
 		case len(v.Files) >= maxReviewed:
-			return value.Errorf(value.Limit, "more than %d files: the rest is not reviewed", maxReviewed)
+			return value.Errorf(value.Limit, "the project has more than %d files: the remaining files are not reviewed", maxReviewed)
 		case !d.IsDir() && path.Ext(name) == suffix:
 			v.file(name, kind)
 		}
@@ -213,32 +193,24 @@ func (v *reviewing) folder(dir string, kind trust.Kind, suffix string) {
 	}
 }
 
-// skills takes the skills of the project, those that are broken too: their
-// text is told to nobody, but they may be mended by a touch.
+// skills adds the skills of the project, also invalid ones: their text is used nowhere,
+// but a small edit could make them valid.
 func (v *reviewing) skills() {
 	dir := folder.Name + "/" + skill.Dir
-	entries, _, err := folder.ReadDir(v.files, dir, skill.Max)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
-		v.broken(dir, err)
-		return
-	}
-	for _, e := range entries {
-		if skill.IsFile(e) {
-			v.file(path.Join(dir, e.Name()), trust.KindSkill)
-		}
-	}
+	place := trust.Place{Location: tool.Project, Base: v.Root, Dir: dir, Shown: dir}
+	v.Broken = append(v.Broken, place.ReadFiles(skill.Max, skill.IsFile, func(_ fs.FS, name string) error {
+		v.file(path.Join(dir, name), trust.KindSkill)
+		return nil
+	})...)
 }
 
-// compare adds to each file what was trusted of it before.
+// compare adds the earlier record to each file.
 func (v *reviewing) compare() {
 	for i := range v.Files {
 		f := &v.Files[i]
 		if r, ok := v.ledger.Record(f.Path); ok && !r.Revoked {
 			f.Was = &r
-			if f.Reason != "" {
+			if !f.Trusted {
 				f.OldText, f.HasOld = v.opts.Trust.KeptText(v.Root, r.Text)
 			}
 		}

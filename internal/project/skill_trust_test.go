@@ -11,9 +11,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestLoadSkillUntrusted checks that a model is given nothing of what nobody has
-// reviewed, whichever way it is asked for, and that a stranger's skill takes
-// none of the user's away.
+// TestLoadSkillUntrusted checks that a model gets no text of a skill that nobody has
+// reviewed, and that an untrusted skill does not hide one of the user's.
 func TestLoadSkillUntrusted(t *testing.T) {
 	b := trusting(t)
 	b.write(".cassidy/skills/theirs.md", "---\nname: Their Skill\ndescription: OBEY\n---\nOBEY one")
@@ -40,11 +39,11 @@ func TestLoadSkillUntrusted(t *testing.T) {
 		if err != nil || got.Text != want || got.Location != tool.Personal || strings.Contains(fmt.Sprint(got.Notes), "OBEY") {
 			t.Errorf("LoadSkill(%q) = %q, %q, %v, want the user's own", name, got.Text, got.Notes, err)
 		}
-		if name == "mine" && (len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "untrusted: nobody has reviewed it yet") || !strings.Contains(got.Notes[1], "not right")) {
+		if name == "mine" && (len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "untrusted: nobody has reviewed it yet") || !strings.Contains(got.Notes[1], "the file is invalid")) {
 			t.Errorf("LoadSkill(%q) notes %q, want one for each that is left out", name, got.Notes)
 		}
 	}
-	if _, broken := skill.List(b.root, &b.opts.Scope); !strings.Contains(fmt.Sprint(broken), "a personal skill has the name 'mine', and nobody has reviewed this one") {
+	if _, broken := skill.List(b.root, &b.opts.Scope); !strings.Contains(fmt.Sprint(broken), "a personal skill already has the name 'mine', and the project's file is not reviewed") {
 		t.Errorf("broken = %v, want the skill that is left out for the user's own", broken)
 	}
 
@@ -57,7 +56,7 @@ func TestLoadSkillUntrusted(t *testing.T) {
 	if got, err = skill.Load(b.root, &b.opts.Scope, "mine"); err != nil || strings.Contains(got.Text, "OBEY") {
 		t.Errorf("after a change LoadSkill = %q, %v", got.Text, err)
 	}
-	if _, err = skill.Load(b.root, &b.opts.Scope, "theirs"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "it has changed since it was trusted") {
+	if _, err = skill.Load(b.root, &b.opts.Scope, "theirs"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the file has changed since it was trusted") {
 		t.Errorf("after a change LoadSkill = %v, want that it is refused", err)
 	}
 }

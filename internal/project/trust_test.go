@@ -15,8 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// trusting is a bench whose project is a stranger's, with a place to remember
-// what is trusted.
+// trusting is a bench with an untrusted project and a store of trust.
 func trusting(t *testing.T) *bench {
 	b := newBench(t)
 	b.opts.TrustOnce = false
@@ -33,7 +32,7 @@ func (b *bench) review() *trust.Review {
 	return r
 }
 
-// trust trusts what a review shows, or of that the files that are named.
+// trust trusts the files of a review, or only the named ones.
 func (b *bench) trust(names ...string) {
 	b.t.Helper()
 	files := slices.DeleteFunc(b.review().Untrusted(), func(f trust.File) bool {
@@ -51,8 +50,7 @@ func (b *bench) author() {
 	}
 }
 
-// states tells of each tool whether it is trusted: its name, or its name with
-// the reason why it is not.
+// states lists the tools: the name of each, with the reason if it is untrusted.
 func (b *bench) states() string {
 	b.t.Helper()
 	p, _ := b.load()
@@ -60,17 +58,15 @@ func (b *bench) states() string {
 	for _, f := range p.Tools {
 		text := f.Head.Name
 		switch {
-		case f.Head.State == tool.Untrusted && len(f.Head.Granted) > 0:
-			b.t.Errorf("%s is untrusted and granted %v", f.Head.Name, f.Head.Granted)
-		case f.Head.State == tool.Untrusted:
-			text += " (" + strings.TrimSuffix(f.Head.Reason, "; run cassidy trust") + ")"
-			if !strings.HasSuffix(f.Head.Reason, "; run cassidy trust") {
-				b.t.Errorf("%s: the reason %q does not say what to type", f.Head.Name, f.Head.Reason)
+		case f.Reason != "" && len(f.Granted) > 0:
+			b.t.Errorf("%s is untrusted and granted %v", f.Head.Name, f.Granted)
+		case f.Reason != "":
+			text += " (" + strings.TrimSuffix(f.Reason, "; run cassidy trust") + ")"
+			if !strings.HasSuffix(f.Reason, "; run cassidy trust") {
+				b.t.Errorf("%s: the reason %q does not say what to type", f.Head.Name, f.Reason)
 			}
-		case f.Head.State != tool.Ready || f.Head.Reason != "":
-			b.t.Errorf("%s: state %s, reason %q", f.Head.Name, f.Head.State, f.Head.Reason)
 		}
-		for _, c := range f.Head.Granted {
+		for _, c := range f.Granted {
 			text += " " + c.String()
 		}
 		list = append(list, text)
@@ -86,7 +82,7 @@ func (b *bench) wantStates(when, want string) {
 	}
 }
 
-// needing is a tool that needs what is named, as in "fs.read", "env:X".
+// needing is a tool with some needs, as in "fs.read", "env:X".
 func needing(doc, needs string) string {
 	return "def f():\n    \"" + doc + "\"\n    return 1\n\ntool(f, needs = [" + needs + "])\n"
 }
@@ -118,11 +114,11 @@ func TestTrustIsOfTheTextThatWasShown(t *testing.T) {
 	if err := b.opts.Trust.Record(b.root, r.Untrusted(), false); err != nil {
 		t.Fatal(err)
 	}
-	b.wantStates("changed meanwhile", "a (it has changed since it was trusted), b")
+	b.wantStates("changed meanwhile", "a (the file has changed since it was trusted), b")
 	b.trust()
 	b.wantStates("trusted", "a fs.read:docs/**, b")
 	b.write(tools+"a.star", needing("A!", `"fs.read"`))
-	b.wantStates("a wider need", "a (it has changed since it was trusted), b")
+	b.wantStates("a wider need", "a (the file has changed since it was trusted), b")
 	f := b.review().Untrusted()[0]
 	if !f.HasOld || f.OldText != needing("A!", `"fs.read:docs/**"`) || f.Was == nil || len(f.Was.Needs) != 1 || f.Was.Needs[0].Target != "docs/**" {
 		t.Errorf("the review compares with %q and %+v, want what was trusted", f.OldText, f.Was)
@@ -152,35 +148,35 @@ func TestTrustCoversWhatIsLoaded(t *testing.T) {
 	b.trust()
 	b.wantStates("trusted", "a, b, c")
 	b.write(tools+"lib/x.star", "x = 2\n")
-	const changed = "(lib/x.star, which it loads, has changed since it was trusted)"
+	const changed = "(the loaded file lib/x.star has changed since it was trusted)"
 	b.wantStates("the lib changed", "a "+changed+", b "+changed+", c")
 	b.trust()
 	b.wantStates("trusted again", "a, b, c")
 	if err := b.opts.Trust.Revoke(b.root, tools+"lib/x.star"); err != nil {
 		t.Fatal(err)
 	}
-	const revoked = "(the trust of lib/x.star, which it loads, was taken back)"
+	const revoked = "(trust of the loaded file lib/x.star was revoked)"
 	b.wantStates("the lib revoked", "a "+revoked+", b "+revoked+", c")
 }
 
-// TestOwnToolsThatTakeMore checks that a tool of one's own is asked about when it
-// could send what it newly reads, and when it takes more than the usual.
+// TestOwnToolsThatTakeMore checks that a tool of the user's own needs a review when it
+// could send newly readable data, and when its limits exceed the defaults.
 func TestOwnToolsThatTakeMore(t *testing.T) {
 	b := trusting(t)
 	b.author()
 	b.write(tools+"a.star", needing("A.", `"http.get:example.com"`))
 	b.trust()
 	b.write(tools+"a.star", needing("Edited.", `"http.get:example.com", "fs.read"`))
-	b.wantStates("reads what it could send", "a (it now also needs fs.read)")
+	b.wantStates("reads what it could send", "a (the tool now also needs fs.read)")
 	b.write(tools+"a.star", needing("Edited.", `"http.get:example.com"`))
 	b.wantStates("as it was", "a http.get:example.com")
 	limited := strings.Replace(needing("Edited.", `"http.get:example.com"`), "tool(f,", "tool(f, limits = {\"memory\": 8000000000}, timeout = 600,", 1)
 	b.write(tools+"a.star", limited)
-	b.wantStates("takes more", "a (it now also needs more memory, more time)")
+	b.wantStates("takes more", "a (the tool now also needs more memory, more time)")
 }
 
-// TestAProjectsConfigIsBounded checks that a config of a stranger's costs no more
-// than one may: it is read before anybody has looked at it.
+// TestAProjectsConfigIsBounded checks the size limit of an untrusted config, which is
+// read before any review.
 func TestAProjectsConfigIsBounded(t *testing.T) {
 	for _, target := range []string{"/dev/zero", "/proc/self/pagemap", "../../outside.yaml", "big"} {
 		b := trusting(t)
@@ -194,7 +190,7 @@ func TestAProjectsConfigIsBounded(t *testing.T) {
 		if err := os.Symlink(target, filepath.Join(b.root, ".cassidy", "config.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := config.Read(b.root, &config.Options{Home: b.home}); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		if _, err := config.Read(b.root, &config.Options{Home: b.home}); err == nil || !strings.Contains(err.Error(), "read config: ") {
 			if target != "../../outside.yaml" { // which is not there, and so says nothing
 				t.Errorf("a config that is a link to %s: %v, want it refused", target, err)
 			}
@@ -207,13 +203,13 @@ func TestTrustOfOnesOwnProject(t *testing.T) {
 	b.author()
 	b.write(tools+"a.star", needing("A.", ""))
 	b.write(tools+"b.star", needing("B.", `"env:A"`))
-	b.wantStates("new files", "a, b (it is new, and needs env:A)")
+	b.wantStates("new files", "a, b (the tool is new, and needs env:A)")
 	b.trust()
 	b.write(tools+"b.star", needing("Edited.", `"env:A"`))
 	b.write(tools+"c.star", needing("C.", `"fs.read:docs/**"`))
 	b.wantStates("edited, and a new one that only reads", "a, b env:A, c fs.read:docs/**")
 	b.write(tools+"b.star", needing("Edited.", `"env:A", "env:X", "fs.write:out/**"`))
-	b.wantStates("more needs", "a, b (it now also needs env:X, fs.write:out/**), c fs.read:docs/**")
+	b.wantStates("more needs", "a, b (the tool now also needs env:X, fs.write:out/**), c fs.read:docs/**")
 	b.write(tools+"b.star", needing("Edited.", ""))
 	b.wantStates("fewer needs", "a, b env:A, c fs.read:docs/**")
 	b.write(tools+"a.star", loading)
@@ -222,9 +218,9 @@ func TestTrustOfOnesOwnProject(t *testing.T) {
 	if err := b.opts.Trust.Revoke(b.root, tools+"a.star"); err != nil {
 		t.Fatal(err)
 	}
-	b.wantStates("revoked", "a (its trust was taken back), b env:A, c fs.read:docs/**")
+	b.wantStates("revoked", "a (trust was revoked), b env:A, c fs.read:docs/**")
 	b.write(tools+"a.star", star("Edited."))
-	b.wantStates("revoked and edited", "a (its trust was taken back), b env:A, c fs.read:docs/**")
+	b.wantStates("revoked and edited", "a (trust was revoked), b env:A, c fs.read:docs/**")
 	b.trust()
 	b.wantStates("trusted again", "a, b env:A, c fs.read:docs/**")
 	if err := b.opts.Trust.Revoke(b.root); err != nil {
@@ -234,8 +230,8 @@ func TestTrustOfOnesOwnProject(t *testing.T) {
 	b.wantStates("forgotten", "a "+unknown+", b "+unknown+", c "+unknown)
 }
 
-// TestTrustOfOnesOwnFile checks a file that its user wrote in a project of
-// somebody else.
+// TestTrustOfOnesOwnFile checks a file that its user wrote in a project of another
+// author.
 func TestTrustOfOnesOwnFile(t *testing.T) {
 	b := trusting(t)
 	b.write(tools+"a.star", star("A."))
@@ -248,7 +244,7 @@ func TestTrustOfOnesOwnFile(t *testing.T) {
 	b.wantStates("edited", "a, theirs (nobody has reviewed it yet)")
 	b.write(tools+"lib/x.star", "x = 1\n")
 	b.write(tools+"a.star", loading)
-	b.wantStates("loads what is theirs", "a (lib/x.star, which it loads, is not trusted), theirs (nobody has reviewed it yet)")
+	b.wantStates("loads what is theirs", "a (the loaded file lib/x.star is not trusted), theirs (nobody has reviewed it yet)")
 	b.trust(tools + "lib/x.star")
 	b.wantStates("which is trusted", "a, theirs (nobody has reviewed it yet)")
 }
@@ -271,8 +267,8 @@ func TestTrustIsOfOneProject(t *testing.T) {
 	b.wantStates("a copy", "a (nobody has reviewed it yet)")
 }
 
-// TestDamagedTrust checks that a record that is damaged anywhere trusts
-// nothing, says so, and can be made anew.
+// TestDamagedTrust checks that a damaged record trusts nothing, is reported, and can be
+// replaced.
 func TestDamagedTrust(t *testing.T) {
 	b := trusting(t)
 	state := t.TempDir()
@@ -297,7 +293,7 @@ func TestDamagedTrust(t *testing.T) {
 			if err := os.WriteFile(records[0], bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := b.states(), "a (the record of what is trusted here is damaged)"; got != want {
+			if got, want := b.states(), "a (the record of trusted files is damaged)"; got != want {
 				t.Fatalf("damaged at %d: %s, want %s", i, got, want)
 			}
 		}
@@ -309,8 +305,7 @@ func TestDamagedTrust(t *testing.T) {
 	b.wantStates("trusted again", "a fs.read")
 }
 
-// TestForeignRecord checks that a record counts for the project that it was
-// made for.
+// TestForeignRecord checks that a record is valid only for its own project.
 func TestForeignRecord(t *testing.T) {
 	b := trusting(t)
 	state := t.TempDir()
@@ -333,7 +328,7 @@ func TestForeignRecord(t *testing.T) {
 		}
 	}
 	b.wantStates("its own", "a")
-	other.wantStates("another's", "a (the record of what is trusted here is damaged)")
+	other.wantStates("another's", "a (the record of trusted files is damaged)")
 }
 
 func TestTrustOfManyAtOnce(t *testing.T) {
@@ -369,16 +364,16 @@ func TestRevokeWhatIsNotTrusted(t *testing.T) {
 	b.wantStates("the other", "a")
 }
 
-// TestAStrangersToolTakesNoName checks that a tool that nobody has reviewed
-// does not stand in the way of the user's own.
-func TestAStrangersToolTakesNoName(t *testing.T) {
+// TestUntrustedToolTakesNoName checks that a tool that nobody has reviewed does not
+// hide one of the user's.
+func TestUntrustedToolTakesNoName(t *testing.T) {
 	for _, config := range []string{"", "project_overrides_personal: true\n"} {
 		b := trusting(t)
 		b.write(tools+"both.star", star("Project."))
 		b.writeAt(filepath.Join(b.home, "tools/both.star"), star("Personal."), b.long())
 		b.writeAt(filepath.Join(b.home, "config.yaml"), config, b.long())
 		p, _ := b.load()
-		if names(p) != "both=Personal." || len(p.Broken) != 1 || !strings.Contains(p.Broken[0].Error(), "nobody has reviewed") {
+		if names(p) != "both=Personal." || len(p.Broken) != 1 || !strings.Contains(p.Broken[0].Error(), "is not reviewed") {
 			t.Errorf("with %q tools = %s, broken %v, want the personal one", config, names(p), p.Broken)
 		}
 	}
@@ -430,8 +425,8 @@ func TestReviewShowsAllThatAModelObeys(t *testing.T) {
 	}
 }
 
-// TestUntrustedContext checks that a model hears nothing from a project that
-// nobody has reviewed but what its files are called.
+// TestUntrustedContext checks that a model gets nothing from a project that nobody has
+// reviewed except a short name.
 func TestUntrustedContext(t *testing.T) {
 	b := trusting(t)
 	b.write("CASSIDY.md", "OBEY one")
@@ -457,7 +452,10 @@ func TestUntrustedContext(t *testing.T) {
 	if strings.Contains(text, "OBEY") {
 		t.Errorf("the context says what nobody has reviewed:\n%s", text)
 	}
-	for _, want := range []string{"4 files", "cassidy trust", "my own words", "main.go"} {
+	if strings.Contains(text, "main.go") {
+		t.Errorf("the context names files of what nobody has reviewed:\n%s", text)
+	}
+	for _, want := range []string{"4 files", "cassidy trust", "my own words"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the context does not say %q:\n%s", want, text)
 		}

@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -20,21 +19,21 @@ import (
 
 const workflowsDir = "workflows"
 
-// declareMain is what a file says that declares nothing: it is read as if it
-// ended so.
+// declareMain is appended to a file without a declaration.
 const declareMain = "\nworkflow(main)\n"
 
-// A Workflow is a script with a function main that a person runs: a file of
-// the folder workflows of a project or of its user, or one that he names. What
-// it loads lies in the folder lib beside it, and needs to be trusted as it
-// does.
+// A Workflow is a script with a function main that a person runs: a file of the folder
+// workflows of a project or of its user, or any file that the person names. The files
+// that it loads are in the folder lib beside it, and need to be trusted as it does.
 type Workflow struct {
 	ScriptFile
-	// Tool is what [Workflow.Describe] has read: with the name of the file, and
-	// the parameters and the result of main.
-	Tool tool.Tool
-	// Declared says that the file holds workflow(main, …): it may do no more than
-	// its needs say, and can be called as a tool.
+	// Tool is set by [Workflow.Describe]: with the name of the file, and the parameters
+	// and the result of main.
+	Tool    tool.Described
+	Hash    string // of the file and the files that it loads
+	Granted []tool.Capability
+	// Declared reports that the file has workflow(main, …): it is limited to its needs,
+	// and can be called as a tool.
 	Declared bool
 
 	libs func() (map[string]library, error)
@@ -42,12 +41,12 @@ type Workflow struct {
 
 // A library is a file that workflows may load.
 type library struct {
-	text   string
-	reason string // why it is untrusted, or ""
+	text string
+	trust.Status
 }
 
-// Workflows reads the workflows of a project and of its user, as [Policies]
-// does policies. None is described yet.
+// Workflows reads the workflows of a project and of its user, as [Policies] reads
+// policies. They are not described yet.
 func Workflows(root string, o *trust.Scope) ([]Workflow, []*value.Error) {
 	files, broken := scriptFiles(root, o, workflowsDir, trust.KindWorkflow)
 	libs := map[tool.Location]func() (map[string]library, error){}
@@ -61,9 +60,24 @@ func Workflows(root string, o *trust.Scope) ([]Workflow, []*value.Error) {
 	return workflows, broken
 }
 
+// DescribedWorkflows returns the workflows that [Workflows] reads, described. A file that
+// is not a workflow is reported.
+func DescribedWorkflows(ctx context.Context, root string, o *trust.Scope, describe Describer) ([]Workflow, []*value.Error) {
+	all, broken := Workflows(root, o)
+	described := all[:0]
+	for _, w := range all {
+		if err := w.Describe(ctx, describe); err != nil {
+			broken = append(broken, value.ErrorOf(err, value.Invalid))
+		} else {
+			described = append(described, w)
+		}
+	}
+	return described, broken
+}
+
 // FindWorkflow finds a workflow of a project, or of its user, by its name in either
-// spelling. It is not described yet. The error is of kind NotFound where there is
-// none, and names the file where that is broken.
+// spelling. It is not described yet. The error is of kind NotFound if there is no such
+// workflow, and names the file if that is broken.
 func FindWorkflow(root string, o *trust.Scope, name string) (Workflow, error) {
 	all, broken := Workflows(root, o)
 	known := make([]string, len(all))
@@ -79,14 +93,13 @@ func FindWorkflow(root string, o *trust.Scope, name string) (Workflow, error) {
 	}
 	e := value.Errorf(value.NotFound, "there is no workflow %q%s", value.Clean(name, 120), value.DidYouMean(name, known))
 	if len(known) == 0 {
-		return Workflow{}, e.WithHint("a workflow is a file %s/workflows/NAME.star with def main(…)", folder.Name)
+		return Workflow{}, e.WithHint("create %s/workflows/NAME.star with a function main", folder.Name)
 	}
-	return Workflow{}, e.WithHint("the workflows are %s", strings.Join(known, ", "))
+	return Workflow{}, e.WithHint("use one of the workflows %s", strings.Join(known, ", "))
 }
 
-// OpenWorkflow reads a workflow from a file that a person names. One in the
-// folder .cassidy of a project needs to be trusted like any other there; else
-// it is his own.
+// OpenWorkflow reads a workflow from any file. A file in the folder .cassidy of a
+// project needs to be trusted as usual; any other file is treated as the user's own.
 func OpenWorkflow(file string, o *trust.Scope) (Workflow, error) {
 	place, name, err := placeOf(file, o)
 	if err != nil {
@@ -104,31 +117,50 @@ func OpenWorkflow(file string, o *trust.Scope) (Workflow, error) {
 	return Workflow{ScriptFile: f, libs: librariesOf(place)}, nil
 }
 
-// placeOf returns the folder that a file lies in: of the project whose .cassidy
-// is above it, whatever links lead there, or of nobody.
+// placeOf returns the place of a file: of the project in whose folder .cassidy it is,
+// whatever name that has here, or else a personal one.
 func placeOf(file string, o *trust.Scope) (p trust.Place, name string, err error) {
 	dir, name := filepath.Split(file)
 	p = trust.Place{Location: tool.Personal, Base: filepath.Clean(dir), Dir: ".", Shown: filepath.ToSlash(filepath.Clean(dir))}
-	real, err := filepath.EvalSymlinks(file)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
+	given, err := filepath.Abs(file)
 	if err != nil {
 		return p, name, err
 	}
-	for above := filepath.Dir(real); filepath.Dir(above) != above; above = filepath.Dir(above) {
-		if !strings.EqualFold(filepath.Base(above), folder.Name) || folder.Same(above, o.Home) {
-			continue
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return p, name, err
+	}
+	for _, file := range []string{given, real} { // by a link that is in .cassidy, or as what one leads to
+		for above := filepath.Dir(file); filepath.Dir(above) != above; above = filepath.Dir(above) {
+			root, ok := projectOf(above, given, real)
+			if !ok || folder.Same(above, o.Home) {
+				continue
+			}
+			inside, err := filepath.Rel(above, filepath.Dir(file))
+			if err != nil {
+				return p, name, err
+			}
+			at := path.Join(folder.Name, filepath.ToSlash(inside))
+			return trust.Place{Location: tool.Project, Base: root, Dir: at, Shown: at, Ledger: o.Ledger(root)}, filepath.Base(file), nil
 		}
-		inside, err := filepath.Rel(above, filepath.Dir(real))
-		if err != nil {
-			return p, name, err
-		}
-		root := filepath.Dir(above)
-		at := path.Join(folder.Name, filepath.ToSlash(inside))
-		return trust.Place{Location: tool.Project, Base: root, Dir: at, Shown: at, Ledger: o.Ledger(root)}, filepath.Base(real), nil
 	}
 	return p, name, nil
+}
+
+// projectOf returns the project whose folder .cassidy is dir. The project is above a file,
+// which has two paths.
+func projectOf(dir, given, real string) (root string, ok bool) {
+	for _, file := range []string{dir, given, real} {
+		for root := filepath.Dir(file); ; root = filepath.Dir(root) {
+			if folder.Same(dir, filepath.Join(root, folder.Name)) {
+				return root, true
+			}
+			if filepath.Dir(root) == root {
+				break
+			}
+		}
+	}
+	return "", false
 }
 
 // librariesOf returns a function that reads, once, the files that the workflows of a
@@ -143,23 +175,19 @@ func readLibraries(p trust.Place) (map[string]library, error) {
 		return nil, err
 	}
 	defer done()
-	f := &toolFolder{place: place{location: p.Location, shown: p.Shown}, files: placeFiles{files, p.Dir}, old: &index.Index{}}
+	f := &toolFolder{place: p, files: placeFiles{files, p.Dir}, old: &index.Index{}}
 	if err := f.readLibs(); err != nil {
 		return nil, err
 	}
 	libs := map[string]library{}
 	for name, text := range f.libTexts() {
-		lib := library{text: text}
-		if p.Location == tool.Project {
-			lib.reason = p.Ledger.File(trust.KindWorkflow, path.Join(p.Dir, name), f.libs[name].Hash)
-		}
-		libs[name] = lib
+		libs[name] = library{text, p.Status(trust.KindWorkflow, name, f.libs[name].Hash)}
 	}
 	return libs, nil
 }
 
-// placeFiles is a folder of a file system, as one. Looking at a file opens none:
-// that could wait for ever.
+// placeFiles is a folder of a file system. Stat does not open files, which could block
+// forever.
 type placeFiles struct {
 	files fs.FS
 	dir   string
@@ -173,11 +201,11 @@ func (p placeFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(p.files, path.Join(p.dir, name))
 }
 
-// whole returns the workflow's file with all that it may load.
-func (w *Workflow) whole() (tool.Script, error) {
+// candidate returns the workflow's file with all files that it may load.
+func (w *Workflow) candidate() (tool.Script, error) {
 	s := tool.Script{Path: w.Path, Source: w.source, Libs: map[string]string{}}
 	if !strings.Contains(w.source, "load") {
-		return s, nil // nothing need be looked for
+		return s, nil // nothing is loaded
 	}
 	libs, err := w.libs()
 	for name, lib := range libs {
@@ -186,11 +214,11 @@ func (w *Workflow) whole() (tool.Script, error) {
 	return s, err
 }
 
-// Describe reads the file by a function, without running it, and fills in Tool and Declared;
-// what it loads may turn out to be untrusted. It fails where the file is no
-// workflow.
+// Describe reads the file with describe, without running it, and sets Tool and
+// Declared. Files that it loads may turn out to be untrusted. It fails if the file is
+// not a workflow.
 func (w *Workflow) Describe(ctx context.Context, describe Describer) error {
-	s, err := w.whole()
+	s, err := w.candidate()
 	if err != nil {
 		return w.fileError(err)
 	}
@@ -205,26 +233,26 @@ func (w *Workflow) Describe(ctx context.Context, describe Describer) error {
 	return w.take(t)
 }
 
-// take takes what was read from the file.
-func (w *Workflow) take(t tool.Tool) error {
+// take sets the declaration of the file.
+func (w *Workflow) take(t tool.Described) error {
 	if !t.Hints.Other["workflow"] {
-		return w.fileError(value.Errorf(value.Invalid, "the file declares a tool, and no workflow").
+		return w.fileError(value.Errorf(value.Invalid, "the file declares a tool, not a workflow").
 			WithHint("end it with workflow(main), or move it to %s", folder.ToolsDir))
 	}
 	w.Tool = t
-	w.Tool.Name, w.Tool.Path, w.Tool.Location = w.Name, w.Path, w.Location
+	w.Tool.Name = w.Name
 	s, err := w.script()
 	if err != nil {
 		return err
 	}
-	w.Tool.Hash, w.Tool.State, w.Tool.Reason = s.Sum(), w.State, w.Reason
-	if w.State != tool.Untrusted {
-		w.Tool.Granted = w.Tool.Needs
+	w.Hash = s.Sum()
+	if w.Trusted {
+		w.Granted = w.Tool.Needs
 	}
 	return nil
 }
 
-// script returns the file with what it loads, as far as it is described.
+// script returns the file with the files that it loads, if it is described.
 func (w *Workflow) script() (tool.Script, error) {
 	s := tool.Script{Name: tool.Key(w.Name), Path: w.Path, Source: w.source, Libs: map[string]string{}}
 	if len(w.Tool.Loads) == 0 {
@@ -236,15 +264,14 @@ func (w *Workflow) script() (tool.Script, error) {
 	}
 	for _, name := range w.Tool.Loads {
 		s.Libs[name] = libs[name].text
-		if why := libs[name].reason; why != "" {
-			w.distrust(name + ", which it loads, is not trusted: " + why)
+		if lib := libs[name]; w.Trusted && !lib.Trusted {
+			w.Status = trust.Status{Reason: "the loaded file " + name + " is not trusted: " + lib.Reason}
 		}
 	}
 	return s, nil
 }
 
-// Script returns the script of a workflow that was described. It fails for one
-// that is untrusted.
+// Script returns the script of a described workflow. An untrusted one is an error.
 func (w *Workflow) Script() (tool.Script, error) {
 	s, err := w.script()
 	if err == nil {
@@ -257,23 +284,15 @@ func (w *Workflow) Script() (tool.Script, error) {
 	return s, nil
 }
 
-// fileError makes any error one about the workflow's file.
+// fileError converts an error to one of the workflow's file.
 func (w *Workflow) fileError(err error) error {
-	e := *value.ErrorOf(err, value.Invalid)
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		e.Err = inner.Err
-	}
-	if e.Pos.File == "" {
-		e.Pos.File = w.Path
-	}
-	return &e
+	return folder.FileError(err, w.Path)
 }
 
-// WorkflowTools returns the workflows that can be called as tools: those that
-// declare it. others are the names of those that do not. A file that is not right is
-// reported. Of the options Describe, Reader, Cache, Home, Trust and TrustOnce count.
-func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.Found, others []string, broken []*value.Error) {
+// WorkflowTools returns the workflows that declare themselves as tools. others are the
+// names of the other ones. Invalid files are reported. It uses the options Describe,
+// Reader, Cache, Home, Trust and TrustOnce.
+func WorkflowTools(ctx context.Context, root string, o *Options) (found []Tool, others []string, broken []*value.Error) {
 	workflows, broken := Workflows(root, &o.Scope)
 	workflows = slices.DeleteFunc(workflows, func(w Workflow) bool {
 		declares := strings.Contains(w.source, "workflow")
@@ -290,42 +309,40 @@ func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.F
 		w := &workflows[i]
 		err := known.declared(ctx, w)
 		switch {
-		case value.KindOf(err) == value.NotFound: // it is to be run, and no more
+		case value.KindOf(err) == value.NotFound: // it can only be run
 			others = append(others, w.Name)
 		case err != nil:
 			broken = append(broken, value.ErrorOf(err, value.Invalid))
 		default:
-			w.Tool.Revoked = w.Tool.State == tool.Untrusted && ledger.RevokedAny(w.Path, w.Tool.Loads)
-			found = append(found, tool.NewFound(w.Tool, w.Script))
+			found = append(found, Tool{
+				Head: w.Tool.Head(), Location: w.Location, Path: w.Path, Hash: w.Hash,
+				Status: w.Status, Revoked: !w.Trusted && ledger.RevokedAny(w.Path, w.Tool.Loads), Granted: w.Granted,
+				Declared: func() (tool.Described, error) { return w.Tool, nil }, Load: w.Script,
+			})
 		}
 	}
 	known.keep()
 	return found, others, broken
 }
 
-// A workflowIndex is what is remembered of workflows' declarations.
+// A workflowIndex caches workflows' declarations.
 type workflowIndex struct {
 	opts  *Options
 	file  string
 	old   *index.Index
 	now   []index.Finding
-	fresh bool // something was read that is not remembered yet
+	fresh bool // whether something was read that is not in the index
 }
 
 func (o *Options) knownWorkflows(root string) *workflowIndex {
-	x := &workflowIndex{opts: o}
-	if o.Cache != "" {
-		of := tool.HashBytes([]byte(filepath.Join(root, folder.Name, workflowsDir) + "\n" + o.Home))
-		x.file = filepath.Join(o.Cache, "tools-"+of[:16]+".idx")
-	}
-	x.old = index.Read(x.file, o.Reader)
-	return x
+	file := o.indexFile(filepath.Join(root, folder.Name, workflowsDir) + "\n" + o.Home)
+	return &workflowIndex{opts: o, file: file, old: index.Read(file, o.Reader)}
 }
 
-// declared has a workflow take what its file declares. The error is of the kind
-// NotFound where that is nothing.
+// declared sets a workflow's declaration. The error is of kind NotFound if there is
+// none.
 func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
-	s, err := w.whole()
+	s, err := w.candidate()
 	if err != nil {
 		return w.fileError(err)
 	}
@@ -360,7 +377,7 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 	return w.take(t)
 }
 
-// keep remembers what was found. Where that fails, the files are read again.
+// keep writes the index. If that fails, the files are read again.
 func (x *workflowIndex) keep() {
 	if x.fresh || len(x.now) != len(x.old.Findings) {
 		now := &index.Index{Reader: x.opts.Reader, Written: time.Now().UnixNano(), Findings: x.now}

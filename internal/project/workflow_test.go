@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/project"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -19,7 +18,7 @@ const (
 	loadFlow  = "load(\"lib/words.star\", \"word\")\n" + plainFlow
 )
 
-// flows tells of each workflow what it is, and of each file what is wrong.
+// flows describes each workflow and the errors of each file.
 func (b *bench) flows() string {
 	b.t.Helper()
 	all, broken := project.Workflows(b.root, &b.opts.Scope)
@@ -43,14 +42,14 @@ func (b *bench) flow(w *project.Workflow) string {
 		text += " declared"
 	}
 	s, err := w.Script()
-	if w.Tool.State == tool.Untrusted {
-		if value.KindOf(err) != value.Denied || len(w.Tool.Granted) > 0 {
-			b.t.Errorf("%s is untrusted; Script = %v, and it is granted %v", w.Name, err, w.Tool.Granted)
+	if w.Reason != "" {
+		if value.KindOf(err) != value.Denied || len(w.Granted) > 0 {
+			b.t.Errorf("%s is untrusted; Script = %v, and it is granted %v", w.Name, err, w.Granted)
 		}
-		return text + " (" + w.Tool.Reason + ")"
+		return text + " (" + w.Reason + ")"
 	}
-	if err != nil || s.Hash != w.Tool.Hash {
-		b.t.Errorf("the script of %s is %s, %v, want %s", w.Name, s.Hash, err, w.Tool.Hash)
+	if err != nil || s.Hash != w.Hash {
+		b.t.Errorf("the script of %s is %s, %v, want %s", w.Name, s.Hash, err, w.Hash)
 	}
 	for _, lib := range w.Tool.Loads {
 		text += " " + lib + "=" + s.Libs[lib]
@@ -77,22 +76,22 @@ func TestWorkflows(t *testing.T) {
 b project declared
 c project lib/words.star=word = 1
 broken .cassidy/workflows/d.star: the file has no function main
-broken .cassidy/workflows/e.star: the file declares a tool, and no workflow
+broken .cassidy/workflows/e.star: the file declares a tool, not a workflow
 broken .cassidy/workflows/f.star:2:1: got end of file, want ')'
 mine personal`
 	got := b.flows()
 	if !strings.HasPrefix(got, want+"\n") {
 		t.Errorf("the workflows are\n%s\nwant\n%s", got, want)
 	}
-	for _, part := range []string{"g h.star: Invalid tool name", "twice.star: .cassidy/workflows/twice.star has the same name"} {
+	for _, part := range []string{"g h.star: Invalid tool name", "workflows/twice.star:1: two workflows have the name 'twice': also in .cassidy/workflows/twice.star"} {
 		if !strings.Contains(got, part) {
-			t.Errorf("nothing is said of %s:\n%s", part, got)
+			t.Errorf("%s is not reported:\n%s", part, got)
 		}
 	}
 }
 
-// TestTrustOfWorkflows checks that a project's workflow counts when it and what
-// it loads are trusted.
+// TestTrustOfWorkflows checks that a project's workflow can be used if it and the files
+// that it loads are trusted.
 func TestTrustOfWorkflows(t *testing.T) {
 	b := trusting(t)
 	b.write(workflows+"a.star", loadFlow)
@@ -106,20 +105,20 @@ func TestTrustOfWorkflows(t *testing.T) {
 	}
 	want("new", "a project (nobody has reviewed it yet; run cassidy trust)")
 	b.trust(workflows + "a.star")
-	want("the file alone", "a project (lib/words.star, which it loads, is not trusted: nobody has reviewed it yet; run cassidy trust)")
+	want("the file alone", "a project (the loaded file lib/words.star is not trusted: nobody has reviewed it yet; run cassidy trust)")
 	b.trust(workflows + "lib/words.star")
 	want("both", "a project lib/words.star=word = 1")
 	b.write(workflows+"lib/words.star", "word = 3")
-	want("a changed lib", "a project (lib/words.star, which it loads, is not trusted: it has changed since it was trusted; run cassidy trust)")
+	want("a changed lib", "a project (the loaded file lib/words.star is not trusted: the file has changed since it was trusted; run cassidy trust)")
 	b.trust()
 	b.write(workflows+"a.star", loadFlow+"\n")
-	want("a changed file", "a project (it has changed since it was trusted; run cassidy trust)")
+	want("a changed file", "a project (the file has changed since it was trusted; run cassidy trust)")
 	b.author()
 	want("one's own", "a project lib/words.star=word = 3")
 }
 
-// TestOpenWorkflow opens files that a person names: his own, and such as lie in
-// some project, whatever leads there.
+// TestOpenWorkflow opens files by path: the user's own, and files in a project, also
+// through links.
 func TestOpenWorkflow(t *testing.T) {
 	b := trusting(t)
 	b.opts.Home = filepath.Join(b.root, "home/.cassidy")
@@ -128,20 +127,20 @@ func TestOpenWorkflow(t *testing.T) {
 	b.write("mine/plain.star", plainFlow)
 	b.write("mine/b d.star", plainFlow)
 	b.write("home/.cassidy/workflows/user.star", plainFlow)
-	b.write("stranger/.cassidy/workflows/sly.star", plainFlow)
-	b.write("stranger/.cassidy/any.star", plainFlow)
-	if err := os.Symlink(filepath.Join(b.root, "stranger/.cassidy/workflows/sly.star"), filepath.Join(b.root, "mine/link.star")); err != nil {
+	b.write("other/.cassidy/workflows/sly.star", plainFlow)
+	b.write("other/.cassidy/any.star", plainFlow)
+	if err := os.Symlink(filepath.Join(b.root, "other/.cassidy/workflows/sly.star"), filepath.Join(b.root, "mine/link.star")); err != nil {
 		t.Skipf("no links here: %v", err)
 	}
 	for file, want := range map[string]string{
-		"mine/own.star":                        "own personal lib/words.star=word = 1",
-		"mine/plain.star":                      "plain personal",
-		"home/.cassidy/workflows/user.star":    "user personal",
-		"stranger/.cassidy/workflows/sly.star": "sly project (nobody has reviewed it yet; run cassidy trust)",
-		"stranger/.cassidy/any.star":           "any project (nobody has reviewed it yet; run cassidy trust)",
-		"mine/link.star":                       "sly project (nobody has reviewed it yet; run cassidy trust)",
-		"mine/none.star":                       "mine/none.star: no such file or directory",
-		"mine/b d.star":                        "mine/b d.star: Invalid tool name",
+		"mine/own.star":                     "own personal lib/words.star=word = 1",
+		"mine/plain.star":                   "plain personal",
+		"home/.cassidy/workflows/user.star": "user personal",
+		"other/.cassidy/workflows/sly.star": "sly project (nobody has reviewed it yet; run cassidy trust)",
+		"other/.cassidy/any.star":           "any project (nobody has reviewed it yet; run cassidy trust)",
+		"mine/link.star":                    "sly project (nobody has reviewed it yet; run cassidy trust)",
+		"mine/none.star":                    "mine/none.star: no such file or directory",
+		"mine/b d.star":                     "mine/b d.star: Invalid tool name",
 	} {
 		w, err := project.OpenWorkflow(filepath.Join(b.root, file), &b.opts.Scope)
 		got := ""
@@ -156,8 +155,8 @@ func TestOpenWorkflow(t *testing.T) {
 	}
 }
 
-// TestWorkflowTools checks that what declares itself can be called as a tool, and
-// that a file is read only when it has changed.
+// TestWorkflowTools checks that declared workflows can be called as tools, and that a
+// file is read only when it has changed.
 func TestWorkflowTools(t *testing.T) {
 	b := trusting(t)
 	want := func(what string, read int, want ...string) {
@@ -166,11 +165,14 @@ func TestWorkflowTools(t *testing.T) {
 		found, others, broken := project.WorkflowTools(t.Context(), b.root, &b.opts)
 		var got []string
 		for _, f := range found {
-			text := f.Head.Name + " " + string(f.Head.State)
-			for _, c := range f.Head.Granted {
+			text := f.Head.Name + " ready"
+			if f.Reason != "" {
+				text = f.Head.Name + " untrusted"
+			}
+			for _, c := range f.Granted {
 				text += " " + c.String()
 			}
-			if s, err := f.Load(); (err == nil) != (f.Head.State == tool.Ready) || err == nil && s.Source == "" {
+			if s, err := f.Load(); (err == nil) != (f.Reason == "") || err == nil && s.Source == "" {
 				t.Errorf("%s: the script of %s is %q, %v", what, f.Head.Name, s.Source, err)
 			}
 			got = append(got, text)
@@ -200,6 +202,6 @@ func TestWorkflowTools(t *testing.T) {
 	b.write(workflows+"lib/words.star", "word = 2")
 	want("a changed lib", 1, "b untrusted", bad, "others a c")
 	b.write(workflows+"d.star", plainFlow)
-	want("mended", 0, "b untrusted", "others a c d")
+	want("fixed", 0, "b untrusted", "others a c d")
 	want("and known", 0, "b untrusted", "others a c d")
 }

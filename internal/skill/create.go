@@ -6,10 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -19,44 +17,27 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Draft is a skill that is to be written.
+// A Draft is a new skill before it is written. Its fields are the arguments of skill.create.
 type Draft struct {
-	Name        string // in kebab-case, as the stem of its file
-	Title       string // the heading for people
-	Description string // what it is for and when to use it
-	Content     string // the instructions, in Markdown, without front matter
-	Auto        bool   // a model may use it without being told to
-	Requires    []string
-	Location    tool.Location // Project or Personal
+	Name        string        `json:"name"`        // in kebab-case, as the stem of its file
+	Title       string        `json:"title"`       // the heading for people
+	Description string        `json:"description"` // what it is for and when to use it
+	Content     string        `json:"content"`     // the instructions, in Markdown, without front matter
+	Auto        bool          `json:"auto_invoke"` // a model may choose it by itself
+	Requires    []string      `json:"requires"`
+	Location    tool.Location `json:"location"` // Project or Personal
 }
 
-// newSkill takes a skill from the arguments of skill.create.
-func draftOf(args *value.Dict) *Draft {
-	s := &Draft{
-		Name: args.Text("name"), Title: args.Text("title"), Description: args.Text("description"), Content: args.Text("content"),
-		Auto: args.Bool("auto_invoke"), Location: tool.Location(args.Text("location")),
-	}
-	v, _ := args.Get("requires")
-	items, _ := value.Elements(v)
-	for _, item := range items {
-		name, _ := item.(string)
-		s.Requires = append(s.Requires, name)
-	}
-	return s
-}
-
-// tidy brings the texts into the form in which they are kept.
+// tidy normalizes the texts.
 func (s *Draft) tidy() {
 	s.Title, s.Description = folder.OneLine(s.Title), folder.OneLine(s.Description)
 	s.Content = strings.TrimSpace(strings.ReplaceAll(s.Content, "\r\n", "\n"))
 }
 
-// Create writes the file of a new skill, and returns the skill with the
-// path of its file; its warnings say what it requires and there is not. An
-// empty root means that there is no project, and
-// nothing is trusted by being written. A name that is not in kebab-case is
-// Invalid, and so are texts that are empty; a name that is taken already is
-// Failed, and no file is ever replaced.
+// Create writes the file of a new skill and returns the skill with the path of its
+// file. Its warnings name required skills that do not exist. An empty root means no
+// project. Writing a file does not make it trusted. A name that is not in kebab-case
+// and empty texts are Invalid. An existing name is Failed: no file is ever replaced.
 func Create(root string, o *trust.Scope, n Draft) (Skill, error) {
 	skills, err := n.check(root, o)
 	if err != nil {
@@ -68,29 +49,26 @@ func Create(root string, o *trust.Scope, n Draft) (Skill, error) {
 	}
 	s := Skill{
 		Key: n.Name, Name: n.Name, Title: n.Title, Description: n.Description, Auto: n.Auto, Requires: n.Requires,
-		Location: n.Location, Path: path.Join(place.Shown, n.Name+".md"), State: tool.Ready, Warnings: n.missing(skills),
+		Location: n.Location, Path: path.Join(place.Shown, n.Name+".md"), Warnings: n.missing(skills),
 	}
-	if err := create(place, n.Name+".md", n.file()); errors.Is(err, fs.ErrExist) {
+	text := n.file()
+	s.Status = place.Status(trust.KindSkill, n.Name+".md", tool.HashBytes([]byte(text)))
+	if err := create(place, n.Name+".md", text); errors.Is(err, fs.ErrExist) {
 		return Skill{}, exists(s.Path)
 	} else if err != nil {
-		var inner *fs.PathError
-		if errors.As(err, &inner) {
-			err = inner.Err
-		}
-		return Skill{}, value.Errorf(value.Failed, "cannot write %s: %w", s.Path, err)
+		return Skill{}, value.Errorf(value.Failed, "write %s: %w", s.Path, folder.Cause(err))
 	}
 	return s, nil
 }
 
-// Check says what [Create] would refuse, without writing anything: for who
-// makes the folder first.
+// Check returns the error of [Create] without writing anything.
 func (s *Draft) Check(root string, o *trust.Scope) error {
 	c := *s
 	_, err := c.check(root, o)
 	return err
 }
 
-// check also returns the skills that there are.
+// check also returns the existing skills.
 func (s *Draft) check(root string, o *trust.Scope) ([]Skill, error) {
 	s.tidy()
 	if err := s.checkTexts(); err != nil {
@@ -103,33 +81,33 @@ func (s *Draft) check(root string, o *trust.Scope) ([]Skill, error) {
 	return skills, nil
 }
 
-// place is where the skill goes.
+// place returns the folder for the skill.
 func (s *Draft) place(root string, o *trust.Scope) (trust.Place, error) {
 	places := o.Places(root, Dir)
 	at := slices.IndexFunc(places, func(p trust.Place) bool { return p.Location == s.Location && p.Files == nil })
 	if at < 0 {
-		return trust.Place{}, value.Errorf(value.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
+		return trust.Place{}, value.Errorf(value.Invalid, "no folder is configured for %s skills", s.Location).WithHint("use the other location: project or personal")
 	}
 	return places[at], nil
 }
 
-// missing says which skills it requires that there are not.
+// missing returns warnings about required skills that do not exist.
 func (s *Draft) missing(skills []Skill) []string {
 	var warnings []string
 	for _, name := range s.Requires {
 		if !slices.ContainsFunc(skills, func(other Skill) bool { return tool.Key(other.Key) == tool.Key(name) }) {
-			warnings = append(warnings, "Create the skill "+name+" too: this one requires it, and there is none")
+			warnings = append(warnings, "the required skill "+name+" does not exist: create it too")
 		}
 	}
 	return warnings
 }
 
 func exists(file string) error {
-	return value.Errorf(value.Failed, "Skill already exists: %s", file).WithHint("choose a different name, or let the user change that file")
+	return value.Errorf(value.Failed, "Skill already exists: %s", file).WithHint("use a different name, or ask the user to edit the file")
 }
 
-// taken returns the file that has the skill's name already, or "". A file that
-// is broken has it too.
+// taken returns the file of an existing skill with the same name, or "". Broken files
+// count.
 func (s *Draft) taken(skills []Skill, broken []*value.Error) string {
 	for _, other := range skills {
 		if tool.Key(other.Key) == tool.Key(s.Name) {
@@ -144,37 +122,47 @@ func (s *Draft) taken(skills []Skill, broken []*value.Error) string {
 	return ""
 }
 
-// checkTexts says what is wrong with a new skill.
+func emptyField(name, meaning string) error {
+	return value.Errorf(value.Invalid, "the %s of the skill is empty", name).WithHint("pass %s: %s", name, meaning)
+}
+
+// checkTexts validates a new skill.
 func (s *Draft) checkTexts() error {
 	if !kebabCase(s.Name) {
 		return value.Errorf(value.Invalid, "Skill name must be kebab-case: %q", s.Name).
-			WithHint("small letters and digits in words joined by -, at most %d, as in make-release", tool.MaxName)
+			WithHint("use lower-case letters, digits and -, at most %d characters, as in make-release", tool.MaxName)
 	}
 	for _, name := range s.Requires {
 		if !kebabCase(name) {
-			return value.Errorf(value.Invalid, "Skill name must be kebab-case: %q in requires", name).WithHint("give the names of skills, as in make-release")
+			return value.Errorf(value.Invalid, "Skill name must be kebab-case: %q in requires", name).WithHint("use names of skills, as in make-release")
 		}
 		if name == s.Name {
 			return value.Errorf(value.Invalid, "the skill '%s' cannot require itself", name)
 		}
 	}
 	switch {
-	case s.Title == "" || s.Description == "" || s.Content == "":
-		return value.Errorf(value.Invalid, "title, description and content must not be empty")
+	case s.Title == "":
+		return emptyField("title", "the heading of the skill")
+	case s.Description == "":
+		return emptyField("description", "what the skill is for and when to use it")
+	case s.Content == "":
+		return emptyField("content", "the instructions, in Markdown")
 	case strings.HasPrefix(s.Content, "---\n"):
-		return value.Errorf(value.Invalid, "the content begins with front matter of its own").WithHint("give only the instructions: the fields are written from the other arguments")
-	case len(s.file()) > maxSize || len(s.Title)+len(s.Description) > yaml.MaxSize/8:
-		return value.Errorf(value.Limit, "a skill of more than %d KB, or a very long title or description", maxSize>>10)
+		return value.Errorf(value.Invalid, "the content contains front matter").WithHint("pass only the instructions: the other arguments become the front matter")
+	case len(s.file()) > maxSize:
+		return value.Errorf(value.Limit, "the skill is larger than %d KB", maxSize>>10)
+	case len(s.Title)+len(s.Description) > yaml.MaxSize/8:
+		return value.Errorf(value.Limit, "title and description are longer than %d KB in total", yaml.MaxSize>>13)
 	case !utf8.ValidString(s.Content):
 		return value.Errorf(value.Invalid, "the content is not UTF-8 text")
 	}
-	if _, err := new(Skill).read(s.file()); err != nil { // as where it requires thousands of others
-		return fmt.Errorf("the skill could not be read back: %w", err)
+	if _, err := new(Skill).read(s.file()); err != nil { // for example too many required skills
+		return fmt.Errorf("read the new skill: %w", err)
 	}
 	return nil
 }
 
-// kebabCase reports whether a name is one of small letters and digits in words
+// kebabCase reports whether a name consists of words of small letters and digits,
 // joined by "-".
 func kebabCase(name string) bool {
 	if len(name) > tool.MaxName {
@@ -188,14 +176,15 @@ func kebabCase(name string) bool {
 	return true
 }
 
-// file writes the skill as its file holds it.
+// file returns the text of the skill's file. The quotes and escapes of Go are also those
+// of YAML.
 func (s *Draft) file() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "---\nname: %s\ntitle: %s\ndescription: %s\nauto_invoke: %t\n", quoteYAML(s.Name), quoteYAML(s.Title), quoteYAML(s.Description), s.Auto)
+	fmt.Fprintf(&b, "---\nname: %q\ntitle: %q\ndescription: %q\nauto_invoke: %t\n", s.Name, s.Title, s.Description, s.Auto)
 	if len(s.Requires) > 0 {
 		b.WriteString("requires:\n")
 		for _, name := range s.Requires {
-			b.WriteString("  - " + quoteYAML(name) + "\n")
+			fmt.Fprintf(&b, "  - %q\n", name)
 		}
 	}
 	b.WriteString("---\n\n")
@@ -205,64 +194,39 @@ func (s *Draft) file() string {
 	return b.String() + s.Content + "\n"
 }
 
-// quoteYAML writes a string in double quotes, so that nothing in it can be
-// taken for anything else.
-func quoteYAML(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// create creates a file in a place; one that exists is an error.
+// create creates a file in a place. An existing file is an error.
 func create(p trust.Place, name, text string) error {
-	if p.Location == tool.Project {
-		root, err := os.OpenRoot(p.Base)
-		if err != nil {
+	if p.Location == tool.Personal { // the user's own links are followed
+		if err := os.MkdirAll(p.Path(), 0o755); err != nil {
 			return err
 		}
-		defer root.Close()
-		if err := root.MkdirAll(p.Dir, 0o755); err != nil {
-			return err
-		}
-		name = path.Join(p.Dir, name)
-		return createFile(name, text, root.OpenFile, root.Remove)
+		p.Base, p.Dir = p.Path(), "."
 	}
-	if err := os.MkdirAll(p.Path(), 0o755); err != nil {
+	root, err := os.OpenRoot(p.Base)
+	if err != nil {
 		return err
 	}
-	return createFile(filepath.Join(p.Path(), name), text, os.OpenFile, os.Remove)
-}
-
-// createFile writes a file that must not exist yet; of one that cannot be written
-// whole nothing stays.
-func createFile(name, text string, open func(string, int, fs.FileMode) (*os.File, error), remove func(string) error) error {
-	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	defer root.Close()
+	if err := root.MkdirAll(p.Dir, 0o755); err != nil {
+		return err
+	}
+	name = path.Join(p.Dir, name)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, remove(name))
+		return errors.Join(err, root.Remove(name)) // it is incomplete
 	}
 	return nil
 }
 
-// createdSkill tells that a skill is there, and what to do next.
+// report returns the message about a new skill with the next steps.
 func report(s *Skill) string {
 	how := "name it in the task"
 	if s.Auto {
-		how += "; a model may also choose it by its description"
+		how += "; a model may also select it by its description"
 	}
 	text := "Created skill: " + s.Path + "\n\nNext steps:\n" +
 		"- Test: read the file, and go through its steps once\n" +

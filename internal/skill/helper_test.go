@@ -15,7 +15,7 @@ import (
 // mine is the scope of a user with a home who trusts the project.
 func mine(home string) *trust.Scope { return &trust.Scope{Home: home, TrustOnce: true} }
 
-// create carries out skill.create, as a host would.
+// create executes skill.create, as a host does.
 func create(ctx context.Context, root, home string, named *value.Dict) (tool.Outcome, error) {
 	f := skill.Module(root, func() *trust.Scope { return mine(home) }).Funcs[0]
 	args, err := f.Bind(nil, named)

@@ -11,36 +11,34 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Loaded is a skill with what a model is given of it.
+// A Loaded is a skill with its instructions for a model.
 type Loaded struct {
 	Skill
 	Text  string   // the instructions, after those of the skills that it requires
-	Parts []string // the keys of the skills in Text, in order; its own is the last
-	Notes []string // what was left out, and what is odd about the files
+	Parts []string // the keys of the skills in Text, in order; the skill's own is last
+	Notes []string // what was omitted, and warnings about the files
 }
 
 const (
-	// maxSkillText is how many bytes of instructions are loaded together: more
-	// than any model reads with profit.
+	// maxText is how many bytes of instructions are loaded together: more than models
+	// can use.
 	maxText = 1 << 20
-	// maxSkillParts is how many skills are loaded together, as a skill that is
-	// built on more of them is surely a mistake.
+	// maxParts is how many skills are loaded together. A skill that requires more is a
+	// mistake.
 	maxParts = 64
-	// maxSkillNotes is how many notes are made. Nobody reads more, and what is
-	// required after them is not looked for.
+	// maxNotes is how many notes are made. Required skills after that are not searched.
 	maxNotes = 50
-	// maxSkillHint is how many skills a hint names.
+	// maxHint is how many skills a hint names.
 	maxHint = 20
 )
 
-// Load finds a skill by its key or its name, and loads it with the skills
-// that it requires, each once and before those that require it. In names "-"
-// and "_" are the same. What is required and is missing, not right or not
-// trusted is left out with a note, and so is what would lead back to itself.
+// Load loads a skill by its key or its name, with the skills that it requires, each
+// once and before those that require it. In names "-" and "_" are the same. Required
+// skills that are missing, invalid, untrusted or part of a cycle are omitted with a
+// note.
 //
-// A skill that there is not is NotFound, one of the project that the user does
-// not trust is Denied, and one whose file is not right Invalid. An empty root
-// means that there is no project.
+// An unknown skill is NotFound, an untrusted one of the project is Denied, and one with
+// an invalid file is Invalid. An empty root means no project.
 func Load(root string, o *trust.Scope, name string) (Loaded, error) {
 	l := newLoading(root, o)
 	s, err := l.find(folder.OneLine(name))
@@ -60,15 +58,13 @@ func Load(root string, o *trust.Scope, name string) (Loaded, error) {
 	return loaded, nil
 }
 
-// A skillLoading is one skill while it is loaded with what it requires.
+// A loading is the state of loading one skill with its required skills.
 type loading struct {
 	skills []Skill
 	broken []*value.Error
 	places map[tool.Location]trust.Place
 	ledger *trust.Ledger
-	byKey  map[string]*Skill   // those that are ready, by the key of their key
-	byName map[string][]*Skill // and by the key of a name that is another
-	begun  map[string]bool     // by key; true while it is loaded, false after
+	begun  map[string]bool // by key; true while it is loading, false afterwards
 	bytes  int
 	parts  []part
 	notes  []string
@@ -77,68 +73,62 @@ type loading struct {
 type part struct{ key, body string }
 
 func newLoading(root string, o *trust.Scope) *loading {
-	l := &loading{
-		ledger: o.Ledger(root), places: map[tool.Location]trust.Place{},
-		byKey: map[string]*Skill{}, byName: map[string][]*Skill{}, begun: map[string]bool{},
-	}
+	l := &loading{ledger: o.Ledger(root), places: map[tool.Location]trust.Place{}, begun: map[string]bool{}}
 	l.skills, l.broken = List(root, o)
 	for _, place := range o.Places(root, Dir) {
 		l.places[place.Location] = place
 	}
-	for i := range l.skills {
-		s := &l.skills[i]
-		if s.State != tool.Ready {
-			continue
-		}
-		l.byKey[tool.Key(s.Key)] = s
-		if name := tool.Key(s.Name); name != tool.Key(s.Key) {
-			l.byName[name] = append(l.byName[name], s)
-		}
-	}
 	return l
 }
 
-// find returns the skill of a key or a name. One that can be used comes before
-// any that cannot: a stranger's file takes away no skill of the user's.
+// find returns the skill with a key or a name. Ready skills take precedence: an
+// untrusted file cannot hide a skill of the user.
 func (l *loading) find(name string) (*Skill, error) {
 	key := tool.Key(name)
-	if s := l.byKey[key]; s != nil {
-		return s, nil
+	var same []*Skill // ready, and called so
+	var hidden *Skill // untrusted
+	for i := range l.skills {
+		s := &l.skills[i]
+		isKey, isName := tool.Key(s.Key) == key, tool.Key(s.Name) == key
+		switch {
+		case s.Trusted && isKey:
+			return s, nil
+		case s.Trusted && isName:
+			same = append(same, s)
+		case hidden == nil && (isKey || isName):
+			hidden = s
+		}
 	}
-	switch same := l.byName[key]; {
+	switch {
 	case len(same) == 1:
 		return same[0], nil
 	case len(same) > 1:
-		return nil, value.Errorf(value.Invalid, "two skills are called '%.80s': %s, %s", name, same[0].Key, same[1].Key).
-			WithHint("give the name of the file, as in %s", same[0].Key)
-	}
-	for i := range l.skills {
-		if s := &l.skills[i]; s.State == tool.Untrusted && (tool.Key(s.Key) == key || tool.Key(s.Name) == key) {
-			return nil, untrusted(name, s.Reason)
-		}
+		return nil, value.Errorf(value.Invalid, "two skills have the name '%.80s': %s, %s", name, same[0].Key, same[1].Key).
+			WithHint("use the name of the file, as in %s", same[0].Key)
+	case hidden != nil:
+		return nil, untrusted(name, hidden.Reason)
 	}
 	for _, e := range l.broken {
 		if stem, ok := strings.CutSuffix(path.Base(e.Pos.File), ".md"); ok && tool.Key(stem) == key {
-			return nil, l.notRight(e)
+			return nil, l.invalidFile(e)
 		}
 	}
 	return nil, l.unknown(name)
 }
 
-// untrustedSkill names a skill as it was asked for: what else a stranger calls
-// it may be words for a model.
+// untrusted returns the error of an untrusted skill. It contains only the requested
+// name: other texts of an untrusted file could influence a model.
 func untrusted(name, reason string) error {
-	return value.Errorf(value.Denied, "the skill '%.80s' is untrusted: %s", name, reason).
-		WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
+	return trust.Untrusted(fmt.Sprintf("the skill '%.80s'", name), reason)
 }
 
-// notRight is the error of using a file that is broken. What is wrong with a
-// stranger's file may say what he wants, and this may reach a model.
-func (l *loading) notRight(e *value.Error) error {
+// invalidFile returns the error of using an invalid file. For an untrusted file it
+// hides the details, which its author could choose to influence a model.
+func (l *loading) invalidFile(e *value.Error) error {
 	if !strings.HasPrefix(e.Pos.File, folder.Name+"/") || l.ledger.OwnProject() {
 		return e
 	}
-	hidden := value.Errorf(value.Invalid, "the file is not right, and nobody has reviewed it").WithHint("cassidy skill list tells what is wrong with it")
+	hidden := value.Errorf(value.Invalid, "the file is invalid and has not been reviewed").WithHint("to see the error, run: cassidy skill list")
 	hidden.Pos.File = e.Pos.File
 	return hidden
 }
@@ -146,22 +136,22 @@ func (l *loading) notRight(e *value.Error) error {
 func (l *loading) unknown(name string) error {
 	var ready []string
 	for i := range l.skills {
-		if l.skills[i].State == tool.Ready {
+		if l.skills[i].Trusted {
 			ready = append(ready, l.skills[i].Key)
 		}
 	}
 	e := value.Errorf(value.NotFound, "Unknown skill: %.80s%s", name, value.DidYouMean(name, ready))
 	switch n := len(ready) - maxHint; {
 	case len(ready) == 0:
-		return e.WithHint("there are no skills here; cassidy skill new NAME makes one")
+		return e.WithHint("create a skill with: cassidy skill new NAME")
 	case n > 0:
-		return e.WithHint("skills are %s, and %d more", strings.Join(ready[:maxHint], ", "), n)
+		return e.WithHint("use one of %s, or %d more skills", strings.Join(ready[:maxHint], ", "), n)
 	}
-	return e.WithHint("skills are %s", strings.Join(ready, ", "))
+	return e.WithHint("use one of %s", strings.Join(ready, ", "))
 }
 
-// read reads a skill's file again, with its instructions. It may have changed
-// since it was listed, so whether it is trusted is judged by what is read now.
+// read reads a skill's file again, with its instructions. It may have changed since it
+// was listed, so trust is checked for the text that is read now.
 func (l *loading) read(listed *Skill) (s Skill, body string, err error) {
 	place, name := l.places[listed.Location], path.Base(listed.Path)
 	files, done, err := place.Open()
@@ -172,25 +162,25 @@ func (l *loading) read(listed *Skill) (s Skill, body string, err error) {
 	s, body, err = read(place, files, name)
 	switch {
 	case err != nil:
-		return Skill{}, "", l.notRight(place.FileError(name, err))
-	case s.State == tool.Untrusted:
+		return Skill{}, "", l.invalidFile(place.FileError(name, err))
+	case !s.Trusted:
 		return Skill{}, "", untrusted(s.Key, s.Reason)
 	}
 	body = strings.TrimRight(strings.TrimLeft(folder.Plain(body), "\n"), " \t\n")
 	if l.bytes+len(body) > maxText {
-		return Skill{}, "", value.Errorf(value.Limit, "together they are longer than %d KB", maxText>>10)
+		return Skill{}, "", value.Errorf(value.Limit, "the skill and its required skills are larger than %d KB in total", maxText>>10)
 	}
 	l.bytes += len(body)
 	for _, w := range s.Warnings {
 		l.note("'%s': %s", s.Key, w)
 	}
 	if body == "" {
-		l.note("'%s': the file holds no instructions", s.Key)
+		l.note("'%s': the file has no instructions", s.Key)
 	}
 	return s, body, nil
 }
 
-// require loads what a skill requires, before the skill itself.
+// require loads the skills that a skill requires.
 func (l *loading) require(s *Skill) {
 	l.begun[s.Key] = true
 	for _, name := range s.Requires {
@@ -198,13 +188,13 @@ func (l *loading) require(s *Skill) {
 			break
 		}
 		if err := l.dependency(name); err != nil {
-			l.note("'%s' requires '%.80s', which is left out: %s", s.Key, name, value.ErrorOf(err, value.Failed).Message())
+			l.note("'%s': the required skill '%.80s' is omitted: %s", s.Key, name, value.ErrorOf(err, value.Failed).Message())
 		}
 	}
 	l.begun[s.Key] = false
 }
 
-// dependency loads a skill that another one requires.
+// dependency loads a required skill.
 func (l *loading) dependency(name string) error {
 	listed, err := l.find(name)
 	if err != nil {
@@ -212,11 +202,11 @@ func (l *loading) dependency(name string) error {
 	}
 	switch loading, begun := l.begun[listed.Key]; {
 	case loading:
-		return value.Errorf(value.Invalid, "it requires itself, by way of others or at once")
+		return value.Errorf(value.Invalid, "the skill requires itself, directly or indirectly")
 	case begun:
 		return nil
 	case len(l.begun) == maxParts:
-		return value.Errorf(value.Limit, "more than %d skills are required", maxParts)
+		return value.Errorf(value.Limit, "the skill requires more than %d skills", maxParts)
 	}
 	s, body, err := l.read(listed)
 	if err != nil {
@@ -232,12 +222,12 @@ func (l *loading) note(format string, args ...any) {
 	case n < maxNotes:
 		l.notes = append(l.notes, fmt.Sprintf(format, args...))
 	case n == maxNotes:
-		l.notes = append(l.notes, "there is more that is not right, and it is left out")
+		l.notes = append(l.notes, "more problems are omitted")
 	}
 }
 
-// text joins the parts, the skill itself last. A skill that stands alone is its
-// instructions and nothing else.
+// text joins the parts; the skill itself is last. A skill without required skills is
+// only its instructions.
 func (l *loading) text() string {
 	last := len(l.parts) - 1
 	main := l.parts[last]

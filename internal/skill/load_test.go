@@ -15,15 +15,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// skillFile is the text of a skill's file, with the skills that it requires.
+// skillFile is the text of a skill's file with required skills.
 func skillFile(body string, requires ...string) string {
 	return "---\ndescription: d\nrequires: [" + strings.Join(requires, ", ") + "]\n---\n\n" + body + "\n"
 }
 
-// TestLoadSkill checks in which order skills are loaded with what they require,
-// and what is said of what is not.
+// TestLoadSkill checks the order in which required skills are loaded, and the notes on
+// those that are not.
 func TestLoadSkill(t *testing.T) {
-	old := "'old': fields with bold names are deprecated: write them as YAML between two lines ---"
+	old := "'old': fields with bold names are deprecated: write them as YAML between two --- lines"
 	for _, c := range []struct {
 		name  string
 		files map[string]string // of the project's skills
@@ -51,32 +51,32 @@ func TestLoadSkill(t *testing.T) {
 			name: "a circle", load: "a", want: "c b a",
 			files: map[string]string{"a": skillFile("A", "b"), "b": skillFile("B", "c"), "c": skillFile("C", "a", "b", "c")},
 			notes: []string{
-				"'c' requires 'a', which is left out: it requires itself, by way of others or at once",
-				"'c' requires 'b', which is left out: it requires itself, by way of others or at once",
-				"'c' requires 'c', which is left out: it requires itself, by way of others or at once",
+				"'c': the required skill 'a' is omitted: the skill requires itself, directly or indirectly",
+				"'c': the required skill 'b' is omitted: the skill requires itself, directly or indirectly",
+				"'c': the required skill 'c' is omitted: the skill requires itself, directly or indirectly",
 			},
 		},
 		{
 			name: "missing", load: "a", want: "there a",
 			files: map[string]string{"a": skillFile("A", "ther", "there"), "there": skillFile("T")},
-			notes: []string{`'a' requires 'ther', which is left out: Unknown skill: ther; did you mean "there"?`},
+			notes: []string{`'a': the required skill 'ther' is omitted: Unknown skill: ther; did you mean "there"?`},
 		},
 		{
 			name: "broken", load: "a", want: "a",
 			files: map[string]string{"a": skillFile("A", "b"), "b": "---\nname: b\n---\n"},
-			notes: []string{"'a' requires 'b', which is left out: the description is missing"},
+			notes: []string{"'a': the required skill 'b' is omitted: the skill has no description"},
 		},
 		{
 			name: "twins", load: "a", want: "a",
 			files: map[string]string{"a": skillFile("A", "x-y"), "x-y": skillFile("X")}, home: map[string]string{"x_y": skillFile("X")},
-			notes: []string{"'a' requires 'x-y', which is left out: two skills have the name "},
+			notes: []string{"'a': the required skill 'x-y' is omitted: two skills have the name "},
 		},
 		{
 			name: "the old form", load: "a", want: "old a",
 			files: map[string]string{"a": skillFile("A", "old"), "old": "**Description:** d\n\nOLD"},
 			notes: []string{old},
 		},
-		{name: "no instructions", files: map[string]string{"a": skillFile("")}, load: "a", want: "a", notes: []string{"'a': the file holds no instructions"}},
+		{name: "no instructions", files: map[string]string{"a": skillFile("")}, load: "a", want: "a", notes: []string{"'a': the file has no instructions"}},
 	} {
 		root, home := t.TempDir(), t.TempDir()
 		for name, text := range c.files {
@@ -105,7 +105,7 @@ func TestLoadSkill(t *testing.T) {
 	}
 }
 
-// TestLoadSkillText checks the text that a model is given.
+// TestLoadSkillText checks the text for a model.
 func TestLoadSkillText(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, ".cassidy/skills/main.md", "\ufeff---\r\ndescription: d\r\nrequires: [dep]\r\n--- \r\n\r\n  Main\x1b[31m.\r\n---\r\nend\r\n\r\n")
@@ -143,11 +143,11 @@ func TestLoadSkillRefused(t *testing.T) {
 		want string
 		hint string
 	}{
-		{"make-relaese", value.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, "skills are make-release, one, two"},
-		{"", value.NotFound, "Unknown skill: ", "skills are make-release, one, two"},
-		{"../skills/one", value.NotFound, "Unknown skill: ../skills/one", "skills are"},
-		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x[31m yyy", "skills are"},
-		{"same", value.Invalid, "two skills are called 'same': one, two", "as in one"},
+		{"make-relaese", value.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, "use one of make-release, one, two"},
+		{"", value.NotFound, "Unknown skill: ", "use one of make-release, one, two"},
+		{"../skills/one", value.NotFound, "Unknown skill: ../skills/one", "use one of"},
+		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x[31m yyy", "use one of"},
+		{"same", value.Invalid, "two skills have the name 'same': one, two", "as in one"},
 		{"broken", value.Invalid, ".cassidy/skills/broken.md:", ""},
 		{"twin", value.Invalid, "two skills have the name 'twin'", "rename one"},
 	} {
@@ -166,7 +166,7 @@ func TestLoadSkillRefused(t *testing.T) {
 	}
 }
 
-// TestLoadSkillBounds checks that a model is not buried in skills or in notes.
+// TestLoadSkillBounds checks the limits of skills and notes.
 func TestLoadSkillBounds(t *testing.T) {
 	root := t.TempDir()
 	var all, gone []string
@@ -187,10 +187,10 @@ func TestLoadSkillBounds(t *testing.T) {
 		parts int
 		note  string
 	}{
-		{"s00", 64, "more than 64 skills are required"},
-		{"many", 64, "'many' requires 's99', which is left out: more than 64 skills"},
-		{"large", 7, "'big5', which is left out: together they are longer than 1024 KB"},
-		{"missing", 1, "there is more that is not right"},
+		{"s00", 64, "the skill requires more than 64 skills"},
+		{"many", 64, "'many': the required skill 's99' is omitted: the skill requires more than 64 skills"},
+		{"large", 7, "'big5' is omitted: the skill and its required skills are larger than 1024 KB"},
+		{"missing", 1, "more problems are omitted"},
 	} {
 		got, err := skill.Load(root, mine(""), c.name)
 		if err != nil {
@@ -202,8 +202,8 @@ func TestLoadSkillBounds(t *testing.T) {
 	}
 }
 
-// TestSkillReadBack checks that what is created, in either place, is what is
-// loaded, whatever words are in it.
+// TestSkillReadBack checks that a created skill, in either place, is loaded unchanged,
+// with any text.
 func TestSkillReadBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		root, err := os.MkdirTemp(t.TempDir(), "")
@@ -242,7 +242,7 @@ func TestSkillReadBack(t *testing.T) {
 	})
 }
 
-// unprinted is a text without what no text holds.
+// unprinted is a text without unprintable characters.
 func unprinted(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (r < ' ' || '\x7f' <= r && r <= '\u009f') {

@@ -8,12 +8,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Module returns the effects on skills: skill.create adds one. Its capability is
-// its own, so that a tool can have it without the right to write .cassidy. root is the
-// project's folder; "" means that there is none. o returns the scope at each use,
+// Module returns the effects on skills: skill.create adds one. It has its own
+// capability, so a tool can have it without write access to .cassidy. root is the
+// project's folder; "" means no project. o returns the current scope; it is called
 // concurrently.
 func Module(root string, o func() *trust.Scope) tool.Module {
-	return tool.Module{Name: "skill", Doc: "Instructions for kinds of tasks.", Funcs: []tool.Func{createFunc(root, o)}}
+	return tool.Module{Name: "skill", Doc: "Instructions for a kind of task.", Funcs: []tool.Func{createFunc(root, o)}}
 }
 
 func createFunc(root string, o func() *trust.Scope) tool.Func {
@@ -22,22 +22,22 @@ func createFunc(root string, o func() *trust.Scope) tool.Func {
 	}
 	requires := tool.Param{
 		Name: "requires", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}},
-		Description: "the names of skills that it builds on", Default: value.List{}, HasDefault: true,
+		Description: "the names of required skills", Default: value.List{}, HasDefault: true,
 	}
 	location := tool.Param{
 		Name: "location", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{string(tool.Project), string(tool.Personal)}},
-		Description: "whether it is the project's or the user's", Default: string(tool.Project), HasDefault: true,
+		Description: "where to create the skill: project or personal", Default: string(tool.Project), HasDefault: true,
 	}
 	auto := tool.Param{
 		Name: "auto_invoke", Type: tool.Type{Name: tool.TypeBoolean},
-		Description: "whether a model may use it without being told to", Default: true, HasDefault: true,
+		Description: "whether a model may choose the skill without being asked", Default: true, HasDefault: true,
 	}
 	return tool.Func{
 		Name: "create",
-		Doc:  "Create a skill: a Markdown file with instructions for a kind of task. One that exists is never replaced.",
+		Doc:  "Create a skill: a Markdown file with instructions for a kind of task. Existing skills are never replaced.",
 		Params: []tool.Param{
-			text("name", "its name in kebab-case"), text("title", "the heading for people"),
-			text("description", "what it is for and when to use it"), text("content", "the instructions, in Markdown"),
+			text("name", "the name in kebab-case"), text("title", "the heading for people"),
+			text("description", "what the skill is for, and when to use it"), text("content", "the instructions, in Markdown"),
 			auto, requires, location,
 		},
 		Returns: "the path of the file and what to do next, as text",
@@ -46,7 +46,11 @@ func createFunc(root string, o func() *trust.Scope) tool.Func {
 			return []tool.Capability{{Name: "skill.create"}}, nil
 		},
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			s, err := Create(root, o(), *draftOf(e.Args))
+			draft, err := value.ToGo[Draft](e.Args)
+			if err != nil {
+				return tool.Outcome{}, err
+			}
+			s, err := Create(root, o(), draft)
 			if err != nil {
 				return tool.Outcome{}, err
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestSkillChangedMeanwhile checks that what is given to a model is the text
-// that was found to be trusted, also if the file changes after it was listed.
+// TestSkillChangedMeanwhile checks that a model gets only the text that was trusted,
+// also if the file changes after it was listed.
 func TestSkillChangedMeanwhile(t *testing.T) {
 	root := t.TempDir()
 	const name = ".cassidy/skills/s.md"

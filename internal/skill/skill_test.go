@@ -13,19 +13,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/internal/skill"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestSkillFiles(t *testing.T) {
 	const file = ".cassidy/skills/a-skill.md"
-	base := skill.Skill{Key: "a-skill", Name: "a-skill", Description: "d", Auto: true, Location: tool.Project, Path: file, State: tool.Ready}
+	base := skill.Skill{Key: "a-skill", Name: "a-skill", Description: "d", Auto: true, Location: tool.Project, Path: file, Status: trust.Status{Trusted: true}}
 	one := func(change func(*skill.Skill)) *skill.Skill {
 		s := base
 		change(&s)
 		return &s
 	}
-	old := []string{"fields with bold names are deprecated: write them as YAML between two lines ---"}
+	old := []string{"fields with bold names are deprecated: write them as YAML between two --- lines"}
 	for _, c := range []struct {
 		name, text string
 		want       *skill.Skill
@@ -51,16 +52,16 @@ func TestSkillFiles(t *testing.T) {
 			}), "",
 		},
 		{"the old form below a heading", "# H\n\n**Description:** d\n", one(func(s *skill.Skill) { s.Warnings = old }), ""},
-		{"no description", "---\nname: x\n---\n", nil, "0: the description is missing"},
-		{"a blank description", "---\ndescription: ' '\n---\n", nil, "0: the description is missing"},
+		{"no description", "---\nname: x\n---\n", nil, "0: the skill has no description"},
+		{"a blank description", "---\ndescription: ' '\n---\n", nil, "0: the skill has no description"},
 		{"no front matter", "Just text", nil, "1: No valid YAML frontmatter found: the file does not begin with ---"},
 		{"an empty file", "", nil, "1: No valid YAML frontmatter found: the file does not begin with ---"},
 		{"no end", "---\ndescription: d\n", nil, "1: No valid YAML frontmatter found: the second --- is missing"},
-		{"no fields", "---\n- a\n---\n", nil, "1: No valid YAML frontmatter found: it should be fields, as in description: …"},
+		{"no fields", "---\n- a\n---\n", nil, "1: No valid YAML frontmatter found: expected fields, as in description: …"},
 		{"broken YAML", "---\ndescription: d\n  x: [\n---\n", nil, "3: "},
 		{"a number", "---\ndescription: 3\n---\n", nil, "0: 'description' should be a string but got integer"},
 		{"a word for a truth", "---\ndescription: d\nauto_invoke: \"no\"\n---\n", nil, "0: 'auto_invoke' should be true or false but got string"},
-		{"a number required", "---\ndescription: d\nrequires: [1]\n---\n", nil, "0: 'requires' should be a list of skills but holds integer"},
+		{"a number required", "---\ndescription: d\nrequires: [1]\n---\n", nil, "0: 'requires' should be a list of skills but contains integer"},
 		{"an object required", "---\ndescription: d\nrequires: {a: 1}\n---\n", nil, "0: 'requires' should be a list of skills but got object"},
 		{"an alias", "---\nx: &a [1]\ndescription: *a\n---\n", nil, "3: "},
 		{"no UTF-8", "---\ndescription: \xff\n---\n", nil, "0: the file is not UTF-8 text"},
@@ -118,7 +119,7 @@ func TestSkillPlaces(t *testing.T) {
 	}
 }
 
-// TestSkillTwins checks that nobody's skill is silently another's.
+// TestSkillTwins checks that no skill silently replaces another.
 func TestSkillTwins(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	text := "---\ndescription: d\n---\n"
@@ -142,8 +143,7 @@ func draftOf(name string, more ...value.Value) *value.Dict {
 	return d
 }
 
-// TestSkillCreate checks that what is created is what is read back, whatever
-// words are in it.
+// TestSkillCreate checks that a created skill is read back unchanged, with any text.
 func TestSkillCreate(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		root, err := os.MkdirTemp(t.TempDir(), "")
@@ -166,7 +166,7 @@ func TestSkillCreate(t *testing.T) {
 		}
 		want := skill.Skill{
 			Key: "n", Name: "n", Title: shown(title), Description: shown(description), Auto: auto,
-			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n.md", State: tool.Ready,
+			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n.md", Status: trust.Status{Trusted: true},
 		}
 		if diff := cmp.Diff(want, skills[0]); diff != "" {
 			r.Fatalf("read back (-want +got):\n%s", diff)
@@ -174,7 +174,7 @@ func TestSkillCreate(t *testing.T) {
 	})
 }
 
-// shown is a text as it can be shown on one line.
+// shown is a text as it is shown on one line.
 func shown(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -204,14 +204,14 @@ func TestSkillRefused(t *testing.T) {
 		{"letters of others", draftOf("größe"), value.Invalid, "Skill name must be kebab-case"},
 		{"a required path", draftOf("a", "requires", value.List{"../x"}), value.Invalid, "Skill name must be kebab-case"},
 		{"itself", draftOf("a", "requires", value.List{"a"}), value.Invalid, "cannot require itself"},
-		{"no title", draftOf("a", "title", " \n"), value.Invalid, "must not be empty"},
-		{"no description", draftOf("a", "description", "\x00"), value.Invalid, "must not be empty"},
-		{"no content", draftOf("a", "content", "\n"), value.Invalid, "must not be empty"},
-		{"front matter in the content", draftOf("a", "content", "\n---\nname: b\n---\n"), value.Invalid, "front matter of its own"},
-		{"much content", draftOf("a", "content", strings.Repeat("x", 300<<10)), value.Limit, "a skill of more than 256 KB"},
-		{"a long description", draftOf("a", "description", strings.Repeat("\u200b", 9000)), value.Limit, "very long"},
+		{"no title", draftOf("a", "title", " \n"), value.Invalid, "the title of the skill is empty"},
+		{"no description", draftOf("a", "description", "\x00"), value.Invalid, "the description of the skill is empty"},
+		{"no content", draftOf("a", "content", "\n"), value.Invalid, "the content of the skill is empty"},
+		{"front matter in the content", draftOf("a", "content", "\n---\nname: b\n---\n"), value.Invalid, "the content contains front matter"},
+		{"much content", draftOf("a", "content", strings.Repeat("x", 300<<10)), value.Limit, "the skill is larger than 256 KB"},
+		{"a long description", draftOf("a", "description", strings.Repeat("\u200b", 9000)), value.Limit, "title and description are longer than 8 KB"},
 		{"another location", draftOf("a", "location", "elsewhere"), value.Invalid, "location"},
-		{"nobody's", draftOf("a", "location", "personal"), value.Invalid, "there is no folder for personal skills"},
+		{"nobody's", draftOf("a", "location", "personal"), value.Invalid, "no folder is configured for personal skills"},
 		{"a twin", draftOf("there"), value.Failed, "Skill already exists: .cassidy/skills/there.md"},
 		{"a broken twin", draftOf("broken"), value.Failed, "Skill already exists: .cassidy/skills/broken.md"},
 		{"a twin but for the hyphen", draftOf("a-b"), value.Failed, "Skill already exists: .cassidy/skills/a_b.md"},
@@ -231,8 +231,8 @@ func TestSkillRefused(t *testing.T) {
 	}
 }
 
-// TestSkillPersonal checks where a user's own skills go, and that a project
-// cannot be given one of their names.
+// TestSkillPersonal checks where personal skills are written, and that a project cannot
+// have one of the same name.
 func TestSkillPersonal(t *testing.T) {
 	root, home := t.TempDir(), filepath.Join(t.TempDir(), "new", "home")
 	out, err := create(t.Context(), root, home, draftOf("a", "location", "personal"))
@@ -251,7 +251,7 @@ func TestSkillPersonal(t *testing.T) {
 	}
 }
 
-// TestSkillRace checks that of many who create one skill, one does.
+// TestSkillRace checks that one of many concurrent creations of a skill succeeds.
 func TestSkillRace(t *testing.T) {
 	root := t.TempDir()
 	var wait sync.WaitGroup

@@ -1,5 +1,5 @@
-// Package testhost opens hosts for tests: each in a runtime of its own that ends
-// with the test.
+// Package testhost opens hosts for tests, each in its own runtime, which is closed with
+// the test.
 package testhost
 
 import (
@@ -10,15 +10,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 )
 
-// On says what a host runs on. The zero value has workers, which a test binary
-// with the race detector can have too, and records nothing.
+// On configures the runtime of a host. The zero value has workers, also with the race
+// detector, and records nothing.
 type On struct {
 	Sandbox cassidy.Mode
 	Journal string // the folder of the store of runs, or ""
 }
 
-// Open opens a host over a project folder, with o, which may be nil. What belongs to
-// it is closed with the test.
+// Open opens a host for a project folder; o may be nil. It is closed with the test.
 func Open(tb testing.TB, on On, dir string, o *cassidy.Options) (*cassidy.Host, error) {
 	tb.Helper()
 	opts := cassidy.Options{}

@@ -2,6 +2,6 @@
 
 package testworker
 
-// raceDetector says that these tests are built with the race detector, whose
-// memory no worker may have.
+// raceDetector reports that these tests are built with the race detector, which needs
+// more memory than workers may use.
 const raceDetector = true

@@ -1,12 +1,12 @@
-// Package testworker lets tests run scripts in workers, whichever way they are
-// built: a test is its own worker, but one that is built with the race
-// detector has another, the same test without it.
+// Package testworker lets tests run scripts in workers, however the tests are built. A
+// test is its own worker; a test with the race detector uses a copy of itself that is
+// built without it.
 //
-// A package whose tests need workers says so once:
+// A package whose tests need workers declares it once:
 //
 //	func TestMain(m *testing.M) { testworker.Main(m, stdlib.Pure()...) }
 //
-// and gives [Exec] to whoever starts them: to [sandbox.Options], or in an
+// and passes [Exec] to whatever starts workers: to [sandbox.Options], or in an
 // environment variable to a command that the test runs.
 package testworker
 
@@ -25,19 +25,18 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
-// Main is all that a TestMain has to do. In a worker it does not return; the
-// modules are those of [sandbox.Main].
+// Main is the body of a TestMain. In a worker it does not return. The modules are those
+// of [sandbox.Main].
 func Main(m *testing.M, modules ...tool.Module) {
 	sandbox.Main(modules...)
 	os.Exit(Suite{m}.Run())
 }
 
-// A Suite is the tests of a package, for a TestMain that has more to do than
-// [Main] does: it calls sandbox.Main first, and Run where others call m.Run.
+// A Suite runs the tests of a package from a TestMain that does more than [Main]: it
+// calls sandbox.Main first, and Suite.Run instead of m.Run.
 type Suite struct{ M *testing.M }
 
-// Run runs the tests, removes what [Exec] has made for them, and returns the
-// exit code.
+// Run runs the tests, removes the files of [Exec], and returns the exit code.
 func (s Suite) Run() int {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -54,15 +53,15 @@ func (s Suite) Run() int {
 	return code
 }
 
-// Exec returns the program to start as a worker, for sandbox.Workers.Program: ""
-// where the test itself can be one. Else it is built, once.
+// Exec returns the program for sandbox.Workers.Program: "" if the test itself can be
+// the worker. Otherwise it builds one, once.
 func Exec() string {
-	if !raceDetector {
-		return ""
-	}
 	b := current.Load()
 	if b == nil {
 		panic("testworker: the TestMain of the package must call testworker.Main")
+	}
+	if !raceDetector {
+		return ""
 	}
 	b.once.Do(b.build)
 	if b.err != nil {
@@ -71,7 +70,7 @@ func Exec() string {
 	return b.program
 }
 
-// Copy gives a program another name, by which it knows what to be.
+// Copy links or copies a program to a name that selects its role.
 func Copy(to, from string) error {
 	if err := os.Link(from, to); err == nil {
 		return nil
@@ -92,17 +91,17 @@ func Copy(to, from string) error {
 // current builds the worker of these tests.
 var current atomic.Pointer[builder]
 
-// A builder builds one worker, the first time that somebody needs it.
+// A builder builds one worker on first use.
 type builder struct {
-	source  string // the package's folder: tests may have left it by then
+	source  string // the package's folder: tests may change the working directory
 	once    sync.Once
 	dir     string // made for the program
 	program string
 	err     error
 }
 
-// build compiles the package's own tests without the race detector: no other
-// program has the modules that their TestMain gives to a worker.
+// build compiles the package's own tests without the race detector: no other program
+// has the modules of their TestMain.
 func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "testworker"); b.err != nil {
 		return

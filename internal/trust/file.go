@@ -7,32 +7,31 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A File is a file of a project that counts only when its user trusts it, as it
-// read when it was reviewed.
+// A File is a file of a project that needs its user's trust, as it was at the review.
 type File struct {
 	Path     string // from the project's root, with slashes
 	Kind     Kind
 	Text     string
 	TextHash string
-	Hash     string     // of a tool's file with what it loads; else TextHash
-	Tool     *tool.Tool // what a tool's file declares; else nil
-	Reason   string     // why it is not trusted, or "" where it is
-	Was      *Record    // what was trusted of it before, or nil
-	OldText  string     // how it read then, where HasOld
-	HasOld   bool
+	Hash     string          // of a tool's file and the files it loads; otherwise TextHash
+	Tool     *tool.Described // the declaration of a tool's file; otherwise nil
+	Status
+	Was     *Record // what was trusted before, or nil
+	OldText string  // the text of Was, if HasOld
+	HasOld  bool
 }
 
-// A Review is everything in a project that asks for trust.
+// A Review is the state of all files of a project that need trust.
 type Review struct {
 	Root   string
 	Author bool // the project is marked as the user's own
 	Files  []File
-	// Broken are the files that cannot be reviewed, and so cannot be used.
+	// Broken are the errors of files that cannot be reviewed, and thus cannot be used.
 	Broken []*value.Error
 }
 
-// Untrusted returns the files that are not trusted: what tools load first,
-// then the tools, then the rest.
+// Untrusted returns the untrusted files: first the files that tools load, then the
+// tools, then the rest.
 func (r *Review) Untrusted() []File {
-	return slices.DeleteFunc(slices.Clone(r.Files), func(f File) bool { return f.Reason == "" })
+	return slices.DeleteFunc(slices.Clone(r.Files), func(f File) bool { return f.Trusted })
 }

@@ -6,21 +6,26 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/mark"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Ledger is what is trusted of one project, as it was when it was read.
+// A Ledger is a snapshot of what is trusted in one project.
 type Ledger struct {
-	all     bool // everything is, for as long as the process lives
-	author  bool // the project is the user's own
-	damaged bool // there was a record, and it cannot be read
-	// unknowable says that nothing could be recorded: the files are in no folder.
+	all    bool          // everything is trusted by this process
+	author bool          // the project is the user's own work
+	mark   mark.Mark     // of the folder in which author and Own hold
+	seen   mark.Identity // the folder that its user has reviewed completely
+	// replaced means that the folder is another one than that of the mark.
+	replaced bool
+	damaged  bool // the record cannot be read
+	// unknowable means that trust cannot be recorded: the files are not in a folder.
 	unknowable bool
 	files      map[string]Record
-	needs      []tool.Capability // of all files, once they were asked for
+	needs      []tool.Capability // of all files; lazily computed
 }
 
-// allNeeds returns every capability that is trusted in the project.
+// allNeeds returns every trusted capability of the project.
 func (l *Ledger) allNeeds() []tool.Capability {
 	if l.needs == nil {
 		l.needs = []tool.Capability{}
@@ -35,67 +40,79 @@ func (l *Ledger) allNeeds() []tool.Capability {
 	return l.needs
 }
 
-// What the user should type; every reason why a file is not trusted ends so.
+// runTrust is the command to type. It ends every reason why a file is untrusted.
 const runTrust = "; run cassidy trust"
 
-// File says why a file with this text is not trusted; "" means that it is.
-func (l *Ledger) File(kind Kind, name, text string) string {
+// A Status says whether a file is trusted. The zero Status is untrusted.
+type Status struct {
+	Trusted bool
+	Reason  string // why it is untrusted; "" if it is trusted
+}
+
+func trusted() Status { return Status{Trusted: true} }
+
+func untrusted(reason string) Status { return Status{Reason: reason} }
+
+// File returns the status of a file with this text.
+func (l *Ledger) File(kind Kind, name, text string) Status {
 	r, known := l.files[name]
 	switch {
 	case l.all:
-		return ""
+		return trusted()
 	case known && r.Revoked:
-		return "its trust was taken back" + runTrust
+		return untrusted("trust was revoked" + runTrust)
 	case known && r.Text == text:
-		return ""
+		return trusted()
 	case kind != KindServers && (l.author || known && r.Own):
-		return "" // edits of one's own; a list of servers starts programs, so each is asked about
+		return trusted() // own edits; a list of servers starts programs, so every version needs a review
 	}
 	return l.unknown(known)
 }
 
-func (l *Ledger) unknown(known bool) string {
+func (l *Ledger) unknown(known bool) Status {
 	switch {
 	case l.unknowable:
-		return "it is in no folder that could be reviewed: set Options.TrustSource"
+		return untrusted("the file is not in a folder for review: set Options.TrustSource")
+	case l.replaced:
+		return untrusted("the folder was replaced after you marked it as yours: run cassidy trust --author, or cassidy trust")
 	case known:
-		return "it has changed since it was trusted" + runTrust
+		return untrusted("the file has changed since it was trusted" + runTrust)
 	case l.damaged:
-		return "the record of what is trusted here is damaged" + runTrust
+		return untrusted("the record of trusted files is damaged" + runTrust)
 	}
-	return "nobody has reviewed it yet" + runTrust
+	return untrusted("nobody has reviewed it yet" + runTrust)
 }
 
-// Tool says why a tool is not trusted, "" meaning that it is, and what it is
-// granted. text is the hash of its own file, libs returns those of the shared files.
-func (l *Ledger) Tool(t *tool.Head, text string, libs func(lib string) string) (granted []tool.Capability, reason string) {
+// Tool returns the capabilities granted to a tool, and its status. text is the hash of its own file, and hash that of the file and the files it loads; libs
+// returns the hashes of the shared files.
+func (l *Ledger) Tool(file string, t *tool.Head, hash, text string, libs func(lib string) string) ([]tool.Capability, Status) {
 	if l.all {
-		return t.Needs, ""
+		return t.Needs, trusted()
 	}
 	for _, lib := range t.Loads {
 		if r, known := l.files[folder.ToolsDir+"/"+lib]; known && r.Revoked {
-			return nil, "the trust of " + lib + ", which it loads, was taken back" + runTrust
+			return nil, untrusted("trust of the loaded file " + lib + " was revoked" + runTrust)
 		}
 	}
-	r, known := l.files[t.Path]
+	r, known := l.files[file]
 	switch {
 	case known && r.Revoked:
-		return nil, "its trust was taken back" + runTrust
-	case known && r.Hash == t.Hash && r.Kind == KindTool:
-		return r.Needs, ""
+		return nil, untrusted("trust was revoked" + runTrust)
+	case known && r.Hash == hash && r.Kind == KindTool:
+		return r.Needs, trusted()
 	case l.author || known && r.Own:
-		return l.own(t, text, libs)
+		return l.own(file, t, libs)
 	case known && r.Text == text:
-		return nil, l.changedLib(t, libs) + ", which it loads, has changed since it was trusted" + runTrust
+		return nil, untrusted("the loaded file " + l.changedLib(t, libs) + " has changed since it was trusted" + runTrust)
 	}
 	return nil, l.unknown(known)
 }
 
-// own judges a tool that its user has written: one that he has trusted before
-// may change, and in his own project there may be new ones, while no
-// capability is added to what was recorded.
-func (l *Ledger) own(t *tool.Head, text string, libs func(lib string) string) (granted []tool.Capability, reason string) {
-	r, known := l.files[t.Path]
+// own checks a tool that its user has written. A trusted one may change, and in the
+// user's own project there may be new ones, unless they need more capabilities than
+// were recorded.
+func (l *Ledger) own(file string, t *tool.Head, libs func(lib string) string) ([]tool.Capability, Status) {
+	r, known := l.files[file]
 	had := r.Needs
 	if !known {
 		had = l.allNeeds()
@@ -112,23 +129,23 @@ func (l *Ledger) own(t *tool.Head, text string, libs func(lib string) string) (g
 	}
 	switch {
 	case len(added) > 0 && known:
-		return nil, "it now also needs " + strings.Join(added, ", ") + runTrust
+		return nil, untrusted("the tool now also needs " + strings.Join(added, ", ") + runTrust)
 	case len(added) > 0:
-		return nil, "it is new, and needs " + strings.Join(added, ", ") + runTrust
+		return nil, untrusted("the tool is new, and needs " + strings.Join(added, ", ") + runTrust)
 	}
-	for _, lib := range t.Loads { // in another's project it may load what is not the user's own
-		if l.File(KindLib, folder.ToolsDir+"/"+lib, libs(lib)) != "" {
-			return nil, lib + ", which it loads, is not trusted" + runTrust
+	for _, lib := range t.Loads { // in a project of another author it may load files that are not the user's own
+		if !l.File(KindLib, folder.ToolsDir+"/"+lib, libs(lib)).Trusted {
+			return nil, untrusted("the loaded file " + lib + " is not trusted" + runTrust)
 		}
 	}
 	if known {
-		return had, ""
+		return had, trusted()
 	}
-	return t.Needs, ""
+	return t.Needs, trusted()
 }
 
-// raised says which limits of a tool are above those that were recorded of it,
-// or above the usual.
+// raised lists the limits of a tool that exceed both the recorded ones and the
+// defaults.
 func raised(t *tool.Head, r Record) []string {
 	now, had := t.Limits.Or(tool.DefaultLimits()), r.Limits.Or(tool.DefaultLimits())
 	var list []string
@@ -153,12 +170,12 @@ func acts(needs []tool.Capability) bool {
 	return slices.ContainsFunc(needs, tool.Capability.Acts)
 }
 
-// harmless reports whether a capability gives nothing that the built-in tools
-// do not give to every model: looking at the project, by who can do no more.
+// harmless reports whether a capability only reads the project, as the built-in tools
+// do for every model. Its tool must not be able to act.
 func harmless(c tool.Capability) bool { return c.Name == "fs.read" || c.Name == "context.read" }
 
-// coveredBy reports whether a set of capabilities holds one that is declared,
-// or a wider one. Patterns are compared as they are written.
+// coveredBy reports whether a set of capabilities has this one or a wider one. Patterns
+// are compared as text.
 func coveredBy(set []tool.Capability, c tool.Capability) bool {
 	return slices.ContainsFunc(set, func(had tool.Capability) bool {
 		sameName := had.Name == c.Name || had.Name == "http" && strings.HasPrefix(c.Name, "http.")
@@ -166,7 +183,7 @@ func coveredBy(set []tool.Capability, c tool.Capability) bool {
 	})
 }
 
-// changedLib names a shared file that is not as it was trusted.
+// changedLib returns the name of a shared file that has changed since it was trusted.
 func (l *Ledger) changedLib(t *tool.Head, libs func(lib string) string) string {
 	for _, lib := range t.Loads {
 		if r, known := l.files[folder.ToolsDir+"/"+lib]; !known || r.Text != libs(lib) {
@@ -176,8 +193,8 @@ func (l *Ledger) changedLib(t *tool.Head, libs func(lib string) string) string {
 	return "a file"
 }
 
-// RevokedAny reports whether a script is revoked, or the trust of one of the files that
-// it loads was. Those lie beside it, and need no record of their own.
+// RevokedAny reports whether a script or a file that it loads is revoked. Loaded files
+// are beside the script, and need no record of their own.
 func (l *Ledger) RevokedAny(name string, loads []string) bool {
 	return l.revoked(name) || !l.all && slices.ContainsFunc(loads, func(lib string) bool { return l.files[path.Join(path.Dir(name), lib)].Revoked })
 }
@@ -185,16 +202,20 @@ func (l *Ledger) RevokedAny(name string, loads []string) bool {
 // OwnProject reports whether all of the project is trusted, or is the user's own work.
 func (l *Ledger) OwnProject() bool { return l.all || l.author }
 
+// Reviewed reports whether the names in a project may be shown to models: it is the user's
+// own, or they have once reviewed all of it.
+func (l *Ledger) Reviewed() bool { return l.OwnProject() || l.seen != mark.Identity{} }
+
 // Author reports whether the project is marked as the user's own.
 func (l *Ledger) Author() bool { return l.author }
 
-// Record returns what was trusted of a file.
+// Record returns the record of a file.
 func (l *Ledger) Record(name string) (Record, bool) {
 	r, known := l.files[name]
 	return r, known
 }
 
-// revoked reports whether nothing of a file is trusted, however it reads.
+// revoked reports whether a file is untrusted with any text.
 func (l *Ledger) revoked(name string) bool {
 	r, known := l.files[name]
 	return !l.all && (r.Revoked || !known && !l.author)

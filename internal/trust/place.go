@@ -7,26 +7,36 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Place is a folder of a project, or of its user, in which skills, policies or
-// workflows lie.
+// A Place is a folder of a project, or of its user, that contains skills, policies or
+// workflows.
 type Place struct {
 	Location tool.Location
 	Base     string  // the project's root, or the user's folder
-	Dir      string  // of the files, below base, with slashes
-	Shown    string  // how messages name it
-	Files    fs.FS   // in place of a folder; else nil
-	Ledger   *Ledger // what is trusted of the project
+	Dir      string  // of the files, under Base, with slashes
+	Shown    string  // the name in messages
+	Files    fs.FS   // replaces the folder, or nil
+	Ledger   *Ledger // the trust of the project
 }
 
 // Path returns the path of the folder.
 func (p Place) Path() string { return filepath.Join(p.Base, filepath.FromSlash(p.Dir)) }
 
-// Open returns the files below base. Of a project, links that lead out of it
-// are refused; a user's own may.
+// Status returns the status of a file of the place, by its name there and the hash of its
+// text. The user's own files are trusted.
+func (p Place) Status(kind Kind, name, text string) Status {
+	if p.Location != tool.Project {
+		return trusted()
+	}
+	return p.Ledger.File(kind, path.Join(p.Dir, name), text)
+}
+
+// Open returns the files under Base. In a project, links that lead out of it are
+// rejected; the user's own links are followed.
 func (p Place) Open() (fs.FS, func(), error) {
 	if p.Files != nil {
 		return p.Files, func() {}, nil
@@ -41,13 +51,39 @@ func (p Place) Open() (fs.FS, func(), error) {
 	return root.FS(), func() { _ = root.Close() }, nil // it was only read from
 }
 
-// FileError makes any error one about a file of the place, or about the place.
+// FileError converts an error to one of a file of the place, or of the place itself.
 func (p Place) FileError(name string, err error) *value.Error {
-	e := *value.ErrorOf(err, value.Invalid)
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		e.Err = inner.Err
+	return folder.FileError(err, path.Join(p.Shown, name))
+}
+
+// ReadFiles calls read for the files in the folder, at most limit, and returns the
+// errors.
+func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(files fs.FS, name string) error) (broken []*value.Error) {
+	files, done, err := p.Open()
+	if err != nil {
+		return []*value.Error{p.FileError("", err)}
 	}
-	e.Pos.File = path.Join(p.Shown, name)
-	return &e
+	defer done()
+	entries, more, err := folder.ReadDir(files, p.Dir, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return []*value.Error{p.FileError("", err)}
+	case more:
+		broken = append(broken, p.FileError("", value.Errorf(value.Limit, "the folder has more than %d files: the remaining files are ignored", limit)))
+	}
+	for _, e := range entries {
+		if isFile(e) {
+			if err := read(files, e.Name()); err != nil {
+				broken = append(broken, p.FileError(e.Name(), err))
+			}
+		}
+	}
+	return broken
+}
+
+// Untrusted returns the error of using something untrusted.
+func Untrusted(what, reason string) error {
+	return value.Errorf(value.Denied, "%s is untrusted: %s", what, reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for its own files")
 }

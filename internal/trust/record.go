@@ -5,42 +5,45 @@ import (
 	"hash/crc32"
 	"maps"
 	"slices"
-	"time"
 
+	"github.com/cassidy-run/cassidy/internal/mark"
 	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// version begins every record of what is trusted.
-const version = "cassidy trust 1\n"
+// version is the prefix of every record.
+const version = "cassidy trust 3\n"
 
-// encodeLedger writes a record: the project that it is of, its files, and a sum
-// by which damage is seen.
-func encodeLedger(l *Ledger, real string) []byte {
-	w := pack.Writer{Buf: []byte(version)}
-	w.Text(real)
-	w.Flag(l.author)
-	w.Int(int64(len(l.files)))
-	for _, name := range slices.Sorted(maps.Keys(l.files)) {
-		r := l.files[name]
-		for _, s := range []string{r.Path, string(r.Kind), r.Hash, r.Text} {
-			w.Text(s)
-		}
-		w.Int(int64(len(r.Needs)))
-		for _, c := range r.Needs {
-			w.Text(c.String())
-		}
-		for _, n := range []int64{r.Limits.Steps, int64(r.Limits.CPU), r.Limits.Memory, int64(r.Limits.Result), int64(r.Timeout), r.When.UnixNano()} {
-			w.Int(n)
-		}
-		w.Flag(r.Own)
-		w.Flag(r.Revoked)
-	}
-	return binary.LittleEndian.AppendUint32(w.Buf, crc32.ChecksumIEEE(w.Buf))
+// A header begins a record. So many files follow it.
+type header struct {
+	Real   pack.Raw // the project
+	Author bool
+	Mark   mark.Mark
+	Seen   mark.Identity
+	Files  int
 }
 
-// decodeLedger reads a record; false means that it is damaged, or another
-// project's.
+// A file is a Record as it is stored: without its path, which follows it.
+type file struct {
+	Record
+	Path pack.Raw
+}
+
+// encodeLedger encodes a record: its project, its files, and a checksum.
+func encodeLedger(l *Ledger, real string) ([]byte, error) {
+	b, err := pack.Append([]byte(version), &header{pack.Raw(real), l.author, l.mark, l.seen, len(l.files)})
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		if err == nil {
+			f := file{l.files[name], pack.Raw(l.files[name].Path)}
+			f.Record.Path = ""
+			b, err = pack.Append(b, &f)
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b)), err
+}
+
+// decodeLedger decodes a record. It reports false if the record is damaged, or of
+// another project.
 func decodeLedger(data []byte, real string) (*Ledger, bool) {
 	if len(data) < len(version)+4 || string(data[:len(version)]) != version {
 		return nil, false
@@ -49,34 +52,24 @@ func decodeLedger(data []byte, real string) (*Ledger, bool) {
 	if crc32.ChecksumIEEE(body) != sum {
 		return nil, false
 	}
-	r := pack.NewReader(string(body[len(version):]))
-	if r.Text() != real {
+	var h header
+	rest, err := pack.Next(string(body[len(version):]), &h)
+	if err != nil || string(h.Real) != real {
 		return nil, false
 	}
-	l := &Ledger{author: r.Flag()}
-	n := r.Count()
-	l.files = make(map[string]Record, n)
-	for range n {
-		f := readFileRecord(r)
-		l.files[f.Path] = f
+	l := &Ledger{author: h.Author, mark: h.Mark, seen: h.Seen, files: map[string]Record{}}
+	for range h.Files {
+		var f file
+		if rest, err = pack.Next(rest, &f); err != nil {
+			return nil, false
+		}
+		for _, c := range f.Needs {
+			if _, err := tool.ParseCapability(c.String()); err != nil {
+				return nil, false
+			}
+		}
+		f.Record.Path = string(f.Path)
+		l.files[f.Record.Path] = f.Record
 	}
-	if !r.Done() {
-		return nil, false
-	}
-	return l, true
-}
-
-func readFileRecord(r *pack.Reader) Record {
-	f := Record{Path: r.Text(), Kind: Kind(r.Text()), Hash: r.Text(), Text: r.Text()}
-	for range r.Count() {
-		c, err := tool.ParseCapability(r.Text())
-		r.Check(err == nil)
-		f.Needs = append(f.Needs, c)
-	}
-	f.Limits = tool.Limits{Steps: r.Int(), CPU: time.Duration(r.Int()), Memory: r.Int(), Result: int(r.Int())}
-	f.Timeout = time.Duration(r.Int())
-	f.When = time.Unix(0, r.Int())
-	f.Own = r.Flag()
-	f.Revoked = r.Flag()
-	return f
+	return l, rest == ""
 }

@@ -1,8 +1,7 @@
-// Package trust remembers which files of a project its user has reviewed.
+// Package trust records which files of a project its user has reviewed.
 //
-// A [Store] keeps the records in the user's state folder, a [Ledger] judges files by
-// those of one project, and a [Scope] says where the files of a project and of its user
-// are.
+// A [Store] keeps the records in the user's state folder, a [Ledger] decides by the
+// records of one project, and a [Scope] locates the files of a project and of its user.
 package trust
 
 import (
@@ -18,26 +17,26 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/mark"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Store is what a user has reviewed, project by project. It lies in the user's
-// state folder and never in the project, which could else trust itself. The
-// nil Store trusts nothing.
+// A Store holds what a user has reviewed, by project. It is in the user's state folder,
+// never in the project, which could otherwise trust itself. The nil Store trusts
+// nothing.
 //
-// What is trusted is a file as it read when it was reviewed: another text is
-// another file. Only in a project that the user has marked as his own, and for
-// files that he has written himself, do edits stay trusted, while they add no
-// capability. Everything under .cassidy is covered that can run or that a model
-// obeys, and so are the notes beside it. Its config.yaml is not: it can only
-// ask and deny.
+// A review covers a file with the text that was reviewed. Edits stay trusted only in a
+// project that the user has marked as their own, and in files that the user has
+// written, as long as they add no capability. Trust is needed for everything under
+// .cassidy that can run or that a model follows, and for the notes beside it. It is not
+// needed for config.yaml, which can only ask and deny.
 type Store struct {
-	dir string // "" where nothing is remembered
+	dir string // "": nothing is stored
 }
 
-// New returns what is trusted as the user's state folder remembers it;
-// with "" nothing is, and nothing can be.
+// New returns the store in the user's state folder; with "" it is empty and cannot
+// record anything.
 func New(state string) *Store {
 	if state == "" {
 		return &Store{}
@@ -45,40 +44,40 @@ func New(state string) *Store {
 	return &Store{dir: filepath.Join(state, "trust")}
 }
 
-// A Kind says what a file of a project is for.
+// A Kind is the purpose of a file of a project.
 type Kind string
 
 const (
 	KindTool     Kind = "tool"
-	KindLib      Kind = "lib" // what tools load
+	KindLib      Kind = "lib" // loaded by tools
 	KindPolicy   Kind = "policy"
 	KindWorkflow Kind = "workflow"
 	KindSkill    Kind = "skill"
-	KindNotes    Kind = "notes" // what a model is told of the project
+	KindNotes    Kind = "notes" // information on the project for models
 	KindServers  Kind = "servers"
 )
 
-// A Record is what was trusted of one file.
+// A Record is the trust in one file.
 type Record struct {
 	Path    string // from the project's root, with slashes
 	Kind    Kind
-	Hash    string // of a tool's file with what it loads; of another file's text
+	Hash    string // of a tool's file and the files it loads; of another file's text
 	Text    string // the hash of the file's own text
 	Needs   []tool.Capability
 	Limits  tool.Limits
 	Timeout time.Duration
 	When    time.Time
-	Own     bool // the user has written it: his edits stay trusted
-	Revoked bool // the trust was taken back, whatever else would speak for it
+	Own     bool // the user has written it: edits stay trusted
+	Revoked bool // the trust was revoked; this overrides everything else
 }
 
-// List returns what is trusted of a project, by path, and whether the project
-// is marked as the user's own. A record that is damaged is an error.
+// List returns the records of a project, by path, and whether the project is marked as
+// the user's own. A damaged record is an error.
 func (t *Store) List(root string) (records []Record, author bool, err error) {
 	l := t.Ledger(root)
 	if l.damaged {
-		return nil, false, value.Errorf(value.Failed, "the record of what is trusted here is damaged, and nothing is").
-			WithHint("cassidy trust reviews everything again")
+		return nil, false, value.Errorf(value.Failed, "the record of trusted files is damaged, so no file is trusted").
+			WithHint("review all files again with: cassidy trust")
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		records = append(records, l.files[name])
@@ -86,10 +85,15 @@ func (t *Store) List(root string) (records []Record, author bool, err error) {
 	return records, l.author, nil
 }
 
-// Record trusts files of a project as they were reviewed. With own they are
-// the user's own work, and his edits stay trusted.
+// Record trusts files of a project with the texts that were reviewed. With own they are
+// the user's own work, and edits stay trusted.
 func (t *Store) Record(root string, files []File, own bool) error {
 	err := t.update(root, func(l *Ledger) error {
+		if own {
+			if err := l.claim(root); err != nil {
+				return err
+			}
+		}
 		for i := range files {
 			f := &files[i]
 			r := Record{Path: f.Path, Kind: f.Kind, Hash: f.Hash, Text: f.TextHash, When: time.Now(), Own: own}
@@ -111,16 +115,28 @@ func (t *Store) Record(root string, files []File, own bool) error {
 	return nil
 }
 
-// MarkAuthor marks a project as the user's own.
+// MarkAuthor marks a project's folder as the user's own. The project gets a file with a
+// random ID. Other files at the same path are not the user's own, and neither is a copy.
 func (t *Store) MarkAuthor(root string) error {
 	return t.update(root, func(l *Ledger) error {
-		l.author = true
+		err := l.claim(root)
+		l.author = err == nil
+		return err
+	})
+}
+
+// MarkReviewed records that a user has reviewed all of a project.
+func (t *Store) MarkReviewed(root string) error {
+	return t.update(root, func(l *Ledger) (err error) {
+		if l.seen, err = mark.Folder(root); err != nil {
+			return storeError(err)
+		}
 		return nil
 	})
 }
 
-// Revoke takes back the trust of files of a project. Without any it forgets the
-// project, and that it is the user's own.
+// Revoke revokes the trust of files of a project. Without names it deletes the
+// project's record, including that it is the user's own.
 func (t *Store) Revoke(root string, names ...string) error {
 	if len(names) == 0 {
 		return t.forget(root)
@@ -130,7 +146,7 @@ func (t *Store) Revoke(root string, names ...string) error {
 			r, known := l.files[name]
 			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); !known && (!l.author || err != nil) {
 				return value.Errorf(value.Invalid, "%s is not trusted%s", name, value.DidYouMean(name, slices.Sorted(maps.Keys(l.files)))).
-					WithHint("cassidy trust --list shows what is")
+					WithHint("list the trusted files with: cassidy trust --list")
 			}
 			l.files[name] = Record{Path: name, Kind: r.Kind, When: time.Now(), Revoked: true}
 		}
@@ -138,11 +154,11 @@ func (t *Store) Revoke(root string, names ...string) error {
 	})
 }
 
-// projectDir is where the records of a project lie, named by the project's real
-// path: a link to it is the same project.
+// projectDir returns the folder of a project's records. It is derived from the
+// project's real path: a link to it is the same project.
 func (t *Store) projectDir(root string) (dir, real string, err error) {
 	if t == nil || t.dir == "" {
-		return "", "", value.Errorf(value.Invalid, "there is no place to remember what is trusted").
+		return "", "", value.Errorf(value.Invalid, "no folder is configured for the record of trusted files").
 			WithHint("set CASSIDY_HOME to a folder")
 	}
 	real, err = filepath.Abs(root)
@@ -156,44 +172,37 @@ func (t *Store) projectDir(root string) (dir, real string, err error) {
 }
 
 func storeError(err error) error {
-	var inner *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &inner):
-		err = inner.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return value.Errorf(value.Failed, "what is trusted cannot be remembered: %w", err)
+	return value.Errorf(value.Failed, "write the record of trusted files: %w", folder.Cause(err))
 }
 
-// A project's record is a file named by a number, in a folder of the project's
-// own. Who changes it writes the next number, which fails where another process
-// was first: then he reads again. So no change is lost, and no lock can be left
-// behind. The highest number holds, and this many are kept: who was so slow that
-// the number he wrote may have been used and removed already finds as many
-// above it, and reads again too.
+// A project's record is a file named by a number, in a folder for the project. A change
+// writes the next number. If another process was first, writing fails, and the change
+// is applied again to the new record. So no change is lost, and no lock can be left
+// behind. The highest number is valid, and keptRecords files are kept. A process so
+// slow that its number may have been used and removed already finds as many higher
+// numbers, and also tries again.
 const keptRecords = 8
 
-// maxRecord is how long a record is read: that of some hundred thousand files.
+// maxRecord is the limit of a record, in bytes: enough for some hundred thousand files.
 const maxRecord = 64 << 20
 
-// maxTries is how often a change is tried when others are first.
+// maxTries is how often a change is tried if other processes are first.
 const maxTries = 100
 
-// Ledger returns what is trusted of a project. Whatever is odd about the record
-// means nothing.
+// Ledger returns the trust of a project. If the record cannot be read nothing is
+// trusted.
 func (t *Store) Ledger(root string) *Ledger {
 	dir, real, err := t.projectDir(root)
 	if err != nil {
 		return &Ledger{}
 	}
 	l, _ := readRecord(dir, real)
+	l.checkMark(real)
 	return l
 }
 
-// readRecord reads the record with the highest number, and says which it is: 0
-// for none.
+// readRecord reads the record with the highest number, and returns the number: 0 for
+// none.
 func readRecord(dir, real string) (*Ledger, int) {
 	for range maxTries {
 		numbers, err := recordNumbers(dir)
@@ -206,7 +215,7 @@ func readRecord(dir, real string) (*Ledger, int) {
 		last := numbers[len(numbers)-1]
 		data, _, err := folder.ReadHead(os.DirFS(dir), recordName(last), maxRecord)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a newer one is there by now
+			continue // a newer one exists
 		}
 		l, ok := decodeLedger(data, real)
 		if err != nil || !ok {
@@ -234,7 +243,7 @@ func recordNumbers(dir string) ([]int, error) {
 	return numbers, nil
 }
 
-// update changes the record of a project. A damaged one is begun anew.
+// update changes the record of a project. It replaces a damaged one.
 func (t *Store) update(root string, change func(*Ledger) error) error {
 	dir, real, err := t.projectDir(root)
 	if err != nil {
@@ -251,7 +260,11 @@ func (t *Store) update(root string, change func(*Ledger) error) error {
 		if err := change(l); err != nil {
 			return err
 		}
-		err = writeRecord(dir, last+1, encodeLedger(l, real))
+		data, err := encodeLedger(l, real)
+		if err != nil {
+			return storeError(err)
+		}
+		err = writeRecord(dir, last+1, data)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return storeError(err)
 		}
@@ -262,10 +275,10 @@ func (t *Store) update(root string, change func(*Ledger) error) error {
 			}
 		}
 	}
-	return storeError(errors.New("others keep changing it"))
+	return storeError(errors.New("other processes keep changing the file"))
 }
 
-// writeRecord writes the record with a number; fs.ErrExist says that another
+// writeRecord writes the record with a number. It returns fs.ErrExist if another
 // process was first.
 func writeRecord(dir string, n int, data []byte) error {
 	temp, err := writeTemp(dir, data, (*os.File).Sync)
@@ -276,8 +289,8 @@ func writeRecord(dir string, n int, data []byte) error {
 	return errors.Join(err, os.Remove(temp))
 }
 
-// writeTemp writes a new file, whole or not at all, and hands it to then before
-// it is closed.
+// writeTemp writes a temporary file, and calls then before closing it. After an error
+// no file remains.
 func writeTemp(dir string, data []byte, then func(*os.File) error) (string, error) {
 	temp, err := os.CreateTemp(dir, ".new-*")
 	if err != nil {
@@ -311,8 +324,8 @@ func pruneRecords(dir string) (newest int, err error) {
 	return newest, nil
 }
 
-// forget writes an empty record, which outdoes one that another process is
-// about to write, and removes the texts.
+// forget writes an empty record, which overrides records that other processes are about
+// to write, and removes the texts.
 func (t *Store) forget(root string) error {
 	err := t.update(root, func(l *Ledger) error {
 		*l = Ledger{files: map[string]Record{}}
@@ -331,8 +344,8 @@ func (t *Store) forget(root string) error {
 	return nil
 }
 
-// textsDir is where the texts of trusted files are kept, by hash, so that the
-// next review can show what has changed.
+// textsDir is the folder of the texts of trusted files, by hash. The next review shows
+// the changes.
 const textsDir = "texts"
 
 func (t *Store) keepText(root, hash, text string) error {
@@ -348,7 +361,7 @@ func (t *Store) keepText(root, hash, text string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// Losing it in a crash only loses a comparison, so nobody waits for the disk.
+	// Losing it in a crash only loses a comparison, so it is not synced.
 	temp, err := writeTemp(dir, []byte(text), func(*os.File) error { return nil })
 	if err != nil {
 		return err
@@ -356,7 +369,7 @@ func (t *Store) keepText(root, hash, text string) error {
 	return os.Rename(temp, file)
 }
 
-// KeptText returns a text that was trusted before, if it is still there.
+// KeptText returns a text that was trusted before, if it is still stored.
 func (t *Store) KeptText(root, hash string) (string, bool) {
 	dir, _, err := t.projectDir(root)
 	if err != nil || hash == "" || strings.Trim(hash, "0123456789abcdef") != "" {

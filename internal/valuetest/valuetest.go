@@ -10,17 +10,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The generators of this file make values for property tests. Small and odd
-// ones come often: it is there that things break.
+// These generators make values for property tests. They prefer small and unusual
+// values.
 
-// Any makes any value.
+// Any generates any value.
 func Any() *rapid.Generator[value.Value] { return AnyOf(3) }
 
-// JSON makes a value that JSON has a form for and gives back the same: no
-// bytes, tuples or sets, and only strings as keys.
+// JSON generates a value that survives JSON unchanged: no bytes, tuples or sets, and
+// only string keys.
 func JSON() *rapid.Generator[value.Value] { return JSONOf(3) }
 
-// AnyOf is Any with so many levels.
+// AnyOf is Any with a maximum depth.
 func AnyOf(depth int) *rapid.Generator[value.Value] {
 	return rapid.Custom(func(t *rapid.T) value.Value {
 		kinds := 6
@@ -74,7 +74,7 @@ func genSet(depth int) *rapid.Generator[value.Value] {
 	})
 }
 
-// Key makes what can be a key or an element of a set.
+// Key generates a dict key or set element.
 func Key(depth int) *rapid.Generator[value.Value] {
 	return rapid.Custom(func(t *rapid.T) value.Value {
 		kinds := 5
@@ -95,7 +95,7 @@ func Key(depth int) *rapid.Generator[value.Value] {
 	})
 }
 
-// JSONOf is JSON with so many levels.
+// JSONOf is JSON with a maximum depth.
 func JSONOf(depth int) *rapid.Generator[value.Value] {
 	return rapid.Custom(func(t *rapid.T) value.Value {
 		kinds := 4
@@ -125,12 +125,12 @@ func JSONOf(depth int) *rapid.Generator[value.Value] {
 	})
 }
 
-// Scalar makes a value without parts.
+// Scalar generates a value without parts.
 func Scalar() *rapid.Generator[value.Value] {
 	return rapid.SampledFrom([]value.Value{nil, false, true, int64(0), int64(1), 1.0, "", "a"})
 }
 
-// Text makes a string.
+// Text generates a string.
 func Text() *rapid.Generator[value.Value] {
 	odd := []string{
 		"", " ", "\n", "a\n", "a\nb", "\na", "a\n\n", " a\nb", "a \nb", "\ta", "a\tb", "a\rb", "a: b", "# a", "- a", "a #b",
@@ -144,7 +144,7 @@ func Text() *rapid.Generator[value.Value] {
 	))
 }
 
-// Float makes a float, NaN and infinities among them.
+// Float generates a float, including NaN and infinities.
 func Float() *rapid.Generator[value.Value] {
 	return asValue(rapid.OneOf(
 		rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1e20, 1e21, 1e-6, 1e-7, 1 << 53, 1 << 63, -1 << 63, 1e300,
@@ -153,7 +153,7 @@ func Float() *rapid.Generator[value.Value] {
 	))
 }
 
-// Integer makes an integer, some of them large.
+// Integer generates an integer of any size.
 func Integer() *rapid.Generator[value.Value] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]value.Value{int64(0), int64(-1), int64(1) << 53, int64(math.MaxInt64), int64(math.MinInt64),
@@ -173,7 +173,7 @@ func asValue[T any](g *rapid.Generator[T]) *rapid.Generator[value.Value] {
 	return rapid.Map(g, func(x T) value.Value { return x })
 }
 
-// Big reads an integer in decimal, in its one form.
+// Big parses a decimal integer.
 func Big(text string) value.Value {
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
@@ -182,7 +182,7 @@ func Big(text string) value.Value {
 	return value.Integer(i)
 }
 
-// Nested is a list in a list, so many levels deep.
+// Nested returns lists nested depth levels deep.
 func Nested(depth int) value.Value {
 	v := value.List{}
 	for range depth - 1 {

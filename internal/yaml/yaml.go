@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,19 +18,18 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// MaxSize is how long a YAML text may be: front matter and configuration are
+// MaxSize is the limit of a YAML text, in bytes: front matter and configuration are
 // written by hand and far shorter.
 const MaxSize = 64 << 10
 
-// Parse reads one YAML document as a value: mappings as dicts in order,
-// sequences as lists, and scalars by the core schema of YAML 1.2, in which yes
-// and on, 1_000 and 2026-01-31 are strings. Aliases, merge keys, tags beyond
-// the schema's own, repeated keys and a second document are refused, so that a
-// short text cannot stand for a large value. The position of an error is its
-// line.
+// Parse reads one YAML document as a value: mappings as dicts in order, sequences as
+// lists, and scalars by the core schema of YAML 1.2, where yes and on, 1_000 and
+// 2026-01-31 are strings. Aliases, merge keys, tags beyond the core schema, repeated
+// keys and a second document are rejected, so a short text cannot expand to a large
+// value. The position of an error is its line.
 func Parse(text string) (value.Value, error) {
 	if len(text) > MaxSize {
-		return nil, value.Limitf(value.LimitSource, "a YAML text of more than %d KB", MaxSize>>10)
+		return nil, value.Limitf(value.LimitSource, "the YAML text is longer than %d KB", MaxSize>>10)
 	}
 	if !utf8.ValidString(text) {
 		return nil, value.Errorf(value.Invalid, "invalid YAML: not UTF-8")
@@ -43,8 +44,8 @@ func Parse(text string) (value.Value, error) {
 	return fromYAML(doc.Content[0], value.MaxDepth)
 }
 
-// yamlDocument parses a text into nodes. The parser panics on some malformed
-// texts, which is no reason for the program to end.
+// yamlDocument parses a text into nodes. The parser panics on some malformed texts;
+// these are errors.
 func yamlDocument(text string) (doc yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,14 +62,14 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 	var second yaml.Node
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		return yaml.Node{}, yamlErrorAt(&second, "a second document: one is read")
+		return yaml.Node{}, yamlErrorAt(&second, "the text has more than one YAML document")
 	case !errors.Is(err, io.EOF):
 		return yaml.Node{}, yamlError(err)
 	}
 	return doc, nil
 }
 
-// yamlError turns "yaml: line 3: did not find …" into an error with a position.
+// yamlError converts "yaml: line 3: did not find …" to an error with a position.
 func yamlError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	e := value.Errorf(value.Invalid, "invalid YAML: %s", text)
@@ -82,7 +83,11 @@ func yamlError(err error) error {
 }
 
 func yamlErrorAt(n *yaml.Node, format string, args ...any) error {
-	e := value.Errorf(value.Invalid, format, args...)
+	return at(n, value.Errorf(value.Invalid, format, args...))
+}
+
+// at sets the position of an error.
+func at(n *yaml.Node, e *value.Error) error {
 	e.Pos = value.Position{Line: n.Line, Col: n.Column}
 	return e
 }
@@ -90,14 +95,12 @@ func yamlErrorAt(n *yaml.Node, format string, args ...any) error {
 func fromYAML(n *yaml.Node, depth int) (value.Value, error) {
 	switch n.Kind {
 	case yaml.AliasNode:
-		return nil, yamlErrorAt(n, "an alias (*%s): write the value out", n.Value)
+		return nil, yamlErrorAt(n, "aliases (*%s) are not supported: repeat the value", n.Value)
 	case yaml.ScalarNode:
 		return scalarFromYAML(n)
 	}
 	if depth == 0 {
-		e := value.Limitf(value.LimitDepth, "nested more than %d deep", value.MaxDepth)
-		e.Pos = value.Position{Line: n.Line, Col: n.Column}
-		return nil, e
+		return nil, at(n, value.Limitf(value.LimitDepth, "the YAML is nested more than %d levels deep", value.MaxDepth))
 	}
 	if tag := n.ShortTag(); tag != "!!map" && tag != "!!seq" {
 		return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
@@ -120,7 +123,7 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 	d := &value.Dict{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Tag == "!!merge" {
-			return nil, yamlErrorAt(n.Content[i], "a merge key (<<): write the fields out")
+			return nil, yamlErrorAt(n.Content[i], "merge keys (<<) are not supported: repeat the fields")
 		}
 		key, err := fromYAML(n.Content[i], depth-1)
 		if err != nil {
@@ -141,9 +144,8 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 	return d, nil
 }
 
-// scalarFromYAML reads a scalar by the core schema. The library's own reading
-// is a mixture of YAML 1.1 and 1.2 (0777 is octal to it), so only what the text
-// itself says is taken from it: quotes and tags.
+// scalarFromYAML reads a scalar by the core schema. The library mixes YAML 1.1 and 1.2
+// (it reads 0777 as octal), so only quotes and explicit tags are taken from it.
 func scalarFromYAML(n *yaml.Node) (value.Value, error) {
 	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	tag := ""
@@ -155,9 +157,7 @@ func scalarFromYAML(n *yaml.Node) (value.Value, error) {
 	}
 	v, is, err := coreScalar(n.Value)
 	if err != nil {
-		e := value.ErrorOf(err, value.Invalid)
-		e.Pos = value.Position{Line: n.Line, Col: n.Column}
-		return nil, e
+		return nil, at(n, value.ErrorOf(err, value.Invalid))
 	}
 	switch tag {
 	case "", is:
@@ -168,8 +168,8 @@ func scalarFromYAML(n *yaml.Node) (value.Value, error) {
 	return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
 }
 
-// coreScalar reads a plain scalar by the core schema of YAML 1.2 (section
-// 10.3.2) and says by which of its tags.
+// coreScalar reads a plain scalar by the core schema of YAML 1.2 (section 10.3.2) and
+// returns its tag.
 func coreScalar(text string) (v value.Value, tag string, err error) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -180,22 +180,17 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 		return false, "!!bool", nil
 	case ".nan", ".NaN", ".NAN":
 		return math.NaN(), "!!float", nil
+	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF":
+		return math.Inf(1), "!!float", nil
+	case "-.inf", "-.Inf", "-.INF":
+		return math.Inf(-1), "!!float", nil
 	}
-	unsigned := strings.TrimLeft(text, "+-")
-	if len(text)-len(unsigned) > 1 {
-		return text, "!!str", nil
-	}
-	switch unsigned {
-	case ".inf", ".Inf", ".INF":
-		sign := 1
-		if text[0] == '-' {
-			sign = -1
-		}
-		return math.Inf(sign), "!!float", nil
-	}
-	if base := coreBase(text); base != 0 {
+	if coreInteger.MatchString(text) {
+		base := map[string]int{"0o": 8, "0x": 16}[text[:min(len(text), 2)]]
 		digits := text
-		if base != 10 {
+		if base == 0 {
+			base = 10
+		} else {
 			digits = text[2:]
 		}
 		i, ok := new(big.Int), len(text) <= value.MaxDigits
@@ -203,11 +198,11 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 			_, ok = i.SetString(digits, base)
 		}
 		if !ok {
-			return nil, "", value.Limitf(value.LimitDigits, "a number of more than %d digits", value.MaxDigits)
+			return nil, "", value.Limitf(value.LimitDigits, "the number has more than %d digits", value.MaxDigits)
 		}
 		return value.Integer(i), "!!int", nil
 	}
-	if isCoreFloat(unsigned) {
+	if coreFloat.MatchString(text) {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || len(text) > value.MaxDigits {
 			return nil, "", value.Errorf(value.Invalid, "the number %s is out of range", value.Cut(text, 40))
@@ -217,53 +212,29 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 	return text, "!!str", nil
 }
 
-// coreBase returns the base of an integer of the core schema, or 0 for a text
-// that is none: [-+]?[0-9]+, 0o[0-7]+ or 0x[0-9a-fA-F]+.
-func coreBase(text string) int {
-	digits, set, base := strings.TrimLeft(text, "+-"), "0123456789", 10
-	switch {
-	case strings.HasPrefix(text, "0o"):
-		digits, set, base = text[2:], "01234567", 8
-	case strings.HasPrefix(text, "0x"):
-		digits, set, base = text[2:], "0123456789abcdefABCDEF", 16
+// Numbers of the core schema.
+var (
+	coreInteger = regexp.MustCompile(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	coreFloat   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+)
+
+// FrontMatter returns the YAML between two lines --- at the beginning of a text, and the
+// number of the lines up to the second one. The number is 0 if the text does not begin
+// with ---, and -1 if the second is missing.
+func FrontMatter(lines []string) (text string, n int) {
+	isRule := func(line string) bool { return strings.TrimRight(line, " \t") == "---" }
+	if !isRule(lines[0]) {
+		return "", 0
 	}
-	if digits == "" || strings.Trim(digits, set) != "" {
-		return 0
+	end := slices.IndexFunc(lines[1:], isRule)
+	if end < 0 {
+		return "", -1
 	}
-	return base
+	return strings.Join(lines[1:1+end], "\n"), end + 2
 }
 
-// isCoreFloat matches (\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
-func isCoreFloat(text string) bool {
-	digits := func() int {
-		rest := strings.TrimLeft(text, "0123456789")
-		n := len(text) - len(rest)
-		text = rest
-		return n
-	}
-	whole, fraction := digits(), 0
-	if strings.HasPrefix(text, ".") {
-		text = text[1:]
-		fraction = digits()
-	}
-	if whole == 0 && fraction == 0 {
-		return false
-	}
-	if text == "" {
-		return true
-	}
-	if text[0] != 'e' && text[0] != 'E' {
-		return false
-	}
-	if text = text[1:]; text != "" && (text[0] == '+' || text[0] == '-') {
-		text = text[1:]
-	}
-	return digits() > 0 && text == ""
-}
-
-// Format writes a value as YAML, in block style, keeping the order of
-// dicts; [ParseYAML] reads it back as JSON would: tuples and sets as lists,
-// bytes as base64 text.
+// Format writes a value as YAML, in block style, keeping the order of dicts. [Parse]
+// reads it back, but as from JSON: tuples and sets as lists, bytes as base64 text.
 func Format(v value.Value) (string, error) {
 	w := yamlWriter{nodes: value.MaxNodes}
 	n, err := w.value(v, value.MaxDepth)
@@ -283,7 +254,7 @@ type yamlWriter struct{ nodes int }
 
 func (w *yamlWriter) value(v value.Value, depth int) (*yaml.Node, error) {
 	if w.nodes--; w.nodes < 0 {
-		return nil, value.Limitf(value.LimitNodes, "a value of more than %d parts", value.MaxNodes)
+		return nil, value.Limitf(value.LimitNodes, "the value has more than %d elements in total", value.MaxNodes)
 	}
 	d, isDict := v.(*value.Dict)
 	items, isList := value.Elements(v)
@@ -291,7 +262,7 @@ func (w *yamlWriter) value(v value.Value, depth int) (*yaml.Node, error) {
 		return scalarToYAML(v)
 	}
 	if depth == 0 {
-		return nil, value.Limitf(value.LimitDepth, "a value nested more than %d deep", value.MaxDepth)
+		return nil, value.Limitf(value.LimitDepth, "the value is nested more than %d levels deep", value.MaxDepth)
 	}
 	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	if isDict {
@@ -337,8 +308,8 @@ func scalarToYAML(v value.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
-// yamlStyle says how to write a string so that it is read back the same:
-// as it is, over several lines, or in quotes where anything about it is odd.
+// yamlStyle returns the style with which a string is read back unchanged: plain, a
+// literal block, or quotes for unusual strings.
 func yamlStyle(s string) yaml.Style {
 	if strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && value.IsInvisible(r) }) {
 		return yaml.DoubleQuotedStyle
@@ -347,7 +318,7 @@ func yamlStyle(s string) yaml.Style {
 		return yaml.DoubleQuotedStyle
 	}
 	switch strings.ToLower(s) {
-	case "y", "n", "yes", "no", "on", "off", "<<": // to YAML 1.1 these are more than text
+	case "y", "n", "yes", "no", "on", "off", "<<": // YAML 1.1 gives these a meaning
 		return yaml.DoubleQuotedStyle
 	}
 	if !strings.Contains(s, "\n") {
@@ -374,10 +345,10 @@ func yamlFloat(f float64) string {
 	return value.FormatJSON(f, "")
 }
 
-// ParseNumber reads a decimal number as the core schema of YAML 1.2 has it; not hexadecimals, and neither NaN nor
-// infinity, which no bound of a parameter would expect.
+// ParseNumber reads a decimal number of the core schema of YAML 1.2. It rejects
+// hexadecimals, NaN and infinity, which no bound of a parameter would expect.
 func ParseNumber(text string) (value.Value, bool) {
-	if coreBase(text) != 10 && !isCoreFloat(strings.TrimLeft(text, "+-")) {
+	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0o") || !coreInteger.MatchString(text) && !coreFloat.MatchString(text) {
 		return nil, false
 	}
 	n, _, err := coreScalar(text)

@@ -13,12 +13,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// What the functions of a policy keep in Go, they keep of their arguments and
-// outcomes alone, in the functions here. A run that is resumed calls the same
-// ones with what is recorded, and so stands where it did.
+// The functions of a policy change the state of a turn only from their arguments and
+// outcomes, in the keep functions below. A resumed run calls these with the recorded
+// arguments and outcomes, and so restores the state.
 
-// again returns the Again of a function of the module, or nil where it keeps
-// nothing.
+// again returns the Again of a function of the module, or nil if it changes no state.
 func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) error {
 	var keep func(*turn, tool.Effect, *value.Dict, error) error
 	switch name {
@@ -35,13 +34,19 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 	case "call":
 		keep = (*turn).keepCall
 	case "compact":
-		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error { return t.keepSummary(d) }
+		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
+			c, err := value.ToGo[compaction](d)
+			if err == nil {
+				t.keepSummary(&c)
+			}
+			return err
+		}
 	default:
 		return nil
 	}
 	return func(ctx context.Context, e tool.Effect, out tool.Outcome, failure error) error {
 		if failure != nil && out.Value == nil {
-			return nil // it was not begun
+			return nil // it did not begin
 		}
 		t, err := turnOf(ctx, e)
 		if err != nil {
@@ -49,7 +54,7 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		}
 		d, ok := out.Value.(*value.Dict)
 		if !ok {
-			return unreadable(e.Func, value.Errorf(value.Failed, "it gave %s", value.TypeOf(out.Value)))
+			return unreadable(e.Func, value.Errorf(value.Failed, "the recorded outcome is invalid: expected an object but got %s", value.TypeOf(out.Value)))
 		}
 		if err := keep(t, e, d, failure); err != nil {
 			return unreadable(e.Func, err)
@@ -58,16 +63,16 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 	}
 }
 
-// unreadable is the error of a part of a record that nothing can be made of.
+// unreadable returns the error of a part of a record that is damaged.
 func unreadable(what string, err error) error {
 	why := value.ErrorOf(err, value.Failed)
-	e := value.Errorf(value.Failed, "the record of %s cannot be followed: %s", what, why.Message())
+	e := value.Errorf(value.Failed, "read the record of %s: %s", what, why.Message())
 	e.Limit, e.Hint = value.LimitRecord, why.Hint
 	return e
 }
 
-// keepPrompt keeps what the conversation begins with, and reports whether it
-// does begin.
+// keepPrompt keeps the first question of a conversation. It reports whether the
+// conversation begins with it.
 func (t *turn) keepPrompt(args *value.Dict) bool {
 	if n := args.Int("iterations"); n > 0 {
 		t.iterations = int(min(n, math.MaxInt32))
@@ -79,104 +84,118 @@ func (t *turn) keepPrompt(args *value.Dict) bool {
 	return true
 }
 
-// keepAsk keeps what came of agent.ask.
+// An asked is the outcome of agent.ask.
+type asked struct {
+	Text  string       `json:"text"`
+	Calls []model.Call `json:"calls"`
+	Stop  model.Stop   `json:"stop"`
+	tokenCount
+	Iteration    uint32      `json:"iteration"`
+	Full         bool        `json:"full"`
+	Compacted    *compaction `json:"compacted,omitempty"`
+	Thread       string      `json:"thread"`
+	References   []string    `json:"references"`
+	Opaque       []byte      `json:"opaque,omitempty"`
+	Conversation [][]byte    `json:"conversation,omitempty"` // what BeforeAsk made of it, see pack
+}
+
+// keepAsk keeps the outcome of agent.ask.
 func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
-	r := dictReader{dict: d}
-	t.result.Iterations = r.count("iteration")
-	if shorter := part[*value.Dict](&r, "compacted"); shorter != nil && r.err == nil {
-		r.err = t.keepSummary(shorter)
+	a, err := value.ToGo[asked](d)
+	if err != nil {
+		return err
 	}
-	if r.err != nil || failure != nil {
-		return r.err
+	t.result.Iterations = int(a.Iteration)
+	if a.Compacted != nil {
+		t.keepSummary(a.Compacted)
+	}
+	if failure != nil {
+		return nil
 	}
 	more, err := t.sent(e.Args)
 	if err != nil {
 		return err
 	}
-	return t.keepReply(more, d)
+	return t.keepReply(more, &a)
 }
 
-// keepReply keeps what a model was sent, and its reply.
-func (t *turn) keepReply(more []model.Message, d *value.Dict) error {
-	r := dictReader{dict: d}
-	reply := model.Reply{
-		Text: part[string](&r, "text"), Calls: r.nativeCalls("calls"), Thread: part[string](&r, "thread"),
-		References: r.texts("references"), Opaque: part[[]byte](&r, "opaque"),
+// keepReply adds the messages that were sent, and the reply, to the conversation.
+func (t *turn) keepReply(more []model.Message, a *asked) error {
+	changed, err := unpack(a.Conversation)
+	if err != nil {
+		return err
 	}
-	all, known, usage, changed := t.with(more), len(t.messages), r.tokens(), r.messages("conversation")
-	if r.err != nil {
-		return r.err
-	}
-	if changed != nil { // BeforeAsk has made it another one
+	all, known := t.with(more), len(t.messages)
+	if changed != nil {
 		all, known, t.account = changed, 0, t.agent.account()
 	}
-	said := reply.Message()
+	usage, said := a.usage(), model.Message{Role: model.Assistant, Text: a.Text, Calls: a.Calls, Opaque: a.Opaque}
 	if said.Text == "" && len(said.Calls) == 0 {
 		said = noAnswer
 	}
 	t.messages = append(all[:len(all):len(all)], said)
-	t.thread, t.made = reply.Thread, nil
+	t.thread, t.made = a.Thread, nil
 	for i := known; i < len(t.messages); i++ {
 		t.account.AddMessage(&t.messages[i])
 	}
 	t.account.Reported(usage.InputTokens, usage.OutputTokens)
 	t.result.Usage.add(usage)
-	t.result.References = reply.References
+	t.result.References = a.References
 	return nil
 }
 
-// keepSummary keeps what came of agent.compact: the conversation goes on with
-// the summary, where there is one.
-func (s *Session) keepSummary(d *value.Dict) error {
-	r := dictReader{dict: d}
-	ok, summary, usage := part[bool](&r, "success"), part[string](&r, "summary"), r.tokens()
-	if r.err != nil {
-		return r.err
+// keepSummary keeps the outcome of agent.compact. If it succeeded, the summary replaces the
+// conversation.
+func (s *Session) keepSummary(c *compaction) {
+	s.turn.result.Usage.add(c.usage())
+	if !c.Success {
+		return
 	}
-	s.turn.result.Usage.add(usage)
-	if !ok {
-		return nil
-	}
-	// Half as many characters as there are tokens: a sixth of what there is room for.
+	// Half as many characters as tokens: a sixth of the limit.
 	k := &prompt.Keep{Chars: max(1, min(prompt.DefaultKept, s.account.EffectiveLimit()/2))}
-	s.restart(s.prompt().Continue(s.question, summary, s.messages, k))
-	s.turn.memory.forget() // what it points to may be gone
-	return nil
+	s.restart(s.prompt().Continue(s.question, c.Summary, s.messages, k))
+	s.turn.memory.forget() // the conversation may have lost the results that it refers to
 }
 
-// keepCall keeps what came of a call, until the model has been told and beyond.
-// A failure is that of a call which was broken off.
+// keepCall keeps the outcome of a call for the next message, the files that it read and
+// wrote, and the record of the call. A failure is that of an interrupted call.
 func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 	d, err := givenDecision(e)
 	if err != nil {
 		return err
 	}
-	r := dictReader{dict: v}
-	value, _ := v.Get("result")
-	result := tool.Result{Success: part[bool](&r, "success"), Value: value, Error: part[string](&r, "error")}
-	made, complete, text, said := part[bool](&r, "made"), part[bool](&r, "complete"), part[string](&r, "text"), part[string](&r, "said")
-	left := r.traces()
-	if r.err != nil {
-		return r.err
+	o, err := value.ToGo[struct {
+		Success  bool        `json:"success"`
+		Result   value.Value `json:"result"`
+		Error    string      `json:"error"`
+		Made     bool        `json:"made"`
+		Complete bool        `json:"complete"`
+		Text     string      `json:"text"`
+		Said     string      `json:"said"`
+		recordedTraces
+	}](v)
+	if err != nil {
+		return err
 	}
-	t.leave(left)
-	if made {
+	t.leave(o.traces())
+	result := tool.Result{Success: o.Success, Value: o.Result, Error: o.Error}
+	if o.Made {
 		t.remember(d, result)
 	}
-	if made && result.Success {
-		said = result.Text()
+	if o.Made && o.Success {
+		o.Said = result.Text()
 	}
-	t.hear(said)
-	t.made = append(t.made, madeCall{callResult: callResult{d.ID, text}, turn: t, success: result.Success, last: complete})
+	t.hear(o.Said)
+	t.made = append(t.made, madeCall{callResult: callResult{d.ID, o.Text}, turn: t, Success: o.Success, Last: o.Complete})
 	if failure == nil {
 		t.result.Calls = append(t.result.Calls, CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input,
-			Reasoning: d.Reasoning, Inferred: d.Inferred, Success: result.Success, Result: result.Value, Error: result.Error})
+			Reasoning: d.Reasoning, Inferred: d.Inferred, Success: o.Success, Result: o.Result, Error: o.Error})
 	}
 	return nil
 }
 
-// remember notes a call in the memory of the turn: it may be one that need not
-// be made again, or one after which others must be.
+// remember stores a call that only reads, so that it is not repeated. Any other call clears
+// the memory, since it may have changed what was read.
 func (t *turn) remember(d decision.Decision, r tool.Result) {
 	offered := t.offered(d.Action)
 	if offered == nil || !onlyReads(offered) {
@@ -187,16 +206,7 @@ func (t *turn) remember(d decision.Decision, r tool.Result) {
 	}
 }
 
-// putTokens says in an outcome what a reply has cost. What a provider reports
-// may be no count.
-func putTokens(d *value.Dict, u model.Usage) {
-	count := func(n int) int64 { return int64(min(max(n, 0), math.MaxInt32)) }
-	d.Put("input_tokens", count(u.InputTokens))
-	d.Put("output_tokens", count(u.OutputTokens))
-	d.Put("cached_tokens", count(u.CachedTokens))
-}
-
-// describe puts the traces of a call into its outcome.
+// describe adds the traces of a call to its outcome.
 func (l traces) describe(d *value.Dict) {
 	paths := func(did func(trace) bool) value.List {
 		list := value.List{}
@@ -211,8 +221,7 @@ func (l traces) describe(d *value.Dict) {
 	d.Put("wrote", paths(func(f trace) bool { return f.wrote }))
 	d.Put("changed", paths(func(f trace) bool { return f.changed }))
 	if l.agents > 0 {
-		agents := value.NewDict("count", int64(l.agents))
-		putTokens(agents, model.Usage{InputTokens: l.spent.InputTokens, OutputTokens: l.spent.OutputTokens, CachedTokens: l.spent.CachedTokens})
-		d.Put("agents", agents)
+		d.Put("agents", value.NewDict("count", int64(l.agents), "input_tokens", int64(l.spent.InputTokens),
+			"output_tokens", int64(l.spent.OutputTokens), "cached_tokens", int64(l.spent.CachedTokens)))
 	}
 }

@@ -285,6 +285,16 @@ func (m signed) Ask(ctx context.Context, r *model.Request) (*model.Reply, error)
 	return reply, err
 }
 
+// packed returns a message as it is recorded.
+func packed(t *testing.T, message value.Value) []byte {
+	t.Helper()
+	data, err := value.Append(nil, message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // TestAgainOfWhatCannotBe checks that a record which cannot be followed is
 // refused, whatever it holds, and changes nothing.
 func TestAgainOfWhatCannotBe(t *testing.T) {
@@ -296,20 +306,20 @@ func TestAgainOfWhatCannotBe(t *testing.T) {
 		out  value.Value
 		want string
 	}{
-		{"ask", ask, "a text", "it gave string"},
-		{"ask", ask, value.NewDict("iteration", -1), `"iteration" is -1`},
-		{"ask", ask, value.NewDict("iteration", "1"), `"iteration" is string`},
-		{"ask", ask, value.NewDict("text", int64(1)), `"text" is int`},
-		{"ask", ask, value.NewDict("calls", value.List{"x"}), `element 1 of "calls" is string`},
-		{"ask", ask, value.NewDict("calls", value.List{value.NewDict("args", "x")}), `"args" is string`},
-		{"ask", ask, value.NewDict("input_tokens", int64(1)<<40), `"input_tokens" is`},
-		{"ask", ask, value.NewDict("compacted", value.NewDict("summary", true)), `"summary" is bool`},
-		{"ask", ask, value.NewDict("conversation", value.List{value.NewDict("role", false)}), `"role" is bool`},
-		{"compact", &value.Dict{}, value.NewDict("success", "yes"), `"success" is string`},
-		{"call", made, value.NewDict("read", value.List{int64(1)}), `element 1 of "read" is int`},
-		{"call", made, value.NewDict("agents", value.NewDict("count", -1)), `"count" is -1`},
-		{"call", made, nil, "it gave null"},
-		{"call", &value.Dict{}, value.NewDict("success", true), "takes a decision"},
+		{"ask", ask, "a text", "expected an object but got string"},
+		{"ask", ask, value.NewDict("iteration", -1), `iteration: expected an integer from 0 to`},
+		{"ask", ask, value.NewDict("iteration", "1"), `iteration: expected an integer but got string`},
+		{"ask", ask, value.NewDict("text", int64(1)), `text: expected a string but got integer`},
+		{"ask", ask, value.NewDict("calls", value.List{"x"}), `calls[0]: expected an object but got string`},
+		{"ask", ask, value.NewDict("calls", value.List{value.NewDict("args", "x")}), `calls[0].args: expected an object but got string`},
+		{"ask", ask, value.NewDict("input_tokens", int64(1)<<40), `input_tokens: expected an integer from 0 to`},
+		{"ask", ask, value.NewDict("compacted", value.NewDict("summary", true)), `compacted.summary: expected a string but got boolean`},
+		{"ask", ask, value.NewDict("conversation", value.List{packed(t, value.NewDict("role", false))}), `message 1: role: expected a string but got boolean`},
+		{"compact", &value.Dict{}, value.NewDict("success", "yes"), `success: expected a boolean but got string`},
+		{"call", made, value.NewDict("read", value.List{int64(1)}), `read[0]: expected a string but got integer`},
+		{"call", made, value.NewDict("agents", value.NewDict("count", -1)), `agents.count: expected an integer from 0 to`},
+		{"call", made, nil, "expected an object but got null"},
+		{"call", &value.Dict{}, value.NewDict("success", true), "expected a decision"},
 	}
 	s := newStage(t, setting{})
 	again := s.session.Begin("do it")

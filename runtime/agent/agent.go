@@ -11,87 +11,92 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Skill is what a model is told of a skill before it loads it: its Name, its
-// Description, and the names of the skills that it Requires.
+// A Skill describes a skill to a model that has not loaded it: its Name, its Description,
+// and the names of the skills that it Requires.
 type Skill = prompt.Skill
 
-// DefaultResultText is how much of one result a model is given, in characters.
+// An OverheadReport lists how many tokens of a conversation the tools use, as estimated.
+type OverheadReport = prompt.OverheadReport
+
+// DefaultResultText is the default of Options.MaxResult, in characters.
 const DefaultResultText = prompt.DefaultResultText
 
-// Options are what a program may choose of an agent. Only Model is required. Its
-// functions and its Model are called concurrently, for different sessions.
+// Options configure an agent. Only Model is required. The functions and the Model are
+// called concurrently, for different sessions.
 type Options struct {
-	// Model is who decides.
+	// Model answers the conversation and chooses the calls.
 	Model model.Model
-	// Tools are words for [host.Host.Select]: what the model is offered. Nil
-	// means all that can be used; an empty list none.
+	// Tools are words for [host.Host.Select]: the tools that the model may call. Nil
+	// means all that are ready; an empty list means none.
 	Tools []string
-	// Policy is the script that leads the agent, by its name. "" means "task".
+	// Policy is the name of the script that controls the agent. Default: "task".
 	Policy string
-	// Policies finds a policy by its name. Nil means those that come with
-	// cassidy, see [Builtin].
+	// Policies finds a policy by its name. Default: [Builtin].
 	Policies func(name string) (Policy, error)
-	// Format is how the model is to write its decisions. "" means Native
-	// where the model has it, else PureJSON. Whatever is asked for, each is read;
-	// a program, only with Code, which needs the tool of [RegisterCode].
+	// Format is the format in which the model is asked to write its decisions. Default:
+	// Native if the model supports it, else PureJSON. Replies in other formats are also
+	// read, except programs: these need the format Code and the tool of [RegisterCode].
 	Format decision.Format
-	// Iterations is how often the model is asked at most; 0 means what the
-	// policy takes, 10 and 5 in a chat, and never more than 50.
+	// Iterations is the limit of requests to the model in a turn. 0 means the limit of
+	// the policy, which is 10, and 5 in a chat, but at most 50.
 	Iterations int
 	// Context describes the project to the model, before the task.
 	Context string
-	// WorkDir is named to the model.
-	WorkDir string
-	// Skills are those that the model may use of its own accord; LoadSkill
-	// returns the text of any, with notes for the user.
+	// WorkDir is the working directory. The prompt names it, or has Place instead: a path
+	// may have names in it that an untrusted author chose.
+	WorkDir, Place string
+	// Skills are the skills that the model may load by itself. LoadSkill returns the text
+	// of any skill, with notes for the user. Nil means that there are no skills.
 	Skills    []Skill
 	LoadSkill func(name string) (text string, notes []string, err error)
-	// Budget bounds the conversation; its zero fields mean defaults.
+	// Budget bounds the conversation. Its zero fields have defaults.
 	Budget Budget
-	// RepeatInstructions sends the model with each message how to write its
-	// decisions, not only with the first.
+	// RepeatInstructions repeats the instructions for decisions in each message. By
+	// default only the first message has them.
 	RepeatInstructions bool
-	// NoInference keeps a reply that only names a tool from being taken for a
-	// call.
+	// NoInference ignores calls that a reply describes but does not write, see
+	// [decision.Decision].Inferred.
 	NoInference bool
-	// MaxResult is how much of a tool's result the model gets, in characters; 0
-	// means [DefaultResultText]. Keep is given the whole of a longer one, under a name, and
-	// says where it has put it; nil keeps nothing.
+	// MaxResult is the limit of a tool's result in a message, in characters. Default:
+	// [DefaultResultText]. A longer result is cut; Keep stores all of it under a name and
+	// returns where the model can read it. Nil stores nothing.
 	MaxResult int
 	Keep      func(name, text string) (where string, err error)
-	// BeforeAsk is called with each request before the model gets it, and may
-	// change or refuse it.
+	// BeforeAsk is called with each request before the model. It may change the request,
+	// or return an error, which ends the turn.
 	BeforeAsk func(ctx context.Context, r *model.Request) error
-	// NoParking refuses what nobody answers. By default a turn that is recorded
-	// waits for it, see [Session.Send].
+	// NoParking denies what needs an answer that nobody gives. By default a recorded turn
+	// waits for the answer, see [Session.Send].
 	NoParking bool
-	// Name distinguishes the agent from others on the host that have the same
-	// model but other functions, such as BeforeAsk: a run is resumed only with those
-	// of an agent of the same Name. "" is a name like any other.
+	// Name distinguishes agents on one host that have the same model but other functions,
+	// such as BeforeAsk. A run is resumed with the functions of the agent of the same
+	// Name. "" is a valid name.
 	Name string
-	// ModelName is recorded with each run, to find the model when it is resumed. ""
-	// means Model.Name().
+	// ModelName is recorded with each run, to find the model when the run is resumed.
+	// Default: Model.Name().
 	ModelName string
-	// Idle is how long the model may send nothing before it is given up. 0 means
-	// any time.
+	// Idle is the idle timeout of the model: how long it may send nothing. 0 means no
+	// timeout.
 	Idle time.Duration
-	// Depth is how deep sub-agents may be; 0 means 1: an agent's own agents
-	// have none.
+	// Depth is how deep agents may start agents with the tool of [Register]. Default: 1,
+	// so that the agents of an agent start none.
 	Depth int
 }
 
-// maxIterations is how often a model is asked where nobody says: a policy could
-// else ask it as often as a run may ask for anything.
+// maxIterations bounds the requests of a turn if Options.Iterations is 0, whatever the
+// policy does.
 const maxIterations = 50
 
-// An Agent lets a model reach goals with the tools of a host. It is safe for
-// concurrent use.
+// An Agent lets a model work on tasks with the tools of a host. It is safe for concurrent
+// use.
 type Agent struct {
 	host     *host.Host
 	opts     Options
@@ -101,17 +106,18 @@ type Agent struct {
 	local    *localSessions
 	policy   Policy
 	tools    []tool.Tool
+	ends     bool // the tools include the built-in tool that ends a task
 	format   decision.Format
-	program  host.Program // the policy, as far as all turns share it
+	program  host.Program // the policy; each turn runs a copy
 }
 
-// New returns an agent that acts through a host, which must have [Modules]. It
-// fails with kind Invalid if the options name something that does not exist.
+// New returns an agent that calls the tools of a host. The host's sandbox must know
+// [Modules]. New fails with kind Invalid if an option is invalid or names something that
+// does not exist, and Unavailable if a tool in Options.Tools is not ready.
 //
-// [host.Host.Resume] then continues the runs of agents on that host: each with the
-// settings that were recorded when it began, and with the model and the
-// functions of the agent of the same Name and ModelName that was made last. A
-// run whose model no agent has is an error of kind Invalid.
+// Afterwards [host.Host.Resume] continues runs of agents on that host. A run is resumed
+// with its recorded [Settings], and with the model and the functions of the last agent of
+// the same Name and ModelName. It fails with kind Invalid if there is no such agent.
 func New(h *host.Host, o *Options) (*Agent, error) {
 	a, err := newAgent(h, o)
 	if err == nil {
@@ -123,7 +129,7 @@ func New(h *host.Host, o *Options) (*Agent, error) {
 // newAgent is New without the registration.
 func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if h == nil {
-		return nil, value.Errorf(value.Invalid, "an agent needs a host, and it is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
+		return nil, value.Errorf(value.Invalid, "create an agent: the host is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
 	}
 	a := &Agent{host: h, given: &Options{}, local: &localSessions{}}
 	if o != nil {
@@ -131,10 +137,10 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	}
 	a.opts = *a.given
 	if a.opts.Model == nil {
-		return nil, value.Errorf(value.Invalid, "an agent needs a model").WithHint("set Options.Model, for instance to what model.NewOpenAI returns")
+		return nil, value.Errorf(value.Invalid, "create an agent: Options.Model is missing").WithHint("set Options.Model, such as to the result of model.NewOpenAI")
 	}
 	if a.opts.Iterations < 0 {
-		return nil, value.Errorf(value.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)
+		return nil, value.Errorf(value.Invalid, "create an agent: Options.Iterations must be 0 or more, but is %d", a.opts.Iterations)
 	}
 	settings := a.opts.settings()
 	if a.opts.Idle > 0 {
@@ -166,21 +172,30 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if err := a.offer(a.opts.Tools); err != nil {
 		return nil, err
 	}
-	a.record()
-	return a, nil
+	return a, a.record()
 }
 
-// record makes what is recorded of the agent with each of its runs.
-func (a *Agent) record() {
-	a.settings = a.recorded.dict()
-	a.settings.Put(offeredOption, toolNames(a.tools))
+// record prepares the options that are recorded with each run of the agent.
+func (a *Agent) record() error {
+	v, err := value.FromGo(struct {
+		Settings
+		Offered []string `json:"offered"` // the tools; read if there is no conversation
+	}{a.recorded, toolNames(a.tools)})
+	if err != nil {
+		return err
+	}
+	a.settings = v.(*value.Dict)
+	return nil
 }
 
-// offer selects the tools that the model may call. One that is named and cannot
-// be used here is an error; of those that a group or "auto" stands for it is
-// left out.
+func toolNames(tools []tool.Tool) []string {
+	return value.Map(tools, func(t tool.Tool) string { return t.Name })
+}
+
+// offer selects the tools that the model may call. It fails if a tool that is named is not
+// ready; tools of a group or of "auto" that are not ready are skipped.
 func (a *Agent) offer(words []string) error {
-	a.tools = nil
+	a.tools, a.ends = nil, false
 	if words != nil && len(words) == 0 {
 		return nil
 	}
@@ -192,37 +207,91 @@ func (a *Agent) offer(words []string) error {
 		return err
 	}
 	for _, t := range tools {
-		if t.State == tool.Ready {
-			a.tools = append(a.tools, t)
+		if t.State == toolset.Ready {
+			a.add(&t)
 			continue
 		}
 		if slices.Contains(words, t.Name) {
-			return value.Errorf(value.Unavailable, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+			return value.Errorf(value.Unavailable, "offer the tool '%s': the tool is %s: %s", t.Name, t.State, t.Reason)
 		}
 	}
 	return nil
 }
 
-// withCode adds to the tools that were selected the one that runs programs, where
-// the model decides by them. In other formats it is offered where it is named.
-func (a *Agent) withCode(tools []tool.Tool, words []string) ([]tool.Tool, error) {
+// add adds a tool to those that the model may call.
+func (a *Agent) add(t *toolset.Info) {
+	a.tools = append(a.tools, t.Tool)
+	a.ends = a.ends || tool.Key(t.Name) == stub.CompleteTool && t.Location == tool.Builtin
+}
+
+// offerRecorded offers the tools of a recorded turn for its replay, as the run has called them. A
+// tool that it has not called is the present one, or has only a name.
+func (a *Agent) offerRecorded(ctx context.Context, r *host.Recorded) error {
+	turn, err := value.ToGo[recordedTurn](r.Options)
+	if err != nil {
+		return unreadable("run '"+r.ID+"'", err)
+	}
+	tools, err := calledTools(ctx, a.host, r.ID)
+	if err != nil {
+		return err
+	}
+	for _, name := range turn.offered() {
+		if i := slices.IndexFunc(tools, func(t toolset.Info) bool { return tool.Key(t.Name) == tool.Key(name) }); i >= 0 {
+			a.add(&tools[i])
+		} else {
+			a.tools = append(a.tools, tool.Tool{Name: name})
+		}
+	}
+	return nil
+}
+
+// offerCalled offers all tools for the replay of a run.
+func (a *Agent) offerCalled(ctx context.Context, runID string) error {
+	tools, err := calledTools(ctx, a.host, runID)
+	for i := range tools {
+		a.add(&tools[i])
+	}
+	return err
+}
+
+// calledTools returns the tools for the replay of a run: those that it has called, as they were
+// then, and the others of the host.
+func calledTools(ctx context.Context, h *host.Host, runID string) ([]toolset.Info, error) {
+	tools, err := h.Called(ctx, runID)
+	for _, t := range h.Tools() {
+		if !slices.ContainsFunc(tools, func(c toolset.Info) bool { return tool.Key(c.Name) == tool.Key(t.Name) }) {
+			tools = append(tools, t)
+		}
+	}
+	return tools, err
+}
+
+// withCode adds the tool that runs programs in the format Code. In other formats the tool
+// is kept only if it is named.
+func (a *Agent) withCode(tools []toolset.Info, words []string) ([]toolset.Info, error) {
 	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == decision.ProgramTool })
 	if a.format != decision.Code && named {
 		return tools, nil
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return decision.IsProgramTool(&t) })
+	tools = slices.DeleteFunc(tools, func(t toolset.Info) bool { return runsPrograms(&t) })
 	if a.format != decision.Code {
 		return tools, nil
 	}
 	t, err := a.host.Tool(decision.ProgramTool)
-	if err != nil || !decision.IsProgramTool(&t) {
-		return nil, value.Errorf(value.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", decision.Code, decision.ProgramTool).
-			WithHint("a program registers it with agent.RegisterCode")
+	if err != nil || !runsPrograms(&t) {
+		return nil, value.Errorf(value.Invalid, "use the format %s: the tool %s is not registered", decision.Code, decision.ProgramTool).
+			WithHint("call agent.RegisterCode, or use another format")
 	}
 	return append(tools, t), nil
 }
 
-// chooseFormat says how the model is to write its decisions.
+// runsPrograms reports whether a tool is that of [RegisterCode], and not another one of its
+// name.
+func runsPrograms(t *toolset.Info) bool {
+	return t.Location == tool.Embedded && tool.Key(t.Name) == decision.ProgramTool
+}
+
+// chooseFormat returns the format for a model. "" means its default.
 func chooseFormat(wanted decision.Format, m model.Model) (decision.Format, error) {
 	switch wanted {
 	case "":
@@ -236,47 +305,46 @@ func chooseFormat(wanted decision.Format, m model.Model) (decision.Format, error
 		if m.Native() {
 			return decision.Native, nil
 		}
-		return "", value.Errorf(value.Invalid, "the model %s has no calls of its own", m.Name()).
-			WithHint("take the format %s, %s or %s", decision.PureJSON, decision.XMLJSON, decision.Markdown)
+		return "", value.Errorf(value.Invalid, "the model %s does not support native tool calls", m.Name()).
+			WithHint("use the format %s, %s or %s", decision.PureJSON, decision.XMLJSON, decision.Markdown)
 	}
 	known := []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}
-	return "", value.Errorf(value.Invalid, "there is no format %q%s", wanted, value.DidYouMean(string(wanted), known)).
-		WithHint("the formats are %s", strings.Join(known, ", "))
+	return "", value.Errorf(value.Invalid, "unknown format %q%s", wanted, value.DidYouMean(string(wanted), known)).
+		WithHint("use one of %s", strings.Join(known, ", "))
 }
 
-// Tools returns what the model is offered.
+// Tools returns the tools that the model may call.
 func (a *Agent) Tools() []tool.Tool { return slices.Clone(a.tools) }
 
-// Format returns how the model is to write its decisions.
+// Format returns the format in which the model is asked to write its decisions.
 func (a *Agent) Format() decision.Format { return a.format }
 
-// Check says whether the policy's script can be run, as far as that is known
-// without running it.
+// Check returns an error if the policy's script cannot be compiled. It does not run it.
 func (a *Agent) Check(ctx context.Context) error {
 	return a.host.Check(ctx, &host.Program{Name: a.policy.name(), Script: a.policy.Script, Builtin: a.policy.Location == tool.Builtin})
 }
 
-// Policy returns the policy that leads the agent.
+// Policy returns the policy that controls the agent.
 func (a *Agent) Policy() Policy { return a.policy }
 
-// Budget returns what the tools cost of the context, in tokens, and how many are
-// left for the conversation.
+// Budget returns how many tokens of the context the tools use, as estimated, and how many
+// are left for the conversation.
 func (a *Agent) Budget() (overhead, limit int) {
 	account := a.account()
 	return account.Overhead(), account.EffectiveLimit()
 }
 
-// OverheadReport says what the tools cost of the context, one by one.
+// OverheadReport returns how many tokens of the context each tool uses.
 func (a *Agent) OverheadReport() OverheadReport {
 	account := a.account()
-	return Overhead(a.tools, account.Budget().Limit)
+	return prompt.Overhead(a.tools, account.Budget().Limit)
 }
 
-// account returns the account of a conversation that has not begun.
+// account returns the account of an empty conversation.
 func (a *Agent) account() account { return newAccount(&a.opts.Budget, a.tools, a.format) }
 
-// role is how the model is spoken to: as the policy's name says, where there
-// are words for it.
+// role returns the role of the prompt: the policy's name if the prompt has an opening for
+// it, else "task".
 func (a *Agent) role() string {
 	if slices.Contains(prompt.Roles(), a.policy.Name) {
 		return a.policy.Name
@@ -284,17 +352,17 @@ func (a *Agent) role() string {
 	return "task"
 }
 
-// Run has the model work on a task: it is the first [Session.Send] of a new
-// session.
+// Run lets the model work on a task in a new session. It fails with kind Invalid if the
+// task is empty, and otherwise as [Session.Send] does.
 func (a *Agent) Run(ctx context.Context, task string) (Reply, error) {
 	if strings.TrimSpace(task) == "" {
-		return Reply{}, value.Errorf(value.Invalid, "Task cannot be empty").WithHint(`say what to do: cassidy task "…"`)
+		return Reply{}, value.Errorf(value.Invalid, "Task cannot be empty").WithHint(`pass the task as text`)
 	}
 	return a.newSession("").Send(ctx, task)
 }
 
-// NewID returns a name for a run that no other has: the time, so that a list
-// of them is in order, and some chance.
+// NewID returns a new ID for a run: the time in UTC, so that IDs sort in order, and a
+// random suffix.
 func NewID() string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // it never fails

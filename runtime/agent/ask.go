@@ -17,53 +17,69 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// doAsk is agent.ask: it sends the results of calls and a message, and gives the
-// model's reply. Where that fails, the conversation is as it was before, or the
-// summary of that where it had to be made shorter. What it keeps of the outcome,
-// keepAsk keeps of a recorded one.
+// doAsk is agent.ask: it sends the results of calls and a message, and returns the model's
+// reply. If the request fails, the conversation stays as it was, or compacted if it had
+// become too long. keepAsk does the same with a recorded outcome.
 func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	more, err := t.sent(e.Args)
 	if err != nil {
 		return nil, err
 	}
 	if most := cmp.Or(t.agent.opts.Iterations, maxIterations); t.result.Iterations >= most {
-		return nil, tooManyIterations(most)
+		return nil, value.Limitf(value.LimitIterations, "the agent reached its limit of %d requests to the model", most)
 	}
 	if len(more) == 0 {
-		return nil, value.Errorf(value.Invalid, "agent.ask has nothing to say: it needs a message or results")
+		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing")
 	}
 	t.result.Iterations++
-	a, err := t.say(ctx, more)
-	d := value.NewDict("text", "", "calls", value.List{}, "stop", "", "iteration", int64(t.result.Iterations), "full", false)
-	if noRoom(err) {
-		shorter, failure := t.doCompact(ctx, tool.Effect{})
-		if isFinal(failure) {
-			return nil, failure
+	reply, err := t.say(ctx, more)
+	if !noRoom(err) {
+		return t.asked(ctx, more, reply, nil, err)
+	}
+	c, failure := t.compact(ctx)
+	if isFinal(failure) {
+		return nil, failure
+	}
+	if c != nil && c.Success {
+		if more, err = t.sent(e.Args); err == nil {
+			reply, err = t.say(ctx, more)
 		}
-		d.Put("compacted", shorter)
-		if c, _ := shorter.(*value.Dict); c.Bool("success") {
-			if more, err = t.sent(e.Args); err == nil {
-				a, err = t.say(ctx, more)
-			}
+	}
+	return t.asked(ctx, more, reply, c, err)
+}
+
+// asked makes the outcome of agent.ask. It is separate so that the stack of a turn that
+// waits for its model does not carry its frame.
+func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
+	a := asked{Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
+	if err == nil {
+		err = a.take(reply)
+	}
+	v, failure := value.FromGo(&a)
+	if err = cmp.Or(err, failure); err != nil {
+		return v, err
+	}
+	if err := t.keepReply(more, &a); err != nil {
+		return v, err
+	}
+	calls := value.List{}
+	for _, c := range a.Calls {
+		one := value.NewDict("id", c.ID, "tool", c.Tool, "args", nil, "raw", c.Raw)
+		if c.Args != nil {
+			one.Put("args", c.Args)
 		}
+		calls = append(calls, one)
 	}
-	if err != nil {
-		return d, err
-	}
-	a.describe(d)
-	if err := t.keepReply(more, d); err != nil {
-		return d, err
-	}
-	calls, _ := d.Get("calls")
-	wanted, _ := calls.(value.List)
-	host.Emit(ctx, tool.ModelReply{
-		Iteration: t.result.Iterations, Text: a.Text, Calls: wanted, InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens,
-	})
+	d := v.(*value.Dict)
+	d.Put("calls", calls)
 	d.Put("full", t.account.Full())
+	host.Emit(ctx, tool.ModelReply{
+		Iteration: t.result.Iterations, Text: a.Text, Calls: calls, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens,
+	})
 	return d, nil
 }
 
-// sent makes the messages that the arguments of agent.ask stand for.
+// sent returns the messages for the arguments of agent.ask.
 func (t *turn) sent(args *value.Dict) ([]model.Message, error) {
 	results, err := readResults(args)
 	if err != nil {
@@ -72,90 +88,91 @@ func (t *turn) sent(args *value.Dict) ([]model.Message, error) {
 	return t.compose(args.Text("message"), t.fitting(results)), nil
 }
 
-// An answer is what a model replied, and to what.
+// An answer is a model's reply, and the conversation that it answers.
 type answer struct {
 	*model.Reply
-	// changed is the conversation that it replied to, where BeforeAsk has made
-	// it another one; else nil.
+	// changed is the conversation if BeforeAsk has changed it, else nil.
 	changed []model.Message
 }
 
-// describe puts the answer into the outcome of agent.ask.
-func (a *answer) describe(d *value.Dict) {
-	calls := value.List{}
-	for _, c := range a.Calls {
-		calls = append(calls, nativeDict(c))
+// take takes the answer of a model into the outcome.
+func (a *asked) take(r *answer) (err error) {
+	a.Text, a.Stop, a.Thread, a.Opaque = strings.ToValidUTF8(r.Text, "\ufffd"), r.Stop, r.Thread, r.Opaque
+	a.Calls, a.References, a.tokenCount = append(a.Calls, r.Calls...), append(a.References, r.References...), countTokens(r.Usage)
+	if r.changed != nil {
+		a.Conversation, err = pack(r.changed)
 	}
-	references := value.List{}
-	for _, ref := range a.References {
-		references = append(references, ref)
-	}
-	d.Put("text", a.Text)
-	d.Put("calls", calls)
-	d.Put("stop", string(a.Stop))
-	d.Put("thread", a.Thread)
-	putTokens(d, a.Usage)
-	d.Put("references", references)
-	if a.Opaque != nil {
-		d.Put("opaque", a.Opaque)
-	}
-	if a.changed != nil {
-		d.Put("conversation", messageList(a.changed))
-	}
-}
-
-// tooManyIterations ends a policy that asks more often than its user lets it.
-func tooManyIterations(most int) error {
-	err := value.Errorf(value.Limit, "the model was asked %d times, and may not be asked again", most)
-	err.Limit = value.LimitIterations
 	return err
 }
 
-// noRoom reports whether a conversation became too long by what was to be sent.
+// noRoom reports whether messages were not sent because the conversation is too long.
 func noRoom(err error) bool {
 	e := value.ErrorOf(err, value.Failed)
 	return e != nil && e.Kind == value.Limit && (e.Limit == value.LimitConversation || e.Limit == value.LimitContext)
 }
 
-// fitting cuts results that are too long together for a message, the longest
-// first.
+// fitting cuts results that are together too long for a message, all to the same length.
 func (t *turn) fitting(results []callResult) []callResult {
-	const share = 5 // of a message is kept for all else
+	const share = 5 // a fifth of the message is reserved for other text
 	room, total := t.account.Budget().MessageMax*(share-1)/share, 0
 	for _, r := range results {
-		total += utf8.RuneCountInString(r.text)
+		total += utf8.RuneCountInString(r.Text)
 	}
 	if total <= room {
 		return results
 	}
 	fit := slices.Clone(results)
 	for i := range fit {
-		fit[i].text = prompt.CutMiddle(fit[i].text, room/len(fit), prompt.ShortNote)
+		fit[i].Text = prompt.CutMiddle(fit[i].Text, room/len(fit), prompt.ShortNote)
 	}
 	return fit
 }
 
-// say is put, where there is room for the messages.
+// say sends messages to the model if they are within the limits of the conversation.
 func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error) {
+	if err := s.checkLimits(ctx, more); err != nil {
+		return nil, err
+	}
+	return s.put(ctx, more)
+}
+
+// checkLimits reports whether messages are too long, and warns the user about long ones.
+func (s *Session) checkLimits(ctx context.Context, more []model.Message) error {
 	var all strings.Builder
 	for _, m := range more {
 		all.WriteString(m.Text)
 	}
 	warning, err := s.account.Check(all.String())
-	if err != nil {
-		return nil, err
-	}
 	if warning != "" {
 		host.Emit(ctx, tool.Log{Message: warning})
 	}
-	return s.put(ctx, more)
+	return err
 }
 
-// put has the model answer the conversation with more messages at its end, and
-// keeps neither.
+// put sends the conversation to the model with more messages at its end. It keeps neither
+// them nor the answer. Its frame is small, since it is on the stack of each waiting agent.
 func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error) {
+	r, changed, err := s.request(ctx, more)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.agent.opts.Model.Ask(ctx, r)
+	switch {
+	case errors.Is(err, model.ErrEmpty): // the policy can remind the model
+		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
+	case err != nil:
+		return nil, err
+	case reply == nil:
+		return nil, value.Errorf(value.Internal, "the model %s returned neither a reply nor an error", s.agent.opts.Model.Name())
+	}
+	return &answer{reply, changed}, nil
+}
+
+// request returns the request for the model. changed is the conversation if BeforeAsk has
+// changed it, else nil.
+func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
 	all := s.with(more)
-	r := &model.Request{Messages: all, Thread: s.thread}
+	r = &model.Request{Messages: all, Thread: s.thread}
 	if s.agent.format == decision.Native {
 		r.Tools = s.agent.tools
 	}
@@ -163,26 +180,17 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
 		r.Text = func(piece string) { host.Emit(ctx, tool.Text{Text: piece}) }
 	}
-	var changed []model.Message
-	if s.agent.opts.BeforeAsk != nil {
-		r.Messages = slices.Clone(all)
-		if err := s.agent.opts.BeforeAsk(ctx, r); err != nil {
-			return nil, err
-		}
-		if !reflect.DeepEqual(r.Messages, all) {
-			changed = slices.Clone(r.Messages)
-		}
+	if s.agent.opts.BeforeAsk == nil {
+		return r, nil, nil
 	}
-	reply, err := s.agent.opts.Model.Ask(ctx, r)
-	switch {
-	case errors.Is(err, model.ErrEmpty): // it can be reminded
-		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
-	case err != nil:
-		return nil, err
-	case reply == nil:
-		return nil, value.Errorf(value.Internal, "the model %s gave neither a reply nor an error", s.agent.opts.Model.Name())
+	r.Messages = slices.Clone(all)
+	if err := s.agent.opts.BeforeAsk(ctx, r); err != nil {
+		return nil, nil, err
 	}
-	return &answer{reply, changed}, nil
+	if !reflect.DeepEqual(r.Messages, all) {
+		changed = slices.Clone(r.Messages)
+	}
+	return r, changed, nil
 }
 
 // with returns the conversation with more messages at its end.
@@ -193,30 +201,39 @@ func (s *Session) with(more []model.Message) []model.Message {
 	return append(s.messages[:len(s.messages):len(s.messages)], more...)
 }
 
-// noAnswer stands in a conversation for a reply that was empty: no API takes it
-// back as it was.
+// noAnswer replaces an empty reply in a conversation, which no API accepts.
 var noAnswer = model.Message{Role: model.Assistant, Text: "(no answer)"}
 
-// A callResult is what a model is told about one call.
-type callResult struct{ id, text string }
+// A callResult is the text that reports the result of a call to the model.
+type callResult struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
 
 func readResults(args *value.Dict) (list []callResult, err error) {
-	given, _ := args.Get("results")
-	elements, _ := value.Elements(given)
-	for _, v := range elements {
-		d, ok := v.(*value.Dict)
-		if !ok || !d.Has("text") {
-			return nil, value.Errorf(value.Invalid, `agent.ask takes results as [{"id": …, "text": …}]`)
+	given, err := value.ToGo[struct {
+		Results []struct {
+			ID   string  `json:"id"`
+			Text *string `json:"text"`
+		} `json:"results"`
+	}](args)
+	for _, r := range given.Results {
+		if r.Text == nil {
+			err = value.Errorf(value.Invalid, "agent.ask: a result has no text")
+			break
 		}
-		list = append(list, callResult{d.Text("id"), d.Text("text")})
+		list = append(list, callResult{r.ID, *r.Text})
+	}
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, `agent.ask: expected results as [{"id": …, "text": …}]`)
 	}
 	return list, nil
 }
 
-// notRun is what a model is told of a call that nobody made.
+// notRun is the result of a native call that was not made.
 const notRun = "This call was not made."
 
-// open returns the native calls of the last reply, which have no result yet.
+// open returns the native calls of the last reply, which still need results.
 func (s *Session) open() []model.Call {
 	if len(s.messages) == 0 {
 		return nil
@@ -224,48 +241,45 @@ func (s *Session) open() []model.Call {
 	return s.messages[len(s.messages)-1].Calls
 }
 
-// answers makes an answer to each native call of the last reply, since no API
-// goes on without: what came of the call, or that nobody made it.
+// answers returns a message for each native call of the last reply, since APIs require one:
+// the result of the call, or that it was not made.
 func (s *Session) answers() []model.Message {
 	var more []model.Message
 	for _, c := range s.open() {
 		m := model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true}
-		if i := slices.IndexFunc(s.made, func(made madeCall) bool { return made.id == c.ID }); i >= 0 {
-			m.Text, m.Failed = s.made[i].text, !s.made[i].success
+		if i := slices.IndexFunc(s.made, func(made madeCall) bool { return made.ID == c.ID }); i >= 0 {
+			m.Text, m.Failed = s.made[i].Text, !s.made[i].Success
 		}
 		more = append(more, m)
 	}
 	return more
 }
 
-// leftOver are the results of calls that an earlier turn made and did not come
-// to tell, beside those that answers tells.
+// leftOver returns the results of calls of earlier turns that were not sent to the model,
+// except those that answers returns.
 func (t *turn) leftOver() []string {
 	var parts []string
 	open := t.open()
 	for _, made := range t.made {
-		answered := slices.ContainsFunc(open, func(c model.Call) bool { return made.id == c.ID })
-		if made.turn != t && !answered && !made.last {
-			parts = append(parts, made.text)
+		answered := slices.ContainsFunc(open, func(c model.Call) bool { return made.ID == c.ID })
+		if made.turn != t && !answered && !made.Last {
+			parts = append(parts, made.Text)
 		}
 	}
 	return parts
 }
 
-// compose makes the messages that come next: the answers to native calls, as
-// the policy words them if it does, and the rest as the user's.
+// compose returns the next messages: the answers to native calls, with the policy's text if
+// it has one, and a message of the user with everything else.
 func (t *turn) compose(message string, results []callResult) []model.Message {
 	more := t.answers()
 	for k := range more {
-		if i := slices.IndexFunc(results, func(r callResult) bool { return r.id == more[k].CallID }); i >= 0 {
-			more[k].Text = results[i].text
+		if i := slices.IndexFunc(results, func(r callResult) bool { return r.ID == more[k].CallID }); i >= 0 {
+			more[k].Text = results[i].Text
 			results = append(results[:i:i], results[i+1:]...)
 		}
 	}
-	parts := t.leftOver()
-	for _, r := range results {
-		parts = append(parts, r.text)
-	}
+	parts := append(t.leftOver(), value.Map(results, func(r callResult) string { return r.Text })...)
 	if message != "" {
 		parts = append(parts, message)
 	}
@@ -279,29 +293,28 @@ func (t *turn) compose(message string, results []callResult) []model.Message {
 	return append(more, model.Message{Role: model.User, Text: text})
 }
 
-// withReminder adds to a message how decisions are written: in a line, or in
-// full.
+// withReminder adds the instructions for decisions to a message: one line, or all of them.
 func (s *Session) withReminder(text string) string {
 	switch {
 	case len(s.agent.tools) == 0 || s.agent.format == decision.Native:
 		return text
 	case strings.HasSuffix(text, s.prompt().LastTurn()), strings.HasSuffix(text, s.prompt().LastIteration()):
-		return text // which says how to answer, and that nothing else is wanted
+		return text // it asks for the answer, and for no more calls
 	case s.agent.opts.RepeatInstructions:
 		return text + "\n\n" + s.prompt().Instructions()
 	}
 	return text + "\n\n" + s.prompt().Reminder()
 }
 
-// plain reports whether there is nothing to tell a model but what the user says:
-// a chat without tools, skills or context.
+// plain reports whether the prompt is only the user's message: in a chat without tools,
+// skills and context.
 func (s *Session) plain() bool {
 	p := s.prompt()
 	return len(p.Tools) == 0 && len(p.Skills) == 0 && p.Context == "" && p.Role == "chat"
 }
 
-// doPrompt is agent.prompt: the task with all that the model must know, or the
-// message alone where it knows that already.
+// doPrompt is agent.prompt. It returns the full prompt with the task, or only the task if
+// the conversation has the prompt already.
 func (t *turn) doPrompt(_ context.Context, e tool.Effect) (value.Value, error) {
 	text := e.Args.Text("task")
 	if !t.keepPrompt(e.Args) || t.plain() {

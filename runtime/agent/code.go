@@ -14,72 +14,82 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// ProgramFile is the path of the script that such a program is: by its ending the
-// engine knows it.
+// ProgramFile is the path of a program that a model writes. The engine recognizes its
+// extension.
 const ProgramFile = "program.code"
 
-// codeLib has the functions that a program is given.
+// codeLib is the file with the functions of a program.
 const codeLib = "tools.star"
 
 const (
-	// maxPrinted and maxPrintedLines are how much a model is told of what its
-	// program printed, in bytes and lines.
+	// maxPrinted and maxPrintedLines limit the output of a program in its result, in
+	// bytes and lines.
 	maxPrinted      = 8 << 10
 	maxPrintedLines = 64
-	// maxProgress is how many calls it is told of that a program made before it
-	// failed: the last.
+	// maxProgress is how many calls the error of a failed program lists: the last ones.
 	maxProgress = 20
-	// codeRefusals is how many refusals end a program: it could go on asking
-	// until somebody tires of saying no.
+	// codeRefusals is how many calls that are not approved end a program, so that it
+	// cannot ask forever.
 	codeRefusals = 3
 )
 
-// RegisterCode gives a host the tool execute_code(code): it runs a program in
-// Starlark, in which the other tools are functions, and gives what the program
-// ends with. A program may call what the model was offered, or where no model
-// is, every tool that is ready; not execute_code itself, no agent, and not
-// task_complete, which would end nothing. It has no other rights, and whoever
-// called it bounds its calls as any. It fails where the host has a tool of that
-// name.
+// RegisterCode registers the tool execute_code(code) with a host. It runs a program in
+// Starlark, in which the other tools are functions, and returns the value of the last
+// expression. A program may call the tools that the model may call, or every tool that is
+// ready if no model calls it, except execute_code, agent and task_complete. Its calls have
+// the limits and permissions of the caller. RegisterCode fails if the host has a tool of
+// that name.
 //
-// The host needs a sandbox that runs programs, see package engine. The tool is
-// offered to a model in the format [Code], and in others where it is named.
+// The host needs a sandbox that runs programs, see package engine. Models get the tool in
+// the format [decision.Code], and in other formats if Options.Tools names it.
 func RegisterCode(h *host.Host) error {
 	var made atomic.Int64
 	return h.Register(tool.Tool{
 		Name:  decision.ProgramTool,
 		Title: "Execute Code",
-		Description: "Run a program that calls other tools, and get what it ends with.\n\n" +
-			"Use this for work of many calls of which only the outcome matters: what they return stays in the program. " +
+		Description: "Run a program that calls other tools, and get its result.\n\n" +
+			"Use this for many calls if you need only their outcome: their results stay in the program. " +
 			"It is written in Starlark, a small Python without import, class, try, while and f-strings. " +
 			"Each of your tools is a function, with _ for each dash of its name: read_file(filepath = \"a.txt\"). " +
-			"The value of the last expression is the result, with what was printed. " +
-			"A call that fails ends the program; attempt(read_file, filepath = \"a.txt\") gives {\"ok\", \"value\", \"error\"} instead.",
+			"The result is the value of the last expression, and what was printed. " +
+			"A call that fails ends the program; attempt(read_file, filepath = \"a.txt\") returns {\"ok\", \"value\", \"error\"} instead.",
 		Group:     "context",
 		Hints:     tool.Hints{OpenWorld: true},
 		OnlyCalls: true,
 		Params: []tool.Param{
 			{Name: "code", Type: tool.Type{Name: tool.TypeString}, Description: "the program", Required: true},
 		},
-		ReturnsDoc: `what the program ends with, or where it printed something {"result", "output"}`,
+		ReturnsDoc: `the result of the program, or {"result", "output"} if it printed something`,
 		Tags:       []string{"code"},
 	}, func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		return runCode(ctx, h, args.Text("code"), made.Add(1))
 	})
 }
 
-// runCode runs a program for whoever the context is of.
+// runCode runs a program for the caller in the context.
 func runCode(ctx context.Context, h *host.Host, code string, number int64) (value.Value, error) {
 	p := &host.Program{Name: "program", Args: &value.Dict{}, ID: "code-" + strconv.FormatInt(number, 10)}
 	var tools []tool.Tool
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
 		p.ID, tools = above.runID+"/"+p.ID, above.agent.tools
 	} else {
-		tools = h.Tools()
+		all := h.Tools()
+		if replayed := h.ReplayOf(ctx); replayed != "" {
+			var err error
+			if all, err = calledTools(ctx, h, replayed); err != nil {
+				return nil, err
+			}
+		}
+		for _, t := range all {
+			if t.State == toolset.Ready {
+				tools = append(tools, t.Tool)
+			}
+		}
 	}
 	functions := stub.BindTools(tools)
 	for i := range functions {
@@ -100,20 +110,20 @@ func runCode(ctx context.Context, h *host.Host, code string, number int64) (valu
 	return out.Value, nil
 }
 
-// A codeWatch notes what a program does while it runs, by the events of the
-// calls whose IDs begin with its own.
+// A codeWatch records what a program does while it runs: the events of the calls whose IDs
+// begin with its own.
 type codeWatch struct {
 	id   string
 	stop context.CancelCauseFunc
 
 	mu      sync.Mutex
-	calls   []*madeByCode // the last
+	calls   []*madeByCode // the last ones
 	open    map[string]*madeByCode
-	number  int // of the calls in all
+	number  int // of all calls
 	refused int
-	lines   []string // that were printed, the first
-	dropped int      // lines that were not kept
-	size    int      // of those that were
+	lines   []string // the first printed lines
+	dropped int      // number of other printed lines
+	size    int      // of lines, in bytes
 }
 
 // A madeByCode is a call that a program makes.
@@ -122,10 +132,10 @@ type madeByCode struct {
 	tool   string
 	args   *value.Dict
 	ended  bool
-	err    string // "" where it succeeded
+	err    string // "" if it succeeded
 }
 
-// note takes an event of the program, or of a call that it made itself.
+// note records an event of the program or of one of its own calls, and ignores others.
 func (w *codeWatch) note(e tool.Event) {
 	id, inside := strings.CutPrefix(e.Call, w.id)
 	if !inside || id != "" && (id[0] != '/' || strings.Contains(id[1:], "/")) {
@@ -169,10 +179,10 @@ func (w *codeWatch) start(id, name string, args *value.Dict) {
 	}
 }
 
-// refuse counts a no of the user.
+// refuse counts a call that the user did not approve.
 func (w *codeWatch) refuse() {
 	if w.refused++; w.refused == codeRefusals {
-		w.stop(value.Errorf(value.Denied, "a call of the program was not approved %d times, so the program was ended", codeRefusals))
+		w.stop(value.Errorf(value.Denied, "the program was stopped: %d calls of the program were not approved", codeRefusals))
 	}
 }
 
@@ -187,7 +197,7 @@ func (w *codeWatch) print(text string) {
 	}
 }
 
-// printed returns what was printed, at most so many lines and bytes of it.
+// printed returns the output, cut to a number of lines and bytes.
 func (w *codeWatch) printed(lines, size int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,9 +217,8 @@ func (w *codeWatch) printed(lines, size int) string {
 	return text
 }
 
-// failed is the error of a program, with all that its writer must know to write
-// the next. That the run waits, was broken off, or cannot be followed any more is
-// no failure of the program, and is passed up as it is.
+// failed returns the error of a program with the details that the model needs to write the
+// next one. An error that ends the run is not the program's and is returned as it is.
 func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
 	e := *value.ErrorOf(err, value.Failed)
 	if isFinal(err) || ctx.Err() != nil {
@@ -221,15 +230,15 @@ func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
 		rest = append(rest, "It printed:\n"+text)
 	}
 	about := strings.Join(rest, "\n\n")
-	// All of it must fit into what is kept of an error.
-	what := value.Clean(located(code, &e), max(least, host.MaxErrorText-len(about)-len("…\n\n")))
+	// All of it must fit into the limit of an error's text.
+	what := value.Clean(located(code, &e), max(least, value.MaxErrorText-len(about)-len("…\n\n")))
 	e.Op, e.Err = "", errors.New(what+"\n\n"+about)
 	e.Pos, e.Trace = value.Position{}, nil
 	return &e
 }
 
-// located says what went wrong in which line of a program, and shows it, unless
-// the error says so itself.
+// located returns the message of an error with its line of the program, unless the message
+// has it.
 func located(code string, e *value.Error) string {
 	const most = 200
 	n := lineOf(e)
@@ -240,8 +249,8 @@ func located(code string, e *value.Error) string {
 	return fmt.Sprintf("line %d of your program: %s\n    %s", n, e.Message(), value.Clean(strings.TrimSpace(lines[n-1]), most))
 }
 
-// lineOf returns the line of the program that an error comes from, the innermost
-// one of its calls, or 0.
+// lineOf returns the line of the program in which an error occurred, or 0. In a trace it is
+// the innermost one.
 func lineOf(e *value.Error) int {
 	for _, at := range slices.Backward(e.Trace) {
 		if rest, ok := strings.CutPrefix(at, ProgramFile+":"); ok {
@@ -257,25 +266,22 @@ func lineOf(e *value.Error) int {
 	return 0
 }
 
-// progress says which calls were made: what they changed stays changed.
+// progress lists the calls that were made, which are not undone.
 func (w *codeWatch) progress() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.number == 0 {
 		return "No tool was called."
 	}
-	head := "Before it failed it made these calls. They have happened: do not repeat those that changed something."
+	head := "Before the failure, the program made these calls. They took effect: do not repeat calls that changed something."
 	if w.number > len(w.calls) {
-		head = fmt.Sprintf("Before it failed it made %d calls; these are the last. All have happened: do not repeat those that changed something.", w.number)
+		head = fmt.Sprintf("Before the failure, the program made %d calls. The last ones are listed below. All calls took effect: do not repeat calls that changed something.", w.number)
 	}
-	lines := []string{head}
-	for _, c := range w.calls {
-		lines = append(lines, strconv.Itoa(c.number)+". "+c.String())
-	}
-	return strings.Join(lines, "\n")
+	lines := value.Map(w.calls, func(c *madeByCode) string { return strconv.Itoa(c.number) + ". " + c.String() })
+	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// String shows the call and what came of it in a short line.
+// String returns the call and its outcome as a short line.
 func (c *madeByCode) String() string {
 	const call, value, failure = 60, 24, 48
 	var args []string

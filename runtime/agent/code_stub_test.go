@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -27,7 +28,11 @@ func TestStubOfTheBuiltinTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}})
-	got := stub.Text(s.Tools()) + "\n"
+	var tools []tool.Tool
+	for _, x := range s.Tools() {
+		tools = append(tools, x.Tool)
+	}
+	got := stub.Text(tools) + "\n"
 	const file = "testdata/stub.txt"
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -80,7 +85,6 @@ func TestStubLines(t *testing.T) {
 		{tool.Tool{Name: "t", Schema: []byte(`{"type":"object","properties":7}`)}, "t(**args)"},
 		{tool.Tool{Name: "t", Params: append(typed(tool.Type{Name: tool.TypeObject, Fields: long}), fields...)}, "t(x: dict, path: str, line: int = None)"},
 	} {
-		c.tool.State = tool.Ready
 		if got := stub.Text([]tool.Tool{c.tool}); got != c.want {
 			t.Errorf("the stub of %s is\n%s\nwant\n%s", c.tool.Name, got, c.want)
 		}
@@ -92,7 +96,7 @@ func TestStubOfManyTools(t *testing.T) {
 	about := strings.Repeat("Word ", 20) + "end. And then more."
 	var tools []tool.Tool
 	for i := range 31 {
-		tools = append(tools, tool.Tool{Name: fmt.Sprintf("tool_%d", i), State: tool.Ready, Description: about})
+		tools = append(tools, tool.Tool{Name: fmt.Sprintf("tool_%d", i), Description: about})
 	}
 	for _, c := range []struct{ tools, longest int }{{30, len(about)}, {31, 60}} {
 		for line := range strings.Lines(stub.Text(tools[:c.tools])) {
@@ -106,9 +110,24 @@ func TestStubOfManyTools(t *testing.T) {
 	if got := stub.Text(tools); !strings.HasPrefix(got, "tool_0()  # Short.\n") {
 		t.Errorf("the stub begins %.40q, want the first sentence alone", got)
 	}
-	tools[0].State = tool.Untrusted
-	if got := stub.Text(tools); strings.Contains(got, "tool_0(") {
-		t.Errorf("a tool that nobody has reviewed is in the stub")
+}
+
+// TestProgramsLackUntrustedTools checks that a tool which nobody has reviewed is none of
+// a program's functions.
+func TestProgramsLackUntrustedTools(t *testing.T) {
+	s := newStage(t, setting{before: coded})
+	script := tool.Script{Path: "hidden.star", Source: "def hidden():\n    \"Hide.\"\n\ntool(hidden)\n"}
+	d, err := s.Describe(t.Context(), script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := toolset.Info{Tool: d.Tool, Standing: toolset.Standing{State: toolset.Untrusted}}
+	if err := s.RegisterScript(info, func() (tool.Script, error) { return script, nil }); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Call(t.Context(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", "hidden()"), Caller: tool.ByPerson})
+	if err == nil || !strings.Contains(err.Error(), "undefined: hidden") {
+		t.Errorf("the call gave %v, want that there is no such function", err)
 	}
 }
 
@@ -142,7 +161,7 @@ func TestFunctionsOfPrograms(t *testing.T) {
 	} {
 		r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", code), Caller: tool.ByPerson})
 		v, parseErr := value.ParseJSON([]byte(want))
-		if err != nil || parseErr != nil || !value.Alike(r.Value, v) {
+		if err != nil || parseErr != nil || !value.EqualJSON(r.Value, v) {
 			t.Errorf("%s = %s, %v, want %s", code, value.FormatJSON(r.Value, ""), err, want)
 		}
 	}
@@ -170,7 +189,7 @@ func TestFunctionsHideNoModule(t *testing.T) {
 			if name == "agent" {
 				continue // no program has it, nor the tool of that name
 			}
-			if got := stub.Text([]tool.Tool{{Name: name, State: tool.Ready}}); got != name+"_()" {
+			if got := stub.Text([]tool.Tool{{Name: name}}); got != name+"_()" {
 				t.Errorf("the tool %s is told as %q", name, got)
 			}
 		}

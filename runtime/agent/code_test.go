@@ -96,7 +96,7 @@ func TestWhatAModelIsToldOfItsProgram(t *testing.T) {
 		{"a long result", "'x' * 2000000", value.Limit, []string{"the result is"}, ""},
 		{"a long error", "fail('x' * 9000)", value.Failed, []string{"line 1 of your program: xxx", "x…", "\n\nNo tool was called."}, ""},
 		{"a long way", "for i in range(25):\n    print('p' * 90)\n    attempt(read_file, 'x' * 500)\nfail('y' * 9000)", value.Failed, []string{
-			"of your program: yyy", "it made 25 calls", "\n6. read_file(", "\n25. read_file(", "\nIt printed:\nppp", "more lines: print less]"}, "\n5. "},
+			"of your program: yyy", "the program made 25 calls", "\n6. read_file(", "\n25. read_file(", "\nIt printed:\nppp", "more lines: print less]"}, "\n5. "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, setting{files: twoFiles, before: coded})
@@ -194,7 +194,7 @@ func TestWhoIsOfferedPrograms(t *testing.T) {
 	}
 	s := newStage(t, setting{})
 	_, err := agent.New(s.Host, &agent.Options{Model: s.model(false, nil), Format: decision.Code})
-	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "needs the tool execute_code") {
+	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "the tool execute_code is not registered") {
 		t.Errorf("without the tool, New gave %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestProgramsOfNobody(t *testing.T) {
 				return
 			}
 			mine := fmt.Sprintf(`11. read_file(filepath = "a.txt", limit = %d) ok`, i+1)
-			if err == nil || strings.Count(err.Error(), mine[3:]) != 20 || !strings.Contains(err.Error(), "it made 30 calls") || !strings.Contains(err.Error(), mine) {
+			if err == nil || strings.Count(err.Error(), mine[3:]) != 20 || !strings.Contains(err.Error(), "the program made 30 calls") || !strings.Contains(err.Error(), mine) {
 				t.Errorf("program %d failed with %v, want its last twenty calls", i, err)
 			}
 		})

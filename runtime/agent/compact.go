@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -10,26 +11,46 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
+// A compaction is the outcome of agent.compact.
+type compaction struct {
+	Success      bool   `json:"success"`
+	Summary      string `json:"summary"`
+	TokensBefore int    `json:"tokens_before"`
+	TokensAfter  int    `json:"tokens_after"`
+	tokenCount
+	Error string `json:"error,omitempty"`
+}
+
 // doCompact is agent.compact.
 func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error) {
-	d, err := t.summarize(ctx)
+	c, err := t.compact(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return value.FromGo(c)
+}
+
+// compact compacts the conversation. A summary that fails is not an error, unless the run
+// ends by it.
+func (t *turn) compact(ctx context.Context) (*compaction, error) {
+	c, err := t.summarize(ctx)
 	if err != nil && (ctx.Err() != nil || value.KindOf(err) == value.Canceled || isFinal(err)) {
 		return nil, err
 	}
-	if err := t.keepSummary(d); err != nil {
-		return nil, err
-	}
-	d.Put("tokens_after", int64(t.account.Used()))
+	t.keepSummary(c)
+	c.TokensAfter = t.account.Used()
+	u := c.usage()
 	host.Emit(ctx, tool.Compacted{
-		Success: d.Bool("success"), Summary: d.Text("summary"), Error: d.Text("error"),
-		TokensBefore: int(d.Int("tokens_before")), TokensAfter: int(d.Int("tokens_after")),
-		InputTokens: int(d.Int("input_tokens")), OutputTokens: int(d.Int("output_tokens")), CachedTokens: int(d.Int("cached_tokens")),
+		Success: c.Success, Summary: c.Summary, Error: c.Error, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens,
 	})
-	return d, nil
+	return c, nil
 }
 
-// Compact replaces the conversation by a summary of it, which the model writes,
-// and its last messages. Where that fails, it stays as it was.
+// Compact replaces the conversation by a summary, which the model writes, and its last
+// messages. It returns the tokens of the conversation before and after. If it fails, the
+// conversation stays as it was. It fails with kind Invalid if the conversation is empty, and
+// Busy during a turn.
 func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 	if !s.busy.TryLock() {
 		return 0, 0, s.errBusy()
@@ -39,50 +60,42 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 		s.turn = &turn{Session: s}
 	}
 	before = s.account.Used()
-	d, err := s.summarize(ctx)
-	if failure := s.keepSummary(d); err == nil {
-		err = failure
-	}
+	c, err := s.summarize(ctx)
+	s.keepSummary(c)
 	return before, s.account.Used(), err
 }
 
-// summarize has the model write a summary of the conversation, which stays as
-// it is. Beside an error too, it gives what agent.compact does.
-func (s *Session) summarize(ctx context.Context) (*value.Dict, error) {
-	used := int64(s.account.Used())
-	d := value.NewDict("success", false, "summary", "", "tokens_before", used, "tokens_after", used)
+// summarize has the model write a summary of the conversation, which stays as it is. The
+// compaction is never nil: it also reports the error.
+func (s *Session) summarize(ctx context.Context) (*compaction, error) {
+	used := s.account.Used()
+	c := &compaction{TokensBefore: used, TokensAfter: used}
 	a, err := s.askSummary(ctx)
 	if err == nil {
-		putTokens(d, a.Usage)
-		if a.Text == "" {
-			err = value.Errorf(value.Failed, "the model wrote no summary")
+		c.tokenCount, c.Summary = countTokens(a.Usage), strings.ToValidUTF8(a.Text, "\ufffd")
+		if c.Summary == "" {
+			err = value.Errorf(value.Failed, "compact the conversation: the model wrote no summary")
 		}
 	}
-	if err != nil {
-		d.Put("error", value.ErrorOf(err, value.Failed).Message())
-		return d, err
+	if c.Success = err == nil; err != nil {
+		c.Error = value.ErrorOf(err, value.Failed).Message()
 	}
-	d.Put("success", true)
-	d.Put("summary", a.Text)
-	return d, nil
+	return c, err
 }
 
 func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	if len(s.messages) == 0 {
-		return nil, value.Errorf(value.Invalid, "there is nothing to compact yet")
+		return nil, value.Errorf(value.Invalid, "compact the conversation: it is empty")
 	}
 	answers := s.answers()
-	for i := range answers { // they may be what there is no room for, and are sent whole afterwards
+	for i := range answers { // they may exceed the limit, and are sent in full afterwards
 		answers[i].Text = prompt.CutMiddle(answers[i].Text, prompt.LeastResult, prompt.ShortNote)
 	}
 	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
 }
 
-// restart makes the conversation another one, which the model gets whole.
+// restart replaces the conversation. The model gets all of it with the next request.
 func (s *Session) restart(messages []model.Message) {
 	s.messages, s.thread, s.told = messages, "", true
-	s.account = s.agent.account()
-	for i := range messages {
-		s.account.AddMessage(&messages[i])
-	}
+	s.recount()
 }

@@ -16,16 +16,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// doCall is agent.call: it makes the call that a decision asks for. What goes
-// wrong is an outcome like any other, which the model is told; only the end of
-// the run itself is an error. What it keeps of the outcome, keepCall keeps of a
-// recorded one.
+// doCall is agent.call: it makes the call of a decision. A call that fails is an outcome for
+// the model; only what ends the run is an error. keepCall does the same with a recorded
+// outcome.
 func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	d, err := givenDecision(e)
 	if err != nil {
 		return nil, err
 	}
-	o, err := t.watched(ctx, d, e.Place)
+	o, err := t.watched(ctx, d, e.StepPath)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +41,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	return v, err
 }
 
-// emitAnswered reports a call that the host did not make.
+// emitAnswered emits the events of a call that the host did not make.
 func (t *turn) emitAnswered(ctx context.Context, d decision.Decision, o *outcome) {
 	name := d.Action
 	if offered := t.offered(name); offered != nil {
@@ -51,7 +50,7 @@ func (t *turn) emitAnswered(ctx context.Context, d decision.Decision, o *outcome
 	host.EmitAnswered(ctx, tool.Call{Tool: name, Args: d.Input, Reasoning: d.Reasoning}, tool.Preview(o.text, tool.PreviewLines), o.failure)
 }
 
-// broken is the outcome of a call that the turn did not wait for.
+// broken returns the outcome of an interrupted call.
 func (t *turn) broken(d decision.Decision) outcome {
 	o := t.failed(d, errBroken())
 	o.made = true
@@ -59,7 +58,7 @@ func (t *turn) broken(d decision.Decision) outcome {
 }
 
 func errBroken() *value.Error {
-	return value.Errorf(value.Canceled, "the call was broken off, and may have done a part of its work")
+	return value.Errorf(value.Canceled, "the call was interrupted and may be partly done")
 }
 
 func givenDecision(e tool.Effect) (decision.Decision, error) {
@@ -67,12 +66,11 @@ func givenDecision(e tool.Effect) (decision.Decision, error) {
 	return decision.FromValue(given)
 }
 
-// keptHeard is how much of what tools said is kept, in bytes: more than a
+// keptHeard is the limit of the kept outputs of tools, in bytes. It is more than a
 // conversation can hold.
 const keptHeard = 4 << 20
 
-// hear keeps what a tool said: a call that is written there word for word is
-// none of the model's own.
+// hear keeps the output of a tool: if the model repeats a call from it, that is a quotation.
 func (s *Session) hear(text string) {
 	if text == "" {
 		return
@@ -87,19 +85,19 @@ func (s *Session) hear(text string) {
 	}
 }
 
-// An outcome is what came of a decision.
+// An outcome is the outcome of a decision.
 type outcome struct {
 	result    tool.Result
-	text      string // what the model is told
+	text      string // for the model
 	denied    bool
-	said      string // what the tool itself said of a failure
-	made      bool   // the host has run the call, or refused to
-	redundant bool   // it was made before, and its result stands
-	complete  bool   // the call says that the task is done
+	said      string // the tool's own message of a failure
+	made      bool   // the host has run or refused the call
+	redundant bool   // it was made before, and the result is still valid
+	complete  bool   // the call ends the task
 	failure   *value.Error
 }
 
-// dict is the outcome as a policy gets it, and as it is recorded.
+// dict returns the outcome for the policy and the record.
 func (o *outcome) dict(left traces) *value.Dict {
 	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
 		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
@@ -108,16 +106,16 @@ func (o *outcome) dict(left traces) *value.Dict {
 	return d
 }
 
-// watched is carryOut, while it is noted which files the tools read and write.
-func (t *turn) watched(ctx context.Context, d decision.Decision, at tool.Place) (outcome, error) {
+// watched calls carryOut, and watches which files the tools read and write.
+func (t *turn) watched(ctx context.Context, d decision.Decision, at tool.StepPath) (outcome, error) {
 	t.watches.Store(true)
 	defer t.watches.Store(false)
 	return t.carryOut(ctx, d, at)
 }
 
-// carryOut makes a call, if the model may make it and it is not the same again.
-// The error is one that ends the run.
-func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place) (outcome, error) {
+// carryOut makes a call if the model may make it and it is not redundant. An error ends the
+// run.
+func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPath) (outcome, error) {
 	if d.Kind == decision.Invalid {
 		return t.failed(d, value.Errorf(value.Invalid, "%s", d.Error)), nil
 	}
@@ -127,10 +125,10 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place)
 		return outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}, nil
 	}
 	d.Action = offered.Name
-	if earlier, ok := t.memory.find(callKey(offered, d.Input)); ok {
+	if earlier, ok := t.memory.find(callKey(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
 		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}, nil
 	}
-	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, Place: at})
+	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: at})
 	if isFinal(err) {
 		return outcome{}, err
 	}
@@ -139,15 +137,15 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place)
 		said := e.Message()
 		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
 		o := t.failed(d, &e)
-		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // which is the tool's word, and not ours
+		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // these messages are the tool's
 			o.said = said
 		}
 		return o, nil
 	}
-	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == stub.CompleteTool && offered.Location == tool.Builtin}, nil
+	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool}, nil
 }
 
-// clipCall shortens a call as an error names it: the model knows what it sent.
+// clipCall shortens a call in an error.
 func clipCall(text string) string {
 	const most = 200
 	if utf8.RuneCountInString(text) <= most {
@@ -156,18 +154,18 @@ func clipCall(text string) string {
 	return string([]rune(text)[:most]) + "…)"
 }
 
-// redundant tells the model that it has the result of a call already.
+// redundant returns the text for a call whose result the model already has.
 func redundant(name string, number int) string {
-	return fmt.Sprintf("RESULT (%s):\nThis is the same as your call %d, and no call of yours has changed anything since: its result above still holds.", name, number)
+	return fmt.Sprintf("RESULT (%s):\nThis call is the same as your call %d. None of your calls has changed anything since then. The result of that call is still valid.", name, number)
 }
 
-// failed is the outcome of a call that failed, in the words for the model.
+// failed returns the outcome of a failed call.
 func (t *turn) failed(d decision.Decision, e *value.Error) outcome {
 	o := outcome{result: tool.Fail(e, tool.Usage{}), failure: e}
 	if e.Kind == value.Denied {
 		o.denied, o.text = true, t.prompt().Denied(e.Message())
 		offered := t.offered(d.Action)
-		if !strings.Contains(e.Message(), "was not approved") || offered != nil && offered.OnlyCalls { // a rule, or a call that this one made
+		if !strings.Contains(e.Message(), "was not approved") || offered != nil && offered.OnlyCalls { // denied by a rule, or a call that this one made
 			o.text = t.resultText(d.Action, o.result)
 		}
 		return o
@@ -176,7 +174,7 @@ func (t *turn) failed(d decision.Decision, e *value.Error) outcome {
 	return o
 }
 
-// offered returns the tool of a name that the model was offered, or nil.
+// offered returns the tool with a name if the model may call it, or nil.
 func (t *turn) offered(name string) *tool.Tool {
 	for i := range t.agent.tools {
 		if tool.Key(t.agent.tools[i].Name) == tool.Key(name) {
@@ -186,8 +184,8 @@ func (t *turn) offered(name string) *tool.Tool {
 	return nil
 }
 
-// resultText tells the model what came of a call. Where that is too long, the
-// whole is kept, and the text says where.
+// resultText returns the result of a call as text for the model. A result that is too long
+// is cut; if Options.Keep stores all of it, the text says where.
 func (t *turn) resultText(name string, r tool.Result) string {
 	limit, where := t.agent.opts.MaxResult, ""
 	if whole := r.Text(); utf8.RuneCountInString(whole) > limit && t.agent.opts.Keep != nil {
@@ -199,7 +197,7 @@ func (t *turn) resultText(name string, r tool.Result) string {
 	return prompt.ResultText(name, r, limit, where)
 }
 
-// doSkill is agent.skill: it gives the text of a skill that the model asked for.
+// doSkill is agent.skill: it returns the text of a skill that the model asked for.
 func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) {
 	name := e.Args.Text("name")
 	if !slices.ContainsFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) }) {
@@ -217,8 +215,8 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 	return value.NewDict("success", true, "text", text), nil
 }
 
-// UseSkill returns what a model is told where it uses a skill, or its user has
-// it do so.
+// UseSkill returns the text with which a skill is given to the model, for a message of the
+// user. It fails with kind NotFound without Options.LoadSkill, and with its error otherwise.
 func (s *Session) UseSkill(name string) (string, error) {
 	text, _, err := s.useSkill(name)
 	return text, err
@@ -226,7 +224,7 @@ func (s *Session) UseSkill(name string) (string, error) {
 
 func (s *Session) useSkill(name string) (text string, remarks []string, err error) {
 	if s.agent.opts.LoadSkill == nil {
-		return "", nil, value.Errorf(value.NotFound, "there are no skills here")
+		return "", nil, value.Errorf(value.NotFound, "no skills are available")
 	}
 	text, remarks, err = s.agent.opts.LoadSkill(strings.TrimSpace(name))
 	if err != nil {

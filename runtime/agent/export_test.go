@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -47,7 +48,11 @@ type Again func(tool.Effect, tool.Outcome, error) error
 func (s *Session) Recorded(message string) *value.Dict {
 	t := &turn{Session: s}
 	t.result.Task = message
-	return t.recorded()
+	d, err := t.recorded()
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 // Restore brings the session to where it was before the run of that ID, from its
@@ -78,7 +83,7 @@ func (s *Session) State() string {
 		line("memory", fmt.Sprintf("%q: %d %s", key, c.number, value.FormatJSON(c.value, "")))
 	}
 	line("agents", t.agents)
-	line("under way", fmt.Sprintf("%+v", t.left()))
+	line("under way", fmt.Sprintf("%+v", t.traces))
 	return b.String()
 }
 
@@ -86,8 +91,9 @@ func (s *Session) State() string {
 func (s *Session) Kept() string {
 	var b strings.Builder
 	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
-	for _, m := range messageList(s.messages) {
-		line("message", value.FormatJSON(m, ""))
+	for i := range s.messages {
+		v, err := value.FromGo(&s.messages[i])
+		line("message", cmp.Or[any](err, value.FormatJSON(v, "")))
 	}
 	line("thread", s.thread)
 	line("question", s.question)
@@ -99,7 +105,7 @@ func (s *Session) Kept() string {
 		line("open", c.ID)
 	}
 	for _, m := range s.made {
-		line("made", fmt.Sprintf("%q, success %v, last %v", m.callResult, m.success, m.last))
+		line("made", fmt.Sprintf("%q, success %v, last %v", m.callResult, m.Success, m.Last))
 	}
 	for _, text := range s.heard {
 		line("heard", fmt.Sprintf("%q", text))

@@ -42,7 +42,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err := agent.RegisterCode(h); err != nil {
 		d.t.Fatal(err)
 	}
-	o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
+	o := agent.Options{WorkDir: d.dir, Place: "a library", Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
 	if err := agent.Register(h, func() (*agent.Options, error) { o := o; return &o, nil }); err != nil {
 		d.t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestATaskWaitsInAProgram(t *testing.T) {
 		j, done := d.records()
 		open, err := j.Questions(context.Background(), "run")
 		if err == nil {
-			err = j.Answer(context.Background(), "run", open[0].Place, open[0].N, tool.Answer{Yes: true})
+			err = j.Answer(context.Background(), "run", open[0].StepPath, open[0].N, tool.Answer{Yes: true})
 		}
 		if done(); err != nil {
 			t.Fatal(err)

@@ -15,20 +15,19 @@ const (
 	chatKind = "chat"
 )
 
-// An Opener returns the options of an agent with these settings: it opens the
-// model, and provides policies, skills and the other functions. What the settings
-// hold replaces what it sets. It is called for each run that is resumed or
-// replayed, concurrently.
+// An Opener returns the options for an agent with these settings: the opened model, and the
+// functions for policies, skills and so on. The settings then replace the fields that they
+// have. It is called for each run that is resumed or replayed, concurrently.
 type Opener func(ctx context.Context, s Settings) (*Options, error)
 
-// kinds are what the runs of agents on a host are resumed with.
+// kinds are the options with which the runs of agents on a host are resumed.
 type kinds struct {
 	mu     sync.Mutex
 	open   Opener // or nil
 	agents map[agentName]*Options
 }
 
-// An agentName is what an agent for a recorded run is found by.
+// An agentName identifies an agent for a recorded run.
 type agentName struct{ name, model string }
 
 // kindsOf returns the kinds of a host, and registers them the first time.
@@ -37,15 +36,15 @@ func kindsOf(h *host.Host) *kinds {
 		return func() host.Kind { return host.Kind{Resume: k.resumeRun, Data: k} }
 	}
 	k, _ := h.EnsureKind(taskKind, kind(&kinds{agents: map[agentName]*Options{}})).Data.(*kinds)
-	if k == nil { // somebody else registered the name
+	if k == nil { // the name is registered for other runs
 		return &kinds{agents: map[agentName]*Options{}}
 	}
 	h.EnsureKind(chatKind, kind(k))
 	return k
 }
 
-// add notes the options of an agent for the runs that are resumed later. It
-// keeps those of one agent for each name and model.
+// add stores the options of an agent for runs that are resumed later. They replace those of
+// an earlier agent with the same name and model.
 func (k *kinds) add(a *Agent) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,23 +53,23 @@ func (k *kinds) add(a *Agent) {
 
 func (a *Agent) key() agentName { return agentName{a.recorded.Name, a.recorded.Model} }
 
-// RegisterKinds has a host resume the runs of agents for which no agent was made
-// with [New]: open makes the options. It fails with kind Invalid if the host has
-// an Opener already.
+// RegisterKinds lets a host resume runs of agents that were not made with [New] in this
+// process: open returns their options. It fails with kind Invalid if open is nil or the host
+// already has an Opener.
 func RegisterKinds(h *host.Host, open Opener) error {
 	k := kindsOf(h)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open != nil || open == nil {
-		return value.Errorf(value.Invalid, "register the kinds of agents' runs: the host needs exactly one Opener")
+		return value.Errorf(value.Invalid, "register the kinds of agent runs: the Opener is nil or already registered")
 	}
 	k.open = open
 	return nil
 }
 
-// Resume is [host.Host.Resume] for the run of an agent, with the Reply of the
-// turn. It fails with kind Invalid for a run of another kind, and Conflict for
-// one that has ended.
+// Resume resumes the run of an agent as [host.Host.Resume] does, and returns the Reply of
+// the turn. It fails with kind Invalid for a run of another kind, and Conflict for a run that
+// has ended.
 func Resume(ctx context.Context, h *host.Host, runID string) (Reply, error) {
 	r, err := h.Recorded(ctx, runID)
 	if err != nil {
@@ -86,13 +85,13 @@ func Resume(ctx context.Context, h *host.Host, runID string) (Reply, error) {
 	return t.result, err
 }
 
-// Replay runs the recorded run of an agent again, from its record alone: no
-// model is asked, and no tool does anything. o needs no Program.
+// Replay runs the recorded run of an agent again with the recorded outcomes: it asks no
+// model and calls no tool. o.Program is ignored.
 func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (*host.Replayed, error) {
 	if err := isAgents(&r); err != nil {
 		return nil, err
 	}
-	t, err := kindsOf(h).reopen(ctx, h, &r, nil)
+	t, err := kindsOf(h).reopen(ctx, h, &r, nil, true)
 	if err != nil {
 		return nil, err
 	}
@@ -105,22 +104,22 @@ func isAgents(r *host.Recorded) error {
 	if r.Kind == taskKind || r.Kind == chatKind {
 		return nil
 	}
-	return value.Errorf(value.Invalid, "the run '%s' is not an agent's: it is of the kind %q", r.ID, r.Kind)
+	return value.Errorf(value.Invalid, "resume run '%s' as an agent: expected the kind task or chat, but got %q", r.ID, r.Kind)
 }
 
-// resumeRun is the Resume of the kinds. The value of a resumed run is what its
-// policy returned: {"reason", "answer"}, or as the policy has it.
+// resumeRun is the Resume of the kinds. The value of a resumed run is the result of its
+// policy: usually {"reason", "answer"}.
 func (k *kinds) resumeRun(ctx context.Context, h *host.Host, r host.Recorded) (tool.Result, error) {
 	if _, err := k.resume(ctx, h, &r, nil); err != nil {
 		return tool.Result{}, err
 	}
-	return h.Resume(context.WithoutCancel(ctx), r.ID) // which has ended
+	return h.Resume(context.WithoutCancel(ctx), r.ID) // the result of the ended run
 }
 
-// resume continues a recorded turn. The turn is nil where it was not begun. by is
-// an agent to prefer where it has the turn's model, or nil.
+// resume continues a recorded turn. The turn is nil if it could not begin. by is preferred if
+// it is the agent of the turn; it may be nil.
 func (k *kinds) resume(ctx context.Context, h *host.Host, r *host.Recorded, by *Agent) (*turn, error) {
-	t, err := k.reopen(ctx, h, r, by)
+	t, err := k.reopen(ctx, h, r, by, false)
 	if err != nil {
 		return nil, err
 	}
@@ -130,11 +129,12 @@ func (k *kinds) resume(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	return t, err
 }
 
-// reopen begins a recorded turn again, of an agent as it was then.
-func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *Agent) (*turn, error) {
+// reopen begins a recorded turn again, with the recorded settings of its agent. A replay has the
+// tools as the run has called them.
+func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *Agent, replays bool) (*turn, error) {
 	settings, err := ReadSettings(r.Options)
 	if err == nil && r.Session == "" {
-		err = value.Errorf(value.Failed, "it has no session")
+		err = value.Errorf(value.Failed, "no session")
 	}
 	if err != nil {
 		return nil, unreadable("run '"+r.ID+"'", err)
@@ -146,15 +146,21 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	own := *o
 	settings.Apply(&own)
 	own.Policies = func(name string) (Policy, error) { return recordedPolicy(name, r.Script), nil }
+	if replays {
+		own.Tools = []string{}
+	}
 	a, err := newAgent(h, &own)
+	if err == nil && replays {
+		err = a.offerRecorded(ctx, r)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return a.newSession(r.Session).again(ctx, r)
+	return a.newSession(r.Session).again(ctx, r, !replays)
 }
 
-// options finds the options that a run is resumed with: those of by, of the agent
-// with its name and model, or of the Opener.
+// options returns the options with which a run is resumed: those of by, of the agent with
+// the recorded name and model, or of the Opener.
 func (k *kinds) options(ctx context.Context, r *host.Recorded, s Settings, by *Agent) (*Options, error) {
 	name := agentName{s.Name, s.Model}
 	if by != nil && by.key() == name {
@@ -174,11 +180,11 @@ func (k *kinds) options(ctx context.Context, r *host.Recorded, s Settings, by *A
 		of = " named '" + s.Name + "'"
 	}
 	return nil, value.Errorf(value.Invalid, "resume run '%s': the host has no agent%s with the model '%s'", r.ID, of, s.Model).
-		WithHint("make it before: agent.New(host, &agent.Options{ModelName: %q, …})", s.Model)
+		WithHint("create the agent first: agent.New(host, &agent.Options{ModelName: %q, …})", s.Model)
 }
 
-// recordedPolicy is the policy that led a run, as it was then. Only if it still is
-// the built-in one of its name does it run as that.
+// recordedPolicy returns the policy with which a run began. It is trusted as built-in only
+// if it is equal to the built-in policy of its name.
 func recordedPolicy(name string, s tool.Script) Policy {
 	p := Policy{Name: name, Script: s, Location: tool.Project}
 	if b, err := Builtin(name); err == nil && b.Script.Sum() == s.Sum() {

@@ -49,7 +49,7 @@ func TestAHostResumesTasks(t *testing.T) {
 		}
 		r, err := h.Resume(t.Context(), "run")
 		_ = h.Close()
-		if opened.Format != decision.Code || opened.WorkDir != d.dir {
+		if opened.Format != decision.Code || opened.WorkDir != d.dir || opened.Place != "a library" {
 			t.Fatalf("the task is opened with %+v, want what it was begun with", opened)
 		}
 		if value.KindOf(err) == value.Parked {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,20 +11,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A memory is what a turn knows of the calls that it has made: one that only
-// reads is not made again while nothing can have changed.
+// A memory has the calls of a turn that need not be repeated: those that only read, as long
+// as nothing can have changed.
 type memory struct {
 	mu    sync.Mutex
 	calls map[string]earlier
 }
 
-// An earlier call is one that succeeded.
+// An earlier call is a call that succeeded.
 type earlier struct {
 	value  value.Value
-	number int // among the calls of the turn, from 1
+	number int // of the call in the turn, from 1
 }
 
-// callKey names a call by what it asks for.
+// callKey returns a key that is equal for equal calls.
 func callKey(t *tool.Tool, args *value.Dict) string {
 	names := make([]string, 0, args.Len())
 	for k := range args.All() {
@@ -48,16 +49,16 @@ func (m *memory) find(key string) (earlier, bool) {
 	return c, ok
 }
 
-// onlyReads reports whether a call of a tool changes nothing. Any other may
-// change what those before it have read, also one that fails.
+// onlyReads reports whether calls of a tool change nothing. Other calls can change what was
+// read before, even if they fail.
 func onlyReads(t *tool.Tool) bool { return t.Hints.ReadOnly && !t.NeedsApproval() }
 
-// note remembers a call that reads and would give the same again.
+// note stores a call that would return the same result again.
 func (m *memory) note(t *tool.Tool, key string, v value.Value, number int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !onlyReads(t) || !t.Hints.Idempotent || t.Hints.OpenWorld {
-		return // what is outside changes by itself
+		return // the result can change at any time
 	}
 	if m.calls == nil {
 		m.calls = map[string]earlier{}
@@ -71,60 +72,39 @@ func (m *memory) forget() {
 	m.calls = nil
 }
 
-// Seen is when a session's tools have last read and written a file; a zero time
-// means never.
+// Seen holds when the tools of a session last read and wrote a file. A zero time means never.
 type Seen struct{ Read, Written time.Time }
 
-// Files returns the files that the session's tools have read and written, by
-// their paths in the project. A call counts once it has ended.
+// Files returns the files that the tools of the session have read or written in calls that
+// have ended, by path in the project.
 func (s *Session) Files() map[string]Seen {
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	files := make(map[string]Seen, len(s.files))
-	for path, seen := range s.files {
-		files[path] = seen
-	}
-	return files
+	return maps.Clone(s.files)
 }
 
-// traces are what a call under way leaves in its turn beside what the model is
-// told. They are kept with its outcome, so that a run that is resumed has them.
+// traces are the effects of a call in progress on the state of its turn. They are recorded
+// with the outcome of the call, for a resumed run.
 type traces struct {
 	files  map[string]trace
-	agents int   // that it has had work
-	spent  Usage // by those
+	agents int   // number of agents that it started
+	spent  Usage // of these agents
 }
 
-// A trace is what a call has done to a file. What an agent of its own has
-// written, the model does not know any more, until it is read again.
+// A trace is what a call did with a file. changed means that an agent of the model wrote it:
+// the model must read it again.
 type trace struct{ changed, read, wrote bool }
 
-// takeTraces returns the traces since they were last taken.
+// takeTraces returns and clears the traces.
 func (t *turn) takeTraces() traces {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	left := t.left()
-	t.traces = nil
+	left := t.traces
+	t.traces = traces{}
 	return left
 }
 
-// left returns the traces so far. t.seeing is held.
-func (t *turn) left() traces {
-	if t.traces == nil {
-		return traces{}
-	}
-	return *t.traces
-}
-
-// leaving returns the traces to add to. t.seeing is held.
-func (t *turn) leaving() *traces {
-	if t.traces == nil {
-		t.traces = &traces{}
-	}
-	return t.traces
-}
-
-// leave keeps the traces of a call in its turn.
+// leave adds the traces of a call to its turn.
 func (t *turn) leave(left traces) {
 	t.result.Usage.add(left.spent)
 	t.seeing.Lock()
@@ -150,14 +130,14 @@ func (t *turn) leave(left traces) {
 	}
 }
 
-// known reports whether the model knows what is in a file.
+// known reports whether the model has read or written the present content of a file.
 func (t *turn) known(path string) bool {
-	did := t.left().files[path]
+	did := t.traces.files[path]
 	return did.read || did.wrote || !did.changed && t.files[path] != Seen{}
 }
 
-// watchFiles notes which files the tools of the session read and write. To know
-// that a file exists is not to know what is in it.
+// watchFiles records which files the tools of the session read and write. Listing a file
+// does not count as reading it.
 func (t *turn) watchFiles(e tool.Event) {
 	done, isEffect := e.Data.(tool.EffectDone)
 	if !isEffect || !t.watches.Load() {
@@ -171,7 +151,7 @@ func (t *turn) watchFiles(e tool.Event) {
 	}
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	l := t.leaving()
+	l := &t.traces
 	if l.files == nil {
 		l.files = map[string]trace{}
 	}
@@ -190,20 +170,19 @@ func (t *turn) watchFiles(e tool.Event) {
 	}
 }
 
-// reviewChanges refuses to let a built-in tool replace what the model has not
-// read: that would destroy what it does not know. Tools that somebody wrote for
-// the project know what they replace.
-func (t *turn) reviewChanges(by *tool.Tool, changes []tool.Change) error {
+// reviewChanges stops a built-in tool from replacing a file that the model has not read.
+// Other tools may replace any file.
+func (t *turn) reviewChanges(_ *tool.Tool, from tool.Location, changes []tool.Change) error {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
 	if t.working.Load() > 0 {
-		return nil // an agent of its own writes, and was asked about it
+		return nil // a sub-agent writes, and reviews its own changes
 	}
 	for _, c := range changes {
 		replaces := c.Before.Exists && !c.Before.Dir && c.After.Exists && c.Before.Hash != c.After.Hash
-		if by.Location == tool.Builtin && replaces && !t.known(c.Path) {
-			return value.Errorf(value.Conflict, "%s exists and has not been read in this conversation: nothing was written", c.Path).
-				WithHint("read it first, then write it again")
+		if from == tool.Builtin && replaces && !t.known(c.Path) {
+			return value.Errorf(value.Conflict, "write %s: the file exists, but this conversation has not read it; nothing was written", c.Path).
+				WithHint("read the file first, then write it again")
 		}
 	}
 	return nil

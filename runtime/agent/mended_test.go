@@ -40,7 +40,7 @@ func TestWhatAFailedCallChanged(t *testing.T) {
 	if err != nil || len(r.Calls) != 3 {
 		t.Fatalf("the turn made %d calls, %v, want three", len(r.Calls), err)
 	}
-	if text, _ := r.Calls[2].Result.(string); !strings.Contains(text, "new") || strings.Contains(s.log.String(), "This is the same as your call") {
+	if text, _ := r.Calls[2].Result.(string); !strings.Contains(text, "new") || strings.Contains(s.log.String(), "This call is the same as your call") {
 		t.Errorf("the second look gave %q, want what is there now", text)
 	}
 }

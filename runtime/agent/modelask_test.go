@@ -84,8 +84,8 @@ func TestModelAskFails(t *testing.T) {
 		{"no model", "?", oracle{}, away, value.Unavailable, "no model is configured"},
 		{"the model is away", "?", oracle{err: value.Errorf(value.Limit, "too much")}, nil, value.Limit, "too much"},
 		{"the run is parked", "?", oracle{err: parked}, nil, value.Parked, "later"},
-		{"empty", "?", oracle{reply: &model.Reply{Text: " \n", Stop: model.StopLength}}, nil, value.Unavailable, "the answer is empty"},
-		{"refused", "?", oracle{reply: &model.Reply{Text: "I can't", Stop: model.StopRefuse}}, nil, value.Failed, "keeps the model oracle from answering"},
+		{"empty", "?", oracle{reply: &model.Reply{Text: " \n", Stop: model.StopLength}}, nil, value.Unavailable, "the reply is empty"},
+		{"refused", "?", oracle{reply: &model.Reply{Text: "I can't", Stop: model.StopRefuse}}, nil, value.Failed, "blocked the answer of the model oracle"},
 		{"neither", "?", oracle{}, nil, value.Internal, "neither a reply nor an error"},
 	} {
 		got, told, err := askModel(t, func(context.Context) (model.Model, error) { return &tt.oracle, tt.open }, "prompt", tt.prompt)

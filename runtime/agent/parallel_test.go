@@ -131,7 +131,7 @@ func (c *crew) answer(open []history.Asked, file string) {
 	}
 	j, done := c.records()
 	defer done()
-	if err := j.Answer(c.t.Context(), "crew", open[i].Place, open[i].N, tool.Answer{Yes: true, By: "Ann"}); err != nil {
+	if err := j.Answer(c.t.Context(), "crew", open[i].StepPath, open[i].N, tool.Answer{Yes: true, By: "Ann"}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
-// A Policy is the script that leads an agent: it has a function
-// policy(task, agent), where agent is the module of [Modules], and returns what
-// agent.finish gives.
+// A Policy is the script that controls an agent. Its function policy(task, agent) is called
+// for each turn, with the module of [Modules], and returns the result of agent.finish.
 type Policy struct {
 	Name     string
 	Script   tool.Script
@@ -22,12 +21,13 @@ type Policy struct {
 // entry is the function of a policy's script.
 const entry = "policy"
 
-// Builtin finds a policy that comes with cassidy.
+// Builtin returns a policy that is part of cassidy: task, chat, plan or review. It fails with
+// kind Invalid for other names.
 func Builtin(name string) (Policy, error) {
 	source, ok := scripts.Policy(name)
 	if !ok {
 		known := scripts.Policies()
-		return Policy{}, value.Errorf(value.Invalid, "there is no policy %q%s", name, value.DidYouMean(name, known)).
+		return Policy{}, value.Errorf(value.Invalid, "unknown policy %q%s", name, value.DidYouMean(name, known)).
 			WithHint("the policies are %s", strings.Join(known, ", "))
 	}
 	return Policy{Name: name, Location: tool.Builtin, Script: tool.Script{
@@ -35,27 +35,27 @@ func Builtin(name string) (Policy, error) {
 	}}, nil
 }
 
-// check says whether a policy's script has the function that is run.
+// check returns an error if the policy's script does not define its function.
 func (p *Policy) check() error {
 	if p.Location == tool.Builtin || hasEntry.MatchString(p.Script.Source) {
 		return nil
 	}
 	e := value.Errorf(value.Invalid, "the policy '%s' has no function %s", p.Name, entry).
-		WithHint("it begins with: def %s(task, agent):", entry)
+		WithHint("add to the file: def %s(task, agent):", entry)
 	e.Pos.File = p.Script.Path
 	return e
 }
 
 var hasEntry = regexp.MustCompile(`(?m)^def[ \t]+` + entry + `[ \t]*\(`)
 
-// PolicyLibs are the files that every policy may load: "lib/loop.star" has the
-// loop of the built-in ones.
+// PolicyLibs returns the files that every policy can load, by path. "lib/loop.star" has the
+// loop of the built-in policies.
 func PolicyLibs() map[string]string { return scripts.PolicyLibs() }
 
-// name is how events and errors name the policy.
+// name returns the name of the policy in events and errors.
 func (p *Policy) name() string { return "policy " + p.Name }
 
-// program is the policy as it is run, but for what each turn has of its own.
+// program returns the policy as a program, without the fields that each turn sets.
 func (p *Policy) program() host.Program {
 	prog := host.Program{Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin, Entry: entry, Modules: Modules()}
 	if prog.Kind = taskKind; p.Name == "chat" {
@@ -65,8 +65,8 @@ func (p *Policy) program() host.Program {
 	return prog
 }
 
-// placeless returns the error of a run without the line of the policy at which
-// it came up, if the policy is ours: that helps nobody, unless it is its fault.
+// placeless returns the error of a run. It removes the position in a built-in policy, which
+// helps nobody, unless the error is internal.
 func (p *Policy) placeless(err error) error {
 	e := *value.ErrorOf(err, value.Failed)
 	_, loaded := p.Script.Libs[e.Pos.File]

@@ -16,23 +16,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Session returns the session of an ID: a new one, or the conversation as the
-// last turn of that ID left it. "" makes an ID up, see [Session.ID].
+// Session returns the session with an ID: the conversation as its last turn left it, or a new
+// one. For "" it generates an ID, see [Session.ID].
 //
-// On a host with a store, the conversation is read from there. Each call
-// returns a Session of its own, and before each turn a Session takes in what others
-// have added in the meantime. A turn that was interrupted, waits or lost its
-// process stays open: [Session.Waiting] returns its run. The next turn is led by this
-// agent, with its model, policy and tools, whatever led the turns before; one
-// that is open continues with what it began with. Sessions of other tenants
-// are not found: their IDs name new sessions here.
+// On a host with a store, the conversation is read from there. Each call returns another
+// Session, which reads the turns that others have added before each turn of its own. A turn
+// that was interrupted, waits or lost its process stays open: [Session.Waiting] returns its
+// run, and it continues with the agent that began it. New turns use this agent, with its
+// model, policy and tools. Sessions of other tenants are not found: their IDs name new
+// sessions here.
 //
-// On a host without a store, sessions live in the memory of this Agent: the
-// same ID returns the same Session, and nothing of it outlives the Agent.
+// On a host without a store, sessions are kept in memory: the same ID returns the same Session
+// as long as the Agent is used.
 //
-// Session fails with kind Invalid for an ID that is longer than 200 bytes, not
-// UTF-8 or has control characters, and with kind Failed where the record of the
-// last turn is damaged.
+// Session fails with kind Invalid for an ID that is longer than 200 bytes, is not UTF-8 or has
+// control characters, and with kind Failed if the record of the last turn is damaged.
 func (a *Agent) Session(ctx context.Context, id string) (*Session, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -51,7 +49,7 @@ func (a *Agent) Session(ctx context.Context, id string) (*Session, error) {
 	return s, nil
 }
 
-// localSessions are the sessions of an agent whose host has no store.
+// localSessions are the sessions of an agent on a host without a store.
 type localSessions struct {
 	mu   sync.Mutex
 	byID map[string]*Session
@@ -71,7 +69,7 @@ func (l *localSessions) session(a *Agent, id string) *Session {
 	return s
 }
 
-// maxID is how long the ID of a session may be, in bytes.
+// maxID is the limit of a session's ID, in bytes.
 const maxID = 200
 
 func checkID(id string) error {
@@ -82,12 +80,11 @@ func checkID(id string) error {
 		WithHint("use at most %d bytes of UTF-8 text without control characters", maxID)
 }
 
-// turnMark is between the base of a run's ID and the number of the turn.
+// turnMark separates the base of a run's ID from the number of the turn.
 const turnMark = "--"
 
-// runBase returns what the IDs of a session's runs begin with: the session's ID where
-// that can be part of the ID of a run and cannot be taken for that of a later turn,
-// else a hash of it.
+// runBase returns the prefix of the IDs of a session's runs: the session's ID if it is valid in
+// the ID of a run and does not look like that of a later turn, else a hash of it.
 func runBase(id string) string {
 	const (
 		allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
@@ -101,8 +98,8 @@ func runBase(id string) string {
 	return "session" + turnMark + hex.EncodeToString(sum[:16])
 }
 
-// turnID returns the ID of the run of the turn of a session that comes after so
-// many others.
+// turnID returns the ID of the run of a turn of a session. turns is the number of turns before
+// it.
 func turnID(session string, turns int) string {
 	base := runBase(session)
 	if turns == 0 {
@@ -111,9 +108,9 @@ func turnID(session string, turns int) string {
 	return base + turnMark + strconv.Itoa(turns+1)
 }
 
-// Waiting returns the ID of the run of the turn that has not ended, or "": it
-// waits, was interrupted, lost its process, or is in progress elsewhere. It is
-// as of the last call of [Agent.Session], Send or Resume.
+// Waiting returns the ID of the run of the turn that has not ended, or "". Such a turn waits,
+// was interrupted, lost its process, or is in progress elsewhere. The state is that of the
+// last call of [Agent.Session], Send or Resume.
 func (s *Session) Waiting() string {
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
@@ -123,15 +120,14 @@ func (s *Session) Waiting() string {
 	return s.runID
 }
 
-// Resume continues the turn that has not ended, see [Session.Waiting], with the
-// model, policy and tools that it began with; of a session without one it
-// returns the reply and the error of the last turn. What the turn has done is
-// answered from its record: a request to the model is made again only if its
-// reply had not been recorded.
+// Resume continues the turn that has not ended, see [Session.Waiting], with the model, policy
+// and tools with which it began. Its recorded steps are not repeated: a request to the model is
+// made again only if its reply was not recorded. If all turns have ended, Resume returns the
+// reply and the error of the last one.
 //
-// It fails with kind NotFound if the session has no turns, Invalid if the host
-// has no store or no agent with the turn's model (see [New]), Conflict while the
-// turn is in progress elsewhere, and else as [Session.Send] does.
+// It fails with kind NotFound if the session has no turns, Invalid if the host has no store or
+// no agent with the turn's model (see [New]), Conflict while the turn is in progress
+// elsewhere, and otherwise as [Session.Send] does.
 func (s *Session) Resume(ctx context.Context) (Reply, error) {
 	if !s.busy.TryLock() {
 		return Reply{Session: s.id}, s.errBusy()
@@ -155,14 +151,14 @@ func (s *Session) Resume(ctx context.Context) (Reply, error) {
 	}
 	t, err := kindsOf(s.agent.host).resume(ctx, s.agent.host, &r, s.agent)
 	s.stale = true
-	_ = s.refresh(context.WithoutCancel(ctx)) // else before the next turn
+	_ = s.refresh(context.WithoutCancel(ctx)) // if it fails, the next turn tries again
 	if t == nil {
 		return Reply{Session: s.id, Run: r.ID}, err
 	}
 	return t.result, err
 }
 
-// admit refuses a turn while the one before it has not ended.
+// admit returns an error if the turn before has not ended.
 func (s *Session) admit(ctx context.Context) error {
 	if !s.stored {
 		return nil
@@ -170,24 +166,24 @@ func (s *Session) admit(ctx context.Context) error {
 	if err := s.refresh(ctx); err != nil || !s.waiting {
 		return err
 	}
-	err := value.Errorf(value.Conflict, "the session '%s' has a turn that has not ended: run %s", s.id, s.runID)
+	err := value.Errorf(value.Conflict, "the last turn of session '%s' has not ended (it is the run %s)", s.id, s.runID)
 	if s.agent.host.Running(s.runID) {
-		return err.WithHint("wait until it ends, or cancel it: Host.Cancel(ctx, %q)", s.runID)
+		return err.WithHint("wait until the run ends, or cancel the run")
 	}
-	return err.WithHint("answer its questions with Host.Answer and continue with Session.Resume, or end it with Host.Cancel(ctx, %q)", s.runID)
+	return err.WithHint("answer the questions of the run and resume it, or cancel the run")
 }
 
-// settle notes how a turn of this session ended. Where it failed, the store has
-// what is left of it.
+// settle stores how a turn of this session ended. After a failure, it reads the state from the
+// store.
 func (s *Session) settle(ctx context.Context, r *Reply, err error) {
 	s.past = &past{r, err}
 	if s.stored && err != nil {
 		s.stale = true
-		_ = s.refresh(context.WithoutCancel(ctx)) // else before the next turn
+		_ = s.refresh(context.WithoutCancel(ctx)) // if it fails, the next turn tries again
 	}
 }
 
-// refresh takes in the turns that this Session has not seen.
+// refresh reads the turns that other Sessions have added.
 func (s *Session) refresh(ctx context.Context) error {
 	last, err := s.agent.host.LastTurn(ctx, s.id)
 	switch {
@@ -205,7 +201,7 @@ func (s *Session) refresh(ctx context.Context) error {
 	return s.load(ctx, last.ID)
 }
 
-// load takes the state of the session from the record of its last turn.
+// load reads the state of the session from the record of its last turn.
 func (s *Session) load(ctx context.Context, runID string) error {
 	r, err := s.agent.host.Recorded(ctx, runID)
 	if err != nil {
@@ -232,29 +228,29 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	return nil
 }
 
-// rebuild brings a session, as it was before a recorded turn, to where it was
-// after it. It takes from the record what the functions of the policy keep, as
-// a resumed run does, without running the policy.
+// rebuild changes a session from the state before a recorded turn to the state after it. It
+// keeps the recorded outcomes of the policy's functions, as a resumed run does, but does not
+// run the policy.
 func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) error {
 	t := s.begin(context.Background(), task)
 	ctx = context.WithValue(ctx, turnKey{}, t)
-	var above tool.Place
+	var above tool.StepPath
 	for e, err := range s.agent.host.Steps(ctx, r.ID) {
 		if err != nil {
 			return err
 		}
-		if above != nil && len(e.Place) > len(above) && slices.Equal(e.Place[:len(above)], above) {
-			continue // of a tool that the model called
+		if above != nil && len(e.StepPath) > len(above) && slices.Equal(e.StepPath[:len(above)], above) {
+			continue // a step of a tool that the model called
 		}
 		name, ours := strings.CutPrefix(e.Func, moduleName+".")
 		if e.Func != "" {
-			above = e.Place
+			above = e.StepPath
 		}
 		keep := again(name)
 		if !ours || keep == nil {
 			continue
 		}
-		effect := tool.Effect{Func: e.Func, Args: e.Args, Place: e.Place}
+		effect := tool.Effect{Func: e.Func, Args: e.Args, StepPath: e.StepPath}
 		switch {
 		case e.Settled.IsZero():
 			err = t.keepBroken(effect)
@@ -271,7 +267,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 	return nil
 }
 
-// ended notes how a recorded turn ended.
+// ended stores how a recorded turn ended.
 func (s *Session) ended(t *turn, r *host.Recorded) {
 	t.result.Reason = Reason(r.Reason)
 	s.past = &past{reply: &t.result}
@@ -282,12 +278,12 @@ func (s *Session) ended(t *turn, r *host.Recorded) {
 	}
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), r.Ended.Sub(r.Started)
 	for i := range s.made {
-		s.made[i].turn = nil // it is of an earlier turn now
+		s.made[i].turn = nil // the turn has ended
 	}
 	s.next()
 }
 
-// keepBroken keeps a call of which the turn ended before its outcome.
+// keepBroken keeps a call that was in progress when its turn ended.
 func (t *turn) keepBroken(e tool.Effect) error {
 	if e.Func != moduleName+".call" {
 		return nil

@@ -215,7 +215,7 @@ func TestATurnThatWaits(t *testing.T) {
 	if r, err := s.session.Send(ctx, "something else"); err != nil || r.Text != "something else" {
 		t.Errorf("after a cancelled turn the next gave %+v, %v", r, err)
 	}
-	if log := s.log.String(); !strings.Contains(log, "broken off") {
+	if log := s.log.String(); !strings.Contains(log, "interrupted") {
 		t.Errorf("the model does not know what became of its call:\n%s", log)
 	}
 }

@@ -6,82 +6,82 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Reply is the outcome of one turn of a session. Where [Session.Send] fails,
-// the Reply has what is known of the turn all the same.
+// A Reply is the outcome of one turn of a session. If [Session.Send] fails, the Reply has what
+// is known of the turn.
 type Reply struct {
-	Text           string // the answer, as far as the model gave one
+	Text           string // the answer of the model, or ""
 	Run            string // the ID of the run of the turn, for Host.Resume and Host.Cancel
 	Session        string // the ID of the session
-	Task           string // what was sent
+	Task           string // the message that was sent
 	Reason         Reason
-	Value          value.Value // what else the policy returned, or nil
-	Iterations     int         // how often the model was asked
+	Value          value.Value // "result" in the object that the policy returned, or nil
+	Iterations     int         // number of requests to the model
 	Calls          []CallRecord
-	References     []string // the sources that the model names with its last reply
-	Thread         string   // of the model's API, or ""
+	References     []string // the sources of the last reply, as lines of text
+	Thread         string   // ID of the conversation at the model's API, or ""
 	Usage          Usage
-	Overhead       int // what the tools cost of the context, in tokens
-	EffectiveLimit int // the tokens that are left for the conversation beside them
+	Overhead       int // tokens of the context that the tools use, as estimated
+	EffectiveLimit int // tokens of the context that are left for the conversation
 }
 
-// Success reports whether the model gave its answer.
+// Success reports whether the model answered.
 func (r Reply) Success() bool { return r.Reason == ReasonFinal }
 
-// Incomplete reports whether the turn was ended by the number of its iterations.
+// Incomplete reports whether the turn ended because of the limit of iterations.
 func (r Reply) Incomplete() bool { return r.Reason == ReasonMaxIterations }
 
-// A CallRecord is one call that a model made, or tried to make.
+// A CallRecord is a call that a model made, or tried to make.
 type CallRecord struct {
-	Iteration int
-	Action    string
+	Iteration int    // of the reply, from 1
+	Action    string // the name of the tool
 	Input     *value.Dict
 	Reasoning string
 	Success   bool
-	Result    value.Value // of a call that succeeded
-	Error     string      // of one that did not
-	Inferred  bool
+	Result    value.Value // if the call succeeded
+	Error     string      // if it failed
+	Inferred  bool        // see decision.Decision
 }
 
-// Usage is what a run cost.
+// Usage is the usage of a turn, with its sub-agents.
 type Usage struct {
-	InputTokens  int // as the provider reports them; 0 where it does not
+	InputTokens  int // as reported by the provider, or 0
 	OutputTokens int
-	CachedTokens int
-	Estimated    int // tokens of the conversation, as estimated here
+	CachedTokens int // of the input
+	Estimated    int // tokens of the conversation, reported or estimated
 	Wall         time.Duration
 }
 
-// add counts in what a reply, or an agent, has cost.
+// add adds the usage of a reply or a sub-agent.
 func (u *Usage) add(more Usage) {
 	u.InputTokens += more.InputTokens
 	u.OutputTokens += more.OutputTokens
 	u.CachedTokens += more.CachedTokens
 }
 
-// A Reason says why a run ended.
+// A Reason is why a turn ended.
 type Reason string
 
 const (
-	ReasonFinal         Reason = "final"          // the model gave its answer
-	ReasonNoDecision    Reason = "no_decision"    // it neither called a tool nor finished, though reminded
-	ReasonMaxIterations Reason = "max_iterations" // it was asked as often as it may be
-	ReasonLoop          Reason = "loop"           // it went on calling the same
-	ReasonDenied        Reason = "denied"         // what it wanted was refused again and again
+	ReasonFinal         Reason = "final"          // the model answered
+	ReasonNoDecision    Reason = "no_decision"    // it neither called a tool nor answered, after reminders
+	ReasonMaxIterations Reason = "max_iterations" // the limit of iterations was reached
+	ReasonLoop          Reason = "loop"           // it repeated the same call
+	ReasonDenied        Reason = "denied"         // its calls were denied repeatedly
 	ReasonLimit         Reason = "limit"          // a limit of the run or of the model was reached
 	ReasonError         Reason = "error"          // the policy or the model failed
 	ReasonCancelled     Reason = "cancelled"
-	ReasonInterrupted   Reason = "interrupted" // it was stopped, and can be resumed
+	ReasonInterrupted   Reason = "interrupted" // it can be resumed
 	ReasonTimeout       Reason = "timeout"
 	ReasonParked        Reason = "parked"          // it waits for an answer or a time, and can be resumed
-	ReasonUnknown       Reason = "unknown_outcome" // it waits to be told whether an effect was done during which it broke off
-	ReasonDiverged      Reason = "diverged"        // resumed, it asked for something else than its record has
+	ReasonUnknown       Reason = "unknown_outcome" // it waits for an answer to whether an interrupted effect was done
+	ReasonDiverged      Reason = "diverged"        // the resumed run differs from its record
 )
 
-// reasons are those that a policy may give.
+// reasons are the reasons that a policy can give.
 var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(ReasonMaxIterations), string(ReasonLoop),
 	string(ReasonDenied), string(ReasonLimit), string(ReasonError)}
 
-// reasonOf says why a run ended that an error broke off.
+// reasonOf returns the reason of a turn that ended with an error.
 func reasonOf(err error) Reason {
 	e := value.ErrorOf(err, value.Failed)
 	switch {
@@ -107,26 +107,17 @@ func reasonOf(err error) Reason {
 	return ReasonError
 }
 
-// isFinal reports whether an error ends a run, however deep in it it came up:
-// the run waits, its record cannot be followed, or a worker was killed and it can
-// be resumed. It is passed on as it is.
+// isFinal reports whether an error ends the run at any depth: the run waits, its record is
+// damaged, or a worker was killed, after which the run can be resumed. Such an error is
+// returned as it is.
 func isFinal(err error) bool {
 	e := value.ErrorOf(err, value.Failed)
 	return e != nil && (e.Kind == value.Parked || e.Limit == value.LimitRecord || e.Limit == value.LimitWorker)
 }
 
-// MarshalJSON gives the line with which a run ends in the output of the
-// command: run, reason, answer, result, success, iterations, calls, usage and
-// so on, under the type run_end.
+// MarshalJSON returns the object of type run_end that the command prints at the end of a run,
+// with run, reason, answer, result, success, iterations, calls and usage.
 func (r Reply) MarshalJSON() ([]byte, error) {
-	calls := value.List{}
-	for i := range r.Calls {
-		calls = append(calls, r.Calls[i].dict())
-	}
-	references := value.List{}
-	for _, ref := range r.References {
-		references = append(references, ref)
-	}
 	return value.AppendJSON(nil, value.NewDict(
 		"type", "run_end",
 		"run", r.Run,
@@ -136,8 +127,8 @@ func (r Reply) MarshalJSON() ([]byte, error) {
 		"success", r.Success(),
 		"incomplete", r.Incomplete(),
 		"iterations", int64(r.Iterations),
-		"calls", calls,
-		"references", references,
+		"calls", value.List(value.Map(r.Calls, CallRecord.dict)),
+		"references", value.List(value.Map(r.References, func(text string) value.Value { return text })),
 		"thread", r.Thread,
 		"tool_overhead", int64(r.Overhead),
 		"effective_limit", int64(r.EffectiveLimit),
@@ -150,7 +141,7 @@ func (r Reply) MarshalJSON() ([]byte, error) {
 		)))
 }
 
-func (c *CallRecord) dict() *value.Dict {
+func (c CallRecord) dict() value.Value {
 	d := value.NewDict("iteration", int64(c.Iteration), "action", c.Action, "input", c.Input, "reasoning", c.Reasoning,
 		"inferred", c.Inferred, "success", c.Success)
 	if c.Success {

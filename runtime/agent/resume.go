@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -13,142 +12,174 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The names under which a session records with a run what it must know to go
-// on with it.
+// The names under which a run records its turn.
 const (
-	taskArg            = "task"         // what the user said, an argument of the policy
-	conversationOption = "conversation" // what was before
-	offeredOption      = "offered"      // the tools, where there is no conversation
+	taskArg            = "task"         // the message of the user, an argument of the policy
+	conversationOption = "conversation" // before the turn
 )
 
-// maxConversation is how much text of a recorded conversation is read back, in
-// bytes: many times what a model takes.
+// maxConversation is the limit of the text of a recorded conversation, in bytes: many times
+// what a model accepts.
 const maxConversation = 64 << 20
 
-// again begins a recorded turn in a new session, as it began then.
-func (s *Session) again(ctx context.Context, r *host.Recorded) (*turn, error) {
-	task, err := s.restore(r, true)
+// again begins a recorded turn again, in a new session. With offer the session gets the tools of
+// that turn, otherwise it keeps those of its agent.
+func (s *Session) again(ctx context.Context, r *host.Recorded, offer bool) (*turn, error) {
+	task, err := s.restore(r, offer)
 	if err != nil {
 		return nil, err
 	}
 	return s.begin(ctx, task), nil
 }
 
-// options is what is recorded with a run, to resume it.
-func (t *turn) options() *value.Dict {
+// options returns what is recorded with the run of a turn, to resume it.
+func (t *turn) options() (*value.Dict, error) {
 	if t.above != nil || !t.agent.host.HasStore() {
-		return nil // it is a part of another run, or not recorded
+		return nil, nil // the turn is part of another run, or not recorded
 	}
 	return t.recorded()
 }
 
-func (t *turn) recorded() *value.Dict {
+func (t *turn) recorded() (*value.Dict, error) {
 	if t.turns == 0 && !t.reoffered {
-		return t.agent.settings // of many runs at a time
+		return t.agent.settings, nil // shared by the first turns of all sessions
+	}
+	c, err := t.conversation()
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "record the conversation before run '%s': %w", t.runID, err)
 	}
 	d := t.agent.settings.Clone(1)
-	d.Put(conversationOption, t.conversation())
-	return d
+	d.Put(conversationOption, c)
+	return d, nil
 }
 
-// conversation returns all that a turn depends on of those before it.
-func (s *Session) conversation() *value.Dict {
-	made := value.List{}
-	for _, m := range s.made {
-		made = append(made, value.NewDict("id", m.id, "text", m.text, "success", m.success, "last", m.last))
+// A recordedTurn is read from the arguments, or from the options, of a recorded turn.
+type recordedTurn struct {
+	Task         string        `json:"task"`
+	Conversation *conversation `json:"conversation"`
+	Offered      []string      `json:"offered"`
+}
+
+// offered returns the names of the tools that the model could call.
+func (t *recordedTurn) offered() []string {
+	if t.Conversation != nil {
+		return t.Conversation.Tools
 	}
-	heard := value.List{}
-	for _, text := range s.heard {
-		heard = append(heard, text)
+	return t.Offered
+}
+
+// A conversation is the recorded state on which a turn depends. Counts are unsigned, so that a
+// damaged record cannot make them negative.
+type conversation struct {
+	Turns      uint32     `json:"turns"`
+	Tools      []string   `json:"tools"`
+	Iterations uint32     `json:"iterations"`
+	Question   string     `json:"question"`
+	Told       bool       `json:"told"`
+	Thread     string     `json:"thread"`
+	Messages   [][]byte   `json:"messages"` // see pack
+	Made       []madeCall `json:"made"`
+	Heard      []string   `json:"heard"`
+	Read       []string   `json:"read"`
+	Wrote      []string   `json:"wrote"`
+	Reported   uint32     `json:"reported"`
+	Guessed    uint32     `json:"guessed"`
+	Beside     uint32     `json:"beside"`
+	Chars      uint32     `json:"chars"`
+}
+
+// conversation returns the present state for the record.
+func (s *Session) conversation() (value.Value, error) {
+	messages, err := pack(s.messages)
+	if err != nil {
+		return nil, err
 	}
-	read, wrote := value.List{}, value.List{}
+	a := &s.account
+	c := conversation{
+		Tools: toolNames(s.agent.tools), Turns: uint32(s.turns), Iterations: uint32(s.iterations), Question: s.question, Told: s.told, Thread: s.thread,
+		Messages: messages, Made: s.made, Heard: s.heard,
+		Reported: uint32(a.reported), Guessed: uint32(a.guessed), Beside: uint32(a.beside), Chars: uint32(a.chars),
+	}
 	files := s.Files()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		if !files[path].Read.IsZero() {
-			read = append(read, path)
+			c.Read = append(c.Read, path)
 		}
 		if !files[path].Written.IsZero() {
-			wrote = append(wrote, path)
+			c.Wrote = append(c.Wrote, path)
 		}
 	}
-	a := &s.account
-	return value.NewDict("turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.iterations),
-		"question", s.question, "told", s.told, "thread", s.thread, "messages", messageList(s.messages), "made", made, "heard", heard,
-		"read", read, "wrote", wrote,
-		"reported", int64(a.reported), "guessed", int64(a.guessed), "beside", int64(a.beside), "chars", int64(a.chars))
+	return value.FromGo(c)
 }
 
-// restore puts a new session where it was before a recorded turn, and returns
-// what the user sent then. With offer it is offered the tools of that turn;
-// else it keeps those of its agent.
+// restore sets a new session to the state before a recorded turn, and returns the message of
+// that turn. With offer the session gets the tools of that turn, otherwise it keeps those of
+// its agent.
 func (s *Session) restore(r *host.Recorded, offer bool) (task string, err error) {
-	args, options := dictReader{dict: r.Args}, dictReader{dict: r.Options}
-	task, before := part[string](&args, taskArg), part[*value.Dict](&options, conversationOption)
-	if err = cmp.Or(args.err, options.err); err == nil {
-		err = s.take(before, r.ID, offer)
+	args, err := value.ToGo[recordedTurn](r.Args)
+	var options recordedTurn
+	if err == nil {
+		options, err = value.ToGo[recordedTurn](r.Options)
+	}
+	if err == nil {
+		err = s.take(options.Conversation, r.ID, offer)
 	}
 	if err != nil {
 		return "", unreadable("run '"+r.ID+"'", err)
 	}
-	return task, nil
+	return args.Task, nil
 }
 
-// take takes the conversation before a turn from what conversation returned of
-// it; nil where there was none. What it is given may be anything.
-func (s *Session) take(d *value.Dict, runID string, offer bool) error {
-	r := dictReader{dict: d}
-	turns, tools := r.count("turns"), r.texts("tools")
-	question, told, thread, iterations := part[string](&r, "question"), part[bool](&r, "told"), part[string](&r, "thread"), r.count("iterations")
-	messages, heard, left := r.messages("messages"), r.texts("heard"), r.traces()
-	var made []madeCall
-	for _, one := range r.dicts("made") {
-		m := dictReader{dict: one}
-		made = append(made, madeCall{callResult: callResult{part[string](&m, "id"), part[string](&m, "text")}, success: part[bool](&m, "success"), last: part[bool](&m, "last")})
-		r.fail(m.err)
+// take sets the session to the state before a turn; nil is that of the first one. If the
+// record is damaged, it returns an error and changes nothing.
+func (s *Session) take(c *conversation, runID string, offer bool) error {
+	turns := 0
+	if c != nil {
+		turns = int(c.Turns)
 	}
-	reported, guessed, beside, chars := r.count("reported"), r.count("guessed"), r.count("beside"), r.count("chars")
-	r.fail(wellFormed(messages))
-	switch {
-	case r.err != nil:
-		return r.err
-	case turnID(s.id, turns) != runID:
-		return value.Errorf(value.Failed, "it has the conversation before '%s'", turnID(s.id, turns))
+	if id := turnID(s.id, turns); id != runID {
+		return value.Errorf(value.Failed, "the record is damaged: it belongs to run '%s'", id)
 	}
-	if d == nil {
+	if c == nil {
 		return nil
 	}
+	messages, err := unpack(c.Messages)
+	if err == nil {
+		err = wellFormed(messages)
+	}
+	if err != nil {
+		return err
+	}
 	if offer {
-		if err := s.offer(tools); err != nil {
+		if err := s.offer(c.Tools); err != nil {
 			return err
 		}
 	}
-	s.turns, s.runID = turns, runID
-	s.question, s.told, s.thread, s.iterations = question, told, thread, iterations
-	s.messages, s.made = messages, made
-	for _, text := range heard {
+	s.turns, s.runID, s.iterations = turns, runID, int(c.Iterations)
+	s.question, s.told, s.thread, s.messages, s.made = c.Question, c.Told, c.Thread, messages, c.Made
+	for _, text := range c.Heard {
 		s.hear(text)
 	}
-	(&turn{Session: s}).leave(traces{files: left.files})
-	s.account.reported, s.account.guessed, s.account.beside, s.account.chars = reported, guessed, beside, chars
+	files := recordedTraces{Read: c.Read, Wrote: c.Wrote}
+	(&turn{Session: s}).leave(files.traces())
+	s.account.reported, s.account.guessed, s.account.beside, s.account.chars = int(c.Reported), int(c.Guessed), int(c.Beside), int(c.Chars)
 	return nil
 }
 
-// adapt has the agent of the session continue a conversation whose last turn may
-// have been led by another one.
+// adapt prepares the session for its own agent. The last turn may have had an agent with
+// another model, format or tools.
 func (s *Session) adapt(r *host.Recorded) error {
 	was, err := ReadSettings(r.Options)
-	options := dictReader{dict: r.Options}
-	tools := options.texts(offeredOption)
-	if before := part[*value.Dict](&options, conversationOption); before != nil {
-		one := dictReader{dict: before}
-		tools = one.texts("tools")
-		options.fail(one.err)
+	var turn recordedTurn
+	if err == nil {
+		turn, err = value.ToGo[recordedTurn](r.Options)
 	}
-	if err = cmp.Or(err, options.err); err != nil {
+	if err != nil {
 		return unreadable("run '"+r.ID+"'", err)
 	}
+	tools := turn.offered()
 	is, sameModel := s.agent.recorded, true
-	if is.Model != was.Model { // what a model's API has signed or kept is not for another's
+	if is.Model != was.Model { // threads and signed data are valid for one model only
 		s.thread, sameModel = "", false
 		s.messages = slices.Clone(s.messages)
 		for i := range s.messages {
@@ -166,24 +197,24 @@ func (s *Session) adapt(r *host.Recorded) error {
 	return nil
 }
 
-// wellFormed says whether a conversation is one that an API takes, when the last
-// calls of its model have their results.
+// wellFormed returns an error if no API would accept the conversation, with results for the
+// last calls.
 func wellFormed(messages []model.Message) error {
 	size := 0
 	open := map[string]bool{}
 	for i, m := range messages {
 		if size += len(m.Text); size > maxConversation {
-			return value.Errorf(value.Limit, "the conversation has more than %d MB", maxConversation>>20)
+			return value.Errorf(value.Limit, "the conversation is too long: more than %d MB", maxConversation>>20)
 		}
 		switch {
 		case m.Role == model.ToolRole && open[m.CallID]:
 			delete(open, m.CallID)
 		case m.Role == model.ToolRole:
-			return value.Errorf(value.Failed, "message %d answers no call", i+1)
+			return value.Errorf(value.Failed, "message %d has the result of an unknown call", i+1)
 		case m.Role != model.User && m.Role != model.Assistant:
-			return value.Errorf(value.Failed, "message %d is by %.20q", i+1, string(m.Role))
+			return value.Errorf(value.Failed, "message %d has the unknown role %.20q", i+1, string(m.Role))
 		case len(open) > 0:
-			return value.Errorf(value.Failed, "message %d comes before the results of calls", i+1)
+			return value.Errorf(value.Failed, "message %d: expected the results of the calls before this message", i+1)
 		}
 		for _, c := range m.Calls {
 			open[c.ID] = true
@@ -192,160 +223,79 @@ func wellFormed(messages []model.Message) error {
 	return nil
 }
 
-// messageList is a conversation as a value.
-func messageList(messages []model.Message) value.List {
-	list := make(value.List, 0, len(messages))
+// pack encodes each message, so that a long conversation does not exceed the number of parts
+// of a value.
+func pack(messages []model.Message) (packed [][]byte, err error) {
+	packed = [][]byte{} // nil means no conversation
 	for i := range messages {
-		m := &messages[i]
-		d := value.NewDict("role", string(m.Role), "text", m.Text)
-		if len(m.Calls) > 0 {
-			calls := value.List{}
-			for _, c := range m.Calls {
-				calls = append(calls, packedCall(c))
-			}
-			d.Put("calls", calls)
+		v, err := value.FromGo(&messages[i])
+		if err != nil {
+			return nil, err
 		}
-		if m.Role == model.ToolRole {
-			d.Put("call_id", m.CallID)
-			d.Put("tool", m.Tool)
-			d.Put("failed", m.Failed)
+		data, err := value.Append(nil, v)
+		if err != nil {
+			return nil, err
 		}
-		if m.Opaque != nil {
-			d.Put("opaque", m.Opaque)
+		packed = append(packed, data)
+	}
+	return packed, nil
+}
+
+// unpack returns the messages that pack wrote.
+func unpack(packed [][]byte) (messages []model.Message, err error) {
+	for i, data := range packed {
+		v, err := value.Decode(data)
+		if err != nil {
+			return nil, err
 		}
-		list = append(list, d)
-	}
-	return list
-}
-
-// packedCall is nativeDict with its arguments in their binary form: so a long
-// conversation has no more parts than a value may have.
-func packedCall(c model.Call) *value.Dict {
-	d := value.NewDict("id", c.ID, "tool", c.Tool, "raw", c.Raw)
-	if c.Args == nil {
-		return d
-	}
-	if packed, err := value.Append(nil, c.Args); err == nil {
-		d.Put("packed", packed)
-	} else {
-		d.Put("raw", c.Args.String())
-	}
-	return d
-}
-
-// A dictReader reads a dict of a record, of which nothing is certain: what is absent
-// or null has the zero value, and what is of another type is an error. The first
-// one stays.
-type dictReader struct {
-	dict *value.Dict
-	err  error
-}
-
-func (r *dictReader) fail(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-// part reads a value of a type.
-func part[T any](r *dictReader, name string) (v T) {
-	given, _ := r.dict.Get(name)
-	if given == nil {
-		return v
-	}
-	v, ok := given.(T)
-	if !ok {
-		r.fail(value.Errorf(value.Failed, "%q is %s", name, value.TypeOf(given)))
-	}
-	return v
-}
-
-// count reads a number that counts something.
-func (r *dictReader) count(name string) int {
-	n := part[int64](r, name)
-	if n < 0 || n > math.MaxInt32 {
-		r.fail(value.Errorf(value.Failed, "%q is %d", name, n))
-		return 0
-	}
-	return int(n)
-}
-
-func (r *dictReader) tokens() Usage {
-	return Usage{InputTokens: r.count("input_tokens"), OutputTokens: r.count("output_tokens"), CachedTokens: r.count("cached_tokens")}
-}
-
-// partsOf reads a list whose elements are of a type.
-func partsOf[T any](r *dictReader, name string) (list []T) {
-	given, _ := r.dict.Get(name)
-	all, ok := value.Elements(given)
-	if !ok && given != nil {
-		r.fail(value.Errorf(value.Failed, "%q is %s", name, value.TypeOf(given)))
-	}
-	for i, given := range all {
-		v, ok := given.(T)
-		if !ok {
-			r.fail(value.Errorf(value.Failed, "element %d of %q is %s", i+1, name, value.TypeOf(given)))
-			return nil
+		m, err := value.ToGo[model.Message](v)
+		if err != nil {
+			return nil, value.Errorf(value.Failed, "message %d: %w", i+1, err)
 		}
-		list = append(list, v)
+		messages = append(messages, m)
 	}
-	return list
+	return messages, nil
 }
 
-func (r *dictReader) texts(name string) []string      { return partsOf[string](r, name) }
-func (r *dictReader) dicts(name string) []*value.Dict { return partsOf[*value.Dict](r, name) }
+// A tokenCount is the recorded usage of a reply.
+type tokenCount struct {
+	InputTokens  uint32 `json:"input_tokens"`
+	OutputTokens uint32 `json:"output_tokens"`
+	CachedTokens uint32 `json:"cached_tokens"`
+}
 
-// nativeCalls reads the calls of a reply, packed or not.
-func (r *dictReader) nativeCalls(name string) (calls []model.Call) {
-	for _, d := range r.dicts(name) {
-		one := dictReader{dict: d}
-		c := model.Call{ID: part[string](&one, "id"), Tool: part[string](&one, "tool"), Args: part[*value.Dict](&one, "args"), Raw: part[string](&one, "raw")}
-		if packed := part[[]byte](&one, "packed"); packed != nil {
-			v, err := value.Decode(packed)
-			one.fail(err)
-			if c.Args, _ = v.(*value.Dict); c.Args == nil && err == nil {
-				one.fail(value.Errorf(value.Failed, "the arguments of a call are %s", value.TypeOf(v)))
-			}
+// countTokens returns the usage that a provider reported, which may be any number.
+func countTokens(u model.Usage) tokenCount {
+	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxInt32)) }
+	return tokenCount{count(u.InputTokens), count(u.OutputTokens), count(u.CachedTokens)}
+}
+
+func (t tokenCount) usage() Usage {
+	return Usage{InputTokens: int(t.InputTokens), OutputTokens: int(t.OutputTokens), CachedTokens: int(t.CachedTokens)}
+}
+
+// recordedTraces are read from what [traces.describe] wrote.
+type recordedTraces struct {
+	Changed []string `json:"changed"`
+	Read    []string `json:"read"`
+	Wrote   []string `json:"wrote"`
+	Agents  struct {
+		Count uint32 `json:"count"`
+		tokenCount
+	} `json:"agents"`
+}
+
+func (r *recordedTraces) traces() traces {
+	left := traces{files: map[string]trace{}, agents: int(r.Agents.Count), spent: r.Agents.usage()}
+	mark := func(paths []string, did func(t *trace)) {
+		for _, path := range paths {
+			t := left.files[path]
+			did(&t)
+			left.files[path] = t
 		}
-		calls = append(calls, c)
-		r.fail(one.err)
 	}
-	return calls
-}
-
-// messages reads what messageList gave.
-func (r *dictReader) messages(name string) (list []model.Message) {
-	for _, d := range r.dicts(name) {
-		m := dictReader{dict: d}
-		list = append(list, model.Message{
-			Role: model.Role(part[string](&m, "role")), Text: part[string](&m, "text"), Calls: m.nativeCalls("calls"),
-			CallID: part[string](&m, "call_id"), Tool: part[string](&m, "tool"), Failed: part[bool](&m, "failed"), Opaque: part[[]byte](&m, "opaque"),
-		})
-		r.fail(m.err)
-	}
-	return list
-}
-
-// traces reads what describe has put there.
-func (r *dictReader) traces() traces {
-	left := traces{files: map[string]trace{}}
-	for _, path := range r.texts("changed") {
-		left.files[path] = trace{changed: true}
-	}
-	for _, path := range r.texts("read") {
-		did := left.files[path]
-		did.read = true
-		left.files[path] = did
-	}
-	for _, path := range r.texts("wrote") {
-		did := left.files[path]
-		did.wrote = true
-		left.files[path] = did
-	}
-	if d := part[*value.Dict](r, "agents"); d != nil {
-		agents := dictReader{dict: d}
-		left.agents, left.spent = agents.count("count"), agents.tokens()
-		r.fail(agents.err)
-	}
+	mark(r.Changed, func(t *trace) { t.changed = true })
+	mark(r.Read, func(t *trace) { t.read = true })
+	mark(r.Wrote, func(t *trace) { t.wrote = true })
 	return left
 }

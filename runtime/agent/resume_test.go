@@ -61,8 +61,8 @@ func TestRowsOfCalls(t *testing.T) {
 	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "compact": true}
 	s := newStage(t, setting{before: withAgents})
 	each(agent.Modules(), func(f *tool.Func) {
-		if f.Calls != (f.Name == "call") || (f.Again != nil) != keeps[f.Name] {
-			t.Errorf("agent.%s: Calls %v, Again %v", f.Name, f.Calls, f.Again != nil)
+		if f.MakesCalls() != (f.Name == "call") || (f.Again != nil) != keeps[f.Name] {
+			t.Errorf("agent.%s: Calls %v, Again %v", f.Name, f.MakesCalls(), f.Again != nil)
 		}
 	})
 	if a, err := s.Tool("agent"); err != nil || !a.OnlyCalls {
@@ -111,8 +111,9 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 // TestResumeIsRefused checks that a session goes on only with what is its own,
 // and from a record that is whole.
 func TestResumeIsRefused(t *testing.T) {
-	user := func(text string) *value.Dict { return value.NewDict("role", "user", "text", text) }
-	asks := value.NewDict("role", "assistant", "text", "", "calls", value.List{value.NewDict("id", "1", "tool", "x")})
+	message := func(pairs ...any) []byte { return packed(t, value.NewDict(pairs...)) }
+	user := func(text string) []byte { return message("role", "user", "text", text) }
+	asks := message("role", "assistant", "text", "", "calls", value.List{value.NewDict("id", "1", "tool", "x")})
 	with := func(pairs ...value.Value) *value.Dict {
 		d := value.NewDict("turns", int64(1), "tools", value.List{})
 		for i := 0; i < len(pairs); i += 2 {
@@ -125,18 +126,18 @@ func TestResumeIsRefused(t *testing.T) {
 		recorded *value.Dict
 		want     string
 	}{
-		"the task is none":        {value.NewDict("task", int64(1)), `"task" is int`},
-		"no conversation":         {value.NewDict("conversation", "x"), `"conversation" is string`},
-		"of another turn":         {with("turns", int64(2)), "the conversation before 'run--3'"},
-		"a negative count":        {with("chars", int64(-1)), `"chars" is -1`},
-		"a great count":           {with("guessed", int64(1)<<62), `"guessed" is`},
-		"messages of texts":       {with("messages", value.List{"hello"}), `element 1 of "messages" is string`},
-		"messages by nobody":      {with("messages", value.List{value.NewDict("text", "x")}), `message 1 is by ""`},
-		"a result of no call":     {with("messages", value.List{user("a"), value.NewDict("role", "tool", "call_id", "1")}), "message 2 answers no call"},
-		"a call without a result": {with("messages", value.List{user("a"), asks, user("b")}), "message 3 comes before the results of calls"},
-		"arguments of no call":    {with("messages", value.List{value.NewDict("role", "assistant", "calls", value.List{value.NewDict("packed", []byte{1})})}), "the arguments of a call are bool"},
-		"broken arguments":        {with("messages", value.List{value.NewDict("role", "assistant", "calls", value.List{value.NewDict("packed", []byte{99})})}), "cannot be followed"},
-		"a made call that is not": {with("made", value.List{value.NewDict("text", true)}), `"text" is bool`},
+		"the task is none":        {value.NewDict("task", int64(1)), `task: expected a string but got integer`},
+		"no conversation":         {value.NewDict("conversation", "x"), `conversation: expected an object but got string`},
+		"of another turn":         {with("turns", int64(2)), "it belongs to run 'run--3'"},
+		"a negative count":        {with("chars", int64(-1)), `conversation.chars: expected an integer from 0 to`},
+		"a great count":           {with("guessed", int64(1)<<62), `conversation.guessed: expected an integer from 0 to`},
+		"messages of texts":       {with("messages", value.List{"hello"}), `conversation.messages[0]: expected bytes`},
+		"messages by nobody":      {with("messages", value.List{message("text", "x")}), `message 1 has the unknown role ""`},
+		"a result of no call":     {with("messages", value.List{user("a"), message("role", "tool", "call_id", "1")}), "message 2 has the result of an unknown call"},
+		"a call without a result": {with("messages", value.List{user("a"), asks, user("b")}), "message 3: expected the results of the calls"},
+		"arguments of no call":    {with("messages", value.List{message("role", "assistant", "calls", value.List{value.NewDict("args", true)})}), "message 1: calls[0].args: expected an object but got boolean"},
+		"a broken message":        {with("messages", value.List{[]byte{99}}), "read the record of"},
+		"a made call that is not": {with("made", value.List{value.NewDict("text", true)}), `conversation.made[0].text: expected a string but got boolean`},
 		"an unknown tool":         {with("tools", value.List{"rm_rf"}), "rm_rf"},
 		"too much":                {with("messages", value.List{user(strings.Repeat("x", 65<<20))}), "more than 64 MB"},
 	} {

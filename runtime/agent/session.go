@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -18,55 +17,52 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Session is a conversation with a model. [Session.Send] is one turn of it.
-// Where the host has a store, each turn is a recorded run: the conversation
-// survives the process, and [Agent.Session] reopens it.
+// A Session is a conversation with a model. Each [Session.Send] is a turn. On a host with a
+// store each turn is a recorded run: the conversation survives the process, and
+// [Agent.Session] reopens it.
 //
-// It has one turn at a time: Send, Resume, Compact and Offer fail with kind Busy
-// while this Session has a turn in progress, and Send and Resume with kind
-// Conflict while another Session of the same ID, or another process, has one.
-// These methods, and ID, NextRun, Waiting and Files, are safe for concurrent use; the
-// others are not during a turn.
+// A session has one turn at a time. While this Session has a turn in progress, Send, Resume,
+// Compact and Offer fail with kind Busy; while another Session of the same ID or another
+// process has one, Send and Resume fail with kind Conflict. These methods, and ID, NextRun,
+// Waiting and Files, are safe for concurrent use. The others must not be called during a turn.
 type Session struct {
 	id     string
-	stored bool  // its turns are recorded, and found by id
-	stale  bool  // state is to be read from the store
-	past   *past // the last turn that is in state, or nil
+	stored bool  // its turns are recorded under its ID
+	stale  bool  // state must be read from the store
+	past   *past // the last turn in state, or nil
 
 	busy  sync.Mutex // held during a turn
 	agent *Agent
 	turn  *turn
 	state
 
-	decided func(*decision.Decision) // is called with what is read in replies; or nil
-
-	seeing  sync.Mutex      // held to write what follows, and to read it beside a turn
+	seeing  sync.Mutex      // guards the fields below, which are also read during a turn
 	runID   string          // the run of the turn that is in progress, or comes next
-	waiting bool            // runID is that of a turn that has not ended
-	files   map[string]Seen // by path, what tools have read and written in calls that have ended
+	waiting bool            // the run of runID has not ended
+	files   map[string]Seen // by path: files that ended calls have read or written
 }
 
-// A past turn is how the last turn ended.
+// A past is the outcome of the last turn.
 type past struct {
 	reply   *Reply
 	failure error
 }
 
-// A state is what a turn leaves to the next one.
+// A state is the state of a session between turns.
 type state struct {
-	turns      int // that have ended
+	turns      int // number of turns that have ended
 	iterations int // the limit that the prompt states; 0 states none
 	account    account
 	messages   []model.Message
 	thread     string
-	question   string     // what the first message asks
-	told       bool       // the model has got its instructions
-	reoffered  bool       // it has tools that its agent did not begin with
-	made       []madeCall // calls since the last reply: the model knows of none what came of it
-	heard      []string   // what tools have said, the latest last
+	question   string     // in the first message
+	told       bool       // the model has its instructions
+	reoffered  bool       // Offer has changed the tools
+	made       []madeCall // calls since the last reply, whose results the model does not have
+	heard      []string   // outputs of tools, the latest last
 }
 
-// newSession returns a conversation without turns; "" makes an ID up.
+// newSession returns a session without turns. For "" it generates an ID.
 func (a *Agent) newSession(id string) *Session {
 	id = cmp.Or(id, NewID())
 	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
@@ -75,9 +71,8 @@ func (a *Agent) newSession(id string) *Session {
 	return s
 }
 
-// subSession returns the conversation of an agent that works for the turn of
-// another one, or for nobody's. That turn is part of the run of above, and of its
-// session.
+// subSession returns the session of a sub-agent. above is the turn that started it, or nil; the
+// turn of the sub-agent is part of its run and session.
 func (a *Agent) subSession(above *turn) *Session {
 	s := a.newSession("")
 	s.stored = false
@@ -99,49 +94,49 @@ func (s *Session) NextRun() string {
 	return s.runID
 }
 
-// prompt returns the prompt of the session, with its present tools.
+// prompt returns the prompt of the session with its current tools.
 func (s *Session) prompt() *prompt.Prompt {
 	o := &s.agent.opts
 	return &prompt.Prompt{
 		Role: s.agent.role(), Tools: s.agent.tools, Format: s.agent.format,
-		Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: s.iterations,
+		Skills: o.Skills, Context: o.Context, WorkDir: cmp.Or(o.Place, o.WorkDir), Iterations: s.iterations,
 	}
 }
 
-// A turn is what comes of one message of the user.
+// A turn is the work on one message of the user.
 type turn struct {
 	*Session
-	above   *turn // of the agent whose tool has this one work, or nil
+	above   *turn // the turn that started this sub-agent, or nil
 	begun   time.Time
 	result  Reply
 	memory  memory
-	agents  int          // how many it has had work for it, in calls that have ended
-	traces  *traces      // of the call under way, or nil
-	working atomic.Int32 // how many agents of its own work now
-	watches atomic.Bool  // watchFiles notes what tools do
+	agents  int          // number of sub-agents started by ended calls
+	traces  traces       // of the call in progress; guarded by seeing
+	working atomic.Int32 // number of sub-agents that work now
+	watches atomic.Bool  // watchFiles is on
 }
 
-// A madeCall is what a model will be told of a call, in this turn or where it is
-// broken off before that, in the next.
+// A madeCall is a call with the text that the next message reports to the model, in this turn
+// or, if it is interrupted, in the next one.
 type madeCall struct {
 	callResult
 	turn    *turn
-	success bool
-	last    bool // the call that ended the task
+	Success bool `json:"success"`
+	Last    bool `json:"last"` // the call that ended the task
 }
 
-// Send has the model answer a message: one turn of the conversation.
+// Send sends a message and returns the reply of the model, after its calls of tools: one turn of
+// the conversation.
 //
-// Where the turn waits, for an approval, an answer, a time or a model that is
-// unavailable, the error is a *[host.ParkedError] (see [errors.As]). The end of ctx
-// interrupts the turn, with an error of kind Canceled or Timeout. In both cases,
-// on a host with a store, the turn stays open: [Session.Resume] or
-// [host.Host.Resume] continues it, and [host.Host.Cancel] ends it. Until
-// then Send fails with kind Conflict. After a turn that failed or was cancelled,
-// the conversation continues with what the model was sent in it.
+// If the turn waits for an approval, an answer, a time or an unavailable model, the error is a
+// *[host.ParkedError] (see [errors.As]). If ctx ends, the turn is interrupted and the error is
+// of kind Canceled or Timeout. In both cases, on a host with a store, the turn stays open:
+// [Session.Resume] or [host.Host.Resume] continues it, and [host.Host.Cancel] ends it. Until
+// then Send fails with kind Conflict. After a turn that failed or was cancelled, the
+// conversation continues with the messages that were sent in it.
 //
-// It fails with kind Invalid for an empty message, and Busy or Conflict while
-// another turn of the session is in progress.
+// Send fails with kind Invalid for an empty message, and with kind Busy or Conflict while another
+// turn of the session is in progress.
 func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 	if strings.TrimSpace(text) == "" {
 		return Reply{Session: s.id}, value.Errorf(value.Invalid, "send to session '%s': the message is empty", s.id)
@@ -154,12 +149,17 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 		return Reply{Session: s.id}, err
 	}
 	t := s.begin(ctx, text)
-	r, err := t.run(ctx, t.program())
+	p := t.program()
+	var err error
+	if p.Options, err = t.options(); err != nil {
+		return t.result, err
+	}
+	r, err := t.run(ctx, p)
 	s.settle(ctx, r, err)
 	return *r, err
 }
 
-// begin makes the turn that comes next.
+// begin returns the next turn.
 func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, begun: time.Now(), result: Reply{Run: s.runID, Session: s.id, Task: message}}
@@ -168,16 +168,16 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 	return t
 }
 
-// program is the policy, as it is run for the turn.
+// program returns the policy as a program for the turn.
 func (t *turn) program() *host.Program {
 	p := t.agent.program
 	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(taskArg, t.result.Task), t.reviewChanges
-	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
+	p.Title, p.Reason = t.result.Task, t.reason
 	p.Watch, p.Start, p.End = t.watchFiles, t.startEvent(), t.endEvent
 	return &p
 }
 
-// run has the policy lead the turn to its end.
+// run runs the policy for the turn.
 func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
 	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
@@ -187,14 +187,13 @@ func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 // outcome makes the reply of the turn. It is separate so that the stack of a turn
 // that waits does not carry its frame.
 func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
-	t.leave(t.takeTraces()) // of a call that came to no outcome
+	t.leave(t.takeTraces()) // of a call without an outcome
 	err = t.judge(v, err)
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
 	return &t.result, err
 }
 
-// judge takes what the policy returned into the result, and returns why the turn
-// failed, or nil.
+// judge stores the result of the policy, and returns the error of the turn.
 func (t *turn) judge(v value.Value, err error) error {
 	if err == nil {
 		err = t.finish(v)
@@ -206,7 +205,7 @@ func (t *turn) judge(v value.Value, err error) error {
 	return err
 }
 
-// reason says in the record why the policy ended.
+// reason returns the reason of the turn for the record.
 func (t *turn) reason(v value.Value, err error) string {
 	if err != nil {
 		return string(reasonOf(err))
@@ -217,7 +216,7 @@ func (t *turn) reason(v value.Value, err error) string {
 	return string(ReasonFinal)
 }
 
-// next names the turn that comes after one.
+// next counts the ended turn and sets the ID of the next one.
 func (s *Session) next() {
 	s.turns++
 	s.seeing.Lock()
@@ -226,14 +225,13 @@ func (s *Session) next() {
 }
 
 func (s *Session) errBusy() error {
-	return value.Errorf(value.Busy, "the session '%s' has a turn in progress", s.id).WithHint("wait for its end, or use another session")
+	return value.Errorf(value.Busy, "the session '%s' has a turn in progress", s.id).WithHint("wait for the end of the turn, or use another session")
 }
 
-// turnKey marks the context of a turn.
+// turnKey is the key of the turn in a context.
 type turnKey struct{}
 
-// finish takes what the policy returned: what agent.finish gives, or a text,
-// which is the answer.
+// finish stores the result of the policy: that of agent.finish, or the answer as text.
 func (t *turn) finish(v value.Value) error {
 	switch v := v.(type) {
 	case string:
@@ -247,34 +245,20 @@ func (t *turn) finish(v value.Value) error {
 			return nil
 		}
 	}
-	return value.Errorf(value.Failed, "the policy '%s' returned %s", t.agent.policy.Name, value.TypeOf(v)).
-		WithHint(`it must end with: return agent.finish("final", answer)`)
+	return value.Errorf(value.Failed, "the policy '%s' returned %s: expected the result of agent.finish", t.agent.policy.Name, value.TypeOf(v)).
+		WithHint(`end the policy with: return agent.finish("final", answer)`)
 }
 
-func (t *turn) toolNames() value.List { return toolNames(t.agent.tools) }
-
-func toolNames(tools []tool.Tool) value.List {
-	names := value.List{}
-	for i := range tools {
-		names = append(names, tools[i].Name)
-	}
-	return names
-}
-
-// startEvent is what the event says with which the turn begins.
+// startEvent returns the event of the start of the turn.
 func (t *turn) startEvent() *tool.RunStart {
 	start := &tool.RunStart{
 		Task: t.result.Task, Model: t.agent.opts.Model.Name(), Policy: t.agent.policy.Name, Format: string(t.agent.format),
-		ToolOverhead: t.result.Overhead, EffectiveLimit: t.result.EffectiveLimit,
-	}
-	for i := range t.agent.tools {
-		start.Tools = append(start.Tools, t.agent.tools[i].Name)
+		ToolOverhead: t.result.Overhead, EffectiveLimit: t.result.EffectiveLimit, Tools: toolNames(t.agent.tools),
 	}
 	return start
 }
 
-// endEvent is what the event says with which the turn ends, from what the policy
-// returned.
+// endEvent returns the event of the end of the turn, from the result of the policy.
 func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 	err = t.judge(v, err)
 	r := &t.result
@@ -285,23 +269,22 @@ func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 	return end
 }
 
-// Usage returns how many tokens the conversation takes of how many.
+// Usage returns the tokens of the conversation, reported or estimated, and their limit.
 func (s *Session) Usage() (used, limit int) { return s.account.Used(), s.account.EffectiveLimit() }
 
 // Messages returns the conversation so far.
 func (s *Session) Messages() []model.Message { return slices.Clone(s.messages) }
 
-// Nearly reports whether the conversation is so long that its user should know.
+// Nearly reports whether the user should be warned about the length of the conversation, see
+// [Budget].WarnAt.
 func (s *Session) Nearly() bool { return s.account.Nearly() }
 
-// Agent returns the agent that answers, with the tools of the last
-// [Session.Offer].
+// Agent returns the agent of the session, with the tools of the last [Session.Offer].
 func (s *Session) Agent() *Agent { return s.agent }
 
-// Offer replaces the tools that the model may call from the next turn on, which
-// describes them to it. words are for [host.Host.Select]; no words mean no
-// tools. If they name an unknown tool, nothing changes. It fails with kind
-// Busy during a turn.
+// Offer replaces the tools that the model may call, beginning with the next turn, whose message
+// describes them. words are for [host.Host.Select]; no words mean no tools. It fails with kind
+// Busy during a turn, and as [New] does for unknown or unavailable tools; then nothing changes.
 func (s *Session) Offer(words ...string) error {
 	if !s.busy.TryLock() {
 		return s.errBusy()
@@ -317,7 +300,9 @@ func (s *Session) offer(words []string) error {
 		return err
 	}
 	a.recorded.Tools = words
-	a.record()
+	if err := a.record(); err != nil {
+		return err
+	}
 	s.agent, s.reoffered = &a, true
 	if len(a.tools) > 0 {
 		s.told = false
@@ -326,7 +311,7 @@ func (s *Session) offer(words []string) error {
 	return nil
 }
 
-// recount makes the account of the conversation anew.
+// recount counts the conversation again.
 func (s *Session) recount() {
 	s.account = s.agent.account()
 	for i := range s.messages {

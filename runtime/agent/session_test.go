@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -31,10 +32,10 @@ func TestABrokenOffTurn(t *testing.T) {
 	}{
 		{"while the model is asked first", false, play{wait}, "# User Question\n\ngo on"},
 		{"while the model is asked again", false, play{readsA(), wait}, "RESULT (read_file):"},
-		{"in a tool", false, play{call("hold")}, "ERROR (hold):\nthe call was broken off, and may have done a part of its work"},
+		{"in a tool", false, play{call("hold")}, "ERROR (hold):\nthe call was interrupted and may be partly done"},
 		{"in the second of two tools", false, play{readsA() + "\n" + call("hold")}, "RESULT (read_file):"},
 		{"with native calls, while the model is asked again", true, play{calls("", "read_file", value.NewDict("filepath", "a.txt")), wait}, "RESULT (read_file):"},
-		{"with native calls, in a tool", true, play{calls("", "read_file", value.NewDict("filepath", "a.txt"), "hold", hold, "list_files", hold)}, "the call was broken off"},
+		{"with native calls, in a tool", true, play{calls("", "read_file", value.NewDict("filepath", "a.txt"), "hold", hold, "list_files", hold)}, "the call was interrupted"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -131,9 +132,9 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 		{"it fails", "def policy(task, agent):\n    fail('no idea')", agent.ReasonError, value.Failed, "no idea"},
 		{"it returns nothing", "def policy(task, agent):\n    agent.limits()", agent.ReasonError, value.Failed, "the policy 'mine' returned null"},
 		{"it returns a text", "def policy(task, agent):\n    return 'this: ' + task", agent.ReasonFinal, 0, "this: do it"},
-		{"it ends for a reason of its own", "def policy(task, agent):\n    return agent.finish('enough')", agent.ReasonError, value.Failed, `there is no reason "enough"`},
+		{"it ends for a reason of its own", "def policy(task, agent):\n    return agent.finish('enough')", agent.ReasonError, value.Failed, `unknown reason "enough"`},
 		{"it says that it was denied", "def policy(task, agent):\n    return agent.finish('denied', 'no')", agent.ReasonDenied, 0, "no"},
-		{"it asks nothing", "def policy(task, agent):\n    return agent.ask()", agent.ReasonError, value.Failed, "agent.ask has nothing to say"},
+		{"it asks nothing", "def policy(task, agent):\n    return agent.ask()", agent.ReasonError, value.Failed, "agent.ask: message and results are missing"},
 		{"it never ends", "def policy(task, agent):\n    for _ in range(1000000000):\n        pass", agent.ReasonLimit, value.Limit, "steps"},
 		{"it asks without end", "def policy(task, agent):\n    for _ in range(20000):\n        agent.limits()", agent.ReasonLimit, value.Limit, "more than 10000 effects"},
 	}
@@ -215,10 +216,10 @@ func TestCompactingByHand(t *testing.T) {
 // TestWhatAModelKnowsOfFiles checks what counts as read, and for whom.
 func TestWhatAModelKnowsOfFiles(t *testing.T) {
 	answers := []bool{false, true}
-	ask := func(context.Context, host.Question) (host.Answer, error) {
+	ask := func(context.Context, tool.Question) (tool.Answer, error) {
 		yes := len(answers) == 0 || answers[0]
 		answers = answers[min(1, len(answers)):]
-		return host.Answer{Yes: yes}, nil
+		return tool.Answer{Yes: yes}, nil
 	}
 	s := newStage(t, setting{approve: host.ApproverFunc(ask), replies: play{overwrite, overwrite, "TASK COMPLETE: it is there"}})
 	if r, err := s.turn(context.Background(), "do it"); err != nil || r.Calls[0].Success || !r.Calls[1].Success {
@@ -228,8 +229,8 @@ func TestWhatAModelKnowsOfFiles(t *testing.T) {
 		t.Errorf("the session knows of a.txt %+v, want that it was written", seen)
 	}
 
-	s = newStage(t, setting{files: twoFiles, approve: host.ApproverFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
-		return host.Answer{Yes: q.Tool == "write_file"}, nil
+	s = newStage(t, setting{files: twoFiles, approve: host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
+		return tool.Answer{Yes: q.Tool == "write_file"}, nil
 	}), options: agent.Options{Tools: []string{"write_file", "put"}}, before: withPut, replies: play{call("put"), overwrite, done}})
 	if r, _ := s.turn(context.Background(), "do it"); len(r.Calls) != 2 || r.Calls[0].Success || r.Calls[1].Success || s.file("a.txt") != twoFiles["a.txt"] {
 		t.Errorf("a write that was refused counts as one: %+v, a.txt = %q", r.Calls, s.file("a.txt"))
@@ -241,8 +242,8 @@ func withPut(s *stage, _ *agent.Options) {
 	script := tool.Script{Path: "put.star", Source: "def put():\n    \"Put it.\"\n    fs.write('a.txt', 'put')\n\ntool(put, needs = ['fs.write'])\n"}
 	described, err := s.Describe(context.Background(), script)
 	if err == nil {
-		described.Location = tool.Project
-		err = s.RegisterScript(described, func() (tool.Script, error) { return script, nil })
+		info := toolset.Info{Tool: described.Tool, Standing: toolset.Standing{Location: tool.Project}}
+		err = s.RegisterScript(info, func() (tool.Script, error) { return script, nil })
 	}
 	if err != nil {
 		s.t.Fatal(err)

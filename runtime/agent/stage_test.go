@@ -179,7 +179,7 @@ func illFormed(messages value.List) string {
 	case len(open) > 0:
 		return fmt.Sprintf("the calls %v have no result", open)
 	case len(messages) > 0 && messages[len(messages)-1].(*value.Dict).Text("role") == "assistant":
-		return "the last message is the model's own"
+		return "the last message is from the model"
 	}
 	return ""
 }

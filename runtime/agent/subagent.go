@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -10,30 +11,31 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// agentID begins the part of an ID that names an agent of the run before it.
+// agentID is the prefix of a sub-agent in the ID of a run.
 const agentID = "agent-"
 
-// Register gives a host the tool agent(task, tools, policy): a model, or a
-// script that may use it, has another agent work on a part of a task. That one
-// can do no more than its caller may, offers no tools but its caller's, and by
-// default has no agents of its own. options is asked for each time.
+// Register registers the tool agent(task, tools, policy) with a host: with it, a model or a
+// script lets another agent work on a part of a task. This sub-agent has at most the
+// permissions and the tools of its caller, and by default starts no agents itself (see
+// [Options].Depth). options is called for each sub-agent. Register fails if the host has a
+// tool of that name.
 func Register(h *host.Host, options func() (*Options, error)) error {
 	return h.Register(tool.Tool{
 		Name:  stub.AgentTool,
 		Title: "Agent",
-		Description: "Have another agent work on a part of the task, with a conversation of its own, and get its answer.\n\n" +
-			"Use this for a part that needs many steps of which only the outcome matters, such as finding something in many files. It knows nothing of this conversation: say all that it needs.",
+		Description: "Let another agent work on a part of the task, in a separate conversation, and get its answer.\n\n" +
+			"Use this for a part with many steps if you need only the outcome, such as finding something in many files. It does not see this conversation: write everything that it needs.",
 		Group: "context",
 		Needs: []tool.Capability{{Name: "model"}},
 		Hints: tool.Hints{OpenWorld: true},
 		Params: []tool.Param{
-			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what it is to do, and what to answer", Required: true},
-			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; without them, those of this conversation"},
-			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "how it works: task, plan or review", HasDefault: true, Default: "task"},
+			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what to do, and what to answer", Required: true},
+			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this conversation"},
+			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review", HasDefault: true, Default: "task"},
 		},
 		Returns: &tool.Type{Name: tool.TypeString},
 		Tags:    []string{"agent"},
-		// Its turn is led by a policy, whose effects are recorded below the call's.
+		// The effects of its policy are recorded below the call.
 		OnlyCalls: true,
 	}, func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		o, err := options()
@@ -44,30 +46,35 @@ func Register(h *host.Host, options func() (*Options, error)) error {
 	})
 }
 
-// runFor runs an agent for the one whose turn the context is of, if any.
+// runFor runs a sub-agent for the turn in the context, if any.
 func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (value.Value, error) {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	depth := 0
 	for up := above; up != nil; up = up.above {
 		depth++
 	}
-	// The first turn is the user's own; those below it are agents of agents.
+	// The first turn is that of the user's agent.
 	most := max(o.Depth, 1)
 	if depth > most {
-		return nil, value.Errorf(value.Denied, "agents may have agents %d deep, and no deeper", most)
+		return nil, value.Errorf(value.Denied, "call an agent: too many nested agents: limit %d", most)
 	}
-	given, _ := args.Get("tools")
-	words, _ := value.Elements(given)
 	o.Policy, o.Tools = args.Text("policy"), nil
 	if args.Has("tools") {
-		o.Tools = []string{} // an empty list is none
+		o.Tools = []string{} // an empty list means no tools
 	}
-	for _, w := range words {
+	for _, w := range args.Elements("tools") {
 		text, _ := w.(string)
 		o.Tools = append(o.Tools, text)
 	}
 	o.Skills, o.LoadSkill, o.Context = nil, nil, ""
+	replayed := h.ReplayOf(ctx)
+	if replayed != "" {
+		o.Tools = []string{}
+	}
 	sub, err := newAgent(h, &o)
+	if err == nil && replayed != "" {
+		err = sub.offerCalled(ctx, replayed)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,28 +90,27 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		return nil, err
 	}
 	if !r.Success() {
-		return nil, value.Errorf(value.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Text))
+		return nil, value.Errorf(value.Failed, "the agent ended without an answer: reason %s%s", r.Reason, soFar(r.Text))
 	}
 	return r.Text, nil
 }
 
-// nextAgent counts the agents of a turn.
+// nextAgent returns the number of the next sub-agent of a turn.
 func (t *turn) nextAgent() int {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	l := t.leaving()
-	l.agents++
-	return t.agents + l.agents
+	t.traces.agents++
+	return t.agents + t.traces.agents
 }
 
-// spent notes what an agent of its own has cost.
+// spent adds the usage of a sub-agent.
 func (t *turn) spent(u Usage) {
 	if t == nil {
 		return
 	}
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	t.leaving().spent.add(u)
+	t.traces.spent.add(u)
 }
 
 func soFar(answer string) string {
@@ -114,15 +120,9 @@ func soFar(answer string) string {
 	return ": " + answer
 }
 
-// narrow leaves an agent the tools that its caller was offered too, and the
-// tool agent only where it may have agents itself.
+// narrow removes the tools that the caller may not call, and the tool agent at the last level.
 func (a *Agent) narrow(above *turn, last bool) {
-	var kept []tool.Tool
-	for _, t := range a.tools {
-		if above != nil && above.offered(t.Name) == nil || last && t.Name == stub.AgentTool {
-			continue
-		}
-		kept = append(kept, t)
-	}
-	a.tools = kept
+	a.tools = slices.DeleteFunc(a.tools, func(t tool.Tool) bool {
+		return above != nil && above.offered(t.Name) == nil || last && t.Name == stub.AgentTool
+	})
 }

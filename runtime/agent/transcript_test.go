@@ -26,8 +26,8 @@ type transcript struct {
 const done = "TASK COMPLETE: done"
 
 // no refuses everything.
-func no(context.Context, host.Question) (host.Answer, error) {
-	return host.Answer{Why: "not today"}, nil
+func no(context.Context, tool.Question) (tool.Answer, error) {
+	return tool.Answer{Why: "not today"}, nil
 }
 
 func readsA() string { return call("read_file", "filepath", "a.txt") }

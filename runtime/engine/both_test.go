@@ -8,15 +8,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// What these tests run they run twice: by the engine in this process, and in a
-// worker. Nobody may be able to tell which it was; see [enginetest.Twice]. The engine alone
-// runs
+// These tests run their scripts twice: by the engine in this process, and in a worker.
+// The results must be the same; see [enginetest.Twice]. Only the engine runs
 //
-//   - TestEngineKeepsFew and TestStarCompileOnce, which are about what one engine
-//     shares among many scripts: a worker has one,
+//   - TestEngineKeepsFew and TestStarCompileOnce, which test what one engine shares
+//     among many scripts: a worker has one,
 //   - the benchmarks, which measure it,
-//   - the fuzz targets, which need no process each: their seeds are cases of
-//     tests that run in both.
+//   - the fuzz targets, whose seeds are cases of tests that run in both.
 
 // scripts runs the scripts of these tests, with the modules of a set.
 var scripts = enginetest.Workers{Sets: map[string]func() []tool.Module{
@@ -38,7 +36,7 @@ func both(t testing.TB, set string) *enginetest.Twice {
 	return scripts.Both(t, set)
 }
 
-// bothSteps is both with so many steps for each call.
+// bothSteps is both with a limit of steps for each call.
 func bothSteps(t testing.TB, set string, steps int64) *enginetest.Twice {
 	t.Helper()
 	return scripts.BothSteps(t, set, steps)

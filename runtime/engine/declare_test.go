@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -19,10 +20,9 @@ import (
 
 var updateDeclared = flag.Bool("update-declared", false, "rewrite what the cases of testdata/*.txtar want")
 
-// TestDescribe reads each case of testdata/*.txtar: a tool's file, and under
-// the name of the case with .want what Describe says of it. Files below lib/
-// can be loaded by every case of the same archive. The tool's name is the
-// case's.
+// TestDescribe reads each case of testdata/*.txtar: a tool's file, and under the name
+// of the case with .want the result of Describe. Every case of an archive can load its
+// files below lib/. The tool has the name of the case.
 func TestDescribe(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -71,7 +71,7 @@ func describeAll(t *testing.T, name string) {
 	}
 }
 
-// described writes what Describe says of a script: the tool, or the error.
+// described formats the result of Describe: the tool, or the error.
 func described(e *enginetest.Twice, s tool.Script) string {
 	got, err := e.Describe(s)
 	if err != nil {
@@ -88,13 +88,13 @@ func described(e *enginetest.Twice, s tool.Script) string {
 		}
 		return text
 	}
-	if _, err := tool.AppendTool(nil, &got); err != nil {
+	if _, err := pack.Append(nil, &got); err != nil {
 		return fmt.Sprintf("a tool that cannot be sent: %v\n", err)
 	}
 	return toolText(got)
 }
 
-func toolText(t tool.Tool) string {
+func toolText(t tool.Described) string {
 	var b strings.Builder
 	line := func(name string, v any) {
 		if text := fmt.Sprint(v); text != "" && text != "[]" && text != "0" && text != "0s" && text != "false" && text != "{0 0s 0 0}" {

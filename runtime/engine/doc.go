@@ -1,23 +1,25 @@
-// Package engine runs Starlark and Lua scripts that can touch nothing they are
-// not given.
+// Package engine runs Starlark and Lua scripts that can access only what they are
+// granted.
 //
-// An [Engine] reads what a tool's file declares without running any of it
-// ([Engine.Describe]), and runs one of its functions ([Engine.Run]). A script
-// sees the functions of the modules it was given and nothing else: pure ones
-// compute in the script's own process, all others become effects that are
-// handed to a [tool.Effector]. Values cross that border as [value.Value]s:
-// without loss in Starlark, and in Lua as far as its one kind of number and of
-// table goes.
+// An [Engine] reads the declaration of a tool from its file without running it
+// ([Engine.Describe]), and runs one function of the file ([Engine.Run]). A script can
+// call only the functions of its modules. Pure functions run in the process of the
+// script; all others become effects that are passed to a [tool.Effector]. Arguments and
+// results are [value.Value]s. Starlark represents all of them, Lua only those that fit
+// its number and table types.
 //
-// A script whose path ends in .code is a program that a model wrote: Starlark
-// that is run from its first line to its last, and gives what its last
-// expression gives. What its author is used to from Python and Starlark has not
-// is told, with what to write instead, before anything of it runs.
+// The suffix of a file determines its language:
 //
-// A compiled script is kept and shared; what its top level made is frozen
-// (Starlark) or made anew for each call (Lua), so no call sees another's. Steps
-// are counted and a context stops a script between two of them. That bounds
-// honest mistakes. It is no wall: one operation of a script can allocate all
-// memory there is, or run for hours, before anything is counted. The wall is
-// another process, see package sandbox.
+//   - .star is Starlark with type annotations, and .lua is Lua 5.1.
+//   - .md is Markdown with the declaration as YAML front matter, and the function in a
+//     code block in Starlark or Lua.
+//   - .code is a program that a model wrote: Starlark that runs from its first line to
+//     its last and returns the value of its last expression. Python features that
+//     Starlark lacks are reported, with a replacement, before the program runs.
+//
+// A compiled script is cached and shared. Its global values are frozen (Starlark) or
+// created again for each call (Lua), so no call can change the data of another. Steps
+// are counted, and a context stops a script between two steps. That bounds mistakes, not
+// attacks: one operation can allocate all memory, or run for hours, before its steps
+// are counted. Isolation needs another process, see package sandbox.
 package engine

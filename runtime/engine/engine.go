@@ -15,25 +15,24 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The bounds of what an engine reads.
+// The limits of the files that an engine reads.
 const (
-	MaxSource = script.MaxSource // the length of one file, in bytes
-	MaxLoads  = script.MaxLoads  // how many files a script loads
-	MaxLoaded = script.MaxLoaded // and how many bytes
+	MaxSource = script.MaxSource // bytes of one file
+	MaxLoads  = script.MaxLoads  // files that one script loads
+	MaxLoaded = script.MaxLoaded // bytes of all these files
 )
 
-// Options are what an engine gives to scripts. The zero value gives nothing
-// but the languages themselves.
+// Options configure an engine. The zero value grants scripts no modules.
 type Options struct {
-	Modules []tool.Module // functions by module; those of kind Pure are run in place
-	Steps   int64         // of one call; 0 means [tool.DefaultSteps]
+	Modules []tool.Module // their functions of kind Pure run in this process
+	Steps   int64         // the limit of steps of calls without one; 0 means [tool.DefaultSteps]
 }
 
 // An Engine reads and runs scripts. It is safe for concurrent use.
 type Engine struct {
 	steps     int64
 	modules   []script.Module
-	invalid   error                      // of a row without a valid kind: it fails whatever is asked of the engine
+	invalid   error                      // of a function with an invalid kind; every method returns it
 	languages map[string]script.Language // by the suffix of a file
 	mu        sync.Mutex
 	compiled  map[scriptKey]*compiling
@@ -47,7 +46,7 @@ type compiling struct {
 	err     error
 }
 
-// New returns an engine. Options may be nil.
+// New returns an engine. Nil means the zero [Options].
 func New(o *Options) *Engine {
 	var opts Options
 	if o != nil {
@@ -76,37 +75,37 @@ func New(o *Options) *Engine {
 	return e
 }
 
-// Describe reads what a tool's file declares. Nothing of it is run. An error
-// has the position in the file.
-func (e *Engine) Describe(s tool.Script) (tool.Tool, error) {
+// Describe reads the declaration of a tool from its file, without running it. Errors
+// have a position in the file.
+func (e *Engine) Describe(s tool.Script) (tool.Described, error) {
 	if err := CheckSize(s); err != nil {
-		return tool.Tool{}, err
+		return tool.Described{}, err
 	}
 	lang, err := e.language(s.Path)
 	if err != nil {
-		return tool.Tool{}, err
+		return tool.Described{}, err
 	}
 	d, err := lang.Declare(script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs})
 	if err != nil {
-		return tool.Tool{}, located(err, s.Path)
+		return tool.Described{}, located(err, s.Path)
 	}
 	t, err := d.Tool(script.Stem(s.Path))
 	if err != nil {
-		return tool.Tool{}, located(err, s.Path)
+		return tool.Described{}, located(err, s.Path)
 	}
 	return t, nil
 }
 
-// Compile says whether a script can be made ready to run. It runs the top level
-// of a Starlark file, which [Engine.Describe] never does.
+// Compile compiles a script, and returns an error if that fails. Unlike
+// [Engine.Describe] it runs the top level of a Starlark file.
 func (e *Engine) Compile(s tool.Script) error {
 	_, err := e.program(s)
 	return err
 }
 
-// Run calls one function of a script: the one that c.Entry names, or the
-// tool's handler. The arguments are those that the tool's check returned. What
-// the script asks of the world goes to do.
+// Run calls the function c.Entry of a script, or the handler of the tool if that is
+// empty. Effects are passed to do. The arguments must have been checked against the
+// declaration. The usage of the outcome is also set if Run returns an error.
 func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 	p, err := e.program(s)
 	if err != nil {
@@ -116,7 +115,7 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 		c.Limits.Steps = e.steps
 	}
 	start := time.Now()
-	r := &script.Run{Ctx: ctx, Tool: c.Tool, Args: c.Args, Limits: c.Limits, Place: c.Place, Do: do}
+	r := &script.Run{Ctx: ctx, Tool: c.Tool, Args: c.Args, Limits: c.Limits, StepPath: c.StepPath, Do: do}
 	v, err := p.Call(r, c.Entry)
 	usage := tool.Usage{Steps: r.Steps, Effects: r.Effects, Wall: time.Since(start)}
 	if err != nil {
@@ -134,8 +133,8 @@ func (e *Engine) program(s tool.Script) (script.Program, error) {
 	return c.program, c.err
 }
 
-// entry returns the place of a compiled script, making room for a new one by
-// dropping any other: which one matters little among hundreds.
+// entry returns the cache entry of a compiled script. If the cache is full, it removes
+// an arbitrary entry: with hundreds of entries the choice matters little.
 func (e *Engine) entry(key scriptKey) *compiling {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,11 +176,11 @@ func (e *Engine) language(file string) (script.Language, error) {
 		return lang, nil
 	}
 	return nil, value.Errorf(value.Invalid, "%s is not a script", file).
-		WithHint("scripts end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
+		WithHint("use a file whose name ends in one of %s", strings.Join(tool.ScriptSuffixes(), ", "))
 }
 
-// CheckSize says whether a script is short enough to be read at all: for who
-// would send it somewhere first.
+// CheckSize returns an error of kind Limit if a script is longer than [MaxSource].
+// Callers check before they send a script to a worker.
 func CheckSize(s tool.Script) error {
 	if len(s.Source) <= script.MaxSource {
 		return nil
@@ -189,7 +188,7 @@ func CheckSize(s tool.Script) error {
 	return script.SourceLimit(s.Path, "the file is longer than %d KB", script.MaxSource>>10)
 }
 
-// located makes sure that an error names the file.
+// located adds the file to an error without one.
 func located(err error, file string) error {
 	e := *value.ErrorOf(err, value.Invalid)
 	if e.Pos.File == "" {
@@ -198,7 +197,6 @@ func located(err error, file string) error {
 	return &e
 }
 
-// Confine makes the interpreters of this process as frugal as a worker's must
-// be. It changes settings that they share, so it is for a process that does
-// nothing else, before the first engine.
+// Confine reduces the memory that the interpreters of this process can use. It changes
+// global settings: call it in a process for scripts only, before the first [New].
 func Confine() { lua.Confine() }

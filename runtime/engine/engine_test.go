@@ -15,6 +15,7 @@ import (
 	"go.starlark.net/syntax"
 	"golang.org/x/tools/txtar"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -44,9 +45,8 @@ func TestEngineRefuses(t *testing.T) {
 	}
 }
 
-// TestEngineKeepsFew compiles more scripts than are kept, twice: each still
-// gives its own result. It is about what one engine keeps, while a worker has
-// one script: the engine alone.
+// TestEngineKeepsFew compiles more scripts than the cache holds, twice: each still
+// gives its own result. A worker has only one script, so this runs in the engine alone.
 func TestEngineKeepsFew(t *testing.T) {
 	e := engine.New(nil)
 	var group sync.WaitGroup
@@ -64,8 +64,8 @@ func TestEngineKeepsFew(t *testing.T) {
 	group.Wait()
 }
 
-// TestEngineTellsScriptsApart runs scripts that differ in one thing only.
-func TestEngineTellsScriptsApart(t *testing.T) {
+// TestEngineDistinguishesScripts runs scripts that differ in only one field.
+func TestEngineDistinguishesScripts(t *testing.T) {
 	e := both(t, "none")
 	for _, test := range []struct {
 		script tool.Script
@@ -85,16 +85,16 @@ func TestEngineTellsScriptsApart(t *testing.T) {
 	}
 }
 
-// TestEngineHandler runs what a call without an entry means.
+// TestEngineHandler checks calls without an entry.
 func TestEngineHandler(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"x.star", "def _g(): return 1\ndef h(): return 2\ndef other(): return 3\ntool(h, name = 'x', description = 'd')", "2"},
 		{"x.star", "def _g(): return 1\ndef only(): return 2", "2"},
 		{"x.star", "def g(): return 1\ndef x(): return 2", "2"},
 		{"x.star", "def g(): return 1\ndef handler(): return 2", "2"},
-		{"x.star", "def g(): return 1\ndef h(): return 2", `x.star: there is no function ""`},
-		{"x.star", "def h(): return 2\ntool(h, nonsense = 1 + 1)", "2"}, // Describe is who refuses it
-		{"x.star", "x = 1", "x.star: the file declares no tool"},
+		{"x.star", "def g(): return 1\ndef h(): return 2", `x.star: function not found: ""`},
+		{"x.star", "def h(): return 2\ntool(h, nonsense = 1 + 1)", "2"}, // Describe rejects it
+		{"x.star", "x = 1", "x.star: the file does not declare a tool"},
 	}
 	e := both(t, "none")
 	for _, test := range tests {
@@ -109,13 +109,12 @@ func TestEngineHandler(t *testing.T) {
 	}
 }
 
-// TestEngineWorstSources gives the engine files that are as long as they may be
-// and made to exhaust a parser. Each must end, in a tool or an error, within a
-// quarter of the stack that a worker has: beyond that the process would die,
-// and so would this test.
+// TestEngineWorstSources gives the engine files of maximal length that are made to
+// exhaust a parser. Each must end, in a tool or an error, within a quarter of a
+// worker's stack: beyond the stack the process, and this test, would die.
 func TestEngineWorstSources(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
-	e := both(t, "none").May("cpu", "memory")
+	e := both(t, "none").Allow("cpu", "memory")
 	for _, s := range worstSources() {
 		s.Libs = map[string]string{"lib/x.star": "x = 1"}
 		_, err := e.Describe(s)
@@ -203,8 +202,8 @@ func worstSources() []tool.Script {
 	return scripts
 }
 
-// fuzzDescribe lets Describe read anything: it must come back with a tool that
-// can be sent and is valid, or with an error that names the file.
+// fuzzDescribe passes any text to Describe: it must return a valid tool that can be
+// sent, or an error that names the file.
 func fuzzDescribe(f *testing.F, name string) {
 	archives, _ := filepath.Glob("testdata/*.txtar")
 	libs := map[string]string{"lib/a.star": "load('lib/b.star', 'b')\na = b", "lib/b.star": "b = 1", "lib/c.star": "load('lib/c.star', 'c')"}
@@ -238,7 +237,7 @@ func fuzzDescribe(f *testing.F, name string) {
 		if err := described.Validate(); err != nil {
 			t.Fatalf("Describe(%q) gives a tool that is not valid: %v", src, err)
 		}
-		if _, err := tool.AppendTool(nil, &described); err != nil {
+		if _, err := pack.Append(nil, &described); err != nil {
 			t.Fatalf("Describe(%q) gives a tool that cannot be sent: %v", src, err)
 		}
 		for _, format := range tool.Formats() {
@@ -253,8 +252,7 @@ func FuzzDescribeStar(f *testing.F) { fuzzDescribe(f, "x.star") }
 
 func FuzzDescribeMarkdown(f *testing.F) { fuzzDescribe(f, "x.md") }
 
-// trivial is a tool that does next to nothing, so that what is measured is
-// what a call costs.
+// trivial is a tool that does next to nothing, to measure the cost of a call.
 const trivial = `
 def greet(name: str, times: int = 1) -> str:
     "Greets."
@@ -262,8 +260,8 @@ def greet(name: str, times: int = 1) -> str:
 tool(greet, name = "x")
 `
 
-// BenchmarkStarCall is one call of a trivial tool: through the engine, and
-// through go.starlark.net alone with a fresh thread on a frozen module.
+// BenchmarkStarCall is one call of a trivial tool: by the engine, and by
+// go.starlark.net alone with a new thread on a frozen module.
 func BenchmarkStarCall(b *testing.B) {
 	b.Run("engine", func(b *testing.B) {
 		e := starEngine()
@@ -367,8 +365,7 @@ func BenchmarkDescribe(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstCall compiles the tool each time, as a host does that has not
-// seen it before.
+// BenchmarkFirstCall compiles the tool each time, as a host does on first use.
 func BenchmarkFirstCall(b *testing.B) {
 	s := tool.Script{Path: "word_count.star", Source: fortyLines}
 	s.Hash = s.Sum()
@@ -411,8 +408,7 @@ func TestConstantsInBothLanguages(t *testing.T) {
 	}
 }
 
-// TestDescribeSeesWhatCannotRun checks that what only compiling shows is an
-// error of the file.
+// TestDescribeSeesWhatCannotRun checks that errors of compiling are errors of the file.
 func TestDescribeSeesWhatCannotRun(t *testing.T) {
 	e := both(t, "read")
 	for _, c := range []struct{ path, source, want string }{

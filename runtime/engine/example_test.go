@@ -9,8 +9,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Read what a script declares, and run it. It can touch nothing but its arguments:
-// what it asks of the world would go to the last argument of Run.
+// Read what a script declares, and run it. It can access nothing but its arguments:
+// effects would be passed to the last argument of Run.
 func ExampleEngine() {
 	e := engine.New(nil)
 	script := tool.Script{Path: "greet.star", Source: `

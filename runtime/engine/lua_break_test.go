@@ -2,8 +2,8 @@ package engine_test
 
 import "testing"
 
-// TestBreakAlone has loops that are left at once, which the interpreter's own
-// compiler gets wrong in some places.
+// TestBreakAlone has loops with only a break, which the interpreter's compiler
+// miscompiles in some positions.
 func TestBreakAlone(t *testing.T) {
 	for _, body := range []string{
 		"for i = 1, 100 do for _, n in ipairs({1, 2}) do break end end",

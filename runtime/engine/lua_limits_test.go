@@ -12,14 +12,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The cases of hostile Lua that an engine contains by itself, under their
-// numbers in the list of what must be survived. Three it cannot, since one
-// operation of the interpreter takes all memory there is before anything can
-// be asked: R35 (t[67108863] = 1), doubling a string with .., and what a
-// script keeps in tables. Those are the worker process's.
+// The cases of hostile Lua that an engine contains by itself, with their numbers in the
+// list of attacks. It cannot contain three of them, where one operation of the
+// interpreter takes all memory before any check: R35 (t[67108863] = 1), doubling a
+// string with .., and what a script keeps in tables. The worker process contains those.
 
-// bomb runs a handler's body under the default limits and returns the error and
-// what was allocated.
+// bomb runs a handler's body under the default limits and returns the error and the
+// allocated bytes.
 func bomb(t *testing.T, body string, call tool.Call) (*value.Error, uint64) {
 	t.Helper()
 	e := both(t, "lua")
@@ -123,8 +122,8 @@ func TestLuaFailsSoon(t *testing.T) {
 	}
 }
 
-// TestLuaTakenAway is I01 and R39: what opens the machine, reads code or shows
-// the interpreter's inside does not exist.
+// TestLuaTakenAway is I01 and R39: functions that open the machine, read code or expose
+// the interpreter do not exist.
 func TestLuaTakenAway(t *testing.T) {
 	for _, name := range []string{
 		"io", "os", "debug", "package", "channel", "require", "module", "dofile", "loadfile", "load", "loadstring",

@@ -62,8 +62,8 @@ func TestLuaMarkdownErrors(t *testing.T) {
 		{"local x = 1", "Code block must define a function", 12},
 		{"return 3", "Code block must define a function", 12},
 		{"return tool{description = 'd', handler = function() end}", "Code block must define a function", 12},
-		{"\nfunction a() end\nfunction b() end", "the code defines 2 functions (a, b), and none is the handler by its name", 13},
-		{"if x then return end\nfunction a() end", "the code returns before its end", 12},
+		{"\nfunction a() end\nfunction b() end", "no function has the name of the tool: the code defines 2 functions (a, b)", 13},
+		{"if x then return end\nfunction a() end", "return is only allowed at the end of the code", 12},
 		{"\n\nfunction a( end", "syntax error near \"end\"", 14},
 		{"function(args)\n  x = = 1\nend", "syntax error near \"=\"", 13},
 	} {

@@ -13,7 +13,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// patternResult calls functions of string with ours and writes what they give.
+// patternResult calls functions of string with our matcher and returns their results as
+// text.
 const patternResult = `
 local function all(...)
   if select("#", ...) == 0 then return "nil" end
@@ -63,9 +64,9 @@ func ourPattern(t *rapid.T, e *enginetest.Twice, s, p, r string) string {
 	return out.Value.(string)
 }
 
-// drawLuaPattern draws a pattern in which gopher-lua follows Lua: it also takes
-// malformed ones, and has ideas of its own of %f, of sets with ranges at their
-// edges, and of the empty pattern.
+// drawLuaPattern draws a pattern for which gopher-lua follows Lua: it also accepts
+// malformed ones, and deviates for %f, for ranges at the edges of sets, and for the
+// empty pattern.
 func drawLuaPattern(t *rapid.T) string {
 	class := rapid.SampledFrom([]string{"a", "b", "1", " ", ".", "%a", "%A", "%d", "%s", "%w", "%W", "%p", "%x", "%.", "%%", "[ab]", "[^a]", "[a-z]", "[^%d]", "[%w_]", "[a-c1]"})
 	repeat := rapid.SampledFrom([]string{"", "", "", "*", "+", "-", "?"})
@@ -110,7 +111,7 @@ func TestLuaPatternsLikeTheInterpreter(t *testing.T) {
 	})
 }
 
-// TestLuaPatterns has what Lua's manual says, also where gopher-lua does not.
+// TestLuaPatterns has examples of Lua's manual, also those where gopher-lua deviates.
 func TestLuaPatterns(t *testing.T) {
 	e := both(t, "none")
 	for _, c := range []struct{ code, want string }{
@@ -174,7 +175,7 @@ func TestLuaPatterns(t *testing.T) {
 		{`("a"):find("%b(")`, "malformed pattern (missing arguments to '%b')"},
 		{`("a"):find("%f")`, "malformed pattern (missing '[' after '%f')"},
 		{`("a"):find(("(a?)"):rep(33))`, "too many captures"},
-		{`("a"):find(("a"):rep(1000) .. ("."):rep(25))`, "a pattern of more than 1024 characters"},
+		{`("a"):find(("a"):rep(1000) .. ("."):rep(25))`, "the pattern is longer than 1024 characters"},
 		{`("a"):gsub("a", "%2")`, "invalid capture index"},
 		{`("a"):gsub("a", {a = {}})`, "invalid replacement value (a table)"},
 		{`("a"):gsub("a", true)`, "bad argument #3 to gsub"},
@@ -189,7 +190,7 @@ func TestLuaPatterns(t *testing.T) {
 		{`("%5%"):format(1)`, "invalid option '%5%' to 'format'"},
 		{`("%100d"):format(1)`, "invalid format (width or precision too long)"},
 		{`("%.100f"):format(1)`, "invalid format (width or precision too long)"},
-		{`("%"):format(1)`, "invalid format (it ends with '%')"},
+		{`("%"):format(1)`, "invalid format (ends with '%')"},
 	} {
 		script := tool.Script{Path: "sample.lua", Source: `return tool{description = "d", handler = function(args) return ` + c.code + ` end}`}
 		_, err := e.Run(t.Context(), script, tool.Call{}, nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// luaTool is a tool with a handler of this body, all on line 1.
+// luaTool is a tool with a handler with this body, all on line 1.
 func luaTool(body string) tool.Script {
 	return luaScript("return tool{description = 'd', handler = function(args) " + body + " end}")
 }
@@ -37,7 +37,7 @@ func luaModules() []tool.Module {
 		{Name: "fs", Funcs: []tool.Func{
 			{Name: "read", Params: []tool.Param{path, text("encoding")}, Kind: tool.Read},
 			{Name: "list", Params: []tool.Param{text("path"), {Name: "recursive", Type: tool.Type{Name: tool.TypeBoolean}, Default: false, HasDefault: true}}, Kind: tool.Read},
-			{Name: "hidden", Kind: tool.Read, Internal: true},
+			{Name: "hidden", Kind: tool.Read, Mode: tool.ModeInternal},
 		}},
 		{Name: "pure", Funcs: []tool.Func{
 			{Name: "encode", Kind: tool.Pure, Params: []tool.Param{{Name: "value", Type: tool.Type{Name: tool.TypeAny}, Required: true}, {Name: "indent", Type: tool.Type{Name: tool.TypeInteger}}}, Do: echo},
@@ -58,11 +58,11 @@ func luaModules() []tool.Module {
 	}
 }
 
-// luaWorld records effects and answers each with its own text.
+// A world records effects and returns its own text for each.
 type world struct{ effects []string }
 
 func (w *world) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-	w.effects = append(w.effects, fmt.Sprintf("%s %s%s", e.Place, e.Func, value.FormatJSON(e.Args, "")))
+	w.effects = append(w.effects, fmt.Sprintf("%s %s%s", e.StepPath, e.Func, value.FormatJSON(e.Args, "")))
 	if e.Func == "random.seed" {
 		return tool.Outcome{Value: int64(7)}, nil
 	}
@@ -91,6 +91,7 @@ func TestLuaRun(t *testing.T) {
 		{"an effect", "return fs.read('a')", `"text of a"`},
 		{"a function without a module", "progress('half') return 1", "1"},
 		{"Lua's library and ours under one name", "return math.floor(2.5) + #math.sum({1, 2}).values", "4"},
+		{"texts without addresses", "local t, f = {}, function() end return { tostring(t), string.format('%s %s', f, t), tostring(coroutine.create(f)), tostring(t) }", `["table: 0x00000001","function: 0x00000002 table: 0x00000001","thread: 0x00000003","table: 0x00000001"]`},
 		{"_G has everything", "return _G.fs.read('a') .. _G['math'].pi .. tostring(_G._G == _G)", `"text of a3.141592653589793true"`},
 		{"internal functions do not exist", "return fs.hidden == nil", "true"},
 		{"random numbers are recorded", "local a = math.random(1, 6) math.randomseed(1) local b = math.random() math.randomseed(1) return b == math.random() and a >= 1 and a <= 6", "true"},
@@ -115,7 +116,7 @@ func TestLuaRun(t *testing.T) {
 	}
 }
 
-// TestLuaCallsByName: a table of names at the end stands for arguments by name.
+// TestLuaCallsByName: a table of names at the end holds the named arguments.
 func TestLuaCallsByName(t *testing.T) {
 	for _, c := range []struct{ call, effect, want string }{
 		{`fs.read("a")`, `1 fs.read{"path":"a"}`, ""},
@@ -153,10 +154,10 @@ func TestLuaCallsByName(t *testing.T) {
 		{`fs.read("a", {path = "b"})`, `fs.read: argument "path" is given twice`},
 		{`fs.read{"a"}`, `fs.read: argument 'path' should be string but got`},
 		{`fs.read(3)`, `fs.read: argument 'path' should be string but got`},
-		{`fs.read("a", "b", "c")`, `fs.read: takes at most 2 arguments, got 3`},
-		{`fs.read(print)`, `fs.read: a function cannot leave the script`},
+		{`fs.read("a", "b", "c")`, `fs.read: expected at most 2 arguments but got 3`},
+		{`fs.read(print)`, `fs.read: a function cannot be returned or passed to a function`},
 		{`fs.read("\255")`, `fs.read: argument 'path' should be string but got`},
-		{`pure.big()`, `pure.big: the integer 1152921504606846976 is beyond what a Lua number holds exactly`},
+		{`pure.big()`, `pure.big: the integer 1152921504606846976 cannot be represented exactly as a Lua number`},
 	} {
 		_, w, err := runLua(t, luaTool("return "+c.call), nil)
 		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) || len(w.effects) > 0 {
@@ -179,10 +180,10 @@ func TestLuaErrors(t *testing.T) {
 		{"error with bytes", "error('a\\255b', 0)", value.Failed, "a\ufffdb", ""},
 		{"error with a message", "error({message = 'no', code = 3})", value.Failed, "no", ""},
 		{"error with a table", "error({code = 3})", value.Failed, `{"code":3}`, ""},
-		{"error with a table that holds itself", "local t = {} t.t = t error(t)", value.Failed, "an error that cannot be shown: a value nested", ""},
+		{"error with a table that holds itself", "local t = {} t.t = t error(t)", value.Failed, "the error value cannot be displayed: the value is nested", ""},
 		{"error with a number", "error(42)", value.Failed, "42", ""},
 		{"error with nothing", "error(nil)", value.Failed, "nil", ""},
-		{"error with a function", "error(print)", value.Failed, "an error that is a function", ""},
+		{"error with a function", "error(print)", value.Failed, "the error value is a function", ""},
 		{"assert", "assert(false, 'no')", value.Failed, "no", ""},
 		{"assert without a message", "assert(1 == 2)", value.Internal, "assertion failed!", ""},
 		{"nil", "local x x.y = 1", value.Internal, "attempt to index a non-table object(nil) with key 'y'", ""},
@@ -192,7 +193,7 @@ func TestLuaErrors(t *testing.T) {
 		{"an empty interval", "return math.random(3, 2)", value.Internal, "bad argument #2 to random (interval is empty)", ""},
 		{"io", "io.open('x')", value.Internal, "attempt to index a non-table object(nil) with key 'open'", "fs.read(path)"},
 		{"require", "require('x')", value.Internal, "attempt to call a non-function object", "a Lua tool is one file"},
-		{"a name of the script's own gives no hint", "local os = nil os.x()", value.Internal, "attempt to index", "there is no os"},
+		{"a name of the script's own gives no hint", "local os = nil os.x()", value.Internal, "attempt to index", "os is not available"},
 		{"a function of a module", "pure.fail()", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
 		{"raised again", "local ok, err = pcall(pure.fail) error(err, 0)", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
 		{"raised again with a place", "local ok, err = pcall(pure.fail) error(err)", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
@@ -203,8 +204,8 @@ func TestLuaErrors(t *testing.T) {
 		{"nil in a coroutine", "coroutine.wrap(function() local x = nil + 1 end)()", value.Internal, "cannot perform add operation between nil and number", ""},
 		{"an interpreter's fault", "pure.panics()", value.Internal, "the interpreter failed: a fault of ours", ""},
 		{"a coroutine of a builtin", "coroutine.wrap(print)()", value.Internal, "bad argument #1 to wrap (function of the script expected, got a builtin)", ""},
-		{"a function as result", "return print", value.Failed, "a function cannot leave the script", "call it"},
-		{"a coroutine as result", "return coroutine.create(function() end)", value.Failed, "a thread cannot leave the script", ""},
+		{"a function as result", "return print", value.Failed, "a function cannot be returned or passed to a function", "call the function"},
+		{"a coroutine as result", "return coroutine.create(function() end)", value.Failed, "a value of type thread cannot be returned or passed to a function", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := runLua(t, luaTool(c.body), nil)
@@ -299,9 +300,9 @@ func TestLuaTopLevel(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"pure functions", "local x = pure.encode(1).value\nreturn tool{description = 'd', handler = function() return x end}", "1"},
 		{"print", "print('loading')\nreturn tool{description = 'd', handler = function() return 1 end}", "1"},
-		{"no effects", "local x = fs.read('a')\nreturn tool{description = 'd', handler = function() end}", "error: fs.read is not available while the file is loaded"},
-		{"no effects in a pcall", "local ok, err = pcall(fs.read, 'a')\nreturn tool{description = 'd', handler = function() return {ok, err} end}", `[false,"fs.read is not available while the file is loaded"]`},
-		{"no random numbers", "math.random()\nreturn tool{description = 'd', handler = function() end}", "error: math.random is not available while the file is loaded"},
+		{"no effects", "local x = fs.read('a')\nreturn tool{description = 'd', handler = function() end}", "error: fs.read is only available inside a function"},
+		{"no effects in a pcall", "local ok, err = pcall(fs.read, 'a')\nreturn tool{description = 'd', handler = function() return {ok, err} end}", `[false,"fs.read is only available inside a function"]`},
+		{"no random numbers", "math.random()\nreturn tool{description = 'd', handler = function() end}", "error: math.random is only available inside a function"},
 		{"a declaration is not run", "return tool{description = 'd', params = {x = param('string', {default = ''})}, handler = function() return param == nil and tool == nil and example == nil end}", "true"},
 		{"made anew for each call", "local n = 0\nreturn tool{description = 'd', handler = function() n = n + 1 return n end}", "1"},
 	} {
@@ -334,7 +335,7 @@ return tool{description = "d", available = there, handler = function() return hi
 	}
 	for _, entry := range []string{"hidden", "there", "description", "print", "nowhere"} {
 		_, err := e.Run(t.Context(), s, tool.Call{Entry: entry}, nil)
-		if want := fmt.Sprintf("there is no function %q", entry); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("function not found: %q", entry); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run(%s): %v, want %s", entry, err, want)
 		}
 	}
@@ -363,8 +364,8 @@ func TestLuaEmptyTables(t *testing.T) {
 	}
 }
 
-// sameFields compares two values without minding the order of fields, which a
-// table constructor of Lua does not promise.
+// sameFields compares two values but ignores the order of fields, which a table
+// constructor of Lua does not guarantee.
 func sameFields(a, b value.Value) bool {
 	x, okX := a.(*value.Dict)
 	y, okY := b.(*value.Dict)
@@ -380,8 +381,8 @@ func sameFields(a, b value.Value) bool {
 	return x.Len() == y.Len()
 }
 
-// TestLuaStatesShareNothing is I02 and I04: what one call does to its globals,
-// its libraries and its strings, no other call sees.
+// TestLuaStatesShareNothing is I02 and I04: no call sees what another one does to its
+// globals, its libraries and its strings.
 func TestLuaStatesShareNothing(t *testing.T) {
 	s := luaScript(`local kept = (kept or 0) + 1
 return tool{description = "d", handler = function(args)
@@ -446,7 +447,7 @@ func BenchmarkLuaCall(b *testing.B) {
 	}
 }
 
-// BenchmarkLuaCallLibraries is a tool that names most of what there is.
+// BenchmarkLuaCallLibraries is a tool that uses most of the library.
 func BenchmarkLuaCallLibraries(b *testing.B) {
 	s := luaTool("return _G.math.floor(args.n) + #string.rep('a', 3)")
 	s.Hash = s.Sum()

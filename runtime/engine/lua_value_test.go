@@ -62,12 +62,12 @@ func TestLuaValues(t *testing.T) {
 		in   value.Value
 		want string
 	}{
-		{int64(1)<<53 + 1, "argument 'v': the integer 9007199254740993 is beyond what a Lua number holds exactly"},
-		{int64(math.MinInt64), "argument 'v': the integer -9223372036854775808 is beyond"},
-		{new(big.Int).Lsh(big.NewInt(1), 70), "argument 'v': the integer 1180591620717411303424 is beyond"},
-		{value.List{int64(1) << 60}, "argument 'v': the integer 1152921504606846976 is beyond"},
-		{dict(value.Tuple{"a"}, "x"), "argument 'v': a dict with a tuple as key cannot enter Lua"},
-		{dict(math.NaN(), "x"), "argument 'v': a dict with NaN as key cannot enter Lua"},
+		{int64(1)<<53 + 1, "argument 'v': the integer 9007199254740993 cannot be represented exactly as a Lua number"},
+		{int64(math.MinInt64), "argument 'v': the integer -9223372036854775808 cannot be represented exactly"},
+		{new(big.Int).Lsh(big.NewInt(1), 70), "argument 'v': the integer 1180591620717411303424 cannot be represented exactly"},
+		{value.List{int64(1) << 60}, "argument 'v': the integer 1152921504606846976 cannot be represented exactly"},
+		{dict(value.Tuple{"a"}, "x"), "argument 'v': a dict with a tuple as key cannot be passed to Lua"},
+		{dict(math.NaN(), "x"), "argument 'v': a dict with NaN as key cannot be passed to Lua"},
 	} {
 		_, err := e.Run(t.Context(), luaEcho, tool.Call{Args: value.NewDict("v", c.in)}, nil)
 		if got := value.ErrorOf(err, value.Internal); got == nil || got.Kind != value.Failed || !strings.HasPrefix(got.Message(), c.want) {
@@ -76,7 +76,7 @@ func TestLuaValues(t *testing.T) {
 	}
 }
 
-// TestLuaTables returns tables that a script has made.
+// TestLuaTables returns tables of a script.
 func TestLuaTables(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"return {1, 2, 3}", "[1,2,3]"},
@@ -100,14 +100,14 @@ func TestLuaTables(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ body, want string }{
-		{"local t = {} t.t = t return t", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"local t = {} for i = 1, 100 do t = {t} end return t", "a value nested more than 64 deep"},
-		{"local t = {1} for i = 1, 40 do t = {t, t} end return t", "a value of more than 100000 parts"},
-		{"local t = {} for i = 1, 100001 do t[i] = i end return t", "a value of more than 100000 parts"},
-		{"return {[{}] = 1}", "a table with a table as key cannot leave the script"},
-		{"return {print = print}", "a function cannot leave the script"},
-		{"return {[print] = 1}", "a function cannot leave the script"},
-		{"return pure.encode({f = print})", "pure.encode: a function cannot leave the script"},
+		{"local t = {} t.t = t return t", "the value is nested more than 64 levels deep, or contains itself"},
+		{"local t = {} for i = 1, 100 do t = {t} end return t", "the value is nested more than 64 levels deep"},
+		{"local t = {1} for i = 1, 40 do t = {t, t} end return t", "the value has more than 100000 elements in total"},
+		{"local t = {} for i = 1, 100001 do t[i] = i end return t", "the value has more than 100000 elements in total"},
+		{"return {[{}] = 1}", "a table with a table as key cannot be returned or passed to a function"},
+		{"return {print = print}", "a function cannot be returned or passed to a function"},
+		{"return {[print] = 1}", "a function cannot be returned or passed to a function"},
+		{"return pure.encode({f = print})", "pure.encode: a function cannot be returned or passed to a function"},
 	} {
 		_, _, err := runLua(t, luaTool(c.body), nil)
 		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
@@ -120,7 +120,7 @@ func TestLuaTables(t *testing.T) {
 	}
 }
 
-// afterLua is what a value is once it has been in Lua and back.
+// afterLua returns a value as it is after conversion to Lua and back.
 func afterLua(v value.Value) value.Value {
 	switch v := v.(type) {
 	case float64:

@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// What Describe says of Markdown files is in testdata/markdown.txtar, see
+// testdata/markdown.txtar has the results of Describe for Markdown files, see
 // TestDescribe.
 
-// TestMarkdownIsStarlark declares one tool in both forms: nothing but the file
-// may tell them apart.
+// TestMarkdownIsStarlark declares one tool in both forms: only the file differs.
 func TestMarkdownIsStarlark(t *testing.T) {
 	const handler = `def word_count(filepath: str, min_length: int = 1, encoding = "UTF-8") -> dict[str, int]:
     """Count the words of a text file.
@@ -75,7 +75,7 @@ Words.
 		if err != nil {
 			t.Fatal(err)
 		}
-		if forms[i], err = tool.AppendTool(nil, &described); err != nil {
+		if forms[i], err = pack.Append(nil, &described); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range tool.Formats() {
@@ -100,11 +100,11 @@ Words.
 	}
 }
 
-// TestDescribeRunsNothing reads files whose top level does something.
+// TestDescribeRunsNothing reads files whose top level has effects.
 func TestDescribeRunsNothing(t *testing.T) {
 	var counter atomic.Int64
 	e := both(t, "star")
-	e.Engine = engine.New(&engine.Options{Modules: starModules(&counter)}) // a worker counts for itself
+	e.Engine = engine.New(&engine.Options{Modules: starModules(&counter)}) // a worker has its own counter
 	const code = "load('lib/x.star', 'n')\ncount.up()\nx = [][1]\ndef x1(): pass\n"
 	libs := map[string]string{"lib/x.star": "n = count.up()"}
 	for _, s := range []tool.Script{
@@ -129,7 +129,7 @@ func TestMarkdownRuns(t *testing.T) {
 		{"undefined", "---\ndescription: é\n---\n\n\n```python\ndef f():\n    return open('x')\n```\n", "x.md:8:12: undefined: open"},
 		{"no front matter", "```python\ndef f(): return 1\n```\n", "x.md:1: No valid YAML frontmatter found: the file does not begin with ---"},
 		{"no code", "---\ndescription: x\n---\n", "x.md:3: No code block found (use ```starlark, ```python or ```lua, or the markers # TOOL BEGINS HERE and # TOOL ENDS HERE)"},
-		{"not UTF-8", "---\ndescription: x\n---\n```python\ndef f(): return '\xff'\n```\n", "x.md:5:18: the byte 0xff is no text"},
+		{"not UTF-8", "---\ndescription: x\n---\n```python\ndef f(): return '\xff'\n```\n", "x.md:5:18: the byte 0xff is not allowed in a text"},
 	}
 	for _, test := range tests {
 		out, err := both(t, "star").Run(context.Background(), tool.Script{Path: "x.md", Source: test.src}, tool.Call{}, nil)
@@ -143,8 +143,8 @@ func TestMarkdownRuns(t *testing.T) {
 	}
 }
 
-// TestMarkdownOptional calls a tool whose front matter says that a parameter is
-// optional, though its handler has no default: it is None where it is absent.
+// TestMarkdownOptional calls a tool with an optional parameter in its front matter and
+// no default in its handler: an absent argument is None there.
 func TestMarkdownOptional(t *testing.T) {
 	s := tool.Script{Path: "x.md", Source: "---\ndescription: x\nparameters:\n  - name: a\n    required: false\n  - name: b\n    type: string\n---\n```python\ndef f(a, b): return [a, b]\n```\n"}
 	e := both(t, "star")
@@ -165,8 +165,8 @@ func TestMarkdownOptional(t *testing.T) {
 	}
 }
 
-// TestMarkdownLuaEmptyTable checks that an empty table of a Lua handler is what
-// the front matter declares, as it is in a Lua file.
+// TestMarkdownLuaEmptyTable checks that an empty table of a Lua handler has the type of
+// the front matter, as in a Lua file.
 func TestMarkdownLuaEmptyTable(t *testing.T) {
 	for returns, want := range map[string]string{"object": "{}", "array": "[]"} {
 		s := tool.Script{Path: "x.md", Source: "---\ndescription: Give nothing.\nreturns: " + returns +

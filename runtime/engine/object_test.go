@@ -11,8 +11,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A shelf is an object with parts: numbers in a row. One with a fault can be
-// read only up to there.
+// A shelf is an object with parts: a sequence of numbers. One with a fault can be read
+// only up to there.
 type shelf struct {
 	kind  *tool.ObjectType
 	items []int64
@@ -79,11 +79,11 @@ type lid struct{ kind *tool.ObjectType }
 func (l *lid) Type() *tool.ObjectType { return l.kind }
 func (l *lid) TypeName() string       { return l.kind.Name }
 func (l *lid) Plain(context.Context, tool.Grant) (value.Value, error) {
-	return nil, value.Errorf(value.Failed, "a lid cannot leave the script")
+	return nil, value.Errorf(value.Failed, "a lid cannot be returned or passed to a function")
 }
 func (l *lid) Text(context.Context, tool.Grant) (string, error) { return "<lid>", nil }
 
-// shelves is a module that gives objects.
+// shelves is a module that returns objects.
 func shelves() tool.Module {
 	kind, cover := &tool.ObjectType{Name: "shelf"}, &tool.ObjectType{Name: "lid"}
 	do := func(f func(e tool.Effect, g tool.Grant) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
@@ -114,7 +114,7 @@ func shelves() tool.Module {
 			}
 			return made, nil
 		})},
-		{Name: "plus", Kind: tool.Pure, Variadic: true, Params: []tool.Param{tool.Required("items", tool.TypeArray, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
+		{Name: "plus", Kind: tool.Pure, Mode: tool.ModeVariadic, Params: []tool.Param{tool.Required("items", tool.TypeArray, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			made := &shelf{kind: kind, items: append([]int64(nil), e.Self.(*shelf).items...)}
 			items, _ := e.Args.Get("items")
 			list, _ := value.Elements(items)
@@ -142,7 +142,7 @@ func shelves() tool.Module {
 	return tool.Module{Name: "shelves", Objects: []*tool.ObjectType{kind, cover}, Funcs: []tool.Func{
 		{Name: "of", Kind: tool.Pure, Params: items, Do: do(make(false))},
 		{Name: "rotten", Kind: tool.Pure, Params: items, Do: do(make(true))},
-		{Name: "keep", Kind: tool.Pure, Objects: true, Params: []tool.Param{tool.Required("shelf", "shelf", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
+		{Name: "keep", Kind: tool.Pure, Mode: tool.ModeObjects, Params: []tool.Param{tool.Required("shelf", "shelf", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			v, _ := e.Args.Get("shelf")
 			return value.TypeOf(v), nil
 		})},
@@ -153,7 +153,7 @@ func shelves() tool.Module {
 	}}
 }
 
-// runObject runs a script with shelves; what it prints goes before the result.
+// runObject runs a script with shelves and returns its output and its result.
 func runObject(t *testing.T, path, source string) string {
 	t.Helper()
 	var said []string
@@ -169,7 +169,7 @@ func runObject(t *testing.T, path, source string) string {
 	return strings.Join(append(said, value.FormatJSON(out.Value, "")), " ")
 }
 
-// TestObjects does the same with an object in both languages.
+// TestObjects uses an object in both languages.
 func TestObjects(t *testing.T) {
 	for _, tt := range []struct{ name, star, lua, want string }{
 		{"leaves as its plain value", "return shelves.of([1, 2])", "return shelves.of{1, 2}", "[1,2]"},
@@ -192,7 +192,7 @@ func TestObjects(t *testing.T) {
 		{"to one that takes objects", "return shelves.keep(shelves.of([1]))", "return shelves.keep(shelves.of{1})", `"shelf"`},
 		{"to one that does not", "return shelves.plain(shelves.of([1]))", "return shelves.plain(shelves.of{1})", `"array"`},
 		{"without parts", "return str(shelves.of([1]).lid())", "return tostring(shelves.of({1}):lid())", `"<lid>"`},
-		{"one that cannot leave", "return shelves.of([1]).lid()", "return shelves.of({1}):lid()", "error: a lid cannot leave the script"},
+		{"one that cannot leave", "return shelves.of([1]).lid()", "return shelves.of({1}):lid()", "error: a lid cannot be returned or passed to a function"},
 		{"fault in a loop", "for n in shelves.rotten([1]):\n        print(n)\n    return 'all'", "for _, n in ipairs(shelves.rotten{1}) do print(n) end return 'all'", "error: the shelf has fallen down"},
 		{"fault in a method", "return shelves.rotten([1]).plus(2)", "return shelves.rotten({1}):plus(2)", "[1,2]"},
 		{"fault on the way out", "return shelves.rotten([1])", "return shelves.rotten{1}", "error: the shelf has fallen down"},
@@ -209,7 +209,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestObjectMistakes are those of one language.
+// TestObjectMistakes checks errors of single languages.
 func TestObjectMistakes(t *testing.T) {
 	for _, tt := range []struct{ path, body, want string }{
 		{"f.star", "return shelves.of([1]).lenght", "error: a shelf has no lenght"},
@@ -220,13 +220,13 @@ func TestObjectMistakes(t *testing.T) {
 		{"f.star", "return shelves.of([1]).map(lambda n: fail('inside'))", "inside"},
 		{"f.star", "return shelves.of([1]).map(lambda n: undefined_thing(n))", "undefined"},
 		{"f.lua", "return shelves.of({1}).map(function(n) return n end)", "write object:map(…), with a colon"},
-		{"f.lua", "return shelves.of({1})[0]", "a shelf of 1 has no [0]: the first is [1]"},
-		{"f.lua", "return shelves.of({1})[8]", "a shelf of 1 has no [8]"},
-		{"f.lua", "for i = 1, 100 do for _, n in ipairs(shelves.of{1, 2}) do break end end", "more than 16 loops over tables were left before their end"},
+		{"f.lua", "return shelves.of({1})[0]", "index 0 is out of range: the shelf has 1 elements, and the first index is 1"},
+		{"f.lua", "return shelves.of({1})[8]", "index 8 is out of range: the shelf has 1 elements"},
+		{"f.lua", "for i = 1, 100 do for _, n in ipairs(shelves.of{1, 2}) do break end end", "more than 16 loops over tables ended early with break or return"},
 		{"f.lua", "local n = 0 for i = 1, 100 do for _, x in ipairs(shelves.of{1, 2}) do n = n + x end end return n", "300"},
 		{"f.lua", "return shelves.of({1}):mapp()", "there is no mapp"},
 		{"f.lua", "return shelves.of({1}):lid():foo()", "a lid has no foo"},
-		{"f.lua", "return #shelves.of({1}):lid()", "a lid has no parts"},
+		{"f.lua", "return #shelves.of({1}):lid()", "a lid cannot be indexed"},
 		{"f.lua", "return shelves.of({1}):map(function(n) error('inside') end)", "inside"},
 		{"f.lua", "local ok, err = pcall(function() return shelves.of({1}):map(function(n) error('caught', 0) end) end) return err", `"caught"`},
 		{"f.lua", "local co = coroutine.wrap(function() return shelves.of({1}):map(coroutine.yield) end) return co()", "yield"},
@@ -243,8 +243,7 @@ func TestObjectMistakes(t *testing.T) {
 	}
 }
 
-// TestObjectOfTheTopLevel uses an object that was made when the file was loaded,
-// in one call after the other.
+// TestObjectOfTheTopLevel uses an object of a file's top level in several calls.
 func TestObjectOfTheTopLevel(t *testing.T) {
 	e := engine.New(&engine.Options{Modules: []tool.Module{shelves()}})
 	s := tool.Script{Path: "f.star", Source: "KEPT = shelves.of([1, 2])\n\ndef f():\n    return [len(KEPT), [n for n in KEPT], KEPT.plus(3), KEPT.map(lambda n: n + 1)]\n\ntool(f)\n"}
@@ -258,8 +257,8 @@ func TestObjectOfTheTopLevel(t *testing.T) {
 	}
 }
 
-// TestObjectInsideObjects has values that become too deep, or too many, only
-// where an object's plain value takes its place.
+// TestObjectInsideObjects has values that become too deep, or too large, when an
+// object's plain value replaces it.
 func TestObjectInsideObjects(t *testing.T) {
 	const deep = "v = shelves.of([1])\n    for i in range(%d):\n        v = [v]\n    return v"
 	for _, tt := range []struct {
@@ -267,8 +266,8 @@ func TestObjectInsideObjects(t *testing.T) {
 		want string
 	}{
 		{fmt.Sprintf(deep, 10), "[[[[[[[[[[[1]]]]]]]]]]]"},
-		{fmt.Sprintf(deep, 64), "nested more than 64 deep"},
-		{"s = shelves.of(range(1000))\n    return [s for i in range(200)]", "more than 100000 parts"},
+		{fmt.Sprintf(deep, 64), "nested more than 64 levels deep"},
+		{"s = shelves.of(range(1000))\n    return [s for i in range(200)]", "more than 100000 elements"},
 	} {
 		if got := runObject(t, "f.star", "def f():\n    "+tt.body+"\n\ntool(f)\n"); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %.200s, want %s", tt.body, got, tt.want)

@@ -12,15 +12,15 @@ import (
 func toolsModules() []tool.Module {
 	return []tool.Module{
 		{Name: "tools", Funcs: []tool.Func{
-			{Name: "call", Kind: tool.External, Rest: "args", Other: true, Params: []tool.Param{{Name: "name", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
+			{Name: "call", Kind: tool.External, Rest: "args", Mode: tool.ModeOther, Params: []tool.Param{{Name: "name", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
 			{Name: "list", Kind: tool.Read},
 		}},
 		{Name: "plain", Funcs: []tool.Func{{Name: "f", Kind: tool.Read}}},
 	}
 }
 
-// TestOther checks that every name of a module with a row for the others is
-// that row, in both languages, and only there.
+// TestOther checks that a module's Other function handles all its undefined names, in
+// both languages, and no other names.
 func TestOther(t *testing.T) {
 	star := func(body string) tool.Script {
 		return tool.Script{Path: "t.star", Source: "def t():\n    \"D.\"\n    " + body + "\n\ntool(t)\n"}
@@ -36,19 +36,19 @@ func TestOther(t *testing.T) {
 		{"call", star("tools.call('slug', x = 1)"), `tools.call {"name":"slug","args":{"x":1}}`},
 		{"another name", star("tools.slug(x = 1, name = 2)"), `tools.call {"name":"slug","args":{"x":1,"name":2}}`},
 		{"a name that is there", star("tools.list()"), `tools.list {}`},
-		{"by place", star("tools.slug(1)"), `tools.slug: takes its arguments by name`},
-		{"a value that cannot leave", star("tools.slug(x = len)"), `tools.slug: the function len cannot leave the script`},
+		{"by place", star("tools.slug(1)"), `tools.slug: the arguments of a tool must be named`},
+		{"a value that cannot leave", star("tools.slug(x = len)"), `tools.slug: the function len cannot be returned or passed to a function`},
 		{"a module without", star("plain.g()"), `plain has no function g`},
 		{"call, in Lua", lua(`tools.call("slug", {x = 1})`), `tools.call {"name":"slug","args":{"x":1}}`},
 		{"another name, in Lua", lua(`tools.slug{x = 1, name = 2}`), `tools.call {"name":"slug","args":{"x":1,"name":2}}`},
 		{"without arguments, in Lua", lua(`tools.slug()`), `tools.call {"name":"slug","args":{}}`},
 		{"an empty table, in Lua", lua(`tools.slug({})`), `tools.call {"name":"slug","args":{}}`},
 		{"a name that is there, in Lua", lua(`tools.list()`), `tools.list {}`},
-		{"by place, in Lua", lua(`tools.slug(1)`), `tools.slug: takes its arguments by name`},
+		{"by place, in Lua", lua(`tools.slug(1)`), `tools.slug: the arguments of a tool must be named`},
 		{"a number as a name, in Lua", lua(`tools[1]()`), `attempt to call a non-function object`},
 		{"a module without, in Lua", lua(`plain.g()`), `attempt to call a non-function object`},
 		{"another module's, in Lua", lua(`getmetatable(tools).__index = nil`), `attempt to index`},
-		{"while it is loaded", tool.Script{Path: "t.star", Source: "x = tools.slug()\n\ndef t():\n    \"D.\"\n\ntool(t)\n"}, "tools.call is not available while the file is loaded"},
+		{"while it is loaded", tool.Script{Path: "t.star", Source: "x = tools.slug()\n\ndef t():\n    \"D.\"\n\ntool(t)\n"}, "tools.call is only available inside a function"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

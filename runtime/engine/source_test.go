@@ -14,9 +14,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestErrorPositions runs tools in which something is wrong at HERE, which is
-// replaced: the position of the error must be that of HERE in the file as its
-// author sees it.
+// TestErrorPositions runs tools with an error at HERE, which is replaced: the position
+// of the error must be that of HERE in the author's file.
 func TestErrorPositions(t *testing.T) {
 	e := both(t, "none")
 	headers := map[string]string{
@@ -46,9 +45,9 @@ func TestErrorPositions(t *testing.T) {
 				{"\"é\".nope()", ".nope"},                    // no such attribute
 				{"g2(3)", "("},                               // fails in another function
 				{"return 1 +* 2 # no expression", "* 2"},     // no syntax
-				{"é = 1; return é + oops(é)", "oops"},        // not defined, behind é
+				{"é = 1; return é + oops(é)", "oops"},        // not defined, after é
 				{"z = [é for é in range(3) if q]", "q]"},     // not defined, in a comprehension
-				{"x2 = \"\"\"é\n\"\"\" + HERE", "HERE"},      // not defined, behind a long string
+				{"x2 = \"\"\"é\n\"\"\" + HERE", "HERE"},      // not defined, after a long string
 				{"x2 = f2(b = 1, a = HERE, a2 = 2)", "HERE"}, // not defined, among arguments
 			} {
 				src := header + bad.code + "\n\ndef g2(x: int) -> int:\n    return 1 // (x - x)\ndef f2(**kw): pass\n"
@@ -63,8 +62,8 @@ func TestErrorPositions(t *testing.T) {
 	}
 }
 
-// whereItFails compiles and runs f of a script and returns the line and column
-// of the error: of the outermost call in the file.
+// whereItFails compiles and runs f of a script and returns line and column of the
+// error: of the outermost call in the file.
 func whereItFails(e *enginetest.Twice, src string) (string, error) {
 	_, err := e.Run(context.Background(), tool.Script{Path: "f.star", Source: src}, tool.Call{Entry: "f", Args: value.NewDict("a", nil)}, nil)
 	var failed *value.Error
@@ -82,15 +81,15 @@ func TestSourceText(t *testing.T) {
 	e := both(t, "none")
 	tests := []struct{ name, src, want string }{
 		{"byte order mark", "\ufeffdef f(a: str): return HERE", "f.star:1:23: undefined: HERE"},
-		{"NUL", "def f(a): pass\n# é\x00hidden", "f.star:2:4: the byte 0x00 is no text"},
-		{"not UTF-8", "def f(a: \"\xff\"): pass", "f.star:1:11: the byte 0xff is no text"},
+		{"NUL", "def f(a): pass\n# é\x00hidden", "f.star:2:4: the byte 0x00 is not allowed in a text"},
+		{"not UTF-8", "def f(a: \"\xff\"): pass", "f.star:1:11: the byte 0xff is not allowed in a text"},
 		{"replacement character", "def f(a): return \"\ufffd\" + HERE", "f.star:1:24: undefined: HERE"},
-		{"cut off", "def f(a): return \"\xe2\x82", "f.star:1:19: the byte 0xe2 is no text"},
+		{"cut off", "def f(a): return \"\xe2\x82", "f.star:1:19: the byte 0xe2 is not allowed in a text"},
 		{"long", "#" + strings.Repeat("x", engine.MaxSource), "f.star: the file is longer than 256 KB"},
-		{"long chain", "y = 1\ndef f(a: int): return " + strings.Repeat("y+", 30000) + "y", "f.star:2:20017: an expression of more than 20000 terms"},
-		{"long chain in a header", "y = 1\ndef f(a: int = " + strings.Repeat("y+", 30000) + "y): pass", "f.star:2:60020: an expression of more than 20000 terms"},
-		{"long number", "x = 1" + strings.Repeat("0", 10000), "f.star:1:5: a word of more than 10000 letters or digits"},
-		{"elifs", "def f(a):\n  if a: pass\n" + strings.Repeat("  elif a: pass\n", 2001), "f.star:2003:3: more than 2000 elifs"},
+		{"long chain", "y = 1\ndef f(a: int): return " + strings.Repeat("y+", 30000) + "y", "f.star:2:20017: an expression has more than 20000 terms"},
+		{"long chain in a header", "y = 1\ndef f(a: int = " + strings.Repeat("y+", 30000) + "y): pass", "f.star:2:60020: an expression has more than 20000 terms"},
+		{"long number", "x = 1" + strings.Repeat("0", 10000), "f.star:1:5: a word has more than 10000 letters or digits"},
+		{"elifs", "def f(a):\n  if a: pass\n" + strings.Repeat("  elif a: pass\n", 2001), "f.star:2003:3: an if has more than 2000 elifs"},
 		{"brackets", "x = " + strings.Repeat("[", 2000), "f.star:1:82: excessive nesting"},
 		{"operators", "x = " + strings.Repeat("-", 2000) + "1", "f.star:1:994: excessive nesting"},
 		{"while", "def f(a: int):\n  while a: pass", "f.star:2:3: this Starlark dialect does not support while loops"},

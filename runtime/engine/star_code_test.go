@@ -9,8 +9,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// codeModules are modules by the names of those that programs have; their
-// functions do next to nothing.
+// codeModules are modules with the names of those of programs; their functions are
+// trivial.
 func codeModules() []tool.Module {
 	anything := tool.Type{Name: tool.TypeAny}
 	module := func(name string, funcs ...string) tool.Module {
@@ -31,7 +31,7 @@ func codeModules() []tool.Module {
 	}
 }
 
-// codeTools is the library of the programs of these tests.
+// codeTools is the library of the tests' programs.
 const codeTools = `
 _SECRET = 1
 LIMIT = 3
@@ -54,7 +54,7 @@ func Program(source string) tool.Script {
 	return tool.Script{Path: "p.code", Source: source, Libs: map[string]string{"tools.star": codeTools}}
 }
 
-// capitals is an effector of which a file's content is its name, in capitals.
+// capitals is an effector where a file's content is its name, in capitals.
 func capitals(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 	if e.Func != "fs.read" {
 		return tool.Outcome{}, nil
@@ -116,10 +116,10 @@ func TestProgramErrors(t *testing.T) {
 		{"fails", "x = 1\nif x:\n    fail('no')", "p.code:3:9: no"},
 		{"fails behind text", "x = '''a\nb'''\nx + 1", "p.code:3:3: unknown binary op: string + int"},
 		{"a tool fails", "é = 1; broken()", "tools.star:16:9: the disk is full"},
-		{"no value", "def f(): pass\nf", "p.code:1:1: the function f cannot leave the script"},
+		{"no value", "def f(): pass\nf", "p.code:1:1: the function f cannot be returned or passed to a function"},
 		{"recursion", "def f(n): return f(n)\nf(1)", "p.code:1:18: function f called recursively"},
-		{"load", "load('lib/x.star', 'x')\nx", "p.code:1:1: programs cannot load"},
-		{"load inside", "if True:\n    load('tools.star', 'read_file')", "p.code:2:5: programs cannot load"},
+		{"load", "load('lib/x.star', 'x')\nx", "p.code:1:1: load is not supported in programs"},
+		{"load inside", "if True:\n    load('tools.star', 'read_file')", "p.code:2:5: load is not supported in programs"},
 		{"what a library hides", "_hidden()", "p.code:1:1: line 1: undefined: _hidden"},
 		{"what a library does not define as a function", "LIMIT + 1", "p.code:1:1: line 1: undefined: LIMIT"},
 		{"a declaration", "def f(): pass\ntool(f)", `p.code:2:1: line 2: undefined: tool; did you mean "bool"?`},
@@ -130,7 +130,7 @@ func TestProgramErrors(t *testing.T) {
 		{"an escape", "x = '\\d'", `p.code:1:5: line 1: invalid escape sequence \d; put an r before the string, or write \\ for \`},
 		{"not in a loop", "break", "p.code:1:1: line 1: break not in a loop"},
 		{"too long", "#" + strings.Repeat("x", 300<<10), "p.code: the file is longer than 256 KB"},
-		{"no text", "x = \xff", "p.code:1:5: the byte 0xff is no text"},
+		{"no text", "x = \xff", "p.code:1:5: the byte 0xff is not allowed in a text"},
 	} {
 		_, err := e.Run(t.Context(), Program(test.src), tool.Call{}, capitals)
 		if err == nil || err.Error() != test.want {
@@ -139,11 +139,11 @@ func TestProgramErrors(t *testing.T) {
 	}
 }
 
-// TestProgramHints checks what is said of programs that fail where Python would not.
+// TestProgramHints checks the hints for programs that would not fail in Python.
 func TestProgramHints(t *testing.T) {
 	e := both(t, "code")
 	for _, test := range []struct{ src, want, hint string }{
-		{"x = 1\nlist_files = list_files()", "p.code:2:14: local variable list_files referenced before assignment", "give the variable another name"},
+		{"x = 1\nlist_files = list_files()", "p.code:2:14: local variable list_files referenced before assignment", "rename the variable"},
 		{"r = {'ok': 1}\nr.ok", "p.code:2:2: dict has no .ok field or method", `write d["ok"], or d.get("ok")`},
 		{"for c in 'abc':\n    print(c)", "p.code:1:1: string value is not iterable", "s.elems()"},
 		{"[c for c in 'abc']", "p.code:1:4: string value is not iterable", "s.elems()"},
@@ -165,9 +165,9 @@ func TestProgramLibrary(t *testing.T) {
 	}{
 		{"none", nil, `p.code:1:1: line 1: undefined: f; did you mean "fs"?`},
 		{"loads", map[string]string{"tools.star": "load('lib/x.star', 'g')\ndef f(): return g()\n", "lib/x.star": "def g(): return 7\n"}, "7"},
-		{"loads what is not there", map[string]string{"tools.star": "load('lib/x.star', 'g')\ndef f(): return g()\n"}, "tools.star:1:1: there is no file lib/x.star"},
+		{"loads what is not there", map[string]string{"tools.star": "load('lib/x.star', 'g')\ndef f(): return g()\n"}, "tools.star:1:1: file not found: lib/x.star"},
 		{"is no Starlark", map[string]string{"tools.star": "def f(:\n"}, "tools.star:1:8: got ':', want ')'"},
-		{"is not to be run", map[string]string{"tools.star": "fs.read('x')\ndef f(): return 1\n"}, "tools.star:1:8: fs.read is not available while the file is loaded"},
+		{"is not to be run", map[string]string{"tools.star": "fs.read('x')\ndef f(): return 1\n"}, "tools.star:1:8: fs.read is only available inside a function"},
 	} {
 		s := tool.Script{Path: "p.code", Source: "f()", Libs: test.libs}
 		out, err := e.Run(t.Context(), s, tool.Call{}, nil)
@@ -183,10 +183,10 @@ func TestProgramLibrary(t *testing.T) {
 
 func TestProgramIsNoTool(t *testing.T) {
 	_, err := both(t, "code").Describe(Program("def f(): pass\ntool(f)"))
-	if e := scriptError(t, err); e.Kind != value.Invalid || !strings.Contains(e.Message(), "declares no tool") {
+	if e := scriptError(t, err); e.Kind != value.Invalid || !strings.Contains(e.Message(), "cannot declare a tool") {
 		t.Errorf("Describe = %v (%v), want an invalid file", err, e.Kind)
 	}
-	if _, err := both(t, "code").Run(t.Context(), Program("def f(): return 1"), tool.Call{Entry: "f"}, nil); err == nil || !strings.Contains(err.Error(), `no function "f"`) {
-		t.Errorf("Run(f) = %v, want that there is none", err)
+	if _, err := both(t, "code").Run(t.Context(), Program("def f(): return 1"), tool.Call{Entry: "f"}, nil); err == nil || !strings.Contains(err.Error(), `function not found: "f"`) {
+		t.Errorf("Run(f) = %v, want an error", err)
 	}
 }

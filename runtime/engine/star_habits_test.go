@@ -8,7 +8,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestHabits checks what is said of programs that are Python and no Starlark.
+// TestHabits checks the errors for programs with Python features that Starlark does not
+// have.
 func TestHabits(t *testing.T) {
 	e := engine.New(&engine.Options{Modules: codeModules()})
 	for _, test := range []struct {
@@ -21,39 +22,39 @@ func TestHabits(t *testing.T) {
 			`1: f-string; write "{} {}% {} {} {} {} {}".format(math.round(n, 2), math.round(100 * (p), 1), text.pad_left(str(w), 8), text.pad_left(str(w), 5, "0"), text.center(str(w), 9, "*"), m, text.pad_right(str(l), 4))`},
 		{`rf'\d{n}'`, `1: f-string; write r'\d{}'.format(n)`},
 		{`F"plain {{}}"`, `1: f-string; write "plain {}"`},
-		{"f'''a\n{b}'''", "1: f-string; write it without the f, with {} in place of each value, and .format(b) behind it"},
+		{"f'''a\n{b}'''", "1: f-string; write the string without f, with {} for each value, and then .format(b)"},
 		{`f"{x:{w}}"`, `1: f-string; write "{}".format(value), with a {} for each value`},
 		{`f"{d["a"]}"`, `1: f-string; write "{}".format(value), with a {} for each value`},
 		{`f"{a}" f"{b}"`, "1: f-string; write \"{}\".format(a)\n1: f-string; write \"{}\".format(b)\n1: two strings side by side; write + between them"},
 		{`x = u"a"`, "1: u before a string; leave the u out"},
-		{"import json\nimport json as j\nfrom json import loads", "1: import; json is there already: delete the line\n" +
-			"2: import; json is there already: delete the line and write json for j\n3: import; json is there already: delete the line and write json.decode"},
-		{"import re, os", "1: import; re is there already: delete the line\n1: import; there is no os: call a tool for files"},
-		{"import numpy as np\nfrom datetime import datetime\nimport requests", "1: import; there is no numpy: the modules are fs, json, math, re, text, time\n" +
-			"2: import; there is no datetime: write time.now(), time.parse(text) and time.format(time)\n3: import; there is no requests: the modules are fs, json, math, re, text, time"},
+		{"import json\nimport json as j\nfrom json import loads", "1: import; json is already available: delete the line\n" +
+			"2: import; json is already available: delete the line and write json for j\n3: import; json is already available: delete the line and write json.decode"},
+		{"import re, os", "1: import; re is already available: delete the line\n1: import; os is not available: call a tool for files"},
+		{"import numpy as np\nfrom datetime import datetime\nimport requests", "1: import; numpy is not available: the modules are fs, json, math, re, text, time\n" +
+			"2: import; datetime is not available: write time.now(), time.parse(text) and time.format(time)\n3: import; requests is not available: the modules are fs, json, math, re, text, time"},
 		{"import typing\nfrom tools import read_file\nimport read_file", "1: import; delete the line\n2: import; delete the line\n3: import; delete the line"},
-		{"from dataclasses import dataclass", "1: import; there is no dataclasses: delete the line, and use lists, dicts and functions"},
-		{"import os\nos.listdir()\nos.listdir()", "1: import; there is no os: call a tool for files"},
+		{"from dataclasses import dataclass", "1: import; dataclasses is not available: delete the line, and use lists, dicts and functions"},
+		{"import os\nos.listdir()\nos.listdir()", "1: import; os is not available: call a tool for files"},
 		{"try:\n    x = 1\nexcept ValueError as e:\n    raise ValueError(\"bad \" + str(e))\nfinally:\n    pass\nraise",
 			`1: try; write r = attempt(fn, arg) and look at r["ok"], r["value"] and r["error"]` + "\n4: raise; write fail(\"bad \" + str(e))\n7: raise; write fail(\"what is wrong\")"},
-		{"class A:\n    pass", "1: class; use functions, and dicts for what they work on"},
+		{"class A:\n    pass", "1: class; use functions, and dicts for the data"},
 		{"if x is None and y is not None: pass", "1: is; write ==\n1: is not; write !="},
 		{"with open('x') as f:\n    s = f.read()", "1: with open; call read_file or write_file"},
-		{"with lock: pass", "1: with; leave it out: nothing needs to be closed"},
-		{"async def f():\n    await g()\n    yield 1", "1: async; leave it out: a call waits for its result\n2: await; leave it out: a call waits for its result\n3: yield; append to a list and return it"},
+		{"with lock: pass", "1: with; delete with: files need not be closed"},
+		{"async def f():\n    await g()\n    yield 1", "1: async; delete the word: every call waits for the result\n2: await; delete the word: every call waits for the result\n3: yield; append to a list and return it"},
 		{"def f():\n    global n\n    n = 1", `2: global; keep it in a dict, as in state = {"n": 0}, and write state["n"] += 1`},
 		{"def f():\n    nonlocal n", `2: nonlocal; keep it in a dict, as in state = {"n": 0}, and write state["n"] += 1`},
 		{"assert x > f(1, 2), 'too small'\nassert x", "1: assert; write if not (x > f(1, 2)): fail('too small')\n2: assert; write if not (x): fail(\"what is wrong\")"},
 		{"del d['a'][b]\ndel x", "1: del; write d['a'].pop(b)\n2: del; leave the line out, or build a new list or dict without it"},
-		{"y = x ** 2\nz = (a + b) ** n\nx **= 3\nw = f(a) ** b.c", "1: **; write x * x\n2: **; write math.pow((a + b), n)\n3: **; write x = math.pow(x, 3)\n4: **; write math.pow(x, y)"},
-		{"if a < b < c: pass\nx = 0 <= len(y[1]) <= 10 and b\nq = [a == b != c]", "1: a chain of comparisons; write a < b and b < c\n" +
-			"2: a chain of comparisons; write 0 <= len(y[1]) and len(y[1]) <= 10\n3: a chain of comparisons; write a == b and b != c"},
+		{"y = x ** 2\nz = (a + b) ** n\nx **= 3\nw = f(a) ** b.c", "1: **; write math.pow(x, y), or x * x\n2: **; write math.pow(x, y), or x * x\n3: **; write math.pow(x, y), or x * x\n4: **; write math.pow(x, y), or x * x"},
+		{"if a < b < c: pass\nx = 0 <= len(y[1]) <= 10 and b\nq = [a == b != c]", "1: chained comparison; write a < b and b < c\n" +
+			"2: chained comparison; write a < b and b < c\n3: chained comparison; write a < b and b < c"},
 		{"x = 'a' 'b' \"c\"\nprint('x'\n  'y')", "1: two strings side by side; write + between them\n3: two strings side by side; write + between them"},
 		{"s = {1, 2}\nt = {x for x in y}", "1: a set in braces; write set([1, 2])\n2: a set in braces; write set([x for x in y])"},
 		{"x: int = 3\ny: list[str]\nz : dict[str, int] = {'a': 1}", "1: a variable with a type; write x = 3\n2: a variable with a type; delete the line, or write y = None\n3: a variable with a type; write z = {'a': 1}"},
 		{"a = 1\nprint('x', end = '', flush = True)\nprint(a, sep = '')", "2: print takes no end; leave end= out: each print is a line\n2: print takes no flush; leave flush= out: each print is a line"},
-		{"if (n := len(x)) > 3: pass", "1: :=; write n = … on a line of its own above"},
-		{"a = b = 3", "1: two assignments in one; write one a line"},
+		{"if (n := len(x)) > 3: pass", "1: :=; write n = … on a separate line above"},
+		{"a = b = 3", "1: two assignments in one line; write one assignment in each line"},
 		{"first, *rest = [1]", "1: * in an assignment; write first = values[0] and rest = values[1:]"},
 		{"x = [*a, 1]\ny = {**a, 'b': 1}", "1: * in a list; write a + b to join two lists\n2: ** in a dict; write a | b to join two dicts"},
 		{"1_000 + 2", "1: 1_000 has an underscore; write 1000"},
@@ -66,12 +67,12 @@ func TestHabits(t *testing.T) {
 		{"x = []\nx.sort()\ny = x.copy()\n'a'.casefold()", "2: there is no .sort(); write values = sorted(values)\n3: there is no .copy(); write list(values) or dict(values)\n4: there is no .casefold(); write s.lower()"},
 		{"sum([1]); sum([2])\nopen('x')", "1: undefined: sum; write math.sum(values)\n2: undefined: open; call read_file or write_file"},
 		{"isinstance(1, 2)", `1: undefined: isinstance; write type(x) == "string", or "int", "float", "bool", "list", "dict", "NoneType"`},
-		{"def main(): pass\nif __name__ == '__main__':\n    main()", "2: undefined: __name__; leave the if out and write main()"},
+		{"def main(): pass\nif __name__ == '__main__':\n    main()", "2: undefined: __name__; write main() without the if"},
 		{"x = sum([1])\nprint(f'x')", "1: undefined: sum; write math.sum(values)\n2: f-string; write 'x'"},
-		// What comes before what is found is told too, what comes behind it waits.
-		{"x = )\nimport os", "1: unexpected ')'\n2: import; there is no os: call a tool for files"},
-		{"import json\nx = )", "1: import; json is there already: delete the line"},
-		{strings.Repeat("f''\n", 12), strings.TrimSuffix(strings.Repeat("N: f-string; write ''\n", 10), "\n") + "\nand more of it"},
+		// Findings before a syntax error are reported too, but not those after it.
+		{"x = )\nimport os", "1: unexpected ')'\n2: import; os is not available: call a tool for files"},
+		{"import json\nx = )", "1: import; json is already available: delete the line"},
+		{strings.Repeat("f''\n", 12), strings.TrimSuffix(strings.Repeat("N: f-string; write ''\n", 10), "\n") + "\nand more"},
 	} {
 		e := scriptError(t, e.Compile(Program(test.src)))
 		if got := e.Message(); got != numbered(test.want) {
@@ -83,7 +84,7 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// numbered puts "line " before each line that has a number; N is the line's own.
+// numbered adds "line " to each line with a number; N is the number of the line itself.
 func numbered(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -101,7 +102,7 @@ func numbered(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestNoHabits checks that right programs pass, whatever they look like.
+// TestNoHabits checks that valid programs pass.
 func TestNoHabits(t *testing.T) {
 	e := engine.New(&engine.Options{Modules: codeModules()})
 	for _, src := range rightPrograms {
@@ -114,7 +115,7 @@ func TestNoHabits(t *testing.T) {
 	}
 }
 
-// rightPrograms are Starlark, and hold what elsewhere is found.
+// rightPrograms are valid Starlark with text that looks like findings.
 var rightPrograms = []string{
 	`x = "import json"`,
 	"# import json, f'{x}', x is None, try:\nx = 1",
@@ -160,8 +161,8 @@ var rightPrograms = []string{
 	"def f(m):\n    return m.encode(1)\nf(json)",
 }
 
-// FuzzHabits checks that a program of any text is compiled or refused with a
-// few lines that say where.
+// FuzzHabits checks that any program is compiled or rejected with a few lines that name
+// the positions.
 func FuzzHabits(f *testing.F) {
 	for _, src := range rightPrograms {
 		f.Add(src)

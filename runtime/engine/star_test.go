@@ -21,8 +21,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// starModules are a few functions of each kind. Calls of count.up are added
-// to counter.
+// starModules are some functions of each kind. Calls of count.up are added to counter.
 func starModules(counter *atomic.Int64) []tool.Module {
 	anything := tool.Type{Name: tool.TypeAny}
 	return []tool.Module{
@@ -47,7 +46,7 @@ func starModules(counter *atomic.Int64) []tool.Module {
 				}
 				return tool.Outcome{Value: r.Int64N(e.Args.IntOr("n", 1))}, nil
 			}},
-			{Name: "seed", Kind: tool.Recorded, Internal: true},
+			{Name: "seed", Kind: tool.Recorded, Mode: tool.ModeInternal},
 		}},
 		{Name: "fs", Funcs: []tool.Func{
 			{Name: "read", Kind: tool.Read, Params: []tool.Param{{Name: "path", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
@@ -87,7 +86,7 @@ func TestStarLoad(t *testing.T) {
 		"lib/undefined.star": "x = 1\n\ndef f(a: int): return nope\n",
 		"lib/effect.star":    "x = fs.read('a')\n",
 		"lib/fail.star":      "fail('not today')\n",
-		"lib/slow.star":      "x = [i for i in range(10000000)]\n",
+		"lib/slow.star":      "x = [i for i in range(10000000) if False]\n",
 		"lib/tool.star":      "def f():\n    'Says.'\ntool(f)\n",
 	}
 	tests := []struct{ name, src, want string }{
@@ -100,11 +99,11 @@ func TestStarLoad(t *testing.T) {
 		{"fails in the lib", "load('lib/fails.star', 'late')\ndef f():\n    return late(1)", "lib/fails.star:3:14: floored division by zero [x.star:3:16: in f lib/fails.star:3:14: in late]"},
 		{"top level of the lib", "load('lib/top.star', 'x')\ndef f(): pass", "lib/top.star:2:8: list index 1 out of range [-1:0] [lib/top.star:2:8: in <toplevel>]"},
 		{"undefined in the lib", "load('lib/undefined.star', 'x')\ndef f(): pass", "lib/undefined.star:3:23: undefined: nope [x.star:1:1: in <toplevel>]"},
-		{"effect in the lib", "load('lib/effect.star', 'x')\ndef f(): pass", "lib/effect.star:1:12: fs.read is not available while the file is loaded [lib/effect.star:1:12: in <toplevel>]"},
+		{"effect in the lib", "load('lib/effect.star', 'x')\ndef f(): pass", "lib/effect.star:1:12: fs.read is only available inside a function [lib/effect.star:1:12: in <toplevel>]"},
 		{"fail in the lib", "load('lib/fail.star', 'x')\ndef f(): pass", "lib/fail.star:1:5: not today [lib/fail.star:1:5: in <toplevel>]"},
-		{"slow lib", "load('lib/slow.star', 'x')\ndef f(): pass", "lib/slow.star:1:6: the script took more than 5000000 steps [lib/slow.star:1:6: in <toplevel>]"},
-		{"not there", "load('lib/none.star', 'x')\ndef f(): pass", "x.star:1:1: there is no file lib/none.star"},
-		{"outside", "load('../none.star', 'x')\ndef f(): pass", `x.star:1:1: "../none.star" cannot be loaded`},
+		{"slow lib", "load('lib/slow.star', 'x')\ndef f(): pass", "lib/slow.star:1:8: the script took more than 5000000 steps [lib/slow.star:1:8: in <toplevel>]"},
+		{"not there", "load('lib/none.star', 'x')\ndef f(): pass", "x.star:1:1: file not found: lib/none.star"},
+		{"outside", "load('../none.star', 'x')\ndef f(): pass", `x.star:1:1: load: "../none.star" is not a file in the folder lib`},
 	}
 	e := both(t, "star")
 	for _, test := range tests {
@@ -162,10 +161,9 @@ func TestStarLoadLimits(t *testing.T) {
 	}
 }
 
-// TestStarCompileOnce lets many goroutines run two tools that share files: each
-// top level runs once. It counts calls of a function in this process, and is
-// about what one engine shares among scripts, of which a worker has one: the
-// engine alone.
+// TestStarCompileOnce lets many goroutines run two tools that share files: each top
+// level runs once. It counts calls in this process and tests what one engine shares
+// among scripts, so it uses the engine alone.
 func TestStarCompileOnce(t *testing.T) {
 	var counter atomic.Int64
 	e := engine.New(&engine.Options{Modules: starModules(&counter)})
@@ -199,7 +197,8 @@ func TestStarCompileOnce(t *testing.T) {
 	}
 }
 
-// TestStarSharedIsFrozen has one tool try to change what another one loads too.
+// TestStarSharedIsFrozen has one tool that tries to change a file that another one
+// loads too.
 func TestStarSharedIsFrozen(t *testing.T) {
 	e := both(t, "star")
 	libs := map[string]string{"lib/a.star": "words = ['a', {'b': []}]"}
@@ -217,8 +216,8 @@ func TestStarSharedIsFrozen(t *testing.T) {
 	}
 }
 
-// TestStarCyclesTogether compiles two tools that enter one cycle of loads from
-// two sides at once. Each must get its error; neither may wait for the other.
+// TestStarCyclesTogether compiles two tools that enter one cycle of loads from both
+// sides in parallel. Each must get its error; neither may wait for the other.
 func TestStarCyclesTogether(t *testing.T) {
 	libs := map[string]string{"lib/a.star": "load('lib/b.star', 'x')", "lib/b.star": "load('lib/a.star', 'x')"}
 	for range 50 {
@@ -227,7 +226,7 @@ func TestStarCyclesTogether(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			group.Go(func() {
 				err := e.Compile(tool.Script{Path: name + ".star", Source: "load('lib/" + name + ".star', 'x')\ndef f(): pass", Libs: libs})
-				if err == nil || !strings.Contains(err.Error(), "a cycle of loads") {
+				if err == nil || !strings.Contains(err.Error(), "load each other in a cycle") {
 					t.Errorf("Compile(%s) = %v, want a cycle of loads", name, err)
 				}
 			})
@@ -236,7 +235,7 @@ func TestStarCyclesTogether(t *testing.T) {
 	}
 }
 
-// anyStarValue draws a value that can cross into a script and back.
+// anyStarValue draws a value that survives conversion to a script and back.
 func anyStarValue(t *rapid.T, depth int) value.Value {
 	kinds := 9
 	if depth > 0 {
@@ -278,7 +277,7 @@ func anyStarValue(t *rapid.T, depth int) value.Value {
 	return d
 }
 
-// starKey makes a key of some type out of a name; other names give others.
+// starKey makes a key of some type from a name; other names give other keys.
 func starKey(t *rapid.T, name string) value.Value {
 	name = strings.ToValidUTF8(name, "\ufffd")
 	switch rapid.IntRange(0, 4).Draw(t, "key") {
@@ -300,8 +299,8 @@ func manyStarValues(t *rapid.T, depth int) []value.Value {
 	return values
 }
 
-// TestStarValues sends values through a script, through a pure function and
-// through an effect: they must come back as they were.
+// TestStarValues passes values through a script, through a pure function and through an
+// effect: they must come back unchanged.
 func TestStarValues(t *testing.T) {
 	e := both(t, "star")
 	script := tool.Script{Path: "x.star", Source: "def f(x): return [x, id(x), id(x = x), fs.echo(x), [y for y in [x]][0]]"}
@@ -324,7 +323,7 @@ func TestStarValues(t *testing.T) {
 	})
 }
 
-// TestStarValuesThatCannotLeave returns what no host could take.
+// TestStarValuesThatCannotLeave returns values that cannot be converted.
 func TestStarValuesThatCannotLeave(t *testing.T) {
 	tests := []struct {
 		name, body string
@@ -332,23 +331,23 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 		limit      string
 		message    string
 	}{
-		{"tree of 2^40 leaves", "x = [1]\n    for i in range(40): x = [x, x]\n    return x", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"dict of 2^40 leaves", "x = {}\n    for i in range(40): x = {1: x, 2: x}\n    return x", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"long list", "return list(range(200000))", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"long range", "return range(1000000000000)", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"holds itself", "x = []\n    x.append(x)\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"dict holds itself", "x = {}\n    x[1] = x\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"10,000 deep", "x = []\n    for i in range(10000): x = [x]\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"65 deep", "x = []\n    for i in range(64): x = [x]\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"65 deep tuples", "x = ()\n    for i in range(64): x = (x,)\n    return {x: 1}", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"function", "return f", value.Failed, "", "the function f cannot leave the script"},
-		{"lambda", "return {'a': [lambda: 1]}", value.Failed, "", "the function lambda cannot leave the script"},
-		{"builtin", "return len", value.Failed, "", "the function len cannot leave the script"},
-		{"method", "return [].append", value.Failed, "", "the function append cannot leave the script"},
-		{"module function", "return fs.read", value.Failed, "", "the function fs.read cannot leave the script"},
-		{"module", "return fs", value.Failed, "", "a module cannot leave the script"},
-		{"not UTF-8", "return 'é'[0]", value.Failed, "", "a string that is not UTF-8 cannot leave the script"},
-		{"not UTF-8 as key", "return {'é'[:1]: 1}", value.Failed, "", "a string that is not UTF-8 cannot leave the script"},
+		{"tree of 2^40 leaves", "x = [1]\n    for i in range(40): x = [x, x]\n    return x", value.Limit, "nodes", "the value has more than 100000 elements in total"},
+		{"dict of 2^40 leaves", "x = {}\n    for i in range(40): x = {1: x, 2: x}\n    return x", value.Limit, "nodes", "the value has more than 100000 elements in total"},
+		{"long list", "return list(range(200000))", value.Limit, "nodes", "the value has more than 100000 elements in total"},
+		{"long range", "return range(1000000000000)", value.Limit, "nodes", "the value has more than 100000 elements in total"},
+		{"holds itself", "x = []\n    x.append(x)\n    return x", value.Limit, "depth", "the value is nested more than 64 levels deep, or contains itself"},
+		{"dict holds itself", "x = {}\n    x[1] = x\n    return x", value.Limit, "depth", "the value is nested more than 64 levels deep, or contains itself"},
+		{"10,000 deep", "x = []\n    for i in range(10000): x = [x]\n    return x", value.Limit, "depth", "the value is nested more than 64 levels deep, or contains itself"},
+		{"65 deep", "x = []\n    for i in range(64): x = [x]\n    return x", value.Limit, "depth", "the value is nested more than 64 levels deep, or contains itself"},
+		{"65 deep tuples", "x = ()\n    for i in range(64): x = (x,)\n    return {x: 1}", value.Limit, "depth", "the value is nested more than 64 levels deep, or contains itself"},
+		{"function", "return f", value.Failed, "", "the function f cannot be returned or passed to a function"},
+		{"lambda", "return {'a': [lambda: 1]}", value.Failed, "", "the function lambda cannot be returned or passed to a function"},
+		{"builtin", "return len", value.Failed, "", "the function len cannot be returned or passed to a function"},
+		{"method", "return [].append", value.Failed, "", "the function append cannot be returned or passed to a function"},
+		{"module function", "return fs.read", value.Failed, "", "the function fs.read cannot be returned or passed to a function"},
+		{"module", "return fs", value.Failed, "", "a value of type module cannot be returned or passed to a function"},
+		{"not UTF-8", "return 'é'[0]", value.Failed, "", "a string is not UTF-8"},
+		{"not UTF-8 as key", "return {'é'[:1]: 1}", value.Failed, "", "a string is not UTF-8"},
 	}
 	for _, test := range tests {
 		for door, body := range map[string]string{"result": test.body, "effect": strings.Replace(test.body, "return ", "fs.echo(", 1) + ")", "function": strings.Replace(test.body, "return ", "id(x = ", 1) + ")"} {
@@ -362,7 +361,7 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 			}
 		}
 	}
-	// What the codec takes, the engine lets through.
+	// The engine accepts what the codec accepts.
 	out, err := starRun(t, "def f():\n    x = []\n    for i in range(63): x = [x]\n    return x", nil, nil)
 	if _, encodeErr := value.Append(nil, out.Value); err != nil || encodeErr != nil {
 		t.Errorf("a list 64 deep: %v, %v", err, encodeErr)
@@ -373,8 +372,8 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 	}
 }
 
-// TestStarLargestValues sends the deepest and the longest values through every
-// door at once.
+// TestStarLargestValues passes the deepest and the longest values through arguments,
+// functions, effects and results.
 func TestStarLargestValues(t *testing.T) {
 	deep := value.Value(int64(1))
 	for range value.MaxDepth {
@@ -429,7 +428,7 @@ func TestStarResults(t *testing.T) {
 	}
 }
 
-// TestStarErrors runs scripts that fail in each way there is.
+// TestStarErrors runs scripts that fail in all possible ways.
 func TestStarErrors(t *testing.T) {
 	refuse := func(context.Context, tool.Effect) (tool.Outcome, error) {
 		return tool.Outcome{}, value.Errorf(value.Denied, "not granted").WithHint("grant it")
@@ -450,19 +449,21 @@ func TestStarErrors(t *testing.T) {
 		{"global", "X = []\ndef f(a): X.append(1)", nil, "system_error|x.star:2:19: append: cannot append to frozen list||x.star:2:19: in f"},
 		{"default", "def f(a, x = {}): x['a'] = 1", nil, "system_error|x.star:1:20: cannot insert into frozen hash table||x.star:1:20: in f"},
 		{"denied", "def f(a):\n    fs.read('a')", refuse, "permission_error|x.star:2:12: not granted|grant it|x.star:2:12: in f"},
-		{"no effector", "def f(a):\n    fs.read('a')", nil, "permission_error|x.star:2:12: fs.read is not available here||x.star:2:12: in f"},
+		{"no effector", "def f(a):\n    fs.read('a')", nil, "permission_error|x.star:2:12: the function fs.read is not available to this script||x.star:2:12: in f"},
 		{"pure function", "def f(a): return math.positive(-1)", nil, "user_error|x.star:1:31: math.positive: -1 is not positive|give a positive number|x.star:1:31: in f"},
 		{"wrong argument", "def f(a): return math.positive('x')", nil, "user_error|x.star:1:31: math.positive: argument 'n' should be integer but got string||x.star:1:31: in f"},
 		{"unknown argument", "def f(a): return math.positive(m = 1)", nil, `user_error|x.star:1:31: math.positive: unexpected argument "m"||x.star:1:31: in f`},
 		{"no such function", "def f(a): return fs.reed('x')", nil, "system_error|x.star:1:20: fs has no function reed (did you mean .read?)||x.star:1:20: in f"},
 		{"internal function", "def f(a): return random.seed()", nil, "system_error|x.star:1:24: random has no function seed||x.star:1:24: in f"},
 		{"module is not for change", "def f(a): fs.read = 1", nil, "system_error|x.star:1:13: can't assign to .read field of module||x.star:1:13: in f"},
-		{"effect at the top", "x = 1\ny = fs.read('a')\ndef f(a): pass", refuse, "validation_error|x.star:2:12: fs.read is not available while the file is loaded|call it inside a function|x.star:2:12: in <toplevel>"},
-		{"random at the top", "y = random.int(3)\ndef f(a): pass", refuse, "validation_error|x.star:1:15: random.int: random is not available while the file is loaded|call it inside a function|x.star:1:15: in <toplevel>"},
-		{"no function", "def g(): pass", nil, `validation_error|x.star: there is no function "f"||`},
-		{"no function but a constant", "f = 1\ndef g(): pass", nil, `validation_error|x.star: there is no function "f"||`},
-		{"undefined", "def f(a): return sum([1])", nil, "validation_error|x.star:1:18: undefined: sum|use math.sum(values)|"},
-		{"steps at the top", "x = [i for i in range(10000000)]\ndef f(a): pass", nil, `limit_error|x.star:1:6: the script took more than 5000000 steps|do less in one call, use a builtin for the hot loop, or declare limits = {"steps": …}|x.star:1:6: in <toplevel>`},
+		{"effect at the top", "x = 1\ny = fs.read('a')\ndef f(a): pass", refuse, "validation_error|x.star:2:12: fs.read is only available inside a function|move the call into a function|x.star:2:12: in <toplevel>"},
+		{"random at the top", "y = random.int(3)\ndef f(a): pass", refuse, "validation_error|x.star:1:15: random.int: random is only available inside a function|move the call into a function|x.star:1:15: in <toplevel>"},
+		{"no function", "def g(): pass", nil, `validation_error|x.star: function not found: "f"||`},
+		{"no function but a constant", "f = 1\ndef g(): pass", nil, `validation_error|x.star: function not found: "f"||`},
+		{"an f-string", "def f(a: int) -> str:\n    return f'{a}'", nil, "validation_error|x.star:2:18: got string literal, want newline|f-string; write '{}'.format(a)|"},
+		{"try", "def f(a):\n    try:\n        a()\n    except: pass", nil, "validation_error|x.star:2:5: got try, want primary expression|try; write r = attempt(fn, arg) and look at r[\"ok\"], r[\"value\"] and r[\"error\"]|"},
+		{"undefined", "def f(a): return sum([1])", nil, "validation_error|x.star:1:18: undefined: sum|write math.sum(values)|"},
+		{"steps at the top", "x = [i for i in range(10000000) if False]\ndef f(a): pass", nil, `limit_error|x.star:1:8: the script took more than 5000000 steps|do less in one call, replace long loops with builtin functions, or declare limits = {"steps": …}|x.star:1:8: in <toplevel>`},
 	}
 	for _, test := range tests {
 		_, err := starRun(t, test.src, value.NewDict("a", nil), test.do)
@@ -474,8 +475,8 @@ func TestStarErrors(t *testing.T) {
 	}
 }
 
-// TestStarErrorOfAnotherTool passes on the error of a called tool as it is: the
-// place where it failed is in that tool.
+// TestStarErrorOfAnotherTool returns the error of a called tool unchanged: its position
+// is in that tool.
 func TestStarErrorOfAnotherTool(t *testing.T) {
 	inner := value.Errorf(value.Failed, "no")
 	inner.Pos, inner.Trace = value.Position{File: "other.star", Line: 7, Col: 3}, []string{"other.star:7:3: in g"}
@@ -531,7 +532,7 @@ func TestStarLimits(t *testing.T) {
 	}
 }
 
-// TestStarFinalErrors has an effect end the run: nothing is asked after it.
+// TestStarFinalErrors has an effect that ends the run: no effects follow it.
 func TestStarFinalErrors(t *testing.T) {
 	limit := value.Errorf(value.Limit, "too many effects")
 	limit.Limit = value.LimitEffects
@@ -550,7 +551,7 @@ func TestStarFinalErrors(t *testing.T) {
 	}
 }
 
-// TestStarEffects watches what a script asks for.
+// TestStarEffects records the effects of a script.
 func TestStarEffects(t *testing.T) {
 	src := `
 def f(path):
@@ -567,7 +568,7 @@ tool(f)
 	type asked struct{ Func, Args, Place string }
 	var effects []asked
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-		effects = append(effects, asked{e.Func, value.FormatJSON(e.Args, ""), e.Place.String()})
+		effects = append(effects, asked{e.Func, value.FormatJSON(e.Args, ""), e.StepPath.String()})
 		if e.Func == "random.seed" {
 			return tool.Outcome{Value: int64(7)}, nil
 		}
@@ -595,7 +596,7 @@ tool(f)
 	if out.Usage.Effects != 5 || out.Usage.Steps < 20 || out.Usage.Wall <= 0 {
 		t.Errorf("Usage = %+v, want 5 effects, some steps and some time", out.Usage)
 	}
-	again := run(tool.Call{Args: value.NewDict("path", "a"), Place: tool.Place{3, 2}})
+	again := run(tool.Call{Args: value.NewDict("path", "a"), StepPath: tool.StepPath{3, 2}})
 	if got := effects[4].Place; got != "3.2.5" {
 		t.Errorf("the fifth effect of the call at 3.2 is at %s, want 3.2.5", got)
 	}
@@ -616,7 +617,7 @@ func TestStarSeed(t *testing.T) {
 	}
 }
 
-// TestStarConcurrency runs one script 100 times at once: no call sees another's
+// TestStarConcurrency runs one script 100 times in parallel: no call sees another's
 // values, effects or places.
 func TestStarConcurrency(t *testing.T) {
 	e := both(t, "star")
@@ -626,7 +627,7 @@ func TestStarConcurrency(t *testing.T) {
 		group.Go(func() {
 			var places []string
 			do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-				places = append(places, e.Place.String())
+				places = append(places, e.StepPath.String())
 				x, _ := e.Args.Get("x")
 				return tool.Outcome{Value: x}, nil
 			}
@@ -646,10 +647,9 @@ func TestStarConcurrency(t *testing.T) {
 	group.Wait()
 }
 
-// TestStarEntryIsLentModules checks that a parameter of an entry which is given
-// nothing, and has the name of a module, is that module; an argument that is
-// given, a default and a tool's own parameters stay what they are.
-func TestStarEntryIsLentModules(t *testing.T) {
+// TestStarEntryGetsModules checks that a missing argument of an entry is the module of
+// its name; given arguments, defaults and a tool's own parameters stay unchanged.
+func TestStarEntryGetsModules(t *testing.T) {
 	for name, c := range map[string]struct {
 		src   string
 		entry string
@@ -675,7 +675,7 @@ func TestStarEntryIsLentModules(t *testing.T) {
 	}
 }
 
-// TestStarAttempt checks what a script can catch, and what it cannot.
+// TestStarAttempt checks which errors a script can catch.
 func TestStarAttempt(t *testing.T) {
 	const got = "def f():\n    return attempt(%s)\n"
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {

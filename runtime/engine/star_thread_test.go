@@ -11,9 +11,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestStarThreads checks that no call finds anything of another one in its thread:
-// its steps and its limit of them are its own, as is who gets what it prints, whether
-// the calls before it have succeeded, failed or were stopped, and also in parallel.
+// TestStarThreads checks that calls share no state of their threads: steps, the limit
+// of steps, and the receiver of print, after calls that succeeded, failed or were
+// stopped, and in parallel.
 func TestStarThreads(t *testing.T) {
 	e := engine.New(nil)
 	s := tool.Script{Path: "t.star", Source: `def t(name, how):

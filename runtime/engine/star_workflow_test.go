@@ -21,16 +21,16 @@ func TestDescribeWorkflow(t *testing.T) {
 		{"a docstring and needs", "def main(n: int) -> str:\n    \"Flow on.\"\nworkflow(main, needs = ['tool:a', 'model'])", "flow in workflow: Flow on. [tool:a model] n"},
 		{"a group and a description", "def main(): pass\nworkflow(main, group = 'release', description = 'Release.')", "flow in release: Release. []"},
 		{"by name", "def main(): pass\nworkflow(handler = main)", "flow in workflow: Run the workflow 'flow'. []"},
-		{"no main", "x = 1\nworkflow(main)", "flow.star: the file has no function main (it begins with: def main(…))"},
-		{"another function", "def go(): pass\nworkflow(go)", "flow.star:2:1: the function of a workflow is main, not go (it begins with: def main(…))"},
+		{"no main", "x = 1\nworkflow(main)", "flow.star: the file has no function main (begin the function with: def main(…))"},
+		{"another function", "def go(): pass\nworkflow(go)", "flow.star:2:1: the function of a workflow should be main but got go (begin the function with: def main(…))"},
 		{"no function", "def main(): pass\nworkflow(needs = [])", "flow.star:2:9: workflow() has no handler (write workflow(main, …))"},
-		{"a field that is none", "def main(): pass\nworkflow(main, need = [])", "flow.star:2:16: workflow() has no field 'need'; did you mean \"needs\"?"},
-		{"by place", "def main(): pass\nworkflow(main, [])", "flow.star:2:16: workflow() takes its handler first and everything else by name"},
-		{"twice", "def main(): pass\nworkflow(main)\nworkflow(main)", "flow.star:3:1: a second workflow(…) in one file (write one workflow a file)"},
-		{"and a tool", "def main(): pass\ntool(main)\nworkflow(main)", "flow.star:3:1: a second workflow(…) in one file (write one workflow a file)"},
-		{"a word of its own", "def main(): pass\ndef workflow(f): pass\nworkflow(main)", "flow.star:3:1: workflow is the file's own, but it is the word that declares a workflow"},
-		{"the hint of another", "def f():\n    \"F.\"\ntool(f, hints = {'workflow': True})", "the hint 'workflow' is given by cassidy"},
-		{"another name", "def main(): pass\nworkflow(main, name = 'x')", "the file is named \"flow\" but declares the tool \"x\""},
+		{"an unknown field", "def main(): pass\nworkflow(main, need = [])", "flow.star:2:16: workflow() has no field 'need'; did you mean \"needs\"?"},
+		{"by place", "def main(): pass\nworkflow(main, [])", "flow.star:2:16: workflow() takes one positional argument, the handler; pass everything else by name"},
+		{"twice", "def main(): pass\nworkflow(main)\nworkflow(main)", "flow.star:3:1: second declaration in the file: workflow(…) (declare one workflow per file)"},
+		{"and a tool", "def main(): pass\ntool(main)\nworkflow(main)", "flow.star:3:1: second declaration in the file: workflow(…) (declare one workflow per file)"},
+		{"a word of its own", "def main(): pass\ndef workflow(f): pass\nworkflow(main)", "flow.star:3:1: the file defines workflow, which is reserved for declarations"},
+		{"the hint of another", "def f():\n    \"F.\"\ntool(f, hints = {'workflow': True})", "the hint 'workflow' is reserved for cassidy"},
+		{"another name", "def main(): pass\nworkflow(main, name = 'x')", "the file name \"flow\" differs from the tool name \"x\""},
 	}
 	e := engine.New(nil)
 	for _, tt := range tests {
@@ -64,8 +64,8 @@ func TestDescribeWorkflow(t *testing.T) {
 	}
 }
 
-// TestRunWorkflow runs main: of a file that declares it as a tool's handler is,
-// and by its name where nothing is declared.
+// TestRunWorkflow runs main: as the handler of a file that declares it, and by its name
+// in a file without a declaration.
 func TestRunWorkflow(t *testing.T) {
 	e := engine.New(nil)
 	const main = "def main(n: int = 1) -> int:\n    return n + 1\n\ndef other():\n    pass\n"

@@ -7,8 +7,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestUndo checks that the function that takes a call back is given the call's
-// arguments and its result, in whatever language and form it is written.
+// TestUndo checks that the function that undoes a call gets the call's arguments and
+// its result, in every language and form.
 func TestUndo(t *testing.T) {
 	const star = "def put(path): return path\ndef _back(args, result):\n    return [args[\"path\"], result]\n"
 	const lua = "local function _back(args, result) return { args.path, result } end\n"

@@ -14,15 +14,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// benchArgs makes a step's record about 1 KB, as PERF.md measures.
+// benchArgs gives a step a record of about 1 KB, as PERF.md measures.
 func benchArgs() (*value.Dict, tool.Outcome) {
 	return value.NewDict("path", "out/report.md", "text", strings.Repeat("x", 400)), tool.Outcome{Value: strings.Repeat("y", 400)}
 }
 
-// BenchmarkStep is one durable effect, whose intent and the outcome of the one
-// before are one flush. It is compared with one row of the same size in a bare
-// database that flushes in the same way. The two take turns, so that both meet
-// the same load of the machine.
+// BenchmarkStep is one durable effect: its intent and the outcome of the one before
+// share one flush. It is compared with one row of the same size in a bare database that
+// flushes in the same way. The two alternate, so that both have the same load of the
+// machine.
 func BenchmarkStep(b *testing.B) {
 	ctx := context.Background()
 	l := begin(b, onDisk(b).open(), "bench")
@@ -31,8 +31,8 @@ func BenchmarkStep(b *testing.B) {
 	var ours, theirs time.Duration
 	for i := 0; b.Loop(); i++ {
 		start := time.Now()
-		p := tool.Place{i + 1}
-		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: args, Kind: tool.Write}); err != nil {
+		p := tool.StepPath{i + 1}
+		if err := l.Intend(ctx, Intent{StepPath: p, Func: "fs.write", Args: args, Kind: tool.Write}); err != nil {
 			b.Fatal(err)
 		}
 		if err := l.Settle(ctx, p, out, nil); err != nil {
@@ -88,8 +88,8 @@ func BenchmarkRuns64(b *testing.B) {
 	for _, l := range logs {
 		wg.Go(func() {
 			for i := range steps {
-				p := tool.Place{i + 1}
-				if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: args, Kind: tool.Write}); err != nil {
+				p := tool.StepPath{i + 1}
+				if err := l.Intend(ctx, Intent{StepPath: p, Func: "fs.write", Args: args, Kind: tool.Write}); err != nil {
 					b.Error(err)
 					return
 				}
@@ -109,8 +109,8 @@ func BenchmarkReplay(b *testing.B) {
 	l := begin(b, j, "bench")
 	args := value.NewDict("path", "src/main.go", "limit", 100)
 	for i := range effects {
-		p := tool.Place{i + 1}
-		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.read", Args: args, Kind: tool.Read}); err != nil {
+		p := tool.StepPath{i + 1}
+		if err := l.Intend(ctx, Intent{StepPath: p, Func: "fs.read", Args: args, Kind: tool.Read}); err != nil {
 			b.Fatal(err)
 		}
 		l.Settle(ctx, p, tool.Outcome{Value: fmt.Sprintf("the content of file %d, some hundred bytes of it: %s", i, strings.Repeat("z", 100))}, nil)
@@ -122,7 +122,7 @@ func BenchmarkReplay(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := range effects {
-			e, ok, err := l.Recorded(tool.Place{i + 1})
+			e, ok, err := l.Recorded(tool.StepPath{i + 1})
 			if !ok || err != nil || e.Settled.IsZero() {
 				b.Fatal(ok, err)
 			}

@@ -8,27 +8,29 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// codecVersion is the version of the form of records. It is the first field of
-// the first record of each run; a run of another version is not read.
-const codecVersion = 3
+// codecVersion is the version of the format of records. It is the first field of a
+// run's first record; runs of other versions cannot be read.
+const codecVersion = 5
 
-// A versionError is why a record of another version is not read.
+// A versionError is the error of a record with another version.
 type versionError int64
 
 func (v versionError) Error() string {
-	return fmt.Sprintf("its record has format %d, and this version of cassidy reads format %d", int64(v), codecVersion)
+	return fmt.Sprintf("record format %d is not supported: this version of cassidy reads format %d", int64(v), codecVersion)
 }
 
-// A recordKind is what a record is about.
+// A recordKind is the kind of a record.
 type recordKind byte
 
 const (
@@ -44,18 +46,25 @@ const (
 	eventAdded
 )
 
-// A record is its kind, the length of its fields, and the fields: each a value
-// in the form of [value.Append] behind its length. The lowest bit of that length
-// is set where the value is kept beside the database, and then the hash of its
-// bytes follows instead of them.
+// A record is its kind, the length of its fields, and the fields. A field is a length
+// and a value in the form of [value.Append], or a struct in that of [pack.Append]. If the lowest bit of the length is set,
+// the value is stored as a blob beside the database, and the hash of its bytes replaces
+// them.
 type record struct {
 	kind   recordKind
 	fields []byte
 }
 
-var errRecord = errors.New("not a record of this journal")
+// bytes returns the record as it is stored.
+func (r record) bytes() []byte {
+	var head [1 + binary.MaxVarintLen64]byte
+	head[0] = byte(r.kind)
+	return slices.Concat(binary.AppendUvarint(head[:1], uint64(len(r.fields))), r.fields)
+}
 
-// nextRecord takes the first record off data.
+var errRecord = errors.New("invalid record")
+
+// nextRecord splits the first record off data.
 func nextRecord(data []byte) (record, []byte, error) {
 	if len(data) == 0 || data[0] == 0 || recordKind(data[0]) > eventAdded {
 		return record{}, nil, errRecord
@@ -68,9 +77,9 @@ func nextRecord(data []byte) (record, []byte, error) {
 	return record{kind: recordKind(data[0]), fields: body[:n]}, body[n:], nil
 }
 
-// inlineMost is how many bytes of a value stay in a frame. Larger ones would
-// make every later frame of the run slow to read, and often exist twice: the
-// content of a file, the reply of a page.
+// inlineMost is how many bytes of a value stay in a frame. Larger values would make
+// every later frame of the run slow to read, and often exist twice: the content of a
+// file, the reply of a page.
 const inlineMost = 64 << 10
 
 // A blobName is the SHA-256 of a blob.
@@ -78,16 +87,15 @@ type blobName [sha256.Size]byte
 
 func (n blobName) String() string { return hex.EncodeToString(n[:]) }
 
-// fields reads the fields of a record one after the other. Everything is
-// checked, since a file may hold anything; the first error stays, and what is
-// read after it is zero.
+// fields reads the fields of a record in order. It checks everything, since a file may
+// contain anything. The first error is kept, and later fields are zero.
 type fields struct {
 	rest  []byte
-	store journal.Store // of the blobs; nil where none is read
+	store journal.Store // of the blobs; nil if none is read
 	err   error
 }
 
-// raw takes the next field: its bytes, or the name and size of its blob.
+// raw returns the next field: its bytes, or the name and size of its blob.
 func (f *fields) raw() (bare []byte, name blobName, size uint64) {
 	n, head := binary.Uvarint(f.rest)
 	if head <= 0 {
@@ -119,7 +127,8 @@ func (f *fields) fail(err error) {
 	f.rest = nil
 }
 
-func (f *fields) value() value.Value {
+// bytes returns the next field, which may be a blob. It is nil after an error.
+func (f *fields) bytes() []byte {
 	if f.err != nil {
 		return nil
 	}
@@ -137,11 +146,28 @@ func (f *fields) value() value.Value {
 	if f.err != nil {
 		return nil
 	}
+	return bare
+}
+
+func (f *fields) value() value.Value {
+	bare := f.bytes()
+	if f.err != nil {
+		return nil
+	}
 	v, err := value.Decode(bare)
 	if err != nil {
 		f.fail(err)
 	}
 	return v
+}
+
+// unpack reads a field that is a struct.
+func (f *fields) unpack(x any) {
+	if bare := f.bytes(); f.err == nil {
+		if err := pack.Decode(string(bare), x); err != nil {
+			f.fail(err)
+		}
+	}
 }
 
 // field reads a field of one type.
@@ -153,7 +179,7 @@ func field[T any](f *fields) T {
 	return v
 }
 
-// dict reads a dict or nothing.
+// dict reads a dict or nil.
 func (f *fields) dict() *value.Dict {
 	switch v := f.value().(type) {
 	case nil:
@@ -167,7 +193,7 @@ func (f *fields) dict() *value.Dict {
 
 func (f *fields) time() time.Time { return moment(field[int64](f)) }
 
-// moment returns the time of what nanos returned; 0 is the zero time.
+// moment converts the result of nanos to a time; 0 is the zero time.
 func moment(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
@@ -185,7 +211,7 @@ func (f *fields) small(most int64) int64 {
 	return i
 }
 
-// done returns the first error. Bytes that are left over are one.
+// done returns the first error. Trailing bytes are an error.
 func (f *fields) done() error {
 	if f.err == nil && len(f.rest) > 0 {
 		f.err = errRecord
@@ -193,10 +219,10 @@ func (f *fields) done() error {
 	return f.err
 }
 
-// lastMoment is the last moment that can be recorded, in the year 2262.
+// lastMoment is the last time that can be recorded, in the year 2262.
 var lastMoment = time.Unix(0, math.MaxInt64)
 
-// nanos returns a moment as it is recorded. The zero time is 0.
+// nanos returns a time in its recorded form. The zero time is 0.
 func nanos(t time.Time) int64 {
 	switch {
 	case t.IsZero():
@@ -207,7 +233,7 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// orNil makes no dict at all the value nil.
+// orNil converts a nil dict to the value nil.
 func orNil(d *value.Dict) value.Value {
 	if d == nil {
 		return nil
@@ -215,129 +241,42 @@ func orNil(d *value.Dict) value.Value {
 	return d
 }
 
-// ParsePlace reads what [tool.Place.String] wrote, and nothing else; "" is the nil
-// place. It fails, of kind Invalid, for any other text.
-func ParsePlace(text string) (tool.Place, error) {
+// ParseStepPath reads the text of [tool.StepPath.String]; "" is the nil path. Any other text
+// is an error of kind Invalid.
+func ParseStepPath(text string) (tool.StepPath, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var p tool.Place
+	var p tool.StepPath
 	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.ParseUint(part, 10, 31)
 		if err != nil || part[0] == '0' && n > 0 || n == 0 && len(part) > 1 {
-			return nil, value.Errorf(value.Invalid, "%q is no step of a run", value.Clean(text, 40)).WithHint("a step is a number, or several, as in 3.1")
+			return nil, value.Errorf(value.Invalid, "invalid step %q", value.Clean(text, 40)).WithHint("write a step as a number or a path, as in 3 or 3.1")
 		}
 		p = append(p, int(n))
 	}
 	return p, nil
 }
 
-// maxTrace is how many lines of a trace are kept: more than a script's calls
-// may nest by far.
-const maxTrace = 256
-
-// errorValue is an error as it is recorded: what is said, and not what it
-// wraps.
+// errorValue encodes an error: its text and kind, without the error that it wraps.
 func errorValue(err error) value.Value {
 	if err == nil {
 		return nil
 	}
-	e := value.ErrorOf(err, value.Failed)
-	text := ""
-	if e.Err != nil {
-		text = e.Err.Error()
-	}
-	trace := make(value.List, 0, len(e.Trace))
-	for _, line := range e.Trace[:min(len(e.Trace), maxTrace)] {
-		trace = append(trace, utf8Text(line))
-	}
-	return value.List{int64(e.Kind), utf8Text(e.Op), utf8Text(text), utf8Text(e.Hint), utf8Text(string(e.Limit)),
-		utf8Text(e.Pos.File), int64(e.Pos.Line), int64(e.Pos.Col), trace}
+	return value.ErrorOf(err, value.Failed).Value()
 }
 
 func utf8Text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// failure reads an error, or nil.
+// failure decodes an error, or nil.
 func (f *fields) failure() *value.Error {
-	e, ok := readError(f.value())
+	v := f.value()
+	if v == nil {
+		return nil
+	}
+	e, ok := value.ErrorFromValue(v)
 	if !ok {
 		f.fail(errRecord)
 	}
 	return e
-}
-
-// readError returns the error that [errorValue] made a value of, or nil for nil.
-func readError(v value.Value) (_ *value.Error, ok bool) {
-	if v == nil {
-		return nil, true
-	}
-	list, _ := v.(value.List)
-	p := parts{list: list}
-	kind := p.int(int64(value.LastKind))
-	e := &value.Error{Kind: value.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: value.LimitName(part[string](&p))}
-	e.Pos = value.Position{File: part[string](&p), Line: int(p.int(math.MaxInt32)), Col: int(p.int(math.MaxInt32))}
-	for _, v := range part[value.List](&p) {
-		line, ok := v.(string)
-		p.bad = p.bad || !ok
-		e.Trace = append(e.Trace, line)
-	}
-	return e, !p.bad && len(p.list) == 0
-}
-
-// The names in a usage. Readers ignore others, so that more can be added.
-const (
-	usageSteps   = "steps"
-	usageEffects = "effects"
-	usageWall    = "wall_ns"
-)
-
-func usageDict(u tool.Usage) value.Value {
-	if u == (tool.Usage{}) {
-		return nil
-	}
-	return value.NewDict(usageSteps, u.Steps, usageEffects, int64(u.Effects), usageWall, int64(u.Wall))
-}
-
-func (f *fields) usage() tool.Usage {
-	d := f.dict()
-	return tool.Usage{Steps: d.Int(usageSteps), Effects: int(d.Int(usageEffects)), Wall: time.Duration(d.Int(usageWall))}
-}
-
-// tuple reads a field of several parts.
-func (f *fields) tuple() parts { return parts{list: field[value.Tuple](f)} }
-
-// end fails the fields if a tuple was not what was read, or has parts left.
-func (f *fields) end(p parts) {
-	if p.bad || len(p.list) > 0 {
-		f.fail(errRecord)
-	}
-}
-
-// parts reads the items of a list one after the other.
-type parts struct {
-	list []value.Value
-	bad  bool
-}
-
-func part[T any](p *parts) T {
-	if len(p.list) == 0 {
-		p.bad = true
-		return *new(T)
-	}
-	v, ok := p.list[0].(T)
-	p.list, p.bad = p.list[1:], p.bad || !ok
-	return v
-}
-
-// kind reads a kind of effects.
-func (p *parts) kind() tool.EffectKind {
-	k := p.int(int64(tool.LastEffectKind))
-	p.bad = p.bad || k == 0
-	return tool.EffectKind(k)
-}
-
-func (p *parts) int(most int64) int64 {
-	i := part[int64](p)
-	p.bad = p.bad || i < 0 || i > most
-	return i
 }

@@ -25,8 +25,8 @@ func must(err error) {
 	}
 }
 
-// childRecords records as fast as it can until it is killed, and prints each
-// intent that is durable: RUN STEP.
+// childRecords records as fast as it can until it is killed, and prints each durable
+// intent: RUN STEP.
 func childRecords(dir string) {
 	s, err := sqlite.Open(dir)
 	must(err)
@@ -37,12 +37,12 @@ func childRecords(dir string) {
 			l, err := j.Begin(ctx, Run{Kind: "run"}, tool.Script{Source: "x"})
 			must(err)
 			for n := 1; ; n++ {
-				p := tool.Place{n}
-				must(l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
+				p := tool.StepPath{n}
+				must(l.Intend(ctx, Intent{StepPath: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
 				fmt.Fprintf(os.Stdout, "%s %d\n", l.Run().ID, n)
 				must(l.Settle(ctx, p, tool.Outcome{Value: stepValue(n)}, nil))
 				read := p.Child(1)
-				must(l.Intend(ctx, Intent{Place: read, Func: "fs.read", Args: stepArgs(n), Kind: tool.Read}))
+				must(l.Intend(ctx, Intent{StepPath: read, Func: "fs.read", Args: stepArgs(n), Kind: tool.Read}))
 				must(l.Settle(ctx, read, tool.Outcome{Value: int64(n)}, nil))
 			}
 		})
@@ -50,8 +50,8 @@ func childRecords(dir string) {
 	wg.Wait()
 }
 
-// TestKill kills a process that records at random instants, and looks for
-// everything that was durable. CASSIDY_KILLS sets how often.
+// TestKill kills a recording process at random moments, and checks that all durable
+// records are there. CASSIDY_KILLS sets how often.
 func TestKill(t *testing.T) {
 	loops := 10
 	if n, err := strconv.Atoi(os.Getenv("CASSIDY_KILLS")); err == nil {
@@ -98,17 +98,17 @@ func killed(t *testing.T, dir string, after time.Duration) map[string]int {
 	return acked
 }
 
-// checkKilled checks that a run has everything up to the intent of step n, and
-// nothing that was never recorded.
+// checkKilled checks that a run has everything up to the intent of step n, and nothing
+// that was never recorded.
 func checkKilled(t *testing.T, j *Journal, run string, n int) {
 	t.Helper()
 	got := map[string]Entry{}
 	for e, err := range j.Entries(context.Background(), run) {
 		check(t, err)
-		got[e.Place.String()] = e
+		got[e.StepPath.String()] = e
 	}
 	for i := 1; i <= n; i++ {
-		p := tool.Place{i}
+		p := tool.StepPath{i}
 		write, read := got[p.String()], got[p.Child(1).String()]
 		if write.Intended.IsZero() || !value.Equal(write.Args, stepArgs(i)) {
 			t.Fatalf("run %s: the intent of step %d of %d is missing", run, i, n)
@@ -118,9 +118,9 @@ func checkKilled(t *testing.T, j *Journal, run string, n int) {
 		}
 	}
 	for at, e := range got {
-		want := value.Value(stepValue(e.Place[0]))
-		if len(e.Place) == 2 {
-			want = int64(e.Place[0])
+		want := value.Value(stepValue(e.StepPath[0]))
+		if len(e.StepPath) == 2 {
+			want = int64(e.StepPath[0])
 		}
 		if e.Intended.IsZero() || !e.Settled.IsZero() && !value.Equal(e.Outcome.Value, want) {
 			t.Fatalf("run %s: step %s has what was never recorded: %v", run, at, e)

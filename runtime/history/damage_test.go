@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -17,7 +18,7 @@ import (
 
 const damageSteps = 20
 
-// A ward is a journal whose store changes what it returns of one run.
+// A ward is a journal whose store changes the data of one run.
 type ward struct {
 	*Journal
 	store  *faultStore
@@ -36,8 +37,8 @@ func damageable(t *testing.T, s storage) *ward {
 		l, err := w.Begin(ctx, Run{ID: id, Kind: "run", Title: "a test", Project: "/p", Parent: "a", ForkedFrom: "b", Session: "s"}, script())
 		check(t, err)
 		for n := 1; n <= damageSteps; n++ {
-			p := tool.Place{n}
-			check(t, l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
+			p := tool.StepPath{n}
+			check(t, l.Intend(ctx, Intent{StepPath: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
 			if n == 10 {
 				check(t, l.Note(ctx, p, value.NewDict("approved", true)))
 			}
@@ -107,9 +108,8 @@ func (w *ward) tamper(run string, stored func(*journal.Stored)) {
 	}
 }
 
-// inspect reads everything, and fails the test for what was never recorded, and
-// for damage of other runs. It returns what is reported of the victim: by
-// Entries, and by Runs.
+// inspect reads everything. It fails the test for data that was never recorded, and for
+// damage of other runs. It returns the errors for the victim: of Entries, and of Runs.
 func (w *ward) inspect(t *testing.T, what string) (entries map[string]string, err, listed error) {
 	t.Helper()
 	found := 0
@@ -190,8 +190,8 @@ func testFlippedBits(t *testing.T, s storage) {
 	}
 }
 
-// TestEveryByteOfAFrame flips a bit in every byte of a frame, and wants to know
-// which run and after which step, and everything before.
+// TestEveryByteOfAFrame flips a bit in every byte of a frame. The error must name the
+// run and the last step, and everything before must be readable.
 func TestEveryByteOfAFrame(t *testing.T) {
 	w := damageable(t, storage{t, func() journal.Store { return journal.Memory() }})
 	const frame, after = 5, "after step 4"
@@ -213,13 +213,13 @@ func TestEveryByteOfAFrame(t *testing.T) {
 	}
 	for at := range w.stored["open"].Row.Head {
 		w.tamper("open", func(st *journal.Stored) { st.Row.Head[at] ^= 0x10 })
-		if _, err := readAll(w.Journal, "open"); err == nil || !strings.Contains(err.Error(), "how far it has come") {
+		if _, err := readAll(w.Journal, "open"); err == nil || !strings.Contains(err.Error(), "its progress") {
 			t.Fatalf("byte %d of the head: the damage is reported as %v", at, err)
 		}
 	}
 }
 
-// TestTampered removes, cuts, moves and exchanges what is stored.
+// TestTampered removes, truncates, moves and exchanges stored data.
 func TestTampered(t *testing.T) { eachStore(t, testTampered) }
 
 func testTampered(t *testing.T, s storage) {
@@ -244,15 +244,15 @@ func testTampered(t *testing.T, s storage) {
 		{"a frame more", func(st *journal.Stored) {
 			f := makeFrame(int64(len(st.Frames)), sum(st.Frames[len(st.Frames)-1][:len(sum{})]), nil)
 			st.Frames = append(st.Frames, f)
-		}, "how far it has come", true},
+		}, "its progress", true},
 		{"a frame of another run", func(st *journal.Stored) { st.Frames[7] = other.Frames[7] }, "after step 6", false},
 		{"all frames of another run", func(st *journal.Stored) { st.Frames = other.Frames }, "at its beginning", true},
-		{"the head is missing", func(st *journal.Stored) { st.Row.Head = nil }, "how far it has come", true},
-		{"the head is cut", func(st *journal.Stored) { st.Row.Head = st.Row.Head[:40] }, "how far it has come", true},
+		{"the head is missing", func(st *journal.Stored) { st.Row.Head = nil }, "its progress", true},
+		{"the head is cut", func(st *journal.Stored) { st.Row.Head = st.Row.Head[:40] }, "its progress", true},
 		{"the head of another run", func(st *journal.Stored) { st.Row.Head = other.Row.Head }, "", true},
-		{"the state", func(st *journal.Stored) { st.Row.State = Failed }, "how far it has come", true},
-		{"the wake time", func(st *journal.Stored) { st.Row.Wake = st.Row.Wake.Add(1e6) }, "how far it has come", true},
-		{"the time of the state", func(st *journal.Stored) { st.Row.Updated = st.Row.Updated.Add(1e6) }, "how far it has come", true},
+		{"the state", func(st *journal.Stored) { st.Row.State = Failed }, "its progress", true},
+		{"the wake time", func(st *journal.Stored) { st.Row.Wake = st.Row.Wake.Add(1e6) }, "its progress", true},
+		{"the time of the state", func(st *journal.Stored) { st.Row.Updated = st.Row.Updated.Add(1e6) }, "its progress", true},
 		{"the project", func(st *journal.Stored) { st.Row.Project = "/q" }, "its beginning", true},
 		{"the kind", func(st *journal.Stored) { st.Row.Kind = "task" }, "its beginning", true},
 		{"the parent", func(st *journal.Stored) { st.Row.Parent = "" }, "its beginning", true},
@@ -275,8 +275,8 @@ func testTampered(t *testing.T, s storage) {
 	}
 }
 
-// TestTamperedMessages changes the inbox of a run. An answer is never read from
-// what is damaged, nor by another question.
+// TestTamperedMessages changes the inbox of a run. Damaged messages, and those of
+// another question, are never used as answers.
 func TestTamperedMessages(t *testing.T) { eachStore(t, testTamperedMessages) }
 
 func testTamperedMessages(t *testing.T, s storage) {
@@ -294,7 +294,7 @@ func testTamperedMessages(t *testing.T, s storage) {
 			m.Body, _ = (&Answered{Answer: tool.Answer{Value: "x"}}).body("other", m.Key)
 		},
 		"not an answer": func(m *journal.Message) {
-			b, _ := value.Append(make([]byte, len(sum{})), value.Tuple{"parked", m.Key, "x"})
+			b, _ := pack.Append(make([]byte, len(sum{})), &answerForm{"parked", m.Key, "x"})
 			m.Body = seal(b)
 		},
 	} {
@@ -335,7 +335,7 @@ func checkTamperedMessage(t *testing.T, w *ward, what string) {
 	}
 }
 
-// TestTamperedBlobs reads a run of which a blob is missing or changed.
+// TestTamperedBlobs reads a run with a missing or changed blob.
 func TestTamperedBlobs(t *testing.T) { eachStore(t, testTamperedBlobs) }
 
 func testTamperedBlobs(t *testing.T, s storage) {
@@ -360,11 +360,11 @@ func testTamperedBlobs(t *testing.T, s storage) {
 		}
 		l := resume(t, w.Journal, "open") // that step may not be reached again
 		for n := 1; n <= damageSteps; n++ {
-			e, ok, err := l.Recorded(tool.Place{n})
+			e, ok, err := l.Recorded(tool.StepPath{n})
 			if !ok || (err != nil) != (n == 14) || n == 14 && (e.Outcome.Value != nil || !e.Settled.IsZero()) {
 				t.Errorf("step %d: %+v, %v, %v", n, e, ok, err)
 			}
-			_, _, err = l.Recall(tool.Effect{Func: "fs.write", Args: stepArgs(n), Place: tool.Place{n}}, nil)
+			_, _, err = l.Recall(tool.Effect{Func: "fs.write", Args: stepArgs(n), StepPath: tool.StepPath{n}}, nil)
 			if (err != nil) != (n == 14) {
 				t.Errorf("step %d is recalled with %v", n, err)
 			}

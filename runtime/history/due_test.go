@@ -36,7 +36,7 @@ func testDue(t *testing.T, s storage) {
 			asked(t, l, "2", q)
 			return l.Park(ctx, "question", time.Time{})
 		},
-		"neither": func(l *Log) error { return l.Park(ctx, "unavailable", time.Time{}) },
+		"neither": func(l *Log) error { return l.Park(ctx, Interrupted, time.Time{}) },
 		"running": func(l *Log) error { return l.Close() },
 		"ended":   func(l *Log) error { return l.End(ctx, "", tool.Outcome{}, nil) },
 	} {
@@ -142,5 +142,37 @@ func TestCancelOfARunThatParks(t *testing.T) {
 	f.sent = func() { check(t, l.Park(ctx, "", time.Time{})) }
 	if ended, err := openOn(t, f).Cancel(ctx, "r"); !ended || err != nil {
 		t.Errorf("Cancel = %v, %v; want that the run has ended", ended, err)
+	}
+}
+
+// TestBackoff checks when a run that waits for a repair is due: after a minute, and after twice
+// the time for each further attempt, up to an hour.
+func TestBackoff(t *testing.T) {
+	ctx, at := context.Background(), now()
+	j := Open(journal.Memory(), &Options{Clock: func() time.Time { return at }})
+	l := begin(t, j, "r")
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		check(t, l.Park(ctx, "disk", time.Time{}))
+		if r := one(t, j, "r"); !r.Wake.Equal(at.Add(want * time.Minute)) {
+			t.Errorf("attempt %d: the run is due after %v, want %v", i+1, r.Wake.Sub(at), want*time.Minute)
+		}
+		for _, due := range []bool{false, true} {
+			if due {
+				at = at.Add(want * time.Minute)
+			}
+			if got, err := dueRuns(j, at); err != nil || (len(got) == 1) != due {
+				t.Errorf("attempt %d: due are %v, %v; want it due: %v", i+1, got, err, due)
+			}
+		}
+		var err error
+		l, err = j.Resume(ctx, "r")
+		check(t, err)
+	}
+	check(t, l.Park(ctx, "question", time.Time{}))
+	l, err := j.Resume(ctx, "r")
+	check(t, err)
+	check(t, l.Park(ctx, "disk", time.Time{}))
+	if r := one(t, j, "r"); r.Wake.Sub(at) != time.Minute {
+		t.Errorf("after another reason the run is due after %v, want a minute", r.Wake.Sub(at))
 	}
 }

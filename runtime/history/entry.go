@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -11,95 +12,121 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An Intent is what is about to be done, and where in the run.
+// An Intent is an effect that is about to be executed.
 type Intent struct {
-	Place tool.Place
-	Func  string      // "fs.write"
-	Args  *value.Dict // complete; all are compared when the run is executed again
-	Kind  tool.EffectKind
-	// Staged reports that doing it changes nothing yet: nobody waits until the
-	// intent is on disk. It is not kept.
+	StepPath tool.StepPath
+	Func     string      // "fs.write"
+	Args     *value.Dict // complete; all are compared when the run is executed again
+	Kind     tool.EffectKind
+	// Staged reports that the execution changes nothing yet, so the intent need not be
+	// durable first. It is not recorded.
 	Staged bool
-	// Change is, for a write, what is there and what will be, in hashes. It shows
-	// whoever finds no outcome which of the two is there. It may be nil.
+	// Sync reports that the effect can find out itself what an interrupted try has done,
+	// as long as nothing is cleaned up: the intent is durable when Intend returns, of
+	// whatever kind, and the outcome when Settle returns. It is not recorded.
+	Sync bool
+	// Change has the hashes before and after a write. If the outcome is missing, it
+	// shows whether the write happened. It may be nil.
 	Change *value.Dict
 }
 
-// An Entry is all that is recorded at one place of a run.
+// An Entry is the record of one step of a run.
 type Entry struct {
-	Intent             // zero but for Place if nothing was intended
-	Key      string    // NONCE/STEP: the same for each try, for services that do a thing once per key
-	Intended time.Time // when; zero means never
+	Intent             // zero except StepPath if there is no intent
+	Key      string    // NONCE/STEP: the same for each try; an idempotency key for services
+	Intended time.Time // zero: never
+	Tries    int       // how often it was intended
 
-	Settled time.Time    // when the outcome was recorded; zero means that none was
-	Outcome tool.Outcome // what came of it
-	Err     *value.Error // or what failed; the usage is in Outcome
+	Settled time.Time    // when the outcome was recorded; zero: never
+	Outcome tool.Outcome // the outcome, or zero
+	Err     *value.Error // the error; the usage is in Outcome
 
-	Questions []Asked       // what was asked at this step, in order
-	Notes     []*value.Dict // what was decided at this step, in order
+	Questions []Asked       // the questions of this step, in order
+	Notes     []*value.Dict // the decisions at this step, in order
 }
 
-// Unknown reports whether the effect may or may not have happened: it was
-// intended, and has no outcome.
+// Unknown reports whether the effect has an intent but no outcome: it may or may not have happened.
 func (e *Entry) Unknown() bool { return !e.Intended.IsZero() && e.Settled.IsZero() }
 
-// Matches returns nil if an effect is the one that is recorded, and else an
-// error of kind Conflict with what was expected and what came.
-func (e *Entry) Matches(got tool.Effect) error {
-	if e.Intended.IsZero() || e.Func == got.Func && value.Equal(orEmpty(e.Args), orEmpty(got.Args)) {
-		return nil
-	}
-	return value.Errorf(value.Conflict, "step %s is not what was recorded: the record has %s, and now it is %s",
-		got.Place, effectText(e.Func, e.Args), effectText(got.Func, got.Args)).
-		WithHint("the script took another way than before: it must do the same with the same answers")
+// noteNotDone is the name in the note of a try that was surely not carried out.
+const noteNotDone = "not_done"
+
+// NotDone returns the note that a try of an effect was surely not carried out: the first is 1.
+func NotDone(try int) *value.Dict { return value.NewDict(noteNotDone, int64(try)) }
+
+// NotDone reports whether the last try of the effect was surely not carried out.
+func (e *Entry) NotDone() bool {
+	return slices.ContainsFunc(e.Notes, func(n *value.Dict) bool { return e.Tries > 0 && n.Int(noteNotDone) == int64(e.Tries) })
 }
 
-func orEmpty(d *value.Dict) *value.Dict {
-	if d == nil {
-		return &value.Dict{}
+// Matches returns nil if an effect is the recorded one. Otherwise it returns an error
+// of kind Conflict with both effects.
+func (e *Entry) Matches(got tool.Effect) error {
+	if e.Intended.IsZero() || e.Func == got.Func && value.Equal(e.Args.OrEmpty(), got.Args.OrEmpty()) {
+		return nil
 	}
-	return d
+	return value.Errorf(value.Conflict, "step %s differs from the record: recorded %s, got %s",
+		got.StepPath, effectText(e.Func, e.Args), effectText(got.Func, got.Args)).
+		WithHint("make the script deterministic: equal results of effects must lead to equal effects")
+}
+
+// matches is Matches for an effect of a function. A parameter that the function did not have
+// when the effect was recorded has its default.
+func (e *Entry) matches(got tool.Effect, f *tool.Func) error {
+	if f == nil || e.Args == nil || got.Args == nil {
+		return e.Matches(got)
+	}
+	args := &value.Dict{}
+	for k, v := range got.Args.All() {
+		isNew := slices.ContainsFunc(f.Params, func(p tool.Param) bool { return p.HasDefault && k == p.Name && value.Equal(v, p.Default) })
+		if name, ok := k.(string); ok && (!isNew || e.Args.Has(name)) {
+			args.Put(name, v)
+		}
+	}
+	got.Args = args
+	return e.Matches(got)
 }
 
 func effectText(name string, args *value.Dict) string {
-	const most = 500 // enough to tell two apart on a screen
+	const most = 500 // enough to distinguish two on a screen
 	return value.Clean(name+"("+args.String()+")", most)
 }
 
-// A step is what is recorded at a place, unread: it is read when it is asked
-// for. What this process has added is only counted.
+// A step is the undecoded record of a place. It is decoded on demand. Records that this
+// process has added are only counted.
 type step struct {
-	place   tool.Place
+	place   tool.StepPath
 	name    string // the place as a text
 	records []record
 	progress
 }
 
-// A progress is how far a step has come.
+// A progress is the progress of a step.
 type progress struct {
-	questions int // how many were asked
+	questions int // the number of questions
 	intended  bool
 	settled   bool
-	answered  bool // the answer to the last one was used
+	answered  bool // the answer to the last question was used
+	sync      bool // the outcome must be durable when it is recorded, see [Intent.Sync]
 }
 
-// isOpen reports whether the last question of the step waits for an answer.
+// isOpen reports whether the last question of the step is open.
 func (s *step) isOpen() bool { return s.questions > 0 && !s.answered && !s.settled }
 
 // refusal returns why a record of a kind cannot be added, or nil.
 func (s *step) refusal(k recordKind) error {
 	switch {
 	case k == effectSettled && s.settled:
-		return errors.New("has an outcome already")
+		return errors.New("already has an outcome")
 	case k == effectSettled && !s.intended:
-		return errors.New("was not intended")
+		return errors.New("has no intent")
 	case k == effectIntended && s.settled:
-		return errors.New("is done already")
+		return errors.New("already has an outcome")
 	}
 	return nil
 }
 
-// add adds a record that was read.
+// add adds a record that was read from the store.
 func (s *step) add(r record) error {
 	if err := s.refusal(r.kind); err != nil {
 		return fmt.Errorf("step %s %w", s.place, err)
@@ -120,14 +147,14 @@ func (s *step) add(r record) error {
 	return nil
 }
 
-// note counts a record. n is the number of the question that it answers.
+// note counts a record. For an answer, n is the number of its question.
 func (s *step) note(k recordKind, n int) {
 	switch k {
 	case effectIntended:
 		s.intended = true
 	case effectSettled:
 		s.settled = true
-	case questionAsked: // one that is open is replaced
+	case questionAsked: // an open question is replaced
 		s.questions++
 		s.answered = false
 	case questionAnswered:
@@ -135,44 +162,58 @@ func (s *step) note(k recordKind, n int) {
 	}
 }
 
-// entry reads what is recorded. The step is known even where the rest is not.
+// isWrite reports whether an earlier process has recorded the intent of a write.
+func (s *step) isWrite() bool {
+	for _, r := range s.records {
+		if r.kind == effectIntended {
+			f := &fields{rest: r.fields}
+			f.raw() // the place
+			var h intentHead
+			if f.unpack(&h); f.err == nil && h.Kind == tool.Write {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// entry decodes the records of a step. If that fails, the entry still has the place.
 func (s *step) entry(run *Run, store journal.Store) (Entry, error) {
-	e := Entry{Intent: Intent{Place: s.place}, Key: key(run, s.name)}
+	e := Entry{Intent: Intent{StepPath: s.place}, Key: key(run, s.name)}
 	var f fields
 	for _, r := range s.records {
 		f = fields{rest: r.fields, store: store}
 		f.raw() // the place
 		e.take(run.ID, r.kind, &f)
 		if err := f.done(); err != nil {
-			return Entry{Intent: Intent{Place: s.place}, Key: e.Key}, damaged(run.ID, "step "+s.name, err)
+			return Entry{Intent: Intent{StepPath: s.place}, Key: e.Key}, damaged(run.ID, "step "+s.name, err)
 		}
 	}
 	return e, nil
 }
 
-// take reads a record of the step.
+// take adds a record to the entry.
 func (e *Entry) take(run string, kind recordKind, f *fields) {
 	switch kind {
 	case effectIntended:
-		p := f.tuple()
-		at, i := moment(part[int64](&p)), Intent{Place: e.Place, Func: part[string](&p), Kind: p.kind()}
-		f.end(p)
-		i.Args, i.Change = f.dict(), f.dict()
-		e.begin(i, at)
+		var h intentHead
+		if f.unpack(&h); !h.Kind.Valid() {
+			f.fail(errRecord)
+		}
+		e.begin(Intent{StepPath: e.StepPath, Func: h.Func, Kind: h.Kind, Args: f.dict(), Change: f.dict()}, moment(h.At))
 	case effectSettled:
-		p := f.tuple()
-		e.Settled = moment(part[int64](&p))
-		e.Outcome.Usage = f.usage()
-		e.Outcome.Undo = f.undo(&p)
-		f.end(p)
+		var h outcomeHead
+		f.unpack(&h)
+		e.Settled, e.Outcome.Usage = moment(h.At), h.Usage
+		e.Outcome.Undo = f.undo(h.Undo)
 		e.Err, e.Outcome.Value = f.failure(), f.value()
 	case placeNoted:
 		f.time()
-		e.Notes = append(e.Notes, orEmpty(f.dict()))
+		e.Notes = append(e.Notes, f.dict().OrEmpty())
 	case questionAsked:
-		q := Asked{Place: e.Place}
+		q := Asked{StepPath: e.StepPath}
 		n, at := int(f.small(math.MaxInt32)), f.time()
-		asked, err := tool.QuestionOf(orEmpty(f.dict()))
+		asked, err := tool.QuestionOf(f.dict().OrEmpty())
 		q.Question, q.Data = asked, f.dict()
 		if q.identify(run, n, at); err != nil || n != len(e.Questions)+1 {
 			f.fail(errRecord)
@@ -189,28 +230,25 @@ func (e *Entry) take(run string, kind recordKind, f *fields) {
 	}
 }
 
-// begin adds an intent. The answers that were used before it hold for this try
-// alone.
+// begin adds an intent. The answers that were used before it apply only to this try.
 func (e *Entry) begin(i Intent, at time.Time) {
-	e.Intent, e.Intended = i, at
+	e.Intent, e.Intended, e.Tries = i, at, e.Tries+1
 	for i := range e.Questions {
 		e.Questions[i].Spent = e.Questions[i].Answer != nil
 	}
 }
 
-// undo reads the effect that would take another back, or nil: its function and
-// place are the rest of p.
-func (f *fields) undo(p *parts) *tool.Effect {
+// undo reads the effect that would undo another one, or nil.
+func (f *fields) undo(h *undoHead) *tool.Effect {
 	args := f.dict()
-	if len(p.list) == 0 {
+	if h == nil {
 		return nil
 	}
-	name, at := part[string](p), part[string](p)
-	place, err := ParsePlace(at)
+	at, err := ParseStepPath(h.StepPath)
 	if err != nil {
 		f.fail(err)
 	}
-	return &tool.Effect{Func: name, Args: args, Place: place}
+	return &tool.Effect{Func: h.Func, Args: args, StepPath: at}
 }
 
 func key(run *Run, at string) string { return run.Nonce + "/" + at }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestEffectKinds checks that each kind is read as it was recorded, under the
-// number that it has had since the first record.
+// TestEffectKinds checks that each kind is read back as recorded, with the same number
+// as in the first version.
 func TestEffectKinds(t *testing.T) {
 	codes := map[tool.EffectKind]int64{tool.Pure: 1, tool.Recorded: 2, tool.Read: 3, tool.Write: 4, tool.External: 5, tool.Repeatable: 6, tool.Notice: 7}
 	if len(codes) != int(tool.LastEffectKind) {
@@ -30,12 +31,12 @@ func TestEffectKinds(t *testing.T) {
 			if int64(kind) != code {
 				t.Errorf("the number of %s is %d, want %d", kind, kind, code)
 			}
-			did(t, l, tool.Place{int(kind)}, kind, "x")
+			did(t, l, tool.StepPath{int(kind)}, kind, "x")
 		}
 		check(t, l.End(context.Background(), "", tool.Outcome{}, nil))
 		for e, err := range j.Entries(context.Background(), "r") {
-			if err != nil || e.Kind != tool.EffectKind(e.Place[0]) {
-				t.Errorf("step %s is of kind %s, %v, want %s", e.Place, e.Kind, err, tool.EffectKind(e.Place[0]))
+			if err != nil || e.Kind != tool.EffectKind(e.StepPath[0]) {
+				t.Errorf("step %s is of kind %s, %v, want %s", e.StepPath, e.Kind, err, tool.EffectKind(e.StepPath[0]))
 			}
 		}
 	})
@@ -61,9 +62,9 @@ func testValues(t *testing.T, s storage) {
 	l, err := s.open().Begin(ctx, Run{Kind: "task", Project: "/p", Parent: "a", ForkedFrom: "b", Args: value.NewDict("goal", long), Options: value.NewDict("model", "script:x")}, script())
 	check(t, err)
 	for i, v := range values {
-		p := tool.Place{i + 1}
-		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Args: value.NewDict("v", v), Kind: tool.External, Change: value.NewDict("v", v)}))
-		undo := &tool.Effect{Func: "u", Args: value.NewDict("v", v), Place: p.Child(2)}
+		p := tool.StepPath{i + 1}
+		check(t, l.Intend(ctx, Intent{StepPath: p, Func: "f", Args: value.NewDict("v", v), Kind: tool.External, Change: value.NewDict("v", v)}))
+		undo := &tool.Effect{Func: "u", Args: value.NewDict("v", v), StepPath: p.Child(2)}
 		check(t, l.Settle(ctx, p, tool.Outcome{Value: v, Undo: undo, Usage: usage}, nil))
 	}
 	begun := l.Run()
@@ -79,7 +80,7 @@ func testValues(t *testing.T, s storage) {
 		t.Errorf("the script (-want +got):\n%s", diff)
 	}
 	for i, v := range values {
-		p := tool.Place{i + 1}
+		p := tool.StepPath{i + 1}
 		e, ok, err := l.Recorded(p)
 		if err != nil || !ok {
 			t.Fatalf("Recorded(%s) = %v, %v", p, ok, err)
@@ -92,7 +93,7 @@ func testValues(t *testing.T, s storage) {
 				t.Errorf("%s %s = %v, want %v", what, p, got, v)
 			}
 		}
-		if e.Func != "f" || e.Kind != tool.External || e.Outcome.Undo.Func != "u" || e.Outcome.Undo.Place.String() != p.Child(2).String() ||
+		if e.Func != "f" || e.Kind != tool.External || e.Outcome.Undo.Func != "u" || e.Outcome.Undo.StepPath.String() != p.Child(2).String() ||
 			e.Key != begun.Nonce+"/"+p.String() || e.Key != l.Key(p) || e.Outcome.Usage != usage || e.Unknown() {
 			t.Errorf("entry %s = %+v", p, e)
 		}
@@ -107,8 +108,8 @@ func testErrorsAreKeptInFull(t *testing.T, s storage) {
 	full := &value.Error{Kind: value.Command, Op: "shell.run", Err: errors.New("exit 3"), Hint: "look", Limit: "wall",
 		Pos: value.Position{File: "a.star", Line: 3, Col: 4}, Trace: []string{"a.star:1:1: in main", "a.star:3:4: in f"}}
 	for i, err := range []error{full, errors.New("plain"), context.Canceled, &value.Error{Err: errors.New("not \xff UTF-8")}, &value.Error{Kind: value.LastKind}} {
-		p := tool.Place{i + 1}
-		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Kind: tool.Read}))
+		p := tool.StepPath{i + 1}
+		check(t, l.Intend(ctx, Intent{StepPath: p, Func: "f", Kind: tool.Read}))
 		check(t, l.Settle(ctx, p, tool.Outcome{Usage: tool.Usage{Steps: 7}}, err))
 	}
 	check(t, l.End(ctx, "error", tool.Outcome{Usage: tool.Usage{Effects: 3}}, full))
@@ -145,7 +146,7 @@ func TestStepsAreInOrder(t *testing.T) {
 		var got, noted []string
 		for e, err := range j.Entries(context.Background(), "r") {
 			check(t, err)
-			got = append(got, e.Place.String())
+			got = append(got, e.StepPath.String())
 		}
 		check(t, l.Close())
 		for n, err := range resume(t, j, "r").Notes() {
@@ -160,7 +161,7 @@ func TestStepsAreInOrder(t *testing.T) {
 
 func TestMatches(t *testing.T) {
 	args := value.NewDict("path", "a", "n", 1)
-	e := Entry{Intent: Intent{Place: place("3.1"), Func: "fs.read", Args: args, Kind: tool.Read}, Intended: time.Now()}
+	e := Entry{Intent: Intent{StepPath: place("3.1"), Func: "fs.read", Args: args, Kind: tool.Read}, Intended: time.Now()}
 	if !e.Unknown() {
 		t.Error("an intent without an outcome is not unknown")
 	}
@@ -169,12 +170,12 @@ func TestMatches(t *testing.T) {
 		want string
 	}{
 		{tool.Effect{Func: "fs.read", Args: args}, ""},
-		{tool.Effect{Func: "fs.read", Args: value.NewDict("path", "a", "n", 1.0)}, `step 3.1 is not what was recorded: the record has fs.read({"path":"a","n":1}), and now it is fs.read({"path":"a","n":1.0})`},
+		{tool.Effect{Func: "fs.read", Args: value.NewDict("path", "a", "n", 1.0)}, `step 3.1 differs from the record: recorded fs.read({"path":"a","n":1}), got fs.read({"path":"a","n":1.0})`},
 		{tool.Effect{Func: "fs.read", Args: value.NewDict("n", 1, "path", "a")}, "step 3.1"},
-		{tool.Effect{Func: "fs.read"}, "now it is fs.read({})"},
-		{tool.Effect{Func: "fs.stat", Args: args}, "now it is fs.stat("},
+		{tool.Effect{Func: "fs.read"}, "got fs.read({})"},
+		{tool.Effect{Func: "fs.stat", Args: args}, "got fs.stat("},
 	} {
-		c.got.Place = place("3.1")
+		c.got.StepPath = place("3.1")
 		if err := e.Matches(c.got); err != nil || c.want != "" {
 			fails(t, "Matches", err, value.Conflict, c.want)
 		}
@@ -184,13 +185,60 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-func TestParsePlace(t *testing.T) {
+func TestParseStepPath(t *testing.T) {
 	for _, text := range []string{"", "0", "1", "3.1", "10.0.2147483647"} {
-		if p, err := ParsePlace(text); err != nil || p.String() != text {
-			t.Errorf("ParsePlace(%q) = %v, %v", text, p, err)
+		if p, err := ParseStepPath(text); err != nil || p.String() != text {
+			t.Errorf("ParseStepPath(%q) = %v, %v", text, p, err)
 		}
 	}
 	for _, text := range []string{".", "1.", ".1", "01", "00", "-1", "+1", "1..2", "x", "1.x", "2147483648", " 1", "1,2"} {
-		fails(t, text, second(ParsePlace(text)), value.Invalid, "")
+		fails(t, text, second(ParseStepPath(text)), value.Invalid, "")
+	}
+}
+
+// TestMatchesANewParameter checks that an effect is the recorded one although its function has
+// got another parameter since, as long as that has its default.
+func TestMatchesANewParameter(t *testing.T) {
+	f := &tool.Func{Params: []tool.Param{tool.Required("path", tool.TypeString, ""), tool.Optional("limit", tool.TypeInteger, nil, ""), tool.Optional("hidden", tool.TypeBoolean, true, "")}}
+	e := Entry{Intent: Intent{Func: "fs.list", Args: value.NewDict("path", "a")}, Intended: time.Now()}
+	for _, tt := range []struct {
+		args *value.Dict
+		ok   bool
+	}{
+		{value.NewDict("path", "a"), true},
+		{value.NewDict("path", "a", "limit", nil, "hidden", true), true},
+		{value.NewDict("path", "a", "limit", nil, "hidden", false), false},
+		{value.NewDict("path", "b", "limit", nil, "hidden", true), false},
+		{value.NewDict("path", "a", "other", nil), false},
+	} {
+		if err := e.matches(tool.Effect{Func: "fs.list", Args: tt.args}, f); (err == nil) != tt.ok {
+			t.Errorf("matches(%s) = %v, want %v", tt.args, err, tt.ok)
+		}
+	}
+}
+
+// TestKeysAreOfOneRun begins runs of one ID again, after it was deleted, in another journal
+// and for another tenant: a server that honours idempotency keys must not take one for the
+// other. A resumed run keeps its keys.
+func TestKeysAreOfOneRun(t *testing.T) {
+	ctx, at, seen := context.Background(), place("1.2"), map[string]string{}
+	first, second := openOn(t, journal.Memory()), openOn(t, journal.Memory())
+	for name, j := range map[string]*Journal{"first": first, "another home": second, "another tenant": first.Tenant("t")} {
+		for _, again := range []string{"", " again"} {
+			l := begin(t, j, "r")
+			key := l.Key(at)
+			if other, taken := seen[key]; taken {
+				t.Errorf("%s%s has the key of %s: %s", name, again, other, key)
+			}
+			seen[key] = name + again
+			check(t, l.Close())
+			resumed, err := j.Resume(ctx, "r")
+			check(t, err)
+			if got := resumed.Key(at); got != key {
+				t.Errorf("%s%s: the resumed run has the key %s, want %s", name, again, got, key)
+			}
+			check(t, resumed.End(ctx, "final", tool.Outcome{}, nil))
+			check(t, j.Delete(ctx, "r"))
+		}
 	}
 }

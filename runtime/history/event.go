@@ -9,13 +9,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// seqGap is by how much the numbers of events jump where the process that executed
-// a run ended without parking it: more than it can have had in memory. A number
-// that somebody has seen is so never used for another event.
+// seqGap is how many event numbers are skipped if a run's process died. It is more than
+// the number of events that the process can have had in memory, so no number that was
+// seen is used for another event.
 const seqGap = 4 * queueMost
 
-// AddEvent implements [Record]. The record is written with the next one that
-// somebody waits for, or a moment later: nobody waits for an event.
+// AddEvent implements [Record]. It does not wait for the record to be durable: the
+// record is written with the next durable one, or shortly afterwards.
 func (l *Log) AddEvent(e *tool.Event, deliver func()) {
 	l.events.Lock()
 	defer l.events.Unlock()
@@ -30,21 +30,29 @@ func (l *Log) AddEvent(e *tool.Event, deliver func()) {
 	d, result := splitResult(d)
 	seq := l.lastEvent + 1
 	r := newRecorder(l.j.store, l.j.clock)
-	r.put(int64(seq), value.Tuple{nanos(e.Time), e.Type(), utf8Text(e.Call), utf8Text(e.Tool), utf8Text(e.Session)}, d, result)
+	r.put(int64(seq))
+	r.pack(&eventHead{nanos(e.Time), e.Type(), utf8Text(e.Call), utf8Text(e.Tool), utf8Text(e.Session)})
+	r.put(d, result)
 	rec, err := r.record(eventAdded)
 	if err == nil {
 		err = l.j.w.later(&job{log: l, record: rec})
 	}
-	if err == nil { // else the event is not recorded, and has no number
+	if err == nil { // otherwise the event is not recorded, and has no number
 		e.Seq, l.lastEvent = seq, seq
 	}
 }
 
-// resultField is the field of an event that may be large. It is a field of its own
-// of the record, so that it is stored once with the outcome that has it too.
+// An eventHead is an event without its fields.
+type eventHead struct {
+	At                        int64
+	Type, Call, Tool, Session string
+}
+
+// resultField is the field of an event that may be large. In the record it is separate,
+// so that it is stored once with the equal outcome.
 const resultField = "result"
 
-// splitResult takes the result out of the fields of an event.
+// splitResult separates the result from the fields of an event.
 func splitResult(d *value.Dict) (rest *value.Dict, result value.Value) {
 	result, ok := d.Get(resultField)
 	if !ok {
@@ -61,18 +69,12 @@ func splitResult(d *value.Dict) (rest *value.Dict, result value.Value) {
 }
 
 // AddEvent implements [Record]: the event has no number.
-func (m *Memory) AddEvent(_ *tool.Event, deliver func()) { deliver() }
-
-// AddEvent implements [Record]: the event has no number.
-func (p *Replay) AddEvent(_ *tool.Event, deliver func()) { deliver() }
-
-// AddEvent implements [Record]: the event has no number.
 func (None) AddEvent(_ *tool.Event, deliver func()) { deliver() }
 
-// Events yields the recorded events of a run with numbers greater than after, in
-// order, as of one moment: also those of a run that is executed now, here or in
-// another process. It fails with NotFound if there is no such run. Of a damaged
-// record it yields what can be read, and an error last.
+// Events yields the recorded events of a run with numbers greater than after, in order,
+// as of one moment. The run may be in progress, here or in another process. It fails
+// with NotFound if there is no such run. From a damaged record it yields the readable
+// events, and an error last.
 func (j *Journal) Events(ctx context.Context, run string, after uint64) iter.Seq2[tool.Event, error] {
 	return func(yield func(tool.Event, error) bool) {
 		h, err := j.history(ctx, run)
@@ -102,13 +104,13 @@ func (j *Journal) Events(ctx context.Context, run string, after uint64) iter.Seq
 	}
 }
 
-// A recordedEvent is the record of an event, unread.
+// A recordedEvent is the undecoded record of an event.
 type recordedEvent struct {
 	seq uint64
 	record
 }
 
-// takeEvent takes in the record of an event. Their numbers grow.
+// takeEvent adds the record of an event. Event numbers must increase.
 func (h *history) takeEvent(r record) error {
 	f := &fields{rest: r.fields}
 	seq := uint64(f.small(math.MaxInt64))
@@ -119,7 +121,7 @@ func (h *history) takeEvent(r record) error {
 	return nil
 }
 
-// lastEvent is the number of the last event, or 0.
+// lastEvent returns the number of the last event, or 0.
 func (h *history) lastEvent() uint64 {
 	if len(h.events) == 0 {
 		return 0
@@ -127,15 +129,13 @@ func (h *history) lastEvent() uint64 {
 	return h.events[len(h.events)-1].seq
 }
 
-// event reads the record of an event.
+// event decodes the record of an event.
 func (h *history) event(r recordedEvent, j *Journal) (tool.Event, error) {
 	f := &fields{rest: r.fields, store: j.store}
 	f.raw() // the number
-	p := f.tuple()
-	e := tool.Event{Seq: r.seq, Time: moment(part[int64](&p)), Run: h.run.ID}
-	name := part[string](&p)
-	e.Call, e.Tool, e.Session = part[string](&p), part[string](&p), part[string](&p)
-	f.end(p)
+	var head eventHead
+	f.unpack(&head)
+	e := tool.Event{Seq: r.seq, Time: moment(head.At), Run: h.run.ID, Call: head.Call, Tool: head.Tool, Session: head.Session}
 	d, result := f.dict(), f.value()
 	if err := f.done(); err != nil {
 		return e, err
@@ -143,5 +143,5 @@ func (h *history) event(r recordedEvent, j *Journal) (tool.Event, error) {
 	if d.Has(resultField) {
 		d.Put(resultField, result)
 	}
-	return e, e.SetFields(name, d)
+	return e, e.SetFields(head.Type, d)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestEventsOfADamagedRecord checks that what stands before the damage is read,
-// and that another tenant sees nothing.
+// TestEventsOfADamagedRecord checks that events before the damage are read, and that
+// another tenant sees nothing.
 func TestEventsOfADamagedRecord(t *testing.T) {
 	store := journal.Memory()
 	j := Open(store, nil)

@@ -12,7 +12,7 @@ import (
 
 // Record a run with one effect, and read what it did.
 func ExampleJournal() {
-	ctx, at := context.Background(), tool.Place{1}
+	ctx, at := context.Background(), tool.StepPath{1}
 	j := history.Open(journal.Memory(), nil)
 	defer j.Close()
 	log, err := j.Begin(ctx, history.Run{ID: "r", Kind: "demo", Title: "send a letter"}, tool.Script{Path: "demo.star"})
@@ -20,7 +20,7 @@ func ExampleJournal() {
 		fmt.Println(err)
 		return
 	}
-	err = log.Intend(ctx, history.Intent{Place: at, Func: "post.send", Args: value.NewDict("to", "Ann"), Kind: tool.External})
+	err = log.Intend(ctx, history.Intent{StepPath: at, Func: "post.send", Args: value.NewDict("to", "Ann"), Kind: tool.External})
 	if err == nil { // it is durable: the effect may be carried out
 		err = log.Settle(ctx, at, tool.Outcome{Value: "sent"}, nil)
 	}

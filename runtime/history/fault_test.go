@@ -8,8 +8,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 )
 
-// A faultStore passes calls to a store. Its functions fail them, or change what
-// they return; nil ones do nothing.
+// A faultStore passes calls to a store. Its functions make them fail, or change their
+// results; nil ones do nothing.
 type faultStore struct {
 	journal.Store
 	commits atomic.Int64 // how many commits were passed on

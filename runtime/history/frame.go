@@ -7,31 +7,32 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A frame is what became durable of one run at one time: its sum, the sum of
-// the frame before it, and records. The sum covers the frame's number too, so
-// that a frame that is lost, moved, cut or changed breaks the chain there.
+// A frame holds records of one run that became durable together: its checksum, the
+// checksum of the frame before it, and the records. The checksum covers the frame's
+// number too, so that a lost, moved, truncated or changed frame breaks the chain there.
 //
-// The sums find damage, and no malice: who can write the file can sum it anew.
+// Checksums detect damage, not forgery: anyone who can write the file can recompute
+// them.
 
 // A sum is the first half of a SHA-256.
 type sum [16]byte
 
 const (
 	frameHead = 2 * len(sum{})
-	// frameMost is the size from which on a frame gets no more records.
+	// frameMost is the size at which a frame gets no more records.
 	frameMost = 64 << 10
 )
 
 var (
-	errChanged = errors.New("its checksum does not fit what it holds")
-	errBroken  = errors.New("what came before it is missing")
+	errChanged = errors.New("the checksum does not match the content")
+	errBroken  = errors.New("the previous record is missing")
 )
 
-// makeFrame puts records into a frame.
+// makeFrame makes a frame of records.
 func makeFrame(seq int64, prev sum, records [][]byte) []byte {
 	frame := openedFrame(nil)
 	for _, r := range records {
@@ -41,11 +42,11 @@ func makeFrame(seq int64, prev sum, records [][]byte) []byte {
 	return frame
 }
 
-// openedFrame appends the head of a frame to buf. Records can be appended to it
-// until it is sealed.
+// openedFrame appends the head of a frame to buf. Records are appended to it until it
+// is sealed.
 func openedFrame(buf []byte) []byte { return append(buf, make([]byte, frameHead)...) }
 
-// sealFrame sets the sums of a frame, and returns its own.
+// sealFrame sets the checksums of a frame, and returns its own.
 func sealFrame(frame []byte, seq int64, prev sum) sum {
 	copy(frame[len(prev):], prev[:])
 	s := frameSum(seq, frame)
@@ -53,7 +54,7 @@ func sealFrame(frame []byte, seq int64, prev sum) sum {
 	return s
 }
 
-// frameSum returns what the sum of a frame should be.
+// frameSum computes the checksum of a frame.
 func frameSum(seq int64, frame []byte) sum {
 	h := sha256.New()
 	var n [8]byte
@@ -63,7 +64,7 @@ func frameSum(seq int64, frame []byte) sum {
 	return sum(h.Sum(nil)[:len(sum{})])
 }
 
-// openFrame checks a frame by itself, and returns its sum and its records.
+// openFrame checks a frame, and returns its checksum and its records.
 func openFrame(seq int64, frame []byte) (sum, []record, error) {
 	if len(frame) < frameHead {
 		return sum{}, nil, errRecord
@@ -84,25 +85,25 @@ func openFrame(seq int64, frame []byte) (sum, []record, error) {
 	return s, list, nil
 }
 
-// follows reports whether a frame comes after the one with the sum prev.
+// follows reports whether a frame follows the one with the checksum prev.
 func follows(frame []byte, prev sum) bool {
 	return len(frame) >= frameHead && bytes.Equal(frame[len(prev):frameHead], prev[:])
 }
 
-// A head is how far a run has come: how many frames it has, the sum of the last
-// one, and what the store finds it by. It has a checksum of its own.
+// A head is the progress of a run: the number of its frames, the checksum of the last
+// one, and its state in the store. It has its own checksum.
 type head struct {
 	frames  int64
 	last    sum
 	state   State
-	wake    time.Time // when a parked run continues by itself
+	wake    time.Time // when a parked run continues
 	updated time.Time // when the state was set
 }
 
 // stand sets the state.
 func (h *head) stand(s State, at time.Time) { h.state, h.wake, h.updated = s, time.Time{}, at }
 
-// standing is the state as a store keeps it.
+// standing returns the state for the store.
 func (h *head) standing() journal.Standing {
 	return journal.Standing{State: h.state, Wake: h.wake, Updated: h.updated}
 }
@@ -115,9 +116,16 @@ func (h *head) agrees(row *journal.Row) error {
 	return nil
 }
 
+// A headForm is a head as it is stored.
+type headForm struct {
+	Frames        int64
+	Last          []byte
+	State         State
+	Wake, Updated int64
+}
+
 func (h *head) bytes() []byte {
-	b, err := value.Append(make([]byte, len(sum{}), 96),
-		value.Tuple{h.frames, h.last[:], int64(h.state), nanos(h.wake), nanos(h.updated)})
+	b, err := pack.Append(make([]byte, len(sum{}), 96), &headForm{h.frames, h.last[:], h.state, nanos(h.wake), nanos(h.updated)})
 	if err != nil {
 		panic("history: a head of five plain parts: " + err.Error())
 	}
@@ -125,38 +133,31 @@ func (h *head) bytes() []byte {
 }
 
 func readHead(b []byte) (head, error) {
-	v, err := unseal(b)
-	if err != nil {
+	var f headForm
+	if err := unseal(b, &f); err != nil {
 		return head{}, errChanged
 	}
-	list, _ := v.(value.Tuple)
-	p := parts{list: list}
-	h := head{frames: p.int(1 << 32)}
-	last := part[[]byte](&p)
-	h.state = State(p.int(int64(Cancelled)))
-	h.wake, h.updated = moment(part[int64](&p)), moment(part[int64](&p))
-	if p.bad || len(p.list) > 0 || len(last) != len(h.last) {
+	if f.Frames < 0 || f.Frames > 1<<32 || f.State > Cancelled || len(f.Last) != len(sum{}) {
 		return head{}, errRecord
 	}
-	h.last = sum(last)
-	return h, nil
+	return head{f.Frames, sum(f.Last), f.State, moment(f.Wake), moment(f.Updated)}, nil
 }
 
-// seal puts the checksum of a value's bytes in the room left before them.
+// seal sets the checksum in the space before the bytes of a struct.
 func seal(b []byte) []byte {
 	s := sha256.Sum256(b[len(sum{}):])
 	copy(b, s[:len(sum{})])
 	return b
 }
 
-// unseal reads the value of sealed bytes.
-func unseal(b []byte) (value.Value, error) {
+// unseal checks sealed bytes and decodes their struct.
+func unseal(b []byte, x any) error {
 	if len(b) < len(sum{}) {
-		return nil, errRecord
+		return errRecord
 	}
 	s := sha256.Sum256(b[len(sum{}):])
 	if !bytes.Equal(s[:len(sum{})], b[:len(sum{})]) {
-		return nil, errChanged
+		return errChanged
 	}
-	return value.Decode(b[len(sum{}):])
+	return pack.Decode(string(b[len(sum{}):]), x)
 }

@@ -12,26 +12,25 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A history is all that is recorded of a run, up to its end or its damage.
+// A history is the record of a run, up to its end or its damage.
 type history struct {
 	num    int64
-	run    Run // with what later records changed
+	run    Run // as changed by later records
 	begun  beginning
 	head   head
 	steps  map[string]*step
-	last   tool.Place // of the last record that could be read
+	last   tool.StepPath // of the last readable record
 	inbox  []journal.Message
 	events []recordedEvent
 	damage error
 
-	recentKey []byte // the field with the place of recent
+	recentKey []byte // the encoded place of recent
 	recent    *step
 }
 
-// Entries yields what is recorded of a run by place, 2 before 10 and 3 before
-// 3.1. An entry that lost a part comes with an error, with its place and nothing
-// else; where the record of the run breaks off, an error comes last, with
-// an empty Entry. Everything that comes with no error is as it was recorded.
+// Entries yields the record of a run by step: 2 before 10 and 3 before 3.1. A damaged
+// entry comes with an error, and has only its StepPath. If the record of the run is
+// incomplete, an error comes last, with an empty Entry. Every entry without an error is unchanged.
 func (j *Journal) Entries(ctx context.Context, run string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		h, err := j.history(ctx, run)
@@ -59,12 +58,12 @@ func (h *history) sorted() []*step {
 	return list
 }
 
-// find returns the number of a run.
+// find returns the number of a run in the store.
 func (j *Journal) find(ctx context.Context, id string) (int64, error) {
 	if !journal.ValidID(id) {
 		return 0, noRun(id)
 	}
-	_ = j.w.flush() // if that fails, what is stored can still be read
+	_ = j.w.flush() // if that fails, stored records can still be read
 	row, err := j.store.Find(ctx, j.tenant, id)
 	switch kind := value.KindOf(err); {
 	case err == nil, kind == value.Failed && row.Num != 0:
@@ -75,8 +74,8 @@ func (j *Journal) find(ctx context.Context, id string) (int64, error) {
 	return 0, err
 }
 
-// history reads a run. Its error means that there is nothing to read; damage is
-// in the history.
+// history reads a run. An error means that nothing can be read; damage is in the
+// history.
 func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	num, err := j.find(ctx, id)
 	if err != nil {
@@ -102,11 +101,11 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	case err != nil:
 		h.damage = h.broken(err)
 	case headErr != nil:
-		h.damage = damaged(id, "how far it has come", headErr)
+		h.damage = damaged(id, "its progress", headErr)
 	case seq < h.head.frames:
-		h.damage = h.broken(fmt.Errorf("%d of its records are missing", h.head.frames-seq))
+		h.damage = h.broken(fmt.Errorf("%d records are missing", h.head.frames-seq))
 	case seq != h.head.frames || last != h.head.last:
-		h.damage = damaged(id, "how far it has come", errBroken)
+		h.damage = damaged(id, "its progress", errBroken)
 	default:
 		if err := h.begun.agrees(&stored.Row); err != nil {
 			h.damage = damaged(id, "its beginning", err)
@@ -118,7 +117,7 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	return h, nil
 }
 
-// broken returns the error of a record that ends too early, with its last step.
+// broken returns the error of an incomplete record, with its last step.
 func (h *history) broken(err error) error {
 	after := "at its beginning"
 	if h.last != nil {
@@ -127,7 +126,7 @@ func (h *history) broken(err error) error {
 	return damaged(h.run.ID, after, err)
 }
 
-// readFrames reads the frames of a run, as far as their chain holds.
+// readFrames reads the frames of a run up to the first damage.
 func (h *history) readFrames(frames [][]byte, store journal.Store) (seq int64, last sum, err error) {
 	for _, frame := range frames {
 		s, records, err := openFrame(seq, frame)
@@ -162,7 +161,7 @@ func (h *history) begin(frame []byte, store journal.Store) error {
 	return err
 }
 
-// take takes in a record.
+// take adds a record.
 func (h *history) take(r record, store journal.Store) error {
 	switch r.kind {
 	case runBegun:
@@ -180,16 +179,16 @@ func (h *history) take(r record, store journal.Store) error {
 	return s.add(r)
 }
 
-// step returns the step that a record is about.
+// step returns the step of a record.
 func (h *history) step(r record) (*step, error) {
-	if h.recent != nil && bytes.HasPrefix(r.fields, h.recentKey) { // as most outcomes follow their intents
+	if h.recent != nil && bytes.HasPrefix(r.fields, h.recentKey) { // most outcomes follow their intents
 		return h.recent, nil
 	}
 	f := &fields{rest: r.fields}
 	at := field[string](f)
 	s := h.steps[at]
 	if s == nil {
-		p, err := ParsePlace(at)
+		p, err := ParseStepPath(at)
 		if err != nil || f.err != nil {
 			return nil, errRecord
 		}
@@ -200,7 +199,7 @@ func (h *history) step(r record) (*step, error) {
 	return s, nil
 }
 
-// script reads what the run executes.
+// script decodes the script of the run.
 func (h *history) script() (tool.Script, error) {
 	s, ok := tool.ReadScript(h.begun.script.value())
 	if err := h.begun.script.done(); err != nil {
@@ -212,7 +211,7 @@ func (h *history) script() (tool.Script, error) {
 	return s, nil
 }
 
-// lastMessage is the sequence number of the last message of the inbox.
+// lastMessage returns the sequence number of the last message in the inbox.
 func (h *history) lastMessage() int64 {
 	if len(h.inbox) == 0 {
 		return 0

@@ -1,24 +1,23 @@
-// Package history records what a run did, so that it can be resumed, replayed, audited and undone.
+// Package history records what a run did, so that it can be resumed, replayed, audited
+// and undone.
 //
-// A [Journal] keeps the records of runs in a [journal.Store]. [Journal.Begin]
-// opens the [Log] of a new run and [Journal.Resume] that of one that was
-// interrupted or parked. For each effect a Log takes an [Intent] before it and
-// its outcome after it, by the effect's step in the run. Whoever executes the
-// script again asks [Record] first, and does only what has no answer there.
+// A [Journal] keeps the records of runs in a [journal.Store]. [Journal.Begin] opens the
+// [Log] of a new run, and [Journal.Resume] that of a run that was interrupted or parked.
+// A Log records an [Intent] before each effect and its outcome after it, by the effect's
+// step in the run. Before it executes an effect again, a host calls [Record.Recall], and
+// skips effects with a recorded outcome.
 //
-// What is promised: an intent of an effect that writes or acts beyond the
-// project is durable when [Log.Intend] returns, so that effect is never done
-// unrecorded; an outcome is durable before the next such intent is. One Log at a
-// time holds a run, over all processes, until that Log or its process ends.
-// Many runs share one flush. What was recorded is read back exactly or reported
-// as damaged, with the run and the step; what came before the damage, and every
-// other run, stays readable. Nothing is repaired, or deleted without being asked
-// for.
+// Guarantees: an intent of an effect that writes or acts beyond the project is durable
+// when [Log.Intend] returns, so such an effect never happens unrecorded. An outcome is
+// durable before the next such intent is. One Log at a time holds a run, across all
+// processes, until that Log or its process ends. Many runs share one flush. Records are
+// read back exactly or reported as damaged, with the run and the step; everything before
+// the damage, and every other run, stays readable. Nothing is repaired, and nothing is
+// deleted unless requested.
 //
-// What is not: checksums find damage, not forgery. A run that was reset to an
-// earlier state together with its database cannot be distinguished from one that had
-// come no further. Values are kept as they are given: keeping secrets out is
-// the caller's task.
+// Not guaranteed: checksums detect damage, not forgery. A run that was reset to an earlier
+// state together with its database cannot be distinguished from one that made no further
+// progress. Values are stored unchanged: callers must redact secrets.
 package history
 
 import (
@@ -33,14 +32,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Journal holds the records of one tenant's runs. Its methods may be called
-// from many goroutines, and many processes may have the same store open.
+// A Journal holds the records of one tenant's runs. Its methods are safe for concurrent
+// use, and several processes may open the same store.
 type Journal struct {
 	*shared
 	tenant string
 }
 
-// shared is what the journals of all tenants of a store share.
+// shared is the part that the journals of all tenants of a store share.
 type shared struct {
 	store   journal.Store
 	version string
@@ -48,19 +47,19 @@ type shared struct {
 	w       *writer
 
 	mu   sync.Mutex
-	logs map[*Log]bool // that hold a lease
+	logs map[*Log]bool // the open logs
 }
 
-// Options of a journal. Nil is fine.
+// Options configure a journal. Nil means the zero value.
 type Options struct {
-	Version string // of the program that records, as it is noted with each run
-	// Clock gives the times that are recorded, and by which runs are old or due. It
-	// is called concurrently. Nil means time.Now.
+	Version string // of the recording program; it is stored with each run
+	// Clock returns the current time. It is called
+	// concurrently. Nil means time.Now.
 	Clock func() time.Time
 }
 
-// Open returns the journal of the runs in a store, those of the tenant "". The
-// caller closes the store, after the journal.
+// Open returns the journal of the tenant "" in a store. The caller closes the store,
+// after the journal.
 func Open(s journal.Store, o *Options) *Journal {
 	if o == nil {
 		o = &Options{}
@@ -68,13 +67,12 @@ func Open(s journal.Store, o *Options) *Journal {
 	return &Journal{shared: &shared{store: s, version: utf8Text(o.Version), clock: o.Clock, w: &writer{store: s}, logs: map[*Log]bool{}}}
 }
 
-// Tenant returns the journal of a tenant's runs in the same store. It is closed
-// with the journal that it was made from.
+// Tenant returns the journal of a tenant's runs in the same store. It is closed with its parent journal.
 func (j *Journal) Tenant(name string) *Journal { return &Journal{j.shared, name} }
 
-// Close writes what is left, waits for those who write, and gives up the runs
-// of this Journal as they are: they can be resumed. The journal, those of other
-// tenants that share it, and its logs cannot be used any more.
+// Close writes pending records, waits for writers, and releases the runs of this
+// Journal in their state: they can be resumed. Afterwards the journal, those of other
+// tenants that share it, and its logs cannot be used.
 func (j *Journal) Close() error {
 	err := j.w.close()
 	j.mu.Lock()
@@ -87,11 +85,11 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// Begin records a new run, which must have a kind, and returns its log. r.ID
-// may be empty; then it gets one. The fields of r for the state of the run
-// are ignored. s is what the run executes: it is kept with what it loads, so
-// that a later edit does not break the run. Begin fails with Conflict if the
-// tenant has a run of that ID.
+// Begin records a new run, which must have a kind, and returns its log. An empty r.ID
+// is replaced by a new ID. The fields of r for the state of the run are ignored. s is
+// the script of the run: it is stored with the files that it loads, so that later edits
+// do not affect the run. Begin fails with Conflict if the tenant has a run with that
+// ID.
 func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, value.AsError(err, value.Canceled)
@@ -99,23 +97,31 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 	if r.ID == "" {
 		r.ID = newID(j.clock.now())
 	}
-	if !journal.ValidID(r.ID) {
-		return nil, value.Errorf(value.Invalid, "%q cannot be the ID of a run", value.Clean(r.ID, 80)).
-			WithHint("use up to 64 letters, digits, - and _")
-	}
 	if r.Kind == "" {
-		return nil, value.Errorf(value.Invalid, "a run needs a kind")
+		return nil, value.Errorf(value.Invalid, "the kind of the run is missing")
+	}
+	r.Nonce, r.Version, r.Started = rand.Text(), j.version, j.clock.now()
+	return j.begin(ctx, r, s)
+}
+
+// begin is Begin for a run with a nonce, a version and a start time. The records of steps are
+// stored together with its beginning.
+func (j *Journal) begin(ctx context.Context, r Run, s tool.Script, steps ...[]byte) (*Log, error) {
+	if !journal.ValidID(r.ID) {
+		return nil, value.Errorf(value.Invalid, "invalid run ID %q", value.Clean(r.ID, 80)).
+			WithHint("use up to 64 letters, digits, - and _")
 	}
 	sum := s.Sum()
 	if s.Hash == sum {
-		sum = s.Hash // the runs of a script share it
+		sum = s.Hash // shared by all runs of the script
 	}
 	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: utf8Text(r.Session),
-		Args: r.Args, Options: r.Options, Version: j.version, Script: sum, Nonce: rand.Text(), Started: j.clock.now()}
+		Args: r.Args, Options: r.Options, Version: r.Version, Script: sum, Nonce: r.Nonce, Started: r.Started}
 	rec := newRecorder(j.store, j.clock)
-	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
-		value.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
-	rec.field(s.Value(), -1) // as a blob: many runs have the same
+	rec.put(int64(codecVersion))
+	rec.pack(&beginHead{j.tenant, r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
+	rec.put(orNil(r.Args), orNil(r.Options))
+	rec.field(s.Value(), -1) // as a blob: many runs have the same script
 	record, err := rec.record(runBegun)
 	if err != nil {
 		return nil, err
@@ -126,30 +132,29 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 	}
 	l := &Log{j: j, run: r, script: s, lease: lease, steps: map[string]*step{}}
 	l.script.Hash = r.Script
-	if err := j.w.wait(&job{log: l, record: record, head: func(h *head) { h.updated = r.Started }}); err != nil {
+	if err := j.w.waitAll(&job{log: l, record: record, head: func(h *head) { h.updated = r.Started }}, steps); err != nil {
 		_ = lease.Release() // nothing was recorded
 		return nil, err
 	}
 	return j.keep(l)
 }
 
-// keep notes that a log is open, so that Close finds it.
+// keep registers an open log, so that Close finds it.
 func (j *Journal) keep(l *Log) (*Log, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.logs == nil {
-		_ = l.lease.Release() // the run stays as it is recorded
+		_ = l.lease.Release() // the recorded run stays
 		return nil, journal.ErrClosed()
 	}
 	j.logs[l] = true
 	return l, nil
 }
 
-// Resume opens the log of a run that has not ended. It fails with NotFound if
-// there is none, with Conflict if it has ended or another Log holds it, here or
-// in another process, with Unavailable if another version of cassidy recorded
-// it, and with Failed if its record is damaged, for then it is not known what it
-// has done.
+// Resume opens the log of a run that has not ended. It fails with NotFound if there is
+// no such run, with Conflict if the run has ended or another Log holds it, here or in
+// another process, with Unavailable if another version of cassidy recorded it, and with
+// Failed if its record is damaged: then it is unknown what the run has done.
 func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	if _, err := j.find(ctx, id); err != nil {
 		return nil, err
@@ -174,9 +179,8 @@ func errEnded(id string, s State) error {
 		WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
 }
 
-// Hold keeps everybody else from holding a run, which may have ended, until release
-// is called. It fails with Conflict while a Log or another Hold has it, here or in
-// another process.
+// Hold acquires a run, which may have ended, until release is called. It fails with
+// Conflict while a Log or another Hold has it, here or in another process.
 func (j *Journal) Hold(ctx context.Context, id string) (release func(), err error) {
 	if _, err := j.find(ctx, id); err != nil {
 		return nil, err
@@ -189,15 +193,15 @@ func (j *Journal) Hold(ctx context.Context, id string) (release func(), err erro
 }
 
 // Held reports whether a Log or a Hold has a run now, here or in another process. A run
-// in the state Running that nobody holds was interrupted.
+// in the state Running that is not held was interrupted.
 func (j *Journal) Held(id string) bool {
 	return j.store.Held(context.Background(), j.tenant, id)
 }
 
-// Read opens the log of a run, in any state and whoever holds it, to look
-// at: it returns what was recorded, and takes nothing more. It fails with
-// NotFound if there is no such run, with Unavailable if another version of
-// cassidy recorded it, and with Failed if its record is damaged.
+// Read opens the log of a run for reading, in any state, even if it is held. It returns
+// what was recorded, and accepts no records. It fails with NotFound if there is no such
+// run, with Unavailable if another version of cassidy recorded it, and with Failed if
+// its record is damaged.
 func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 	h, err := j.history(ctx, id)
 	if err == nil {
@@ -211,7 +215,7 @@ func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 		return nil, damaged(id, "its script", err)
 	}
 	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, seen: h.lastMessage(), lastEvent: h.lastEvent(),
-		why: value.Errorf(value.Internal, "the log of run '%s' was opened to be read", id)}, nil
+		why: value.Errorf(value.Internal, "write to the log of run '%s': the log is read-only", id)}, nil
 }
 
 func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
@@ -222,8 +226,11 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 	if l.head.state.Ended() {
 		return nil, errEnded(id, l.head.state)
 	}
-	if l.head.state == Running { // what its process had not written yet is lost
+	if l.head.state == Running { // unwritten records of the dead process are lost
 		l.lastEvent += seqGap
+	}
+	if Repair(l.run.Reason) != "" && !l.run.Wake.IsZero() {
+		l.waited = l.run.Wake.Sub(l.head.updated)
 	}
 	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
 	at := j.clock.now()

@@ -40,15 +40,15 @@ func testMisuse(t *testing.T, s storage) {
 		{"a run with an empty ID", second(j.Run(ctx, "")), value.NotFound},
 		{"a second outcome", l.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal},
 		{"an outcome of nothing", l.Settle(ctx, place("9"), tool.Outcome{}, nil), value.Internal},
-		{"an intent after its outcome", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), value.Internal},
-		{"an intent in an ended context", l.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), value.Canceled},
-		{"a value that is not one", l.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: value.NewDict("x", "\xff")}), value.Invalid},
-		{"an intent without a kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f"}), value.Invalid},
-		{"an intent of an unknown kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), value.Invalid},
+		{"an intent after its outcome", l.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Read}), value.Internal},
+		{"an intent in an ended context", l.Intend(ended, Intent{StepPath: place("2"), Func: "f", Kind: tool.Write}), value.Canceled},
+		{"a value that is not one", l.Intend(ctx, Intent{StepPath: place("2"), Kind: tool.Read, Args: value.NewDict("x", "\xff")}), value.Invalid},
+		{"an intent without a kind", l.Intend(ctx, Intent{StepPath: place("2"), Func: "f"}), value.Invalid},
+		{"an intent of an unknown kind", l.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), value.Invalid},
 	} {
 		fails(t, c.name, c.err, c.want, "")
 	}
-	check(t, l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.External}))
+	check(t, l.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Kind: tool.External}))
 	check(t, l.Settle(ended, place("2"), tool.Outcome{}, nil)) // it happened, whoever waits for it
 	check(t, l.End(ctx, "final", tool.Outcome{Value: "x"}, nil))
 	fails(t, "resume of a run that has ended", second(j.Resume(ctx, "r")), value.Conflict, "done")
@@ -72,7 +72,7 @@ func testClosedLog(t *testing.T, s storage) {
 		"closed": func(l *Log) error { return l.Close() },
 	} {
 		l := begin(t, j, name)
-		check(t, l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+		check(t, l.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}))
 		if !j.Held(name) {
 			t.Errorf("%s: nobody holds a run that is open", name)
 		}
@@ -89,11 +89,11 @@ func testClosedLog(t *testing.T, s storage) {
 func checkClosed(t *testing.T, r Record) {
 	t.Helper()
 	ctx := context.Background()
-	fails(t, "Intend", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Read}), value.Internal, "")
+	fails(t, "Intend", r.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Kind: tool.Read}), value.Internal, "")
 	fails(t, "Settle", r.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal, "")
 	fails(t, "Note", r.Note(ctx, place("1"), nil), value.Internal, "")
-	fails(t, "Ask", second(r.Ask(ctx, Asked{Place: place("1")})), value.Internal, "")
-	fails(t, "Answered", r.Answered(ctx, Asked{Place: place("1")}, tool.Answer{}), value.Internal, "")
+	fails(t, "Ask", second(r.Ask(ctx, Asked{StepPath: place("1")})), value.Internal, "")
+	fails(t, "Answered", r.Answered(ctx, Asked{StepPath: place("1")}, tool.Answer{}), value.Internal, "")
 	fails(t, "Park", r.Park(ctx, "", time.Time{}), value.Internal, "")
 	fails(t, "End", r.End(ctx, "", tool.Outcome{}, nil), value.Internal, "")
 }

@@ -12,48 +12,50 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Log is the [Record] of a run in a journal, held by its caller alone. Its
-// methods may be called from many goroutines. It is open until the run parks
-// or ends, or the Log or its Journal is closed; one of [Journal.Read] only answers.
+// A Log is the [Record] of a run in a journal, held exclusively. Its methods are safe
+// for concurrent use. It is open until the run parks or ends, or the Log or its Journal
+// is closed. A log of [Journal.Read] is read-only.
 type Log struct {
 	j      *Journal
 	run    Run
 	script tool.Script
-	lease  journal.Lease // nil for one that only reads
+	lease  journal.Lease // nil for a read-only log
+	waited time.Duration // how long the run waited for a repair before it was resumed
 
 	asking sync.Mutex // held while a question is numbered and recorded
 
 	events    sync.Mutex // held while an event is numbered, recorded and delivered
-	lastEvent uint64     // the number of the last one
+	lastEvent uint64     // the number of the last event
 
 	mu    sync.Mutex
 	steps map[string]*step // by place
-	why   error            // it takes no more, or nil
+	why   error            // why it accepts no more records, or nil
+	// completed stands for the steps that this process has completed.
+	completed step
 
 	num  int64 // of the run in the store
-	seen int64 // the last message of the inbox when the log was opened
-	head head  // how far the run has come on disk; only the writer uses it
-	unit *unit // of the batch that is being written; likewise
+	seen int64 // the last message in the inbox when the log was opened
+	head head  // the durable progress of the run; only the writer uses it
+	unit *unit // of the current batch; only the writer uses it
 
 	// Guarded by the writer's lock.
 	ending  bool // its last record is being written
 	dropped bool // it is closed
 }
 
-// Run returns the run as it stood when the log was opened.
+// Run returns the run as of when the log was opened.
 func (l *Log) Run() Run { return l.run }
 
-// Script returns what the run executes, as it was when the run began.
+// Script returns the script of the run, as of when the run began.
 func (l *Log) Script() tool.Script { return l.script }
 
-// Key names an effect of the run, the same for each try: NONCE/STEP. Services that
-// do a thing once per key get it as their idempotency key.
-func (l *Log) Key(p tool.Place) string { return key(&l.run, p.String()) }
+// Key returns the idempotency key of an effect, for services that support them. It is
+// NONCE/STEP, the same for each try.
+func (l *Log) Key(p tool.StepPath) string { return key(&l.run, p.String()) }
 
-// Recorded returns what the run had recorded at a place when this log was
-// opened, and whether that is anything: of a new run it never is. It fails, of
-// kind Failed, where a value was lost.
-func (l *Log) Recorded(p tool.Place) (Entry, bool, error) {
+// Recorded returns the entry of a step as of when this log was opened, and whether
+// there is one: a new run has none. It fails with kind Failed if a value was lost.
+func (l *Log) Recorded(p tool.StepPath) (Entry, bool, error) {
 	l.mu.Lock()
 	s := l.steps[p.String()]
 	l.mu.Unlock()
@@ -64,8 +66,8 @@ func (l *Log) Recorded(p tool.Place) (Entry, bool, error) {
 	return e, true, err
 }
 
-// Notes yields what had been decided anywhere in the run when this log was
-// opened, by place. It fails where a value was lost.
+// Notes yields the decisions of the run as of when this log was opened, by step. It
+// fails if a value was lost.
 func (l *Log) Notes() iter.Seq2[*value.Dict, error] {
 	return func(yield func(*value.Dict, error) bool) {
 		l.mu.Lock()
@@ -92,40 +94,50 @@ func (l *Log) Notes() iter.Seq2[*value.Dict, error] {
 	}
 }
 
-// Intend records that an effect is about to be done. Where its kind is Write
-// or External and it is not staged, the record is on disk when Intend returns, and the effect must
-// not be done if it fails. An effect without an outcome may be intended again;
-// one that has an outcome must not be.
+// Intend records that an effect is about to be executed. If its kind is Write or
+// External and it is not staged, or if it is Sync, the record is durable when Intend returns,
+// and the effect must not be executed if Intend fails. An effect without an outcome may be
+// intended again; one with an outcome must not be.
 func (l *Log) Intend(ctx context.Context, i Intent) error {
-	r := about(i.Place, l.j.store, l.j.clock)
+	r := about(i.StepPath, l.j.store, l.j.clock)
 	r.intent(&i)
-	durable := !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
-	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: durable}, r)
+	durable := i.Sync || !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
+	return l.add(ctx, addition{kind: effectIntended, place: i.StepPath, durable: durable, sync: i.Sync}, r)
 }
 
-// Settle records what came of an effect that was intended: an outcome, or an
-// error together with the usage of the outcome. The record is on disk before the
-// next durable intent, before the run parks or ends, and in any case a moment
-// later, or as soon as the store can write again.
-func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failure error) error {
+// Settle records the outcome of an intended effect, or its error together with the
+// usage of the outcome. The record is durable immediately if the intent was Sync, or is that
+// of a write of an earlier process; else before the next durable intent, before the run parks
+// or ends, and otherwise shortly afterwards, or as soon as the store can be written again.
+func (l *Log) Settle(ctx context.Context, p tool.StepPath, out tool.Outcome, failure error) error {
 	r := about(p, l.j.store, l.j.clock)
 	r.outcome(&out, failure)
 	return l.add(ctx, addition{kind: effectSettled, place: p}, r)
 }
 
-// Note records what was decided at a place, as an approval or a refusal. It is
-// on disk when a later durable intent is.
-func (l *Log) Note(ctx context.Context, p tool.Place, d *value.Dict) error {
+// Note records a decision at a step, such as an approval or a refusal. It is durable
+// before a later durable intent is.
+func (l *Log) Note(ctx context.Context, p tool.StepPath, d *value.Dict) error {
 	r := about(p, l.j.store, l.j.clock)
 	r.note(d)
 	return l.add(ctx, addition{kind: placeNoted, place: p}, r)
 }
 
-// Park records that the run waits, why, and when it continues by itself: in
-// the year 2262 at the latest; zero means never. It closes the log: nobody holds
-// the run until it is resumed.
+// How long a run waits for a repair until it is tried again.
+const (
+	leastBackoff = time.Minute
+	mostBackoff  = time.Hour
+)
+
+// Park records that the run waits, why, and when it continues: in the year 2262 at the
+// latest; zero means never. A run that waits for a repair, see [Repair], continues by itself
+// after a minute, and after twice the time for each further attempt, up to an hour. Park
+// closes the log: the run is not held until it is resumed.
 func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	at := l.j.clock.now()
+	if wake.IsZero() && Repair(reason) != "" {
+		wake = at.Add(min(max(2*l.waited, leastBackoff), mostBackoff))
+	}
 	wake = wakeTime(wake)
 	r := newRecorder(l.j.store, l.j.clock)
 	r.parked(reason, at, wake)
@@ -135,8 +147,8 @@ func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	}}, r)
 }
 
-// End records how the run ended, and closes the log: Done if err is nil,
-// Cancelled if its kind is Canceled, else Failed.
+// End records the end of the run and closes the log. The state is Done if failure is
+// nil, Cancelled if its kind is Canceled, else Failed.
 func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure error) error {
 	at, state := l.j.clock.now(), endState(failure)
 	r := newRecorder(l.j.store, l.j.clock)
@@ -144,8 +156,8 @@ func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure 
 	return l.finish(addition{kind: runEnded, head: func(h *head) { h.stand(state, at) }}, r)
 }
 
-// Close gives the run up in its state, so that it can be resumed. What was
-// recorded is on disk when Close returns. After Park or End it does nothing.
+// Close releases the run in its state, so that it can be resumed. Records are durable
+// when Close returns. After Park or End it does nothing.
 func (l *Log) Close() error {
 	if l.closed() != nil {
 		return nil
@@ -155,7 +167,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// shut closes the log and gives up the lock of its run.
+// shut closes the log and releases the lock of its run.
 func (l *Log) shut(why error) {
 	l.mu.Lock()
 	first := l.why == nil
@@ -174,13 +186,14 @@ func (l *Log) shut(why error) {
 	}
 }
 
-// An addition is what a record means for the log that gets it.
+// An addition describes a new record for its log.
 type addition struct {
 	kind    recordKind
-	place   tool.Place
-	durable bool        // it is stored before the caller continues
-	answers int         // the number of the question that it answers
-	head    func(*head) // how it changes the run's head, if it does
+	place   tool.StepPath
+	durable bool        // stored before the caller continues
+	sync    bool        // its outcome too
+	answers int         // the number of the answered question
+	head    func(*head) // changes the run's head, or nil
 }
 
 // add records something at a place.
@@ -197,21 +210,24 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 		return err
 	}
 	j := &job{log: l, record: rec, head: a.head}
-	if a.durable {
+	if a.durable || a.kind == effectSettled && (was.sync || s.isWrite()) {
 		err = l.j.w.wait(j)
 	} else {
 		err = l.j.w.later(j)
 	}
-	if err != nil {
-		l.mu.Lock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
 		s.progress = was
-		l.mu.Unlock()
+	case a.kind == effectSettled && s.records == nil: // a long run stays small
+		l.steps[s.name] = &l.completed
 	}
 	return err
 }
 
-// observed returns the error of a context that has ended, unless it does not
-// count: an outcome is recorded, whoever waits for it.
+// observed returns the error of a context that has ended. It is ignored for outcomes,
+// which are always recorded.
 func observed(ctx context.Context, k recordKind) error {
 	if err := ctx.Err(); err != nil && k != effectSettled {
 		return value.AsError(err, value.Canceled)
@@ -219,8 +235,8 @@ func observed(ctx context.Context, k recordKind) error {
 	return nil
 }
 
-// admit checks that a record may come now, and notes it at its step. was is the
-// step's progress before that.
+// admit checks that a record is valid now, and counts it at its step. was is the step's
+// progress before that.
 func (l *Log) admit(a addition) (s *step, was progress, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,19 +245,20 @@ func (l *Log) admit(a addition) (s *step, was progress, err error) {
 	}
 	at := a.place.String()
 	s = l.steps[at]
-	if s == nil {
-		s = &step{place: a.place, name: at}
-		l.steps[at] = s
+	if s == nil || s == &l.completed {
+		s = &step{place: a.place, name: at, progress: progress{intended: s != nil, settled: s != nil}}
 	}
 	if err := s.refusal(a.kind); err != nil {
 		return nil, was, misused(&l.run, a.place, err)
 	}
+	l.steps[at] = s
 	was = s.progress
 	s.note(a.kind, a.answers)
+	s.sync = s.sync || a.sync
 	return s, was, nil
 }
 
-func misused(r *Run, at tool.Place, why error) error {
+func misused(r *Run, at tool.StepPath, why error) error {
 	return value.Errorf(value.Internal, "step %s of run '%s' %w", at, r.ID, why)
 }
 
@@ -261,7 +278,7 @@ func (l *Log) finish(a addition, r *recorder) error {
 	return nil
 }
 
-// closed returns why the log takes no more, or nil.
+// closed returns why the log accepts no more records, or nil.
 func (l *Log) closed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,4 +303,6 @@ func (l *Log) Live() bool { return true }
 func (l *Log) Keeps() bool { return true }
 
 // Recall implements [Record].
-func (l *Log) Recall(e tool.Effect, _ *tool.Func) (*Entry, Recollection, error) { return recall(l, e) }
+func (l *Log) Recall(e tool.Effect, f *tool.Func) (*Entry, Recollection, error) {
+	return recall(l, e, f)
+}

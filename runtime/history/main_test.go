@@ -90,15 +90,15 @@ func script() tool.Script {
 }
 
 // did records an effect and its outcome.
-func did(t testing.TB, r Record, p tool.Place, kind tool.EffectKind, v value.Value) {
+func did(t testing.TB, r Record, p tool.StepPath, kind tool.EffectKind, v value.Value) {
 	t.Helper()
-	check(t, r.Intend(context.Background(), Intent{Place: p, Func: "f", Kind: kind}))
+	check(t, r.Intend(context.Background(), Intent{StepPath: p, Func: "f", Kind: kind}))
 	check(t, r.Settle(context.Background(), p, tool.Outcome{Value: v}, nil))
 }
 
 // place parses a place.
-func place(text string) tool.Place {
-	p, err := ParsePlace(text)
+func place(text string) tool.StepPath {
+	p, err := ParseStepPath(text)
 	if err != nil {
 		panic(err)
 	}
@@ -161,7 +161,7 @@ func readAll(j *Journal, run string) (map[string]string, error) {
 			errs = append(errs, err)
 			continue
 		}
-		got[e.Place.String()] = entryText(&e)
+		got[e.StepPath.String()] = entryText(&e)
 	}
 	return got, errors.Join(errs...)
 }
@@ -169,7 +169,7 @@ func readAll(j *Journal, run string) (map[string]string, error) {
 // entryText returns all of an entry as a text.
 func entryText(e *Entry) string {
 	value, _ := value.Append(nil, e.Outcome.Value)
-	text := fmt.Sprint(e.Place, e.Func, e.Args, e.Kind, e.Change, e.Key, e.Intended, e.Settled, tool.HashBytes(value), e.Outcome.Undo, e.Outcome.Usage, e.Err, e.Notes)
+	text := fmt.Sprint(e.StepPath, e.Func, e.Args, e.Kind, e.Change, e.Key, e.Intended, e.Settled, tool.HashBytes(value), e.Outcome.Undo, e.Outcome.Usage, e.Err, e.Notes)
 	for _, q := range e.Questions {
 		text += fmt.Sprint(q.ID, q.Kind, q.Text, q.Data, q.Asked, q.Spent)
 		if q.Answer != nil {

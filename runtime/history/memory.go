@@ -1,81 +1,65 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"iter"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Memory is a [Record] in memory: it has no store, and nobody else sees it.
-// It is for tests, and for executing a script elsewhere, against a record that
-// is carried with it: [Memory.Load] makes it from the entries of a journal, and
-// [Memory.Entries] returns all that was recorded.
-//
-// A Memory refuses what a [*Log] refuses, and reads back what a Log reads back.
-// It keeps values as they are given: they must not be changed later.
+// A Memory is the [Log] of a run that is alone in a journal in memory. It is for tests,
+// and for executing a script elsewhere with a copy of its record: [Memory.Load] loads
+// the entries of another journal, and [Memory.Entries] returns all entries. Its events
+// are not recorded.
 type Memory struct {
+	*Log
 	*memoryRun
-	run    Run              // as it stood when this record was opened
-	opened map[string]Entry // likewise, by place
-	seen   int              // requests to cancel when this record was opened
 }
 
-// A memoryRun is what the records of one run have in common.
+// A memoryRun is shared by the records of one run.
 type memoryRun struct {
-	// Clock gives the times that are recorded. It is set before the record is used.
-	// Nil means time.Now.
-	Clock  func() time.Time
-	script tool.Script
+	// Clock returns the times to record. It must be set before the record is used. Nil
+	// means time.Now.
+	Clock func() time.Time
 
-	mu      sync.Mutex
-	open    *Memory // the record that is open, or nil
-	current Run
-	steps   map[string]*memoryStep // by place
-	sent    map[string]*Answered   // the last answer that was sent, by answerKey
-	cancels int                    // requests to cancel
+	opening sync.Mutex
+	open    *Log // the last record that was opened
 }
 
-type memoryStep struct {
-	step
-	entry Entry
-}
-
-// NewMemory returns the record of a new run. The ID, the nonce, and the time at
-// which it started are made up where they are not given. The fields of r
-// for the state of the run are ignored. s is what the run executes.
+// NewMemory returns the record of a new run. Missing ID, nonce and start time are
+// generated. The fields of r for the state of the run are ignored. s is the script of
+// the run. If the run cannot be recorded, for example because of its ID, everything
+// that is added to the record fails with that error.
 func NewMemory(r Run, s tool.Script) *Memory {
-	r.Script = s.Sum()
-	s.Hash = r.Script
-	if r.ID == "" {
-		r.ID = newID(now())
-	}
-	if r.Nonce == "" {
-		r.Nonce = rand.Text()
-	}
+	m := &Memory{memoryRun: &memoryRun{}}
+	j := Open(journal.Memory(), &Options{Clock: func() time.Time {
+		if m.Clock == nil {
+			return time.Now()
+		}
+		return m.Clock()
+	}})
+	r.ID, r.Nonce = cmp.Or(r.ID, newID(now())), cmp.Or(r.Nonce, rand.Text())
 	if r.Started.IsZero() {
 		r.Started = now()
 	}
-	r.State, r.Reason, r.Wake, r.Ended = Running, "", time.Time{}, time.Time{}
-	r.Result, r.Err, r.Usage, r.Damage = nil, nil, tool.Usage{}, nil
-	m := &Memory{run: r, opened: map[string]Entry{}, memoryRun: &memoryRun{
-		script: s, current: r, steps: map[string]*memoryStep{}, sent: map[string]*Answered{},
-	}}
-	m.open = m
+	l, err := j.begin(context.Background(), r, s)
+	if err != nil {
+		r.Script = s.Sum()
+		l = &Log{j: j, run: r, script: s, steps: map[string]*step{}, why: err}
+	}
+	m.Log, m.open = l, l
 	return m
 }
 
-func (m *Memory) clock() clock { return m.Clock }
-
-// Load adds entries as if an earlier process had recorded them, with their
-// questions and notes. It stops at the first error and returns it, and fails,
-// with kind Invalid, for an entry that cannot be, or at a step that has one.
+// Load adds entries of an earlier process, with their questions and notes. It returns
+// the first error. It fails with kind Invalid for an impossible entry, or if the step
+// already has one.
 func (m *Memory) Load(entries iter.Seq2[Entry, error]) error {
 	for e, err := range entries {
 		if err == nil {
@@ -89,226 +73,101 @@ func (m *Memory) Load(entries iter.Seq2[Entry, error]) error {
 }
 
 func (m *Memory) load(e Entry) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at := e.Place.String()
+	l, s := m.Log, &step{place: e.StepPath, name: e.StepPath.String()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
-	case m.open != m:
-		return errClosed(&m.run)
-	case m.steps[at] != nil || !e.Settled.IsZero() && e.Intended.IsZero():
-		return value.Errorf(value.Invalid, "load the record of run '%s': step %s is there already, or has an outcome of nothing", m.run.ID, at)
+	case l.why != nil:
+		return l.why
+	case l.steps[s.name] != nil || !e.Settled.IsZero() && e.Intended.IsZero():
+		return value.Errorf(value.Invalid, "load the record of run '%s': step %s already exists, or has an outcome without an intent", l.run.ID, s.name)
 	}
-	e.Staged, e.Key, e.Questions = false, m.Key(e.Place), slices.Clone(e.Questions)
-	s := &memoryStep{step: step{place: e.Place, name: at}}
-	s.progress = progress{intended: !e.Intended.IsZero(), settled: !e.Settled.IsZero(), questions: len(e.Questions)}
-	for i := range e.Questions {
-		q := &e.Questions[i]
-		q.Place = e.Place
-		q.identify(m.run.ID, i+1, q.Asked)
-		s.answered = q.Answer != nil
+	var err error
+	add := func(kind recordKind, at time.Time, put func(*recorder)) {
+		if err != nil {
+			return
+		}
+		r := about(e.StepPath, l.j.store, func() time.Time { return at })
+		put(r)
+		var data []byte
+		if data, err = r.record(kind); err == nil {
+			err = l.j.w.wait(&job{log: l, record: data})
+		}
+		if err == nil {
+			added, _, _ := nextRecord(data)
+			err = s.add(added)
+		}
 	}
-	s.entry = e
-	m.steps[at], m.opened[at] = s, s.snapshot()
-	return nil
+	questions := func(spent bool) {
+		for i := range e.Questions {
+			q, a := e.Questions[i], e.Questions[i].Answer
+			if q.N = i + 1; q.Spent != spent {
+				continue
+			}
+			add(questionAsked, q.Asked, func(r *recorder) { r.question(&q) })
+			if a != nil {
+				add(questionAnswered, a.At, func(r *recorder) { r.answer(q.N, a) })
+			}
+		}
+	}
+	questions(true)
+	if !e.Intended.IsZero() {
+		add(effectIntended, e.Intended, func(r *recorder) { r.intent(&e.Intent) })
+	}
+	questions(false)
+	for _, n := range e.Notes {
+		add(placeNoted, now(), func(r *recorder) { r.note(n) })
+	}
+	if !e.Settled.IsZero() {
+		var failure error
+		if e.Err != nil {
+			failure = e.Err
+		}
+		add(effectSettled, e.Settled, func(r *recorder) { r.outcome(&e.Outcome, failure) })
+	}
+	l.steps[s.name] = s
+	return err
 }
 
-// snapshot returns the entry as it is now.
-func (s *memoryStep) snapshot() Entry {
-	e := s.entry
-	e.Questions, e.Notes = slices.Clone(e.Questions), slices.Clip(e.Notes)
-	return e
-}
-
-// Resume closes the record and returns a new one of the same run, for which all
-// that was recorded is that of an earlier process. That of a run that has ended
-// takes nothing more.
+// Resume closes the record and returns a new one of the same run. For it, all entries
+// are those of an earlier process. If the run has ended the new record accepts nothing.
 func (m *Memory) Resume() *Memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	next := &Memory{memoryRun: m.memoryRun, opened: map[string]Entry{}, seen: m.cancels}
-	for at, s := range m.steps {
-		next.opened[at] = s.snapshot()
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	ctx, j, id := context.Background(), m.j, m.run.ID
+	_ = m.open.Close() // writing to memory does not fail
+	l, err := j.Resume(ctx, id)
+	if err != nil {
+		l, err = j.Read(ctx, id)
 	}
-	m.open = nil
-	if !m.current.State.Ended() {
-		m.current.State, m.current.Reason, m.current.Wake = Running, "", time.Time{}
-		m.open = next
+	if err != nil { // it could not be recorded
+		l = m.Log
 	}
-	next.run = m.current
-	return next
+	m.open = l
+	return &Memory{l, m.memoryRun}
 }
 
-// Run returns the run as it stood when the record was opened.
-func (m *Memory) Run() Run { return m.run }
-
-// Current returns the run in its present state.
+// Current returns the run in its current state.
 func (m *Memory) Current() Run {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.current
-}
-
-// Script returns what the run executes.
-func (m *Memory) Script() tool.Script { return m.script }
-
-// Live implements [Record].
-func (m *Memory) Live() bool { return true }
-
-// Keeps implements [Record].
-func (m *Memory) Keeps() bool { return true }
-
-// Key implements [Record].
-func (m *Memory) Key(at tool.Place) string { return key(&m.run, at.String()) }
-
-// Recall implements [Record].
-func (m *Memory) Recall(e tool.Effect, _ *tool.Func) (*Entry, Recollection, error) {
-	return recall(m, e)
-}
-
-// Recorded implements [Record].
-func (m *Memory) Recorded(at tool.Place) (Entry, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, ok := m.opened[at.String()]
-	return e, ok, nil
-}
-
-// Notes implements [Record].
-func (m *Memory) Notes() iter.Seq2[*value.Dict, error] {
-	m.mu.Lock()
-	entries := slices.SortedFunc(maps.Values(m.opened), byPlace)
-	m.mu.Unlock()
-	return func(yield func(*value.Dict, error) bool) {
-		for _, e := range entries {
-			for _, n := range e.Notes {
-				if !yield(n, nil) {
-					return
-				}
-			}
-		}
+	r, err := m.j.Run(context.Background(), m.run.ID)
+	if err != nil { // it could not be recorded
+		return m.run
 	}
+	return r
 }
 
-func byPlace(a, b Entry) int { return slices.Compare(a.Place, b.Place) }
-
-// Entries yields all that is recorded, by place, as [Journal.Entries] does.
+// Entries yields all entries, by step, as [Journal.Entries] does.
 func (m *Memory) Entries() iter.Seq2[Entry, error] {
-	var entries []Entry
-	m.mu.Lock()
-	for _, s := range m.steps {
-		entries = append(entries, s.snapshot())
-	}
-	m.mu.Unlock()
-	slices.SortFunc(entries, byPlace)
-	return func(yield func(Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
+	return m.j.Entries(context.Background(), m.run.ID)
 }
 
-// Intend implements [Record].
-func (m *Memory) Intend(ctx context.Context, i Intent) error {
-	r := about(i.Place, nil, m.clock())
-	r.intent(&i)
-	return m.add(ctx, addition{kind: effectIntended, place: i.Place}, r, func(e *Entry) {
-		i.Staged = false
-		e.begin(i, m.clock().now())
-	})
+// AddEvent implements [Record]: the event has no number.
+func (m *Memory) AddEvent(_ *tool.Event, deliver func()) { deliver() }
+
+// Send answers a question of the run that is open, as [Journal.Answer] does.
+func (m *Memory) Send(at tool.StepPath, n int, given tool.Answer) error {
+	return m.j.Answer(context.Background(), m.run.ID, at, n, given)
 }
 
-// Settle implements [Record].
-func (m *Memory) Settle(ctx context.Context, at tool.Place, out tool.Outcome, failure error) error {
-	r := about(at, nil, m.clock())
-	r.outcome(&out, failure)
-	return m.add(ctx, addition{kind: effectSettled, place: at}, r, func(e *Entry) {
-		if u := out.Undo; u != nil {
-			out.Undo = &tool.Effect{Func: u.Func, Args: u.Args, Place: u.Place}
-		}
-		e.Settled, e.Outcome = m.clock().now(), out
-		e.Err, _ = readError(errorValue(failure))
-	})
-}
-
-// Note implements [Record].
-func (m *Memory) Note(ctx context.Context, at tool.Place, d *value.Dict) error {
-	r := about(at, nil, m.clock())
-	r.note(d)
-	return m.add(ctx, addition{kind: placeNoted, place: at}, r, func(e *Entry) {
-		e.Notes = append(e.Notes, orEmpty(d))
-	})
-}
-
-// add records something at a step. do changes its entry.
-func (m *Memory) add(ctx context.Context, a addition, r *recorder, do func(*Entry)) error {
-	if err := observed(ctx, a.kind); err != nil {
-		return err
-	}
-	if err := r.discard(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.addLocked(a, do)
-}
-
-func (m *Memory) addLocked(a addition, do func(*Entry)) error {
-	if m.open != m {
-		return errClosed(&m.run)
-	}
-	at := a.place.String()
-	s := m.steps[at]
-	if s == nil {
-		s = &memoryStep{step: step{place: a.place, name: at}, entry: Entry{Intent: Intent{Place: a.place}, Key: m.Key(a.place)}}
-	}
-	if err := s.refusal(a.kind); err != nil {
-		return misused(&m.run, a.place, err)
-	}
-	m.steps[at] = s
-	s.note(a.kind, a.answers)
-	do(&s.entry)
-	return nil
-}
-
-// Park implements [Record].
-func (m *Memory) Park(_ context.Context, reason string, wake time.Time) error {
-	return m.finish(newRecorder(nil, m.clock()), func(r *Run) { r.State, r.Reason, r.Wake = Parked, utf8Text(reason), wakeTime(wake) })
-}
-
-// End implements [Record].
-func (m *Memory) End(_ context.Context, reason string, out tool.Outcome, failure error) error {
-	at, state := m.clock().now(), endState(failure)
-	r := newRecorder(nil, m.clock())
-	r.ended(state, reason, at, &out, failure)
-	return m.finish(r, func(r *Run) {
-		r.State, r.Reason, r.Ended, r.Result, r.Usage = state, utf8Text(reason), at, out.Value, out.Usage
-		r.Err, _ = readError(errorValue(failure))
-	})
-}
-
-// finish closes the record with a new state.
-func (m *Memory) finish(r *recorder, do func(*Run)) error {
-	if err := r.discard(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.open != m {
-		return errClosed(&m.run)
-	}
-	m.open = nil
-	do(&m.current)
-	return nil
-}
-
-// Close implements [Record].
-func (m *Memory) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.open == m {
-		m.open = nil
-	}
-	return nil
-}
+// Cancel requests the end of the run. If its record is closed the run ends now.
+func (m *Memory) Cancel() { _, _ = m.j.Cancel(context.Background(), m.run.ID) }

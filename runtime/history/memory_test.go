@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,15 +17,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestLoad carries the record of a run from a journal to a Memory, continues it
-// there, and carries it on to another one.
+// TestLoad copies the record of a run from a journal to a Memory, continues it there,
+// and copies it to another Memory.
 func TestLoad(t *testing.T) {
 	ctx, j := context.Background(), openOn(t, journal.Memory())
 	l := begin(t, j, "r")
 	first := &performer{t: t, r: l}
 	first.perform()
 	asked(t, l, "40", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}})
-	check(t, l.Intend(ctx, Intent{Place: place("41"), Func: "f", Kind: tool.External}))
+	check(t, l.Intend(ctx, Intent{StepPath: place("41"), Func: "f", Kind: tool.External}))
 	check(t, l.Park(ctx, "question", time.Time{}))
 
 	m := NewMemory(l.Run(), l.Script())
@@ -43,7 +44,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%d effects were done, and it gave %s", again.world, again.lines)
 	}
 	checkReplay(t, m, first.lines)
-	if _, what, err := m.Recall(tool.Effect{Func: "f", Place: place("41")}, nil); what != Begun || err != nil {
+	if _, what, err := m.Recall(tool.Effect{Func: "f", StepPath: place("41")}, nil); what != Begun || err != nil {
 		t.Errorf("an effect that was begun is %v, %v", what, err)
 	}
 	if n := asked(t, m, "40", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}}); n != 1 {
@@ -59,7 +60,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(memoryEntries(t, m), memoryEntries(t, next)); diff != "" {
 		t.Errorf("loaded again (-want +got):\n%s", diff)
 	}
-	check(t, second(next.Ask(ctx, Asked{Place: place("40"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "and now?"}})))
+	check(t, second(next.Ask(ctx, Asked{StepPath: place("40"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "and now?"}})))
 	if open := openOf(t, next); len(open) != 1 || open[0].ID != "r:40:2" || len(openOf(t, m)) != 0 {
 		t.Errorf("open are %+v", open)
 	}
@@ -71,24 +72,24 @@ func memoryEntries(t *testing.T, m *Memory) map[string]string {
 	last := place("")
 	for e, err := range m.Entries() {
 		check(t, err)
-		if byPlace(Entry{Intent: Intent{Place: last}}, e) > 0 {
-			t.Errorf("step %s comes after %s", e.Place, last)
+		if slices.Compare(last, e.StepPath) > 0 {
+			t.Errorf("step %s comes after %s", e.StepPath, last)
 		}
-		last = e.Place
-		got[e.Place.String()] = entryText(&e)
+		last = e.StepPath
+		got[e.StepPath.String()] = entryText(&e)
 	}
 	return got
 }
 
 func TestLoadRefuses(t *testing.T) {
-	settled := Entry{Intent: Intent{Place: place("1"), Func: "f", Kind: tool.Read}, Intended: now(), Settled: now()}
+	settled := Entry{Intent: Intent{StepPath: place("1"), Func: "f", Kind: tool.Read}, Intended: now(), Settled: now()}
 	entries := func(yield func(Entry, error) bool) {
 		_ = yield(settled, nil) && yield(Entry{}, value.Errorf(value.Failed, "is damaged"))
 	}
 	m := NewMemory(Run{ID: "r", Kind: "run"}, script())
 	fails(t, "a damaged record", m.Load(entries), value.Failed, "is damaged")
 	fails(t, "a step that is there", m.Load(entries), value.Invalid, "step 1")
-	settled.Place, settled.Intended = place("2"), time.Time{}
+	settled.StepPath, settled.Intended = place("2"), time.Time{}
 	fails(t, "an outcome of nothing", m.Load(entries), value.Invalid, "step 2")
 	check(t, m.Close())
 	fails(t, "a closed record", m.Load(entries), value.Internal, "closed")
@@ -111,8 +112,7 @@ func TestNewMemory(t *testing.T) {
 	}
 }
 
-// TestSnapshots checks that what a record returned does not change when the run
-// continues.
+// TestSnapshots checks that results of a record do not change when the run continues.
 func TestSnapshots(t *testing.T) {
 	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
 	asked(t, m, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}})
@@ -122,7 +122,7 @@ func TestSnapshots(t *testing.T) {
 	was := memoryEntries(t, m)
 	check(t, m.Send(place("1"), 1, tool.Answer{Yes: true}))
 	check(t, second(m.Answer(ctx, place("1"), 1)))
-	check(t, m.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}))
+	check(t, m.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Read}))
 	check(t, m.Note(ctx, place("1"), value.NewDict("a", 1)))
 	if e.Questions[0].Answer != nil || len(e.Notes) != 1 || !e.Intended.IsZero() {
 		t.Errorf("the entry became %+v", e)
@@ -135,16 +135,15 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// TestMemoryInParallel uses a Memory from many goroutines. The race detector
-// watches.
+// TestMemoryInParallel uses a Memory from many goroutines, for the race detector.
 func TestMemoryInParallel(t *testing.T) {
 	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
-			p := tool.Place{1, i}
+			p := tool.StepPath{1, i}
 			did(t, m, p, tool.Write, strings.Repeat("x", i))
-			q, err := m.Ask(ctx, Asked{Place: p, Question: tool.Question{Kind: tool.QuestionAsk, Text: fmt.Sprint(i)}})
+			q, err := m.Ask(ctx, Asked{StepPath: p, Question: tool.Question{Kind: tool.QuestionAsk, Text: fmt.Sprint(i)}})
 			if err != nil {
 				t.Error(err)
 			}

@@ -75,14 +75,14 @@ func hasBlob(t *testing.T, j *Journal, text string) bool {
 	return err == nil
 }
 
-// sweep removes the blobs of before a time that no run names.
+// sweep removes the unreferenced blobs from before a time.
 func (j *Journal) sweep(before time.Time) error {
 	ctx := context.Background()
 	return j.store.SweepBlobs(ctx, before, func() (map[string]bool, error) { return j.named(ctx) })
 }
 
-// TestBlobs checks that large values are removed with the last run that names
-// them, of whatever tenant.
+// TestBlobs checks that large values are removed with the last run of any tenant that
+// references them.
 func TestBlobs(t *testing.T) { eachStore(t, testBlobs) }
 
 func testBlobs(t *testing.T, s storage) {
@@ -140,7 +140,7 @@ func testSweepOfDamage(t *testing.T, s storage) {
 	}
 }
 
-// TestSweepAndWriter removes blobs while others name the same ones again.
+// TestSweepAndWriter removes blobs while others reference the same ones again.
 func TestSweepAndWriter(t *testing.T) { eachStore(t, testSweepAndWriter) }
 
 func testSweepAndWriter(t *testing.T, s storage) {
@@ -170,4 +170,31 @@ func testSweepAndWriter(t *testing.T, s storage) {
 	}
 	close(ended)
 	wg.Wait()
+}
+
+// TestPruneWithAClockThatIsAhead checks that a steady pruning counts the age of runs from the
+// newest one: a clock that is a year ahead deletes nothing, and once there are newer runs,
+// those before them are old.
+func TestPruneWithAClockThatIsAhead(t *testing.T) {
+	ctx, now := context.Background(), time.Now()
+	j := Open(journal.Memory(), &Options{Clock: func() time.Time { return now }})
+	defer j.Close()
+	for i := range 5 {
+		check(t, begin(t, j, fmt.Sprint("run", i)).End(ctx, "final", tool.Outcome{}, nil))
+		now = now.Add(time.Hour)
+	}
+	now = now.AddDate(1, 0, 0)
+	keep := Keep{For: 720 * time.Hour, Steady: true}
+	if removed, err := j.Prune(ctx, keep); removed != 0 || err != nil {
+		t.Errorf("Prune a year later removed %d, %v, want none: the clock may be ahead", removed, err)
+	}
+	check(t, begin(t, j, "new").End(ctx, "final", tool.Outcome{}, nil))
+	now = now.AddDate(-1, 0, 0)
+	if removed, err := j.Prune(ctx, keep); removed != 0 || err != nil {
+		t.Errorf("Prune with the clock put right removed %d, %v, want none", removed, err)
+	}
+	now = now.AddDate(1, 0, 0)
+	if removed, err := j.Prune(ctx, keep); removed != 5 || err != nil {
+		t.Errorf("Prune after a newer run removed %d, %v, want the five old ones", removed, err)
+	}
 }

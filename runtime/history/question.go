@@ -8,35 +8,36 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Asked is a question as a run has recorded it.
+// Asked is a recorded question of a run.
 type Asked struct {
-	tool.Question            // its ID, Run, Step and Asked are set when it is recorded
-	Place         tool.Place // the Step of the question
-	N             int        // its number among the questions at its step, from 1; set when it is recorded
-	// Data is what else is compared when the question is asked again; it may be nil.
+	tool.Question               // its ID, Run, Step and Asked are set when it is recorded
+	StepPath      tool.StepPath // the Step of the question
+	N             int           // its number at its step, from 1; set when it is recorded
+	// Data is also compared when the question is asked again; it may be nil.
 	Data *value.Dict
 
-	// Answer is what was answered, or nil. Of an open question it can still be
-	// corrected, until the run uses it.
+	// Answer is the answer, or nil. While the question is open it can still be
+	// corrected.
 	Answer *Answered
-	// Spent reports that the effect that asked was begun again after the answer
-	// was used: another try needs another answer.
+	// Spent reports that the effect was begun again after the answer was used: another
+	// try needs another answer.
 	Spent bool
 }
 
-// Answered is an answer as it was recorded.
+// Answered is a recorded answer.
 type Answered struct {
 	tool.Answer
 	At time.Time
 }
 
-// put sets what the question gets when it is recorded. One that was put to somebody
-// before keeps the time of that.
+// put sets the fields of a question that is being recorded. A question that was already
+// shown keeps its time.
 func (q *Asked) put(run string, n int, c clock) {
 	if q.Asked.IsZero() {
 		q.Asked = c.now()
@@ -44,30 +45,31 @@ func (q *Asked) put(run string, n int, c clock) {
 	q.identify(run, n, q.Asked)
 }
 
-// identify sets what the question gets when it is recorded.
+// identify sets the fields that a question gets when it is recorded.
 func (q *Asked) identify(run string, n int, at time.Time) {
 	q.N, q.Asked = n, at
-	q.Run, q.Step, q.ID = run, q.Place.String(), questionID(run, q.Place, n)
+	q.Run, q.Step, q.ID = run, q.StepPath.String(), questionID(run, q.StepPath, n)
 }
 
-// questionID names a question among all of a journal, as RUN:STEP:N.
-func questionID(run string, at tool.Place, n int) string {
+// questionID returns the ID of a question in a journal: RUN:STEP:N.
+func questionID(run string, at tool.StepPath, n int) string {
 	return run + ":" + answerKey(at, n)
 }
 
-// content is what is recorded of a question: all but what identify sets.
+// content returns the recorded part of a question: all fields that identify does not
+// set.
 func (q *Asked) content() *value.Dict {
 	plain := q.Question
 	plain.ID, plain.Run, plain.Step, plain.Asked = "", "", "", time.Time{}
 	return plain.Dict()
 }
 
-// answerKind is the kind of messages that are answers. Their key is STEP:N.
+// answerKind is the kind of answers in the inbox. Their key is STEP:N.
 const answerKind = "answer"
 
-func answerKey(at tool.Place, n int) string { return at.String() + ":" + strconv.Itoa(n) }
+func answerKey(at tool.StepPath, n int) string { return at.String() + ":" + strconv.Itoa(n) }
 
-// value is the answer as it is kept.
+// value encodes the answer.
 func (a *Answered) value() value.Value {
 	return value.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
 }
@@ -85,34 +87,37 @@ func readAnswer(v value.Value) (*Answered, error) {
 	return a, nil
 }
 
-// body is the answer as a message of the inbox: it is not part of the chain of
-// the run's frames, so it has a checksum of its own, over which question it is
-// for too.
+// An answerForm is an answer as a message for the inbox.
+type answerForm struct {
+	Run, Key string
+	Answer   value.Value
+}
+
+// body encodes the answer as a message for the inbox. It is not in the chain of the
+// run's frames, so it has its own checksum, which covers the question too.
 func (a *Answered) body(run, key string) ([]byte, error) {
-	b, err := value.Append(make([]byte, len(sum{})), value.Tuple{run, key, a.value()})
+	b, err := pack.Append(make([]byte, len(sum{})), &answerForm{run, key, a.value()})
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "the answer: %w", err)
+		return nil, value.Errorf(value.Invalid, "encode the answer: %w", err)
 	}
 	return seal(b), nil
 }
 
 func openBody(m journal.Message, run string) (*Answered, error) {
-	v, err := unseal(m.Body)
-	if err != nil {
+	var f answerForm
+	if err := unseal(m.Body, &f); err != nil {
 		return nil, errChanged
 	}
-	list, _ := v.(value.Tuple)
-	p := parts{list: list}
-	if part[string](&p) != run || part[string](&p) != m.Key || p.bad {
+	if f.Run != run || f.Key != m.Key {
 		return nil, errRecord
 	}
-	return readAnswer(part[value.Value](&p))
+	return readAnswer(f.Answer)
 }
 
-// Questions returns the open questions of a run, by step: those that have no
-// answer which the run has used. The Answer of one is the last that somebody
-// gave, or nil. Where a part of the record or of the inbox is damaged, it
-// returns what can be read together with an error.
+// Questions returns the open questions of a run, by step: those without an answer that
+// the run has used. The Answer of a question is the last one that was sent, or nil. If
+// the record or the inbox is damaged, it returns what can be read together with an
+// error.
 func (j *Journal) Questions(ctx context.Context, run string) ([]Asked, error) {
 	h, err := j.history(ctx, run)
 	if err != nil {
@@ -136,14 +141,14 @@ func (j *Journal) Questions(ctx context.Context, run string) ([]Asked, error) {
 			continue
 		}
 		q := e.Questions[len(e.Questions)-1]
-		q.Answer = sent[answerKey(q.Place, q.N)]
+		q.Answer = sent[answerKey(q.StepPath, q.N)]
 		open = append(open, q)
 	}
 	return open, err
 }
 
-// answers returns the last answer of the inbox to each question, by key. One
-// that cannot be read is an error, and hides those before it.
+// answers returns the last answer in the inbox to each question, by key. An unreadable
+// answer is an error, and replaces earlier ones.
 func (h *history) answers() (map[string]*Answered, error) {
 	sent := map[string]*Answered{}
 	var damage error
@@ -160,12 +165,12 @@ func (h *history) answers() (map[string]*Answered, error) {
 	return sent, damage
 }
 
-// Answer answers a question of a run that is open. It is for anybody: the run
-// may be parked, or wait in another process. An answer can be corrected by
-// another until the run uses it. Answer fails with NotFound if nothing is asked
-// there, with Invalid for an answer of the wrong kind, and with Conflict if the
-// answer was used already.
-func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, given tool.Answer) error {
+// Answer answers an open question of a run. Any process may call it: the run may be
+// parked, or wait in another process. Until the run uses the answer it can be corrected
+// by another one. Answer fails with NotFound if there is no such question, with Invalid
+// for an answer of the wrong kind, and with Conflict if an answer was already used or the
+// question has expired.
+func (j *Journal) Answer(ctx context.Context, run string, at tool.StepPath, n int, given tool.Answer) error {
 	h, err := j.history(ctx, run)
 	if err != nil {
 		return err
@@ -178,7 +183,12 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 	if err != nil {
 		return err
 	}
-	a, err := e.Questions[n-1].accepts(given)
+	q := &e.Questions[n-1]
+	if !q.Expires.IsZero() && !j.clock.now().Before(q.Expires) {
+		return value.Errorf(value.Conflict, "the question of run '%s' at step %q expired at %s", run, at.String(), q.Expires.Format(time.RFC3339)).
+			WithHint("to continue without an answer: cassidy runs resume %s; a program calls Host.Resume", run)
+	}
+	a, err := q.accepts(given)
 	if err != nil {
 		return err
 	}
@@ -194,40 +204,39 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 	return err
 }
 
-// answerable returns why nobody can answer a question of the step, or nil. The
-// step is nil where nothing was asked.
-func (s *step) answerable(run *Run, at tool.Place, n int, ended bool) error {
+// answerable returns why a question of the step cannot be answered, or nil. The step is
+// nil if it has no records.
+func (s *step) answerable(run *Run, at tool.StepPath, n int, ended bool) error {
 	switch {
 	case s == nil || n < 1 || n > s.questions || ended && n == s.questions && !s.answered:
-		return value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
+		return value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list the open questions: cassidy runs show %s; a program calls Host.Waiting", run.ID)
 	case n < s.questions:
-		return value.Errorf(value.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run.ID, at.String()).
-			WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
+		return value.Errorf(value.Conflict, "question %d of run '%s' at step %q was replaced by a newer one", n, run.ID, at.String()).
+			WithHint("list the open questions: cassidy runs show %s; a program calls Host.Waiting", run.ID)
 	case !s.isOpen():
 		return alreadyAnswered(run.ID, at)
 	}
 	return nil
 }
 
-func alreadyAnswered(run string, at tool.Place) error {
-	return value.Errorf(value.Conflict, "the question of run '%s' at step %q was answered, and the answer was used", run, at.String()).
-		WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run)
+func alreadyAnswered(run string, at tool.StepPath) error {
+	return value.Errorf(value.Conflict, "the answer to the question of run '%s' at step %q was already used", run, at.String()).
+		WithHint("list the open questions: cassidy runs show %s; a program calls Host.Waiting", run)
 }
 
-// accepts returns an answer as it is recorded, but for the time, or why it does not fit the
-// question.
+// accepts returns an answer in its recorded form, without the time, or why it is
+// invalid for the question.
 func (q *Asked) accepts(given tool.Answer) (*Answered, error) {
 	a, err := q.Accepts(given)
 	if text, _ := a.Value.(string); err == nil && max(len(text), len(a.Why), len(a.By)) > inlineMost {
-		err = value.Errorf(value.Limit, "an answer, its reason and who gave it have at most %d KB each", inlineMost>>10)
+		err = value.Errorf(value.Limit, "the answer, the reason or the author is longer than %d KB", inlineMost>>10)
 	}
 	return &Answered{Answer: a}, err
 }
 
-// Ask records a question and returns it as it is recorded. It is durable when
-// Ask returns, and can be answered from then on. One that an earlier process
-// recorded and that is open and asked again unchanged stays the same; any
-// other question replaces the one that is open at its step.
+// Ask records a question and returns it as recorded. It is durable when Ask returns,
+// and can be answered from then on. If an open question of an earlier process is asked
+// again unchanged, it stays; any other question replaces the open one at its step.
 func (l *Log) Ask(ctx context.Context, q Asked) (Asked, error) {
 	if err := l.closed(); err != nil {
 		return q, err
@@ -239,10 +248,10 @@ func (l *Log) Ask(ctx context.Context, q Asked) (Asked, error) {
 	return l.ask(ctx, q, true)
 }
 
-// same returns the open question that an earlier process has recorded, if another
-// one is the same; else nil.
+// same returns the open question of an earlier process if it is the same as q; else
+// nil.
 func (l *Log) same(q *Asked) (*Asked, error) {
-	entry, _, err := l.Recorded(q.Place)
+	entry, _, err := l.Recorded(q.StepPath)
 	if err != nil {
 		return nil, err
 	}
@@ -259,12 +268,12 @@ func (l *Log) Identify(q Asked) (Asked, error) {
 		q.identify(l.run.ID, same.N, same.Asked)
 		return q, nil
 	}
-	q.identify(l.run.ID, l.next(q.Place), l.j.clock.now())
+	q.identify(l.run.ID, l.next(q.StepPath), l.j.clock.now())
 	return q, err
 }
 
 // next returns the number of the next question at a step.
-func (l *Log) next(at tool.Place) int {
+func (l *Log) next(at tool.StepPath) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.steps[at.String()]; s != nil {
@@ -273,31 +282,30 @@ func (l *Log) next(at tool.Place) int {
 	return 1
 }
 
-// isOpen reports whether a recorded question still waits for an answer.
+// isOpen reports whether a recorded question is still open.
 func (l *Log) isOpen(q *Asked) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.steps[q.Place.String()]
+	s := l.steps[q.StepPath.String()]
 	return s.isOpen() && s.questions == q.N
 }
 
 func (l *Log) ask(ctx context.Context, q Asked, durable bool) (Asked, error) {
 	l.asking.Lock()
 	defer l.asking.Unlock()
-	q.put(l.run.ID, l.next(q.Place), l.j.clock)
-	r := about(q.Place, l.j.store, l.j.clock)
+	q.put(l.run.ID, l.next(q.StepPath), l.j.clock)
+	r := about(q.StepPath, l.j.store, l.j.clock)
 	r.question(&q)
-	return q, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)
+	return q, l.add(ctx, addition{kind: questionAsked, place: q.StepPath, durable: durable}, r)
 }
 
-// asked returns the last question at a step if it is the same as another, or
-// nil.
+// asked returns the last question at a step if it is the same as q, else nil.
 func (e *Entry) asked(q *Asked) *Asked {
 	if len(e.Questions) == 0 {
 		return nil
 	}
 	last := &e.Questions[len(e.Questions)-1]
-	if !value.Equal(last.content(), q.content()) || !value.Equal(orEmpty(last.Data), orEmpty(q.Data)) {
+	if !value.Equal(last.content(), q.content()) || !value.Equal(last.Data.OrEmpty(), q.Data.OrEmpty()) {
 		return nil
 	}
 	return last
@@ -323,12 +331,12 @@ func (l *Log) Answered(ctx context.Context, q Asked, given tool.Answer) error {
 	if err != nil {
 		return err
 	}
-	return l.use(ctx, q.Place, same.N, a)
+	return l.use(ctx, q.StepPath, same.N, a)
 }
 
-// Answer uses the last answer that was sent to a question, and records it. It is
-// nil where there is none; once it was used, it cannot be corrected any more.
-func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answered, error) {
+// Answer uses and records the last answer that was sent to a question, or returns nil.
+// A used answer cannot be corrected.
+func (l *Log) Answer(ctx context.Context, at tool.StepPath, n int) (*Answered, error) {
 	if err := l.closed(); err != nil { // before the answer is taken
 		return nil, err
 	}
@@ -344,21 +352,21 @@ func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answered, erro
 }
 
 // use records that an answer is used.
-func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answered) error {
+func (l *Log) use(ctx context.Context, at tool.StepPath, n int, a *Answered) error {
 	r := about(at, l.j.store, l.j.clock)
 	r.answer(n, a)
 	return l.add(ctx, addition{kind: questionAnswered, place: at, answers: n}, r)
 }
 
-// cancelKind is the kind of messages that ask for the end of a run.
+// cancelKind is the kind of requests to cancel in the inbox.
 const cancelKind = "cancel"
 
-// cancelTries is how often Cancel looks who executes a run, where that changes.
+// cancelTries is how often Cancel checks whether a run is executed, if that changes.
 const cancelTries = 3
 
-// Cancel ends a run that nobody executes, and asks whoever executes it to end it
-// otherwise; ended reports which. It fails with NotFound if there is no such
-// run, and with Conflict if it has ended.
+// Cancel ends a run that is not executed. Otherwise it requests the executing process
+// to end it; ended reports which. It fails with NotFound if there is no such run, and
+// with Conflict if it has ended.
 func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error) {
 	for range cancelTries {
 		var l *Log
@@ -378,7 +386,7 @@ func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error
 		if j.Held(run) {
 			return false, nil
 		}
-		// Whoever executed it has given it up, perhaps without seeing the request.
+		// The executing process has released it, perhaps without seeing the request.
 	}
 	return false, err
 }
@@ -393,8 +401,8 @@ func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	return err
 }
 
-// CancelRequested reports whether somebody asked for the end of the run since it
-// was resumed.
+// CancelRequested reports whether cancelling the run was requested since it was
+// resumed.
 func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 	list, err := l.j.store.Inbox(ctx, l.num, l.seen)
 	for _, m := range list {
@@ -405,15 +413,15 @@ func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// ParseQuestionID reads the ID of a question. It fails, with kind Invalid,
-// for any other text.
-func ParseQuestionID(id string) (run string, at tool.Place, n int, err error) {
-	invalid := value.Errorf(value.Invalid, "%q is not the ID of a question", value.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
+// ParseQuestionID parses the ID of a question. Any other text is an error of kind
+// Invalid.
+func ParseQuestionID(id string) (run string, at tool.StepPath, n int, err error) {
+	invalid := value.Errorf(value.Invalid, "invalid question ID %q", value.Clean(id, 120)).WithHint("write the ID as RUN:STEP:N")
 	parts := strings.Split(id, ":")
 	if len(parts) != 3 || !journal.ValidID(parts[0]) {
 		return "", nil, 0, invalid
 	}
-	if at, err = ParsePlace(parts[1]); err != nil {
+	if at, err = ParseStepPath(parts[1]); err != nil {
 		return "", nil, 0, err
 	}
 	if n, err = strconv.Atoi(parts[2]); err != nil || n < 1 || strconv.Itoa(n) != parts[2] {

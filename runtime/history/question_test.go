@@ -19,7 +19,7 @@ import (
 // asked asks a question at a step and returns its number.
 func asked(t *testing.T, r Record, at string, q Asked) int {
 	t.Helper()
-	q.Place = place(at)
+	q.StepPath = place(at)
 	recorded, err := r.Ask(context.Background(), q)
 	check(t, err)
 	return recorded.N
@@ -54,7 +54,7 @@ func TestQuestions(t *testing.T) { eachStore(t, testQuestions) }
 func testQuestions(t *testing.T, s storage) {
 	ctx, other := context.Background(), s.open()
 	l := begin(t, s.open(), "r")
-	check(t, l.Intend(ctx, Intent{Place: place("2"), Func: "human.confirm", Kind: tool.External}))
+	check(t, l.Intend(ctx, Intent{StepPath: place("2"), Func: "human.confirm", Kind: tool.External}))
 	confirm := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete it?"}, Data: value.NewDict("diff", "-a")}
 	approve := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}, Data: value.NewDict("tool", "t")}
 	asked(t, l, "10", Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "which?"}})
@@ -110,7 +110,7 @@ func testQuestions(t *testing.T, s storage) {
 func checkAnswer(t *testing.T, a *Answered, want tool.Answer) {
 	t.Helper()
 	if a == nil || a.Yes != want.Yes || a.Always != want.Always || a.Why != want.Why || a.By != want.By || a.At.IsZero() ||
-		!value.Equal(a.Value, want.Value) || (a.Args == nil) != (want.Args == nil) || !value.Equal(orEmpty(a.Args), orEmpty(want.Args)) {
+		!value.Equal(a.Value, want.Value) || (a.Args == nil) != (want.Args == nil) || !value.Equal(a.Args.OrEmpty(), want.Args.OrEmpty()) {
 		t.Errorf("the answer is %+v, want %+v", a, want)
 	}
 }
@@ -161,7 +161,7 @@ func testWrongAnswers(t *testing.T, s storage) {
 	}
 }
 
-// TestAskedAgain checks which question a later process asks: the same if it is
+// TestAskedAgain checks which question a later process asks: the same one if it is
 // unchanged and open.
 func TestAskedAgain(t *testing.T) { eachStore(t, testAskedAgain) }
 
@@ -219,7 +219,7 @@ func testAskedTogether(t *testing.T, s storage) {
 	var wg sync.WaitGroup
 	for i := range numbers {
 		wg.Go(func() {
-			q, err := l.Ask(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: fmt.Sprint(i)}})
+			q, err := l.Ask(ctx, Asked{StepPath: place("1"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: fmt.Sprint(i)}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -257,14 +257,14 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestSpent checks that an answer holds for one try of an effect.
+// TestSpent checks that an answer is valid for one try of an effect.
 func TestSpent(t *testing.T) { eachStore(t, testSpent) }
 
 func testSpent(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	intend := func(l *Log) {
 		t.Helper()
-		check(t, l.Intend(ctx, Intent{Place: place("1"), Func: "http.post", Kind: tool.External}))
+		check(t, l.Intend(ctx, Intent{StepPath: place("1"), Func: "http.post", Kind: tool.External}))
 	}
 	spent := func(want ...bool) {
 		t.Helper()
@@ -296,15 +296,15 @@ func testSpent(t *testing.T, s storage) {
 	spent(true, false)
 }
 
-// TestAnsweredHere records questions that somebody answered in the same process.
+// TestAnsweredHere records questions that were answered in the same process.
 func TestAnsweredHere(t *testing.T) { eachStore(t, testAnsweredHere) }
 
 func testAnsweredHere(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	l := begin(t, j, "r")
 	given := tool.Answer{Yes: true, Args: value.NewDict("a", 1), Why: "why", By: "ann"}
-	check(t, l.Answered(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "one?"}}, given))
-	check(t, l.Answered(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "two?"}}, tool.Answer{}))
+	check(t, l.Answered(ctx, Asked{StepPath: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "one?"}}, given))
+	check(t, l.Answered(ctx, Asked{StepPath: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "two?"}}, tool.Answer{}))
 	if open := openIDs(t, j, "r"); open != nil {
 		t.Errorf("open are %v", open)
 	}
@@ -319,8 +319,7 @@ func testAnsweredHere(t *testing.T, s storage) {
 	checkAnswer(t, e.Questions[1].Answer, tool.Answer{})
 }
 
-// TestAnswerOfAClosedLog checks that a log that takes nothing does not use an
-// answer up either.
+// TestAnswerOfAClosedLog checks that a closed log does not use an answer.
 func TestAnswerOfAClosedLog(t *testing.T) { eachStore(t, testAnswerOfAClosedLog) }
 
 func testAnswerOfAClosedLog(t *testing.T, s storage) {
@@ -332,7 +331,7 @@ func testAnswerOfAClosedLog(t *testing.T, s storage) {
 	check(t, l.Park(ctx, "", time.Time{}))
 	reader, err := j.Read(ctx, "r")
 	check(t, err)
-	q.Place = place("1")
+	q.StepPath = place("1")
 	for _, l := range []*Log{l, reader} {
 		fails(t, "Answer", second(l.Answer(ctx, place("1"), 1)), value.Internal, "")
 		fails(t, "Ask", second(l.Ask(ctx, q)), value.Internal, "")
@@ -364,4 +363,4 @@ func TestQuestionID(t *testing.T) {
 	}
 }
 
-func second3(_ string, _ tool.Place, _ int, err error) error { return err }
+func second3(_ string, _ tool.StepPath, _ int, err error) error { return err }

@@ -16,12 +16,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An implementation is one of the live Records that the contract holds for. It
-// has one run.
+// An implementation is one of the live Records that satisfy the contract. It has one
+// run.
 type implementation struct {
 	begin   func() Record
 	resume  func(Record) Record // as a later process does
-	send    func(at tool.Place, n int, a tool.Answer) error
+	send    func(at tool.StepPath, n int, a tool.Answer) error
 	cancel  func()
 	current func() Run
 	entries func() map[string]string
@@ -32,7 +32,7 @@ func ofJournal(t *testing.T, s storage) implementation {
 	return implementation{
 		begin:   func() Record { return begin(t, s.open(), "r") },
 		resume:  func(r Record) Record { check(t, r.Close()); return resume(t, s.open(), "r") },
-		send:    func(at tool.Place, n int, a tool.Answer) error { return other.Answer(ctx, "r", at, n, a) },
+		send:    func(at tool.StepPath, n int, a tool.Answer) error { return other.Answer(ctx, "r", at, n, a) },
 		cancel:  func() { check(t, second(other.Cancel(ctx, "r"))) },
 		current: func() Run { return one(t, other, "r") },
 		entries: func() map[string]string {
@@ -51,14 +51,14 @@ func ofMemory(t *testing.T) implementation {
 			return m
 		},
 		resume:  func(r Record) Record { m = r.(*Memory).Resume(); return m },
-		send:    func(at tool.Place, n int, a tool.Answer) error { return m.Send(at, n, a) },
+		send:    func(at tool.StepPath, n int, a tool.Answer) error { return m.Send(at, n, a) },
 		cancel:  func() { m.Cancel() },
 		current: func() Run { return m.Current() },
 		entries: func() map[string]string {
 			got := map[string]string{}
 			for e, err := range m.Entries() {
 				check(t, err)
-				got[e.Place.String()] = entryText(&e)
+				got[e.StepPath.String()] = entryText(&e)
 			}
 			return got
 		},
@@ -75,16 +75,16 @@ func eachRecord(t *testing.T, test func(t *testing.T, i implementation)) {
 	t.Run("memory", func(t *testing.T) { test(t, ofMemory(t)) })
 }
 
-// A performer executes a script of effects against a Record, as the host does,
-// and writes down what comes of them.
+// A performer executes a script of effects against a Record, as the host does, and
+// records the outcomes.
 type performer struct {
 	t     *testing.T
 	r     Record
-	world int // how many effects were done
+	world int // how many effects were executed
 	lines []string
 }
 
-// do answers an effect from the record, or does it.
+// do answers an effect from the record, or executes it.
 func (p *performer) do(f *tool.Func, e tool.Effect, do func() (tool.Outcome, error)) error {
 	p.t.Helper()
 	ctx := context.Background()
@@ -99,30 +99,30 @@ func (p *performer) do(f *tool.Func, e tool.Effect, do func() (tool.Outcome, err
 			failure = entry.Err
 		}
 	} else {
-		check(p.t, p.r.Intend(ctx, Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: f.Kind, Change: value.NewDict("was", "x")}))
+		check(p.t, p.r.Intend(ctx, Intent{StepPath: e.StepPath, Func: e.Func, Args: e.Args, Kind: f.Kind, Change: value.NewDict("was", "x")}))
 		out, failure = do()
-		if err := p.r.Settle(ctx, e.Place, out, failure); err != nil {
+		if err := p.r.Settle(ctx, e.StepPath, out, failure); err != nil {
 			return err
 		}
 	}
 	undo := ""
 	if u := out.Undo; u != nil {
-		undo = fmt.Sprint(u.Func, u.Args, u.Place)
+		undo = fmt.Sprint(u.Func, u.Args, u.StepPath)
 	}
 	message := ""
 	if failure != nil {
 		k := value.ErrorOf(failure, value.Failed)
 		message = fmt.Sprint(k.Kind, utf8Text(k.Message()), k.Hint)
 	}
-	p.lines = append(p.lines, fmt.Sprintf("%s %s = %.60s %s %s %v", e.Place, e.Func, value.FormatJSON(out.Value, ""), undo, message, out.Usage))
+	p.lines = append(p.lines, fmt.Sprintf("%s %s = %.60s %s %s %v", e.StepPath, e.Func, value.FormatJSON(out.Value, ""), undo, message, out.Usage))
 	return nil
 }
 
-// effect does an effect of a kind whose outcome depends on the world.
+// effect executes an effect whose outcome depends on the world.
 func (p *performer) effect(at string, kind tool.EffectKind, out tool.Outcome, failure error) {
 	p.t.Helper()
 	f := &tool.Func{Kind: kind}
-	e := tool.Effect{Func: "f." + kind.String(), Args: value.NewDict("at", at), Place: place(at)}
+	e := tool.Effect{Func: "f." + kind.String(), Args: value.NewDict("at", at), StepPath: place(at)}
 	check(p.t, p.do(f, e, func() (tool.Outcome, error) {
 		p.world++
 		return out, failure
@@ -141,30 +141,30 @@ func (p *performer) perform() {
 	for i, v := range someValues(p.t) {
 		p.effect(fmt.Sprint(20+i), tool.Read, tool.Outcome{Value: v}, nil)
 	}
-	p.effect("10", tool.Write, tool.Outcome{Undo: &tool.Effect{Func: "fs.undo", Args: value.NewDict("n", 1), Place: place("10.1")}}, nil)
+	p.effect("10", tool.Write, tool.Outcome{Undo: &tool.Effect{Func: "fs.undo", Args: value.NewDict("n", 1), StepPath: place("10.1")}}, nil)
 	p.effect("11", tool.External, tool.Outcome{Usage: tool.Usage{Steps: 3, Wall: time.Second}}, value.Errorf(value.Command, "exit 3").WithHint("look"))
 	p.effect("12", tool.Read, tool.Outcome{}, errors.New("plain \xff"))
 	if _, known, _ := p.r.Recorded(place("13")); !known {
 		check(p.t, p.r.Note(ctx, place("13"), value.NewDict("approved", "13")))
 		check(p.t, p.r.Note(ctx, place("9"), value.NewDict("approved", "9")))
 		check(p.t, p.r.Note(ctx, place("9"), nil))
-		check(p.t, p.r.Answered(ctx, Asked{Place: place("14"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}}, tool.Answer{Yes: true, By: "ann"}))
+		check(p.t, p.r.Answered(ctx, Asked{StepPath: place("14"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}}, tool.Answer{Yes: true, By: "ann"}))
 	}
-	call := tool.Effect{Func: "tools.call", Args: value.NewDict("tool", "t"), Place: place("15")}
-	check(p.t, p.do(&tool.Func{Kind: tool.External, Calls: true}, call, func() (tool.Outcome, error) {
+	call := tool.Effect{Func: "tools.call", Args: value.NewDict("tool", "t"), StepPath: place("15")}
+	check(p.t, p.do(&tool.Func{Kind: tool.External, Mode: tool.ModeCalls}, call, func() (tool.Outcome, error) {
 		p.effect("15.1", tool.Read, tool.Outcome{Value: int64(1)}, nil)
 		p.effect("15.2", tool.External, tool.Outcome{}, value.Errorf(value.Denied, "no"))
 		return tool.Outcome{Value: "called"}, nil
 	}))
-	call.Place = place("16")
-	check(p.t, p.do(&tool.Func{Kind: tool.External, Calls: true}, call, func() (tool.Outcome, error) {
+	call.StepPath = place("16")
+	check(p.t, p.do(&tool.Func{Kind: tool.External, Mode: tool.ModeCalls}, call, func() (tool.Outcome, error) {
 		p.effect("16.1", tool.Recorded, tool.Outcome{Value: "now"}, nil)
 		return tool.Outcome{}, errors.New("not \xff UTF-8")
 	}))
 }
 
-// withoutInner drops the lines of effects inside calls, which only who makes a
-// call again sees.
+// withoutInner drops the lines of effects inside calls, which exist only if the call is
+// executed again.
 func withoutInner(lines []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "15.") || strings.HasPrefix(l, "16.") }), "\n")
 }
@@ -182,8 +182,8 @@ func noted(t *testing.T, r Record) string {
 
 const performNotes = `{"approved":"9"} {} {"approved":"13"}`
 
-// TestRecord performs a script, resumes it, and replays it: what was recorded is
-// not done again.
+// TestRecord performs a script, resumes it, and replays it: recorded effects are not
+// executed again.
 func TestRecord(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		r := i.begin()
@@ -243,19 +243,19 @@ func checkReplay(t *testing.T, r Record, want []string) {
 	}
 }
 
-// TestRecall checks what a record knows of effects.
+// TestRecall checks the recollections of effects.
 func TestRecall(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
 		args := value.NewDict("path", "a")
-		check(t, r.Intend(ctx, Intent{Place: place("1"), Func: "f", Args: args, Kind: tool.Read, Staged: true}))
+		check(t, r.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Args: args, Kind: tool.Read, Staged: true}))
 		check(t, r.Settle(ctx, place("1"), tool.Outcome{}, nil))
-		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.External}))
-		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Args: args, Kind: tool.External})) // tried again
+		check(t, r.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Kind: tool.External}))
+		check(t, r.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Args: args, Kind: tool.External})) // tried again
 		check(t, r.Note(ctx, place("3"), nil))
 		asked(t, r, "4", Asked{Question: tool.Question{Kind: tool.QuestionConfirm}})
 		recall := func(at, name string, args *value.Dict) (*Entry, Recollection, error) {
-			return r.Recall(tool.Effect{Func: name, Args: args, Place: place(at)}, &tool.Func{})
+			return r.Recall(tool.Effect{Func: name, Args: args, StepPath: place(at)}, &tool.Func{})
 		}
 		for _, at := range []string{"1", "2", "9"} {
 			if _, what, err := recall(at, "f", args); what != Unknown || err != nil {
@@ -265,7 +265,7 @@ func TestRecall(t *testing.T) {
 		r = i.resume(r)
 		for at, want := range map[string]Recollection{"1": Known, "2": Begun, "3": Unknown, "4": Unknown, "9": Unknown, "1.1": Unknown, "": Unknown} {
 			e, what, err := recall(at, "f", args)
-			if what != want || err != nil || (e == nil) != (want == Unknown) || e != nil && (e.Unknown() != (what == Begun) || e.Staged || e.Key != r.Key(e.Place)) {
+			if what != want || err != nil || (e == nil) != (want == Unknown) || e != nil && (e.Unknown() != (what == Begun) || e.Staged || e.Key != r.Key(e.StepPath)) {
 				t.Errorf("step %q is %v, %+v, %v, want %v", at, what, e, err, want)
 			}
 		}
@@ -278,7 +278,7 @@ func TestRecall(t *testing.T) {
 				t.Errorf("another effect is %v", what)
 			}
 		}
-		if e, _, _ := r.Recorded(place("1")); e.Place.String() != "1" || e.Func != "f" || e.Intended.IsZero() || e.Settled.Before(e.Intended) {
+		if e, _, _ := r.Recorded(place("1")); e.StepPath.String() != "1" || e.Func != "f" || e.Intended.IsZero() || e.Settled.Before(e.Intended) {
 			t.Errorf("the entry is %+v", e)
 		}
 		check(t, r.Close())
@@ -341,8 +341,8 @@ func TestRecordedQuestions(t *testing.T) {
 		if open := openOf(t, r); len(open) != 0 {
 			t.Errorf("open are %+v, want none", open)
 		}
-		check(t, r.Intend(ctx, Intent{Place: at, Func: "f", Kind: tool.External}))
-		check(t, r.Answered(ctx, Asked{Place: at, Question: tool.Question{Kind: tool.QuestionUnknown, Text: "again?"}}, tool.Answer{Yes: true, By: "bob"}))
+		check(t, r.Intend(ctx, Intent{StepPath: at, Func: "f", Kind: tool.External}))
+		check(t, r.Answered(ctx, Asked{StepPath: at, Question: tool.Question{Kind: tool.QuestionUnknown, Text: "again?"}}, tool.Answer{Yes: true, By: "bob"}))
 
 		r = i.resume(r)
 		e, _, err := r.Recorded(at)
@@ -361,12 +361,12 @@ func TestRecordedQuestions(t *testing.T) {
 }
 
 // TestRecordedFields checks that a question is read back with all of its fields, and
-// has the identity that it was promised.
+// has the identity that Identify returned.
 func TestRecordedFields(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r, at := context.Background(), i.begin(), place("3.1")
 		long := bytes.Repeat([]byte("x"), 2*inlineMost) // beside the record
-		q := Asked{Place: at, Data: value.NewDict("subject", "call"), Question: tool.Question{
+		q := Asked{StepPath: at, Data: value.NewDict("subject", "call"), Question: tool.Question{
 			ID: "no", Run: "no", Step: "no", Tool: "t", Func: "f", Text: "may\xff it?", Why: "w", Reasoning: "because", Kind: tool.QuestionApproval,
 			Args: value.NewDict("n", 1, "b", []byte{0xff}, "t", value.Tuple{"a"}), Capabilities: []tool.Capability{{Name: "http", Target: "a.example:80"}, {Name: "odd", Target: "\x01:x"}},
 			Changes: []tool.Change{{Path: "a", Before: tool.FileState{Exists: true, Mode: 0o600, Hash: "h"}, After: tool.FileState{Exists: true, Data: long, Hash: tool.HashBytes(long)}, Diff: "+x\n"},
@@ -385,7 +385,7 @@ func TestRecordedFields(t *testing.T) {
 		want.ID, want.Run, want.Step, want.Text = "r:3.1:1", "r", "3.1", "may\ufffd it?"
 		same := func(what string, got Asked) {
 			t.Helper()
-			if !value.Equal(got.Dict(), want.Dict()) || !got.Asked.Equal(want.Asked) || got.N != 1 || !slices.Equal(got.Place, at) {
+			if !value.Equal(got.Dict(), want.Dict()) || !got.Asked.Equal(want.Asked) || got.N != 1 || !slices.Equal(got.StepPath, at) {
 				t.Errorf("%s it is %+.400v, want %+.400v", what, got.Question, want)
 			}
 		}
@@ -425,7 +425,7 @@ func openOf(t *testing.T, r Record) []Asked {
 	return open
 }
 
-// TestRecordMisuse checks that each record refuses the same.
+// TestRecordMisuse checks that all records reject the same calls.
 func TestRecordMisuse(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
@@ -437,31 +437,31 @@ func TestRecordMisuse(t *testing.T) {
 		for range value.MaxDepth + 1 {
 			deep = value.List{deep}
 		}
-		check(t, r.Intend(ctx, Intent{Place: place("3"), Func: "f", Kind: tool.Write}))
+		check(t, r.Intend(ctx, Intent{StepPath: place("3"), Func: "f", Kind: tool.Write}))
 		for _, c := range []struct {
 			name string
 			err  error
 			want value.Kind
 			text string
 		}{
-			{"a second outcome", r.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal, "step 1 of run 'r' has an outcome already"},
-			{"an outcome of nothing", r.Settle(ctx, place("9"), tool.Outcome{}, nil), value.Internal, "step 9 of run 'r' was not intended"},
-			{"an intent after its outcome", r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), value.Internal, "step 1 of run 'r' is done already"},
-			{"an ended context", r.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), value.Canceled, ""},
+			{"a second outcome", r.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal, "step 1 of run 'r' already has an outcome"},
+			{"an outcome of nothing", r.Settle(ctx, place("9"), tool.Outcome{}, nil), value.Internal, "step 9 of run 'r' has no intent"},
+			{"an intent after its outcome", r.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Read}), value.Internal, "step 1 of run 'r' already has an outcome"},
+			{"an ended context", r.Intend(ended, Intent{StepPath: place("2"), Func: "f", Kind: tool.Write}), value.Canceled, ""},
 			{"a note in an ended context", r.Note(ended, place("2"), nil), value.Canceled, ""},
-			{"a question in an ended context", second(r.Ask(ended, Asked{Place: place("2")})), value.Canceled, ""},
+			{"a question in an ended context", second(r.Ask(ended, Asked{StepPath: place("2")})), value.Canceled, ""},
 			{"an answer in an ended context", second(r.Answer(ended, place("2"), 1)), value.Canceled, ""},
-			{"an argument that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: notText}), value.Invalid, "not UTF-8"},
-			{"a function's name that is not text", r.Intend(ctx, Intent{Place: place("2"), Func: "\xff", Kind: tool.Read}), value.Invalid, "not UTF-8"},
-			{"a change that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Change: notText}), value.Invalid, "not UTF-8"},
+			{"an argument that is not a value", r.Intend(ctx, Intent{StepPath: place("2"), Kind: tool.Read, Args: notText}), value.Invalid, "not UTF-8"},
+			{"a function's name that is not text", r.Intend(ctx, Intent{StepPath: place("2"), Func: "\xff", Kind: tool.Read}), value.Invalid, "not UTF-8"},
+			{"a change that is not a value", r.Intend(ctx, Intent{StepPath: place("2"), Kind: tool.Read, Change: notText}), value.Invalid, "not UTF-8"},
 			{"an outcome that is too deep", r.Settle(ctx, place("3"), tool.Outcome{Value: deep}, nil), value.Limit, "deep"},
 			{"an undo that is not a value", r.Settle(ctx, place("3"), tool.Outcome{Undo: &tool.Effect{Args: notText}}, nil), value.Invalid, "not UTF-8"},
 			{"a note that is not a value", r.Note(ctx, place("2"), notText), value.Invalid, "not UTF-8"},
-			{"a question with what is not a value", second(r.Ask(ctx, Asked{Place: place("2"), Data: notText})), value.Invalid, "not UTF-8"},
-			{"an answer with what is not a value", r.Answered(ctx, Asked{Place: place("2")}, tool.Answer{Args: notText}), value.Invalid, "not UTF-8"},
+			{"a question with what is not a value", second(r.Ask(ctx, Asked{StepPath: place("2"), Data: notText})), value.Invalid, "not UTF-8"},
+			{"an answer with what is not a value", r.Answered(ctx, Asked{StepPath: place("2")}, tool.Answer{Args: notText}), value.Invalid, "not UTF-8"},
 			{"a result that is not a value", r.End(ctx, "", tool.Outcome{Value: notText}, nil), value.Invalid, "not UTF-8"},
-			{"an intent without a kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f"}), value.Invalid, "no valid Kind"},
-			{"an intent of an unknown kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), value.Invalid, "no valid Kind"},
+			{"an intent without a kind", r.Intend(ctx, Intent{StepPath: place("2"), Func: "f"}), value.Invalid, "invalid Kind"},
+			{"an intent of an unknown kind", r.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), value.Invalid, "invalid Kind"},
 		} {
 			fails(t, c.name, c.err, c.want, c.text)
 		}
@@ -478,7 +478,7 @@ func TestEndOfRecords(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, wake := context.Background(), now().Add(time.Hour)
 		r := i.begin()
-		check(t, r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+		check(t, r.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}))
 		check(t, r.Park(ctx, "sleep \xff", wake))
 		checkClosed(t, r)
 		if run := i.current(); run.State != Parked || run.Reason != "sleep \ufffd" || !run.Wake.Equal(wake) {
@@ -518,8 +518,7 @@ func TestEndOfRecords(t *testing.T) {
 	})
 }
 
-// TestNone checks that the record of what is not recorded takes everything and
-// knows nothing.
+// TestNone checks that None accepts everything and returns nothing.
 func TestNone(t *testing.T) {
 	ctx := context.Background()
 	var r Record = None{}

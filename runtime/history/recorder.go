@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -15,21 +16,21 @@ import (
 
 // A recorder encodes one record. After the first error it does nothing.
 type recorder struct {
-	store journal.Store // of large values; nil puts all of them into the record
-	buf   *[]byte       // the fields; from buffers, until release
+	store journal.Store // of blobs; nil keeps all values in the record
+	buf   *[]byte       // the encoded fields; from buffers, until release
 	clock clock
 	err   error
 }
 
-// buffers holds those of recorders: most records are made, copied and gone.
+// buffers reuses the buffers of recorders, which are short-lived.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
 func newRecorder(store journal.Store, c clock) *recorder {
 	return &recorder{store: store, clock: c, buf: buffers.Get().(*[]byte)}
 }
 
-// about returns a recorder of a record about a place.
-func about(p tool.Place, store journal.Store, c clock) *recorder {
+// about returns a recorder for a record of a place.
+func about(p tool.StepPath, store journal.Store, c clock) *recorder {
 	r := newRecorder(store, c)
 	r.put(p.String())
 	return r
@@ -43,12 +44,22 @@ func (r *recorder) put(vs ...value.Value) {
 }
 
 func (r *recorder) field(v value.Value, most int) {
+	r.encoded(most, func(buf []byte) ([]byte, error) { return value.Append(buf, v) })
+}
+
+// pack adds a struct as a field.
+func (r *recorder) pack(x any) {
+	r.encoded(inlineMost, func(buf []byte) ([]byte, error) { return pack.Append(buf, x) })
+}
+
+// encoded adds a field. One of more than so many bytes is stored as a blob.
+func (r *recorder) encoded(most int, appended func([]byte) ([]byte, error)) {
 	if r.err != nil {
 		return
 	}
 	buf := *r.buf
 	start := len(buf)
-	if buf, r.err = value.Append(buf, v); r.err != nil {
+	if buf, r.err = appended(buf); r.err != nil {
 		return
 	}
 	size := len(buf) - start
@@ -63,26 +74,23 @@ func (r *recorder) field(v value.Value, most int) {
 	*r.buf = buf
 }
 
-// record returns the record as it is stored. The recorder cannot be used any
-// more.
+// record returns the encoded record. The recorder cannot be used afterwards.
 func (r *recorder) record(k recordKind) ([]byte, error) {
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
-	var head [1 + binary.MaxVarintLen64]byte
-	head[0] = byte(k)
-	out := slices.Concat(binary.AppendUvarint(head[:1], uint64(len(*r.buf))), *r.buf)
+	out := record{k, *r.buf}.bytes()
 	r.release()
 	return out, nil
 }
 
-// discard drops the record. It returns why it could not be recorded, or nil.
+// discard drops the record. It returns the error of encoding it, or nil.
 func (r *recorder) discard() error {
 	r.release()
 	return r.failure()
 }
 
-// release gives the buffer back, unless it has grown large.
+// release returns the buffer to the pool, unless it has grown large.
 func (r *recorder) release() {
 	if cap(*r.buf) <= 2*inlineMost {
 		*r.buf = (*r.buf)[:0]
@@ -91,7 +99,7 @@ func (r *recorder) release() {
 	r.buf = nil
 }
 
-// failure returns why something cannot be recorded, or nil.
+// failure returns why the record cannot be encoded, or nil.
 func (r *recorder) failure() error {
 	if r.err == nil {
 		return nil
@@ -99,26 +107,45 @@ func (r *recorder) failure() error {
 	if _, ok := r.err.(*value.Error); ok {
 		return r.err
 	}
-	return value.Errorf(value.Invalid, "cannot be recorded: %w", r.err)
+	return value.Errorf(value.Invalid, "write the record: %w", r.err)
 }
 
-// The fields of each kind of record follow. Those about a step begin with its
-// place, see about.
+// The fields of each kind of record follow. Those of a step begin with its place, see
+// about.
+
+// An intentHead is an intent without its arguments.
+type intentHead struct {
+	At   int64
+	Func string
+	Kind tool.EffectKind
+}
+
+// An outcomeHead is an outcome without its values and its error.
+type outcomeHead struct {
+	At    int64
+	Usage tool.Usage
+	Undo  *undoHead
+}
+
+// An undoHead is the effect that undoes another one, without its arguments.
+type undoHead struct{ Func, StepPath string }
 
 func (r *recorder) intent(i *Intent) {
 	if !i.Kind.Valid() {
-		r.err = value.Errorf(value.Invalid, "the intent of %s has no valid Kind", i.Func)
+		r.err = value.Errorf(value.Invalid, "the intent of %s has an invalid Kind", i.Func)
 	}
-	r.put(value.Tuple{nanos(r.clock.now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
+	r.pack(&intentHead{nanos(r.clock.now()), i.Func, i.Kind})
+	r.put(orNil(i.Args), orNil(i.Change))
 }
 
 func (r *recorder) outcome(out *tool.Outcome, failure error) {
-	at := value.Tuple{nanos(r.clock.now())}
+	head := outcomeHead{At: nanos(r.clock.now()), Usage: out.Usage}
 	var undo *value.Dict
 	if u := out.Undo; u != nil {
-		at, undo = append(at, u.Func, u.Place.String()), u.Args
+		head.Undo, undo = &undoHead{u.Func, u.StepPath.String()}, u.Args
 	}
-	r.put(at, usageDict(out.Usage), orNil(undo), errorValue(failure), out.Value)
+	r.pack(&head)
+	r.put(orNil(undo), errorValue(failure), out.Value)
 }
 
 func (r *recorder) note(d *value.Dict) { r.put(nanos(r.clock.now()), orNil(d)) }
@@ -136,10 +163,12 @@ func (r *recorder) parked(reason string, at, wake time.Time) {
 }
 
 func (r *recorder) ended(s State, reason string, at time.Time, out *tool.Outcome, failure error) {
-	r.put(int64(s), utf8Text(reason), errorValue(failure), usageDict(out.Usage), nanos(at), out.Value)
+	r.put(int64(s), utf8Text(reason), errorValue(failure))
+	r.pack(&out.Usage)
+	r.put(nanos(at), out.Value)
 }
 
-// endState returns how a run ends with an error, or with none.
+// endState returns the final state of a run with an error, or nil.
 func endState(failure error) State {
 	switch {
 	case failure == nil:
@@ -150,7 +179,7 @@ func endState(failure error) State {
 	return Failed
 }
 
-// wakeTime returns a wake time as it can be recorded.
+// wakeTime returns a wake time in the precision of the store.
 func wakeTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

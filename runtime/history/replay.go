@@ -2,111 +2,176 @@ package history
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Replay is a [Record] that answers every effect from another record: nothing
-// is done, asked or recorded. Calls are made again, since the effects inside
-// them are recorded too, and their outcomes are compared.
+// A Replay is a [Record] that answers every effect from another record: it executes,
+// asks and records nothing. Calls are executed again, since the effects inside them are
+// recorded too, and their outcomes are compared.
 type Replay struct {
-	Record             // what is replayed; it is only read
-	changed bool       // a script was replaced
-	from    tool.Place // the first step at which the replacement is used
+	None                  // records nothing
+	record  Record        // the replayed record; read-only
+	changed bool          // a script was replaced
+	from    tool.StepPath // the first step at which the replacement is used
 
 	mu       sync.Mutex
 	answered map[string]bool   // the steps whose entries were used
-	again    map[string]*Entry // the calls that are made again, by the step at which they are made now
+	again    map[string]*Entry // the calls that are executed again, by their current step
 	outcome  Replayed
 }
 
-// Replayed is what came of a [Replay].
+// Replayed is the result of a [Replay].
 type Replayed struct {
-	Steps int // how many effects the record has answered
-	// Differences are the calls with another outcome than the record's. In an
-	// exact replay there is at most one, and it ends the replay.
+	Steps int // how many effects were answered from the record
+	// Differences are the calls with another outcome than recorded. An exact replay
+	// ends at the first one.
 	Differences []Difference
-	// Would are writes that a replaced script asked for, and that are not in the
-	// record. They were not done.
+	// Would are writes of a replaced script that are not in the record. They were not
+	// executed.
 	Would []tool.Effect
+	// Assumed are the effects whose outcomes come from the record, although an earlier step
+	// differs and could have changed them, such as a read after another write. With any, the
+	// outcome of the replay is not certain.
+	Assumed []tool.Effect
 }
 
-// A Difference is a call with another outcome than the record's.
+// A Difference is a call with another outcome than recorded.
 type Difference struct {
-	Place     tool.Place
+	StepPath  tool.StepPath
 	Call      string
 	Was, Is   value.Value
-	WasFailed *value.Error // nil for a success
+	WasFailed *value.Error // nil: it succeeded
 	IsFailed  error
 }
 
-// NewReplay returns a replay of a record. changed reports that a script of the run
-// was replaced, from a step on; nil is the first one.
-func NewReplay(r Record, changed bool, from tool.Place) *Replay {
-	return &Replay{Record: r, changed: changed, from: from, answered: map[string]bool{}, again: map[string]*Entry{}}
+// NewReplay returns a replay of a record. changed reports that a script of the run was
+// replaced, starting at the step from; nil is the first step.
+func NewReplay(r Record, changed bool, from tool.StepPath) *Replay {
+	return &Replay{record: r, changed: changed, from: from, answered: map[string]bool{}, again: map[string]*Entry{}}
 }
 
-// Outcome returns what came of the replay so far.
+// Outcome returns the result of the replay so far.
 func (p *Replay) Outcome() Replayed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.outcome
 }
 
-// Forked reports whether a step is at or after the first one at which a
-// replaced script is used.
-func (p *Replay) Forked(at tool.Place) bool {
+// Forked reports whether a step is at or after the first one that uses a replaced
+// script.
+func (p *Replay) Forked(at tool.StepPath) bool {
 	return p.changed && slices.Compare(at, p.from) >= 0
 }
+
+// Run implements [Record].
+func (p *Replay) Run() Run { return p.record.Run() }
+
+// Script implements [Record].
+func (p *Replay) Script() tool.Script { return p.record.Script() }
+
+// Recorded implements [Record].
+func (p *Replay) Recorded(at tool.StepPath) (Entry, bool, error) { return p.record.Recorded(at) }
+
+// Notes implements [Record].
+func (p *Replay) Notes() iter.Seq2[*value.Dict, error] { return p.record.Notes() }
 
 // Live implements [Record].
 func (p *Replay) Live() bool { return false }
 
-// Keeps implements [Record].
-func (p *Replay) Keeps() bool { return false }
-
-// Key implements [Record].
-func (p *Replay) Key(tool.Place) string { return "" }
-
-// Recall implements [Record]. An effect that the record cannot answer is an
-// error of kind Conflict, unless a replaced script asks for a call or a write.
+// Recall implements [Record]. An effect without a recorded answer is an error of kind
+// Conflict, except calls and writes of a replaced script.
 func (p *Replay) Recall(e tool.Effect, f *tool.Func) (*Entry, Recollection, error) {
-	found, known, err := p.Recorded(e.Place)
+	found, known, err := p.Recorded(e.StepPath)
 	if err != nil {
 		return nil, Unknown, err
 	}
 	entry := &found
-	known = known && !entry.Intended.IsZero() && entry.Matches(e) == nil
-	if !known && p.Forked(e.Place) {
+	known = known && !entry.Intended.IsZero() && entry.matches(e, f) == nil
+	if !known && p.Forked(e.StepPath) {
 		entry, known = p.elsewhere(e)
 	}
 	if !known {
 		return nil, Unknown, p.unanswered(e, f)
 	}
-	p.count(entry.Place)
+	p.count(entry.StepPath)
 	switch {
-	case f.Calls && entry.Err != nil && !p.Forked(e.Place) && !p.began(e.Place):
-		return entry, Known, nil // what refused it then may allow it now
-	case f.Calls:
+	case f.MakesCalls() && (notMade(entry) || !p.Forked(e.StepPath) && p.mightSucceed(entry)):
+		return entry, Known, nil
+	case f.MakesCalls():
 		p.mu.Lock()
-		p.again[e.Place.String()] = entry
+		p.again[e.StepPath.String()] = entry
 		p.mu.Unlock()
 		return nil, Unknown, nil
 	case entry.Unknown():
-		return nil, Unknown, value.Errorf(value.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func)
+		return nil, Unknown, value.Errorf(value.Conflict, "the record ends in the middle of step %s, %s", e.StepPath, e.Func)
+	case f.Kind == tool.Read || f.Kind == tool.Repeatable || f.Kind == tool.External:
+		p.assume(e)
 	}
 	return entry, Known, nil
 }
 
-// began reports whether a recorded call came as far as its first effect.
-func (p *Replay) began(at tool.Place) bool {
-	for _, first := range []tool.Place{at.Child(1), at.Child(0).Child(0)} { // the second is that of a handler in Go
+// failureOf reports whether a recorded call failed, also one whose error went to a model, and
+// whether because of its environment.
+func failureOf(e *Entry) (failed, environment bool) {
+	d, _ := e.Outcome.Value.(*value.Dict)
+	switch {
+	case e.Err != nil:
+		return true, environmental(e.Err.Kind)
+	case d != nil && d.Has("made") && d.Has("success") && !d.Bool("success"):
+		return true, environmentalType(d.Text("error_type"))
+	}
+	return false, false
+}
+
+// notMade reports whether a recorded call of a model was not made, such as one whose result the
+// model had.
+func notMade(e *Entry) bool {
+	d, _ := e.Outcome.Value.(*value.Dict)
+	return e.Err == nil && d != nil && d.Has("made") && !d.Bool("made")
+}
+
+// environmental reports whether calls fail with errors of a kind because of where they run, such
+// as for lack of memory: another execution could get further than the record.
+func environmental(k value.Kind) bool {
+	switch k {
+	case value.Limit, value.Timeout, value.Unavailable, value.Canceled:
+		return true
+	}
+	return false
+}
+
+// environmentalType is environmental for the type of an error.
+func environmentalType(text string) bool {
+	for k := range value.LastKind + 1 {
+		if environmental(k) && k.Type() == text {
+			return true
+		}
+	}
+	return false
+}
+
+// assume notes an effect whose recorded outcome an earlier difference could have changed.
+func (p *Replay) assume(e tool.Effect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.outcome.Would) > 0 || len(p.outcome.Differences) > 0 {
+		p.outcome.Assumed = append(p.outcome.Assumed, e)
+	}
+}
+
+// handlerStep returns the step of the handler in Go of a call.
+func handlerStep(at tool.StepPath) tool.StepPath { return at.Child(0).Child(0) }
+
+// began reports whether a recorded call reached its first effect.
+func (p *Replay) began(at tool.StepPath) bool {
+	for _, first := range []tool.StepPath{at.Child(1), handlerStep(at)} {
 		if _, known, err := p.Recorded(first); known || err != nil {
 			return true
 		}
@@ -114,16 +179,27 @@ func (p *Replay) began(at tool.Place) bool {
 	return false
 }
 
-// Refused returns the error of a call of a tool that is one of several made at a
-// step, and that failed before its first effect and without a question: what refused
-// it then may allow it now. It is nil for any other call.
-func (p *Replay) Refused(at tool.Place, name string) error {
-	if len(at) == 0 || p.Forked(at) || p.began(at) {
+// mightSucceed reports whether a recorded call that failed could get further now: it failed
+// before its first effect, or because of its environment. Of a handler in Go the record has the
+// failure.
+func (p *Replay) mightSucceed(e *Entry) bool {
+	failed, environment := failureOf(e)
+	_, handler, _ := p.Recorded(handlerStep(e.StepPath))
+	return failed && (environment && !handler || !p.began(e.StepPath))
+}
+
+// Refused returns the recorded error of one of several tool calls at a step, if it failed
+// because of its environment, or before its first effect and without a question: the call
+// might succeed now. It is nil for any other call.
+func (p *Replay) Refused(at tool.StepPath, name string) error {
+	if len(at) == 0 || p.Forked(at) {
 		return nil
 	}
-	if own, _, err := p.Recorded(at); err != nil || len(own.Questions) > 0 || !own.Intended.IsZero() { // or an effect of its own
+	own, _, err := p.Recorded(at)
+	if err != nil || !own.Intended.IsZero() { // it is an effect of its own
 		return nil
 	}
+	began := len(own.Questions) > 0 || p.began(at)
 	i := at[len(at)-1] - 1
 	p.mu.Lock()
 	entry := p.again[at[:len(at)-1].String()]
@@ -136,7 +212,7 @@ func (p *Replay) Refused(at tool.Place, name string) error {
 		return nil
 	}
 	d, _ := results[i].(*value.Dict)
-	if d == nil || !d.Has("ok") || d.Bool("ok") {
+	if d == nil || !d.Has("ok") || d.Bool("ok") || began && !environmentalType(d.Text("error_type")) {
 		return nil
 	}
 	for k := range value.LastKind + 1 {
@@ -147,7 +223,7 @@ func (p *Replay) Refused(at tool.Place, name string) error {
 	return nil
 }
 
-func (p *Replay) count(at tool.Place) {
+func (p *Replay) count(at tool.StepPath) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name := at.String(); !p.answered[name] {
@@ -156,14 +232,14 @@ func (p *Replay) count(at tool.Place) {
 	}
 }
 
-// maxGap is how many steps in a row may have no entry where an effect is
-// searched for: what a call logs takes steps too, 200 at most.
+// maxGap is how many consecutive steps without an entry a search skips: log lines of a
+// call take steps too, 200 at most.
 const maxGap = 200
 
-// elsewhere finds the effect of a replaced script where the script has moved it
-// to another step of the same call: the first equal one that was not used yet.
+// elsewhere finds an effect that a replaced script has moved to another step of the
+// same call: the first equal one that was not used yet.
 func (p *Replay) elsewhere(e tool.Effect) (*Entry, bool) {
-	call := e.Place[:max(0, len(e.Place)-1)]
+	call := e.StepPath[:max(0, len(e.StepPath)-1)]
 	gap := 0
 	for n := 1; gap <= maxGap; n++ {
 		entry, ok, err := p.Recorded(call.Child(n))
@@ -173,9 +249,9 @@ func (p *Replay) elsewhere(e tool.Effect) (*Entry, bool) {
 		if gap++; ok {
 			gap = 0
 		}
-		same := !entry.Intended.IsZero() && entry.Matches(tool.Effect{Func: e.Func, Args: e.Args, Place: entry.Place}) == nil
+		same := !entry.Intended.IsZero() && entry.Matches(tool.Effect{Func: e.Func, Args: e.Args, StepPath: entry.StepPath}) == nil
 		p.mu.Lock()
-		used := p.answered[entry.Place.String()]
+		used := p.answered[entry.StepPath.String()]
 		p.mu.Unlock()
 		if same && !used {
 			return &entry, true
@@ -184,12 +260,12 @@ func (p *Replay) elsewhere(e tool.Effect) (*Entry, bool) {
 	return nil, false
 }
 
-// unanswered decides what becomes of an effect that the record has no answer for:
-// nil where a replaced script may have it done without touching anything.
+// unanswered handles an effect without a recorded answer. It returns nil if a replaced
+// script may execute it without changing anything.
 func (p *Replay) unanswered(e tool.Effect, f *tool.Func) error {
-	forked := p.Forked(e.Place)
+	forked := p.Forked(e.StepPath)
 	switch {
-	case forked && f.Calls: // the effects inside it may be recorded
+	case forked && f.MakesCalls(): // the effects inside it may be recorded
 		return nil
 	case forked && f.Kind == tool.Write: // it is staged, and never committed
 		p.mu.Lock()
@@ -199,56 +275,23 @@ func (p *Replay) unanswered(e tool.Effect, f *tool.Func) error {
 	}
 	text := value.Clean(e.Func+"("+e.Args.String()+")", maxEffectText)
 	if p.changed {
-		return value.Errorf(value.Conflict, "the record does not know what comes of step %s: now it is %s", e.Place, text).
-			WithHint("the changed script asks for what the run did not do, or for the same with other arguments")
+		return value.Errorf(value.Conflict, "replay: the record has no outcome of step %s: %s", e.StepPath, text).
+			WithHint("replay the original script, or record a new run")
 	}
-	if entry, known, _ := p.Recorded(e.Place); known && !entry.Intended.IsZero() {
+	if entry, known, _ := p.Recorded(e.StepPath); known && !entry.Intended.IsZero() {
 		return entry.Matches(e)
 	}
-	return value.Errorf(value.Conflict, "the record has nothing at step %s: now it is %s", e.Place, text).
-		WithHint("the run had not come further, or the script took another way")
+	return value.Errorf(value.Conflict, "the record has no step %s: got %s", e.StepPath, text).
+		WithHint("replay the original script, or record a new run")
 }
 
 // maxEffectText is how much of an effect an error shows, in bytes.
 const maxEffectText = 4 << 10
 
-// Intend implements [Record]. It records nothing.
-func (p *Replay) Intend(context.Context, Intent) error { return nil }
-
-// Note implements [Record]. It records nothing.
-func (p *Replay) Note(context.Context, tool.Place, *value.Dict) error { return nil }
-
-// Ask implements [Record]. It records nothing.
-func (p *Replay) Ask(_ context.Context, q Asked) (Asked, error) { return q, nil }
-
-// Identify implements [Record].
-func (p *Replay) Identify(q Asked) (Asked, error) { return None{}.Identify(q) }
-
-// Answered implements [Record]. It records nothing.
-func (p *Replay) Answered(context.Context, Asked, tool.Answer) error { return nil }
-
-// Answer implements [Record]. What the run has not used is not used.
-func (p *Replay) Answer(context.Context, tool.Place, int) (*Answered, error) { return nil, nil }
-
-// Questions implements [Record]. Nobody is asked.
-func (p *Replay) Questions(context.Context) ([]Asked, error) { return nil, nil }
-
-// CancelRequested implements [Record].
-func (p *Replay) CancelRequested(context.Context) (bool, error) { return false, nil }
-
-// Park implements [Record]. It records nothing.
-func (p *Replay) Park(context.Context, string, time.Time) error { return nil }
-
-// End implements [Record]. It records nothing.
-func (p *Replay) End(context.Context, string, tool.Outcome, error) error { return nil }
-
-// Close implements [Record].
-func (p *Replay) Close() error { return nil }
-
-// Settle implements [Record]: it compares the outcome of a call that was made
-// again with the recorded one. Where no script was replaced, a difference is an
-// error of kind Conflict.
-func (p *Replay) Settle(_ context.Context, at tool.Place, out tool.Outcome, failure error) error {
+// Settle implements [Record]. It compares the outcome of a call that was executed again
+// with the recorded one. Unless a script was replaced, a difference is an error of kind
+// Conflict.
+func (p *Replay) Settle(_ context.Context, at tool.StepPath, out tool.Outcome, failure error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entry := p.again[at.String()]
@@ -261,14 +304,14 @@ func (p *Replay) Settle(_ context.Context, at tool.Place, out tool.Outcome, fail
 		return nil
 	}
 	p.outcome.Differences = append(p.outcome.Differences, Difference{
-		Place: entry.Place, Call: value.Clean(entry.Func+"("+entry.Args.String()+")", maxEffectText),
+		StepPath: entry.StepPath, Call: value.Clean(entry.Func+"("+entry.Args.String()+")", maxEffectText),
 		Was: entry.Outcome.Value, Is: out.Value, WasFailed: entry.Err, IsFailed: failure,
 	})
 	if p.changed {
 		return nil
 	}
-	return value.Errorf(value.Conflict, "step %s came out otherwise than recorded: the record has %s, and now it is %s",
-		entry.Place, outcomeText(entry.Outcome.Value, entry.Err), outcomeText(out.Value, is))
+	return value.Errorf(value.Conflict, "step %s has a different outcome: recorded %s, got %s",
+		entry.StepPath, outcomeText(entry.Outcome.Value, entry.Err), outcomeText(out.Value, is))
 }
 
 func outcomeText(v value.Value, err *value.Error) string {

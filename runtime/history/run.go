@@ -13,44 +13,48 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Run is one execution of a script, as it is recorded. Times are in UTC.
+// A Run is a recorded execution of a script. Times are in UTC.
 type Run struct {
 	ID         string
-	Project    string      // the folder that it works on, or ""
+	Project    string      // the folder of its project, or ""
 	Kind       string      // task, chat, run, tool or undo
 	Title      string      // for people
 	Parent     string      // the ID of the run that started it, or ""
 	ForkedFrom string      // the ID of the run whose record it continues, or ""
-	Session    string      // the ID of the session that it is a turn of, or ""
-	Args       *value.Dict // what the caller gave
-	Options    *value.Dict // what its kind needs to resume it
+	Session    string      // the ID of the session if it is a turn, or ""
+	Args       *value.Dict // the arguments of the caller
+	Options    *value.Dict // the options of its kind, for resuming it
 	Version    string      // of the program that began it
-	Script     string      // the hash of what it executes, see [tool.Script.Sum]
+	Script     string      // the hash of its script, see [tool.Script.Sum]
 	Nonce      string      // random, part of its idempotency keys
 	Started    time.Time
 
 	State  State
 	Reason string       // why it parked or ended
-	Wake   time.Time    // when a parked run continues by itself; zero means never
-	Ended  time.Time    // zero while it has not
-	Result value.Value  // of one that is done
-	Err    *value.Error // of one that failed or was cancelled
-	Usage  tool.Usage   // of one that ended
+	Wake   time.Time    // when a parked run continues; zero means never
+	Ended  time.Time    // zero: not yet
+	Result value.Value  // if it is done
+	Err    *value.Error // if it failed or was cancelled
+	Usage  tool.Usage   // if it has ended
 
-	// Damage is why a part of the above could not be read, or nil. The effects of
-	// a run are looked at only by [Journal.Entries].
+	// Damage is the reason why a part of the run could not be read, or nil. Only
+	// [Journal.Entries] checks the effects of a run.
 	Damage error
 }
 
-// MarshalJSON gives the object of a run: id, kind, title, state, reason, started, ended
-// and result, and where there are any, error and damage. Times are RFC 3339, null for
-// zero. What JSON has no form for, as NaN, is written as a text. It is not read back.
+// MarshalJSON returns the run as an object: id, kind, title, state, reason, started,
+// ended, result, project, and forked_from, error and damage if there are any. Times are RFC
+// 3339, null for zero. Values without a JSON form, such as NaN, are written as text. It cannot be
+// unmarshalled.
 func (r Run) MarshalJSON() ([]byte, error) { return []byte(value.FormatJSON(r.Dict(), "")), nil }
 
-// Dict returns the run as its JSON shows it.
+// Dict returns the object of MarshalJSON.
 func (r *Run) Dict() *value.Dict {
 	d := value.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
-		"started", timeText(r.Started), "ended", timeText(r.Ended), "result", r.Result)
+		"started", timeText(r.Started), "ended", timeText(r.Ended), "result", r.Result, "project", r.Project)
+	if r.ForkedFrom != "" {
+		d.Put("forked_from", r.ForkedFrom)
+	}
 	if r.Err != nil {
 		d.Put("error", r.Err.Message())
 	}
@@ -60,7 +64,7 @@ func (r *Run) Dict() *value.Dict {
 	return d
 }
 
-// timeText is a time as JSON has it; nil for the zero time.
+// timeText formats a time for JSON; nil for the zero time.
 func timeText(t time.Time) value.Value {
 	if t.IsZero() {
 		return nil
@@ -68,33 +72,33 @@ func timeText(t time.Time) value.Value {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// A State is how far a run has come.
+// A State is the state of a run.
 type State = journal.State
 
 // The states of a run.
 const (
-	Running   = journal.Running   // a process executes it, or did when it ended
+	Running   = journal.Running   // a process executes it, or died while it did
 	Parked    = journal.Parked    // it waits for an answer or a time, in no process
 	Done      = journal.Done      // it returned a result
 	Failed    = journal.Failed    // it ended with an error
-	Cancelled = journal.Cancelled // somebody cancelled it
+	Cancelled = journal.Cancelled // it was cancelled
 )
 
 // A Filter selects runs. The zero Filter selects all.
 type Filter struct {
-	Project string  // those of this project; "" selects any
-	Kind    string  // those of this kind; "" selects any
-	Session string  // the turns of this session; "" selects any
-	States  []State // those in one of these; none selects any
-	Limit   int     // at most so many, the newest; 0 is any number
+	Project string  // of this project; "" selects any
+	Kind    string  // of this kind; "" selects any
+	Session string  // turns of this session; "" selects any
+	States  []State // in one of these states; none selects any
+	Limit   int     // at most this many, the newest; 0 means all
 }
 
-// Runs yields the runs that a filter selects, the newest first, as of one
-// moment. Where the store is damaged it yields what can be read, and an error
-// last; what is wrong with one run alone is in its Damage.
+// Runs yields the runs that a filter selects, the newest first, as of one moment. If
+// the store is damaged it yields what can be read, and an error last. Damage of a
+// single run is in its Damage.
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		_ = j.w.flush() // if that fails, what is stored can still be read
+		_ = j.w.flush() // if that fails, stored records can still be read
 		for row, err := range j.store.List(ctx, journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}) {
 			if err != nil {
 				yield(Run{}, err)
@@ -107,8 +111,8 @@ func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	}
 }
 
-// Run returns a run. It fails with NotFound if there is none of that ID; what of
-// it cannot be read is in its Damage.
+// Run returns a run. It fails with NotFound if there is no run with that ID. Unreadable
+// parts are reported in its Damage.
 func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
 	h, err := j.history(ctx, id)
 	if err != nil {
@@ -118,9 +122,9 @@ func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
 	return h.run, nil
 }
 
-// Due yields the parked runs that can continue: those whose time has come, those
-// that got an answer, and those that wait for neither. One that was interrupted
-// can, even if it has open questions: what runs beside them was stopped too.
+// Due yields the parked runs that can continue: those whose wake time has passed, those
+// with a new answer, and those that wait for neither. An interrupted run can continue
+// even if it has open questions: its parallel work was stopped too.
 func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}}) {
@@ -152,10 +156,10 @@ func (j *Journal) Resumable(ctx context.Context, now time.Time) iter.Seq2[Run, e
 	}
 }
 
-// Tenants returns the tenants that have runs which have not ended, in order. Where the
-// store is damaged, those that can be read come with an error.
+// Tenants returns the tenants with runs that have not ended, in order. If the store is
+// damaged, those that can be read come with an error.
 func (j *Journal) Tenants(ctx context.Context) ([]string, error) {
-	_ = j.w.flush() // if that fails, what is stored can still be read
+	_ = j.w.flush() // if that fails, stored records can still be read
 	return j.store.Tenants(ctx, Running, Parked)
 }
 
@@ -176,7 +180,7 @@ func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
 	return false, nil
 }
 
-// readRun reads what a list of runs shows of one.
+// readRun decodes a run for a list.
 func (j *Journal) readRun(row *journal.Row) Run {
 	begun, err := readBegun(row.First, j.store)
 	run := begun.run
@@ -188,13 +192,13 @@ func (j *Journal) readRun(row *journal.Row) Run {
 		headErr = h.agrees(row)
 	}
 	if headErr != nil {
-		run.Damage = damaged(run.ID, "how far it has come", headErr)
+		run.Damage = damaged(run.ID, "its progress", headErr)
 		return run
 	}
 	run.State, run.Wake = h.state, h.wake
 	if err == nil {
 		err = begun.agrees(row)
-		run.ID = value.Clean(row.ID, 80) // by which it is found
+		run.ID = value.Clean(row.ID, 80) // the ID in the store
 	}
 	if h.state != Running {
 		if e := run.readEnd(h, row.Last, j.store); err == nil {
@@ -207,7 +211,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 	return run
 }
 
-// agrees compares the beginning of a run with the columns by which it is found.
+// agrees compares the beginning of a run with the columns of its row.
 func (b *beginning) agrees(row *journal.Row) error {
 	r := &b.run
 	if b.tenant != row.Tenant || r.ID != row.ID || r.Project != row.Project || r.Kind != row.Kind || r.Parent != row.Parent || r.ForkedFrom != row.ForkedFrom || r.Session != row.Session || r.Nonce != row.Nonce {
@@ -216,7 +220,7 @@ func (b *beginning) agrees(row *journal.Row) error {
 	return nil
 }
 
-// readEnd reads why a run parked or ended from the last of its frames.
+// readEnd decodes why a run parked or ended, from its last frame.
 func (r *Run) readEnd(h head, frame []byte, store journal.Store) error {
 	s, records, err := openFrame(h.frames-1, frame)
 	if err != nil {
@@ -233,7 +237,7 @@ func (r *Run) readEnd(h head, frame []byte, store journal.Store) error {
 	return nil
 }
 
-// take reads a record that changes the state of a run; others it passes over.
+// take applies a record that changes the state of a run; it ignores others.
 func (r *Run) take(rec record, store journal.Store) error {
 	f := &fields{rest: rec.fields, store: store}
 	switch rec.kind {
@@ -247,21 +251,28 @@ func (r *Run) take(rec record, store journal.Store) error {
 	case runEnded:
 		r.State = State(f.small(int64(Cancelled)))
 		r.Reason, r.Err = field[string](f), f.failure()
-		r.Usage = f.usage()
+		f.unpack(&r.Usage)
 		r.Ended, r.Result = f.time(), f.value()
 		return f.done()
 	}
 	return nil
 }
 
-// A beginning is what the first record of a run holds.
+// A beginning is the first record of a run.
 type beginning struct {
 	run    Run
 	tenant string
-	script *fields // which is not read yet
+	script *fields // not decoded yet
 }
 
-// readBegun reads the first frame of a run.
+// A beginHead is the beginning of a run without its arguments, its options and its script.
+type beginHead struct {
+	Tenant, ID, Kind, Title, Version, Script    string
+	Started                                     int64
+	Project, Parent, ForkedFrom, Nonce, Session string
+}
+
+// readBegun decodes the first frame of a run.
 func readBegun(frame []byte, store journal.Store) (beginning, error) {
 	if frame == nil {
 		return beginning{}, errBroken
@@ -277,19 +288,17 @@ func readBegun(frame []byte, store journal.Store) (beginning, error) {
 	if v := field[int64](f); f.err == nil && v != codecVersion {
 		return beginning{}, versionError(v)
 	}
-	r := Run{ID: field[string](f), Kind: field[string](f), Title: field[string](f), Version: field[string](f), Script: field[string](f)}
-	r.Started, r.Args, r.Options = f.time(), f.dict(), f.dict()
-	p := f.tuple()
-	tenant := part[string](&p)
-	r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session = part[string](&p), part[string](&p), part[string](&p), part[string](&p), part[string](&p)
-	f.end(p)
+	var h beginHead
+	f.unpack(&h)
+	r := Run{ID: h.ID, Kind: h.Kind, Title: h.Title, Version: h.Version, Script: h.Script, Started: moment(h.Started),
+		Project: h.Project, Parent: h.Parent, ForkedFrom: h.ForkedFrom, Nonce: h.Nonce, Session: h.Session, Args: f.dict(), Options: f.dict()}
 	if f.err == nil && !journal.ValidID(r.ID) {
 		f.fail(errRecord)
 	}
-	return beginning{r, tenant, f}, f.err
+	return beginning{r, h.Tenant, f}, f.err
 }
 
-// newID makes up an ID: when, so that they sort by age, and chance.
+// newID generates an ID: the time, so that IDs sort by age, and random letters.
 func newID(at time.Time) string {
 	return at.Format("20060102-150405-") + strings.ToLower(rand.Text()[:10])
 }
@@ -298,20 +307,20 @@ func noRun(id string) error {
 	return value.Errorf(value.NotFound, "there is no run '%s'", value.Clean(id, 80)).WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
-// damaged is the error of a part of a run's record that cannot be read.
+// damaged returns the error of an unreadable part of a run's record.
 func damaged(id, part string, err error) error {
 	if v := versionError(0); errors.As(err, &v) {
 		return value.Errorf(value.Unavailable, "read run '%s': %w", id, err).WithHint("use the version of cassidy that recorded it")
 	}
 	return value.Errorf(value.Failed, "the record of run '%s' is damaged: %s: %w", id, part, err).
-		WithHint("cassidy runs show %s prints what can still be read", id)
+		WithHint("to read the undamaged part: cassidy runs show %s", id)
 }
 
 // A clock returns the time. Nil means time.Now.
 type clock func() time.Time
 
-// now is the time as a store keeps it: what is not from after 1970 to 2262, as it may
-// be of a clock in a test, is the nearest time that is.
+// now returns the time in the precision of the store. A time outside of 1970 to 2262,
+// as from a test's clock, becomes the nearest valid one.
 func (c clock) now() time.Time {
 	if c == nil {
 		return now()

@@ -30,9 +30,9 @@ func testOtherVersion(t *testing.T, s storage) {
 		kind value.Kind
 		text string
 	}{
-		"later":   {value.Unavailable, "read run 'later': its record has format 4, and this version of cassidy reads format 3"},
+		"later":   {value.Unavailable, "read run 'later': record format 6 is not supported: this version of cassidy reads format 5"},
 		"earlier": {value.Unavailable, "format 1"},
-		"text":    {value.Failed, "not a record"},
+		"text":    {value.Failed, "invalid record"},
 	} {
 		r, err := j.Run(ctx, id)
 		check(t, err)
@@ -82,11 +82,11 @@ func testUnknownTag(t *testing.T, s storage) {
 	check(t, l.Close())
 	n := 0
 	for e, err := range j.Entries(ctx, "r") {
-		if e.Place.String() == "1" {
+		if e.StepPath.String() == "1" {
 			check(t, err)
 			continue
 		}
-		fails(t, "step "+e.Place.String(), err, value.Failed, "unknown tag 99")
+		fails(t, "step "+e.StepPath.String(), err, value.Failed, "unknown type tag 99")
 		n++
 	}
 	if n != 2 {
@@ -94,6 +94,6 @@ func testUnknownTag(t *testing.T, s storage) {
 	}
 	l = resume(t, j, "r")
 	for _, err := range l.Notes() {
-		fails(t, "Notes", err, value.Failed, "unknown tag 99")
+		fails(t, "Notes", err, value.Failed, "unknown type tag 99")
 	}
 }

@@ -10,46 +10,46 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// flushAfter is how long a record that nobody waits for may stay in memory.
-// After a crash its effect is repeated, or asked about, so that is short; and
-// longer than a few effects take, so that they share one flush.
+// flushAfter is how long a record that nobody waits for may stay in memory. After a
+// crash its effect is repeated or asked about, so it is short; but it is longer than a
+// few effects, so that they share one flush.
 const flushAfter = 50 * time.Millisecond
 
-// retryAfter is when what could not be written is tried again.
+// retryAfter is the delay before a failed write is tried again.
 const retryAfter = time.Second
 
-// A writer brings records to the store, those of all runs together: while one
-// transaction is flushed, whoever comes next waits, and all who wait are in the
-// next one. A caller that finds no writer writes the queue itself, which is fastest; a
-// goroutine writes for those that come meanwhile, until nobody waits.
+// A writer writes the records of all runs to the store. While one transaction is
+// flushed, later callers wait, and all of them share the next transaction. A caller
+// that finds no active writer writes the queue itself, which is fastest; a goroutine
+// writes for the callers that arrive meanwhile, until none waits.
 type writer struct {
 	store  journal.Store
-	frames []byte // where the leader makes frames
+	frames []byte // buffer of the active writer for frames
 
 	mu      sync.Mutex
 	queue   []*job
-	writing bool        // somebody writes, or is about to
-	closed  error       // why nothing more is taken
-	timer   *time.Timer // for what nobody waits for, or nil
+	writing bool        // a writer is active or about to be
+	closed  error       // why no more jobs are accepted
+	timer   *time.Timer // for jobs that nobody waits for, or nil
 	timed   time.Duration
 }
 
-// A job is a record of a run to write. An empty one is done when all before it
-// is.
+// A job is a record of a run to write. An empty one is done when all jobs before it
+// are.
 type job struct {
 	log    *Log
 	record []byte
-	last   bool        // nothing of its log may follow it
-	head   func(*head) // how the run's head changes, if it does
+	last   bool        // no record of its log may follow
+	head   func(*head) // changes the run's head, or nil
 
 	awaited bool
-	done    chan struct{} // closed when err is known, where somebody waits for another to write
+	done    chan struct{} // closed when err is set, if the caller waits for another writer
 	err     error
 }
 
-// wait writes a job and all that came before it, and returns when that is on
-// disk. It does not give up early: who gets an error must be able to rely on its
-// not being there.
+// wait writes a job and all before it, and returns when they are durable. It does not
+// return early: after an error the caller must be able to rely on the record not being
+// there.
 func (w *writer) wait(j *job) error {
 	w.mu.Lock()
 	if err := w.refusal(j); err != nil {
@@ -62,7 +62,25 @@ func (w *writer) wait(j *job) error {
 	return w.enqueue(j)
 }
 
-// refusal returns why a job is not taken, or nil. w.mu is held.
+// waitAll writes the first record of a run and others of the run in one transaction.
+func (w *writer) waitAll(first *job, others [][]byte) error {
+	if len(others) == 0 {
+		return w.wait(first)
+	}
+	w.mu.Lock()
+	if err := w.refusal(first); err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	first.awaited = true // so that it is dropped if it cannot be written
+	w.queue = append(w.queue, first)
+	for _, r := range others[:len(others)-1] {
+		w.queue = append(w.queue, &job{log: first.log, record: r, awaited: true})
+	}
+	return w.enqueue(&job{log: first.log, record: others[len(others)-1]})
+}
+
+// refusal returns why a job is not accepted, or nil. w.mu is held.
 func (w *writer) refusal(j *job) error {
 	if w.closed == nil && j.record != nil && (j.log.ending || j.log.dropped) {
 		return j.log.errClosed()
@@ -70,7 +88,7 @@ func (w *writer) refusal(j *job) error {
 	return w.closed
 }
 
-// enqueue is wait from where w.mu is held, which it gives up.
+// enqueue is wait with w.mu held; it unlocks w.mu.
 func (w *writer) enqueue(j *job) error {
 	j.awaited = true
 	w.queue = append(w.queue, j)
@@ -94,12 +112,12 @@ func (w *writer) writeOn() {
 	}
 }
 
-// queueMost is how many records may wait in memory. They are never so many
-// unless the disk is full, and whoever has more waits, and so gets the error.
+// queueMost is how many records may be queued. Only a full disk causes so many; then
+// callers of later wait, and get the error.
 const queueMost = 1024
 
-// later writes a record that nobody waits for: with the next one that somebody
-// does wait for, or a little later by itself.
+// later writes a record without waiting: with the next job that somebody waits for, or
+// after flushAfter.
 func (w *writer) later(j *job) error {
 	w.mu.Lock()
 	err := w.refusal(j)
@@ -117,7 +135,7 @@ func (w *writer) later(j *job) error {
 	return nil
 }
 
-// arm has the queue written by itself after a time, unless it will be sooner.
+// arm writes the queue after a delay, unless that will happen sooner.
 func (w *writer) arm(after time.Duration) {
 	if w.closed != nil || w.timer != nil && w.timed <= after {
 		return
@@ -133,7 +151,7 @@ func (w *writer) disarm() {
 	}
 }
 
-// flush writes what nobody has waited for.
+// flush writes the queued jobs.
 func (w *writer) flush() error {
 	w.mu.Lock()
 	if w.closed != nil || len(w.queue) == 0 && !w.writing {
@@ -144,8 +162,8 @@ func (w *writer) flush() error {
 	return w.enqueue(&job{})
 }
 
-// drop forgets what could not be written of a log that is closed, and takes no
-// more of it: somebody else may be writing to the run.
+// drop discards the unwritten records of a closed log, and rejects further ones:
+// another process may be writing to the run.
 func (w *writer) drop(l *Log) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,10 +171,9 @@ func (w *writer) drop(l *Log) {
 	w.queue = slices.DeleteFunc(w.queue, func(j *job) bool { return j.log == l && !j.awaited })
 }
 
-// writeQueue writes what is in the queue, and reports whether somebody waits
-// again. What fails is dropped where somebody waits and so gets the error; the rest
-// is kept for the next try, so that no outcome is lost to a full disk that is full
-// no more.
+// writeQueue writes the queue, and reports whether somebody waits again. Failed jobs
+// are dropped if somebody waits, and so gets the error. The rest is kept for the next
+// try, so that no outcome is lost to a disk that is full for a while.
 func (w *writer) writeQueue() (again bool) {
 	w.mu.Lock()
 	batch := w.queue
@@ -199,9 +216,8 @@ func (w *writer) writeQueue() (again bool) {
 	return again
 }
 
-// write carries a batch out in one transaction. Where that fails by what one
-// run wanted, each part is tried by itself, so that the trouble of one is not
-// that of all.
+// write writes a batch in one transaction. If that fails because of one run, each run
+// is tried separately, so that others are not affected.
 func (w *writer) write(batch []*job) {
 	units := byRun(batch)
 	err := w.transact(units)
@@ -223,19 +239,19 @@ func (w *writer) write(batch []*job) {
 	}
 }
 
-// A unit is what a batch holds for one run.
+// A unit is the part of a batch for one run.
 type unit struct {
 	log     *Log
 	jobs    []*job
-	records int  // how many of the jobs have one
-	head    head // what the log has come to, once the transaction is through
+	records int  // how many of the jobs have a record
+	head    head // the head of the log after the transaction
 	write   journal.Write
 }
 
-// byRun sorts jobs by run, in the order in which they came.
+// byRun groups jobs by run, in order.
 func byRun(batch []*job) []*unit {
 	var units []*unit
-	var none *unit // of no run
+	var none *unit // without a run
 	for _, j := range batch {
 		of := &none
 		if j.log != nil {
@@ -254,7 +270,7 @@ func byRun(batch []*job) []*unit {
 	return units
 }
 
-// transact writes units in one transaction. It does not give up early, see wait.
+// transact writes units in one transaction. It does not return early, see wait.
 func (w *writer) transact(units []*unit) error {
 	writes := make([]*journal.Write, 0, len(units))
 	w.frames = w.frames[:0]
@@ -277,18 +293,19 @@ func (w *writer) transact(units []*unit) error {
 		if u.records == 0 {
 			continue
 		}
-		if u.log.head = u.head; u.log.num == 0 { // before anybody else has the log
+		if u.log.head = u.head; u.log.num == 0 { // before the log is returned to its caller
 			u.log.num = u.write.Num
 		}
 	}
 	return nil
 }
 
-// maxFrames is how many bytes are kept for the frames of the next transaction.
+// maxFrames is the capacity that is kept for the frames of the next transaction, in
+// bytes.
 const maxFrames = 1 << 20
 
-// prepare makes what is to be written for one run. It appends the frames to
-// buf: a store copies what it is given.
+// prepare makes the write for one run. It appends the frames to buf: stores copy their
+// arguments.
 func (u *unit) prepare(buf []byte) []byte {
 	u.head = u.log.head
 	w := &u.write
@@ -322,7 +339,7 @@ func (u *unit) prepare(buf []byte) []byte {
 	return buf
 }
 
-// row is a new run as a store keeps it.
+// row returns a new run as the row of a store.
 func (r *Run) row(tenant string, s journal.Standing) *journal.Row {
 	return &journal.Row{
 		Tenant: tenant, ID: r.ID, Project: r.Project, Kind: r.Kind, Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: r.Session, Nonce: r.Nonce,
@@ -330,7 +347,7 @@ func (r *Run) row(tenant string, s journal.Standing) *journal.Row {
 	}
 }
 
-// close writes what is left, and returns when nobody writes any more.
+// close writes the queue, and returns when no writer is active.
 func (w *writer) close() error {
 	w.mu.Lock()
 	if w.closed != nil {
@@ -346,7 +363,7 @@ func (w *writer) close() error {
 	w.queue = nil
 	w.mu.Unlock()
 	if err == nil && left > 0 {
-		err = value.Errorf(value.Unavailable, "%d records of outcomes could not be written", left)
+		err = value.Errorf(value.Unavailable, "write to the journal: %d records of outcomes were not written", left)
 	}
 	return err
 }

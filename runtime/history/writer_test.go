@@ -17,8 +17,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestManyRuns has many runs in two journals, and readers between them. The
-// race detector watches.
+// TestManyRuns has many runs in two journals, and concurrent readers, for the race
+// detector.
 func TestManyRuns(t *testing.T) { eachStore(t, testManyRuns) }
 
 func testManyRuns(t *testing.T, s storage) {
@@ -32,11 +32,11 @@ func testManyRuns(t *testing.T, s storage) {
 			var children sync.WaitGroup
 			for n := range steps { // as the items of one call
 				children.Go(func() {
-					p := tool.Place{1, n}
+					p := tool.StepPath{1, n}
 					kind := []tool.EffectKind{tool.Read, tool.Write}[n%2]
 					_, asking := l.Answer(ctx, p, 1)
 					_, cancel := l.CancelRequested(ctx)
-					if err := errors.Join(l.Intend(ctx, Intent{Place: p, Func: "f", Kind: kind}), l.Settle(ctx, p, tool.Outcome{Value: int64(n)}, nil), asking, cancel); err != nil {
+					if err := errors.Join(l.Intend(ctx, Intent{StepPath: p, Func: "f", Kind: kind}), l.Settle(ctx, p, tool.Outcome{Value: int64(n)}, nil), asking, cancel); err != nil {
 						t.Error(err)
 					}
 				})
@@ -63,8 +63,8 @@ func testManyRuns(t *testing.T, s storage) {
 	}
 }
 
-// blocked blocks the next commit of a store. It returns when the commit waits;
-// release lets it continue.
+// blocked blocks the next commit of a store. It returns when the commit waits; release
+// lets it continue.
 func blocked(t *testing.T, f *faultStore, start func()) (release func()) {
 	t.Helper()
 	entered, held := make(chan bool), make(chan bool)
@@ -79,7 +79,7 @@ func blocked(t *testing.T, f *faultStore, start func()) (release func()) {
 	return func() { close(held); wg.Wait() }
 }
 
-// queued waits until so many records wait for the writer.
+// queued waits until n records wait for the writer.
 func queued(t *testing.T, j *Journal, n int) {
 	t.Helper()
 	until(t, "records in the queue", func() bool {
@@ -89,7 +89,7 @@ func queued(t *testing.T, j *Journal, n int) {
 	})
 }
 
-// TestOneCommitForAll counts the commits of many who wait at the same time.
+// TestOneCommitForAll counts the commits of many concurrent callers.
 func TestOneCommitForAll(t *testing.T) { eachStore(t, testOneCommitForAll) }
 
 func testOneCommitForAll(t *testing.T, s storage) {
@@ -127,7 +127,7 @@ func testTroubleOfOne(t *testing.T, s storage) {
 	for _, l := range []*Log{good, bad} {
 		err := new(error)
 		errs[l] = err
-		wg.Go(func() { *err = l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}) })
+		wg.Go(func() { *err = l.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}) })
 	}
 	queued(t, j, 2)
 	check(t, f.Store.Commit(ctx, []*journal.Write{{Num: bad.num, Frames: []journal.Frame{{Seq: bad.head.frames, Body: []byte("another process")}}}}))
@@ -186,8 +186,8 @@ func testNothingIsLeft(t *testing.T, s storage) {
 	}
 }
 
-// TestOutcomesDoNotWaitLong checks that an outcome that nothing follows is
-// stored a moment later.
+// TestOutcomesDoNotWaitLong checks that an outcome without a later record is stored
+// shortly afterwards.
 func TestOutcomesDoNotWaitLong(t *testing.T) {
 	eachStore(t, func(t *testing.T, s storage) {
 		j, other := s.open(), s.open()
@@ -202,14 +202,13 @@ func TestOutcomesDoNotWaitLong(t *testing.T) {
 	})
 }
 
-// noSpace is what a store returns where the disk is full.
+// noSpace is the error of a store if the disk is full.
 func noSpace() error {
 	return &value.Error{Kind: value.Limit, Err: errors.New("no space left"), Limit: value.LimitDisk}
 }
 
-// TestFullStore records while nothing can be written: nothing blocks, readers
-// read, and once there is space the run continues with the outcome that had to
-// wait.
+// TestFullStore records while nothing can be written: nothing blocks, readers read, and
+// with free space the run continues with the pending outcome.
 func TestFullStore(t *testing.T) { eachStore(t, testFullStore) }
 
 func testFullStore(t *testing.T, s storage) {
@@ -223,10 +222,10 @@ func testFullStore(t *testing.T, s storage) {
 	}
 	j := openOn(t, f)
 	l := begin(t, j, "r")
-	check(t, l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+	check(t, l.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}))
 	full.Store(true)
 	check(t, l.Settle(ctx, place("1"), tool.Outcome{Value: "kept"}, nil))
-	err := l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Write})
+	err := l.Intend(ctx, Intent{StepPath: place("2"), Func: "f", Kind: tool.Write})
 	fails(t, "an intent", err, value.Limit, "no space")
 	fails(t, "a new run", second(j.Begin(ctx, Run{ID: "s", Kind: "run"}, script())), value.Limit, "no space")
 	fails(t, "the end", l.End(ctx, "", tool.Outcome{}, nil), value.Limit, "no space")
@@ -238,19 +237,19 @@ func testFullStore(t *testing.T, s storage) {
 	check(t, l.End(ctx, "", tool.Outcome{}, nil))
 	for e, err := range j.Entries(ctx, "r") {
 		if err != nil || e.Settled.IsZero() {
-			t.Errorf("step %s after there was space: %+v, %v", e.Place, e, err)
+			t.Errorf("step %s after there was space: %+v, %v", e.StepPath, e, err)
 		}
 	}
 	begin(t, j, "s")
 }
 
-// TestOutcomesAreTriedAgain checks that an outcome that could not be written is
-// stored once that is possible, though nothing follows it.
+// TestOutcomesAreTriedAgain checks that a failed write of an outcome is retried, though
+// no record follows it.
 func TestOutcomesAreTriedAgain(t *testing.T) {
 	f := &faultStore{Store: journal.Memory()}
 	j, other := openOn(t, f), openOn(t, f.Store)
 	l := begin(t, j, "r")
-	check(t, l.Intend(context.Background(), Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+	check(t, l.Intend(context.Background(), Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}))
 	var failures atomic.Int64
 	f.commit = func([]*journal.Write) error {
 		if failures.Add(1) <= 1 {
@@ -270,7 +269,7 @@ func TestOutcomesAreTriedAgain(t *testing.T) {
 	}
 }
 
-// TestQueueIsBounded records what nobody waits for while nothing can be written.
+// TestQueueIsBounded adds records without waiting while nothing can be written.
 func TestQueueIsBounded(t *testing.T) {
 	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
 	j := openOn(t, f)
@@ -281,8 +280,8 @@ func TestQueueIsBounded(t *testing.T) {
 	var err error
 	n := 2
 	for ; err == nil && n < 2*queueMost; n++ {
-		if err = l.Intend(ctx, Intent{Place: tool.Place{n}, Func: "f", Kind: tool.Read}); err == nil {
-			err = l.Settle(ctx, tool.Place{n}, tool.Outcome{}, nil)
+		if err = l.Intend(ctx, Intent{StepPath: tool.StepPath{n}, Func: "f", Kind: tool.Read}); err == nil {
+			err = l.Settle(ctx, tool.StepPath{n}, tool.Outcome{}, nil)
 		}
 	}
 	if value.KindOf(err) != value.Limit || n > queueMost {
@@ -301,8 +300,8 @@ func TestQueueIsBounded(t *testing.T) {
 	fails(t, "Close of a journal, with outcomes lost", j2.Close(), value.Limit, "no space")
 }
 
-// TestLeaderHandsOver checks that whoever waits while another writes is served,
-// also where that other's own write failed.
+// TestLeaderHandsOver checks that callers that wait for another's write are served,
+// even if that write fails.
 func TestLeaderHandsOver(t *testing.T) {
 	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
 	j := openOn(t, f)
@@ -319,11 +318,11 @@ func TestLeaderHandsOver(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		fails(t, "the first", a.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), value.Limit, "")
+		fails(t, "the first", a.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}), value.Limit, "")
 	})
 	<-entered
 	wg.Go(func() {
-		if err := b.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}); err != nil {
+		if err := b.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -349,7 +348,7 @@ func testNothingFollowsTheEnd(t *testing.T, s storage) {
 		}
 	})
 	fails(t, "a note after the end", l.Note(ctx, place("1"), nil), value.Internal, "closed")
-	fails(t, "an intent after the end", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), value.Internal, "closed")
+	fails(t, "an intent after the end", l.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}), value.Internal, "closed")
 	fails(t, "a second end", l.Park(ctx, "", time.Time{}), value.Internal, "closed")
 	var wg sync.WaitGroup
 	wg.Go(func() { // it waits for the end
@@ -373,8 +372,8 @@ func testNothingFollowsTheEnd(t *testing.T, s storage) {
 	check(t, other.End(ctx, "", tool.Outcome{}, nil))
 }
 
-// TestTimerOfNothing checks that a timer that found nothing to write does not keep the
-// next one from running.
+// TestTimerOfNothing checks that a timer that found nothing to write does not prevent
+// the next one.
 func TestTimerOfNothing(t *testing.T) {
 	ctx, j := context.Background(), Open(journal.Memory(), nil)
 	defer j.Close()

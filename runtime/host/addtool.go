@@ -21,17 +21,17 @@ import (
 //
 //	Path string `json:"path" jsonschema:"the file to read"`
 //
-// A struct within itself is described as any object, and a type that reads itself from
-// JSON as anything. A *[value.Dict] takes the arguments that t declares as they are. An In
-// without fields takes no arguments.
+// A struct that contains itself is described as any object, and a type with a JSON decoder
+// of its own as any value. A *[value.Dict] gets the arguments that t declares, without
+// decoding. An In without fields takes no arguments.
 //
-// What f returns is encoded as the result, see [value.FromGo]; an empty struct is no
-// result. Unless t has Returns, the type of the result is derived from Out.
+// The result of f is encoded with [value.FromGo]; an empty struct means no result. Unless t
+// has Returns, the type of the result is derived from Out.
 //
-// A tool without Needs, that is not Risky, runs unasked. An error that is not a
-// *[value.Error] and wraps none is of kind Failed. A panic, and a result that cannot be
-// encoded, is an error of kind Internal. f is called concurrently. It must return when its context
-// ends, because the host waits for it, whatever the time.
+// A tool that has no Needs and is not Risky runs without approval. An error of f that is
+// neither a *[value.Error] nor wraps one is of kind Failed. A panic, and a result that cannot
+// be encoded, is an error of kind Internal. f is called concurrently. It must return when its
+// context ends: the host waits for it without a time limit.
 //
 // To undo calls, pass [UndoFunc]. [Host.RemoveTool] removes the tool.
 func AddTool[In, Out any](h *Host, t tool.Tool, f func(ctx context.Context, in In) (Out, error), opts ...ToolOption) error {
@@ -50,7 +50,7 @@ func AddTool[In, Out any](h *Host, t tool.Tool, f func(ctx context.Context, in I
 	do := func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		in, err := decodeArgs[In](args)
 		if err != nil {
-			return nil, value.Errorf(value.Invalid, "the arguments of '%s': %w", t.Name, err)
+			return nil, value.Errorf(value.Invalid, "decode the arguments of '%s': %w", t.Name, err)
 		}
 		out, err := f(ctx, in)
 		if nothing {
@@ -62,8 +62,8 @@ func AddTool[In, Out any](h *Host, t tool.Tool, f func(ctx context.Context, in I
 	return h.register(t, do, false, append([]ToolOption{typed}, opts...))
 }
 
-// derive completes a definition from the types of its handler, and checks what it
-// declares itself.
+// derive completes a definition from the types of its handler, and checks the parts that are
+// given.
 func derive[In, Out any](t *tool.Tool) error {
 	var err error
 	switch {
@@ -88,8 +88,8 @@ func decodeArgs[In any](args *value.Dict) (In, error) {
 	return value.ToGo[In](args)
 }
 
-// A signature is the types that a function of a tool takes. The zero value is that of
-// a handler over values.
+// A signature is the types of a function of a tool. The zero value is that of a handler that
+// takes a dict.
 type signature struct{ in, out reflect.Type }
 
 var dictType = reflect.TypeFor[*value.Dict]()
@@ -98,8 +98,8 @@ func signatureOf[In, Out any]() signature {
 	return signature{reflect.TypeFor[In](), reflect.TypeFor[Out]()}
 }
 
-// fits reports whether an undo function can take what the handler takes and returns.
-// An untyped one, or one of an untyped handler, can.
+// fits reports whether an undo function accepts the arguments and the result of the handler.
+// If either is untyped, it does.
 func (s signature) fits(handler signature) bool {
 	fit := func(t, of reflect.Type) bool {
 		return t == nil || of == nil || t == dictType || of == dictType || isAny(t) || isAny(of) || pointee(t) == pointee(of)

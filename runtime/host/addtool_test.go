@@ -222,26 +222,26 @@ func TestAddToolRefuses(t *testing.T) {
 		{host.AddTool(h, def("t"), func(context.Context, string) (string, error) { return "", nil }), "expected a struct"},
 		{host.AddTool(h, def("t"), func(context.Context, map[string]int) (string, error) { return "", nil }), "expected a struct"},
 		{host.AddTool(h, def("t"), func(context.Context, time.Time) (string, error) { return "", nil }), "expected a struct"},
-		{host.AddTool(h, def("t"), func(context.Context, struct{ time.Time }) (string, error) { return "", nil }), "reads itself"},
-		{host.AddTool(h, def("t"), func(context.Context, struct{ F []func() }) (string, error) { return "", nil }), "F: a value cannot be decoded as func()"},
-		{host.AddTool(h, def("t"), func(context.Context, struct{ E error }) (string, error) { return "", nil }), "E: a value cannot be decoded as error"},
-		{host.AddTool(h, def("t"), func(context.Context, struct{ M map[float64]int }) (string, error) { return "", nil }), "M: a map by float64"},
-		{host.AddTool(h, def("t"), func(context.Context, in) (chan int, error) { return nil, nil }), "a chan int cannot be encoded"},
+		{host.AddTool(h, def("t"), func(context.Context, struct{ time.Time }) (string, error) { return "", nil }), "UnmarshalJSON or UnmarshalText"},
+		{host.AddTool(h, def("t"), func(context.Context, struct{ F []func() }) (string, error) { return "", nil }), "F: unsupported Go type of a parameter: func()"},
+		{host.AddTool(h, def("t"), func(context.Context, struct{ E error }) (string, error) { return "", nil }), "E: unsupported Go type of a parameter: error"},
+		{host.AddTool(h, def("t"), func(context.Context, struct{ M map[float64]int }) (string, error) { return "", nil }), "M: unsupported type of map keys"},
+		{host.AddTool(h, def("t"), func(context.Context, in) (chan int, error) { return nil, nil }), "unsupported Go type of a result: chan int"},
 		{host.AddTool(h, def("Bad Name"), ok), "Invalid tool name"},
 		{host.AddTool(h, tool.Tool{Name: "t"}, ok), "no description"},
-		{host.AddTool(h, with(func(d *tool.Tool) { d.Undo = "undo" }), ok), "Undo names a function of a script"},
-		{host.AddTool(h, with(func(d *tool.Tool) { d.Available = "here" }), ok), "Available names a function of a script"},
+		{host.AddTool(h, with(func(d *tool.Tool) { d.Undo = "undo" }), ok), "Undo is only for scripts"},
+		{host.AddTool(h, with(func(d *tool.Tool) { d.Available = "here" }), ok), "Available is only for scripts"},
 		{host.AddTool(h, params(n, tool.Param{Name: "m"}), ok), "the parameter 'm' is not a field"},
-		{host.AddTool(h, params(tool.Param{Name: "n", Type: tool.Type{Name: tool.TypeString}}), ok), "the parameter 'n' is string, but the field"},
-		{host.AddTool(h, params([]tool.Param{}...), ok), "the field 'n' of"},
+		{host.AddTool(h, params(tool.Param{Name: "n", Type: tool.Type{Name: tool.TypeString}}), ok), "the parameter 'n' has type string, but the field"},
+		{host.AddTool(h, params([]tool.Param{}...), ok), "the required field 'n' of"},
 		{host.AddTool(h, with(func(d *tool.Tool) {
 			d.Schema = []byte(`{"type": "object", "properties": {"n": {"type": "array"}}}`)
-		}), ok), "the parameter 'n' is array"},
+		}), ok), "the parameter 'n' has type array"},
 		{host.AddTool(h, with(func(d *tool.Tool) { d.Schema = []byte(`{`) }), ok), "invalid JSON"},
 		{host.AddTool(h, def("t"), ok, host.UndoFunc[in, string](nil)), "the function is nil"},
 		{host.AddTool(h, def("t"), ok, host.AvailableFunc(nil)), "the function is nil"},
-		{host.AddTool(h, def("t"), ok, host.UndoFunc(func(context.Context, in, int) error { return nil })), "UndoFunc takes host_test.in and int"},
-		{host.AddTool(h, def("t"), ok, host.UndoFunc(func(context.Context, orderIn, string) error { return nil })), "UndoFunc takes host_test.orderIn and string"},
+		{host.AddTool(h, def("t"), ok, host.UndoFunc(func(context.Context, in, int) error { return nil })), "the types of UndoFunc are host_test.in and int"},
+		{host.AddTool(h, def("t"), ok, host.UndoFunc(func(context.Context, orderIn, string) error { return nil })), "the types of UndoFunc are host_test.orderIn and string"},
 	} {
 		if value.KindOf(c.err) != value.Invalid || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("AddTool = %v of kind %v, want invalid with %q", c.err, value.KindOf(c.err), c.want)
@@ -260,9 +260,9 @@ func TestAddToolRefuses(t *testing.T) {
 func TestGoToolsAndApproval(t *testing.T) {
 	asked := 0
 	r := newRig(t, func(o *host.Options) {
-		o.Approver = host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) {
+		o.Approver = host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) {
 			asked++
-			return host.Answer{}, nil
+			return tool.Answer{}, nil
 		})
 	})
 	ok := func(context.Context, struct{}) (string, error) { return "done", nil }
@@ -297,8 +297,8 @@ func TestErrorsOfGoTools(t *testing.T) {
 		}, value.Unavailable, "sync: away"},
 		{"a target", func() (any, error) { return nil, fmt.Errorf("order 5: %w", value.ErrNotFound) }, value.NotFound, "order 5: not found"},
 		{"a panic", func() (any, error) { panic("oh") }, value.Internal, "panicked: oh"},
-		{"a channel", func() (any, error) { return map[string]any{"c": make(chan int)}, nil }, value.Internal, "the result of 't': c: a chan int"},
-		{"text that is not UTF-8", func() (any, error) { return value.NewDict("a", "\xff"), nil }, value.Internal, "a: text that is not UTF-8"},
+		{"a channel", func() (any, error) { return map[string]any{"c": make(chan int)}, nil }, value.Internal, "the result of 't': c: unsupported Go type: chan int"},
+		{"text that is not UTF-8", func() (any, error) { return value.NewDict("a", "\xff"), nil }, value.Internal, "a: the string is not UTF-8"},
 		{"a cycle", func() (any, error) { return loop, nil }, value.Internal, "nested more than"},
 	} {
 		r := newRig(t, nil)
@@ -455,7 +455,7 @@ func TestResumeWithoutTheTool(t *testing.T) {
 		t.Fatalf("the run gave %v, want that it waits", err)
 	}
 	p.j.Close()
-	m.answers(tool.Place{1}, true)
+	m.answers(tool.StepPath{1}, true)
 	p = m.process(0, false)
 	if _, err := p.run("r", true, body); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("without the tool: %v, want not found", err)

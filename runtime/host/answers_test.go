@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -29,8 +30,8 @@ func testAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T, on keeper) {
 		m := headless(t, on)
 		start := func() *process {
 			p := m.process(0, false)
-			p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.Hash = "h" })
-			p.add("other.star", star("other", "", "return out.send('y')", "needs = ['use:out']"), func(d *tool.Tool) { d.Hash = "i" })
+			p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *toolset.Info) { d.Hash = "h" })
+			p.add("other.star", star("other", "", "return out.send('y')", "needs = ['use:out']"), func(d *toolset.Info) { d.Hash = "i" })
 			return p
 		}
 		p := start()
@@ -40,7 +41,7 @@ func testAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T, on keeper) {
 			t.Fatalf("the run gave %v, want that it has four questions", err)
 		}
 		for _, q := range m.questions(p) {
-			if q.Place[1] == answered+1 {
+			if q.StepPath[1] == answered+1 {
 				if err := p.Answer(context.Background(), q.ID, tool.Answer{Yes: true, Always: true}); err != nil {
 					t.Fatal(err)
 				}
@@ -144,12 +145,12 @@ func TestACallOfAnUntrustedToolWaits(t *testing.T) { eachStore(t, testACallOfAnU
 
 func testACallOfAnUntrustedToolWaits(t *testing.T, on keeper) {
 	m := headless(t, on)
-	start := func(state tool.State) *process {
+	start := func(state toolset.State) *process {
 		p := m.process(0, false)
-		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.State = state })
+		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *toolset.Info) { d.State = state })
 		return p
 	}
-	p := start(tool.Ready)
+	p := start(toolset.Ready)
 	_, err := p.Call(context.Background(), tool.Call{Tool: "send", Args: value.NewDict("n", 1)}, host.Durable("r"))
 	if value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
@@ -160,8 +161,8 @@ func testACallOfAnUntrustedToolWaits(t *testing.T, on keeper) {
 	p.j.Close()
 	for _, revoked := range []bool{true, false} {
 		p := m.process(0, false)
-		p.add("send.star", star("send", "n: int", "return 1", "needs = ['use:out']"), func(d *tool.Tool) {
-			d.State, d.Revoked, d.Hash = tool.Untrusted, revoked, "another"
+		p.add("send.star", star("send", "n: int", "return 1", "needs = ['use:out']"), func(d *toolset.Info) {
+			d.State, d.Revoked, d.Hash = toolset.Untrusted, revoked, "another"
 		})
 		_, err := p.Resume(context.Background(), "r")
 		if denied := value.KindOf(err) == value.Denied; denied != revoked {

@@ -2,64 +2,79 @@ package host
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
-	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-)
-
-// Question and Answer are the same wherever a question comes up; see
-// [tool.Question].
-type (
-	Question = tool.Question
-	Answer   = tool.Answer
 )
 
 // An Approver decides on what needs approval: questions of the kind
 // [tool.QuestionApproval].
 //
-// Approve is called concurrently, see [Serial], while the clock of the call
-// stands still. It must not wait for a call that asks again. An error approves
-// nothing and is the reason of the refusal. One for which errors.Is(err,
-// [value.ErrUnanswered]) holds parks a durable call, and denies another. A panic
-// is a refusal of kind Internal.
+// Approve is called concurrently, see [Serial]. The clock of the call stops meanwhile.
+// Approve must not wait for another call that needs approval. An error is a refusal, with
+// the error as the reason. If errors.Is(err, [value.ErrUnanswered]) holds, a durable call is
+// parked and any other call is denied. A panic is a refusal of kind Internal.
 //
-// Approve should return when ctx ends, which it does with the call. The call does
-// not wait for it for more than a second then, and the answer is lost.
+// Approve should return when ctx ends, which it does with the call. After that the call
+// waits for a moment, and drops later answers.
 type Approver interface {
-	Approve(ctx context.Context, q Question) (Answer, error)
+	Approve(ctx context.Context, q tool.Question) (tool.Answer, error)
 }
 
-// An Asker answers what scripts and resumed runs ask: questions of the kinds
-// [tool.QuestionAsk], [tool.QuestionConfirm] and [tool.QuestionUnknown]. What
-// holds for an [Approver] holds for it. An error is that of the effect that asks.
+// An Asker answers the questions of scripts and of resumed runs: those of the kinds
+// [tool.QuestionAsk], [tool.QuestionConfirm] and [tool.QuestionUnknown]. Ask is called like
+// the Approve of an [Approver]. Its error becomes that of the effect that asks.
 type Asker interface {
-	Ask(ctx context.Context, q Question) (Answer, error)
+	Ask(ctx context.Context, q tool.Question) (tool.Answer, error)
 }
 
 // An ApproverFunc is a function as an [Approver].
-type ApproverFunc func(ctx context.Context, q Question) (Answer, error)
+type ApproverFunc func(ctx context.Context, q tool.Question) (tool.Answer, error)
 
 // Approve calls f.
-func (f ApproverFunc) Approve(ctx context.Context, q Question) (Answer, error) { return f(ctx, q) }
-
-// An AskerFunc is a function as an [Asker].
-type AskerFunc func(ctx context.Context, q Question) (Answer, error)
-
-// Ask calls f.
-func (f AskerFunc) Ask(ctx context.Context, q Question) (Answer, error) { return f(ctx, q) }
-
-// ApproveAll returns an [Approver] that approves everything: for programs whose
-// tools are all their own.
-func ApproveAll() Approver {
-	return ApproverFunc(func(context.Context, Question) (Answer, error) { return Answer{Yes: true}, nil })
+func (f ApproverFunc) Approve(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	return f(ctx, q)
 }
 
-// Serial returns an [Approver] that asks a one question at a time, for terminals.
-// A question that a permanent answer to an earlier one covers is not asked. Of
-// nil it returns nil.
+// An AskerFunc is a function as an [Asker].
+type AskerFunc func(ctx context.Context, q tool.Question) (tool.Answer, error)
+
+// Ask calls f.
+func (f AskerFunc) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) { return f(ctx, q) }
+
+// ApproveAll returns an [Approver] that approves everything, for programs whose tools are all
+// trusted. A run that was begun with it keeps that approval: when it is resumed, only
+// [DenyAll] is asked instead.
+func ApproveAll() Approver { return fixed{tool.Answer{Yes: true}} }
+
+// DenyAll returns an [Approver] that refuses everything, with a reason.
+func DenyAll(why string) Approver { return fixed{tool.Answer{Why: why}} }
+
+// A fixed approver gives the same answer to everything.
+type fixed struct{ answer tool.Answer }
+
+// Approve implements [Approver].
+func (f fixed) Approve(context.Context, tool.Question) (tool.Answer, error) { return f.answer, nil }
+
+// approved returns the options of a run that the host begins.
+func (o *Options) approved(options *value.Dict) *value.Dict {
+	if f, _ := o.Approver.(fixed); f.answer.Yes {
+		return rights.Approved(options)
+	}
+	return options
+}
+
+// resumesApproved reports whether everything is approved in a run with these options.
+func (o *Options) resumesApproved(options *value.Dict) bool {
+	f, isFixed := o.Approver.(fixed)
+	return rights.IsApproved(options) && (!isFixed || f.answer.Yes)
+}
+
+// Serial returns an [Approver] that asks a one question at a time, for terminals. It does not
+// ask a question that a permanent answer to an earlier one covers. Serial(nil) is nil.
 func Serial(a Approver) Approver {
 	if a == nil {
 		return nil
@@ -72,116 +87,36 @@ type serial struct {
 	of   Approver
 }
 
-func (s *serial) Approve(ctx context.Context, q Question) (Answer, error) {
+func (s *serial) Approve(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return Answer{}, context.Cause(ctx)
+		return tool.Answer{}, context.Cause(ctx)
 	}
 	defer func() { <-s.turn }()
-	asked, _ := ctx.Value(askingKey{}).(*asking)
-	if asked.approved() {
-		return Answer{Yes: true}, nil // since another question was answered
+	if gate.Approved(ctx) {
+		return tool.Answer{Yes: true}, nil // by the answer to another question
 	}
 	answer, err := s.of.Approve(ctx, q)
 	if err == nil {
-		asked.answered(&answer) // before the next question has its turn
+		gate.NoteAnswer(ctx, &answer) // before the next question has its turn
 	}
 	return answer, err
 }
 
-// askingKey marks the context in which a question is put, with its *asking.
-type askingKey struct{}
-
-// asking is a question while it is put.
-type asking struct {
-	tool    *tool.Tool
-	call    tool.Call
-	inquiry *inquiry // nil where it is not about approval
-	covered atomic.Bool
-}
-
-// answered notes a permanent yes.
-func (a *asking) answered(answer *Answer) {
-	if a == nil || a.inquiry == nil || !answer.Yes || !answer.Always || answer.Args != nil {
-		return
-	}
-	a.inquiry.of.run.approvals.wider().add(a.inquiry.approval())
-}
-
-// approved reports whether a permanent answer covers the question now.
-func (a *asking) approved() bool {
-	if a == nil || a.inquiry == nil || !a.inquiry.of.run.approvals.has(a.inquiry.approval()) {
-		return false
-	}
-	a.covered.Store(true)
-	return true
-}
-
-// AskedCall returns the call that a question is about, with its tool, in the
-// context that an [Approver] or [Asker] gets: for those who show more of it than
-// the question has, such as who makes the call. The arguments that the host fills
-// in are left out. ok is false in any other context.
-func AskedCall(ctx context.Context) (t tool.Tool, c tool.Call, ok bool) {
-	a, _ := ctx.Value(askingKey{}).(*asking)
-	if a == nil {
+// AskedCall returns the call that a question is about, and its tool. ctx is the context that an
+// [Approver] or [Asker] gets; for any other, ok is false. It is for showing more than the
+// question contains, such as the caller. The arguments that the host fills in are left out.
+func AskedCall(ctx context.Context) (t toolset.Info, c tool.Call, ok bool) {
+	of, c, ok := gate.AskedCall(ctx)
+	if !ok {
 		return t, c, false
 	}
-	return *a.tool, a.call, true
+	standing := toolset.Standing{Location: of.Location, Path: of.Path, Hash: of.Hash, State: toolset.Ready, Granted: of.Granted}
+	return toolset.Info{Tool: *of.Tool, Standing: standing}, c, true
 }
 
-// askGrace is how long a call whose context has ended waits for who is asked, for
-// whom that ends too.
-const askGrace = 500 * time.Millisecond
-
-// put asks an [Approver] or [Asker]. It returns soon after ctx has ended, whatever
-// that does; what comes later is lost.
-func (a *asking) put(ctx context.Context, q Question, ask func(context.Context, Question) (Answer, error)) (Answer, error) {
-	if ctx.Err() != nil {
-		return Answer{}, context.Cause(ctx)
-	}
-	if deadline, ok := ctx.Deadline(); ok {
-		q.Expires = deadline.UTC().Round(0)
-	}
-	type reply struct {
-		answer Answer
-		err    error
-	}
-	replies := make(chan reply, 1)
-	go func() {
-		var r reply
-		defer func() {
-			if p := recover(); p != nil {
-				r = reply{err: value.Errorf(value.Internal, "the %s panicked: %v", answeredBy(q.Kind), p)}
-			}
-			replies <- r
-		}()
-		r.answer, r.err = ask(context.WithValue(ctx, askingKey{}, a), q)
-	}()
-	var r reply
-	select {
-	case r = <-replies:
-	case <-ctx.Done():
-		grace := time.NewTimer(askGrace)
-		defer grace.Stop()
-		select {
-		case r = <-replies:
-		case <-grace.C:
-		}
-	}
-	if ended := ctx.Err(); ended != nil && (r.err == nil || unanswered(r.err) || errors.Is(r.err, ended)) {
-		return Answer{}, context.Cause(ctx)
-	}
-	if r.err != nil {
-		return Answer{}, r.err
-	}
-	return q.Accepts(r.answer)
-}
-
-// answeredBy names who is asked a question of a kind.
-func answeredBy(k tool.QuestionKind) string {
-	if k == tool.QuestionApproval {
-		return "approver"
-	}
-	return "asker"
-}
+// AskedRules returns the narrowest rules with which the question of the context of an
+// [Approver] would not be asked: they name the tool, and exactly what it uses. It is nil if no
+// rule can answer the question, as when a rule of the user asks each time.
+func AskedRules(ctx context.Context) []tool.Rule { return gate.AskedRules(ctx) }

@@ -8,8 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -17,18 +21,18 @@ import (
 // An asker notes what it is asked, and answers what it was told to.
 type asker struct {
 	mu     sync.Mutex
-	asked  []host.Question
+	asked  []tool.Question
 	calls  []tool.Call                     // that the questions are about
-	answer func(host.Question) host.Answer // nil says yes
+	answer func(tool.Question) tool.Answer // nil says yes
 }
 
-func (a *asker) approve(ctx context.Context, q host.Question) (host.Answer, error) {
+func (a *asker) approve(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	_, call, _ := host.AskedCall(ctx)
 	a.mu.Lock()
 	a.asked, a.calls = append(a.asked, q), append(a.calls, call)
 	a.mu.Unlock()
 	if a.answer == nil {
-		return host.Answer{Yes: true}, nil
+		return tool.Answer{Yes: true}, nil
 	}
 	return a.answer(q), nil
 }
@@ -49,7 +53,7 @@ func (a *asker) kinds() string {
 	return strings.Join(list, ", ")
 }
 
-func no(host.Question) host.Answer { return host.Answer{Why: "not today"} }
+func no(tool.Question) tool.Answer { return tool.Answer{Why: "not today"} }
 
 func (r *rig) byModel(name string, args ...value.Value) (tool.Result, error) {
 	return r.Call(context.Background(), tool.Call{Tool: name, Args: value.NewDict(args...)})
@@ -68,7 +72,13 @@ func TestWhatIsAsked(t *testing.T) {
 		{"it writes: what it writes", write, "needs = ['fs.write']", nil, "t out out/a.txt out/sub out/sub/b.txt"},
 		{"it writes nothing after all", "pass", "needs = ['fs.write']", nil, ""},
 		{"it ends as it began", "fs.write('old', 'new')\nfs.write('old', 'old')", "needs = ['fs.write']", nil, ""},
-		{"it writes and is risky", write, "needs = ['fs.write'], risky = True", nil, "t"},
+		{"it writes and is risky", write, "needs = ['fs.write'], risky = True", nil, "t out out/a.txt out/sub out/sub/b.txt"},
+		{"it is risky, may write and fails: nobody", "attempt(fs.read, 'none')\nfs.write('a', 'x')\nfs.remove('a')", "needs = ['fs.read', 'fs.write'], risky = True", nil, ""},
+		{"it is risky, and a rule allows what it writes", write, "needs = ['fs.write'], risky = True", []string{"allow fs.write:out/**"}, ""},
+		{"a rule allows calls of a risky tool", "pass", "risky = True", []string{"allow tool:t"}, ""},
+		{"but not what it uses", run, "needs = ['use:stock'], risky = True", []string{"allow tool:t"}, "t stock.sell"},
+		{"nor what it does besides", run, "needs = ['use:stock', 'shell:git'], risky = True", []string{"allow tool:t"}, "t"},
+		{"both rules do", run, "needs = ['use:stock', 'shell:git'], risky = True", []string{"allow tool:t", "allow shell:git for t", "allow use:stock for t"}, ""},
 		{"it writes and more", write, "needs = ['fs.write', 'use:stock']", nil, "t"},
 		{"it writes before it waits", "fs.write('a', '1')\ntime.sleep(0)\nfs.write('b', '2')", "needs = ['fs.write']", nil, "t a, t b"},
 		{"a registered function, when it is used", run, "needs = ['use:stock']", nil, "t stock.sell"},
@@ -193,13 +203,13 @@ func TestTheDiffIsWhatIsWritten(t *testing.T) {
 }
 
 func TestArgumentsThatAreMended(t *testing.T) {
-	answers := []host.Answer{
+	answers := []tool.Answer{
 		{Yes: true, Args: value.NewDict("n", "many")},
 		{Yes: true, Args: value.NewDict("n", int64(1000))},
 		{Yes: true, Args: value.NewDict("n", int64(3))},
 	}
 	var who asker
-	who.answer = func(host.Question) host.Answer { return answers[len(who.asked)-1] }
+	who.answer = func(tool.Question) tool.Answer { return answers[len(who.asked)-1] }
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproverFunc(who.approve) })
 	r.script("n: int, working_dir: str", "return [n, working_dir != '']", "risky = True, params = {'n': param(max = 10)}")
 	if got, err := r.byModel("t", "n", int64(1)); err != nil || value.FormatJSON(got.Value, "") != "[3,true]" {
@@ -219,39 +229,42 @@ func TestArgumentsThatAreMended(t *testing.T) {
 
 // TestAlways checks for whom an answer for good holds, and for what.
 func TestAlways(t *testing.T) {
-	always := func(host.Question) host.Answer { return host.Answer{Yes: true, Always: true} }
+	always := func(tool.Question) tool.Answer { return tool.Answer{Yes: true, Always: true} }
 	source := star("t", "", "fs.write('a', 'x')\nfs.read('old')", "needs = ['fs.write', 'fs.read', 'tool']")
 	who := asker{answer: always}
-	found := tool.Tool{}
+	standing, needs := toolset.Standing{}, []tool.Capability(nil)
 	r := newRig(t, func(o *host.Options) {
 		box := o.Sandbox
 		o.Approver = host.ApproverFunc(who.approve)
 		o.Rules = rules(t, "ask fs.read:old", "ask fs.read:b")
-		o.Discover = func(ctx context.Context, _ host.Source) (host.Discovered, error) {
+		o.Discover = func(ctx context.Context, _ toolset.Source) (toolset.Discovered, error) {
 			s := tool.Script{Path: "t.star", Source: source}
 			x, err := box.Describe(ctx, s)
-			x.Location, x.Hash, x.Granted, x.Needs = tool.Project, found.Hash, found.Granted, append(x.Needs, found.Needs...)
-			return host.Discovered{Tools: []tool.Found{tool.NewFound(x, func() (tool.Script, error) { return s, nil })}}, err
+			x.Needs = append(x.Needs, needs...)
+			return toolset.Discovered{Tools: []toolset.Found{found(x, standing, s)}}, err
 		}
 	})
 	r.write("old", "old")
 	all := []tool.Capability{{Name: "fs.write"}, {Name: "fs.read"}}
 	steps := []struct {
-		name  string
-		tool  tool.Tool
-		asked string
+		name    string
+		hash    string
+		granted []tool.Capability
+		needs   []tool.Capability // more than it declares
+		asked   string
 	}{
-		{"first", tool.Tool{Hash: "1", Granted: all}, "t fs.read, t a"},
-		{"the same again", tool.Tool{Hash: "1", Granted: all}, ""},
-		{"another text", tool.Tool{Hash: "2", Granted: all}, "t fs.read, t a"},
-		{"other grants", tool.Tool{Hash: "1", Granted: append(slices.Clone(all), tool.Capability{Name: "env"})}, "t fs.read, t a"},
-		{"other needs", tool.Tool{Hash: "1", Granted: all, Needs: []tool.Capability{{Name: "model"}}}, "t fs.read, t a"},
-		{"a text that nobody has hashed", tool.Tool{Granted: all}, "t fs.read, t a"},
-		{"and which may be another now", tool.Tool{Granted: all}, "t fs.read, t a"},
-		{"the first again", tool.Tool{Hash: "1", Granted: all}, ""},
+		{"first", "1", all, nil, "t fs.read, t a"},
+		{"the same again", "1", all, nil, ""},
+		{"another text", "2", all, nil, "t fs.read, t a"},
+		{"other grants", "1", append(slices.Clone(all), tool.Capability{Name: "env"}), nil, "t fs.read, t a"},
+		{"other needs", "1", all, []tool.Capability{{Name: "model"}}, "t fs.read, t a"},
+		{"a text that nobody has hashed", "", all, nil, "t fs.read, t a"},
+		{"and which may be another now", "", all, nil, "t fs.read, t a"},
+		{"the first again", "1", all, nil, ""},
 	}
 	for i, step := range steps {
-		found, who.asked = step.tool, nil
+		standing = toolset.Standing{Location: tool.Project, Hash: step.hash, Granted: step.granted}
+		needs, who.asked = step.needs, nil
 		if err := r.Refresh(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +294,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 	open, asked := 0, 0
 	waiting := make(chan bool)
 	r := newRig(t, func(o *host.Options) {
-		o.Approver = host.Serial(host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) {
+		o.Approver = host.Serial(host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) {
 			mu.Lock()
 			open++
 			asked++
@@ -296,7 +309,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			open--
-			return host.Answer{Yes: true, Always: true}, nil
+			return tool.Answer{Yes: true, Always: true}, nil
 		}))
 	})
 	r.script("", "return 1", "risky = True")
@@ -350,9 +363,9 @@ func TestAQuestionInAQuestion(t *testing.T) {
 	var r *rig
 	var inner error
 	r = newRig(t, func(o *host.Options) {
-		o.Approver = host.ApproverFunc(func(ctx context.Context, _ host.Question) (host.Answer, error) {
+		o.Approver = host.ApproverFunc(func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 			_, inner = r.Call(ctx, tool.Call{Tool: "t"})
-			return host.Answer{Yes: true}, nil
+			return tool.Answer{Yes: true}, nil
 		})
 	})
 	r.script("", "return 1", "risky = True")
@@ -364,12 +377,15 @@ func TestAQuestionInAQuestion(t *testing.T) {
 // TestHintsOfRefusals checks that a refusal says what would have allowed it.
 func TestHintsOfRefusals(t *testing.T) {
 	cases := []struct{ name, body, fields, want, hint string }{
-		{"a call", "pass", "needs = ['env', 'shell:git']", "the tool 't' needs approval, and there is nobody to give it: it may use env, shell:git", "allow env, shell:git in a rule"},
-		{"a function", "stock.sell()", "needs = ['use:stock']", "the tool 't' needs approval for stock.sell (use:stock), and there is nobody to give it: the function stock.sell asks", "allow use:stock in a rule"},
-		{"a risky one", "pass", "risky = True", "its author says that it is risky", "run it where somebody can be asked"},
-		{"changes", "fs.write('a', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a", "allow fs.write:a in a rule"},
-		{"an effect", "fs.read('secret')", "needs = ['fs.read']", "ask fs.read:secret (my config)", "run it where somebody can be asked"},
-		{"a rule", "fs.read('no')", "needs = ['fs.read']", "fs.read:no is refused by a rule", "the rule is in my config"},
+		{"a call", "pass", "needs = ['env', 'shell:git']", "the tool 't' needs approval, but no approver is configured: the tool may use env, shell:git", `allow {tool: t, capability: "env"}, {tool: t, capability: "shell:git"} in a rule`},
+		{"a function", "stock.sell()", "needs = ['use:stock']", "the tool 't' needs approval for stock.sell (use:stock), but no approver is configured: the function stock.sell requires approval", `allow {tool: t, capability: "use:stock"} in a rule`},
+		{"a risky one", "pass", "risky = True", "the author marked the tool as risky", `allow {capability: "tool:t"} in a rule`},
+		{"a risky one that acts", "pass", "risky = True, needs = ['shell:git']", "the author marked the tool as risky", `allow {capability: "tool:t"}, {tool: t, capability: "shell:git"} in a rule`},
+		{"changes of a name with a pattern", "fs.write('a[1]*.txt', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a[1]*.txt", `allow {tool: t, capability: "fs.write:a[[]1][*].txt"} in a rule`},
+		{"changes of a name that no rule can have", "fs.write('a\\u200bb', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change", "run the command in a terminal"},
+		{"changes", "fs.write('a', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a", `allow {tool: t, capability: "fs.write:a"} in a rule`},
+		{"an effect", "fs.read('secret')", "needs = ['fs.read']", "ask fs.read:secret (my config)", "run the command in a terminal"},
+		{"a rule", "fs.read('no')", "needs = ['fs.read']", "fs.read:no is refused by a rule", "change the rule in my config"},
 	}
 	for _, c := range cases {
 		r := newStockRig(t, nil, "ask fs.read:secret", "deny fs.read:no")
@@ -386,15 +402,56 @@ func TestHintsOfRefusals(t *testing.T) {
 func TestCancellationWhileAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := newRig(t, func(o *host.Options) {
-		o.Approver = host.ApproverFunc(func(ctx context.Context, _ host.Question) (host.Answer, error) {
+		o.Approver = host.ApproverFunc(func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 			cancel()
 			<-ctx.Done()
-			return host.Answer{Yes: true}, nil
+			return tool.Answer{Yes: true}, nil
 		})
 	})
 	r.script("", "fs.write('a', 'x')", "needs = ['fs.write']")
 	_, err := r.Call(ctx, tool.Call{Tool: "t"})
 	if err == nil || value.KindOf(err) != value.Canceled || !errors.Is(ctx.Err(), context.Canceled) || r.file("a") != "none" {
 		t.Errorf("error = %v, a = %q, want it cancelled and nothing written", err, r.file("a"))
+	}
+}
+
+// TestApprovalStaysWithTheRun resumes a run that was begun with ApproveAll in hosts without
+// an approver, with one that refuses this question, and with DenyAll.
+func TestApprovalStaysWithTheRun(t *testing.T) {
+	ctx := context.Background()
+	refuses := host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Why: "not this"}, nil })
+	for _, c := range []struct {
+		name         string
+		begin        host.Approver
+		resume       host.Approver
+		wantErr      value.Kind
+		wantApproved bool
+	}{
+		{"nobody can be asked", host.ApproveAll(), nil, 0, true},
+		{"somebody could be asked", host.ApproveAll(), refuses, 0, true},
+		{"everything is denied", host.ApproveAll(), host.DenyAll("enough"), value.Denied, false},
+		{"it was not begun so", refuses, nil, value.Parked, false},
+		{"only the resumed run", nil, host.ApproveAll(), 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := time.Now()
+			j := history.Open(journal.Memory(), &history.Options{Clock: func() time.Time { return now }})
+			t.Cleanup(func() { j.Close() })
+			open := func(a host.Approver) *rig {
+				r := newRig(t, func(o *host.Options) {
+					o.Journal, o.Approver, o.Clock = recordIn(j), a, func() time.Time { return now }
+				})
+				r.add("sleeps.star", "def sleeps():\n    \"Sleep, then write.\"\n    time.sleep(3600)\n    fs.write('out.txt', 'x')\n    return 'written'\n\ntool(sleeps, needs = ['fs.write'])\n", nil)
+				return r
+			}
+			if _, err := open(c.begin).Call(ctx, tool.Call{Tool: "sleeps"}, host.Durable("r")); !errors.Is(err, value.ErrParked) {
+				t.Fatalf("the call gave %v, want that it sleeps", err)
+			}
+			now = now.Add(2 * time.Hour)
+			res, err := open(c.resume).Resume(ctx, "r")
+			if c.wantApproved && (err != nil || res.Value != "written") || !c.wantApproved && value.KindOf(err) != c.wantErr {
+				t.Errorf("resumed: %v, %v; want kind %v", res.Value, err, c.wantErr)
+			}
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -17,7 +16,7 @@ func TestAudit(t *testing.T) {
 		name, body, fields string
 		rules              []string
 		caller             tool.Caller
-		answer             func(host.Question) host.Answer
+		answer             func(tool.Question) tool.Answer
 		want               []string // what is told, up to its reason
 	}{
 		{"nothing to decide", "fs.exists('a')", "needs = ['fs.read']", nil, tool.ByModel, no, nil},
@@ -84,7 +83,7 @@ func TestAudit(t *testing.T) {
 
 // TestAuditHoldsNoArguments checks that what could be a secret is not in it.
 func TestAuditHoldsNoArguments(t *testing.T) {
-	for _, answer := range []func(host.Question) host.Answer{nil, no} {
+	for _, answer := range []func(tool.Question) tool.Answer{nil, no} {
 		who := asker{answer: answer}
 		r := newStockRig(t, &who, "ask fs.write:a", "deny fs.write:b")
 		r.script("token: str", "fs.write('a', token)\nfs.write('b', token)", "needs = ['fs.write'], risky = True")

@@ -53,7 +53,7 @@ func testWhatIsAwayIsTriedAgain(t *testing.T, on keeper) {
 		open := m.questions(p)
 		p.j.Close()
 		if len(open) > 0 {
-			m.answers(open[0].Place, true)
+			m.answers(open[0].StepPath, true)
 		}
 		p = m.process(0, false)
 		look(p)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -87,5 +88,66 @@ func TestClock(t *testing.T) {
 	}
 	if stop(); wrong > 0 {
 		t.Errorf("%d events have another time", wrong)
+	}
+}
+
+// TestTimeoutBoundsSleeping checks that the timeout of a tool holds for its sleeps in each
+// mode: in a call that is not recorded, in a recorded one, and over the processes of a run
+// that is parked while it sleeps. Waiting for a person does not count.
+func TestTimeoutBoundsSleeping(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name, body, timeout string
+		durable             bool
+		naps                int // how often it is parked before it ends
+		fails               bool
+	}{
+		{"not recorded", "time.sleep(50)", "0.05", false, 0, true},
+		{"recorded", "time.sleep(50)", "0.05", true, 0, true},
+		{"many short ones", "for _ in range(100):\n    time.sleep(0.01)", "0.05", true, 0, true},
+		{"a long one", "time.sleep(3600)", "3000", true, 0, true},
+		{"none declared", "time.sleep(3600)\ntime.sleep(100000)", "", true, 2, false},
+		{"a long one within it", "time.sleep(3600)", "4000", true, 1, false},
+		{"two within it", "time.sleep(3600)\ntime.sleep(3600)", "8000", true, 2, false},
+		{"two that are too long together", "time.sleep(3600)\ntime.sleep(3600)", "7000", true, 1, true},
+		{"with a question", "time.sleep(3600)\nhuman.confirm('go on?')\ntime.sleep(3600)", "8000", true, 3, false},
+	} {
+		var passed atomic.Int64
+		begin := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+		clock := func() time.Time { return begin.Add(time.Duration(passed.Load())) }
+		j := history.Open(journal.Memory(), &history.Options{Clock: clock})
+		world, err := stdlib.Open(&stdlib.Options{Now: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, func(o *host.Options) {
+			o.Sandbox = sandbox.NewInline(slices.Concat(stdlib.Pure(), world.Modules(), host.Modules())...)
+			o.Modules, o.Clock = world.Modules(), clock
+			o.Journal = func() (*history.Journal, error) { return j, nil }
+		})
+		r.script("", c.body+"\nreturn 'awake'", strings.TrimSuffix("needs = ['human'], timeout = "+c.timeout, ", timeout = "))
+		var options []host.CallOption
+		if c.durable {
+			options = append(options, host.Durable("r"))
+		}
+		naps := 0
+		got, err := r.Call(ctx, tool.Call{Tool: "t"}, options...)
+		for ; value.KindOf(err) == value.Parked && err != nil && naps < 5; naps++ {
+			var parked *host.ParkedError
+			errors.As(err, &parked)
+			for _, q := range parked.Questions {
+				passed.Add(int64(100 * time.Hour)) // it takes a person days
+				if err := r.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+					t.Error(err)
+				}
+			}
+			passed.Add(int64(30 * time.Hour))
+			got, err = r.Resume(ctx, "r")
+		}
+		e := value.ErrorOf(err, value.Internal)
+		if c.fails != (e != nil && e.Kind == value.Timeout && e.Limit == value.LimitWall) || !c.fails && got.Value != "awake" || naps != c.naps {
+			t.Errorf("%s: %v, %v after %d naps, want it to fail: %v, after %d", c.name, got.Value, err, naps, c.fails, c.naps)
+		}
+		j.Close()
 	}
 }

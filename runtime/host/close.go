@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// notClosed fails with kind Closed for a host that was closed.
+// notClosed fails with kind Closed for a closed host.
 func (h *Host) notClosed() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -18,15 +18,15 @@ func (h *Host) notClosed() error {
 	return nil
 }
 
-// closeWait is how long [Host.Close] waits for what it cancels.
+// closeWait is how long [Host.Close] waits for the calls that it cancels.
 const closeWait = time.Second
 
-// Shutdown waits until the calls of the host have ended, and closes it. Where the
-// context ends before they have, it is closed as by [Host.Close], and the error says
-// so. New calls fail with kind Closed from the beginning.
+// Shutdown waits until the calls of the host have ended, and closes the host. If ctx ends
+// first, Shutdown closes it like [Host.Close], and returns the error of ctx. New calls fail
+// with kind Closed as soon as Shutdown is called.
 func (h *Host) Shutdown(ctx context.Context) error {
 	nothing := h.inflight.Close()
-	waits, done := h.inflight.Until(ctx) // a Close meanwhile ends it too
+	waits, done := h.inflight.Until(ctx) // also ends with a concurrent Close
 	defer done()
 	select {
 	case <-nothing:
@@ -46,19 +46,19 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	return value.AsError(context.Cause(waits), value.Canceled)
 }
 
-// Close cancels the calls of the host, interrupts the recorded runs that it
-// executes, so that they can be resumed, and releases what it holds. It waits a
-// second for them at most: what a handler that ignores its context still uses is
-// released when that returns. Everything else that is asked of the host then fails
-// with kind Closed: iterators yield that error and end, and the channels of events are
-// closed. Only its tools can still be listed; see [Host.Tools]. To close it again only
-// waits for the same calls.
+// Close cancels the calls of the host, interrupts the recorded runs that it executes, so that
+// they can be resumed, and releases its resources. It waits for at most a second: if a
+// handler ignores its context, the resources are released when the handler returns.
+//
+// Later calls of methods fail with kind Closed: iterators yield that error and end, and the
+// channels of events are closed. The tools can still be listed; see [Host.Tools]. A second
+// Close only waits for the same calls.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	before := h.closed
 	h.closed = true
 	h.mu.Unlock()
-	h.wakeDue() // it returns
+	h.wakeDue() // so that ResumeDue returns
 	nothing := h.inflight.Close()
 	if before {
 		select {
@@ -67,8 +67,8 @@ func (h *Host) Close() error {
 		}
 		return nil
 	}
-	defer h.hub.Close() // after the ends of the calls were reported
-	h.executing.close()
+	defer h.hub.Close() // after the events of the ends of the calls
+	h.gate.Interrupt()
 	h.inflight.Stop(inflight.Closed())
 	release := func() error {
 		if h.opts.Close == nil {
@@ -83,7 +83,7 @@ func (h *Host) Close() error {
 	}
 	go func() {
 		<-nothing
-		_ = release() // nobody is there to be told
+		_ = release() // Close has returned already
 	}()
 	return nil
 }

@@ -20,7 +20,7 @@ type closing struct {
 	gone     chan struct{} // closed when its parts are released
 }
 
-func newClosing(t *testing.T, o *host.Options, do host.Handler) *closing {
+func newClosing(t *testing.T, o *host.Options, do func(context.Context, *value.Dict) (value.Value, error)) *closing {
 	t.Helper()
 	c := &closing{begun: make(chan struct{}, 10), gone: make(chan struct{})}
 	o.Close = func() error {
@@ -148,10 +148,10 @@ func TestShutdown(t *testing.T) {
 // TestCloseEndsAQuestion checks that Close ends a call that waits for an approval.
 func TestCloseEndsAQuestion(t *testing.T) {
 	asked := make(chan struct{})
-	o := &host.Options{Approver: host.ApproverFunc(func(ctx context.Context, _ host.Question) (host.Answer, error) {
+	o := &host.Options{Approver: host.ApproverFunc(func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		close(asked)
 		<-ctx.Done()
-		return host.Answer{}, ctx.Err()
+		return tool.Answer{}, ctx.Err()
 	})}
 	c := newClosing(t, o, untilEnd)
 	if err := c.Replace(tool.Tool{Name: "t", Description: "T.", Risky: true}, untilEnd); err != nil {

@@ -20,6 +20,8 @@ import (
 type deadlyBox struct {
 	sandbox.Sandbox
 	victim string // the path of its script; "" kills nobody
+	// failure is what happens to the worker in place of its death, at the at-th effect of each call.
+	failure *value.Error
 
 	mu    sync.Mutex
 	at    int // the effect that is done meanwhile
@@ -28,6 +30,7 @@ type deadlyBox struct {
 
 func (b *deadlyBox) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 	var died error
+	effects := 0
 	out, err := b.Sandbox.Run(ctx, s, c, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		out, err := do(ctx, e)
 		b.mu.Lock()
@@ -35,7 +38,11 @@ func (b *deadlyBox) Run(ctx context.Context, s tool.Script, c tool.Call, do tool
 		if s.Path == b.victim {
 			b.count++
 		}
-		if s.Path == b.victim && b.count == b.at {
+		if effects++; s.Path == b.victim && b.failure != nil && effects == b.at {
+			died = b.failure
+			return tool.Outcome{}, b.failure
+		}
+		if s.Path == b.victim && b.failure == nil && b.count == b.at {
 			killed := value.Errorf(value.Unavailable, "the process that ran the script was killed from outside")
 			killed.Limit = value.LimitWorker
 			died = killed
@@ -52,6 +59,12 @@ func (b *deadlyBox) Run(ctx context.Context, s tool.Script, c tool.Call, do tool
 // mortality is a host of the machine whose sandbox is deadly.
 func (m *machine) mortality(victim string, at int) *process {
 	m.t.Helper()
+	return m.confined(&deadlyBox{victim: victim, at: at})
+}
+
+// confined is a host of the machine with that sandbox.
+func (m *machine) confined(box *deadlyBox) *process {
+	m.t.Helper()
 	world, err := stdlib.Open(&stdlib.Options{Root: m.dir})
 	if err != nil {
 		m.t.Fatal(err)
@@ -61,7 +74,7 @@ func (m *machine) mortality(victim string, at int) *process {
 	p.j, close = m.open()
 	m.t.Cleanup(func() { p.j.Close(); close(); world.Close() })
 	modules := append(world.Modules(), m.service())
-	box := &deadlyBox{Sandbox: inline(modules), victim: victim, at: at}
+	box.Sandbox = inline(modules)
 	h, err := host.New(&host.Options{Sandbox: box, Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve})
 	if err != nil {
 		m.t.Fatal(err)

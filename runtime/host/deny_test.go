@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -35,7 +36,7 @@ func TestDenyBeforeAsk(t *testing.T) {
 			r := newStockRig(t, &who, c.rules...)
 			r.write("old", "old")
 			r.script("", c.body, strings.TrimPrefix(c.fields+", group = 'files'", ", "))
-			r.add("inner.star", star("inner", "", run, "needs = ['use:stock', 'shell:git']"), func(d *tool.Tool) { d.Needs = d.Needs[:1] })
+			r.add("inner.star", star("inner", "", run, "needs = ['use:stock', 'shell:git']"), func(d *toolset.Info) { d.Needs = d.Needs[:1] })
 			_, err := r.byModel("t")
 			if c.refused == "" && err != nil || c.refused != "" && (value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("error = %v, want it denied with %q", err, c.refused)
@@ -97,7 +98,7 @@ func testDenyBeforeUnknown(t *testing.T, on keeper) {
 	}
 	m.rules = rules(t, "deny use:out")
 	_, err := once(m.process(0, false)).run("r", true, "return tools.once()")
-	if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "it is not known whether out.send was done") || !strings.Contains(err.Error(), "use:out is refused by a rule") {
+	if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "out.send may have completed before the run was interrupted, and cannot be repeated") || !strings.Contains(err.Error(), "use:out is refused by a rule") {
 		t.Errorf("resumed, the run gave %v, want it denied without a question", err)
 	}
 }

@@ -9,39 +9,32 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Due yields the runs that [Host.Resume] can continue now, the newest first: parked
-// ones whose time has come, that got an answer, were interrupted, or wait for what may
-// be available again, and then those whose process died. It leaves out the runs that
-// this or another process executes. A run may be one that only its kind can resume,
-// or whose tool is unavailable: Resume then fails, and the run stays due.
+// Due yields the runs that [Host.Resume] can continue now, the newest first. These are the
+// parked runs that have slept long enough, have got an answer, were interrupted, or wait for
+// something that may be available again; then follow the runs whose process died. Runs that
+// this or another process executes are left out. If Resume fails, as for an unavailable
+// tool, the run stays due.
 //
-// The loop may call Resume; [Host.ResumeDue] does so for a server. It fails with kind
+// The loop may call Resume; [Host.ResumeDue] does so for a server. Due fails with kind
 // Invalid if the host has no store.
 func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
-	return func(yield func(history.Run, error) bool) {
-		j, err := h.journal()
-		if err != nil {
-			yield(history.Run{}, err)
-			return
-		}
-		j.Resumable(ctx, h.now())(yield)
-	}
+	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Run, error] { return j.Resumable(ctx, h.opts.Clock()) })
 }
 
-// ResumeDue resumes the runs that are due, see [Host.Due], each in a goroutine of its
-// own: now, after each [Host.Answer] of this host, and every interval, for runs that
-// sleep and those that other processes have answered or left. It returns when ctx ends,
-// with its error, or with kind Closed when the host is closed. The runs that it has
-// resumed continue: [Host.Shutdown] waits for them.
+// ResumeDue resumes the runs that are due, see [Host.Due], each in its own goroutine: now,
+// after each [Host.Answer] of this host, and every interval, for runs that sleep and for
+// those that other processes have answered or left. It returns the error of ctx when that
+// ends, or an error of kind Closed when the host is closed. The runs that it has resumed
+// continue; [Host.Shutdown] waits for them.
 //
-// How a run ends is in its record. A run that cannot be resumed stays due, and the
-// Logger gets the kind of its error at each interval. ResumeDue fails with kind Invalid
-// if the host has no store, or the interval is not positive.
+// The record of a run has its result. A run that cannot be resumed stays due, and the Logger
+// gets the kind of the error at each interval. ResumeDue fails with kind Invalid if the host
+// has no store, or if the interval is not positive.
 func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
 	if interval <= 0 {
-		return value.Errorf(value.Invalid, "resume due runs: the interval must be positive, not %v", interval)
+		return value.Errorf(value.Invalid, "resume due runs: the interval should be positive but got %v", interval)
 	}
-	tick := time.NewTicker(interval)
+	o, tick := &h.opts, time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		if _, err := h.journal(); err != nil {
@@ -49,12 +42,12 @@ func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
 		}
 		for run, err := range h.Due(ctx) {
 			if err != nil {
-				h.logNotResumed(run.ID, err)
-				continue // the others are due all the same
+				o.logNotResumed(run.ID, err)
+				continue // with the other runs
 			}
 			go func() {
 				if _, err := h.Resume(context.WithoutCancel(ctx), run.ID); err != nil {
-					h.logNotResumed(run.ID, err)
+					o.logNotResumed(run.ID, err)
 				}
 			}()
 		}
@@ -67,14 +60,14 @@ func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-func (h *Host) logNotResumed(runID string, err error) {
-	h.log().Info("a due run was not completed", "run", runID, "kind", value.KindOf(err).String())
+func (o *Options) logNotResumed(runID string, err error) {
+	o.Logger.Info("a due run was not completed", "run", runID, "kind", value.KindOf(err).String())
 }
 
-// wakeDue has ResumeDue look for due runs at once.
+// wakeDue has ResumeDue look for due runs immediately.
 func (h *Host) wakeDue() {
 	select {
 	case h.wake <- struct{}{}:
-	default: // it will
+	default: // it is about to look
 	}
 }

@@ -162,7 +162,7 @@ func TestResumeDue(t *testing.T) {
 func TestRunAsJSON(t *testing.T) {
 	r := history.Run{ID: "r", Kind: "tool", Title: "t", State: history.Failed, Started: time.Unix(0, 0), Err: value.Errorf(value.Failed, "no").WithHint("yes")}
 	data, err := json.Marshal(map[string]any{"run": r})
-	want := `{"id":"r","kind":"tool","title":"t","state":"failed","reason":"","started":"1970-01-01T00:00:00Z","ended":null,"result":null,"error":"no"}`
+	want := `{"id":"r","kind":"tool","title":"t","state":"failed","reason":"","started":"1970-01-01T00:00:00Z","ended":null,"result":null,"project":"","error":"no"}`
 	if err != nil || !strings.Contains(string(data), want) {
 		t.Errorf("the JSON is %s, %v, want %s", data, err, want)
 	}

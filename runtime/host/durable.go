@@ -3,118 +3,66 @@ package host
 import (
 	"context"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A CallOption changes how one call is made.
-type CallOption func(*callOptions)
+// CallKind is the kind of the run of a durable call.
+const CallKind = "tool"
 
-type callOptions struct {
-	durable bool
-	run     string
-	narrow  []tool.Rule
+// A durable is a call with a run of its own.
+type durable struct {
+	host    *Host
+	journal *history.Journal
+	run     string // its ID; "" for a new one
 }
 
-// readOptions returns what options say, with rules that can be.
-func readOptions(opts []CallOption) (callOptions, error) {
-	if len(opts) == 0 {
-		return callOptions{}, nil
+// make makes the call, or continues the run of its ID.
+func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (tool.Result, error) {
+	if err := d.check(ctx, c); err != nil {
+		return gate.Failed(err)
 	}
-	var o callOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
-	var err error
-	o.narrow, err = checkNarrow(o.narrow)
-	return o, err
-}
-
-// inside refuses options that a call which another one makes cannot have.
-func (o *callOptions) inside() error {
-	switch {
-	case o.durable:
-		return value.Errorf(value.Invalid, "a call that another call makes cannot be durable itself")
-	case o.narrow != nil:
-		return value.Errorf(value.Invalid, "a call that another call makes cannot be narrowed itself")
-	}
-	return nil
-}
-
-// Narrow adds rules for one call, with all that it calls: they deny or ask for what
-// would be allowed otherwise. They are recorded with a durable call, and hold again
-// when it is resumed. A rule that allows is an error of kind Invalid, and so is to
-// narrow a call that another one makes.
-func Narrow(rules ...tool.Rule) CallOption {
-	return func(o *callOptions) { o.narrow = append(o.narrow, rules...) }
-}
-
-// Durable records a call as the run of an ID; "" makes one up. It survives the
-// end of the process: [Host.Resume] continues it. What nobody answers parks it,
-// with an error of kind [value.Parked]. A call of the same ID continues the run
-// or returns its result, if it is the same call; another call is an error of
-// kind Conflict. A call that another one makes is part of that one's run and
-// cannot be durable itself.
-//
-// Nothing is recorded of a call of an unknown tool, of one whose arguments are wrong,
-// or of one whose arguments are longer than 8 MB, which is an error of kind Limit. On a
-// host with [Middleware], which may change a call, the first two end the run instead.
-func Durable(runID string) CallOption {
-	return func(o *callOptions) { o.durable, o.run = true, runID }
-}
-
-// callKind is the kind of the run of a durable call.
-const callKind = "tool"
-
-// callDurable makes a call as a run of its own, or continues it.
-func (h *Host) callDurable(ctx context.Context, c tool.Call, o callOptions) (tool.Result, error) {
-	j, err := h.journal()
-	if err != nil {
-		return failedResult(err)
-	}
-	if err := h.checkRecorded(ctx, j, c, o.run); err != nil {
-		return failedResult(err)
-	}
-	begin := history.Run{ID: o.run, Project: h.opts.Project, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: narrowed(o.narrow)}
-	log, err := j.Begin(ctx, begin, tool.Script{})
-	if o.run != "" && value.KindOf(err) == value.Conflict {
-		return h.continueCall(ctx, j, &begin, err)
+	begin := history.Run{ID: d.run, Project: d.host.opts.Project, Kind: CallKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: d.host.opts.approved(rights.Narrowed(narrow))}
+	log, err := d.journal.Begin(ctx, begin, tool.Script{})
+	if d.run != "" && value.KindOf(err) == value.Conflict {
+		return d.host.continueRun(ctx, d.run, err, func(r *history.Run) bool {
+			return r.Kind == CallKind && callsSame(r.Args, begin.Args) && rights.SameNarrow(r.Options, begin.Options)
+		})
 	}
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
-	return h.recordedCall(ctx, log, called{call: c}, false)
+	return d.recorded(ctx, log, c, false, nil)
 }
 
-// maxRecorded is how long the arguments of a recorded call may be, in bytes: as much
-// as one effect may carry.
+// maxRecorded is how long the arguments of a recorded call may be, in bytes. It is also the
+// limit of one effect.
 const maxRecorded = 8 << 20
 
-// checkRecorded refuses a call that cannot be made before anything is recorded of it:
-// of a tool that is unknown, or with wrong arguments. A middleware may change both, so
-// there the call itself finds out. One of a run that exists may have been right when
-// the run began.
-func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Call, runID string) error {
-	data, err := value.Append(nil, dictOrEmpty(c.Args))
+// check refuses a call of an unknown tool or with wrong arguments, before anything is
+// recorded of it. A middleware may change both, so with middleware only the call itself
+// checks them. A call of an existing run is not refused: it may have been valid when the run
+// began.
+func (d durable) check(ctx context.Context, c tool.Call) error {
+	data, err := value.Append(nil, c.Args.OrEmpty())
 	if err != nil {
 		return value.AsError(err, value.Invalid)
 	}
 	if len(data) > maxRecorded {
-		e := value.Errorf(value.Limit, "the arguments of '%s' are %d KB long, and a recorded call keeps at most %d KB", value.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).
-			WithHint("put them into a file, and pass its path")
-		e.Limit = value.LimitLength
-		return e
+		return value.Errorf(value.Limit, "the arguments of '%s' are too long: %d KB, limit %d KB in a recorded call", value.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).WithLimit(value.LimitLength).
+			WithHint("write the arguments to a file, and pass the path of the file")
 	}
-	if h.middleware != nil {
+	if d.host.gate.Middleware != nil {
 		return nil
 	}
-	t, _, err := h.tools(ctx).find(ctx, &c)
+	t, _, err := d.host.tools(ctx).Find(ctx, c.Tool, c.StepPath)
 	if err == nil {
 		args := c.Args
 		if c.Texts {
@@ -122,102 +70,73 @@ func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Cal
 		}
 		_, err = t.Check(args)
 	}
-	if err == nil || runID == "" {
+	if err == nil || d.run == "" {
 		return err
 	}
-	if _, missing := j.Run(ctx, runID); value.KindOf(missing) != value.NotFound {
+	if _, missing := d.journal.Run(ctx, d.run); value.KindOf(missing) != value.NotFound {
 		return nil // the record answers
 	}
 	return err
 }
 
-// continueCall continues the run of an ID that exists, if it is the same call.
-func (h *Host) continueCall(ctx context.Context, j *history.Journal, begin *history.Run, exists error) (tool.Result, error) {
-	switch r, err := j.Run(ctx, begin.ID); {
-	case value.KindOf(err) == value.NotFound: // somebody is just beginning it
-		return failedResult(exists)
+// continueRun resumes the run of an ID, if same reports that it is the same call. exists is
+// the error that the run could not be begun.
+func (h *Host) continueRun(ctx context.Context, runID string, exists error, same func(*history.Run) bool) (tool.Result, error) {
+	r, err := h.Recorded(ctx, runID)
+	switch {
+	case value.KindOf(err) == value.NotFound: // another caller is just beginning it
+		return gate.Failed(exists)
 	case err != nil:
-		return failedResult(err)
-	case r.Kind != callKind || !callsSame(r.Args, begin.Args) || !value.Equal(dictOrEmpty(r.Options), dictOrEmpty(begin.Options)):
-		return failedResult(value.Errorf(value.Conflict, "the run '%s' is another call: %s", r.ID, r.Title).WithHint("choose another ID"))
+		return gate.Failed(err)
+	case !same(&r.Run):
+		return gate.Failed(value.Errorf(value.Conflict, "the run '%s' already exists, for another call: %s", r.ID, r.Title).WithHint("use another run ID"))
 	}
-	return h.Resume(ctx, begin.ID)
+	return h.Resume(ctx, runID)
 }
 
-// callsSame reports whether two calls, as callArgs records them, are the same: of the
-// same tool with the same arguments, for whatever reason.
+// callsSame reports whether two recorded calls are of the same tool with the same arguments.
+// Their Reasoning may differ.
 func callsSame(a, b *value.Dict) bool {
 	c, d := recordedCallOf(a), recordedCallOf(b)
 	return tool.Key(c.Tool) == tool.Key(d.Tool) && c.Texts == d.Texts && value.Equal(c.Args, d.Args)
 }
 
-// recordedCall makes the call that a record is of. What its check refuses leaves the
-// run as it was.
-func (h *Host) recordedCall(ctx context.Context, log *history.Log, of called, resumed bool) (result tool.Result, err error) {
-	r := h.newRun(ctx, log.Run().ID)
-	narrow, err := narrowedTo(log.Run().Options)
+// recorded makes the call whose record is log. If check, which may be nil, refuses the tool,
+// the run stays as it was.
+func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, resumed bool, check func(ctx context.Context, tool string) error) (tool.Result, error) {
+	narrow, err := rights.ReadNarrow(log.Run().Options)
 	if err != nil {
 		_ = log.Close() // the run is not executed
-		return failedResult(err)
+		return gate.Failed(gate.Unrecorded(err))
 	}
-	r.rules = slices.Concat(r.rules, narrow)
-	r.parks = true
-	if err := r.keep(ctx, log, resumed); err != nil {
-		return failedResult(err)
+	now := d.host.tools(ctx)
+	r := now.newRun(log.Run().ID, narrow)
+	r.Parks = true
+	if err := now.keep(ctx, r, log, resumed); err != nil {
+		return gate.Failed(err)
 	}
-	var refused error
-	if check := of.check; check != nil {
-		of.check = func(ctx context.Context, name string) error {
-			refused = check(ctx, name)
-			return refused
-		}
-	}
-	of.run, of.call.ID, of.call.Place = r, r.id, tool.Place{1}
-	err = r.execute(ctx, func(ctx context.Context) error {
-		if result, err = of.passed(ctx); err != nil && refused != nil {
-			return refuse(ctx, r, refused)
-		}
-		return r.end(ctx, "", tool.Outcome{Value: result.Value, Usage: result.Usage}, err)
-	})
-	if err != nil {
-		e := finish(err)
-		return tool.Fail(e, result.Usage), e
-	}
-	return result, nil
+	return r.Durable(ctx, c, check)
 }
 
-func failedResult(err error) (tool.Result, error) {
-	e := finish(err)
-	return tool.Fail(e, tool.Usage{}), e
-}
-
-// callArgs is what is recorded of a durable call.
+// callArgs returns what is recorded of a durable call.
 func callArgs(c tool.Call) *value.Dict {
-	args := c.Args
-	if args == nil {
-		args = &value.Dict{}
-	}
-	d := value.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", strings.ToValidUTF8(c.Reasoning, "\ufffd"))
+	d := value.NewDict("tool", c.Tool, "args", c.Args.OrEmpty(), "texts", c.Texts, "caller", int64(c.Caller), "reasoning", strings.ToValidUTF8(c.Reasoning, "\ufffd"))
 	if l := c.Limits; l != (tool.Limits{}) {
 		d.Put("limits", value.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result)))
 	}
 	return d
 }
 
-// recordedCallOf is the call that callArgs recorded.
+// recordedCallOf returns the call that callArgs has recorded.
 func recordedCallOf(d *value.Dict) tool.Call {
-	v, _ := d.Get("args")
-	args, _ := v.(*value.Dict)
-	c := tool.Call{Tool: d.Text("tool"), Args: args, Texts: d.Bool("texts"), Caller: tool.Caller(d.IntOr("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
-	if v, ok := d.Get("limits"); ok {
-		l, _ := v.(*value.Dict)
+	c := tool.Call{Tool: d.Text("tool"), Args: d.Dict("args"), Texts: d.Bool("texts"), Caller: tool.Caller(d.IntOr("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
+	if l := d.Dict("limits"); l != nil {
 		c.Limits = tool.Limits{Steps: l.Int("steps"), CPU: time.Duration(l.Int("cpu_ns")), Memory: l.Int("memory"), Result: int(l.Int("result"))}
 	}
 	return c
 }
 
-// argsText shows arguments in the title of a run, as they are typed on a command
-// line.
+// argsText returns arguments for the title of a run, in the form of a command line.
 func argsText(args *value.Dict) string {
 	const most = 60
 	var b strings.Builder
@@ -232,25 +151,14 @@ func argsText(args *value.Dict) string {
 	return b.String()
 }
 
-// A Kind says how runs of a kind are resumed. The kinds of calls, of workflows
-// and of undoing are the host's own; who begins runs of another kind registers it.
-type Kind struct {
-	Name string
-	// Resume continues a run that has not ended and returns its result. It is
-	// called concurrently, for different runs.
-	Resume func(ctx context.Context, h *Host, r Recorded) (tool.Result, error)
-	// Data belongs to who registered the kind, see [Host.EnsureKind].
-	Data any
-}
-
-// A Recorded run is what a journal has of it, with the script that it executes.
+// A Recorded is a recorded run with the script that it executes.
 type Recorded struct {
 	history.Run
 	Script tool.Script
 }
 
-// Recorded returns a recorded run. It fails with kind NotFound if there is none
-// of that ID, and with Failed if its record is damaged.
+// Recorded returns a recorded run by its ID. It fails with kind NotFound for an unknown ID,
+// and with Failed if the record is damaged.
 func (h *Host) Recorded(ctx context.Context, runID string) (Recorded, error) {
 	j, err := h.journal()
 	if err != nil {
@@ -263,122 +171,109 @@ func (h *Host) Recorded(ctx context.Context, runID string) (Recorded, error) {
 	return Recorded{log.Run(), log.Script()}, nil
 }
 
-// RegisterKind has runs of a kind resumed by [Host.Resume]. It fails with kind
-// Invalid where the kind is registered already.
-func (h *Host) RegisterKind(k Kind) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if k.Name == "" || k.Resume == nil {
-		return value.Errorf(value.Invalid, "a kind of runs needs a name and a Resume")
-	}
-	if _, exists := h.kinds[k.Name]; exists {
-		return value.Errorf(value.Invalid, "the kind of runs %q is registered already", k.Name)
-	}
-	h.kinds[k.Name] = k
-	return nil
-}
-
-// registerKinds registers the kinds that every host has.
-func (h *Host) registerKinds() {
-	h.kinds = map[string]Kind{
-		callKind:     {Name: callKind, Resume: resumeCall},
-		undoKind:     {Name: undoKind, Resume: resumeUndo},
-		WorkflowKind: {Name: WorkflowKind, Resume: resumeWorkflow},
-	}
-}
-
 func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	j, err := h.journal()
 	if err != nil {
 		return tool.Result{}, err
 	}
-	of := called{call: recordedCallOf(r.Args)}
-	check := func(ctx context.Context, name string) error { return h.canResume(ctx, j, r.ID, name) }
-	if h.middleware != nil { // which may call another tool
-		of.check = check
-	} else if err := check(ctx, of.call.Tool); err != nil {
-		return tool.Result{}, err
+	c := recordedCallOf(r.Args)
+	d := durable{h, j, r.ID}
+	check := d.canResume
+	if h.gate.Middleware == nil { // which may call another tool
+		if err := check(ctx, c.Tool); err != nil {
+			return tool.Result{}, waits(r.ID, err)
+		}
+		check = nil
 	}
 	log, err := j.Resume(ctx, r.ID)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return h.recordedCall(ctx, log, of, true)
+	return d.recorded(ctx, log, c, true, check)
 }
 
-// canResume refuses to resume a call whose tool is not there, not trusted or not
-// available, which would end its run: it can be resumed where and when it is. One
-// that was there when the run called it is called as it was then.
-func (h *Host) canResume(ctx context.Context, j *history.Journal, runID, name string) error {
-	now := h.tools(ctx)
-	t, runner, err := now.find(ctx, &tool.Call{Tool: name})
-	if err == nil && t.State == tool.Ready {
-		return h.usable(ctx, now, t, runner)
+// canResume refuses to resume a call whose tool is unknown, untrusted or unavailable: the
+// call would fail and end the run. A tool that the run has called before is called as it was
+// then.
+func (d durable) canResume(ctx context.Context, name string) error {
+	now := d.host.tools(ctx)
+	t, runner, err := now.Find(ctx, name, nil)
+	if err == nil && t.Refusal == nil {
+		return now.Usable(ctx, t, runner)
 	}
-	log, failure := j.Read(ctx, runID)
+	log, failure := d.journal.Read(ctx, d.run)
 	if failure != nil {
 		return failure
 	}
-	kept := pins{host: h, record: log, now: now}
+	kept := pins{host: d.host, record: log, catalog: now}
 	for n, failure := range log.Notes() {
 		if failure != nil {
-			return unrecorded(failure)
+			return gate.Unrecorded(failure)
 		}
 		kept.take(n)
 	}
 	switch {
-	case kept.tools[tool.Key(name)] != nil && (err != nil || !t.Revoked):
+	case kept.tools[tool.Key(name)] != nil && (err != nil || !now.revoked(name)):
 		return nil
 	case err != nil:
 		return err
 	}
-	return notReady(t)
+	return t.Refusal
+}
+
+// waits returns the error of a run that is not resumed as long as err is not repaired.
+func waits(runID string, err error) error {
+	e := value.ErrorOf(err, value.Failed)
+	if why := parked.Repairable(e); why != "" {
+		return parked.By(runID, why, e)
+	}
+	return err
 }
 
 func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
-	to, err := history.ParsePlace(r.Options.Text("to"))
+	to, err := history.ParseStepPath(r.Options.Text("to"))
 	if err != nil {
 		return tool.Result{}, err
 	}
-	out, err := h.UndoRun(ctx, Undo{Run: r.Options.Text("run"), To: to, ID: r.ID, Parks: true, Resume: true})
+	out, err := h.UndoRun(ctx, Undo{Run: r.Options.Text("run"), To: to, Skip: r.Options.Bool("skip"), ID: r.ID, Parks: true, Resume: true})
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return tool.Succeed(tool.Outcome{Value: out.value()}), nil
 }
 
-// Resume continues a recorded run: what it has done is answered from its record.
-// Of a run that has ended it returns the result. It fails with kind NotFound if
-// there is no such run, Conflict while another process executes it, Invalid for
-// a kind that nobody has registered, and else as the run does.
+// Resume continues a recorded run. Effects that it has carried out are answered from its
+// record. For a run that has ended, Resume returns the result. It fails with kind NotFound
+// for an unknown run, with Conflict while another process executes it, with Invalid for a
+// run of a kind that is not registered, and otherwise as the run does.
 //
-// A call cannot continue another run, which may do more than the call may: with the
-// context of an effect, or of a handler in Go, Resume fails with kind Invalid unless the
-// run has ended.
+// A call cannot resume another run, which may have more rights than the call. With the
+// context of an effect or of a handler in Go, Resume fails with kind Invalid unless the run
+// has ended.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	if err := h.inflight.Enter(); err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
 	defer h.inflight.Leave()
 	r, err := h.Recorded(ctx, runID)
 	switch {
 	case err != nil:
-		return failedResult(err)
+		return gate.Failed(err)
 	case r.State == history.Done:
 		return tool.Succeed(tool.Outcome{Value: r.Result, Usage: r.Usage}), nil
 	case r.State.Ended():
 		return tool.Fail(r.Err, r.Usage), r.Err
 	}
-	if h.origin(ctx) != nil { // its rights and rules would not be those of the call
-		return failedResult(resumedByCall(runID))
+	if h.gate.InCall(ctx) { // the run would not have the rights and rules of the call
+		return gate.Failed(resumedByCall(runID))
 	}
-	k, err := h.kind(r.Kind)
+	k, err := h.kinds.find(r.Kind)
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
 	result, err := k.Resume(ctx, h, r)
 	if err != nil {
-		e := finish(err)
+		e := gate.Presentable(err)
 		if result.Error == "" {
 			result = tool.Fail(e, result.Usage)
 		}
@@ -387,59 +282,35 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	return result, nil
 }
 
-// resumedByCall is the error of a run that a call wants to resume.
+// resumedByCall returns the error of a call that tries to resume a run.
 func resumedByCall(runID string) error {
-	return value.Errorf(value.Invalid, "the run '%s' cannot be resumed by a call", runID).WithHint("use a context that is not the call's")
+	return value.Errorf(value.Invalid, "the run '%s' cannot be resumed from within a call", runID).WithHint("use a context from outside the call")
 }
 
-// kind returns how runs of a kind are resumed.
-func (h *Host) kind(name string) (Kind, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k, known := h.kinds[name]
-	if !known {
-		return k, value.Errorf(value.Invalid, "runs of the kind %q cannot be resumed here", name).
-			WithHint("the kinds that can are %s; Host.RegisterKind adds one", strings.Join(slices.Sorted(maps.Keys(h.kinds)), ", "))
-	}
-	return k, nil
-}
-
-// Runs yields the recorded runs that a filter selects, the newest first.
+// Runs yields the recorded runs that a filter selects, the newest first. It fails with kind
+// Invalid if the host has no store.
 func (h *Host) Runs(ctx context.Context, f history.Filter) iter.Seq2[history.Run, error] {
-	return func(yield func(history.Run, error) bool) {
-		j, err := h.journal()
-		if err != nil {
-			yield(history.Run{}, err)
-			return
-		}
-		for r, err := range j.Runs(ctx, f) {
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
+	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Run, error] { return j.Runs(ctx, f) })
 }
 
-// Waiting yields the questions that wait for an answer, of the runs that have not
-// ended, those of the newest run first. The loop may call [Host.Answer] and
-// [Host.Resume], also for the question that it just got. A question that has an
-// answer is not yielded again, though the answer can be corrected by its ID.
+// Waiting yields the open questions of the runs that have not ended, those of the newest run
+// first. The loop may call [Host.Answer] and [Host.Resume]. A question with an answer is not
+// yielded, though the answer can still be corrected by the ID of the question.
 //
-// Where the record of a run is damaged, Waiting yields the error with a question
-// that has no more than the Run, and continues with what can be read. It ends
-// with the error of ctx where that ends.
-func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
-	return func(yield func(Question, error) bool) {
+// For a damaged record, Waiting yields the error with a question that has only the Run, and
+// continues with the next run. If ctx ends, it yields the error of ctx and ends.
+func (h *Host) Waiting(ctx context.Context) iter.Seq2[tool.Question, error] {
+	return func(yield func(tool.Question, error) bool) {
 		j, err := h.journal()
 		if err != nil {
-			yield(Question{}, err)
+			yield(tool.Question{}, err)
 			return
 		}
 		var open []string // all of them first: the loop may change what is listed
 		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Parked, history.Running}}) {
 			if err == nil {
 				open = append(open, r.ID)
-			} else if !yield(Question{}, err) || ctx.Err() != nil {
+			} else if !yield(tool.Question{}, err) || ctx.Err() != nil {
 				return
 			}
 		}
@@ -447,16 +318,16 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
 			asked, err := j.Questions(ctx, id)
 			switch {
 			case ctx.Err() != nil:
-				yield(Question{}, value.AsError(context.Cause(ctx), value.Canceled))
+				yield(tool.Question{}, value.AsError(context.Cause(ctx), value.Canceled))
 				return
 			case value.KindOf(err) == value.NotFound && err != nil: // it was deleted since
 				continue
-			case err != nil && !yield(Question{Run: id}, err):
+			case err != nil && !yield(tool.Question{Run: id}, err):
 				return
 			}
 			for _, q := range asked {
 				if ctx.Err() != nil {
-					yield(Question{}, value.AsError(context.Cause(ctx), value.Canceled))
+					yield(tool.Question{}, value.AsError(context.Cause(ctx), value.Canceled))
 					return
 				}
 				if q.Answer == nil && !yield(q.Question, nil) {
@@ -467,19 +338,19 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
 	}
 }
 
-// Answer answers an open question by its ID. It records the answer; the run uses
-// it when it is resumed, and until then it can be corrected by another. Answer
-// fails with kind NotFound if there is no such question, or it is another
-// tenant's, with Invalid for an answer of another kind than the question expects,
-// and with Conflict if the run has used an answer already.
-func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
+// Answer records the answer to an open question, by the ID of the question. The run uses the
+// answer when it is resumed; until then another answer replaces it. Answer fails with kind
+// NotFound for an unknown question or one of another tenant, with Invalid for an answer of
+// another kind than the question expects, and with Conflict if the run has used an answer
+// already.
+func (h *Host) Answer(ctx context.Context, questionID string, a tool.Answer) error {
 	j, err := h.journal()
 	if err != nil {
 		return err
 	}
 	run, at, n, err := history.ParseQuestionID(questionID)
 	if err != nil {
-		return value.Errorf(value.NotFound, "there is no question %q", value.Clean(questionID, 120)).WithHint("the ID of a question reads RUN:STEP:N")
+		return value.Errorf(value.NotFound, "there is no question %q", value.Clean(questionID, 120)).WithHint("write the ID of the question as RUN:STEP:N")
 	}
 	if err := j.Answer(ctx, run, at, n, a); err != nil {
 		return err
@@ -488,14 +359,24 @@ func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
 	return nil
 }
 
-func noJournal() error {
-	return value.Errorf(value.Invalid, "the host records no runs: it has no journal").WithHint("give its runtime a Store")
+// fromJournal yields what list yields from the journal of the host, or the error that there is
+// no journal.
+func fromJournal[T any](h *Host, list func(*history.Journal) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		j, err := h.journal()
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		list(j)(yield)
+	}
 }
 
 // journal opens the journal, the first time that it is needed.
 func (h *Host) journal() (*history.Journal, error) {
 	if h.opts.Journal == nil {
-		return nil, noJournal()
+		return nil, value.Errorf(value.Invalid, "runs are not recorded: the host has no journal").WithHint("set RuntimeOptions.Store")
 	}
 	if err := h.notClosed(); err != nil {
 		return nil, err

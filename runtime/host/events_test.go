@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -57,13 +58,13 @@ func (p *process) mixedTools() {
 	p.add("refused.star", star("refused", "", "out.send('never')", "needs = ['use:out'], risky = True"), nil)
 	p.add("forbidden.star", star("forbidden", "", "return 1", ""), nil)
 	p.add("failing.star", star("failing", "", "fs.write('lost', 'x')\nfail('as it should')", "needs = ['fs.write']"), nil)
-	p.add("untrusted.star", star("untrusted", "", "return 1", ""), func(t *tool.Tool) { t.State = tool.Untrusted })
+	p.add("untrusted.star", star("untrusted", "", "return 1", ""), func(t *toolset.Info) { t.State = toolset.Untrusted })
 	p.add("undeclared.star", star("undeclared", "", "return fs.read('log')", ""), nil)
 	p.add("escapes.star", star("escapes", "", "return fs.read('../x')", "needs = ['fs.read']"), nil)
 	p.add("changes.star", star("changes", "", "fs.write('refused.txt', 'x')\nfs.write('refused2.txt', 'x')", "needs = ['fs.read', 'fs.write']"), nil)
 	p.add("free.star", star("free", "text: str", "fs.write('free/a.txt', text)\nreturn fs.exists('free/a.txt')", "needs = ['fs.read', 'fs.write']"), nil)
 	p.add("edited.star", star("edited", "path: str", "return path", "needs = ['use:out'], risky = True"), nil)
-	p.add("always.star", star("always", "n: int", "return out.send('always %d' % n)", "needs = ['use:out'], risky = True"), func(t *tool.Tool) { t.Hash = "h" })
+	p.add("always.star", star("always", "n: int", "return out.send('always %d' % n)", "needs = ['use:out'], risky = True"), func(t *toolset.Info) { t.Hash = "h" })
 	p.add("asks.star", star("asks", "", "a = fs.read('asked/a')\nb = attempt(fs.read, 'asked/b')\nreturn [a, b['error']]", "needs = ['fs.read']"), nil)
 	p.add("chatty.star", star("chatty", "", "for i in range(210): log('line %d' % i)\nemit('chunk')", ""), nil)
 	p.add("panics.star", star("panics", "", "return out.panic()", "needs = ['use:out'], risky = True"), nil)
@@ -77,16 +78,16 @@ func (p *process) mixedTools() {
 }
 
 // mixedAnswers approves but for some, always and with other arguments.
-func mixedAnswers(_ context.Context, q host.Question) (host.Answer, error) {
+func mixedAnswers(_ context.Context, q tool.Question) (tool.Answer, error) {
 	switch {
 	case q.Tool == "refused", q.Tool == "changes":
-		return host.Answer{Why: "not now"}, nil
+		return tool.Answer{Why: "not now"}, nil
 	case q.Tool == "edited" && q.Args.Text("path") == "wrong":
-		return host.Answer{Yes: true, Args: value.NewDict("path", "right")}, nil
+		return tool.Answer{Yes: true, Args: value.NewDict("path", "right")}, nil
 	case q.Func != "" && q.Args.Text("path") == "asked/b":
-		return host.Answer{}, nil
+		return tool.Answer{}, nil
 	}
-	return host.Answer{Yes: true, Always: q.Tool == "always"}, nil
+	return tool.Answer{Yes: true, Always: q.Tool == "always"}, nil
 }
 
 // An eventLog writes down what a host emits, a line each. What runs in parallel

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// followEvery is how often the record of a run that is followed is read, for what
-	// is not live here: the events of another process, and the end of a run that waits.
+	// followEvery is how often the record of a followed run is read, for events of other
+	// processes and for the end of a parked run.
 	followEvery = 2 * time.Second
-	// followEnd is when it is read after what may be the last event: the end of the
-	// run is recorded a moment later.
+	// followEnd is how long after a possible last event the record is read: the end of
+	// the run is recorded a moment later.
 	followEnd = 20 * time.Millisecond
 )
 
-// Follow yields the events of a recorded run with a Seq greater than after, in order
-// and without a gap or a duplicate: the recorded ones, and then the live ones until the
-// run has ended. While the run is parked it waits. A client that lost its connection
-// continues with the Seq of the last event that it got, also in another process.
+// Follow yields the events of a recorded run with a Seq greater than after, in order and
+// without gaps or duplicates: first the recorded events, then the live ones until the run has
+// ended. While the run is parked, Follow waits. A client that lost its connection continues
+// with the Seq of the last event that it got, also in another process.
 //
-// Events with Seq 0, such as pieces of text, are live only, and a loop that is slow
-// misses some of them; see [Host.Subscribe]. Events of a run that another process
-// executes come within some seconds, and only those that are recorded.
+// Events with Seq 0, such as pieces of text, are not recorded, and a slow loop misses some of
+// them; see [Host.Subscribe]. If another process executes the run, its recorded events come
+// within a few seconds.
 //
-// It fails with kind NotFound if there is no such run, Invalid if the host has no store,
-// Closed when the host is closed, and with the error of ctx when that ends.
+// Follow fails with kind NotFound for an unknown run, with Invalid if the host has no store,
+// with Closed when the host is closed, and with the error of ctx when that ends.
 func (h *Host) Follow(ctx context.Context, runID string, after uint64) iter.Seq2[tool.Event, error] {
 	return func(yield func(tool.Event, error) bool) {
 		subscribed, stop := context.WithCancel(ctx)
 		defer stop()
-		live := h.Subscribe(subscribed, EventFilter{Run: runID}) // first: what comes meanwhile is in both
+		live := h.Subscribe(subscribed, EventFilter{Run: runID}) // before the record is read, to miss none
 		next := func(e tool.Event, err error) bool {
 			if err != nil || e.Seq == 0 {
 				return yield(e, err) && err == nil
@@ -46,7 +46,7 @@ func (h *Host) Follow(ctx context.Context, runID string, after uint64) iter.Seq2
 			return yield(e, nil)
 		}
 		for {
-			ended, err := h.hasEnded(ctx, runID) // before the events: one that has ended gets no more
+			ended, err := h.hasEnded(ctx, runID) // before the events are read, to miss none
 			if err != nil {
 				yield(tool.Event{}, err)
 				return
@@ -63,8 +63,8 @@ func (h *Host) Follow(ctx context.Context, runID string, after uint64) iter.Seq2
 	}
 }
 
-// followLive yields live events, and reports whether to continue with the record: now
-// and then, after the last event, and where events were lost.
+// followLive yields live events, and reports whether to continue with the record: every
+// followEvery, after a possible last event, and after lost events.
 func followLive(ctx context.Context, live <-chan tool.Event, next func(tool.Event, error) bool) bool {
 	tick := time.NewTimer(followEvery)
 	defer tick.Stop()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -15,27 +17,25 @@ type ToolOption func(*toolOptions)
 type toolOptions struct {
 	undo      func(ctx context.Context, args *value.Dict, result value.Value) error
 	available func(ctx context.Context) error
-	types     signature // of the handler of AddTool; that of any other is zero
+	types     signature // of the handler of AddTool; zero for another handler
 	undoTypes signature
 	err       error // the first invalid option
 }
 
-// UndoFunc has [Host.Undo] undo a call of the tool with f. It gets the arguments of
-// the call, without the parameters that the host fills in, and the recorded result,
-// both decoded as [value.ToGo] does it: as a *[value.Dict] and a [value.Value] they are
-// as they were recorded, and f does not change them. For a tool of [AddTool], In and
-// Out are those or the types of its handler; any others make the registration fail
-// with kind Invalid.
+// UndoFunc has [Host.Undo] undo a call of the tool with f. f gets the arguments of the call,
+// without the parameters that the host fills in, and the recorded result, both decoded with
+// [value.ToGo]. A *[value.Dict] and a [value.Value] are passed as they were recorded, and f
+// must not change them. For a tool of [AddTool], In and Out are these two types or the types
+// of its handler; with other types the registration fails with kind Invalid.
 //
-// An undo is admitted and approved like a call of the tool, and has its timeout.
-// It is one recorded step with an effect outside the host: when a crash leaves
-// its outcome unknown, the host asks before it repeats the step, whatever the
-// Hints of the tool are. An error that is not a *[value.Error] is of kind Failed,
-// a panic is an error of kind Internal, and a record that cannot be decoded is one
-// of kind Invalid.
+// An undo is checked and approved like a call of the tool, and has the same timeout. It is
+// one recorded step with an external effect: if a crash leaves its outcome unknown, the host
+// asks before it repeats the step, whatever the Hints of the tool are. An error of f that is
+// not a *[value.Error] is of kind Failed, a panic is an error of kind Internal, and a record
+// that cannot be decoded is an error of kind Invalid.
 //
-// f is called concurrently. It must return when its context ends, because the
-// host waits for it. A nil f makes the registration fail with kind Invalid.
+// f is called concurrently. It must return when its context ends, because the host waits for
+// it. A nil f makes the registration fail with kind Invalid.
 func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) ToolOption {
 	return func(o *toolOptions) {
 		o.check(f != nil, "UndoFunc")
@@ -43,29 +43,28 @@ func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) To
 		o.undo = func(ctx context.Context, args *value.Dict, result value.Value) error {
 			in, err := value.ToGo[In](args)
 			if err != nil {
-				return value.Errorf(value.Invalid, "the recorded arguments: %w", err)
+				return value.Errorf(value.Invalid, "decode the recorded arguments: %w", err)
 			}
 			out, err := value.ToGo[Out](result)
 			if err != nil {
-				return value.Errorf(value.Invalid, "the recorded result: %w", err)
+				return value.Errorf(value.Invalid, "decode the recorded result: %w", err)
 			}
 			return f(ctx, in, out)
 		}
 	}
 }
 
-// AvailableFunc has f report whether the tool can be used here. Nil means that it
-// can. An error is the reason why it cannot: calls then fail with its kind, or
-// with kind Unavailable if it is not a *[value.Error], and the tool is listed as
-// [tool.NotHere]. A panic is an error of kind Internal.
+// AvailableFunc has f report whether the tool can be used here. f returns nil if it can, and
+// otherwise the reason: calls then fail with the kind of that error, or with kind Unavailable
+// if it is not a *[value.Error], and the tool is listed as [toolset.NotHere]. A panic is an
+// error of kind Internal.
 //
-// The tool is not run to answer this, and no approval is asked for. The answer is
-// cached until the next [Host.Refresh]. The context of f ends after 2 seconds,
-// which is an error of kind Timeout.
+// f is called without approval. Its answer is cached until the next [Host.Refresh]. Its
+// context ends after 2 seconds, which is an error of kind Timeout.
 //
-// f is called concurrently. It must return when its context ends, because the
-// host waits for it. It must not list the tools of the host or call this one,
-// which would call f again. A nil f makes the registration fail with kind Invalid.
+// f is called concurrently. It must return when its context ends, because the host waits for
+// it. It must not list the tools of the host or call this tool, which would call f again. A
+// nil f makes the registration fail with kind Invalid.
 func AvailableFunc(f func(ctx context.Context) error) ToolOption {
 	return func(o *toolOptions) {
 		o.available = f
@@ -79,29 +78,35 @@ func (o *toolOptions) check(ok bool, option string) {
 	}
 }
 
-// Register adds a tool written in Go whose handler takes a dict; see [AddTool] for
-// structs. It fails with kind Invalid if the definition is invalid, or if another tool
-// has the name, in either spelling.
+// A handler is a tool written in Go; see [Host.Register].
+type handler func(ctx context.Context, args *value.Dict) (value.Value, error)
+
+// Register adds a tool written in Go whose handler takes a dict; see [AddTool] for handlers
+// that take structs. do is called concurrently, with checked and complete arguments. It must
+// not change them, as all calls share the default values. It must return when its context
+// ends: the host waits for it without a time limit. Its result is a [value.Value] or
+// anything that [value.FromGo] accepts. An error that is not a *[value.Error] is of kind
+// Failed.
 //
-// Undo and Available of the definition name functions of a script and must be
-// empty: pass the functions with [UndoFunc] and [AvailableFunc]. A State of
-// [tool.NotHere] with a Reason registers a tool that is listed and never called;
-// otherwise State must be empty or [tool.Ready]. Location, Path and Hash are set
-// by the host.
+// Register fails with kind Invalid for an invalid definition and for a name that another tool
+// has, in either spelling, and with kind Closed on a closed host.
 //
-// The tool is granted what it needs, unless its Granted is set. What a handler
-// does in Go is not checked by the host: Needs is what people are asked about.
-func (h *Host) Register(t tool.Tool, do Handler, opts ...ToolOption) error {
+// Undo and Available of the definition name functions of a script and must be empty: pass the
+// functions with [UndoFunc] and [AvailableFunc].
+//
+// The tool is granted its Needs. The host does not check what a handler does in Go: Needs are
+// what people are asked to approve.
+func (h *Host) Register(t tool.Tool, do func(ctx context.Context, args *value.Dict) (value.Value, error), opts ...ToolOption) error {
 	return h.register(t, do, false, opts)
 }
 
-// Replace is like [Host.Register], but replaces a tool of the same name. A
-// built-in tool is never replaced.
-func (h *Host) Replace(t tool.Tool, do Handler, opts ...ToolOption) error {
+// Replace is like [Host.Register], but replaces a tool of the same name. It does not replace a
+// built-in tool.
+func (h *Host) Replace(t tool.Tool, do func(ctx context.Context, args *value.Dict) (value.Value, error), opts ...ToolOption) error {
 	return h.register(t, do, true, opts)
 }
 
-func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption) error {
+func (h *Host) register(t tool.Tool, do handler, replace bool, opts []ToolOption) error {
 	if err := h.notClosed(); err != nil {
 		return err
 	}
@@ -118,21 +123,20 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption
 	if err := t.Validate(); err != nil {
 		return err
 	}
-	grantNeeds(&t)
+	info := &toolset.Info{Tool: t, Standing: toolset.Standing{Location: tool.Embedded}}
+	completeStanding(&info.Standing, t.Needs, true)
 	var run tool.Runner
 	if do != nil {
 		run = g.run
 	}
-	return h.registry.change(func(c *catalog) error { return c.add(layerGo, newOffered(&t, run, nil), replace) })
+	return h.registry.change(func(c *catalog) error { return c.add(layerGo, newOffered(info, run, nil), replace) })
 }
 
-// RemoveTool removes a tool that was added with [AddTool], [Host.Register] or
-// [Host.Replace], by its name in either spelling. Calls that are in progress end
-// normally, and so do calls of the tool that they make. Any other tool, and an unknown
-// name, is an error of kind NotFound, and so are later calls and the undo of recorded
-// ones. A recorded run that is resumed without a tool that it calls then gets that
-// error: add the tools before resuming runs. On a closed host it fails with kind
-// Closed.
+// RemoveTool removes a tool that was added with [AddTool], [Host.Register] or [Host.Replace],
+// by its name in either spelling. Calls in progress can still call it. Later calls of the
+// tool, and undos of its recorded calls, fail with kind NotFound; so does a resumed run that
+// calls it, so add all tools before you resume runs. RemoveTool fails with kind NotFound for
+// any other name, and with kind Closed on a closed host.
 func (h *Host) RemoveTool(name string) error {
 	if err := h.notClosed(); err != nil {
 		return err
@@ -140,26 +144,22 @@ func (h *Host) RemoveTool(name string) error {
 	return h.registry.change(func(c *catalog) error {
 		o := c.tools[tool.Key(name)]
 		if o == nil || !slices.Contains(c.layers[layerGo], o) {
-			var names []string
-			for _, own := range c.layers[layerGo] {
-				names = append(names, own.head.Name)
-			}
-			return value.Errorf(value.NotFound, "remove tool '%s': the program added no tool of that name%s", value.Clean(name, longName), value.DidYouMean(name, names))
+			names := value.Map(c.layers[layerGo], func(own *offered) string { return own.head.Name })
+			return value.Errorf(value.NotFound, "remove tool '%s': not found among the tools of the program%s", value.Clean(name, longName), value.DidYouMean(name, names))
 		}
 		c.remove(o)
 		return nil
 	})
 }
 
-// A goTool is a tool written in Go. Its functions are called like those of a
-// script, by the entry of a call.
+// A goTool is a tool written in Go. As for a script, the Entry of a call selects its function.
 type goTool struct {
-	do Handler
+	do handler
 	toolOptions
 }
 
-// The entries of the functions of a tool written in Go. Only the host calls
-// them; "" is the handler.
+// The entries of the functions of a tool written in Go, which only the host calls. The entry
+// of the handler is "".
 const (
 	undoEntry      = "undo"
 	availableEntry = "available"
@@ -171,26 +171,14 @@ func (g *goTool) define(t *tool.Tool) error {
 	case g.err != nil:
 		return value.Errorf(value.Invalid, "tool '%s': %w", t.Name, g.err)
 	case !g.undoTypes.fits(g.types):
-		return value.Errorf(value.Invalid, "tool '%s': UndoFunc takes %s, but the tool takes %s", t.Name, g.undoTypes, g.types)
+		return value.Errorf(value.Invalid, "tool '%s': the types of UndoFunc are %s, but those of the tool are %s", t.Name, g.undoTypes, g.types)
 	case t.Undo != "":
-		return value.Errorf(value.Invalid, "tool '%s': Undo names a function of a script, but the tool is written in Go", t.Name).
+		return value.Errorf(value.Invalid, "tool '%s': Undo is only for scripts, but the tool is written in Go", t.Name).
 			WithHint("leave Undo empty and pass the function with UndoFunc")
 	case t.Available != "":
-		return value.Errorf(value.Invalid, "tool '%s': Available names a function of a script, but the tool is written in Go", t.Name).
+		return value.Errorf(value.Invalid, "tool '%s': Available is only for scripts, but the tool is written in Go", t.Name).
 			WithHint("leave Available empty and pass the function with AvailableFunc")
 	}
-	switch t.State {
-	case "", tool.Ready:
-		t.State, t.Reason = tool.Ready, ""
-	case tool.NotHere:
-		if t.Reason == "" {
-			return value.Errorf(value.Invalid, "tool '%s': the State %q needs a Reason", t.Name, t.State)
-		}
-	default:
-		return value.Errorf(value.Invalid, "tool '%s': a program cannot register a tool in the State %q", t.Name, t.State).
-			WithHint("leave State empty, or set it to tool.NotHere with a Reason")
-	}
-	t.Location, t.Path, t.Hash = tool.Embedded, "", ""
 	if g.undo != nil {
 		t.Undo = undoEntry
 	}
@@ -200,20 +188,19 @@ func (g *goTool) define(t *tool.Tool) error {
 	return nil
 }
 
-// run is the [tool.Runner] of the tool. An entry that the tool does not have is
-// an error: it never runs the handler.
+// run is the [tool.Runner] of the tool. It fails for an entry that the tool does not have.
 func (g *goTool) run(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
 	start := time.Now()
 	v, err := g.call(ctx, c)
 	if err = withoutNil(err); err == nil {
 		if v, err = value.FromGo(v); err != nil {
-			err = value.Errorf(value.Internal, "the result of '%s': %w", c.Tool, err).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
+			err = value.Errorf(value.Internal, "encode the result of '%s': %w", c.Tool, err).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
 		}
 	}
 	return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
 }
 
-// withoutNil returns nil for a nil *[value.Error], which makes an error that is not nil.
+// withoutNil returns nil for an error that holds a nil *[value.Error].
 func withoutNil(err error) error {
 	if e, ok := err.(*value.Error); ok && e == nil {
 		return nil
@@ -226,10 +213,8 @@ func (g *goTool) call(ctx context.Context, c tool.Call) (value.Value, error) {
 	case c.Entry == "":
 		return g.do(ctx, c.Args)
 	case c.Entry == undoEntry && g.undo != nil:
-		v, _ := c.Args.Get(noteArgs)
-		args, _ := v.(*value.Dict)
-		result, _ := c.Args.Get(noteResult)
-		return nil, g.undo(ctx, args, result)
+		result, _ := c.Args.Get(gate.NoteResult)
+		return nil, g.undo(ctx, c.Args.Dict(gate.NoteArgs), result)
 	case c.Entry == availableEntry && g.available != nil:
 		if err := withoutNil(g.available(ctx)); err != nil {
 			return nil, err

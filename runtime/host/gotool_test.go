@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -80,8 +81,8 @@ func TestUndoOfAGoTool(t *testing.T) {
 		}
 		if e.Func == "undo_handler.transfer" {
 			steps++
-			if e.Kind != tool.External || e.Place.String() != "1.0.0" {
-				t.Errorf("the undo is recorded at %s as %v, want an external effect at 1.0.0", e.Place, e.Kind)
+			if e.Kind != tool.External || e.StepPath.String() != "1.0.0" {
+				t.Errorf("the undo is recorded at %s as %v, want an external effect at 1.0.0", e.StepPath, e.Kind)
 			}
 		}
 	}
@@ -135,9 +136,9 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 	} {
 		m, b := newMachine(t, onDisk), &bank{}
 		asked := 0
-		m.approve = host.ApproverFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
+		m.approve = host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
 			asked++
-			return host.Answer{Yes: asked == 1 || c.yes}, nil
+			return tool.Answer{Yes: asked == 1 || c.yes}, nil
 		})
 		p := m.process(0, false)
 		risky := b.tool()
@@ -263,22 +264,22 @@ func TestAvailableFunc(t *testing.T) {
 	if err := r.Register(def, do, host.AvailableFunc(available)); err != nil {
 		t.Fatal(err)
 	}
-	state := func() tool.Tool { return r.Tools()[0] }
+	state := func() toolset.Info { return r.Tools()[0] }
 	refresh := func() {
 		t.Helper()
 		if err := r.Refresh(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := state(); got.State != tool.Ready || state().State != tool.Ready || asked != 1 {
+	if got := state(); got.State != toolset.Ready || state().State != toolset.Ready || asked != 1 {
 		t.Errorf("the state is %s after %d questions, want ready after one", got.State, asked)
 	}
 	away = value.Errorf(value.Timeout, "no network").WithHint("plug it in")
-	if state().State != tool.Ready || asked != 1 {
+	if state().State != toolset.Ready || asked != 1 {
 		t.Errorf("asked %d times before a refresh, want once", asked)
 	}
 	refresh()
-	if got := state(); got.State != tool.NotHere || !strings.Contains(got.Reason, "no network") || asked != 2 {
+	if got := state(); got.State != toolset.NotHere || !strings.Contains(got.Reason, "no network") || asked != 2 {
 		t.Errorf("the state is %s (%s) after %d questions, want unavailable", got.State, got.Reason, asked)
 	}
 	_, err := r.call()
@@ -326,7 +327,7 @@ func TestAnAvailableFuncThatFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := r.Tools()[0]; got.State != tool.NotHere || !strings.Contains(got.Reason, c.text) {
+			if got := r.Tools()[0]; got.State != toolset.NotHere || !strings.Contains(got.Reason, c.text) {
 				t.Errorf("the state is %s (%s), want unavailable with %s", got.State, got.Reason, c.text)
 			}
 			if _, err := r.call(); value.KindOf(err) != c.kind || ran {
@@ -355,7 +356,7 @@ func TestAnAvailableFuncOfACalledTool(t *testing.T) {
 	}
 	for e := range p.j.Entries(context.Background(), "r") {
 		if e.Func == "handler.other" {
-			t.Errorf("the check is recorded at %s", e.Place)
+			t.Errorf("the check is recorded at %s", e.StepPath)
 		}
 	}
 }
@@ -366,12 +367,12 @@ func TestTheCheckOfAPinnedTool(t *testing.T) {
 	m := headless(t, onDisk)
 	const body = "a = tools.t()\nhuman.confirm('continue?')\nreturn [a, tools.t()]"
 	p := m.process(0, false)
-	p.add("t.star", "def here():\n    return True\n\n"+star("t", "", "return 1", "available = here"), func(d *tool.Tool) { d.Hash = "one" })
+	p.add("t.star", "def here():\n    return True\n\n"+star("t", "", "return 1", "available = here"), func(d *toolset.Info) { d.Hash = "one" })
 	if _, err := p.run("r", false, body); value.KindOf(err) != value.Parked {
 		t.Fatalf("the run gave %v, want that it waits", err)
 	}
 	p.j.Close()
-	m.answers(tool.Place{2}, true)
+	m.answers(tool.StepPath{2}, true)
 	p = m.process(0, false)
 	var ran atomic.Int32
 	p.goTool("t", func(context.Context) (value.Value, error) { ran.Add(1); return 2, nil })
@@ -392,9 +393,6 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 	}{
 		{"Undo", func(d *tool.Tool) { d.Undo = "undo" }, nil, "UndoFunc"},
 		{"Available", func(d *tool.Tool) { d.Available = "here" }, nil, "AvailableFunc"},
-		{"untrusted", func(d *tool.Tool) { d.State = tool.Untrusted }, nil, "tool.NotHere"},
-		{"an unknown state", func(d *tool.Tool) { d.State = "odd" }, nil, `"odd"`},
-		{"no reason", func(d *tool.Tool) { d.State = tool.NotHere }, nil, "needs a Reason"},
 		{"a nil undo", nil, []host.ToolOption{host.UndoFunc[*value.Dict, value.Value](nil)}, "UndoFunc: the function is nil"},
 		{"a nil check", nil, []host.ToolOption{host.AvailableFunc(nil)}, "AvailableFunc: the function is nil"},
 	} {
@@ -404,7 +402,7 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 			c.change(&d)
 		}
 		do := func(context.Context, *value.Dict) (value.Value, error) { return nil, nil }
-		for name, register := range map[string]func(tool.Tool, host.Handler, ...host.ToolOption) error{"Register": r.Register, "Replace": r.Replace} {
+		for name, register := range map[string]func(tool.Tool, func(context.Context, *value.Dict) (value.Value, error), ...host.ToolOption) error{"Register": r.Register, "Replace": r.Replace} {
 			err := register(d, do, c.opts...)
 			e := value.ErrorOf(err, value.Internal)
 			if e == nil || e.Kind != value.Invalid || !strings.Contains(e.Message()+e.Hint, c.want) || !strings.Contains(e.Message(), "'t'") {
@@ -422,17 +420,17 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 func TestAnUnavailableGoTool(t *testing.T) {
 	r := newRig(t, nil)
 	ran := false
-	d := tool.Tool{Name: "t", Description: "D.", State: tool.NotHere, Reason: "no licence"}
-	if err := r.Register(d, func(context.Context, *value.Dict) (value.Value, error) { ran = true; return nil, nil }); err != nil {
+	d := tool.Tool{Name: "t", Description: "D."}
+	lacks := host.AvailableFunc(func(context.Context) error { return value.Errorf(value.Unavailable, "no licence") })
+	if err := r.Register(d, func(context.Context, *value.Dict) (value.Value, error) { ran = true; return nil, nil }, lacks); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Tools()[0]; got.State != tool.NotHere || got.Reason != "no licence" {
+	if got := r.Tools()[0]; got.State != toolset.NotHere || !strings.HasSuffix(got.Reason, "no licence") {
 		t.Errorf("the state is %s (%s)", got.State, got.Reason)
 	}
 	if _, err := r.call(); value.KindOf(err) != value.Unavailable || !strings.Contains(err.Error(), "no licence") || ran {
 		t.Errorf("the call gave %v, ran: %v", err, ran)
 	}
-	d.State, d.Reason = "", ""
 	if err := r.Replace(d, func(context.Context, *value.Dict) (value.Value, error) { return "here", nil }); err != nil {
 		t.Fatal(err)
 	}

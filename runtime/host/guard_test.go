@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -26,14 +27,14 @@ func TestLentModulesAreChecked(t *testing.T) {
 		funcs  []tool.Func
 		want   string
 	}{
-		{"stock", []tool.Func{{Name: "count", Do: do}}, "stock.count has no valid Kind"},
-		{"", []tool.Func{{Name: "count", Do: do}}, "function count has no valid Kind"},
-		{"stock", []tool.Func{{Name: "count", Kind: tool.LastEffectKind + 1, Do: do}}, "has no valid Kind"},
+		{"stock", []tool.Func{{Name: "count", Do: do}}, "stock.count has an invalid Kind"},
+		{"", []tool.Func{{Name: "count", Do: do}}, "function count has an invalid Kind"},
+		{"stock", []tool.Func{{Name: "count", Kind: tool.LastEffectKind + 1, Do: do}}, "has an invalid Kind"},
 		{"stock", []tool.Func{{Name: "sell", Kind: tool.External, Do: do}}, "has no Target"},
 		{"stock", []tool.Func{{Name: "sell", Kind: tool.Write, Do: do}}, "has no Target"},
 		{"stock", []tool.Func{{Name: "count", Kind: tool.Read}}, "has no Do"},
-		{"my stock", []tool.Func{{Name: "count", Kind: tool.Read, Do: do}}, "no name that a script could write"},
-		{"stock", []tool.Func{{Name: "count", Kind: tool.Read, Do: do}, {Name: "count", Kind: tool.Read, Do: do}}, "there twice"},
+		{"my stock", []tool.Func{{Name: "count", Kind: tool.Read, Do: do}}, "invalid name of an effect"},
+		{"stock", []tool.Func{{Name: "count", Kind: tool.Read, Do: do}, {Name: "count", Kind: tool.Read, Do: do}}, "is registered twice"},
 	}
 	for _, c := range cases {
 		_, err := host.New(&host.Options{Modules: []tool.Module{{Name: c.module, Funcs: c.funcs}}})
@@ -91,7 +92,7 @@ func TestReadsOnly(t *testing.T) {
 func TestCallsNeedNoTarget(t *testing.T) {
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	h, err := host.New(&host.Options{Modules: []tool.Module{{Name: "stock", Funcs: []tool.Func{
-		{Name: "each", Kind: tool.External, Calls: true, Do: do}, {Name: "wait", Kind: tool.Repeatable, Do: do},
+		{Name: "each", Kind: tool.External, Mode: tool.ModeCalls, Do: do}, {Name: "wait", Kind: tool.Repeatable, Do: do},
 	}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -188,9 +189,9 @@ func TestRefresh(t *testing.T) {
 	files := map[string]tool.Location{"a": tool.Builtin, "b": tool.Project}
 	h, err := host.New(&host.Options{
 		Sandbox: sandbox.NewInline(),
-		Discover: func(context.Context, host.Source) (d host.Discovered, err error) {
+		Discover: func(context.Context, toolset.Source) (d toolset.Discovered, err error) {
 			for name, location := range files {
-				d.Tools = append(d.Tools, tool.NewFound(tool.Tool{Name: name, Description: "D.", Location: location}, nil))
+				d.Tools = append(d.Tools, found(tool.Described{Tool: tool.Tool{Name: name, Description: "D."}}, toolset.Standing{Location: location}, tool.Script{}))
 			}
 			return d, nil
 		},
@@ -200,11 +201,11 @@ func TestRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothing := func(context.Context, *value.Dict) (value.Value, error) { return nil, nil }
-	own := tool.Tool{Name: "own", Description: "D.", Location: tool.Project}
+	own := tool.Tool{Name: "own", Description: "D."}
 	if err := h.Register(own, nothing); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Replace(tool.Tool{Name: "a", Description: "D.", Location: tool.Builtin}, nothing); err == nil {
+	if err := h.Replace(tool.Tool{Name: "a", Description: "D."}, nothing); err == nil {
 		t.Error("a program replaced a built-in tool by calling its own one")
 	}
 	delete(files, "b")

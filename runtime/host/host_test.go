@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -57,8 +58,8 @@ func (r *rig) script(params, body, fields string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	described.Location = tool.Project
-	if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+	info := toolset.Info{Tool: described.Tool, Standing: toolset.Standing{Location: tool.Project}}
+	if err := r.RegisterScript(info, func() (tool.Script, error) { return s, nil }); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -220,10 +221,10 @@ func TestAskingWhetherAToolIsAvailableChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+		if err := r.RegisterScript(toolset.Info{Tool: described.Tool}, func() (tool.Script, error) { return s, nil }); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Tools()[0]; got.State != tool.NotHere {
+		if got := r.Tools()[0]; got.State != toolset.NotHere {
 			t.Errorf("%s: state = %s, want unavailable", do, got.State)
 		}
 		if got := r.file("pwned.txt"); got != "none" {
@@ -264,8 +265,8 @@ func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
-	answer := func(a host.Answer, err error) host.Approver {
-		return host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) { return a, err })
+	answer := func(a tool.Answer, err error) host.Approver {
+		return host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { return a, err })
 	}
 	cases := []struct {
 		name    string
@@ -276,23 +277,23 @@ func TestApproval(t *testing.T) {
 	}{
 		{"a person's own call is approved", tool.ByPerson, nil, 0, "a.txt"},
 		{"nobody to ask", tool.ByModel, nil, value.Denied, ""},
-		{"refused with an error", tool.ByModel, answer(host.Answer{Yes: true}, errors.New("no")), value.Denied, ""},
+		{"refused with an error", tool.ByModel, answer(tool.Answer{Yes: true}, errors.New("no")), value.Denied, ""},
 		{"approved", tool.ByModel, host.ApproveAll(), 0, "a.txt"},
-		{"edited", tool.ByModel, answer(host.Answer{Yes: true, Args: value.NewDict("to", "b.txt")}, nil), 0, "b.txt"},
-		{"edited wrongly", tool.ByModel, answer(host.Answer{Yes: true, Args: value.NewDict("to", int64(1))}, nil), value.Invalid, ""},
-		{"edited wrongly in place", tool.ByModel, host.ApproverFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
+		{"edited", tool.ByModel, answer(tool.Answer{Yes: true, Args: value.NewDict("to", "b.txt")}, nil), 0, "b.txt"},
+		{"edited wrongly", tool.ByModel, answer(tool.Answer{Yes: true, Args: value.NewDict("to", int64(1))}, nil), value.Invalid, ""},
+		{"edited wrongly in place", tool.ByModel, host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
 			q.Args.Put("to", int64(1))
-			return host.Answer{Yes: true}, nil
+			return tool.Answer{Yes: true}, nil
 		}), value.Invalid, ""},
-		{"no word at all", tool.ByModel, answer(host.Answer{}, nil), value.Denied, ""},
-		{"always is no yes", tool.ByModel, answer(host.Answer{Always: true}, nil), value.Denied, ""},
-		{"arguments are no yes", tool.ByModel, answer(host.Answer{Args: value.NewDict("to", "b.txt")}, nil), value.Denied, ""},
-		{"a panic", tool.ByModel, host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) { panic("oh") }), value.Internal, ""},
+		{"no word at all", tool.ByModel, answer(tool.Answer{}, nil), value.Denied, ""},
+		{"always is no yes", tool.ByModel, answer(tool.Answer{Always: true}, nil), value.Denied, ""},
+		{"arguments are no yes", tool.ByModel, answer(tool.Answer{Args: value.NewDict("to", "b.txt")}, nil), value.Denied, ""},
+		{"a panic", tool.ByModel, host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { panic("oh") }), value.Internal, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(o *host.Options) { o.Approver = c.approve })
-			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write'], risky = True")
+			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write', 'env'], risky = True")
 			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("to", "a.txt"), Caller: c.caller})
 			if c.written == "" {
 				if err == nil || value.KindOf(err) != c.kind {
@@ -497,10 +498,10 @@ func TestAvailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+	if err := r.RegisterScript(toolset.Info{Tool: described.Tool}, func() (tool.Script, error) { return s, nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Tools()[0]; got.State != tool.NotHere || got.Reason == "" {
+	if got := r.Tools()[0]; got.State != toolset.NotHere || got.Reason == "" {
 		t.Errorf("state = %s (%s), want unavailable with a reason", got.State, got.Reason)
 	}
 	if _, err := r.call(); err == nil || value.KindOf(err) != value.Unavailable {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -27,7 +28,7 @@ func testTheEndOfAnInterruptedRun(t *testing.T, on keeper) {
 		m := newMachine(t, on)
 		p := m.process(0, false)
 		w := workflowFrom(t, p.Host, "waits", "def main():\n    return tools.hold()\n")
-		m.workflow = func(context.Context, host.Source, string) (host.Workflow, error) { return w, nil }
+		m.workflow = func(context.Context, toolset.Source, string) (host.Workflow, error) { return w, nil }
 		p = m.process(0, false)
 		begun := make(chan bool)
 		p.goTool("hold", func(ctx context.Context) (value.Value, error) {

@@ -52,7 +52,7 @@ func TestMiddleware(t *testing.T) {
 			case "cached":
 				return tool.Succeed(tool.Outcome{Value: "from the cache"}), nil
 			case "old":
-				c.Tool, c.Place, c.ID = "inner", tool.Place{9}, "another"
+				c.Tool, c.StepPath, c.ID = "inner", tool.StepPath{9}, "another"
 			case "broken":
 				panic("oh")
 			case "lost":
@@ -205,7 +205,7 @@ func testNarrowedCallsResumeNothing(t *testing.T, on keeper) {
 	deny := host.Narrow(rules(t, "deny use:out")...)
 	for _, opts := range [][]host.CallOption{{deny}, {deny, host.Durable("s")}, nil} {
 		_, err := p.Call(ctx, tool.Call{Tool: "resumes"}, opts...)
-		if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot be resumed by a call") || m.sent["late"] > 0 {
+		if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot be resumed from within a call") || m.sent["late"] > 0 {
 			t.Errorf("a call with %d options resumed another run: %v, sent %v", len(opts), err, m.sent)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -70,14 +71,14 @@ func TestNoToolWidensAnother(t *testing.T) {
 		{"the first may not call", "'fs.read', 'fs.write'", "'tool', 'fs.read', 'fs.write'", "'fs.read', 'fs.write'", nil, nil,
 			"the tool 't' does not declare that it needs tool:b"},
 		{"the first may not call the last", "'tool:b', 'fs.read', 'fs.write'", "'tool:c', 'fs.read', 'fs.write'", "'fs.read', 'fs.write'", nil, nil,
-			"b: the tool 't', for which 'b' works, does not declare that it needs tool:c"},
+			"b: the tool 't' (which called 'b') does not declare that it needs tool:c"},
 		{"the first may not read", "'tool', 'fs.write'", "'tool', 'fs.read', 'fs.write'", "'fs.read', 'fs.write'", nil, nil,
-			"b: c: the tool 't', for which 'c' works, does not declare that it needs fs.read:secret/x"},
+			"b: c: the tool 't' (which called 'c') does not declare that it needs fs.read:secret/x"},
 		{"the one between may not read", "'tool', 'fs.read', 'fs.write'", "'tool', 'fs.write'", "'fs.read', 'fs.write'", nil, nil,
-			"the tool 'b', for which 'c' works, does not declare"},
+			"the tool 'b' (which called 'c') does not declare"},
 		{"the one between was granted less", "'tool', 'fs.read', 'fs.write'", "'tool', 'fs.read', 'fs.write'", "'fs.read', 'fs.write'", nil,
 			[]tool.Capability{{Name: "tool"}, {Name: "fs.read", Target: "docs/**"}, {Name: "fs.write"}},
-			"the tool 'b', for which 'c' works, was not granted fs.read:secret/x"},
+			"the tool 'b' (which called 'c') was not granted fs.read:secret/x"},
 		{"the first writes elsewhere", "'tool', 'fs.read', 'fs.write:docs/**'", "'tool', 'fs.read', 'fs.write'", "'fs.read', 'fs.write'", nil, nil,
 			"does not declare that it needs fs.write:out/x"},
 		{"the last declares nothing", "'tool', 'fs.read', 'fs.write'", "'tool', 'fs.read', 'fs.write'", "", nil, nil, "the tool 'c' does not declare"},
@@ -94,7 +95,7 @@ func TestNoToolWidensAnother(t *testing.T) {
 			r := newRig(t, func(o *host.Options) { o.Approver, o.Rules = host.ApproveAll(), rules(t, c.rules...) })
 			r.write("secret/x", "42")
 			r.add("t.star", star("t", "", "return tools.b()", "needs = ["+c.t+"]"), nil)
-			r.add("b.star", star("b", "", "return tools.c()", "needs = ["+c.b+"]"), func(x *tool.Tool) { x.Granted = c.grant })
+			r.add("b.star", star("b", "", "return tools.c()", "needs = ["+c.b+"]"), func(x *toolset.Info) { x.Granted = c.grant })
 			r.add("c.star", star("c", "", "s = fs.read('secret/x')\nfs.write('out/x', s)\nreturn s", "group = 'g', needs = ["+c.c+"]"), nil)
 			got, err := r.call()
 			if c.want == "" && (err != nil || got.Value != "42" || r.file("out/x") != "42") {
@@ -111,7 +112,7 @@ func TestNoToolWidensAnother(t *testing.T) {
 // calls, and that a refusal of that leaves what the caller did before.
 func TestChildrenAreAsked(t *testing.T) {
 	for _, yes := range []bool{true, false} {
-		who := asker{answer: func(host.Question) host.Answer { return host.Answer{Yes: yes} }}
+		who := asker{answer: func(tool.Question) tool.Answer { return tool.Answer{Yes: yes} }}
 		r := newRig(t, func(o *host.Options) { o.Approver = host.ApproverFunc(who.approve) })
 		r.add("t.star", star("t", "", "fs.write('a', 'mine')\nreturn tools.b(path = 'a')", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
 		r.add("b.star", star("b", "path: str", "return fs.read(path)", "risky = True, needs = ['fs.read']"), nil)
@@ -138,7 +139,7 @@ func TestChildrenAreAsked(t *testing.T) {
 // TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem checks the order.
 func TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem(t *testing.T) {
 	for _, yes := range []bool{true, false} {
-		who := asker{answer: func(host.Question) host.Answer { return host.Answer{Yes: yes} }}
+		who := asker{answer: func(tool.Question) tool.Answer { return tool.Answer{Yes: yes} }}
 		r := newRig(t, func(o *host.Options) { o.Approver = host.ApproverFunc(who.approve) })
 		ran := false
 		stop := hear(t, r.Host, func(e tool.Event) {
@@ -221,13 +222,13 @@ func TestAFailedChild(t *testing.T) {
 		{"it fails", "fail('no such thing')", "", "tools.b()", value.Failed, "", "b: no such thing"},
 		{"its steps", "for _ in range(10000): pass", "limits = {'steps': 100}", "tools.b()", value.Limit, "steps", "b: the script took more than 100 steps"},
 		{"its time", "time.sleep(5)", "timeout = 0.01", "tools.b()", value.Timeout, "call", "b: the call took longer than 10ms"},
-		{"its result", "return 1", "returns = 'string'", "tools.b()", value.Failed, "", "b: the result of 'b' is not what it declares"},
+		{"its result", "return 1", "returns = 'string'", "tools.b()", value.Failed, "", "b: the result of 'b' does not have its declared type"},
 		{"wrong arguments", "return 1", "", "tools.b(x = 1)", value.Failed, "", "b: "},
-		{"no such tool", "return 1", "", "tools.nope()", value.NotFound, "", "nope: Unknown tool: nope"},
+		{"no such tool", "return 1", "", "tools.nope()", value.NotFound, "tool", "nope: Unknown tool: nope"},
 		{"no name of a tool", "return 1", "", "tools.call('../b')", value.NotFound, "", `Unknown tool: "../b"`},
-		{"not by its place", "return 1", "", "tools.b(1)", value.Failed, "", "tools.b: takes its arguments by name"},
+		{"not by its place", "return 1", "", "tools.b(1)", value.Failed, "", "tools.b: the arguments of a tool must be named"},
 		{"a name that is no text", "return 1", "", "tools.call(1)", value.Failed, "", "tools.call: argument 'name' should be string"},
-		{"described, not there", "return 1", "", "tools.describe('nope')", value.NotFound, "", "Unknown tool: nope"},
+		{"described, not there", "return 1", "", "tools.describe('nope')", value.NotFound, "tool", "Unknown tool: nope"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -258,9 +259,9 @@ func TestListOfToolsShowsWhatMayBeCalled(t *testing.T) {
 		if name == "away" {
 			source = "def here():\n    return len(tools.list()) > 0\n\n" + star(name, "", "return 1", "available = here, needs = ['tool']")
 		}
-		r.add(name+".star", source, func(x *tool.Tool) {
+		r.add(name+".star", source, func(x *toolset.Info) {
 			if name == "untrusted" {
-				x.State = tool.Untrusted
+				x.State = toolset.Untrusted
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -18,7 +19,7 @@ func TestOptionsOfAWorkflowInsideACall(t *testing.T) { eachStore(t, testOptionsO
 func testOptionsOfAWorkflowInsideACall(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	var flow host.Workflow
-	m.workflow = func(context.Context, host.Source, string) (host.Workflow, error) { return flow, nil }
+	m.workflow = func(context.Context, toolset.Source, string) (host.Workflow, error) { return flow, nil }
 	p := m.process(0, false)
 	flow = workflowFrom(t, p.Host, "flow", "def main():\n    return 1\n")
 	deny := host.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool"}})
@@ -51,7 +52,7 @@ func testNarrowedWorkflowAgain(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	m.answer, m.parks = nil, true
 	var flow host.Workflow
-	m.workflow = func(context.Context, host.Source, string) (host.Workflow, error) { return flow, nil }
+	m.workflow = func(context.Context, toolset.Source, string) (host.Workflow, error) { return flow, nil }
 	p := m.process(0, false)
 	flow = workflowFrom(t, p.Host, "flow", "def main():\n    return human.confirm('so?')\n")
 	ctx, deny := context.Background(), host.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool"}})

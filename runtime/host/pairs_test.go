@@ -122,7 +122,7 @@ func testStartsAndEnds(t *testing.T, on keeper) {
 // also where the program that embeds the host panics.
 func TestAPanicOfTheApproverHasAnEnd(t *testing.T) {
 	r := newRig(t, func(o *host.Options) {
-		o.Approver = host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) { panic("no") })
+		o.Approver = host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { panic("no") })
 	})
 	r.script("", "return 1", "risky = True")
 	events := r.Subscribe(t.Context(), host.EventFilter{})

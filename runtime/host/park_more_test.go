@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -28,7 +29,7 @@ func (m *machine) state(id string) history.Run {
 }
 
 // asked returns the step of the only question that the run asks.
-func (m *machine) openQuestion() tool.Place {
+func (m *machine) openQuestion() tool.StepPath {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
@@ -36,7 +37,7 @@ func (m *machine) openQuestion() tool.Place {
 	if len(open) != 1 {
 		m.t.Fatalf("the run asks %v, want one question", open)
 	}
-	return open[0].Place
+	return open[0].StepPath
 }
 
 // TestAnAnswerHoldsOnce checks that a yes to doing a thing again is not one to
@@ -137,9 +138,9 @@ func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
 	}
 	p.j.Close()
 	for i, answer := range []struct {
-		at   tool.Place
+		at   tool.StepPath
 		said value.Value
-	}{{tool.Place{1, 4, 1}, "b"}, {tool.Place{1, 3, 1}, true}, {tool.Place{1, 1, 1}, "a"}} {
+	}{{tool.StepPath{1, 4, 1}, "b"}, {tool.StepPath{1, 3, 1}, true}, {tool.StepPath{1, 1, 1}, "a"}} {
 		p := start()
 		for range p.j.Due(context.Background(), time.Now()) {
 			t.Error("the run is due before it has another answer")
@@ -167,23 +168,37 @@ func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
 	}
 }
 
-// TestWhatACalledToolTrips checks that a limit of a tool is a failure of its call,
-// and no reason to go on with the run in another process.
+// TestWhatACalledToolTrips checks that a limit of a called tool parks the run, which
+// continues with the call once the limit is no longer reached.
 func TestWhatACalledToolTrips(t *testing.T) { eachStore(t, testWhatACalledToolTrips) }
 
 func testWhatACalledToolTrips(t *testing.T, on keeper) {
 	for _, limit := range []value.LimitName{value.LimitMemory, value.LimitCPU, value.LimitSteps, value.LimitWall} {
 		m := newMachine(t, on)
+		repaired := false
+		greedy := func(p *process) {
+			err := p.Register(tool.Tool{Name: "greedy", Description: "Take.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *value.Dict) (value.Value, error) {
+				if repaired {
+					return "enough", nil
+				}
+				return nil, value.Errorf(value.Limit, "too much").WithLimit(limit)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		p := m.process(0, false)
-		p.goTool("greedy", func(context.Context) (value.Value, error) {
-			e := value.Errorf(value.Limit, "too much")
-			e.Limit = limit
-			return nil, e
-		})
-		_, err := p.run("r", false, "tools.greedy()")
+		greedy(p)
+		_, err := p.run("r", false, "return tools.greedy()")
 		p.j.Close()
-		if run := m.state("r"); value.KindOf(err) != value.Limit || run.State != history.Failed {
-			t.Errorf("%s: gave %v, and the run is %s (%s), want it failed", limit, err, run.State, run.Reason)
+		if run := m.state("r"); value.KindOf(err) != value.Limit || run.State != history.Parked || run.Reason != "limit" {
+			t.Errorf("%s: gave %v, and the run is %s (%s), want it parked", limit, err, run.State, run.Reason)
+		}
+		repaired = true
+		p = m.process(0, false)
+		greedy(p)
+		if out, err := p.run("r", true, ""); err != nil || out.Value != "enough" {
+			t.Errorf("%s: resumed: %v, %v", limit, out.Value, err)
 		}
 	}
 }
@@ -266,12 +281,12 @@ func TestAnApprovalForGoodComesLater(t *testing.T) { eachStore(t, testAnApproval
 func testAnApprovalForGoodComesLater(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	asked := 0
-	m.approve = host.ApproverFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
+	m.approve = host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
 		asked++
-		return host.Answer{Yes: asked > 1, Always: asked > 1}, nil
+		return tool.Answer{Yes: asked > 1, Always: asked > 1}, nil
 	})
 	tools := func(p *process) {
-		p.add("send.star", star("send", "n: int", "out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.Hash = "h" })
+		p.add("send.star", star("send", "n: int", "out.send('x%d' % n)", "needs = ['use:out']"), func(d *toolset.Info) { d.Hash = "h" })
 		p.add("both.star", star("both", "", "a = attempt(tools.send, 1)\ntools.send(2)\nreturn a['ok']", "needs = ['tool', 'use:out']"), nil)
 	}
 	p := m.process(0, false)

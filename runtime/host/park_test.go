@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -20,7 +21,7 @@ func headless(t *testing.T, on keeper) *machine {
 }
 
 // waits runs, or resumes, a run that is to park, and returns where it waits.
-func (m *machine) waits(body string, resume bool, why string) tool.Place {
+func (m *machine) waits(body string, resume bool, why string) tool.StepPath {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
@@ -37,7 +38,7 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	if len(open) == 0 {
 		return nil
 	}
-	return open[0].Place
+	return open[0].StepPath
 }
 
 // questions returns what the run asks.
@@ -57,12 +58,12 @@ func (m *machine) questions(p *process) []history.Asked {
 }
 
 // answered answers as another process would.
-func (m *machine) answers(at tool.Place, said value.Value) {
+func (m *machine) answers(at tool.StepPath, said value.Value) {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
 	for _, q := range m.questions(p) {
-		if q.Place.String() != at.String() {
+		if q.StepPath.String() != at.String() {
 			continue
 		}
 		a := tool.Answer{Value: said}
@@ -81,7 +82,7 @@ func (m *machine) answers(at tool.Place, said value.Value) {
 // answers answers a question of a run.
 func (p *process) answers(q *history.Asked, a tool.Answer) error {
 	if p.m.on == inMemory {
-		return p.m.records[q.Run].Send(q.Place, q.N, a)
+		return p.m.records[q.Run].Send(q.StepPath, q.N, a)
 	}
 	return p.Answer(context.Background(), q.ID, a)
 }
@@ -108,11 +109,11 @@ func testAnApprovalParksARun(t *testing.T, on keeper) {
 	if at := m.waits(body, true, "approval"); at.String() != "1" || len(m.tree()) != 0 {
 		t.Fatalf("it waits at %s with %v, want at the first call still", at, m.tree())
 	}
-	m.answers(tool.Place{1}, true)
+	m.answers(tool.StepPath{1}, true)
 	if at := m.waits(body, true, "approval"); at.String() != "2" || m.tree()["log"] != "one\n" {
 		t.Fatalf("it waits at %s with %v, want at the second call", at, m.tree())
 	}
-	m.answers(tool.Place{2}, true)
+	m.answers(tool.StepPath{2}, true)
 	at := m.waits(body, true, "approval") // for the tool that the second one calls
 	m.answers(at, false)
 	v, err := m.ends(body)
@@ -143,7 +144,7 @@ func testOnlyChangesThatWereShownAreApproved(t *testing.T, on keeper) {
 		if meanwhile != "" {
 			p.write("log", meanwhile)
 		}
-		m.answers(tool.Place{1, 2}, true)
+		m.answers(tool.StepPath{1, 2}, true)
 		p = m.process(0, false)
 		only(p)
 		if _, err = p.run("r", true, ""); (err == nil) != (meanwhile == "") {
@@ -208,7 +209,7 @@ func testWhatMayHaveHappenedIsAsked(t *testing.T, on keeper) {
 		if e := value.ErrorOf(err, value.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("resumed, the run gave %v, want that it is asked what happened", err)
 		}
-		m.answers(m.questions(p)[0].Place, again)
+		m.answers(m.questions(p)[0].StepPath, again)
 		p = m.process(0, false)
 		once(p)
 		out, err := p.run("r", true, body)
@@ -224,21 +225,21 @@ func TestARunKeepsItsTools(t *testing.T) { eachRecord(t, testARunKeepsItsTools) 
 
 func testARunKeepsItsTools(t *testing.T, on keeper) {
 	const body = "a = tools.say()\nhuman.confirm('go on?')\nreturn [a, tools.say(), tools.other()]"
-	say := func(p *process, text string, change func(*tool.Tool)) {
-		p.add("say.star", star("say", "", "return '"+text+"'", ""), func(d *tool.Tool) {
+	say := func(p *process, text string, change func(*toolset.Info)) {
+		p.add("say.star", star("say", "", "return '"+text+"'", ""), func(d *toolset.Info) {
 			d.Hash = text
 			if change != nil {
 				change(d)
 			}
 		})
-		p.add("other.star", star("other", "", "return '"+text+"'", ""), func(d *tool.Tool) { d.Hash = "other " + text })
+		p.add("other.star", star("other", "", "return '"+text+"'", ""), func(d *toolset.Info) { d.Hash = "other " + text })
 	}
 	for _, c := range []struct {
 		name, want string
-		change     func(*tool.Tool)
+		change     func(*toolset.Info)
 	}{
-		{"changed", `["old","old","new"]`, func(d *tool.Tool) { d.State, d.Reason = tool.Untrusted, "it has changed since it was trusted" }},
-		{"revoked", "untrusted", func(d *tool.Tool) { d.State, d.Revoked = tool.Untrusted, true }},
+		{"changed", `["old","old","new"]`, func(d *toolset.Info) { d.State, d.Reason = toolset.Untrusted, "it has changed since it was trusted" }},
+		{"revoked", "untrusted", func(d *toolset.Info) { d.State, d.Revoked = toolset.Untrusted, true }},
 	} {
 		m := headless(t, on)
 		p := m.process(0, false)
@@ -249,7 +250,7 @@ func testARunKeepsItsTools(t *testing.T, on keeper) {
 		p.j.Close()
 		p = m.process(0, false)
 		say(p, "new", c.change)
-		m.answers(tool.Place{2}, true)
+		m.answers(tool.StepPath{2}, true)
 		out, err := p.run("r", true, body)
 		got := value.FormatJSON(out.Value, "")
 		if err != nil {

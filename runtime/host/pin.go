@@ -5,46 +5,39 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// pins are the tools that a recorded run has called, each as it was at its first
-// call. What becomes of its file later changes nothing for the run.
+// pins are the tools that a recorded run has called, each as it was at its first call. Later
+// changes of its file do not affect the run.
 type pins struct {
-	host   *Host
-	record history.Record
-	now    *catalog
+	host     *Host
+	record   history.Record
+	*catalog // the current one
 
 	mu    sync.Mutex
 	tools map[string]*pinned // by key
 }
 
-// A pinned tool is one as the run has first called it.
+// A pinned is a tool as the run has first called it.
 type pinned struct {
 	hash string
-	kept *value.Dict // what is noted of it, where it was pinned by an earlier process
-	tool *tool.Tool  // read from what is kept
+	kept *value.Dict  // its note, if an earlier process has pinned it
+	tool *gate.Callee // read from kept
 	run  tool.Runner
 }
 
-// The names in a note that keeps a tool.
-const (
-	noteTool    = "tool"
-	noteHash    = "hash"
-	noteFrom    = "location"
-	noteGranted = "granted"
-	noteScript  = "script"
-)
-
-// take takes the pinned tool from a note, if that keeps one.
+// take pins the tool of a note, if it is the note of a tool.
 func (p *pins) take(n *value.Dict) {
-	if name := n.Text(noteTool); name != "" {
-		p.pin(name, &pinned{hash: n.Text(noteHash), kept: n})
+	if name := n.Text(boxes.NoteTool); name != "" {
+		p.pin(name, &pinned{hash: n.Text(boxes.NoteHash), kept: n})
 	}
 }
 
-// pin notes a tool by its name.
+// pin pins a tool by its name.
 func (p *pins) pin(name string, t *pinned) {
 	if p.tools == nil {
 		p.tools = map[string]*pinned{}
@@ -52,46 +45,46 @@ func (p *pins) pin(name string, t *pinned) {
 	p.tools[tool.Key(name)] = t
 }
 
-// find is the [finder] of a recorded run.
-func (p *pins) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
-	current, runner, err := p.now.find(ctx, c)
+// Find implements [gate.Tools] for a recorded run.
+func (p *pins) Find(ctx context.Context, name string, at tool.StepPath) (*gate.Callee, tool.Runner, error) {
+	current, runner, err := p.catalog.Find(ctx, name, at)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pin := p.tools[tool.Key(c.Tool)]
+	pin := p.tools[tool.Key(name)]
 	switch {
-	case pin == nil && (err != nil || current.State != tool.Ready):
+	case pin == nil && (err != nil || current.Refusal != nil):
 		return current, runner, err
 	case pin == nil:
-		if err := p.keep(ctx, c.Place, current); err != nil {
+		if err := p.keep(ctx, at, current); err != nil {
 			return nil, nil, err
 		}
-		p.pin(c.Tool, &pinned{hash: current.Hash})
+		p.pin(name, &pinned{hash: current.Hash})
 		return current, runner, nil
 	}
 	return p.pinned(ctx, pin, current, runner, err)
 }
 
-func (p *pins) catalog() *catalog { return p.now }
-
-// pinned returns a pinned tool. current, which may be nil with an error, is what
-// there is now of its name.
-func (p *pins) pinned(ctx context.Context, pin *pinned, current *tool.Tool, runner tool.Runner, err error) (*tool.Tool, tool.Runner, error) {
+// pinned returns a pinned tool. current is the tool that has its name now, or nil with err.
+func (p *pins) pinned(ctx context.Context, pin *pinned, current *gate.Callee, runner tool.Runner, err error) (*gate.Callee, tool.Runner, error) {
 	switch {
-	case err == nil && (current.Hash == pin.hash || current.Revoked):
+	case err == nil && (current.Hash == pin.hash || p.catalog.revoked(current.Name)):
 		return current, runner, nil
-	case pin.kept == nil: // pinned by this process, and changed since: the runner still has the script
+	case pin.kept == nil: // this process has pinned it: the runner still has the script
 		return current, runner, err
 	case pin.tool == nil:
-		if pin.tool, pin.run, err = p.host.revive(ctx, pin.kept); err != nil {
+		if pin.tool, pin.run, err = p.host.boxes.Revive(ctx, pin.kept); err != nil {
 			return nil, nil, err
+		}
+		if current != nil && current.Refusal == nil { // a run that has reached a limit continues once that is raised
+			pin.tool.Limits, pin.tool.Timeout = current.Limits, current.Timeout
 		}
 	}
 	return pin.tool, pin.run, nil
 }
 
-// keep notes a tool with its script, so that the run can be resumed with it.
-func (p *pins) keep(ctx context.Context, at tool.Place, t *tool.Tool) error {
-	o, err := p.now.lookup(t.Name)
+// keep records the note of a tool, with its script, so that the run can be resumed with it.
+func (p *pins) keep(ctx context.Context, at tool.StepPath, t *gate.Callee) error {
+	o, err := p.lookup(t.Name)
 	if err != nil || o.load == nil || len(at) == 0 {
 		return nil // it is written in Go
 	}
@@ -99,45 +92,5 @@ func (p *pins) keep(ctx context.Context, at tool.Place, t *tool.Tool) error {
 	if err != nil {
 		return err
 	}
-	granted := value.List{}
-	for _, c := range t.Granted {
-		granted = append(granted, c.String())
-	}
-	note := value.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted,
-		noteScript, s.Value())
-	if err := p.record.Note(ctx, at, note); err != nil {
-		return unrecorded(err)
-	}
-	return nil
-}
-
-// revive makes a tool of what is noted of it.
-func (h *Host) revive(ctx context.Context, note *value.Dict) (*tool.Tool, tool.Runner, error) {
-	damaged := unrecorded(value.Errorf(value.Failed, "what is recorded of the tool '%s' is damaged", value.Clean(note.Text(noteTool), 80)))
-	kept, _ := note.Get(noteScript)
-	s, ok := tool.ReadScript(kept)
-	if !ok {
-		return nil, nil, damaged
-	}
-	from := tool.Location(note.Text(noteFrom))
-	box := h.boxFor(from, tool.Limits{})
-	if box == nil {
-		return nil, nil, value.Errorf(value.Invalid, "the host has no sandbox to run '%s' in", s.Name)
-	}
-	t, err := box.Describe(ctx, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.Location, t.Path, t.Hash, t.State = from, s.Path, note.Text(noteHash), tool.Ready
-	list, _ := note.Get(noteGranted)
-	granted, _ := value.Elements(list)
-	for _, v := range granted {
-		text, _ := v.(string)
-		c, err := tool.ParseCapability(text)
-		if err != nil {
-			return nil, nil, damaged
-		}
-		t.Granted = append(t.Granted, c)
-	}
-	return &t, h.scriptRunner(t.Location, t.Limits, func() (tool.Script, error) { return s, nil }), nil
+	return gate.Unrecorded(p.record.Note(ctx, at, boxes.Note(t, s)))
 }

@@ -41,7 +41,7 @@ func (r *rig) lent() []tool.Module {
 	}, {
 		Name: "wait", Kind: tool.Repeatable,
 		Do: func(ctx context.Context, _ tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			_, err := slow(ctx, host.Question{})
+			_, err := slow(ctx, tool.Question{})
 			return tool.Outcome{}, err
 		},
 	}}}}
@@ -117,11 +117,11 @@ func TestAProgramHasWhatItIsLent(t *testing.T) {
 	r := newProgramRig(t, nil)
 	r.add("t.star", star("t", "", "return lent.double(n = 1)", ""), nil)
 	p := r.program("return lent.call('t')")
-	if _, err := r.RunProgram(context.Background(), p); err == nil || !strings.Contains(err.Error(), "there is no effect lent.double") {
+	if _, err := r.RunProgram(context.Background(), p); err == nil || !strings.Contains(err.Error(), "unknown effect lent.double") {
 		t.Errorf("a tool that a program has called has what that was lent: %v", err)
 	}
 	p.Modules = nil
-	if _, err := r.RunProgram(context.Background(), p); err == nil || !strings.Contains(err.Error(), "there is no effect lent.call") {
+	if _, err := r.RunProgram(context.Background(), p); err == nil || !strings.Contains(err.Error(), "unknown effect lent.call") {
 		t.Errorf("a program has what it was not lent: %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestWhatCannotBeLent(t *testing.T) {
 	} {
 		p := r.program("return 1")
 		p.Modules = []tool.Module{m}
-		if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot be lent "+m.Name+".") {
+		if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "invalid grant for the program 'program p': "+m.Name+".") {
 			t.Errorf("lending %s.%s: %v, want it refused", m.Name, m.Funcs[0].Name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 	}{
 		{"it may all", "'tool', 'fs.read'", nil, ""},
 		{"it may just this", "'tool:work', 'tool:reader', 'tool:inner', 'fs.read:secret/x'", nil, ""},
-		{"it may not read", "'tool'", nil, "the tool 't', for which 'reader' works, does not declare that it needs fs.read:secret/x"},
+		{"it may not read", "'tool'", nil, "the tool 't' (which called 'reader') does not declare that it needs fs.read:secret/x"},
 		{"it may read something else", "'tool', 'fs.read:docs/**'", nil, "does not declare that it needs fs.read:secret/x"},
 		{"a rule about it", "'tool', 'fs.read'", []string{"deny fs.read:secret/** for t"}, "is refused by a rule"},
 		{"a rule about what it has called", "'tool', 'fs.read'", []string{"deny tool:reader for t"}, "the call of 'reader' is refused by a rule"},
@@ -346,7 +346,7 @@ func TestReview(t *testing.T) {
 			r.add("deep.star", star("deep", "", "tools.w()", "needs = ['tool', 'fs.write']"), nil)
 			p := r.program(c.body)
 			var by []string
-			p.Review = func(t *tool.Tool, changes []tool.Change) error {
+			p.Review = func(t *tool.Tool, _ tool.Location, changes []tool.Change) error {
 				by = append(by, t.Name+" "+changes[0].Path)
 				if c.refuse {
 					return value.Errorf(value.Conflict, "not this file")

@@ -20,14 +20,14 @@ import (
 )
 
 // nobodyYet notes each question, and answers none.
-type nobodyYet struct{ asked []host.Question }
+type nobodyYet struct{ asked []tool.Question }
 
-func (n *nobodyYet) Approve(_ context.Context, q host.Question) (host.Answer, error) {
+func (n *nobodyYet) Approve(_ context.Context, q tool.Question) (tool.Answer, error) {
 	n.asked = append(n.asked, q)
-	return host.Answer{Yes: true}, value.ErrUnanswered
+	return tool.Answer{Yes: true}, value.ErrUnanswered
 }
 
-func (n *nobodyYet) Ask(ctx context.Context, q host.Question) (host.Answer, error) {
+func (n *nobodyYet) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	return n.Approve(ctx, q)
 }
 
@@ -44,7 +44,7 @@ func newQuestionRig(t *testing.T, store journal.Store, change func(*host.Options
 }
 
 // waiting returns what waits for an answer.
-func (r *rig) waiting() (list []host.Question) {
+func (r *rig) waiting() (list []tool.Question) {
 	r.t.Helper()
 	for q, err := range r.Waiting(context.Background()) {
 		if err != nil {
@@ -56,7 +56,7 @@ func (r *rig) waiting() (list []host.Question) {
 }
 
 // asJSON shows questions in full.
-func asJSON(t *testing.T, list ...host.Question) string {
+func asJSON(t *testing.T, list ...tool.Question) string {
 	t.Helper()
 	data, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
@@ -72,26 +72,26 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 		name, params, body, fields string
 		rules                      []string
 		caller                     tool.Caller
-		want                       host.Question // but for ID, Run, Tool, Reasoning and Asked
+		want                       tool.Question // but for ID, Run, Tool, Reasoning and Asked
 	}{
-		{"a call", "n: int, working_dir: str", "return n", "risky = True, needs = ['env:HOME']", nil, tool.ByModel, host.Question{Step: "1",
-			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval: t(n=1)", Why: "its author says that it is risky", Args: value.NewDict("n", 1),
+		{"a call", "n: int, working_dir: str", "return n", "risky = True, needs = ['env:HOME']", nil, tool.ByModel, tool.Question{Step: "1",
+			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval: t(n=1)", Why: "the author marked the tool as risky", Args: value.NewDict("n", 1),
 			Capabilities: []tool.Capability{{Name: "env", Target: "HOME"}}}},
-		{"an effect", "n: int", "return fs.read('secret')", "needs = ['fs.read']", []string{"ask fs.read:secret"}, tool.ByPerson, host.Question{Step: "1.1",
+		{"an effect", "n: int", "return fs.read('secret')", "needs = ['fs.read']", []string{"ask fs.read:secret"}, tool.ByPerson, tool.Question{Step: "1.1",
 			Kind: tool.QuestionApproval, Func: "fs.read", Text: "the tool 't' needs approval for fs.read (fs.read:secret)", Why: "a rule asks: ask fs.read:secret (my config)",
-			Args: value.NewDict("path", "secret"), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}}},
-		{"changes", "n: int", "fs.write('a.txt', 'one\\nzwei\\n')\nfs.write('b.bin', bytes([0]))", "needs = ['fs.write']", nil, tool.ByModel, host.Question{Step: "1.3",
-			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval to change a.txt, b.bin", Why: "it changes files", Args: value.NewDict("n", 1),
+			Args: value.NewDict("path", "secret", "offset", 1, "limit", nil), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}}},
+		{"changes", "n: int", "fs.write('a.txt', 'one\\nzwei\\n')\nfs.write('b.bin', bytes([0]))", "needs = ['fs.write']", nil, tool.ByModel, tool.Question{Step: "1.3",
+			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval to change a.txt, b.bin", Why: "the call changes files", Args: value.NewDict("n", 1),
 			Capabilities: []tool.Capability{{Name: "fs.write", Target: "a.txt"}, {Name: "fs.write", Target: "b.bin"}},
 			Changes: []tool.Change{
 				{Path: "a.txt", Before: plainFile("one\ntwo\n"), After: plainFile("one\nzwei\n"), Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n"},
 				{Path: "b.bin", After: plainFile("\x00")},
 			}}},
-		{"a text", "n: int", "return human.ask('which?')", "needs = ['human']", nil, tool.ByPerson, host.Question{Step: "1.1",
-			Kind: tool.QuestionAsk, Func: "human.ask", Text: "which?", Why: "the tool asks for a text", Args: value.NewDict("question", "which?", "default", nil),
+		{"a text", "n: int", "return human.ask('which?')", "needs = ['human']", nil, tool.ByPerson, tool.Question{Step: "1.1",
+			Kind: tool.QuestionAsk, Func: "human.ask", Text: "which?", Why: "the tool asks for a text", Args: value.NewDict("question", "which?", "default", nil, "timeout", nil),
 			Capabilities: []tool.Capability{{Name: "human"}}}},
-		{"a yes or no", "n: int", "return human.confirm('sure?')", "needs = ['human']", nil, tool.ByPerson, host.Question{Step: "1.1",
-			Kind: tool.QuestionConfirm, Func: "human.confirm", Text: "sure?", Why: "the tool asks for a yes or no", Args: value.NewDict("question", "sure?"),
+		{"a yes or no", "n: int", "return human.confirm('sure?')", "needs = ['human']", nil, tool.ByPerson, tool.Question{Step: "1.1",
+			Kind: tool.QuestionConfirm, Func: "human.confirm", Text: "sure?", Why: "the tool asks for a yes or no", Args: value.NewDict("question", "sure?", "timeout", nil),
 			Capabilities: []tool.Capability{{Name: "human"}}}},
 	}
 	for _, c := range cases {
@@ -123,7 +123,7 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 			}
 			live = who.asked[0]
 			other := newQuestionRig(t, store, nil)
-			for where, got := range map[string][]host.Question{"the error": parked.Questions, "the host": r.waiting(), "another host": other.waiting()} {
+			for where, got := range map[string][]tool.Question{"the error": parked.Questions, "the host": r.waiting(), "another host": other.waiting()} {
 				if diff := cmp.Diff(asJSON(t, live), asJSON(t, got...)); diff != "" {
 					t.Errorf("%s (-live +got):\n%s", where, diff)
 				}
@@ -159,22 +159,22 @@ func TestAnswersLater(t *testing.T) {
 		if len(open) != 1 || open[0].ID != parked.Questions[0].ID {
 			t.Fatalf("waiting are %+v, want that of %v", open, parked)
 		}
-		fail := func(what, id string, a host.Answer, want error) {
+		fail := func(what, id string, a tool.Answer, want error) {
 			t.Helper()
 			if err := r.Answer(ctx, id, a); !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", what, err, want)
 			}
 		}
 		id := open[0].ID
-		fail("no ID", "", host.Answer{Yes: true}, value.ErrNotFound)
-		fail("not an ID", "yes please", host.Answer{Yes: true}, value.ErrNotFound)
-		fail("another run", "s:1:1", host.Answer{Yes: true}, value.ErrNotFound)
-		fail("another step", "r:7:1", host.Answer{Yes: true}, value.ErrNotFound)
-		fail("another number", "r:1:2", host.Answer{Yes: true}, value.ErrNotFound)
-		fail("a text", id, host.Answer{Value: "yes"}, value.ErrInvalid)
-		fail("a value of no kind", id, host.Answer{Yes: true, Value: make(chan int)}, value.ErrInvalid)
+		fail("no ID", "", tool.Answer{Yes: true}, value.ErrNotFound)
+		fail("not an ID", "yes please", tool.Answer{Yes: true}, value.ErrNotFound)
+		fail("another run", "s:1:1", tool.Answer{Yes: true}, value.ErrNotFound)
+		fail("another step", "r:7:1", tool.Answer{Yes: true}, value.ErrNotFound)
+		fail("another number", "r:1:2", tool.Answer{Yes: true}, value.ErrNotFound)
+		fail("a text", id, tool.Answer{Value: "yes"}, value.ErrInvalid)
+		fail("a value of no kind", id, tool.Answer{Yes: true, Value: make(chan int)}, value.ErrInvalid)
 		for _, n := range []int{5, 21} { // the second corrects the first
-			if err := r.Answer(ctx, id, host.Answer{Yes: true, Args: value.NewDict("n", n), By: "ann"}); err != nil {
+			if err := r.Answer(ctx, id, tool.Answer{Yes: true, Args: value.NewDict("n", n), By: "ann"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,7 +184,7 @@ func TestAnswersLater(t *testing.T) {
 		if got, err := r.Resume(ctx, "r"); err != nil || got.Value != int64(42) {
 			t.Errorf("the result is %v, %v, want 42", got.Value, err)
 		}
-		fail("a used one", id, host.Answer{}, value.ErrConflict)
+		fail("a used one", id, tool.Answer{}, value.ErrConflict)
 	}
 }
 
@@ -204,10 +204,10 @@ func TestAnswersOfTenants(t *testing.T) {
 	if open := b.waiting(); len(open) != 0 {
 		t.Errorf("another tenant sees %+v", open)
 	}
-	if err := b.Answer(ctx, "r:1:1", host.Answer{Yes: true}); !errors.Is(err, value.ErrNotFound) {
+	if err := b.Answer(ctx, "r:1:1", tool.Answer{Yes: true}); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("the answer of another tenant gave %v, want that there is no such question", err)
 	}
-	if err := a.Answer(ctx, "r:1:1", host.Answer{Yes: true}); err != nil {
+	if err := a.Answer(ctx, "r:1:1", tool.Answer{Yes: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -250,7 +250,7 @@ func TestWaitingLoops(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen = append(seen, q.Run)
-		if err := r.Answer(ctx, q.ID, host.Answer{Yes: true}); err != nil {
+		if err := r.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
 			t.Error(err)
 		}
 		if _, err := r.Resume(ctx, q.Run); !errors.Is(err, value.ErrParked) { // at its second question
@@ -261,7 +261,7 @@ func TestWaitingLoops(t *testing.T) {
 		t.Errorf("the loop saw %v, want %v", seen, ids)
 	}
 	for _, q := range r.waiting() {
-		if err := r.Answer(ctx, q.ID, host.Answer{Value: true}); err != nil || q.Kind != tool.QuestionConfirm {
+		if err := r.Answer(ctx, q.ID, tool.Answer{Value: true}); err != nil || q.Kind != tool.QuestionConfirm {
 			t.Errorf("%+v: %v", q, err)
 		}
 		if got, err := r.Resume(ctx, q.Run); err != nil || got.Value != true {
@@ -320,24 +320,24 @@ func TestWaitingWithDamage(t *testing.T) {
 // something else than an answer.
 func TestWhoCannotAnswer(t *testing.T) {
 	var p *int
-	gives := func(a host.Answer, err error) func(context.Context, host.Question) (host.Answer, error) {
-		return func(context.Context, host.Question) (host.Answer, error) { return a, err }
+	gives := func(a tool.Answer, err error) func(context.Context, tool.Question) (tool.Answer, error) {
+		return func(context.Context, tool.Question) (tool.Answer, error) { return a, err }
 	}
 	for _, c := range []struct {
 		name    string
-		who     func(context.Context, host.Question) (host.Answer, error)
+		who     func(context.Context, tool.Question) (tool.Answer, error)
 		want    error // of a call
 		durable error
 		text    string
 	}{
 		{"nobody", nil, value.ErrDenied, value.ErrParked, ""},
-		{"unanswered", gives(host.Answer{Yes: true}, value.ErrUnanswered), value.ErrDenied, value.ErrParked, ""},
-		{"unanswered, wrapped", gives(host.Answer{}, value.Errorf(value.Unanswered, "lunch")), value.ErrDenied, value.ErrParked, ""},
-		{"an error", gives(host.Answer{Yes: true, Value: "x"}, errors.New("the pager is broken")), value.ErrDenied, value.ErrDenied, "the pager is broken"},
-		{"a panic", func(context.Context, host.Question) (host.Answer, error) {
-			return host.Answer{Yes: *p == 1}, nil
+		{"unanswered", gives(tool.Answer{Yes: true}, value.ErrUnanswered), value.ErrDenied, value.ErrParked, ""},
+		{"unanswered, wrapped", gives(tool.Answer{}, value.Errorf(value.Unanswered, "lunch")), value.ErrDenied, value.ErrParked, ""},
+		{"an error", gives(tool.Answer{Yes: true, Value: "x"}, errors.New("the pager is broken")), value.ErrDenied, value.ErrDenied, "the pager is broken"},
+		{"a panic", func(context.Context, tool.Question) (tool.Answer, error) {
+			return tool.Answer{Yes: *p == 1}, nil
 		}, value.ErrFailed, value.ErrFailed, "panicked"},
-		{"another type", gives(host.Answer{Value: 1.5}, nil), value.ErrFailed, value.ErrFailed, "expects"},
+		{"another type", gives(tool.Answer{Value: 1.5}, nil), value.ErrFailed, value.ErrFailed, "expects"},
 	} {
 		for kind, body := range map[string]string{"approve": "return fs.read('secret')", "ask": "return human.ask('which?')", "confirm": "return human.confirm('sure?')"} {
 			r := newQuestionRig(t, journal.Memory(), func(o *host.Options) {
@@ -366,11 +366,11 @@ func TestWhoCannotAnswer(t *testing.T) {
 func TestAnApproverThatIgnoresItsContext(t *testing.T) {
 	for kind, body := range map[string]string{"approve": "return fs.read('secret')", "ask": "return human.ask('which?')"} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := make(chan host.Question, 1)
-			who := func(_ context.Context, q host.Question) (host.Answer, error) {
+			asked := make(chan tool.Question, 1)
+			who := func(_ context.Context, q tool.Question) (tool.Answer, error) {
 				asked <- q
 				time.Sleep(time.Hour)
-				return host.Answer{Yes: true, Value: "late"}, nil
+				return tool.Answer{Yes: true, Value: "late"}, nil
 			}
 			r := newRig(t, func(o *host.Options) {
 				o.Rules = rules(t, "ask fs.read:secret")

@@ -37,9 +37,9 @@ func TestAProgramIsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Unknown() {
-			t.Errorf("%s at %s has no outcome", e.Func, e.Place)
+			t.Errorf("%s at %s has no outcome", e.Func, e.StepPath)
 		}
-		got[e.Place.String()] = e.Func
+		got[e.StepPath.String()] = e.Func
 	}
 	want := map[string]string{"1": "lent.call", "1.1": "fs.write", "1.2": "fs.exists", "1.3": "fs.commit"}
 	for place, name := range want {

@@ -12,72 +12,72 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/texts"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A registry is the tools of a host, in layers that are replaced one at a time.
 type registry struct {
-	searching chan struct{} // holds whoever searches the source: one search at a time
+	searching chan struct{} // has a value during a search: there is one search at a time
 
 	mu   sync.Mutex // guards what follows
-	src  Source
+	src  toolset.Source
 	now  *catalog
-	seen bool // now is: what changes next is a copy of it
+	seen bool // now is in use: the next change copies it
 }
 
-// A catalog is the tools of a host at one time. One that is seen does not change:
-// a call and all that it calls see the catalog that was there when it began.
+// A catalog is the tools of a host at one time. A catalog in use does not change: a call and
+// everything that it calls use the catalog of the time when the call began.
 type catalog struct {
+	host     *Host
 	layers   [layers][]*offered
 	reserved map[string]bool     // the keys of built-in tools
 	tools    map[string]*offered // by key
 	names    []string            // the keys, in the order in which tools are listed
-	rules    []tool.Rule         // that hold for calls of now
-	flows    map[string]bool     // the keys of workflows that are not tools
-	broken   []*value.Error      // the files of the source without a usable tool
-	searched bool                // the source was
-	err      error               // why it could not be, or nil
+	rules    []tool.Rule
+	flows    map[string]bool // the keys of workflows that are not tools
+	broken   []*value.Error  // the files without a usable tool
+	searched bool            // the source was searched
+	err      error           // of the search, or nil
 	answers  *answers
 }
 
-// An offered tool is one with all that it takes to call it. Only its head is there
-// before it is complete.
+// An offered is a tool with everything that is needed to call it. Before complete it has only
+// its head.
 type offered struct {
-	head *tool.Head
-	tool *tool.Tool // nil until it is complete
-	run  tool.Runner
-	load func() (tool.Script, error) // of a script; else nil
+	head   *toolset.Head
+	tool   *toolset.Info // nil until it is complete
+	callee *gate.Callee  // the same for calls
+	run    tool.Runner
+	load   func() (tool.Script, error) // nil for a tool written in Go
 
-	found *tool.Found // what it is completed from; else nil
+	found *toolset.Found // the source of complete, or nil
 	once  sync.Once
-	err   error // why it cannot be
+	err   error // of complete
 }
 
-// newOffered returns a tool that is complete.
-func newOffered(t *tool.Tool, run tool.Runner, load func() (tool.Script, error)) *offered {
-	h := t.Head()
-	return &offered{head: &h, tool: t, run: run, load: load}
+// newOffered returns a complete tool.
+func newOffered(t *toolset.Info, run tool.Runner, load func() (tool.Script, error)) *offered {
+	return &offered{head: headOf(t), tool: t, callee: calleeOf(t), run: run, load: load}
 }
 
-// complete decodes what is not there of the tool, the first time.
+// complete decodes the tool, the first time that it is called.
 func (o *offered) complete() error {
 	o.once.Do(func() {
 		if o.tool != nil {
 			return
 		}
-		t, err := o.found.Tool()
-		if err != nil {
-			o.err = err
-			return
+		if o.tool, o.err = complete(o.found); o.err == nil {
+			o.callee = calleeOf(o.tool)
 		}
-		o.tool = &t
 	})
 	return o.err
 }
 
-// A layer is where tools come from. They are listed in this order.
+// A layer is where tools come from. Tools are listed in the order of the layers.
 type layer uint8
 
 const (
@@ -90,7 +90,7 @@ const (
 )
 
 // layerOf returns the layer of a tool that a search has found.
-func layerOf(t *tool.Head) layer {
+func layerOf(t *toolset.Head) layer {
 	switch t.Location {
 	case tool.Builtin:
 		return layerBuiltin
@@ -100,22 +100,22 @@ func layerOf(t *tool.Head) layer {
 	return layerSource
 }
 
-func (r *registry) begin(src Source, reserved []string, rules []tool.Rule) {
+func (r *registry) begin(h *Host, src toolset.Source, reserved []string, rules []tool.Rule) {
 	r.searching, r.src = make(chan struct{}, 1), src
-	r.now = &catalog{tools: map[string]*offered{}, reserved: map[string]bool{}, rules: rules, answers: &answers{}}
+	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, rules: rules, answers: &answers{}}
 	for _, name := range reserved {
 		r.now.reserved[tool.Key(name)] = true
 	}
 }
 
-// source returns where the scripts come from now.
-func (r *registry) source() Source {
+// source returns the current source.
+func (r *registry) source() toolset.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.src
 }
 
-// current returns the tools without searching for any.
+// current returns the current tools, without a search.
 func (r *registry) current() *catalog {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (r *registry) current() *catalog {
 	return r.now
 }
 
-// name fills in the names of a catalog that is to be seen.
+// name sets the names of a catalog before it is used.
 func (c *catalog) name() {
 	c.names = make([]string, 0, len(c.tools))
 	for l := range c.layers {
@@ -146,7 +146,7 @@ func (c *catalog) copy() *catalog {
 	return &fresh
 }
 
-// change changes the tools, unless edit fails, which then has changed nothing.
+// change changes the tools with edit, which must change nothing if it fails.
 func (r *registry) change(edit func(c *catalog) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,9 +156,9 @@ func (r *registry) change(edit func(c *catalog) error) error {
 	return edit(r.now)
 }
 
-// add adds a tool to a layer. It fails where the name is not valid or there is no
-// way to run it, and where another tool has the name, in either spelling, unless
-// replace is set. A built-in tool is never replaced.
+// add adds a tool to a layer. It fails with kind Invalid for an invalid name, for a tool without
+// a runner, and for a name that another tool has, in either spelling. If replace is set, that
+// tool is replaced, unless it is built in.
 func (c *catalog) add(l layer, o *offered, replace bool) error {
 	t := o.head
 	if err := tool.CheckName(t.Name); err != nil {
@@ -190,9 +190,9 @@ func (c *catalog) remove(o *offered) {
 	delete(c.tools, tool.Key(o.head.Name))
 }
 
-// found replaces the layers of the scripts by what a search came upon. It returns
-// what is broken of the source, with the tools whose names others have.
-func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken []*value.Error) {
+// found replaces the layers of the scripts by the result of a search. It returns the errors of
+// the files of the source, including names that other tools have.
+func (c *catalog) found(d *toolset.Discovered, offer func(*toolset.Found) *offered) (broken []*value.Error) {
 	for l := layerBuiltin; l <= layerUser; l++ {
 		for _, o := range c.layers[l] {
 			delete(c.tools, tool.Key(o.head.Name))
@@ -222,9 +222,9 @@ func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken
 	return broken
 }
 
-// lookup returns a tool by its name, in either spelling. For an unknown name the
-// error, of kind NotFound, names the nearest one; where a broken file has the
-// name, what is wrong with the file says more.
+// lookup returns a tool by its name, in either spelling. For the name of an invalid file it
+// returns the error of the file, and for an unknown name an error of kind NotFound that
+// suggests the nearest one.
 func (c *catalog) lookup(name string) (*offered, error) {
 	key := tool.Key(name)
 	if o := c.tools[key]; o != nil {
@@ -239,33 +239,56 @@ func (c *catalog) lookup(name string) (*offered, error) {
 	for _, e := range c.broken {
 		file := path.Base(filepath.ToSlash(e.Pos.File))
 		if tool.Key(strings.TrimSuffix(file, path.Ext(file))) == key {
-			return nil, e
+			return nil, e.WithLimit(value.LimitTool)
 		}
 	}
 	if c.flows[key] {
-		return nil, value.Errorf(value.NotFound, "Unknown tool: %s, which is a workflow", name).
+		return nil, value.Errorf(value.NotFound, "Unknown tool: %s is a workflow", name).
 			WithHint("run it with: cassidy run %s; a program calls Host.Run", name)
 	}
 	var near []string
-	if key := value.Nearest(key, c.names); key != "" {
+	if key := value.Nearest(key, c.shownNames()); key != "" {
 		near = append(near, c.tools[key].head.Name)
 	}
-	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longName), value.DidYouMean(name, near))
-	if len(c.names) == 0 {
-		return nil, err.WithHint("there are no tools")
+	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longName), value.DidYouMean(name, near)).WithLimit(value.LimitTool)
+	if len(c.shownNames()) == 0 {
+		return nil, err.WithHint("add a tool first: the host has no tools")
 	}
-	return nil, err.WithHint("the tools are: %s", c.someNames())
+	return nil, err.WithHint("use one of the tools: %s", c.someNames())
 }
 
-// longName is how much of the name of an unknown tool is shown: it can come from
-// anybody.
+// shownNames returns the keys of the tools that errors name: a model may read them, so those
+// that nobody has reviewed are left out.
+func (c *catalog) shownNames() []string {
+	return slices.DeleteFunc(slices.Clone(c.names), func(key string) bool { return c.tools[key].head.State == toolset.Untrusted })
+}
+
+// longName is how much of the name of an unknown tool is shown, as names can come from anybody.
 const longName = 120
 
-// someNames lists the names for a message, which ten thousand tools would fill.
+// Lookup implements [gate.Tools].
+func (c *catalog) Lookup(name string) (*gate.Callee, error) {
+	o, err := c.lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return o.callee, nil
+}
+
+// Group implements [gate.Tools].
+func (c *catalog) Group(name string) (group string, ok bool) {
+	o, err := c.lookup(name)
+	if err != nil {
+		return "", false
+	}
+	return o.head.DisplayGroup(), true
+}
+
+// someNames lists the first names, for a message.
 func (c *catalog) someNames() string {
 	const shown = 20
 	names := make([]string, 0, shown+1)
-	for _, key := range c.names {
+	for _, key := range c.shownNames() {
 		if len(names) == shown {
 			names = append(names, "…")
 			break
@@ -275,19 +298,18 @@ func (c *catalog) someNames() string {
 	return strings.Join(names, ", ")
 }
 
-// list returns all tools, in the order of their layers, but those that cannot be
-// completed.
-func (c *catalog) list() []*tool.Tool {
-	list := make([]*tool.Tool, 0, len(c.names))
+// List implements [gate.Tools]. It leaves out the tools that cannot be completed.
+func (c *catalog) List() []*gate.Callee {
+	list := make([]*gate.Callee, 0, len(c.names))
 	for o := range c.all() {
 		if o.complete() == nil {
-			list = append(list, o.tool)
+			list = append(list, o.callee)
 		}
 	}
 	return list
 }
 
-// all yields the tools in the order of their layers. They may not be complete.
+// all yields the tools in the order of their layers. They need not be complete.
 func (c *catalog) all() iter.Seq[*offered] {
 	return func(yield func(*offered) bool) {
 		for l := range c.layers {
@@ -300,23 +322,26 @@ func (c *catalog) all() iter.Seq[*offered] {
 	}
 }
 
-// find is the [finder] of a run that is not recorded.
-func (c *catalog) find(_ context.Context, call *tool.Call) (*tool.Tool, tool.Runner, error) {
-	o, err := c.lookup(call.Tool)
+// revoked reports whether the trust of a tool was revoked by its user.
+func (c *catalog) revoked(name string) bool {
+	o, err := c.lookup(name)
+	return err == nil && o.tool.Revoked
+}
+
+// Find implements [gate.Tools] for a run that is not recorded.
+func (c *catalog) Find(_ context.Context, name string, _ tool.StepPath) (*gate.Callee, tool.Runner, error) {
+	o, err := c.lookup(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.tool, o.run, nil
+	return o.callee, o.run, nil
 }
 
-func (c *catalog) catalog() *catalog { return c }
-
-// answers are what the tools' own checks have said, whether they can be used
-// here. Those that are asked for meanwhile belong to the catalog that asked.
+// answers are the results of the tools' own checks whether they can be used here.
 type answers struct {
-	mu    sync.Mutex
-	said  map[*tool.Tool]error
-	asked map[*tool.Tool]*probe
+	mu      sync.Mutex
+	results map[*gate.Callee]error
+	probes  map[*gate.Callee]*probe // in progress
 }
 
 // A probe is a check in progress.
@@ -325,44 +350,44 @@ type probe struct {
 	until time.Time // when it should have ended
 }
 
-// begin returns the answer of a tool's check, if that is known. Otherwise it returns the
-// check in progress, or nil: the caller then asks, and calls end.
-func (a *answers) begin(t *tool.Tool) (known bool, other *probe, err error) {
+// begin returns the result of a tool's check, if that is known. Otherwise it returns the check
+// in progress, or nil: the caller then makes the check, and calls end.
+func (a *answers) begin(t *gate.Callee) (known bool, other *probe, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err, known = a.said[t]; known {
+	if err, known = a.results[t]; known {
 		return true, nil, err
 	}
-	if other = a.asked[t]; other == nil {
-		if a.asked == nil {
-			a.said, a.asked = map[*tool.Tool]error{}, map[*tool.Tool]*probe{}
+	if other = a.probes[t]; other == nil {
+		if a.probes == nil {
+			a.results, a.probes = map[*gate.Callee]error{}, map[*gate.Callee]*probe{}
 		}
-		a.asked[t] = &probe{make(chan struct{}), time.Now().Add(availableTimeout)}
+		a.probes[t] = &probe{make(chan struct{}), time.Now().Add(availableTimeout)}
 	}
 	return false, other, nil
 }
 
-// known returns the answer of a tool's check, or nil.
-func (a *answers) known(t *tool.Tool) error {
+// known returns the result of a tool's check, or nil if it is unknown.
+func (a *answers) known(t *gate.Callee) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.said[t]
+	return a.results[t]
 }
 
-// end ends the check of a tool, and keeps its answer if it is one.
-func (a *answers) end(t *tool.Tool, err error, isAnswer bool) {
+// end ends the check of a tool, and keeps its result if isAnswer is set.
+func (a *answers) end(t *gate.Callee, err error, isAnswer bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if isAnswer {
-		a.said[t] = err
+		a.results[t] = err
 	}
-	close(a.asked[t].ended)
-	delete(a.asked, t)
+	close(a.probes[t].ended)
+	delete(a.probes, t)
 }
 
-// await waits until a check has ended, or should have. A check that asks for itself, as
-// by listing the tools, waits here for its own end.
-func (x *probe) await(ctx context.Context, t *tool.Tool) error {
+// await waits until a check has ended, or should have ended: a check that lists the tools waits
+// here for itself.
+func (x *probe) await(ctx context.Context, t *gate.Callee) error {
 	late := time.NewTimer(time.Until(x.until))
 	defer late.Stop()
 	select {
@@ -371,19 +396,18 @@ func (x *probe) await(ctx context.Context, t *tool.Tool) error {
 	case <-ctx.Done():
 		return value.AsError(context.Cause(ctx), value.Canceled)
 	case <-late.C:
-		return notAvailable(t, value.Errorf(value.Unavailable, "its own check has not ended").WithHint("a check must not ask for its own tool, as Host.Tools does"))
+		return notAvailable(t, value.Errorf(value.Unavailable, "the availability check has not ended").WithHint("do not list or call the tool in its own availability check"))
 	}
 }
 
-// tools returns the tools of now. The first time it searches the source; where
-// that fails, the tools written in Go are there all the same, and the next call
-// searches again.
+// tools returns the current tools. The first call searches the source. If the search fails, the
+// result has the other tools, and the next call searches again.
 func (h *Host) tools(ctx context.Context) *catalog {
 	c := h.registry.current()
 	if c.searched || h.opts.Discover == nil {
 		return c
 	}
-	if err := h.search(ctx, func(c *catalog) (Source, bool) { return h.registry.source(), !c.searched }, nil); err != nil {
+	if err := h.search(ctx, func(c *catalog) (toolset.Source, bool) { return h.registry.source(), !c.searched }, nil); err != nil {
 		failed := *h.registry.current()
 		failed.err = value.AsError(err, value.Failed)
 		return &failed
@@ -391,11 +415,11 @@ func (h *Host) tools(ctx context.Context) *catalog {
 	return h.registry.current()
 }
 
-// Refresh searches the source again: new files become tools, changed ones are
-// read anew, and those of deleted files go. A file that is broken now keeps the
-// last version that was not, if the host has read that, and is listed by
-// [Host.Broken]. Tools written in Go stay. Each tool is asked again whether it
-// can be used here. Calls that are under way keep the tools that they began with.
+// Refresh searches the source again: new files become tools, changed files are read again, and
+// the tools of deleted files are removed. If a file has become invalid, the host keeps the
+// last valid version that it has read, and [Host.Broken] lists the file. Tools written in Go
+// stay. The checks whether tools can be used here are made again. Calls in progress keep the
+// tools that they began with. If Refresh fails, nothing changes.
 func (h *Host) Refresh(ctx context.Context) error {
 	if h.opts.Discover == nil {
 		return h.registry.change(func(c *catalog) error {
@@ -403,33 +427,27 @@ func (h *Host) Refresh(ctx context.Context) error {
 			return nil
 		})
 	}
-	return h.search(ctx, func(*catalog) (Source, bool) { return h.registry.source(), true }, nil)
+	return h.search(ctx, func(*catalog) (toolset.Source, bool) { return h.registry.source(), true }, nil)
 }
 
-// Swap replaces the source of the host's scripts: all of its tools at once, while
-// calls that are under way keep those that they began with. Where a file of the
-// new source is broken or has the name of another tool, or it cannot be read,
-// nothing changes, and the error is that of errors.Join: its method
-// Unwrap() []error returns a [*value.Error] with the position for each such file.
-// [Host.Broken] does not list them. Swap fails with kind Invalid for a host that
-// searches for no scripts.
-func (h *Host) Swap(ctx context.Context, src Source) error {
+// Swap replaces the source of the host's scripts, and with it all of its tools in one step. Calls
+// in progress keep the tools that they began with. If a file of the new source is invalid,
+// unreadable or has the name of another tool, nothing changes. The error is then that of
+// [errors.Join]: its method Unwrap() []error returns a *[value.Error] with the position for
+// each such file. Swap fails with kind Invalid for a host without Options.Discover.
+func (h *Host) Swap(ctx context.Context, src toolset.Source) error {
 	if h.opts.Discover == nil {
-		return value.Errorf(value.Invalid, "the host searches for no scripts, so there is no source to swap")
+		return value.Errorf(value.Invalid, "swap the source: the host has no Options.Discover")
 	}
-	whole := func(broken []*value.Error) error {
-		var all []error
-		for _, e := range broken {
-			all = append(all, e)
-		}
-		return errors.Join(all...)
+	valid := func(broken []*value.Error) error {
+		return errors.Join(value.Map(broken, func(e *value.Error) error { return e })...)
 	}
-	return h.search(ctx, func(*catalog) (Source, bool) { return src, true }, whole)
+	return h.search(ctx, func(*catalog) (toolset.Source, bool) { return src, true }, valid)
 }
 
-// search searches the source that choose names, if it wants that, and takes what
-// it came upon, unless accept fails; nil accepts all.
-func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(broken []*value.Error) error) error {
+// search searches the source that choose returns, unless that returns false. It replaces the
+// tools by the result if accept succeeds; a nil accept accepts everything.
+func (h *Host) search(ctx context.Context, choose func(*catalog) (toolset.Source, bool), accept func(broken []*value.Error) error) error {
 	if err := h.inflight.Enter(); err != nil {
 		return err
 	}
@@ -452,15 +470,13 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	}
 	found, err := h.opts.Discover(ctx, src)
 	if cause := context.Cause(ctx); cause != nil {
-		return value.AsError(cause, value.Canceled) // what was not read yet is not broken
+		return value.AsError(cause, value.Canceled) // unread files are not invalid
 	}
-	if named, ok := src.files.(texts.Texts); ok {
-		found.Broken = append(found.Broken, named.Misnamed()...)
-	}
+	found.Broken = append(found.Broken, src.Misnamed()...)
 	if err != nil {
 		return err
 	}
-	if found.Rules, err = checkRules("Discovered.Rules", found.Rules); err != nil {
+	if found.Rules, err = rights.CheckRules("Discovered.Rules", found.Rules); err != nil {
 		return err
 	}
 	return r.change(func(c *catalog) error {
@@ -476,20 +492,15 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 		}
 		r.src, *c = src, *next
 		for _, e := range c.broken {
-			h.log().Warn("a tool is broken", "file", e.Pos.String(), "kind", e.Kind.String())
+			h.opts.Logger.Warn("a tool is broken", "file", e.Pos.String(), "kind", e.Kind.String())
 		}
 		return nil
 	})
 }
 
-// offer makes a tool of a script that was found.
-func (h *Host) offer(f *tool.Found) *offered {
+// offer returns the tool of a search result.
+func (h *Host) offer(f *toolset.Found) *offered {
 	t := &f.Head
-	if t.State == "" {
-		t.State = tool.Ready
-	}
-	if (t.Location == tool.Builtin || t.Location == tool.Personal) && t.Granted == nil && t.State != tool.Untrusted {
-		t.Granted = t.Needs
-	}
-	return &offered{head: t, run: h.scriptRunner(t.Location, t.Limits, f.Load), load: f.Load, found: f}
+	completeStanding(&t.Standing, t.Needs, t.Location == tool.Builtin || t.Location == tool.Personal)
+	return &offered{head: t, run: h.boxes.Runner(t.Location, t.Limits, f.Load), load: f.Load, found: f}
 }

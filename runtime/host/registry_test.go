@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -18,17 +19,17 @@ func runNothing(context.Context, tool.Call, tool.Effector) (tool.Outcome, error)
 	return tool.Outcome{}, nil
 }
 
-func named(name string, at tool.Location) *tool.Tool {
-	return &tool.Tool{Name: name, Description: "d", Location: at}
+func named(name string, at tool.Location) *toolset.Info {
+	return &toolset.Info{Tool: tool.Tool{Name: name, Description: "d"}, Standing: toolset.Standing{Location: at}}
 }
 
 func newRegistry(reserved ...string) *registry {
 	r := &registry{}
-	r.begin(Source{}, reserved, nil)
+	r.begin(nil, toolset.Source{}, reserved, nil)
 	return r
 }
 
-func (r *registry) register(t *tool.Tool, run tool.Runner, replace bool) error {
+func (r *registry) register(t *toolset.Info, run tool.Runner, replace bool) error {
 	return r.change(func(c *catalog) error { return c.add(layerGo, newOffered(t, run, nil), replace) })
 }
 
@@ -36,14 +37,14 @@ func (r *registry) register(t *tool.Tool, run tool.Runner, replace bool) error {
 func TestRegistryB(t *testing.T) {
 	tests := []struct {
 		name    string
-		first   *tool.Tool
-		second  *tool.Tool
+		first   *toolset.Info
+		second  *toolset.Info
 		run     tool.Runner
 		replace bool
 		want    string // "" is no error
 		hint    string
 	}{
-		{"B16 name", nil, named("My Tool", tool.Project), runNothing, false, `Invalid tool name: "My Tool"`, `names are lower-case letters, digits and single - or _, beginning with a letter; try "my_tool"`},
+		{"B16 name", nil, named("My Tool", tool.Project), runNothing, false, `Invalid tool name: "My Tool"`, `begin with a letter, and use lower-case letters, digits and single - or _; try "my_tool"`},
 		{"B17 hyphens", nil, named("my-tool", tool.Project), runNothing, false, "", ""},
 		{"A14 handler", nil, named("t", tool.Project), nil, false, "tool 't': handler must be a function", ""},
 		{"B20 C7 again", named("t", tool.Embedded), named("t", tool.Embedded), runNothing, false, "tool 't' is already registered", "each tool must have a unique name; - and _ are the same"},
@@ -64,7 +65,7 @@ func TestRegistryB(t *testing.T) {
 		err := r.register(tt.second, tt.run, tt.replace)
 		if tt.want == "" {
 			got, errLookup := r.current().lookup(tt.second.Name)
-			if err != nil || errLookup != nil || got.tool != tt.second || len(r.current().list()) != 1 {
+			if err != nil || errLookup != nil || got.tool != tt.second || len(r.current().List()) != 1 {
 				t.Errorf("%s: Register = %v; Lookup = %v, %v", tt.name, err, got, errLookup)
 			}
 			continue
@@ -83,7 +84,7 @@ func TestRegistryB(t *testing.T) {
 
 func TestRegistryLookup(t *testing.T) {
 	r := newRegistry()
-	if _, err := r.current().lookup("x"); err == nil || err.Error() != "Unknown tool: x" || value.ErrorOf(err, value.Internal).Hint != "there are no tools" {
+	if _, err := r.current().lookup("x"); err == nil || err.Error() != "Unknown tool: x" || value.ErrorOf(err, value.Internal).Hint != "add a tool first: the host has no tools" {
 		t.Errorf("an empty registry: got %v (hint %q)", err, value.ErrorOf(err, value.Internal).Hint)
 	}
 	for _, name := range []string{"read_file", "my-tool", "search"} {
@@ -106,7 +107,7 @@ func TestRegistryLookup(t *testing.T) {
 	for _, tt := range tests {
 		_, err := r.current().lookup(tt.name)
 		e := value.ErrorOf(err, value.Internal)
-		if e == nil || e.Error() != tt.want || e.Kind != value.NotFound || e.Hint != "the tools are: read_file, my-tool, search" {
+		if e == nil || e.Error() != tt.want || e.Kind != value.NotFound || e.Hint != "use one of the tools: read_file, my-tool, search" {
 			t.Errorf("Lookup(%q) = %v (hint %q), want %s", tt.name, e, e.Hint, tt.want)
 		}
 	}
@@ -129,11 +130,11 @@ func TestRegistryOfManyHintsAtSome(t *testing.T) {
 // registered stays. Who looks meanwhile keeps what there was.
 func TestRegistryB24Search(t *testing.T) {
 	r := newRegistry("d")
-	offer := func(f *tool.Found) *offered { return &offered{head: &f.Head, found: f, run: runNothing} }
-	search := func(tools ...*tool.Tool) {
-		d := Discovered{}
+	offer := func(f *toolset.Found) *offered { return &offered{head: &f.Head, found: f, run: runNothing} }
+	search := func(tools ...*toolset.Info) {
+		d := toolset.Discovered{}
 		for _, t := range tools {
-			d.Tools = append(d.Tools, tool.NewFound(*t, nil))
+			d.Tools = append(d.Tools, toolset.Found{Head: *headOf(t), Declared: func() (tool.Described, error) { return tool.Described{Tool: t.Tool}, nil }})
 		}
 		if err := r.change(func(c *catalog) error { c.found(&d, offer); return nil }); err != nil {
 			t.Fatal(err)
@@ -151,7 +152,7 @@ func TestRegistryB24Search(t *testing.T) {
 	if got, want := toolNames(r.current()), []string{"a", "f", "c"}; !slices.Equal(got, want) || len(r.current().broken) != 0 {
 		t.Errorf("the tools are %v, want %v", got, want)
 	}
-	if _, err := before.lookup("b"); err != nil || len(before.list()) != 4 {
+	if _, err := before.lookup("b"); err != nil || len(before.List()) != 4 {
 		t.Errorf("the earlier catalog has changed: %v", err)
 	}
 	if _, err := r.current().lookup("b"); value.KindOf(err) != value.NotFound {
@@ -166,17 +167,17 @@ func TestRegistryB24Search(t *testing.T) {
 // its head is needed, and is not to be had where that fails.
 func TestCompleteTools(t *testing.T) {
 	var decoded atomic.Int32
-	find := func(context.Context, Source) (Discovered, error) {
-		d := Discovered{}
+	find := func(context.Context, toolset.Source) (toolset.Discovered, error) {
+		d := toolset.Discovered{}
 		for _, name := range []string{"a", "damaged"} {
-			f := tool.NewFound(*named(name, tool.Personal), nil)
+			f := toolset.Found{Head: *headOf(named(name, tool.Personal))}
 			f.Head.Needs = []tool.Capability{{Name: "fs.read"}}
-			f.Declared = func() (tool.Tool, error) {
+			f.Declared = func() (tool.Described, error) {
 				decoded.Add(1)
 				if name == "damaged" {
-					return tool.Tool{}, value.Errorf(value.Failed, "it is damaged")
+					return tool.Described{}, value.Errorf(value.Failed, "it is damaged")
 				}
-				return tool.Tool{Name: name, Params: []tool.Param{{Name: "p"}}}, nil
+				return tool.Described{Tool: tool.Tool{Name: name, Params: []tool.Param{{Name: "p"}}}}, nil
 			}
 			d.Tools = append(d.Tools, f)
 		}
@@ -187,20 +188,20 @@ func TestCompleteTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if list := h.List(); len(list) != 2 || list[0].State != tool.Ready || h.Groups()["ungrouped"] != 2 || decoded.Load() != 0 {
+	if list := h.List(); len(list) != 2 || list[0].State != toolset.Ready || h.Groups()["ungrouped"] != 2 || decoded.Load() != 0 {
 		t.Errorf("List() = %+v, with %d tools decoded, want none", list, decoded.Load())
 	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			x, err := h.Tool("a")
-			if err != nil || len(x.Params) != 1 || len(x.Granted) != 1 || x.State != tool.Ready {
+			if err != nil || len(x.Params) != 1 || len(x.Granted) != 1 || x.State != toolset.Ready {
 				t.Errorf("Tool(a) = %+v, %v, want its parameter and what it is granted", x, err)
 			}
 			if _, err := h.Tool("damaged"); value.KindOf(err) != value.Failed {
 				t.Errorf("Tool(damaged): %v, want that it failed", err)
 			}
-			if all := h.Tools(); len(all) != 2 || all[1].State != tool.NotHere || all[1].Reason != "it is damaged" {
+			if all := h.Tools(); len(all) != 2 || all[1].State != toolset.NotHere || all[1].Reason != "it is damaged" {
 				t.Errorf("Tools() = %+v, want that the second is not available", all)
 			}
 		})
@@ -215,7 +216,7 @@ func TestCompleteTools(t *testing.T) {
 }
 
 func toolNames(c *catalog) (names []string) {
-	for _, t := range c.list() {
+	for _, t := range c.List() {
 		names = append(names, t.Name)
 	}
 	return names
@@ -243,7 +244,7 @@ func TestRegistryB18Concurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got, want := len(r.current().list()), 8*45; got != want {
+	if got, want := len(r.current().List()), 8*45; got != want {
 		t.Errorf("%d tools are left, want %d", got, want)
 	}
 }

@@ -4,40 +4,40 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Replay says how a recorded run is executed again from its record alone:
-// nothing is done, nobody is asked, and nothing is recorded.
+// A Replay is how a recorded run is executed again from its record alone: without effects,
+// without questions, and without recording anything.
 type Replay struct {
-	// Program is that of the run, with its ID; its script and arguments are those
-	// of the record.
+	// Program is the program of the run, with the ID of the run. Its script and arguments
+	// come from the record.
 	Program *Program
-	// With is a script that takes the place of one of the run's: of the tool of
-	// its name, or where Root is set of the program itself. Nil replaces nothing.
+	// With is a script that replaces the tool of its name, or the program itself if Root
+	// is set. Nil replaces nothing.
 	With *tool.Script
 	Root bool
 	// From is the first step at which With is used.
-	From tool.Place
+	From tool.StepPath
 }
 
-// Replayed is what came of a [Replay].
+// Replayed is the result of a [Replay].
 type Replayed struct {
 	Outcome tool.Outcome
-	Err     error // of the script, or of the record where Ended is set
+	Err     error // of the script; of the record if Ended is set
 	history.Replayed
-	// Ended reports that the record had nothing more to answer with.
+	// Ended reports that the record had no answer to an effect.
 	Ended bool
-	// Used reports that With was.
+	// Used reports that With was used.
 	Used bool
 }
 
-// A Difference is a call with another outcome than the record's.
-type Difference = history.Difference
-
-// Replay executes a recorded run again, offline. The error says why it could not
-// begin; the result says how it ended.
+// Replay executes a recorded run again from its record. The error is why the replay could not
+// begin; the result has how it ended.
 func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	j, err := h.journal()
 	if err != nil {
@@ -47,9 +47,9 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log, now: h.tools(ctx)}}
-	r.run = &run{host: h, id: o.Program.ID, record: r.record, tools: r, approver: ApproveAll()}
-	if err := r.run.resume(ctx, &r.pins, false); err != nil {
+	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log, catalog: h.tools(ctx)}}
+	r.run = h.gate.NewReplay(o.Program.ID, r.record, r)
+	if err := r.run.ReadNotes(ctx, r.take); err != nil {
 		return nil, err
 	}
 	p := *o.Program
@@ -58,7 +58,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 		p.Script, r.used = *o.With, true
 	}
 	p.replay = r
-	out, err := h.RunProgram(ctx, &p)
+	out, err := h.RunProgram(context.WithValue(ctx, replayKey{}, p.ID), &p)
 	result := &Replayed{Outcome: out, Err: err, Replayed: r.record.Outcome(), Used: r.used}
 	if e := value.ErrorOf(err, value.Failed); e != nil && e.Limit == value.LimitRecord {
 		result.Ended = true
@@ -66,53 +66,106 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	return result, nil
 }
 
-// A replaying run is one whose effects its record answers. No rules hold, no
-// tool is untrusted or unavailable, and what was not refused then is approved:
-// it reaches nothing but the record, whatever holds now.
+// replayKey is the key of the ID of a run in the context of its replay.
+type replayKey struct{}
+
+// ReplayOf returns the ID of the run whose replay a context belongs to, or "".
+func (h *Host) ReplayOf(ctx context.Context) string {
+	id, _ := ctx.Value(replayKey{}).(string)
+	return id
+}
+
+// Called returns the tools that a run has called, as they were then. Those written in Go are
+// not recorded.
+func (h *Host) Called(ctx context.Context, runID string) (called []toolset.Info, err error) {
+	j, err := h.journal()
+	if err != nil {
+		return nil, err
+	}
+	log, err := j.Read(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	for n, err := range log.Notes() {
+		if err != nil {
+			return nil, gate.Unrecorded(err)
+		}
+		if n.Text(boxes.NoteTool) == "" {
+			continue
+		}
+		t, _, err := h.boxes.Revive(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		standing := toolset.Standing{Location: t.Location, Path: t.Path, Hash: t.Hash, State: toolset.Ready, Granted: t.Granted}
+		called = append(called, toolset.Info{Tool: *t.Tool, Standing: standing})
+	}
+	return called, nil
+}
+
+// A replaying is a run whose effects its record answers. It ignores the current rules, trust and
+// availability of tools: the record has the refusals, and nothing else is reached.
 type replaying struct {
 	Replay
 	pins
-	run    *run
+	run    *gate.Run
 	record *history.Replay
-	used   bool // With was, guarded by pins.mu
+	used   bool // With was used; guarded by pins.mu
 }
 
-// find is the [finder] of a replay.
-func (r *replaying) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
-	t, runner, err := r.findThen(ctx, c)
+// Find implements [gate.Tools] for a replay.
+func (r *replaying) Find(ctx context.Context, name string, at tool.StepPath) (*gate.Callee, tool.Runner, error) {
+	t, runner, err := r.findThen(ctx, name, at)
 	if err != nil {
 		return nil, nil, err
 	}
-	then := *t
-	then.State, then.Available = tool.Ready, ""
-	return &then, runner, nil
+	then := *t.Tool
+	then.Available = ""
+	return &gate.Callee{Tool: &then, Location: t.Location, Path: t.Path, Hash: t.Hash, Granted: t.Granted}, runner, nil
 }
 
 // findThen returns a tool as it was when the run called it, or its replacement.
-func (r *replaying) findThen(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
-	if err := r.record.Refused(c.Place, c.Tool); err != nil {
+func (r *replaying) findThen(ctx context.Context, name string, at tool.StepPath) (*gate.Callee, tool.Runner, error) {
+	if err := r.record.Refused(at, name); err != nil {
 		return nil, nil, err
 	}
-	key := tool.Key(c.Tool)
-	current, runner, err := r.now.find(ctx, c)
+	key := tool.Key(name)
+	current, runner, err := r.catalog.Find(ctx, name, at)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.With != nil && !r.Root && r.record.Forked(c.Place) && key == tool.Key(r.With.Name) {
+	if r.With != nil && !r.Root && r.record.Forked(at) && key == tool.Key(r.With.Name) {
 		r.used = true
-		return r.host.replaced(ctx, r.With)
+		return replaced(ctx, r.host, r.With)
 	}
 	if pin := r.tools[key]; pin != nil {
-		return r.pinned(ctx, pin, current, runner, err)
+		if err == nil && current.Hash != pin.hash {
+			err = value.Errorf(value.NotFound, "the tool '%s' has changed", current.Name) // also one that is untrusted
+		}
+		then, runner, err := r.pinned(ctx, pin, current, runner, err)
+		if err != nil {
+			return nil, nil, err
+		}
+		return unhurried(then), runner, nil
 	}
 	return current, runner, err
 }
 
-// replaced makes a tool of the script that a replay has in its place.
-func (h *Host) replaced(ctx context.Context, s *tool.Script) (*tool.Tool, tool.Runner, error) {
-	t, err := h.Describe(ctx, *s)
+// unhurried returns a tool with higher limits. The record has which calls reached theirs; the
+// others may have had higher ones than the tool declares now, or run on a faster machine.
+func unhurried(t *gate.Callee) *gate.Callee {
+	callee, declared := *t, *t.Tool
+	l := declared.Limits.Or(tool.DefaultLimits())
+	declared.Limits = tool.Limits{Steps: 100 * l.Steps, CPU: 100 * l.CPU, Memory: 4 * l.Memory, Result: 4 * l.Result}
+	callee.Tool = &declared
+	return &callee
+}
+
+// replaced returns the tool of a script that replaces another one in a replay.
+func replaced(ctx context.Context, h *Host, s *tool.Script) (*gate.Callee, tool.Runner, error) {
+	d, err := h.Describe(ctx, *s)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.Location, t.Path, t.State, t.Granted = tool.Project, s.Path, tool.Ready, t.Needs // it can reach nothing but the record
-	return &t, h.scriptRunner(t.Location, t.Limits, func() (tool.Script, error) { return *s, nil }), nil
+	t := &gate.Callee{Tool: &d.Tool, Location: tool.Project, Path: s.Path, Granted: d.Needs} // it can reach nothing but the record
+	return t, h.boxes.Runner(t.Location, t.Limits, func() (tool.Script, error) { return *s, nil }), nil
 }

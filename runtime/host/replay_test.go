@@ -48,6 +48,33 @@ func testReplayIsExact(t *testing.T, on keeper) {
 	}
 }
 
+// TestReplayAuditsNothing checks that the audit has each decision of a run once, also
+// after the run was replayed.
+func TestReplayAuditsNothing(t *testing.T) {
+	m := newMachine(t, onDisk)
+	m.rules, m.approve = rules(t, "ask tool:report", "deny tool:note"), host.ApproveAll()
+	audited := map[string]int{}
+	m.audit = func(e tool.Event) error {
+		d := e.Data.(tool.Audit)
+		audited[d.Decision+" "+e.Tool]++
+		return nil
+	}
+	p := m.process(0, false)
+	p.tools()
+	if _, err := p.run("r", false, "return [attempt(tools.report, n = 1), attempt(tools.note, text = 'one')]"); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"allowed report": 1, "denied note": 2} // report calls note too
+	if !maps.Equal(audited, want) {
+		t.Errorf("the run audited %v, want %v", audited, want)
+	}
+	again := m.process(0, false)
+	again.tools()
+	if r := again.replay(host.Replay{}); r.Err != nil || len(r.Differences) > 0 || !maps.Equal(audited, want) {
+		t.Errorf("the replay: %v, %v, audited %v, want no more", r.Err, r.Differences, audited)
+	}
+}
+
 // TestReplayOfRefusedCalls checks that what was refused then is refused again,
 // whatever the rules are now.
 func TestReplayOfRefusedCalls(t *testing.T) { eachStore(t, testReplayOfRefusedCalls) }
@@ -69,6 +96,37 @@ return got + tools.call_all([('note', {'text': 'one'}), ('report', {'n': 2}), ('
 	r := again.replay(host.Replay{})
 	if r.Err != nil || !value.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || again.effects != 0 {
 		t.Errorf("replayed: %v, %v, differences %v, %d effects done, want %v", r.Outcome.Value, r.Err, r.Differences, again.effects, out.Value)
+	}
+}
+
+// TestReplayOfLimitedCalls checks that calls which failed because of their environment, after
+// their first effects, fail again in a replay that could get further.
+func TestReplayOfLimitedCalls(t *testing.T) { eachStore(t, testReplayOfLimitedCalls) }
+
+func testReplayOfLimitedCalls(t *testing.T, on keeper) {
+	for _, failure := range []*value.Error{
+		value.Errorf(value.Limit, "the script used more than 8 MB of memory").WithLimit(value.LimitMemory),
+		value.Errorf(value.Limit, "the script computed for longer than 1s").WithLimit(value.LimitCPU),
+		value.Errorf(value.Timeout, "the call took longer than 1s").WithLimit(value.LimitWall),
+		value.Errorf(value.Unavailable, "a worker cannot be started"),
+	} {
+		m := newMachine(t, on)
+		add := func(p *process) *process {
+			needs := "needs = ['fs.read', 'fs.write', 'tool', 'use:out']"
+			p.write("a", "1")
+			p.add("work.star", star("work", "", "fs.exists('a')\nout.send('x')\nout.send('y')\nfs.write('b', 'c')", needs), nil)
+			p.add("outer.star", star("outer", "", "fs.exists('a')\nreturn attempt(tools.work)['error']", needs), nil)
+			return p
+		}
+		p := add(m.confined(&deadlyBox{victim: "work.star", at: 2, failure: failure}))
+		out, err := p.run("r", false, "r = attempt(tools.work)\nreturn [r['error'], r['error_type'], tools.call_all([('outer', {}), ('work', {})])]")
+		if err != nil || m.sent["x"] != 3 || m.sent["y"] != 0 {
+			t.Fatalf("%v: the run gave %v, %v, and sent %v", failure, out.Value, err, m.sent)
+		}
+		r := add(m.process(0, false)).replay(host.Replay{})
+		if r.Err != nil || r.Ended || len(r.Differences) > 0 || !value.Equal(r.Outcome.Value, out.Value) || m.sent["y"] != 0 {
+			t.Errorf("%v: replayed: %v, %v, differences %v, want %v", failure, r.Outcome.Value, r.Err, r.Differences, out.Value)
+		}
 	}
 }
 
@@ -114,7 +172,7 @@ func testReplayOfAnother(t *testing.T, on keeper) {
 		t.Errorf("a run that broke off gave %v", r.Err)
 	}
 	for _, c := range []struct{ script, want string }{
-		{"def main(arg = None):\n    time.now()\n    time.sleep(1)\n", "the record does not know what comes of step 2: now it is time.sleep("},
+		{"def main(arg = None):\n    time.now()\n    time.sleep(1)\n", "replay: the record has no outcome of step 2: time.sleep("},
 		{"def main(arg = None):\n    time.now()\n    return 1\n", ""},
 	} {
 		s := tool.Script{Name: "p", Path: "p.star", Source: c.script}
@@ -140,14 +198,14 @@ func testReplayWithAMendedTool(t *testing.T, on keeper) {
 	}
 	for _, c := range []struct {
 		name, body string
-		from       tool.Place
+		from       tool.StepPath
 		want       string
 		differ     int
 		would      int
 		text       string
 	}{
 		{"mended", "return int(fs.read('in')[0])", nil, "[3,3]", 2, 0, ""},
-		{"from the second", "return int(fs.read('in')[0])", tool.Place{2}, "[4,3]", 1, 0, ""},
+		{"from the second", "return int(fs.read('in')[0])", tool.StepPath{2}, "[4,3]", 1, 0, ""},
 		{"with a write", "fs.write('out', 'x')\nreturn int(fs.read('in')[0])", nil, "[3,3]", 2, 2, ""},
 		{"with what is not known", "return fs.read('other')", nil, "", 0, 0, "nothing at step 1.1"},
 	} {
@@ -166,5 +224,33 @@ func testReplayWithAMendedTool(t *testing.T, on keeper) {
 	}
 	if _, known := m.tree()["out"]; known {
 		t.Error("a replay wrote a file")
+	}
+}
+
+// TestReplayMarksAssumptions checks that a replay with a changed tool reports what it takes from
+// the record although the change could have changed it: a counter that adds 10 has 10 and 20,
+// and the record knows of 0 and 1.
+func TestReplayMarksAssumptions(t *testing.T) { eachStore(t, testReplayMarksAssumptions) }
+
+func testReplayMarksAssumptions(t *testing.T, on keeper) {
+	const count = "n = int(fs.read('n')) + 1\nfs.write('n', str(n))\nreturn n"
+	m := newMachine(t, on)
+	p := m.process(0, false)
+	p.write("n", "0")
+	p.add("count.star", star("count", "", count, "needs = ['fs.read', 'fs.write']"), nil)
+	if out, err := p.run("r", false, "return [tools.count(), tools.count()]"); err != nil || value.FormatJSON(out.Value, "") != "[1,2]" {
+		t.Fatal(out.Value, err)
+	}
+	if r := p.replay(host.Replay{}); len(r.Assumed) > 0 {
+		t.Errorf("the exact replay assumes %v", r.Assumed)
+	}
+	with := tool.Script{Name: "count", Path: "count.star", Source: star("count", "", strings.Replace(count, "+ 1", "+ 10", 1), "needs = ['fs.read', 'fs.write']")}
+	r := p.replay(host.Replay{With: &with})
+	if r.Err != nil || len(r.Assumed) != 1 || r.Assumed[0].Func != "fs.read" || r.Assumed[0].StepPath.String() != "2.1" {
+		t.Errorf("the replay gave %v, %v, and assumes %v, want step 2.1", r.Outcome.Value, r.Err, r.Assumed)
+	}
+	same := tool.Script{Name: "count", Path: "count.star", Source: star("count", "", strings.Replace(count, "+ 1", "+ 2 - 1", 1), "needs = ['fs.read', 'fs.write']")}
+	if r := p.replay(host.Replay{With: &same}); r.Err != nil || len(r.Assumed) > 0 {
+		t.Errorf("the replay without a difference gave %v, and assumes %v", r.Err, r.Assumed)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -73,8 +74,8 @@ func testCallsSurvive(t *testing.T, on keeper) {
 	const needs = "needs = ['fs.read', 'fs.write', 'use:out', 'tool'], hints = {'idempotent': True}"
 	refuse := func(name string) func(*machine) {
 		return func(m *machine) {
-			m.approve = host.ApproverFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
-				return host.Answer{Yes: q.Tool != name, Why: "not now"}, nil
+			m.approve = host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
+				return tool.Answer{Yes: q.Tool != name, Why: "not now"}, nil
 			})
 		}
 	}

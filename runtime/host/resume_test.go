@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -38,8 +39,10 @@ type machine struct {
 	rules        []tool.Rule
 	execute      host.Executor
 	middleware   []host.Middleware
-	workflow     func(context.Context, host.Source, string) (host.Workflow, error)
+	audit        func(tool.Event) error
+	workflow     func(context.Context, toolset.Source, string) (host.Workflow, error)
 	revoked      map[string]bool // scripts, by their paths
+	last         *process
 }
 
 // A keeper is what keeps the records of a machine.
@@ -85,6 +88,7 @@ type process struct {
 func (m *machine) process(dies int, after bool) *process {
 	m.t.Helper()
 	p := &process{m: m, dies: dies, after: after}
+	m.last = p
 	world, err := stdlib.Open(&stdlib.Options{Root: m.dir})
 	if err != nil {
 		m.t.Fatal(err)
@@ -101,16 +105,16 @@ func (m *machine) process(dies int, after bool) *process {
 	}
 	var ask host.Asker
 	if m.answer != nil {
-		ask = host.AskerFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
+		ask = host.AskerFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
 			m.asked = append(m.asked, q.Text)
 			if _, isBool := m.answer.(bool); isBool && q.Kind == tool.QuestionAsk {
-				return host.Answer{}, value.Errorf(value.Internal, "Options.Ask answered with boolean") // as events.golden has it
+				return tool.Answer{}, value.Errorf(value.Internal, "Options.Ask answered with boolean") // as events.golden has it
 			}
-			return host.Answer{Value: m.answer}, nil
+			return tool.Answer{Value: m.answer}, nil
 		})
 	}
-	h, err := host.New(&host.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Workflow: m.workflow,
-		Revoked: func(_ host.Source, s *tool.Script) bool { return m.revoked[s.Path] }})
+	h, err := host.New(&host.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Audit: m.audit, Workflow: m.workflow,
+		Revoked: func(_ toolset.Source, s *tool.Script) bool { return m.revoked[s.Path] }})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -136,16 +140,17 @@ func recordIn(j *history.Journal) func() (*history.Journal, error) {
 	return func() (*history.Journal, error) { return j, nil }
 }
 
-// mortal has the process die at its effect.
+// mortal has the process die at its effect. The removal of temporary files is not counted: it
+// follows an outcome, and what it leaves is swept.
 func (p *process) mortal(f *tool.Func) {
 	do := f.Do
-	if do == nil || f.Kind == tool.Notice {
+	if do == nil || f.Kind == tool.Notice || f.Name == "finish" {
 		return
 	}
 	f.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		p.m.mu.Lock()
 		p.effects++
-		p.did = append(p.did, e.Func+" "+e.Place.String())
+		p.did = append(p.did, e.Func+" "+e.StepPath.String())
 		dies := p.effects == p.dies
 		p.m.mu.Unlock()
 		if dies && !p.after {
@@ -266,7 +271,7 @@ func (p *process) state(id string) history.Run {
 func (p *process) undo(u host.Undo) (*host.Undone, error) {
 	if p.m.on == inMemory {
 		u.Of = p.m.records[u.Run]
-		u.ID = cmp.Or(u.ID, "undo of "+u.Run)
+		u.ID = cmp.Or(u.ID, "undo-of-"+u.Run)
 		u.Record = p.m.record(history.Run{ID: u.ID}, tool.Script{}, u.Resume)
 	}
 	return p.UndoRun(context.Background(), u)

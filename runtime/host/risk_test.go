@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -82,7 +83,7 @@ func TestRiskOfMany(t *testing.T) {
 	for _, tt := range []struct {
 		name, body, fields string
 		rules              []string
-		answer             func(host.Question) host.Answer
+		answer             func(tool.Question) tool.Answer
 		asked, done        string
 	}{
 		{"once for the same", "shop.sell('a')\nshop.sell('a')", needs, nil, nil, "t shop.sell", "sell a, sell a"},
@@ -120,7 +121,7 @@ func TestRiskOfMany(t *testing.T) {
 // TestRiskOfAvailability checks that nobody is asked while a tool's own check looks
 // whether it can be used.
 func TestRiskOfAvailability(t *testing.T) {
-	for name, want := range map[string]tool.State{"look": tool.Ready, "peek": tool.NotHere} {
+	for name, want := range map[string]toolset.State{"look": toolset.Ready, "peek": toolset.NotHere} {
 		var who asker
 		var done []string
 		r := shopRig(t, &done, &who, nil)
@@ -130,7 +131,7 @@ func TestRiskOfAvailability(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+		if err := r.RegisterScript(toolset.Info{Tool: described.Tool}, func() (tool.Script, error) { return s, nil }); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := r.Tool("t"); err != nil || got.State != want || len(who.asked) > 0 {
@@ -167,7 +168,7 @@ func TestRiskParks(t *testing.T) {
 	answer := func(p *host.ParkedError, a tool.Answer) {
 		t.Helper()
 		q := p.Questions[0]
-		if q.Func != "shop.sell" || !strings.Contains(q.Why, "shop.sell asks") {
+		if q.Func != "shop.sell" || !strings.Contains(q.Why, "the function shop.sell requires approval") {
 			t.Errorf("the question is %+v", q)
 		}
 		if err := start().Answer(ctx, q.ID, a); err != nil {

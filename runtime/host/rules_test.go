@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -17,18 +18,27 @@ import (
 )
 
 // add registers a tool from the text of its file, whose name it is given.
-func (r *rig) add(file, source string, change func(*tool.Tool)) {
+func (r *rig) add(file, source string, change func(*toolset.Info)) {
 	r.t.Helper()
 	s := tool.Script{Path: file, Source: source}
-	described, err := r.Describe(context.Background(), s)
+	d, err := r.Describe(context.Background(), s)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	described := toolset.Info{Tool: d.Tool}
 	if change != nil {
 		change(&described)
 	}
 	if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// found returns what a search found of a script.
+func found(d tool.Described, standing toolset.Standing, s tool.Script) toolset.Found {
+	return toolset.Found{
+		Head: toolset.Head{Head: d.Head(), Standing: standing}, Declared: func() (tool.Described, error) { return d, nil },
+		Load: func() (tool.Script, error) { return s, nil },
 	}
 }
 
@@ -86,7 +96,7 @@ func TestRules(t *testing.T) {
 		{"deny for another tool", []string{"deny fs.read for other"}, "return fs.read('a/x.txt')", "needs = ['fs.read']", nil, ""},
 		{"deny for its group", []string{"deny fs.read for @files"}, "return fs.read('a/x.txt')", "needs = ['fs.read'], group = 'files'", nil, "refused by a rule"},
 		{"what a person typed is asked by a rule", []string{"ask fs.read:a/**"}, "return fs.read('a/x.txt')", "needs = ['fs.read']", nil,
-			"needs approval for fs.read (fs.read:a/x.txt), and there is nobody to give it: a rule asks: ask fs.read:a/** (my config)"},
+			"needs approval for fs.read (fs.read:a/x.txt), but no approver is configured: a rule asks: ask fs.read:a/** (my config)"},
 		{"and passes when approved", []string{"ask fs.read:a/**"}, "return fs.read('a/x.txt')", "needs = ['fs.read']", yes, ""},
 		{"ask goes before allow", []string{"allow fs.read", "ask fs.read:a/**"}, "return fs.read('a/x.txt')", "needs = ['fs.read']", nil, "a rule asks"},
 		{"a rule widens nothing", []string{"allow fs.read"}, "return fs.read('b.txt')", "needs = ['fs.read:a/**']", yes, "does not declare that it needs fs.read:b.txt"},
@@ -95,7 +105,7 @@ func TestRules(t *testing.T) {
 		{"a call", []string{"deny tool:t"}, "return 1", "", yes, "the call of 't' is refused by a rule: deny tool:t (my config)"},
 		{"a call of another", []string{"deny tool:tt"}, "return 1", "", yes, ""},
 		{"a call by its group", []string{"deny tool:@files"}, "return 1", "group = 'files'", yes, "the call of 't' is refused"},
-		{"a call that is asked", []string{"ask tool:t"}, "return 1", "", nil, "the tool 't' needs approval, and there is nobody to give it: a rule asks: ask tool:t (my config)"},
+		{"a call that is asked", []string{"ask tool:t"}, "return 1", "", nil, "the tool 't' needs approval, but no approver is configured: a rule asks: ask tool:t (my config)"},
 		{"a rule for the tools of no group", []string{"deny tool:t for @ungrouped"}, "return 1", "", nil, ""},
 		{"an environment variable", []string{"deny env:KEY"}, "return env.get('KEY')", "needs = ['env:KEY']", yes, "refused by a rule"},
 	}
@@ -138,9 +148,9 @@ func TestARuleHidesFiles(t *testing.T) {
 		asked := 0
 		r := newRig(t, func(o *host.Options) {
 			o.Rules = rules(t, verdict+" fs.read:**/.env", verdict+" fs.read:*.key")
-			o.Approver = host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) {
+			o.Approver = host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) {
 				asked++
-				return host.Answer{}, nil
+				return tool.Answer{}, nil
 			})
 		})
 		for _, name := range []string{".env", "a.key", "b.txt", "d/.env", "d/c.txt"} {
@@ -192,14 +202,14 @@ func TestGrants(t *testing.T) {
 		r := newRig(t, nil)
 		r.write("a/x.txt", "x")
 		r.write("b.txt", "b")
-		r.add("t.star", star("t", "path: str", "return fs.read(path)", "needs = ['fs.read']"), func(x *tool.Tool) { x.Granted = c.granted })
+		r.add("t.star", star("t", "path: str", "return fs.read(path)", "needs = ['fs.read']"), func(x *toolset.Info) { x.Granted = c.granted })
 		_, err := r.call("path", c.path)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error = %v, want %q", c.name, err, c.want)
 		}
 	}
 	r := newRig(t, nil)
-	r.add("t.star", star("t", "", "fs.write('x', '')", "needs = ['fs.read']"), func(x *tool.Tool) { x.Granted = []tool.Capability{{Name: "fs.write"}} })
+	r.add("t.star", star("t", "", "fs.write('x', '')", "needs = ['fs.read']"), func(x *toolset.Info) { x.Granted = []tool.Capability{{Name: "fs.write"}} })
 	if _, err := r.call(); err == nil || !strings.Contains(err.Error(), "does not declare") {
 		t.Errorf("a grant of what is not declared: %v, want it refused", err)
 	}
@@ -212,11 +222,10 @@ func TestGrantsOfFoundTools(t *testing.T) {
 	for location, want := range map[tool.Location]bool{tool.Project: false, tool.Builtin: true, tool.Personal: true, tool.Embedded: false, "": false} {
 		r := newRig(t, func(o *host.Options) {
 			box := o.Sandbox
-			o.Discover = func(ctx context.Context, _ host.Source) (host.Discovered, error) {
+			o.Discover = func(ctx context.Context, _ toolset.Source) (toolset.Discovered, error) {
 				s := tool.Script{Path: "t.star", Source: source}
 				x, err := box.Describe(ctx, s)
-				x.Location = location
-				return host.Discovered{Tools: []tool.Found{tool.NewFound(x, func() (tool.Script, error) { return s, nil })}}, err
+				return toolset.Discovered{Tools: []toolset.Found{found(x, toolset.Standing{Location: location}, s)}}, err
 			}
 		})
 		if _, err := r.call(); (err == nil) != want {
@@ -230,7 +239,7 @@ func TestGrantsOfFoundTools(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproveAll() })
 	bad := "def here():\n    fs.exists('x')\n    return True\n\ndef t():\n    \"D.\"\n    return fs.read('x')\n\ntool(t, available = here, needs = ['fs.read'], group = 'g')\n"
-	r.add("t.star", bad, func(x *tool.Tool) { x.State, x.Reason = tool.Untrusted, "it is new" })
+	r.add("t.star", bad, func(x *toolset.Info) { x.State, x.Reason = toolset.Untrusted, "it is new" })
 	r.add("good.star", star("good", "", "return tools.t()", "needs = ['tool:t', 'fs.read'], group = 'g'"), nil)
 	effects := 0
 	stop := hear(t, r.Host, func(e tool.Event) {
@@ -239,7 +248,7 @@ func TestUntrusted(t *testing.T) {
 		}
 	})
 	for _, x := range r.Tools() {
-		if x.Name == "t" && x.State != tool.Untrusted {
+		if x.Name == "t" && x.State != toolset.Untrusted {
 			t.Errorf("it is listed as %s", x.State)
 		}
 	}
@@ -282,11 +291,11 @@ func TestInternalEffectsAreTheHosts(t *testing.T) {
 	for _, name := range []string{"fs.commit", "fs.restore", "fs.nothing", ""} {
 		r := newRig(t, func(o *host.Options) {
 			o.Sandbox = box{o.Sandbox, func(ctx context.Context, _ tool.Call, do tool.Effector) (tool.Outcome, error) {
-				_, err := do(ctx, tool.Effect{Func: "fs.write", Args: value.NewDict("path", "a", "content", "x"), Place: tool.Place{1}})
+				_, err := do(ctx, tool.Effect{Func: "fs.write", Args: value.NewDict("path", "a", "content", "x"), StepPath: tool.StepPath{1}})
 				if err != nil {
 					t.Error(err)
 				}
-				_, err = do(ctx, tool.Effect{Func: name, Place: tool.Place{2}})
+				_, err = do(ctx, tool.Effect{Func: name, StepPath: tool.StepPath{2}})
 				return tool.Outcome{}, err
 			}}
 		})
@@ -315,7 +324,7 @@ func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
 				done := make(chan bool)
 				go func() { // a panic here would be the program's end
 					defer close(done)
-					_, err = do(ctx, tool.Effect{Func: "stock." + f.Name, Place: tool.Place{1}})
+					_, err = do(ctx, tool.Effect{Func: "stock." + f.Name, StepPath: tool.StepPath{1}})
 				}()
 				<-done
 				return tool.Outcome{}, err
@@ -353,7 +362,7 @@ func TestLimits(t *testing.T) {
 				return tool.Outcome{}, nil
 			}}
 		})
-		r.add("t.star", star("t", "", "pass", ""), func(x *tool.Tool) { x.Limits = c.tool })
+		r.add("t.star", star("t", "", "pass", ""), func(x *toolset.Info) { x.Limits = c.tool })
 		if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Limits: c.call}); err != nil || got != c.want {
 			t.Errorf("limits of %+v, by default %+v and at most %+v = %+v, %v, want %+v", c.tool, c.host, c.most, got, err, c.want)
 		}
@@ -378,7 +387,7 @@ func TestBuiltinToolsHaveASandboxOfTheirOwn(t *testing.T) {
 		r := newRig(t, func(o *host.Options) {
 			o.Sandbox, o.Builtin = box{o.Sandbox, runs("other")}, box{o.Sandbox, runs("builtin")}
 		})
-		r.add("t.star", star("t", "", "pass", ""), func(x *tool.Tool) { x.Location = location })
+		r.add("t.star", star("t", "", "pass", ""), func(x *toolset.Info) { x.Location = location })
 		if got, err := r.call(); err != nil || got.Value != want {
 			t.Errorf("a tool of %q ran in %v, %v, want %s", location, got.Value, err, want)
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// HasStore reports whether the host can record runs. Without a store a session
-// lives in memory, and nothing can be resumed.
+// HasStore reports whether the host can record runs. Without a store, sessions are kept in
+// memory and no run can be resumed.
 func (h *Host) HasStore() bool { return h.opts.Journal != nil }
 
-// LastTurn returns the newest run of a session, whatever its state. It reads no
-// other run. It fails with kind NotFound if the host's tenant has none.
+// LastTurn returns the newest run of a session, in any state. It fails with kind NotFound if
+// the tenant of the host has no run of the session, and with Invalid for the session "".
 func (h *Host) LastTurn(ctx context.Context, session string) (history.Run, error) {
 	if session == "" {
-		return history.Run{}, value.Errorf(value.Invalid, "a session needs an ID")
+		return history.Run{}, value.Errorf(value.Invalid, "the ID of the session is missing")
 	}
 	for r, err := range h.Runs(ctx, history.Filter{Session: session, Limit: 1}) {
 		return r, err
@@ -24,40 +24,35 @@ func (h *Host) LastTurn(ctx context.Context, session string) (history.Run, error
 	return history.Run{}, value.Errorf(value.NotFound, "the session '%s' has no turns", value.Clean(session, 80))
 }
 
-// Steps yields what is recorded of a run, by step, see [history.Journal.Entries].
+// Steps yields the recorded steps of a run, see [history.Journal.Entries].
 func (h *Host) Steps(ctx context.Context, runID string) iter.Seq2[history.Entry, error] {
-	return func(yield func(history.Entry, error) bool) {
-		j, err := h.journal()
-		if err != nil {
-			yield(history.Entry{}, err)
-			return
-		}
-		for e, err := range j.Entries(ctx, runID) {
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
+	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Entry, error] { return j.Entries(ctx, runID) })
 }
 
-// Running reports whether somebody executes a run now, here or in another
-// process.
+// Running reports whether this or another process executes a run now.
 func (h *Host) Running(runID string) bool {
 	j, err := h.journal()
 	return err == nil && j.Held(runID)
 }
 
-// EnsureKind returns the kind of runs that is registered under a name, and
-// registers what make returns where none is. It serves a package whose objects
-// share one kind on a host: Kind.Data holds what they share.
-func (h *Host) EnsureKind(name string, make func() Kind) Kind {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k, exists := h.kinds[name]
-	if !exists {
-		k = make()
-		k.Name = name
-		h.kinds[name] = k
+// Executing returns the IDs of the recorded runs that the host executes now, in any order.
+func (h *Host) Executing() []string { return h.gate.Executing() }
+
+// Cancel ends a run permanently: it cannot be resumed. If another process executes the run,
+// that process ends it within about a second. Cancel fails with kind NotFound for an unknown
+// run, and with Conflict for one that has ended.
+func (h *Host) Cancel(ctx context.Context, runID string) error {
+	if h.gate.Cancel(runID) {
+		return nil
 	}
-	return k
+	j, err := h.journal()
+	if err != nil {
+		return err
+	}
+	_, err = j.Cancel(ctx, runID)
+	return err
 }
+
+// A ParkedError is why a run is parked; find it with [errors.As]. Its fields are Run, Reason,
+// Questions, which are the open ones, and Until; see [history.ParkedError].
+type ParkedError = history.ParkedError

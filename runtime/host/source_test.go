@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -22,7 +23,7 @@ func TestScripts(t *testing.T) {
 	for _, name := range names {
 		files[name] = "text of " + name
 	}
-	src := host.Scripts(files)
+	src := toolset.Scripts(files)
 	if err := fstest.TestFS(src.Files(), names...); err != nil {
 		t.Error(err)
 	}
@@ -38,11 +39,11 @@ type sourceRig struct {
 	searches atomic.Int32
 }
 
-func newSourceRig(t *testing.T, src host.Source) *sourceRig {
+func newSourceRig(t *testing.T, src toolset.Source) *sourceRig {
 	t.Helper()
 	r := &sourceRig{}
 	box := sandbox.NewInline(host.Modules()...)
-	h, err := host.New(&host.Options{Sandbox: box, Source: src, Discover: func(ctx context.Context, src host.Source) (d host.Discovered, err error) {
+	h, err := host.New(&host.Options{Sandbox: box, Source: src, Discover: func(ctx context.Context, src toolset.Source) (d toolset.Discovered, err error) {
 		r.searches.Add(1)
 		entries, err := fs.ReadDir(src.Files(), ".")
 		for _, e := range entries {
@@ -58,8 +59,7 @@ func newSourceRig(t *testing.T, src host.Source) *sourceRig {
 				d.Broken = append(d.Broken, broken)
 				continue
 			}
-			x.Location, x.Granted = tool.Project, x.Needs
-			d.Tools = append(d.Tools, tool.NewFound(x, func() (tool.Script, error) { return s, nil }))
+			d.Tools = append(d.Tools, found(x, toolset.Standing{Location: tool.Project, Granted: x.Needs}, s))
 		}
 		return d, err
 	}})
@@ -83,7 +83,7 @@ func (r *sourceRig) says(t *testing.T, name string, want value.Value) {
 func TestSwap(t *testing.T) {
 	ctx := context.Background()
 	one := func(body string) string { return star("one", "", body, "") }
-	r := newSourceRig(t, host.Scripts(map[string]string{"one.star": one("return 1"), "broken.star": "def", "../x.star": ""}))
+	r := newSourceRig(t, toolset.Scripts(map[string]string{"one.star": one("return 1"), "broken.star": "def", "../x.star": ""}))
 	if n := r.searches.Load(); n != 0 {
 		t.Errorf("New searched %d times", n)
 	}
@@ -91,12 +91,12 @@ func TestSwap(t *testing.T) {
 	if list := r.Broken(); len(list) != 2 || r.searches.Load() != 1 {
 		t.Errorf("broken are %v after %d searches, want two files after one", list, r.searches.Load())
 	}
-	err := r.Swap(ctx, host.Scripts(map[string]string{"one.star": one("return 2"), "bad.star": "tool(", "worse.star": "1"}))
+	err := r.Swap(ctx, toolset.Scripts(map[string]string{"one.star": one("return 2"), "bad.star": "tool(", "worse.star": "1"}))
 	if !errors.Is(err, value.ErrInvalid) || !strings.Contains(err.Error(), "bad.star") || !strings.Contains(err.Error(), "worse.star") {
 		t.Errorf("the swap to a broken source gave %v, want what is wrong with both files", err)
 	}
 	r.says(t, "one", int64(1))
-	if err := r.Swap(ctx, host.Scripts(map[string]string{"one.star": one("return 3"), "two.star": star("two", "", "return 2", "")})); err != nil {
+	if err := r.Swap(ctx, toolset.Scripts(map[string]string{"one.star": one("return 3"), "two.star": star("two", "", "return 2", "")})); err != nil {
 		t.Fatal(err)
 	}
 	r.says(t, "one", int64(3))
@@ -106,7 +106,7 @@ func TestSwap(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := r.Swap(ended, host.Scripts(nil)); !errors.Is(err, value.ErrCanceled) {
+	if err := r.Swap(ended, toolset.Scripts(nil)); !errors.Is(err, value.ErrCanceled) {
 		t.Errorf("a swap without time gave %v", err)
 	}
 	r.says(t, "one", int64(3))
@@ -116,8 +116,8 @@ func TestSwap(t *testing.T) {
 // that there were when it began.
 func TestCallsKeepTheirTools(t *testing.T) {
 	ctx := context.Background()
-	version := func(n string) host.Source {
-		return host.Scripts(map[string]string{
+	version := func(n string) toolset.Source {
+		return toolset.Scripts(map[string]string{
 			"inner.star": star("inner", "", "return "+n, ""),
 			"outer.star": star("outer", "", "tools.swap()\nreturn tools.inner() + 10 * "+n, "needs = ['tool']"),
 		})
@@ -137,12 +137,12 @@ func TestCallsKeepTheirTools(t *testing.T) {
 // read, and that it is searched again when it can.
 func TestSearchFails(t *testing.T) {
 	away := errors.New("the disk is away")
-	h, err := host.New(&host.Options{Sandbox: sandbox.NewInline(), Discover: func(context.Context, host.Source) (host.Discovered, error) {
+	h, err := host.New(&host.Options{Sandbox: sandbox.NewInline(), Discover: func(context.Context, toolset.Source) (toolset.Discovered, error) {
 		if away != nil {
-			return host.Discovered{}, away
+			return toolset.Discovered{}, away
 		}
 		s := tool.Script{Path: "one.star", Source: star("one", "", "return 1", "")}
-		return host.Discovered{Tools: []tool.Found{tool.NewFound(tool.Tool{Name: "one", Description: "One."}, func() (tool.Script, error) { return s, nil })}}, nil
+		return toolset.Discovered{Tools: []toolset.Found{found(tool.Described{Tool: tool.Tool{Name: "one", Description: "One."}}, toolset.Standing{}, s)}}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestSearchFails(t *testing.T) {
 func TestSearchIsCancelled(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	patient := false
-	h, err := host.New(&host.Options{Sandbox: sandbox.NewInline(), Discover: func(ctx context.Context, _ host.Source) (d host.Discovered, err error) {
+	h, err := host.New(&host.Options{Sandbox: sandbox.NewInline(), Discover: func(ctx context.Context, _ toolset.Source) (d toolset.Discovered, err error) {
 		if begun <- struct{}{}; !patient {
 			<-ctx.Done()
 			d.Broken = append(d.Broken, value.ErrorOf(ctx.Err(), value.Canceled))
@@ -210,8 +210,8 @@ func TestRulesOfASearch(t *testing.T) {
 	var found []tool.Rule
 	r := newRig(t, func(o *host.Options) {
 		o.Rules = rules(t, "deny fs.read:a")
-		o.Discover = func(context.Context, host.Source) (host.Discovered, error) {
-			return host.Discovered{Rules: found}, nil
+		o.Discover = func(context.Context, toolset.Source) (toolset.Discovered, error) {
+			return toolset.Discovered{Rules: found}, nil
 		}
 	})
 	r.write("a", "a")

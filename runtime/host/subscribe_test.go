@@ -42,7 +42,7 @@ func (r *rig) says(id string, n int) {
 	}
 }
 
-// texts drains what waits in a channel.
+// Texts drains what waits in a channel.
 func Texts(events <-chan tool.Event) string {
 	var all []string
 	for len(events) > 0 {

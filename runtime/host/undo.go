@@ -3,93 +3,112 @@ package host
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/history/retry"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/undos"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/unsettled"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Undo says which run to take back.
+// An Undo is which run to undo, and how.
 type Undo struct {
 	Run string // its ID; the run must have ended
-	// Of is the record of the run, where that is in no journal; Run is then not
-	// needed, and the undo is recorded in Record alone. What other undos of the run
-	// have undone is not known.
+	// Of is the record of a run that is in no journal. Run is then not needed, and the
+	// undo is recorded in Record alone. Earlier undos of the run are not taken into
+	// account.
 	Of *history.Memory
-	// To is the first step that is taken back, with all after it. Nil takes back
-	// the whole run.
-	To tool.Place
-	ID string // of the run that takes back, which can be taken back too; "" makes one up
+	// To is the first step to undo; all later steps are undone too. Nil undoes the
+	// complete run.
+	To tool.StepPath
+	// Skip continues after a step that cannot be undone, such as one whose files were
+	// changed since: [Undone.Skipped] lists these. Otherwise the undo ends there.
+	Skip bool
+	// ID is that of the run of the undo, which can be undone too. "" continues an undo of
+	// the run that was interrupted, if there is one, or makes up an ID.
+	ID string
 	// Record, Parks and Resume are those of a [Recording], for the undo itself.
 	Record        history.Record
 	Parks, Resume bool
 }
 
-// An Undone tells what came of an [Undo].
+// An Undone is the result of an [Undo].
 type Undone struct {
-	ID   string // of the run that took back
+	ID   string // of the run of the undo
 	Done []UndoneStep
-	// Failed is the step that could not be taken back, and Left are those before
-	// it, which were not tried; nil where all were.
+	// Failed is the step that could not be undone, and Left are the earlier steps, which
+	// were not tried. Both are nil if every step was undone.
 	Failed *UndoneStep
 	Left   []UndoneStep
-	// Lasting is what nothing takes back: it acted beyond the project, and its
-	// tool declares no undo.
+	// Skipped are the steps that could not be undone, with [Undo.Skip].
+	Skipped []UndoneStep
+	// Lasting are the steps that cannot be undone: they acted outside the project, and
+	// their tools declare no undo.
 	Lasting []UndoneStep
 }
 
-// Already reports whether nothing had to be done for the step: it was taken back
-// before.
+// Already reports whether the step had been undone before.
 func (s *UndoneStep) Already() bool {
 	d, ok := s.Value.(*value.Dict)
 	return ok && d.Has("done") && !d.Bool("done") && !d.Has("restored")
 }
 
-// An UndoneStep is one step of a run that is taken back, or not.
+// Complete reports whether everything that the run did is undone.
+func (u *Undone) Complete() bool { return u.Failed == nil && len(u.Skipped)+len(u.Lasting) == 0 }
+
+// An UndoneStep is one step of the run in an [Undone].
 type UndoneStep struct {
-	Place tool.Place
-	What  string // the effect, or the tool that declares how
-	Value value.Value
-	Err   error
+	StepPath tool.StepPath
+	What     string      // the effect, or the tool that declares the undo
+	Value    value.Value // what the undo returned
+	Err      error       // why the step could not be undone, or nil
 }
 
-// UndoRun undoes what a run has done: the files that it changed, each as it was
-// if it still is as the run left it, and what its tools declare how to take back,
-// of calls inside one another the outermost; the last step first. It passes the
-// same gate as everything else, and is recorded as a run of the kind undo. It stops
-// at the first step that it cannot take back: those before it may depend on it. The
-// error says why nothing was begun, or why it stopped.
+// UndoRun undoes a run, the last step first. It restores the files that the run changed, unless
+// they were changed since, and calls the undo of the tools that declare one; of nested calls
+// only the outermost one is undone. The undo passes the gate, and is recorded as a run of the
+// kind "undo". It stops at the first step that cannot be undone, as earlier steps may depend
+// on that. The error is why the undo was not begun, or why it stopped.
 func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 	if u.Of != nil {
 		u.Run = u.Of.Run().ID
 	}
-	past, err := h.past(ctx, u)
+	past, err := pastOf(ctx, h, &u)
 	if err != nil {
 		return nil, err
 	}
 	defer past.release()
-	steps, lasting, err := past.undoSteps(u)
+	options := value.NewDict("run", u.Run, "to", u.To.String(), "skip", u.Skip, "begun", time.Now().Unix())
+	if u.Resume {
+		if options, err = h.undoOptions(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	steps, lasting, err := past.undoSteps(h, u)
 	if err != nil {
 		return nil, err
 	}
 	if len(steps) == 0 && !u.Resume && u.Record == nil {
 		return &Undone{Lasting: lasting}, nil
 	}
-	un := &undoing{host: h, past: past, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
-	kind := undoKind
+	un := &undoing{host: h, past: past, steps: steps, begun: options.Int("begun"), skip: u.Skip, out: &Undone{ID: u.ID, Lasting: lasting}}
+	kind := UndoKind
 	if u.Of != nil {
-		kind = "" // the journal, without the run, could not resume it
+		kind = "" // the journal cannot resume the undo without the run
 	}
 	p := &Program{
 		Name: "undo of " + u.Run, ID: u.ID,
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
 		Recording: Recording{
-			Kind: kind, Title: "take back " + u.Run, Record: u.Record, Parks: u.Parks, Resume: u.Resume,
-			Options: value.NewDict("run", u.Run, "to", u.To.String()),
+			Kind: kind, Title: "undo " + u.Run, Record: u.Record, Parks: u.Parks, Resume: u.Resume,
+			Options: options,
 		},
 		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
 	}
@@ -97,40 +116,48 @@ func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 	return un.out, err
 }
 
-// Undo undoes a run that has ended, as [Host.UndoRun] does. The value of the
-// result is {"id": of the run that undid it, "undone": the number of its steps,
-// "lasting": what nothing undoes}. What nobody is there to approve parks the
-// undo, with a [ParkedError]: [Host.Resume] of its run continues it.
+// undoOptions returns the options with which an undo began.
+func (h *Host) undoOptions(ctx context.Context, u Undo) (*value.Dict, error) {
+	if u.Record != nil {
+		return u.Record.Run().Options, nil
+	}
+	r, err := h.Recorded(ctx, u.ID)
+	return r.Options, err
+}
+
+// Undo undoes a run that has ended, like [Host.UndoRun]. The value of the result is {"id": the
+// ID of the run of the undo, "undone": the number of steps that were undone, "skipped" and
+// "lasting": the steps that could not be and cannot be undone}. If nobody answers a question about approval, the undo is
+// parked and fails with a [ParkedError]; [Host.Resume] continues it.
 func (h *Host) Undo(ctx context.Context, runID string) (tool.Result, error) {
 	out, err := h.UndoRun(ctx, Undo{Run: runID, Parks: true})
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
 	return tool.Succeed(tool.Outcome{Value: out.value()}), nil
 }
 
-// value is what came of an undo, for a program.
+// value returns the value of the result of an undo.
 func (u *Undone) value() value.Value {
-	lasting := make(value.List, len(u.Lasting))
-	for i, s := range u.Lasting {
-		lasting[i] = s.What
+	whats := func(steps []UndoneStep) value.List {
+		return value.Map(steps, func(s UndoneStep) value.Value { return s.What })
 	}
-	return value.NewDict("id", u.ID, "undone", int64(len(u.Done)), "lasting", lasting)
+	return value.NewDict("id", u.ID, "undone", int64(len(u.Done)), "skipped", whats(u.Skipped), "lasting", whats(u.Lasting))
 }
 
-// undoKind is the kind of the run that undoes another.
-const undoKind = "undo"
+// UndoKind is the kind of the run that undoes another.
+const UndoKind = undos.Kind
 
 // A past is what is recorded of a run that has ended.
 type past struct {
 	record  history.Record
 	entries iter.Seq2[history.Entry, error]
-	undone  map[string]bool // the calls that other undos of it have undone, by place
-	release func()          // ends the hold on it, which no two undos have at once
+	undone  map[string]bool // the steps that earlier undos have undone
+	release func()          // releases the run for other undos
 }
 
-// past finds the run that is to be taken back.
-func (h *Host) past(ctx context.Context, u Undo) (past, error) {
+// pastOf returns the run to undo. If an undo of it was interrupted, u becomes its continuation.
+func pastOf(ctx context.Context, h *Host, u *Undo) (past, error) {
 	if u.Of != nil {
 		if err := mustHaveEnded(u.Of.Current()); err != nil {
 			return past{}, err
@@ -150,311 +177,327 @@ func (h *Host) past(ctx context.Context, u Undo) (past, error) {
 	}
 	release, err := j.Hold(ctx, u.Run)
 	if value.KindOf(err) == value.Conflict {
-		err = value.Errorf(value.Conflict, "the run '%s' is being undone already", u.Run).WithHint("wait until that has ended: cassidy runs list; a program calls Host.Runs")
+		err = value.Errorf(value.Conflict, "the run '%s' is already being undone", u.Run).WithHint("wait for the undo to end, and check with: cassidy runs list; a program calls Host.Runs")
 	}
 	if err != nil {
 		return past{}, err
 	}
-	undone, err := undoneCalls(ctx, j, u)
+	undone, err := undoneSteps(ctx, j, u)
 	if err != nil {
 		release()
 	}
-	return past{record: log, entries: j.Entries(ctx, u.Run), undone: undone, release: release}, err
+	return past{record: log, entries: retry.OwnSteps(log.Run(), j.Entries(ctx, u.Run)), undone: undone, release: release}, err
 }
 
-// mustHaveEnded refuses a run that would continue without what it has done.
+// mustHaveEnded fails for a run that has not ended.
 func mustHaveEnded(r history.Run) error {
 	if r.State.Ended() {
 		return nil
 	}
-	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
+	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
 }
 
-// undoStep is one thing to take back.
+// An undoStep is one step to undo.
 type undoStep struct {
-	place tool.Place
-	what  string
-	call  *value.Dict // of a tool that declares how: what is noted of its call
-	when  time.Time
+	at   tool.StepPath
+	what string
+	call *value.Dict // the note of a call whose tool declares an undo; else nil
+	when time.Time
 }
 
-// The names in the note of a call that can be taken back.
-const (
-	noteUndo   = "undo"
-	noteArgs   = "args"
-	noteResult = "result"
-)
-
-// undoSteps finds what can be taken back, the last first, and what cannot.
-func (p *past) undoSteps(u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
+// undoSteps returns the steps that can be undone, the last first, and those that cannot.
+func (p *past) undoSteps(h *Host, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
 	var outside []history.Entry
 	var calls []undoStep
 	found := u.To == nil
-	last := map[string]time.Time{} // when anything at or below a place was done
+	last := map[string]time.Time{} // when anything at or inside a step was last done
 	for e, err := range p.entries {
 		if err != nil {
 			return nil, nil, err
 		}
-		for i := 1; i <= len(e.Place); i++ {
-			at := e.Place[:i].String()
-			last[at] = later(last[at], cmp.Or(e.Settled, e.Intended))
+		for i := 1; i <= len(e.StepPath); i++ {
+			if at, t := e.StepPath[:i].String(), cmp.Or(e.Settled, e.Intended); t.After(last[at]) {
+				last[at] = t
+			}
 		}
-		if u.To != nil && slices.Compare(e.Place, u.To) < 0 {
+		if u.To != nil && slices.Compare(e.StepPath, u.To) < 0 {
 			continue
 		}
 		found = true
 		for _, n := range e.Notes {
-			if n.Text(noteUndo) != "" {
-				calls = append(calls, undoStep{place: e.Place, what: n.Text(noteUndo), call: n})
+			if n.Text(gate.NoteUndo) != "" {
+				calls = append(calls, undoStep{at: e.StepPath, what: n.Text(gate.NoteUndo), call: n})
 			}
 		}
 		switch {
-		case e.Func == commitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
-			steps = append(steps, undoStep{place: e.Place, what: e.Func, when: cmp.Or(e.Settled, e.Intended)})
-		case e.Kind == tool.External && mayHaveActed(&e):
+		case e.Func == gate.CommitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
+			steps = append(steps, undoStep{at: e.StepPath, what: e.Func, when: cmp.Or(e.Settled, e.Intended)})
+		case undos.Lasts(&e, h.gate.Func(e.Func)):
 			outside = append(outside, e)
 		}
 	}
 	all := slices.Clone(calls)
-	calls = slices.DeleteFunc(calls, func(c undoStep) bool { // who made it takes it back
-		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.place) < len(c.place) && inside(c.place, by.place) })
+	calls = slices.DeleteFunc(calls, func(c undoStep) bool { // the undo of its caller includes it
+		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.at) < len(c.at) && inside(c.at, by.at) })
 	})
 	if !found {
-		return nil, nil, value.Errorf(value.Invalid, "the run '%s' has no step %s, and none after it", u.Run, u.To).WithHint("list its steps: cassidy runs show %s; a program calls Host.Steps", u.Run)
+		return nil, nil, value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; a program calls Host.Steps", u.Run)
 	}
 	for i := range calls {
-		calls[i].when = last[calls[i].place.String()].Add(1) // after all that it did
+		calls[i].when = last[calls[i].at.String()].Add(1) // after everything inside it
 	}
 	for _, e := range outside {
-		if !slices.ContainsFunc(calls, func(c undoStep) bool { return inside(e.Place, c.place) }) {
-			lasting = append(lasting, UndoneStep{Place: e.Place, What: clip(e.Func + "(" + e.Args.String() + ")")})
+		if !slices.ContainsFunc(calls, func(c undoStep) bool { return inside(e.StepPath, c.at) }) {
+			lasting = append(lasting, UndoneStep{StepPath: e.StepPath, What: value.Clean(e.Func+"("+e.Args.String()+")", value.MaxErrorText)})
 		}
 	}
 	steps = append(steps, calls...)
 	slices.SortStableFunc(steps, func(a, b undoStep) int {
-		return cmp.Or(b.when.Compare(a.when), slices.Compare(b.place, a.place))
+		return cmp.Or(b.when.Compare(a.when), slices.Compare(b.at, a.at))
 	})
 	return steps, lasting, nil
 }
 
-// undoneCalls are the calls of a run that other undos of it have undone, by place. Of
-// files it can be seen on the disk; of a call only the record knows. While another undo
-// of the run waits, or was interrupted, it is not known: that is a Conflict.
-func undoneCalls(ctx context.Context, j *history.Journal, u Undo) (map[string]bool, error) {
-	undone := map[string]bool{}
-	for r, err := range j.Runs(ctx, history.Filter{Kind: undoKind}) {
-		if err != nil {
-			return nil, err
-		}
-		if r.ID == u.ID || r.Options.Text("run") != u.Run {
-			continue
-		}
-		if !r.State.Ended() {
-			return nil, value.Errorf(value.Conflict, "the run '%s' is being undone already, by the run '%s', which is %s", u.Run, r.ID, r.State).
-				WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
-		}
-		for e, err := range j.Entries(ctx, r.ID) {
-			if err != nil {
-				return nil, err
-			}
-			if e.Func == undoCall && !e.Settled.IsZero() && e.Err == nil {
-				undone[e.Args.Text("place")] = true
-			}
-		}
+// undoneSteps returns the steps of a run that earlier undos have undone. If another undo of the
+// run has not ended, u continues it, or undoneSteps fails with kind Conflict if u has an ID or
+// is to undo something else.
+func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]bool, error) {
+	undone, open, err := undos.Of(ctx, j, u.Run, u.ID)
+	if err != nil || open == nil {
+		return undone, err
 	}
-	return undone, nil
+	if u.ID == "" && open.Options.Text("to") == u.To.String() && !j.Held(open.ID) {
+		u.ID, u.Resume, u.Skip = open.ID, true, u.Skip || open.Options.Bool("skip")
+		return undone, nil
+	}
+	return nil, value.Errorf(value.Conflict, "the run '%s' is already being undone by the run '%s' (%s)", u.Run, open.ID, open.State).
+		WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", open.ID, open.ID)
 }
 
-// mayHaveActed reports whether an effect beyond the project may have done something:
-// one that failed may have, unless it was refused before it began.
-func mayHaveActed(e *history.Entry) bool {
-	if e.Err == nil {
-		return true
-	}
-	switch e.Err.Kind {
-	case value.Denied, value.Security, value.Unanswered, value.Invalid, value.NotFound:
-		return false
-	}
-	return true
-}
+// inside reports whether a step is another one or inside it.
+func inside(p, of tool.StepPath) bool { return len(p) >= len(of) && slices.Equal(p[:len(of)], of) }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// inside reports whether a place is at or below another.
-func inside(p, of tool.Place) bool { return len(p) >= len(of) && slices.Equal(p[:len(of)], of) }
-
-// An undoing takes a run back.
+// An undoing is an undo in progress.
 type undoing struct {
 	host  *Host
 	past  past
 	steps []undoStep
+	begun int64 // when the undo began, in seconds, as recorded
+	skip  bool
 	out   *Undone
 }
 
-// The effects of an undo.
-const (
-	undoEffect = "undo.effect"
-	undoCall   = "undo.call"
-)
-
-// run asks for one effect after the other, as a script would.
+// run is the [tool.Runner] of the undo: it asks for one effect after the other, as a script does.
 func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.Outcome, error) {
-	u.out.Done, u.out.Failed, u.out.Left = nil, nil, nil
+	u.out.Done, u.out.Failed, u.out.Left, u.out.Skipped = nil, nil, nil, nil
 	for i, s := range u.steps {
-		name := undoEffect
+		name := undos.Effect
 		if s.call != nil {
-			name = undoCall
+			name = undos.Call
 		}
-		e := tool.Effect{Func: name, Args: value.NewDict("place", s.place.String()), Place: tool.Place{i + 1}}
+		e := tool.Effect{Func: name, Args: value.NewDict("place", s.at.String()), StepPath: tool.StepPath{i + 1}}
 		out, err := do(ctx, e)
-		step := UndoneStep{Place: s.place, What: s.what, Value: out.Value, Err: err}
+		step := UndoneStep{StepPath: s.at, What: s.what, Value: out.Value, Err: err}
 		if err == nil {
+			u.finish(ctx, s)
 			u.out.Done = append(u.out.Done, step)
+			continue
+		}
+		if u.skip && canSkip(ctx, err) {
+			u.finish(ctx, s)
+			u.out.Skipped = append(u.out.Skipped, step)
 			continue
 		}
 		u.out.Failed = &step
 		for _, left := range u.steps[i+1:] {
-			u.out.Left = append(u.out.Left, UndoneStep{Place: left.place, What: left.what})
+			u.out.Left = append(u.out.Left, UndoneStep{StepPath: left.at, What: left.what})
 		}
 		return tool.Outcome{}, err
 	}
 	return tool.Outcome{Value: int64(len(u.steps))}, nil
 }
 
+// canSkip reports whether an undo can continue after an error, which is recorded then: the run
+// was not interrupted, and waits for nothing.
+func canSkip(ctx context.Context, err error) bool {
+	switch value.KindOf(err) {
+	case value.Parked, value.Canceled, value.Closed, value.Internal:
+		return false
+	}
+	return ctx.Err() == nil
+}
+
 func (u *undoing) rows() []tool.Func {
 	at := []tool.Param{{Name: "place", Type: tool.Type{Name: tool.TypeString}, Required: true}}
 	return []tool.Func{
-		{Name: "effect", Kind: tool.Repeatable, Params: at, Target: u.target, Do: u.takeBack},
-		{Name: "call", Kind: tool.External, Calls: true, Params: at, Do: u.callUndo},
+		{Name: "effect", Kind: tool.Repeatable, Params: at, Target: u.target, Do: u.revert, Resumes: true},
+		{Name: "call", Kind: tool.External, Mode: tool.ModeCalls, Params: at, Do: u.callUndo},
 	}
 }
 
 // find returns the step of an effect.
 func (u *undoing) find(args *value.Dict, call bool) (undoStep, error) {
-	i := slices.IndexFunc(u.steps, func(s undoStep) bool { return s.place.String() == args.Text("place") && (s.call != nil) == call })
+	i := slices.IndexFunc(u.steps, func(s undoStep) bool { return s.at.String() == args.Text("place") && (s.call != nil) == call })
 	if i < 0 {
-		return undoStep{}, value.Errorf(value.Internal, "there is nothing to take back at %s", args.Text("place"))
+		return undoStep{}, value.Errorf(value.Internal, "step %s cannot be undone: no undo is recorded", args.Text("place"))
 	}
 	return u.steps[i], nil
 }
 
-// inverse returns the effect that takes a recorded one back.
-func (u *undoing) inverse(args *value.Dict) (*tool.Effect, *tool.Func, error) {
-	s, err := u.find(args, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	entry, _, err := u.past.record.Recorded(s.place)
+// inverse returns the effect that undoes a recorded one, and its function. That of a commit
+// leaves temporary files with a mark, the same for each try.
+func (u *undoing) inverse(s undoStep) (*tool.Effect, *tool.Func, error) {
+	entry, _, err := u.past.record.Recorded(s.at)
 	if err != nil {
 		return nil, nil, err
 	}
 	e := entry.Outcome.Undo
 	if e == nil {
-		e = &tool.Effect{Func: restoreEffect, Args: entry.Args}
+		e = &tool.Effect{Func: gate.RestoreEffect, Args: entry.Args}
 	}
-	f := u.host.funcs[e.Func]
+	f := u.host.gate.Func(e.Func)
 	if f == nil || f.Do == nil {
-		return nil, nil, value.Errorf(value.Failed, "%s at step %s cannot be taken back here: there is no %s", entry.Func, s.place, e.Func)
+		return nil, nil, value.Errorf(value.Failed, "undo %s at step %s: the host has no function %s", entry.Func, s.at, e.Func)
 	}
-	e.Place = s.place
+	e.StepPath = s.at
+	if e.Func == gate.RestoreEffect {
+		files, _ := e.Args.Get("files")
+		sum := tool.HashBytes([]byte(e.Args.Text(gate.ArgMark) + "\x00" + u.out.ID + "\x00" + s.at.String()))
+		e.Args = value.NewDict("files", files, gate.ArgMark, fmt.Sprintf("%08x", uint32(u.begun))+sum[:16], "rest", true)
+	}
 	return e, f, nil
 }
 
-// target gives the capabilities that taking an effect back takes.
+// finish removes the temporary files of a step that is undone, and whose outcome is recorded.
+func (u *undoing) finish(ctx context.Context, s undoStep) {
+	if s.call != nil {
+		return
+	}
+	e, _, err := u.inverse(s)
+	f := u.host.gate.Func(gate.FinishEffect)
+	if err != nil || f == nil || e.Func != gate.RestoreEffect {
+		return
+	}
+	entry, _, _ := u.past.record.Recorded(s.at)
+	for _, args := range []*value.Dict{e.Args, entry.Args} { // those of the run too, if it broke off in the step
+		if args.Text(gate.ArgMark) != "" {
+			_, _ = u.host.gate.Execute(ctx, f, tool.Effect{Func: gate.FinishEffect, Args: args}, tool.Grant{})
+		}
+	}
+}
+
+// target returns the capabilities that the undo of an effect takes.
 func (u *undoing) target(args *value.Dict) ([]tool.Capability, error) {
-	e, f, err := u.inverse(args)
+	s, err := u.find(args, false)
+	if err != nil {
+		return nil, err
+	}
+	e, f, err := u.inverse(s)
 	if err != nil || f.Target == nil {
 		return nil, err
 	}
 	return f.Target(e.Args)
 }
 
-// takeBack carries the inverse of an effect out. What was taken back already,
-// before a crash, is not again.
-func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-	inverse, f, err := u.inverse(e.Args)
+// revert carries out the inverse of an effect. A try that a crash interrupted is continued.
+func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	s, err := u.find(e.Args, false)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if look := u.host.funcs[reconcileEffect]; look != nil && inverse.Func == restoreEffect {
-		out, err := u.host.execute(ctx, look, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
-		if value.KindOf(err) == value.Conflict {
-			return out, leftAlone(inverse.Place, err)
-		}
-		if d, _ := out.Value.(*value.Dict); err != nil || !d.Bool("done") {
-			return out, err
-		}
+	inverse, f, err := u.inverse(s)
+	if err != nil {
+		return tool.Outcome{}, err
 	}
-	return u.host.execute(ctx, f, *inverse, g)
+	if inverse.Func != gate.RestoreEffect {
+		return u.host.gate.Execute(ctx, f, *inverse, g)
+	}
+	if out, done, err := u.settle(ctx, s, g); done || err != nil {
+		return out, err
+	}
+	out, err := u.host.gate.Execute(ctx, f, *inverse, g)
+	switch list, _ := value.Elements(out.Value); {
+	case value.KindOf(err) == value.Conflict && u.past.undone[s.at.String()]:
+		return tool.Outcome{Value: value.NewDict("done", false)}, nil // and an earlier step too
+	case value.KindOf(err) == value.Conflict:
+		return out, leftAlone(s.at, err)
+	case err == nil && len(list) == 0 && out.Undo == nil:
+		out.Value = value.NewDict("done", false)
+	}
+	return out, err
 }
 
-// leftAlone says that a file is not as the run has left it.
-func leftAlone(at tool.Place, err error) error {
-	name, _, _ := strings.Cut(value.ErrorOf(err, value.Conflict).Message(), " is neither ")
-	return value.Errorf(value.Conflict, "%s has changed since step %s, and was left alone", name, at).
-		WithHint("make it what that step made of it, or take back only the steps after it, with --to")
+// settle finds out what became of a commit in which the run broke off. done reports that
+// nothing of it is left to undo.
+func (u *undoing) settle(ctx context.Context, s undoStep, g tool.Grant) (out tool.Outcome, done bool, err error) {
+	entry, _, err := u.past.record.Recorded(s.at)
+	look := u.host.gate.Func(gate.ReconcileEffect)
+	if err != nil || !entry.Unknown() || look == nil || entry.Func != gate.CommitEffect {
+		return out, false, err
+	}
+	e := tool.Effect{Func: gate.ReconcileEffect, Args: entry.Args, StepPath: s.at}
+	out, err = u.host.gate.Execute(ctx, look, e, g)
+	if err != nil {
+		return out, false, err
+	}
+	d, _ := out.Value.(*value.Dict)
+	if d.Has("unsettled") { // undo what is surely of the run and unchanged, and leave the rest
+		e.Args = unsettled.Decided(entry.Args, unsettled.Theirs)
+		list := d.Elements("unsettled")
+		if _, err := u.host.gate.Execute(ctx, look, e, g); err != nil {
+			return out, false, err
+		}
+		first, _ := list[0].(*value.Dict)
+		return out, false, leftAlone(s.at, value.Errorf(value.Conflict, "%s is ", first.Text("path")))
+	}
+	return out, !d.Bool("done"), nil
 }
 
-// callUndo has a tool take a call back.
+// leftAlone returns the error of a file that has changed since the run.
+func leftAlone(at tool.StepPath, err error) error {
+	name := value.ErrorOf(err, value.Conflict).Message()
+	for _, end := range []string{" has changed ", " is "} {
+		name, _, _ = strings.Cut(name, end)
+	}
+	return value.Errorf(value.Conflict, "%s was not restored: the file has changed since step %s", name, at).
+		WithHint("undo the other steps with --skip, or only later steps with --to")
+}
+
+// callUndo has a tool undo a call.
 func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 	s, err := u.find(e.Args, true)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if u.past.undone[s.place.String()] {
+	if u.past.undone[s.at.String()] {
 		return tool.Outcome{Value: value.NewDict("done", false)}, nil
 	}
-	args, _ := s.call.Get(noteArgs)
-	result, _ := s.call.Get(noteResult)
-	return u.host.undoByTool(ctx, s.what, value.NewDict(noteArgs, args, noteResult, result))
+	args, _ := s.call.Get(gate.NoteArgs)
+	result, _ := s.call.Get(gate.NoteResult)
+	return u.byTool(ctx, s.what, value.NewDict(gate.NoteArgs, args, gate.NoteResult, result))
 }
 
-// noteCall notes that a call can be undone, and how.
-func noteCall(ctx context.Context, p *pass, v value.Value) error {
-	if p.tool.Undo == "" || len(p.call.Place) == 0 {
-		return nil
-	}
-	return p.run.note(ctx, p.call.Place, value.NewDict(noteUndo, p.tool.Name, noteArgs, p.shown().Args, noteResult, v))
-}
-
-// undoByTool calls the function with which a tool undoes a call of it. It
-// is judged and approved like a call.
-func (h *Host) undoByTool(ctx context.Context, name string, args *value.Dict) (tool.Outcome, error) {
-	c := tool.Call{Tool: name, Args: args, Caller: tool.ByScript, Reasoning: "take back what a call did"}
-	above, done := h.forWhom(ctx, &c)
+// byTool calls the function with which a tool undoes one of its calls. It is checked and
+// approved like a call.
+func (u *undoing) byTool(ctx context.Context, name string, args *value.Dict) (tool.Outcome, error) {
+	c := tool.Call{Tool: name, Args: args, Caller: tool.ByScript, Reasoning: "undo a call"}
+	above, done := u.host.gate.EnterCall(ctx, &c)
 	defer done()
-	now := h.tools(ctx)
-	t, runner, err := now.find(ctx, &c)
+	now := u.host.tools(ctx)
+	t, runner, err := now.Find(ctx, c.Tool, c.StepPath)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	if t.Undo == "" {
-		return tool.Outcome{}, value.Errorf(value.Failed, "the tool '%s' no longer says how a call is taken back", t.Name)
+		return tool.Outcome{}, value.Errorf(value.Failed, "the tool '%s' no longer declares an undo", t.Name)
 	}
-	own := *t
-	own.AllowExtra, own.Schema, own.Compiled, own.Returns, own.Undo = false, nil, nil, nil, ""
-	own.Hints.ReadOnly, own.Hints.Idempotent = false, false // they are about calls
+	own := *t.Tool
+	own.AllowExtra, own.Schema, own.Returns, own.Undo = false, nil, nil, ""
+	own.Hints.ReadOnly, own.Hints.Idempotent = false, false // they describe calls, not the undo
 	own.Params = []tool.Param{
 		{Name: "args", Type: tool.Type{Name: tool.TypeObject}, Description: "the arguments of the call", Required: true},
-		{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "what it gave"},
+		{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "the result of the call"},
 	}
 	c.Entry = t.Undo
-	p := above.run.newPass(&own, c, above)
-	if err := p.admitCall(); err != nil {
-		return tool.Outcome{}, err
-	}
-	limited := p.wall.Open(ctx)
-	defer p.wall.Stop()
-	if err := h.usable(limited, now, t, runner); err != nil {
-		return tool.Outcome{}, err
-	}
-	if err := p.approve(limited); err != nil {
-		return tool.Outcome{}, err
-	}
-	return p.execute(ctx, limited, runner)
+	return gate.CallUndo(ctx, above, &gate.Callee{Tool: &own, Location: t.Location, Path: t.Path, Hash: t.Hash, Granted: t.Granted, Refusal: t.Refusal}, t, now, c, runner)
 }

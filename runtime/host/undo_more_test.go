@@ -121,3 +121,46 @@ func testUndoOfACallInACall(t *testing.T, on keeper) {
 		t.Errorf("undo: %v, %+v, the files are %v, sent %v", err, out, m.tree(), m.sent)
 	}
 }
+
+// askingUndo is a tool whose undo asks a person.
+const askingUndo = `
+def post():
+    "Post."
+    return out.send("post")
+
+def unpost(args, result):
+    human.confirm("undo it?")
+
+tool(post, needs = ["use:out", "human"], undo = unpost)
+`
+
+// TestUndoContinuesAndSkips checks that an undo which continues an interrupted one skips what
+// has changed if it is told to, whatever the first one was told.
+func TestUndoContinuesAndSkips(t *testing.T) { eachStore(t, testUndoContinuesAndSkips) }
+
+func testUndoContinuesAndSkips(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	p := m.process(0, false)
+	p.tools()
+	p.add("post.star", askingUndo, nil)
+	p.write("first", "1")
+	p.add("both.star", star("both", "", "fs.append('first', 'a')\ntools.note(text = 'one')\ntools.post()", "needs = ['fs.read', 'fs.write', 'tool', 'use:out', 'human']"), nil)
+	if _, err := p.run("r", false, "tools.both()"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := p.UndoRun(ctx, host.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked {
+		t.Fatalf("the undo gave %v, want that it waits", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	p.write("log", "changed")
+	out, err := p.UndoRun(ctx, host.Undo{Run: "r", Skip: true})
+	if err != nil || out.ID != "u" || len(out.Skipped) != 1 || m.tree()["first"] != "1" {
+		t.Errorf("the undo gave %+v, %v, the files are %v, want that it continues and skips the log", out, err, m.tree())
+	}
+}

@@ -178,15 +178,15 @@ func testUndoInPart(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	p.write("a", "mine\n")
-	out, err := p.undo(host.Undo{Run: "r", To: tool.Place{2}})
-	if value.KindOf(err) != value.Conflict || out.Failed == nil || out.Failed.Place.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
+	out, err := p.undo(host.Undo{Run: "r", To: tool.StepPath{2}})
+	if value.KindOf(err) != value.Conflict || out.Failed == nil || out.Failed.StepPath.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
 		t.Errorf("undo over a change: %v, %+v, want a conflict at 2.3 after one step", err, out)
 	}
 	if tree := m.tree(); tree["a"] != "mine\n" || tree["b"] != "" {
 		t.Errorf("the files are %v, want the changed one as it is", tree)
 	}
 	p.write("a", "one\ntwo\n")
-	if _, err := p.undo(host.Undo{Run: "r", To: tool.Place{2}}); err != nil || m.tree()["a"] != "one\n" {
+	if _, err := p.undo(host.Undo{Run: "r", To: tool.StepPath{2}}); err != nil || m.tree()["a"] != "one\n" {
 		t.Errorf("undo to step 2: %v, the files are %v", err, m.tree())
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestParkedErrorAsJSON(t *testing.T) {
 	for _, e := range []host.ParkedError{
 		{Run: "r", Reason: "sleep", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-		{Run: "r", Reason: "approval", Questions: []host.Question{{ID: "r:1:1", Run: "r", Step: "1", Kind: tool.QuestionApproval, Tool: "send", Args: value.NewDict("to", "Ann")}}},
+		{Run: "r", Reason: "approval", Questions: []tool.Question{{ID: "r:1:1", Run: "r", Step: "1", Kind: tool.QuestionApproval, Tool: "send", Args: value.NewDict("to", "Ann")}}},
 	} {
 		text, err := json.Marshal(&e)
 		if err != nil {
@@ -28,7 +28,7 @@ func TestParkedErrorAsJSON(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 		same := cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })
-		if diff := cmp.Diff(e, back, same, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(host.ParkedError{})); diff != "" {
+		if diff := cmp.Diff(e, back, same, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("read back (-want +got):\n%s", diff)
 		}
 	}

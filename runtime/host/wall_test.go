@@ -14,12 +14,12 @@ import (
 )
 
 // slow is an approver that somebody takes an hour for.
-func slow(ctx context.Context, _ host.Question) (host.Answer, error) {
+func slow(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 	select {
 	case <-time.After(time.Hour):
-		return host.Answer{Yes: true}, nil
+		return tool.Answer{Yes: true}, nil
 	case <-ctx.Done():
-		return host.Answer{}, context.Cause(ctx)
+		return tool.Answer{}, context.Cause(ctx)
 	}
 }
 

@@ -1,21 +1,31 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Workflow is a script whose function main calls tools, models and people.
 type Workflow struct {
-	// Tool describes main: its name, its parameters and its result. An untrusted one
-	// is not run.
+	// Tool describes main: its name, its parameters and its result.
 	Tool   tool.Tool
 	Script tool.Script
-	// Declared says that the script declares what it needs: it may do no more than
-	// that. Another one may call any tool, ask models and ask people.
+	// State is whether it can be run; "" means Ready. Reason is why it cannot.
+	State  toolset.State
+	Reason string
+	// Declared says that the script declares its needs, and may do no more. Otherwise it
+	// may call any tool, ask models and ask people.
 	Declared bool
 }
 
@@ -28,20 +38,23 @@ const (
 	optionPath     = "path"
 	optionDeclared = "declared"
 	optionNeeds    = "needs"
-	optionResult   = "result" // its type, as a tool that has nothing else
+	optionResult   = "result" // the type of the result, a workflowResult
 )
 
-// Program returns the program that runs the workflow with arguments, which are
-// checked. The parameters that a host fills in are workDir. It is not recorded
-// unless its Kind is set, to [WorkflowKind].
+// Program returns the program that runs the workflow with arguments. Parameters that the
+// host fills in get workDir. To record the program, set its Kind to [WorkflowKind]. Program
+// fails with kind Denied for an untrusted workflow, and with kind Invalid for arguments that
+// do not fit.
 func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
-	if w.Tool.State == tool.Untrusted {
-		return nil, value.Errorf(value.Denied, "the workflow '%s' is untrusted: %s", w.Tool.Name, w.Tool.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
+	if err := notReady("workflow", w.Tool.Name, cmp.Or(w.State, toolset.Ready), w.Reason); err != nil {
+		return nil, err
 	}
 	title := w.Tool.Name + argsText(args)
 	args, err := w.Tool.Check(args)
 	if err != nil {
-		return nil, err
+		e := *value.ErrorOf(err, value.Invalid)
+		e.Err = errors.New(strings.Replace(e.Err.Error(), "Tool input", "Workflow input", 1))
+		return nil, &e
 	}
 	for _, p := range w.Tool.Params {
 		if p.FromHost {
@@ -57,8 +70,7 @@ func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
 			}
 		}
 	}
-	// The form in which a worker describes a tool keeps a type exactly.
-	result, err := tool.AppendTool(nil, &tool.Tool{Name: w.Tool.Name, Returns: w.Tool.Returns})
+	result, err := pack.Append(nil, &workflowResult{w.Tool.Returns})
 	if err != nil {
 		return nil, err
 	}
@@ -70,35 +82,32 @@ func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
 	return p, err
 }
 
-// workflowProgram is the program of a workflow as its recorded options describe it.
+// A workflowResult is the recorded type of a workflow's result.
+type workflowResult struct{ Returns *tool.Type }
+
+// workflowProgram returns the program of a workflow from its recorded options.
 func workflowProgram(options *value.Dict) (*Program, error) {
 	p := &Program{Name: "workflow " + options.Text(optionWorkflow), Entry: "main"}
 	p.Options, p.Reason = options, workflowReason
-	list, _ := options.Get(optionNeeds)
-	needs, _ := value.Elements(list)
-	for _, v := range needs {
-		text, _ := v.(string)
-		need, err := tool.ParseCapability(text)
-		if err != nil {
-			return nil, unrecorded(err)
-		}
-		p.Needs = append(p.Needs, need)
+	var err error
+	if p.Needs, err = boxes.Capabilities(options.Elements(optionNeeds)); err != nil {
+		return nil, gate.Unrecorded(err)
 	}
 	form, _ := options.Get(optionResult)
 	data, _ := form.([]byte)
-	t, err := tool.DecodeTool(string(data))
-	if err != nil {
-		return nil, unrecorded(err)
+	var result workflowResult
+	if err := pack.Decode(string(data), &result); err != nil {
+		return nil, gate.Unrecorded(err)
 	}
-	p.Returns = t.Returns
+	p.Returns = result.Returns
 	return p, nil
 }
 
-// ResumedWorkflow returns the program that continues the recorded run of a workflow.
-// It fails with kind Invalid for the run of anything else.
+// ResumedWorkflow returns the program that resumes the recorded run of a workflow. It fails
+// with kind Invalid for any other run.
 func ResumedWorkflow(r *history.Run) (*Program, error) {
 	if r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) == "" {
-		return nil, value.Errorf(value.Invalid, "the run '%s' is not that of a workflow", r.ID)
+		return nil, value.Errorf(value.Invalid, "the run '%s' is not a run of a workflow", r.ID)
 	}
 	p, err := workflowProgram(r.Options)
 	if err != nil {
@@ -108,7 +117,7 @@ func ResumedWorkflow(r *history.Run) (*Program, error) {
 	return p, nil
 }
 
-// workflowReason says in a word why a workflow ended.
+// workflowReason returns why a workflow ended, in one word.
 func workflowReason(_ value.Value, err error) string {
 	if err == nil {
 		return "final"
@@ -131,14 +140,16 @@ func workflowReason(_ value.Value, err error) string {
 	return "error"
 }
 
-// Run runs a workflow of the source, by its name, with arguments by the names of the
-// parameters of its main. It has no time of its own; see [Program]. Recorded with
-// [Durable] it waits where nobody answers, with a [ParkedError], and [Host.Resume]
-// continues it. It fails with kind NotFound for a name that no workflow has, Denied
-// for one that is untrusted, and Invalid for arguments that do not fit.
+// Run runs a workflow of the source by its name, with arguments by the names of the
+// parameters of its main. A workflow has no timeout; see [Program].
+//
+// With [Durable] the run is recorded. If nobody answers a question, it is parked and Run
+// fails with a [ParkedError]; [Host.Resume] continues it. Run fails with kind NotFound for an
+// unknown workflow, with Denied for an untrusted one, and with Invalid for arguments that do
+// not fit.
 func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts ...CallOption) (tool.Result, error) {
 	o, err := readOptions(opts)
-	if err == nil && h.origin(ctx) != nil {
+	if err == nil && h.gate.InCall(ctx) {
 		err = o.inside()
 	}
 	if err == nil {
@@ -148,72 +159,52 @@ func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts 
 		_, err = h.journal()
 	}
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
 	w, err := h.workflow(ctx, workflow)
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
 	p, err := w.Program(args, h.opts.WorkDir)
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
 	if o.narrow != nil {
-		rules, _ := narrowed(o.narrow).Get(optionNarrow)
-		p.Options.Put(optionNarrow, rules)
+		for name, rules := range rights.Narrowed(o.narrow).All() {
+			_ = p.Options.Set(name, rules) // the name is a string
+		}
 	}
 	if o.durable {
 		p.ID, p.Kind, p.Parks = o.run, WorkflowKind, true
 	}
 	out, err := h.RunProgram(ctx, p)
 	if o.run != "" && value.KindOf(err) == value.Conflict {
-		return h.continueWorkflow(ctx, p, err)
+		return h.continueRun(ctx, p.ID, err, func(r *history.Run) bool {
+			return r.Kind == WorkflowKind && r.Options.Text(optionWorkflow) == p.Options.Text(optionWorkflow) &&
+				rights.SameNarrow(r.Options, p.Options) && value.Equal(r.Args.OrEmpty(), p.Args.OrEmpty())
+		})
 	}
-	return programResult(out, err)
-}
-
-// continueWorkflow continues the run of a program's ID, if it is one of the same
-// workflow with the same arguments and rules.
-func (h *Host) continueWorkflow(ctx context.Context, p *Program, exists error) (tool.Result, error) {
-	r, err := h.Recorded(ctx, p.ID)
-	switch {
-	case value.KindOf(err) == value.NotFound: // somebody is just beginning it
-		return failedResult(exists)
-	case err != nil:
-		return failedResult(err)
-	case r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) != p.Options.Text(optionWorkflow) ||
-		!sameNarrow(r.Options, p.Options) || !value.Equal(dictOrEmpty(r.Args), dictOrEmpty(p.Args)):
-		return failedResult(value.Errorf(value.Conflict, "the run '%s' is another one: %s", r.ID, r.Title).WithHint("choose another ID"))
-	}
-	return h.Resume(ctx, p.ID)
-}
-
-// programResult is what came of a program, as the result of a call.
-func programResult(out tool.Outcome, err error) (tool.Result, error) {
-	if err != nil {
-		e := finish(err)
-		return tool.Fail(e, out.Usage), e
-	}
-	return tool.Succeed(out), nil
+	return gate.Result(out, err)
 }
 
 // workflow finds a workflow in the source.
 func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 	if h.opts.Workflow == nil {
-		return Workflow{}, value.Errorf(value.NotFound, "Unknown workflow: %s", name).WithHint("the host has no workflows")
+		return Workflow{}, value.Errorf(value.NotFound, "Unknown workflow: %s", name).WithHint("add a workflow first: the host has no workflows")
 	}
 	return h.opts.Workflow(ctx, h.registry.source(), name)
 }
 
-// resumeWorkflow continues the run of a workflow with the script that it began with,
-// unless that is not trusted any more.
+// resumeWorkflow resumes the run of a workflow with the script that it began with, unless the
+// trust of that was revoked.
 func resumeWorkflow(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if h.opts.Revoked != nil && h.opts.Revoked(h.registry.source(), &r.Script) {
-		return failedResult(value.Errorf(value.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own"))
+		err := value.Errorf(value.Denied, "resume run '%[2]s': the workflow %[1]s is untrusted", r.Script.Path, r.ID).WithHint(rights.ReviewHint)
+		return gate.Failed(waits(r.ID, err.WithLimit(value.LimitTool)))
 	}
 	p, err := ResumedWorkflow(&r.Run)
 	if err != nil {
-		return failedResult(err)
+		return gate.Failed(err)
 	}
-	return programResult(h.RunProgram(ctx, p))
+	return gate.Result(h.RunProgram(ctx, p))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -19,10 +20,11 @@ func workflowFrom(t *testing.T, h *host.Host, name, source string) host.Workflow
 	if !w.Declared {
 		s.Source += "\nworkflow(main)\n"
 	}
-	var err error
-	if w.Tool, err = h.Describe(context.Background(), s); err != nil {
+	d, err := h.Describe(context.Background(), s)
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.Tool = d.Tool
 	w.Tool.Name = name
 	return w
 }
@@ -85,7 +87,7 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	m.answer, m.parks = nil, true
 	flows := map[string]host.Workflow{}
-	m.workflow = func(_ context.Context, _ host.Source, name string) (host.Workflow, error) {
+	m.workflow = func(_ context.Context, _ toolset.Source, name string) (host.Workflow, error) {
 		w, ok := flows[name]
 		if !ok {
 			return w, value.Errorf(value.NotFound, "there is no workflow %q", name)
@@ -96,7 +98,7 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	flows["greet"] = workflowFrom(t, p.Host, "greet", "def main(name: str, working_dir: str = \"\") -> str:\n    return \"Hello \" + name if human.confirm(\"greet?\") else \"\"\n")
 	flows["wrong"] = workflowFrom(t, p.Host, "wrong", "def main() -> int:\n    return \"no number\"\n")
 	flows["sends"] = workflowFrom(t, p.Host, "sends", "def main():\n    return tools.post()\n")
-	flows["unknown"] = host.Workflow{Tool: tool.Tool{Name: "unknown", State: tool.Untrusted, Reason: "it is new"}}
+	flows["unknown"] = host.Workflow{Tool: tool.Tool{Name: "unknown"}, State: toolset.Untrusted, Reason: "it is new"}
 	p.add("post.star", star("post", "", "return out.send('x')", "needs = ['use:out']"), nil)
 	ctx := context.Background()
 	for name, want := range map[string]value.Kind{"none": value.NotFound, "unknown": value.Denied, "greet": value.Invalid, "wrong": value.Failed} {

@@ -7,15 +7,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// This file holds what every store checks and answers in the same way, so that
-// the error texts do not depend on where runs are stored.
+// This file has the checks and errors that all stores share, so that error texts do not
+// depend on the store.
 
-// MaxSeq is the largest sequence number of a frame. It leaves a store 32 bits
-// for it, and 31 for the number of the run, in one integer.
+// MaxSeq is the largest sequence number of a frame. A store can combine its 32 bits
+// with 31 bits for the number of the run in one integer.
 const MaxSeq = 1<<32 - 1
 
 // ValidID reports whether a text can be the ID of a run: 1 to 64 letters,
-// digits, - and _, of which the first is not -. IDs become file names.
+// digits, - and _, and the first is not -. IDs become file names.
 func ValidID(id string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	return id != "" && len(id) <= 64 && id[0] != '-' && strings.Trim(id, allowed) == ""
@@ -31,11 +31,11 @@ func ValidBlobName(name string) bool {
 func (w *Write) Check() error {
 	switch {
 	case w.Num < 0 || (w.Num == 0) != (w.New != nil):
-		return value.Errorf(value.Invalid, "write to the journal: a write needs either a run number or a new run")
+		return value.Errorf(value.Invalid, "write to the journal: expected either a run number or a new run")
 	case w.New != nil && !ValidID(w.New.ID):
 		return ErrInvalidID(w.New.ID)
 	case w.New != nil && w.New.State > Cancelled, w.Set != nil && w.Set.State > Cancelled:
-		return value.Errorf(value.Invalid, "write to the journal: unknown state of a run")
+		return value.Errorf(value.Invalid, "write to the journal: unknown run state")
 	}
 	for _, f := range w.Frames {
 		if f.Seq < 0 || f.Seq > MaxSeq {
@@ -79,25 +79,25 @@ func ErrNumNotFound(num int64) error {
 
 // ErrExists returns the error for a new run whose ID is in use.
 func ErrExists(id string) error {
-	return value.Errorf(value.Conflict, "run '%s' already exists", id).WithHint("choose another ID")
+	return value.Errorf(value.Conflict, "run '%s' already exists", id).WithHint("use another ID, or continue the run: cassidy runs resume %s; a program calls Host.Resume", id)
 }
 
 // ErrWritten returns the error for a frame whose number is in use.
 func ErrWritten(id string) error {
 	return value.Errorf(value.Conflict, "another process wrote to the record of run '%s'", value.Clean(id, 80)).
-		WithHint("its lease was removed by force: let only one process execute the run")
+		WithHint("stop the other process: only one process may execute a run")
 }
 
 // ErrTaken returns the error for a message that comes after its kind and key
 // were taken.
 func ErrTaken(m Message) error {
-	return value.Errorf(value.Conflict, "send the %s %q: an earlier one is already in use", value.Clean(m.Kind, 40), value.Clean(m.Key, 80))
+	return value.Errorf(value.Conflict, "send %s %q: an earlier message with this key was already used", value.Clean(m.Kind, 40), value.Clean(m.Key, 80))
 }
 
-// ErrHeld returns the error for a run whose lease somebody holds.
+// ErrHeld returns the error for a run whose lease is held.
 func ErrHeld(id string) error {
 	return value.Errorf(value.Conflict, "another process is executing run '%s'", id).
-		WithHint("wait until it parks or ends, or stop that process")
+		WithHint("wait until the run ends or is parked, or stop the other process")
 }
 
 // ErrLost returns the error for a lease that its holder lost.

@@ -1,10 +1,10 @@
-// Package journal stores the records of runs: opaque frames, columns to find runs by, an inbox for each run, large values and leases.
+// Package journal stores the records of runs: opaque frames, columns to find runs by, an
+// inbox for each run, large values and leases.
 //
-// A [Store] is where package history keeps what runs did. It interprets
-// nothing: frames, heads and message bodies are bytes that history seals with
-// checksums. [Memory] keeps them in this process; package sqlite keeps them in
-// a folder that many processes may share. Every store passes the suite of
-// package journaltest.
+// A [Store] is the storage of package history. It interprets nothing: frames, heads and
+// message bodies are bytes that history seals with checksums. [Memory] keeps them in
+// this process; package sqlite keeps them in a folder that several processes may share.
+// Every store passes the suite of package journaltest.
 package journal
 
 import (
@@ -15,158 +15,154 @@ import (
 	"time"
 )
 
-// A Store keeps the records of runs. Its methods are safe for concurrent use,
-// and copy what they are given and what they return. Their errors are of type
-// [value.Error]: of kind NotFound for a run that does not exist, Conflict where
-// another process was first, Invalid for arguments that no store accepts, Limit
-// (disk) where there is no space, Failed where what is stored is damaged,
-// Canceled or Timeout where the context ended first, Closed after Close, and
-// Unavailable for any other failure. Bytes of length 0 may be read as nil.
+// A Store keeps the records of runs. Its methods are safe for concurrent use, and copy
+// their arguments and results. Their errors are of type [value.Error]: of kind NotFound
+// for a run that does not exist, Conflict if another process was first, Invalid for
+// arguments that no store accepts, Limit (disk) if there is no space, Failed if stored
+// data is damaged, Canceled or Timeout if the context ended first, Closed after Close,
+// and Unavailable for any other failure. Bytes of length 0 may be read as nil.
 type Store interface {
-	// Commit carries out writes in one transaction, in order. When it returns
-	// nil, all of them are durable; else none was carried out. It sets Write.Num
-	// of new runs. The context is observed only until the transaction begins.
+	// Commit executes writes in one transaction, in order. If it returns nil, all of
+	// them are durable; otherwise none was executed. It sets Write.Num of new runs. The
+	// context is observed only until the transaction begins.
 	Commit(ctx context.Context, writes []*Write) error
-	// Find returns the row of a run. The row's First and Last are not set. Where
-	// only a part of the row can be read, that part, with its Num, comes with an
-	// error of kind Failed.
+	// Find returns the row of a run, without First and Last. If only a part of the row
+	// can be read, that part, with its Num, comes with an error of kind Failed.
 	Find(ctx context.Context, tenant, id string) (Row, error)
-	// List yields the rows that a filter selects, the newest run first, all as of
-	// one moment. Where a part cannot be read, it yields what can be read and an
-	// error last. A row whose columns are lost has no Kind; it is yielded only
-	// where the filter has no Project, Kind or States.
+	// List yields the rows that a filter selects, the newest run first, all as of one
+	// moment. If a part cannot be read, it yields what can be read and an error last. A
+	// row whose columns are lost has no Kind; it is yielded only if the filter has no
+	// Project, Kind or States.
 	List(ctx context.Context, f Filter) iter.Seq2[Row, error]
-	// Tenants returns the tenants that have runs in one of some states, in the order of
-	// their bytes; without states, those that have any run. Where a part cannot be read,
-	// those that can come with an error.
+	// Tenants returns the tenants that have runs in some states, in byte order; without
+	// states, those that have any run. If a part cannot be read, the others come with
+	// an error.
 	Tenants(ctx context.Context, states ...State) ([]string, error)
-	// Load returns everything that is stored of a run, as of one moment. Where a
-	// part cannot be read, it returns what can be read together with an error of
-	// kind Failed; a run that does not exist is NotFound.
+	// Load returns all stored data of a run, as of one moment. If a part cannot be
+	// read, it returns the rest together with an error of kind Failed; a run that does
+	// not exist is NotFound.
 	Load(ctx context.Context, num int64) (Stored, error)
-	// Delete removes a run with its frames and its inbox. A run that does not
-	// exist is no error. Delete does not look at leases.
+	// Delete removes a run with its frames and its inbox, whether its lease is held or
+	// not. A run that does not exist is no error.
 	Delete(ctx context.Context, num int64) error
 
-	// Send appends a message to the inbox of a run and returns its sequence
-	// number, which is greater than that of every message before it in that
-	// inbox. The Seq of m is ignored. The message is durable when Send returns. A
-	// message whose kind and key were taken is refused with Conflict.
+	// Send appends a message to the inbox of a run and returns its sequence number,
+	// which is greater than those of all earlier messages in that inbox. The Seq of m
+	// is ignored. The message is durable when Send returns. If its kind and key were
+	// taken, Send fails with Conflict.
 	Send(ctx context.Context, num int64, m Message) (int64, error)
-	// Take returns the last message of a kind and key and closes them for
-	// further messages: no correction can be lost between reading a message and
-	// acting on it. Taking the same again returns the same message. ok is false,
-	// and nothing is closed, where there is no such message.
+	// Take returns the last message of a kind and key and closes them for further
+	// messages: no correction can be lost between reading a message and acting on it.
+	// Taking the same again returns the same message. If there is no such message, ok
+	// is false and nothing is closed.
 	Take(ctx context.Context, num int64, kind, key string) (m Message, ok bool, err error)
 	// Inbox returns the messages of a run after a sequence number, in order.
 	// Sequence numbers may have gaps.
 	Inbox(ctx context.Context, num, after int64) ([]Message, error)
 
 	// PutBlob stores data under a name, which must be its SHA-256 in lower-case
-	// hexadecimal. It is durable when PutBlob returns. Storing it again makes it
-	// young again, see SweepBlobs.
+	// hexadecimal. It is durable when PutBlob returns. Storing it again renews its age,
+	// see SweepBlobs.
 	PutBlob(ctx context.Context, name string, data []byte) error
-	// Blob returns a blob of a known size. One that is missing, has another size
-	// or another content is an error of kind Failed that names the reason.
+	// Blob returns a blob of a known size. If the blob is missing, or has another size
+	// or content, the error is of kind Failed.
 	Blob(ctx context.Context, name string, size int64) ([]byte, error)
-	// SweepBlobs removes the blobs that were not stored since a time and that
-	// named does not report. named is called at most once, after the store has
-	// looked for old blobs and only if it found any; its error ends the sweep
-	// and removes nothing.
+	// SweepBlobs removes the blobs that were not stored since a time and that are not
+	// in named. named is called at most once, and only if there are old blobs; if it
+	// fails, nothing is removed.
 	SweepBlobs(ctx context.Context, before time.Time, named func() (map[string]bool, error)) error
 	// EachFrame calls do with each frame of each run of every tenant, by num and
 	// seq, until do returns an error, which it returns.
 	EachFrame(ctx context.Context, do func(num, seq int64, frame []byte) error) error
 
-	// Acquire takes the lease of a run for this process, also of one that is not
-	// stored yet. It fails with Conflict while anybody holds it, in this process
-	// too.
+	// Acquire acquires the lease of a run for this process. The run need not be stored
+	// yet. It fails with Conflict while the lease is held, also by this process.
 	Acquire(ctx context.Context, tenant, id string) (Lease, error)
-	// Held reports whether anybody holds the lease of a run.
+	// Held reports whether the lease of a run is held.
 	Held(ctx context.Context, tenant, id string) bool
 
-	// Close releases what the store holds. Leases that are still held end.
-	// Closing it again does nothing.
+	// Close releases the resources of the store. Held leases end. Closing it again does
+	// nothing.
 	Close() error
 }
 
 // A Lease is the exclusive right to execute a run. Its methods are safe for
 // concurrent use.
 type Lease interface {
-	// Renew extends the lease. It fails with Conflict where the lease was lost:
-	// it was released, ran out, or was removed by force.
+	// Renew extends the lease. It fails with Conflict if the lease was released,
+	// expired, or was removed by force.
 	Renew(ctx context.Context) error
-	// Release gives the lease up. Releasing it again does nothing.
+	// Release ends the lease. Releasing it again does nothing.
 	Release() error
 }
 
-// A Row is what can be known of a run without reading its record.
+// A Row is the part of a run that can be listed without reading its record.
 type Row struct {
-	Num        int64  // of the run in its store, from 1; never used again
-	Tenant     string // whose run it is; "" is a tenant like any other
+	Num        int64  // of the run in its store, from 1; never reused
+	Tenant     string // the owner of the run; "" is a valid tenant
 	ID         string // unique within its tenant, see ValidID
-	Project    string // the folder that it works on, or ""
+	Project    string // the folder of its project, or ""
 	Kind       string // what it executes: tool, task, chat, run, undo
 	Parent     string // the ID of the run that started it, or ""
 	ForkedFrom string // the ID of the run whose record it continues, or ""
-	Session    string // the ID of the session that it is a turn of, or ""
+	Session    string // the ID of the session if it is a turn, or ""
 	Nonce      string // random, part of its idempotency keys
 
 	State   State
-	Wake    time.Time // when a parked run continues by itself; zero means never
+	Wake    time.Time // when a parked run continues; zero means never
 	Updated time.Time // when its state was last set; both in UTC, to the microsecond
 
-	Head        []byte // how far its record has come, sealed by history
-	First, Last []byte // the first and the last of its frames; set by List alone
+	Head        []byte // the progress of its record, sealed by history
+	First, Last []byte // its first and last frame; set only by List
 }
 
-// A Stored is everything that is stored of a run.
+// A Stored is all stored data of a run.
 type Stored struct {
 	Row    Row
 	Frames [][]byte // in order
 	Inbox  []Message
 }
 
-// A Write changes what is stored of one run. It fails with NotFound where the
-// run does not exist.
+// A Write changes the stored data of one run. It fails with NotFound if the run does
+// not exist.
 type Write struct {
-	Num int64 // the run; 0 adds New, and Commit sets it
-	New *Row  // the run to add, but for Num, First and Last; Conflict where its tenant has a run of that ID
+	Num int64 // the run; 0: add New, and Commit sets Num
+	New *Row  // the run to add, without Num, First and Last; Conflict if its tenant has a run with that ID
 
-	Frames []Frame   // to append; Conflict where one of that number exists
-	Head   []byte    // nil leaves it as it is
-	Set    *Standing // nil leaves it as it is
+	Frames []Frame   // to append; Conflict if the number exists
+	Head   []byte    // nil: unchanged
+	Set    *Standing // nil: unchanged
 }
 
-// A Frame is one piece of the record of a run.
+// A Frame is a part of the record of a run.
 type Frame struct {
-	Seq  int64 // its place among the frames of the run, from 0 to [MaxSeq]
+	Seq  int64 // its number in the run, from 0 to [MaxSeq]
 	Body []byte
 }
 
-// A Standing is how a run stands from now on.
+// A Standing is the new state of a run.
 type Standing struct {
 	State   State
 	Wake    time.Time
 	Updated time.Time
 }
 
-// A Message is something that was sent to a run by whoever does not execute it.
+// A Message is a message to a run from outside of its execution.
 type Message struct {
 	Seq  int64  // its number in the inbox of the run, from 1
 	Kind string // answer, signal or cancel
-	Key  string // which question or signal, or ""
+	Key  string // the question or signal, or ""
 	Body []byte
 }
 
 // A Filter selects runs. The zero Filter selects all runs of the tenant "".
 type Filter struct {
 	Tenant  string
-	Project string  // those of this project; "" selects any
-	Kind    string  // those of this kind; "" selects any
-	Session string  // the turns of this session; "" selects any
-	States  []State // those in one of these; none selects any
-	Limit   int     // at most so many; 0 or less is any number
+	Project string  // of this project; "" selects any
+	Kind    string  // of this kind; "" selects any
+	Session string  // turns of this session; "" selects any
+	States  []State // in one of these states; none selects any
+	Limit   int     // at most this many; 0 or less means all
 }
 
 // Selects reports whether a filter selects a row. Limit is ignored.
@@ -175,15 +171,15 @@ func (f *Filter) Selects(r *Row) bool {
 		(f.Kind == "" || f.Kind == r.Kind) && (f.Session == "" || f.Session == r.Session) && (len(f.States) == 0 || slices.Contains(f.States, r.State))
 }
 
-// A State is how far a run has come.
+// A State is the state of a run.
 type State uint8
 
 const (
-	Running   State = iota // a process executes it, or did when it ended
+	Running   State = iota // a process executes it, or died while it did
 	Parked                 // it waits for an answer or a time, in no process
 	Done                   // it returned a result
 	Failed                 // it ended with an error
-	Cancelled              // somebody cancelled it
+	Cancelled              // it was cancelled
 )
 
 // String returns the state's name: running, parked, done, failed or cancelled.

@@ -12,9 +12,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Memory returns a store that keeps everything in this process, for tests and
-// for runs that nobody resumes. Nothing is left when it is no longer used. Its
-// leases exclude only those who use the same store.
+// Memory returns a store in this process, for tests and for runs that are not resumed
+// later. Its leases apply only to users of the same store.
 func Memory() Store {
 	return &memory{
 		runs:   map[int64]*memoryRun{},
@@ -30,7 +29,7 @@ type name struct{ tenant, id string }
 type memory struct {
 	mu     sync.Mutex
 	closed bool
-	last   int64 // the largest number that a run ever had
+	last   int64 // the largest number of any run
 	runs   map[int64]*memoryRun
 	nums   map[name]int64
 	blobs  map[string]memoryBlob
@@ -48,7 +47,7 @@ type memoryRun struct {
 // A slot is the kind and key of messages.
 type slot struct{ kind, key string }
 
-// enter locks the store for a call, unless the call cannot be carried out.
+// enter locks the store for a call, unless the call must fail.
 func (s *memory) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return value.AsError(err, value.Canceled)
@@ -61,7 +60,7 @@ func (s *memory) enter(ctx context.Context) error {
 	return nil
 }
 
-// run is enter for a call about one run.
+// run is enter for a call on one run.
 func (s *memory) run(ctx context.Context, num int64) (*memoryRun, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -103,8 +102,8 @@ func (s *memory) Commit(ctx context.Context, writes []*Write) error {
 	return nil
 }
 
-// write carries out one write and returns the number of the run. undo reverts
-// what it changed, also where it failed.
+// write executes one write and returns the number of the run. undo reverts its changes,
+// also if it failed.
 func (s *memory) write(w *Write) (num int64, undo []func(), err error) {
 	num = w.Num
 	if w.New != nil {
@@ -141,14 +140,14 @@ func (s *memory) write(w *Write) (num int64, undo []func(), err error) {
 	return num, undo, nil
 }
 
-// add adds a frame, unless there is one of its number.
+// add adds a frame, unless its number exists.
 func (r *memoryRun) add(f Frame) bool {
 	f.Body = bytes.Clone(f.Body)
 	i, found := slices.BinarySearchFunc(r.frames, f.Seq, func(f Frame, seq int64) int { return cmp.Compare(f.Seq, seq) })
 	switch {
 	case found:
 		return false
-	case i == len(r.frames): // an undone append leaves the older, shorter slice as it was
+	case i == len(r.frames): // after an undo the shorter slice is unchanged
 		r.frames = append(r.frames, f)
 	default:
 		r.frames = slices.Insert(slices.Clone(r.frames), i, f)

@@ -6,7 +6,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A memoryLease is held while the store's table of leases has it.
+// A memoryLease is held while it is in the store's table of leases.
 type memoryLease struct {
 	s *memory
 	n name

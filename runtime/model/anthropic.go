@@ -5,40 +5,32 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
-	// AnthropicVersion is the version of the Messages API that is spoken by
-	// default. It has no sampling parameters, and none are ever sent.
+	// AnthropicVersion is the default version of the Messages API. It has no sampling
+	// parameters; they are never sent.
 	AnthropicVersion = "2026-10-21"
-	// AnthropicVersion2023 is the version that older gateways know.
+	// AnthropicVersion2023 is the version for older gateways.
 	AnthropicVersion2023 = "2023-06-01"
-	// anthropicMaxTokens is the longest answer where nobody says it, since the
-	// API wants a number: long enough for a large file, and short enough to
-	// come within minutes.
+	// anthropicMaxTokens is the default limit of an answer, which the API requires:
+	// long enough for a large file, and short enough to complete within minutes.
 	anthropicMaxTokens = 16_000
 )
 
-// AnthropicOptions say how a model of Anthropic's is reached. Model is required.
+// AnthropicOptions configure the connection to a model of Anthropic. Model is required.
 type AnthropicOptions struct {
 	Model     string
 	BaseURL   string // without /v1; default https://api.anthropic.com
 	Key       string
-	Auth      Auth   // AuthKey, the default, or AuthBearer, as the vendor's newest clients have it
+	Auth      Auth   // AuthKey, the default, or AuthBearer
 	Version   string // of the API; default AnthropicVersion
-	MaxTokens int    // of an answer whose request sets none; default 16,000
-
-	Client   *http.Client  // default: one without a proxy; its redirects are not followed
-	Timeout  time.Duration // how long the API may keep silent; default 10 minutes
-	MaxReply int64         // bytes of an answer; default 8 MB
-	KeyHint  string        // what to do about a wrong key; default "check the key"
-	// Sleep waits between attempts; default is to wait. It returns the
-	// context's error where that ends first.
-	Sleep func(ctx context.Context, d time.Duration) error
+	MaxTokens int    // limit of a reply if the request has none; default 16,000
+	KeyHint   string // hint for a wrong key; default "check the key"
+	HTTP      HTTP
 }
 
 type anthropic struct {
@@ -46,8 +38,8 @@ type anthropic struct {
 	w *wire
 }
 
-// NewAnthropic returns a model that is asked with Anthropic's Messages API. It
-// fails where no model is named, or the key or the address cannot be one.
+// NewAnthropic returns a model of Anthropic's Messages API. It fails if the model is
+// missing, or the key or the address is invalid.
 func NewAnthropic(opts *AnthropicOptions) (Model, error) {
 	o := AnthropicOptions{}
 	if opts != nil {
@@ -58,27 +50,16 @@ func NewAnthropic(opts *AnthropicOptions) (Model, error) {
 	}
 	if o.Auth != "" && o.Auth != AuthKey && o.Auth != AuthBearer {
 		return nil, value.Errorf(value.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).
-			WithHint("auth styles are x-api-key and bearer")
+			WithHint("set Auth to x-api-key or bearer")
 	}
 	o.Version = cmp.Or(o.Version, AnthropicVersion)
 	o.MaxTokens = cmp.Or(o.MaxTokens, anthropicMaxTokens)
-	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") // as some write it
-	w, err := newWire(link{name: "anthropic:" + o.Model, base: base, usual: "https://api.anthropic.com", key: o.Key,
-		keyHint: o.KeyHint, client: o.Client, timeout: o.Timeout, maxReply: o.MaxReply, sleep: o.Sleep})
+	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") // some users add it
+	w, err := newWire("anthropic:"+o.Model, cmp.Or(base, "https://api.anthropic.com"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	return &anthropic{o, w}, nil
-}
-
-func (m *anthropic) Name() string { return m.w.name }
-func (m *anthropic) Native() bool { return true }
-
-// Ask implements [Model].
-func (m *anthropic) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	start := time.Now()
-	reply, f := m.ask(ctx, r)
-	return answer(start, reply, f)
+	return &api{w, true, (&anthropic{o, w}).ask}, nil
 }
 
 func (m *anthropic) ask(ctx context.Context, r *Request) (*Reply, *failure) {
@@ -89,14 +70,14 @@ func (m *anthropic) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	res, f := m.w.send(ctx, &query{path: "/v1/messages", header: m.header(), body: body, stream: r.Text != nil})
 	if f != nil {
 		if f.status == 401 && m.o.Auth != AuthBearer {
-			f.err.Hint += "; or set the auth style to bearer"
+			f.err.Hint += "; or set Auth to bearer"
 		}
 		return nil, f
 	}
 	defer res.close()
 	var reply *Reply
 	if res.is("text/event-stream") {
-		reply, f = res.assemble(true, &anthropicStream{draft: draft{w: m.w, tell: r.Text}})
+		reply, f = res.assemble(true, &anthropicStream{draft: draft{w: m.w, onText: r.Text}})
 	} else {
 		reply, f = m.read(res, r)
 	}
@@ -109,7 +90,7 @@ func (m *anthropic) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 func (m *anthropic) header() http.Header {
 	h := http.Header{"Anthropic-Version": {m.o.Version}}
 	switch {
-	case m.o.Key == "": // of a gateway that has its own
+	case m.o.Key == "": // for a gateway that has its own key
 	case m.o.Auth == AuthBearer:
 		h.Set("Authorization", "Bearer "+m.o.Key)
 	default:
@@ -131,7 +112,7 @@ func (m *anthropic) body(r *Request) (*value.Dict, *failure) {
 		body.Put("system", r.System)
 	}
 	messages := r.Messages
-	if tools == nil { // without which the API takes no calls either
+	if tools == nil { // without tools the API also rejects calls
 		messages = worded(messages)
 	}
 	body.Put("messages", anthropicMessages(messages))
@@ -144,8 +125,8 @@ func (m *anthropic) body(r *Request) (*value.Dict, *failure) {
 	return body, nil
 }
 
-// anthropicMessages writes the conversation with alternating roles: results of
-// tools are blocks of the user's message, before what else the user says.
+// anthropicMessages writes the conversation with alternating roles. Results of tools
+// are blocks of the user's message, before its text.
 func anthropicMessages(messages []Message) value.List {
 	var list value.List
 	var last *value.Dict
@@ -156,7 +137,7 @@ func anthropicMessages(messages []Message) value.List {
 			role = "assistant"
 		}
 		if len(blocks) == 0 {
-			continue // an answer without a word, which the API takes from nobody
+			continue // an answer without text, which the API rejects
 		}
 		if last.Text("role") == role {
 			before, _ := last.Get("content")
@@ -169,7 +150,7 @@ func anthropicMessages(messages []Message) value.List {
 	return list
 }
 
-// anthropicBlocks returns a message as the blocks of its content.
+// anthropicBlocks returns the content blocks of a message.
 func anthropicBlocks(m *Message) value.List {
 	if m.Role == ToolRole {
 		d := value.NewDict("type", "tool_result", "tool_use_id", m.CallID)
@@ -192,8 +173,8 @@ func anthropicBlocks(m *Message) value.List {
 	return blocks
 }
 
-// textBlocks returns a text as a block, and none for one without a word, which
-// the API refuses.
+// textBlocks returns a text as a block, or none for a blank text, which the API
+// rejects.
 func textBlocks(text string) value.List {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -201,9 +182,8 @@ func textBlocks(text string) value.List {
 	return value.List{value.NewDict("type", "text", "text", text)}
 }
 
-// anthropicOpaque returns the blocks as the API sent them, in their order, if
-// they are still those of the message: its text or calls may have been changed
-// since.
+// anthropicOpaque returns the blocks that the API sent, if they still match the
+// message: its text or calls may have been changed since.
 func anthropicOpaque(m *Message) value.List {
 	if len(m.Opaque) == 0 {
 		return nil
@@ -229,8 +209,8 @@ func anthropicOpaque(m *Message) value.List {
 	return blocks
 }
 
-// opaque returns what must be sent back unchanged: all blocks, if there are any
-// but text and calls, such as signed reasoning; else nil.
+// opaque returns the blocks that must be sent back unchanged: all of them if any is
+// neither text nor a call, such as signed reasoning; else nil.
 func opaque(blocks value.List) []byte {
 	keep := false
 	var kept value.List
@@ -246,7 +226,7 @@ func opaque(blocks value.List) []byte {
 		return nil
 	}
 	data, err := value.AppendJSON(nil, kept)
-	if err != nil { // too large: the conversation goes on without it
+	if err != nil { // too large: the conversation continues without it
 		return nil
 	}
 	return data
@@ -266,8 +246,8 @@ func anthropicStop(reason string) Stop {
 	return StopEnd
 }
 
-// anthropicUsage reads what a reply cost. The API counts the input that its
-// cache held, or now holds, apart from the rest.
+// anthropicUsage reads the usage of a reply. The API counts cached input and input that
+// it adds to the cache separately.
 func anthropicUsage(u *value.Dict) Usage {
 	cached := u.Int("cache_read_input_tokens")
 	return Usage{
@@ -277,7 +257,7 @@ func anthropicUsage(u *value.Dict) Usage {
 	}
 }
 
-// read reads an answer that came as a whole.
+// read reads an answer that is not streamed.
 func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
 	body, f := res.object()
 	if f != nil {
@@ -289,9 +269,9 @@ func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
 	content, _ := body.Get("content")
 	blocks, ok := content.(value.List)
 	if !ok {
-		return nil, m.w.fail(value.Errorf(value.Unavailable, "the answer holds no content").WithHint("check the base URL %s", m.w.base))
+		return nil, m.w.fail(value.Errorf(value.Unavailable, "the response has no content").WithHint("check the base URL %s", m.w.base))
 	}
-	d := draft{w: m.w, tell: r.Text, stop: anthropicStop(body.Text("stop_reason")), usage: anthropicUsage(child(body, "usage"))}
+	d := draft{w: m.w, onText: r.Text, stop: anthropicStop(body.Text("stop_reason")), usage: anthropicUsage(child(body, "usage"))}
 	var calls []Call
 	for _, b := range children(body, "content") {
 		switch b.Text("type") {
@@ -309,7 +289,7 @@ func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
 	return reply, nil
 }
 
-// anthropicError returns the failure that an event or a body tells.
+// anthropicError returns the failure in an event or a body.
 func (w *wire) anthropicError(body *value.Dict) *failure {
 	e := child(body, "error")
 	if e == nil && body.Text("type") != "error" {
@@ -339,18 +319,17 @@ func (w *wire) anthropicError(body *value.Dict) *failure {
 	return w.failStatus(status, w.short(errorText(body)+" ("+e.Text("type")+")"))
 }
 
-// An anthropicStream assembles the events of a streamed message, block by
-// block.
+// An anthropicStream assembles the events of a streamed message by block.
 type anthropicStream struct {
 	draft
 	blocks   []*blockDraft
 	finished bool
 }
 
-// A blockDraft is one block of the content that is being written.
+// A blockDraft is a content block that is being streamed.
 type blockDraft struct {
 	index     int64
-	block     *value.Dict // as it began
+	block     *value.Dict // the initial block
 	text      strings.Builder
 	thinking  strings.Builder
 	signature strings.Builder
@@ -373,18 +352,18 @@ func (s *anthropicStream) take(event *value.Dict) (bool, *failure) {
 	case "message_stop":
 		s.finished = true
 		return true, nil
-	} // ping, and what a later version may add
+	} // ping, and additions of later versions
 	return false, nil
 }
 
 func (s *anthropicStream) start(event *value.Dict) *failure {
 	b := &blockDraft{index: event.Int("index"), block: child(event, "content_block")}
 	if b.block == nil {
-		return s.w.fail(value.Errorf(value.Unavailable, "the answer cannot be read: a block without content"))
+		return s.w.fail(value.Errorf(value.Unavailable, "invalid response: content_block is missing"))
 	}
 	s.blocks = append(s.blocks, b)
 	b.text.WriteString(s.w.said(b.block.Text("text"))) // usually empty
-	if f := s.room(partSize + len(b.block.Text("thinking")) + len(b.block.Text("data")) + len(b.block.Text("id"))); f != nil {
+	if f := s.grow(partSize + len(b.block.Text("thinking")) + len(b.block.Text("data")) + len(b.block.Text("id"))); f != nil {
 		return f
 	}
 	if b.block.Text("type") != "text" {
@@ -396,7 +375,7 @@ func (s *anthropicStream) start(event *value.Dict) *failure {
 func (s *anthropicStream) delta(event *value.Dict) *failure {
 	b := s.at(event.Int("index"))
 	if b == nil {
-		return s.w.fail(value.Errorf(value.Unavailable, "the answer cannot be read: a piece of a block that did not begin"))
+		return s.w.fail(value.Errorf(value.Unavailable, "invalid response: content_block_delta without content_block_start"))
 	}
 	d := child(event, "delta")
 	switch d.Text("type") {
@@ -405,13 +384,13 @@ func (s *anthropicStream) delta(event *value.Dict) *failure {
 		return s.say(d.Text("text"))
 	case "input_json_delta":
 		b.input.WriteString(d.Text("partial_json"))
-		return s.room(len(d.Text("partial_json")))
+		return s.grow(len(d.Text("partial_json")))
 	case "thinking_delta":
 		b.thinking.WriteString(d.Text("thinking"))
-		return s.room(len(d.Text("thinking")))
+		return s.grow(len(d.Text("thinking")))
 	case "signature_delta":
 		b.signature.WriteString(d.Text("signature"))
-		return s.room(len(d.Text("signature")))
+		return s.grow(len(d.Text("signature")))
 	}
 	return nil
 }
@@ -425,8 +404,7 @@ func (s *anthropicStream) at(index int64) *blockDraft {
 	return nil
 }
 
-// count takes the last word on the usage, which repeats the input only where
-// that changed.
+// count takes the final usage, which repeats the input only if it changed.
 func (s *anthropicStream) count(u *value.Dict) {
 	last := anthropicUsage(u)
 	s.usage.OutputTokens = max(s.usage.OutputTokens, last.OutputTokens)
@@ -461,8 +439,8 @@ func (s *anthropicStream) reply() (*Reply, bool) {
 	return reply, s.finished
 }
 
-// call returns the call that a block of tool use makes. Its input comes in
-// pieces, or, from some gateways, whole at the start.
+// call returns the call of a tool_use block. Its input is streamed in pieces, but some
+// gateways send it at the start.
 func (b *blockDraft) call() Call {
 	input, _ := b.block.Get("input")
 	if b.input.Len() > 0 {

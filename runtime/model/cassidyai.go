@@ -15,40 +15,39 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An Auth is a way to send a key. The documents of CassidyAI and its servers do
-// not agree on one, and Anthropic is changing from one to the other.
+// An Auth is a way to send a key. CassidyAI's documentation and servers differ, and
+// Anthropic is changing from one to the other.
 type Auth string
 
 const (
-	AuthKey    Auth = "x-api-key" // a header of its own: what is known to work
-	AuthBearer Auth = "bearer"    // Authorization: Bearer, as is documented
-	// AuthAuto begins with AuthKey. Where making a thread is answered with 401,
-	// it tries AuthBearer once, and stays with it if that works.
-	// It is for CassidyAI alone.
+	AuthKey    Auth = "x-api-key" // a separate header; known to work
+	AuthBearer Auth = "bearer"    // Authorization: Bearer, as documented
+	// AuthAuto starts with AuthKey. If creating a thread fails with 401, it tries
+	// AuthBearer once, and keeps it if that works. It is only for CassidyAI.
 	AuthAuto Auth = "auto"
 )
 
 const (
-	// cassidyTimeout is the time that a message is given: the server in front
-	// of the API gives up after 100 seconds, with status 524.
+	// cassidyTimeout is the timeout of a message. The server in front of the API gives
+	// up after 100 seconds, with status 524.
 	cassidyTimeout = 5 * time.Minute
-	// cassidyThreadTimeout is the time that making or reading a thread is given.
+	// cassidyThreadTimeout is the timeout of creating or reading a thread.
 	cassidyThreadTimeout = 2 * time.Minute
-	// cassidyMaxMessage is how many characters a message may have; above it the
-	// API is known to fail.
+	// cassidyMaxMessage is how many characters a message may have; longer ones are
+	// known to fail.
 	cassidyMaxMessage = 250_000
 )
 
-// cassidyChunking stands before a task that took too long the first time.
+// cassidyChunking is the prefix of a task that timed out the first time.
 const cassidyChunking = `IMPORTANT: The previous attempt at this task timed out. Do it in smaller steps: answer
 with the first part only, keep it short, and say what is left. You will be asked
-to go on.
+to continue.
 
 Original task:
 
 `
 
-// CassidyOptions say how a CassidyAI assistant is reached. Key and Assistant
+// CassidyOptions configure the connection to a CassidyAI assistant. Key and Assistant
 // are required.
 type CassidyOptions struct {
 	BaseURL    string // default https://app.cassidyai.com/api
@@ -56,26 +55,19 @@ type CassidyOptions struct {
 	Assistant  string // its ID
 	Auth       Auth   // default AuthKey
 	MaxMessage int    // characters of one message; default 250,000
-
-	Client   *http.Client  // default: one without a proxy; its redirects are not followed
-	Timeout  time.Duration // for the answer to a message; default 5 minutes
-	MaxReply int64         // bytes of an answer; default 8 MB
-	KeyHint  string        // what to do about a wrong key; default "check the key"
-	// Sleep waits between attempts; default is to wait. It returns the
-	// context's error where that ends first.
-	Sleep func(ctx context.Context, d time.Duration) error
+	KeyHint    string // hint for a wrong key; default "check the key"
+	HTTP       HTTP   // its Timeout is 5 minutes by default
 }
 
 type cassidy struct {
 	o      CassidyOptions
 	w      *wire       // for messages
-	quick  *wire       // for all else
+	quick  *wire       // for all other requests
 	bearer atomic.Bool // which header carries the key
 }
 
-// NewCassidy returns a model that is asked through CassidyAI's threads. It
-// fails where the key or the assistant is missing, or the key, the address or
-// the auth style cannot be one.
+// NewCassidy returns a model of CassidyAI's threads. It fails if the key or the
+// assistant is missing, or the key, the address or the auth style is invalid.
 func NewCassidy(opts *CassidyOptions) (Model, error) {
 	o := CassidyOptions{}
 	if opts != nil {
@@ -84,42 +76,29 @@ func NewCassidy(opts *CassidyOptions) (Model, error) {
 	o.MaxMessage, o.Auth = cmp.Or(o.MaxMessage, cassidyMaxMessage), cmp.Or(o.Auth, AuthKey)
 	switch {
 	case o.Key == "":
-		return nil, value.Errorf(value.Invalid, "cassidy: no key").WithHint("%s", cmp.Or(o.KeyHint, "set the key"))
+		return nil, value.Errorf(value.Invalid, "cassidy: the key is missing").WithHint("%s", cmp.Or(o.KeyHint, "set CassidyOptions.Key"))
 	case o.Assistant == "":
-		return nil, value.Errorf(value.Invalid, "cassidy: no assistant").WithHint("set the assistant's ID")
+		return nil, value.Errorf(value.Invalid, "cassidy: the assistant is missing").WithHint("set CassidyOptions.Assistant to the ID of the assistant")
 	case o.Auth != AuthKey && o.Auth != AuthBearer && o.Auth != AuthAuto:
 		return nil, value.Errorf(value.Invalid, "cassidy: unknown auth style %q", string(o.Auth)).
-			WithHint("auth styles are x-api-key, bearer and auto")
+			WithHint("set Auth to x-api-key, bearer or auto")
 	}
-	l := link{name: "cassidy", base: o.BaseURL, usual: "https://app.cassidyai.com/api", key: o.Key, keyHint: o.KeyHint,
-		client: o.Client, timeout: cmp.Or(o.Timeout, cassidyTimeout), maxReply: o.MaxReply, sleep: o.Sleep}
-	w, err := newWire(l)
+	o.HTTP.Timeout = cmp.Or(o.HTTP.Timeout, cassidyTimeout)
+	w, err := newWire("cassidy", cmp.Or(o.BaseURL, "https://app.cassidyai.com/api"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	w.lostHint = "check the ID of the assistant, and the base URL " + w.base
+	w.lostHint = "check the ID of the assistant and the base URL " + w.base
 	w.prefix = "Cassidy API request failed "
 	quick := *w
-	quick.timeout = min(w.timeout, cassidyThreadTimeout)
+	quick.Timeout = min(w.Timeout, cassidyThreadTimeout)
 	m := &cassidy{o: o, w: w, quick: &quick}
 	m.bearer.Store(o.Auth == AuthBearer)
-	return m, nil
+	return &api{w, false, m.ask}, nil
 }
 
-func (m *cassidy) Name() string { return m.w.name }
-func (m *cassidy) Native() bool { return false }
-
-// Ask implements [Model]. The tools travel in the text, so those of the request
-// are not looked at.
-func (m *cassidy) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	start := time.Now()
-	reply, f := m.ask(ctx, r)
-	if f == nil && r.Text != nil {
-		r.Text(reply.Text)
-	}
-	return answer(start, reply, f)
-}
-
+// ask answers a request. Tools are described in the text, so those of the request are
+// ignored.
 func (m *cassidy) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	text, f := m.message(r)
 	if f != nil {
@@ -139,15 +118,18 @@ func (m *cassidy) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 		return nil, f
 	}
 	reply.Thread = thread
+	if r.Text != nil {
+		r.Text(reply.Text)
+	}
 	return reply, nil
 }
 
-// message returns what is to be sent: in a new thread all, and else what the
-// thread has not seen.
+// message returns the text to send: the full conversation in a new thread, else what
+// the thread does not have yet.
 func (m *cassidy) message(r *Request) (string, *failure) {
 	if strings.HasPrefix(r.Thread, "conv_") {
-		return "", m.w.fail(value.Errorf(value.Invalid, "%q is the ID of a saved conversation, not of a thread", value.Clean(r.Thread, 60)).
-			WithHint("use the thread's ID, which that conversation holds"))
+		return "", m.w.fail(value.Errorf(value.Invalid, "invalid thread ID %q: this is the ID of a saved conversation", value.Clean(r.Thread, 60)).
+			WithHint("use the thread ID of the conversation"))
 	}
 	if r.Thread != "" && strings.TrimSpace(r.Thread) == "" {
 		return "", m.w.fail(value.Errorf(value.Invalid, "Thread ID is required"))
@@ -169,13 +151,13 @@ func (m *cassidy) message(r *Request) (string, *failure) {
 	}
 	text := transcript(system, messages)
 	if n := utf8.RuneCountInString(text); n > m.o.MaxMessage {
-		return "", m.w.fail(limitError(value.LimitMessage, "a message of %d characters, more than the %d that the API takes", n, m.o.MaxMessage).
-			WithHint("send less at a time"))
+		return "", m.w.fail(limitError(value.LimitMessage, "the message is too long: %d characters, limit %d", n, m.o.MaxMessage).
+			WithHint("send a shorter message"))
 	}
 	return text, nil
 }
 
-// create makes a thread and returns its ID.
+// create creates a thread and returns its ID.
 func (m *cassidy) create(ctx context.Context) (string, *failure) {
 	q := &query{path: "/assistants/thread/create", body: value.NewDict("assistant_id", m.o.Assistant), retry: cassidyRepeats}
 	bearer := m.bearer.Load()
@@ -196,12 +178,12 @@ func (m *cassidy) create(ctx context.Context) (string, *failure) {
 	}
 	thread := body.Text("thread_id")
 	if thread == "" {
-		return "", m.w.fail(value.Errorf(value.Unavailable, "API returned no thread_id").WithHint("check the assistant's ID and the base URL %s", m.w.base))
+		return "", m.w.fail(value.Errorf(value.Unavailable, "invalid response: thread_id is missing").WithHint("check the ID of the assistant and the base URL %s", m.w.base))
 	}
 	return thread, nil
 }
 
-// say sends a message, and returns the answer.
+// say sends a message and returns the answer.
 func (m *cassidy) say(ctx context.Context, thread, text string) (*Reply, *failure) {
 	q := &query{path: "/assistants/message/create", body: value.NewDict("thread_id", thread, "message", text), retry: cassidyRetries}
 	body, f := m.exchange(ctx, m.w, q, m.bearer.Load())
@@ -219,8 +201,7 @@ func (m *cassidy) say(ctx context.Context, thread, text string) (*Reply, *failur
 	return nil, m.w.empty()
 }
 
-// exchange sends one request. What goes wrong names the header that carried
-// the key.
+// exchange sends one request. Errors name the header that carried the key.
 func (m *cassidy) exchange(ctx context.Context, w *wire, q *query, bearerAuth bool) (*value.Dict, *failure) {
 	q.header = http.Header{"X-Api-Key": {m.o.Key}}
 	if bearerAuth {
@@ -234,7 +215,7 @@ func (m *cassidy) exchange(ctx context.Context, w *wire, q *query, bearerAuth bo
 		f.err.Err = errors.New(f.err.Err.Error() + " (key sent as " + string(style(bearerAuth)) + ")")
 	}
 	if f.status == 401 && m.o.Auth != AuthAuto {
-		f.err.Hint += "; or set the auth style to " + string(style(!bearerAuth))
+		f.err.Hint += "; or set Auth to " + string(style(!bearerAuth))
 	}
 	return nil, f
 }
@@ -246,22 +227,22 @@ func style(bearerAuth bool) Auth {
 	return AuthKey
 }
 
-// cassidyRetries says what is tried again: what the server answers before it
-// has taken the message.
+// cassidyRetries reports whether a failure is retried: the server had not accepted the
+// message.
 func cassidyRetries(f *failure) bool {
 	return f.unsent && f.cut || f.status == 429 || f.status == 502 || f.status == 503 || f.status == 504
 }
 
-// cassidyRepeats says what is tried again of requests that do no harm twice.
+// cassidyRepeats reports whether a failure of an idempotent request is retried.
 func cassidyRepeats(f *failure) bool { return f.cut || cassidyRetries(f) }
 
-// unsure reports whether the server may have stored the message, and may even
-// answer it still: it took too long, or the connection broke.
+// unsure reports whether the server may have stored the message, and may still answer
+// it: a timeout or a broken connection.
 func (f *failure) unsure() bool { return f.status == 524 || (f.slow || f.cut) && !f.unsent }
 
-// recover finds out what became of a message whose answer did not come: the
-// answer is in the thread, or the message is sent once more, with the advice to
-// do the task in parts. Where the thread cannot be read, nothing is sent.
+// recover handles a message without an answer. If the thread has the answer, it returns
+// that. Otherwise it sends the message once more, with the advice to split the task. If
+// the thread cannot be read, nothing is sent.
 func (m *cassidy) recover(ctx context.Context, r *Request, thread, text string, f *failure) (*Reply, *failure) {
 	reply, looked := m.look(ctx, r, thread, text)
 	if reply != nil || looked != nil {
@@ -276,9 +257,9 @@ func (m *cassidy) recover(ctx context.Context, r *Request, thread, text string, 
 	return reply, firstOf(reply, looked, again)
 }
 
-// firstOf returns what is to be told where an exchange failed and the look at
-// the thread did too, or found nothing: that of the exchange, unless the caller
-// gave up meanwhile.
+// firstOf returns the failure to report after a failed exchange and a failed or
+// unsuccessful look at the thread: that of the exchange, unless the caller canceled
+// meanwhile.
 func firstOf(reply *Reply, looked, f *failure) *failure {
 	switch {
 	case reply != nil:
@@ -286,11 +267,11 @@ func firstOf(reply *Reply, looked, f *failure) *failure {
 	case looked != nil && (looked.err.Kind == value.Canceled || looked.err.Kind == value.Timeout && !looked.slow):
 		return looked
 	}
-	f.err.Hint = "the message may be in the thread all the same; try a smaller task, or a part of it"
+	f.err.Hint = "try a smaller task; the thread may already contain the message"
 	return f
 }
 
-// look reads the thread, and returns the answer to a text if it is there.
+// look reads the thread, and returns the answer to a text if there is one.
 func (m *cassidy) look(ctx context.Context, r *Request, thread, text string) (*Reply, *failure) {
 	q := &query{method: http.MethodGet, path: "/assistants/thread/get?thread_id=" + url.QueryEscape(thread), retry: cassidyRepeats}
 	body, f := m.exchange(ctx, m.quick, q, m.bearer.Load())
@@ -304,7 +285,7 @@ func (m *cassidy) look(ctx context.Context, r *Request, thread, text string) (*R
 	last := messages[len(messages)-1]
 	said := threadText(last)
 	if !strings.EqualFold(last.Text("role"), string(Assistant)) || strings.TrimSpace(said) == "" || said == lastAnswer(r) {
-		return nil, nil // of which the last is no answer, or that of an earlier message with the same text
+		return nil, nil // not an answer, or the answer to an earlier message with the same text
 	}
 	before := messages[len(messages)-2]
 	if strings.EqualFold(before.Text("role"), string(Assistant)) || !sameText(threadText(before), text) {
@@ -317,7 +298,7 @@ func threadText(message *value.Dict) string {
 	return cmp.Or(message.Text("content"), message.Text("message"))
 }
 
-// lastAnswer returns the last that the model is known to have said.
+// lastAnswer returns the last known answer of the model.
 func lastAnswer(r *Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == Assistant {
@@ -327,14 +308,12 @@ func lastAnswer(r *Request) string {
 	return ""
 }
 
-// sameText compares what was sent with what was stored, which may have other
-// white space at its ends and lines.
+// sameText compares a sent text with the stored one, which may differ in white space.
 func sameText(a, b string) bool {
 	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
 }
 
-// references returns the sources that an answer names; [[n]] in its text is the
-// n-th.
+// references returns the sources of an answer; [[n]] in its text is the n-th.
 func references(body *value.Dict) []string {
 	v, _ := body.Get("references")
 	items, _ := value.Elements(v)

@@ -13,13 +13,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// startCassidy opens CassidyAI on a fake.
+// startCassidy opens CassidyAI with a fake.
 func startCassidy(t *testing.T, v *fakeCassidy, o model.CassidyOptions) *bench {
 	t.Helper()
 	f := newFake(t, v)
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	o.BaseURL, o.Key, o.Assistant, o.Sleep, o.Client = f.server.URL+"/api", testKey, "asst-1", f.sleep, client
+	o.BaseURL, o.Key, o.Assistant, o.HTTP.Sleep, o.HTTP.Client = f.server.URL+"/api", testKey, "asst-1", f.sleep, client
 	m, err := model.NewCassidy(&o)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestCassidyRefuses(t *testing.T) {
 	b.next(turn{text: "Hi."})
 	b.ask(&model.Request{Messages: []model.Message{user("ääääääääää")}}) // characters, not bytes
 	b = startCassidy(t, &fakeCassidy{noID: true}, model.CassidyOptions{})
-	b.fails(t.Context(), hello(), value.Unavailable, "API returned no thread_id")
+	b.fails(t.Context(), hello(), value.Unavailable, "invalid response: thread_id is missing")
 }
 
 func TestCassidyErrors(t *testing.T) {
@@ -148,13 +148,12 @@ func TestCassidyAuth(t *testing.T) {
 	}
 }
 
-// A closedCassidy takes no key.
+// A closedCassidy accepts no key.
 type closedCassidy struct{ fakeCassidy }
 
 func (*closedCassidy) authorized(request) bool { return false }
 
-// TestCassidyLost is what becomes of messages whose answer does not come: they
-// are never sent again blindly.
+// TestCassidyLost tests messages without an answer: they are never sent again blindly.
 func TestCassidyLost(t *testing.T) {
 	const preamble = "IMPORTANT: The previous attempt at this task timed out."
 	slow := turn{mute: true}
@@ -180,7 +179,7 @@ func TestCassidyLost(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b := startCassidy(t, &fakeCassidy{lost: test.lost}, model.CassidyOptions{Timeout: 500 * time.Millisecond})
+			b := startCassidy(t, &fakeCassidy{lost: test.lost}, model.CassidyOptions{HTTP: model.HTTP{Timeout: 500 * time.Millisecond}})
 			b.next(test.turns...)
 			if test.want == "" {
 				b.fails(t.Context(), hello(), test.kind)
@@ -201,8 +200,8 @@ func TestCassidyLost(t *testing.T) {
 	}
 }
 
-// TestCassidyOldAnswer asks the same twice, where the second time is lost: the
-// first answer is not taken for the second.
+// TestCassidyOldAnswer asks the same question twice, and the second answer is lost: the
+// first answer must not be used for it.
 func TestCassidyOldAnswer(t *testing.T) {
 	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
 	b.next(turn{text: "Part one."}, turn{status: 524}, turn{text: "Part two."})
@@ -228,7 +227,7 @@ func TestCassidyCanceledWhileLost(t *testing.T) {
 	}
 }
 
-// TestOptions has every kind refuse what cannot be right.
+// TestOptions checks that every kind rejects invalid options.
 func TestOptions(t *testing.T) {
 	for _, k := range kinds() {
 		if !k.remote {

@@ -19,16 +19,16 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A bench is a model of one kind with the fake behind it.
+// A bench is a model of one kind with its fake.
 type bench struct {
 	t *testing.T
 	m model.Model
-	f *fake // nil of a script
-	// next says what the model does next.
+	f *fake // nil for a script
+	// next sets what the model does next.
 	next func(turns ...turn)
 }
 
-// A kind is one way to be a model.
+// A kind is a kind of model.
 type kind struct {
 	name                    string
 	native, streams, remote bool
@@ -51,28 +51,28 @@ func kinds() []kind {
 		vendor: func() vendor { return &fakeCassidy{} },
 		open: func(base string, o options) (model.Model, error) {
 			return model.NewCassidy(&model.CassidyOptions{BaseURL: base + "/api", Assistant: "asst-1",
-				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
 		name: "openai", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeOpenAI{} },
 		open: func(base string, o options) (model.Model, error) {
 			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base + "/v1/", Model: "m",
-				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
 		name: "anthropic", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeAnthropic{version: "2026-10-21"} },
 		open: func(base string, o options) (model.Model, error) {
 			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m",
-				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
 		name: "anthropic thinking", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeAnthropic{version: "2023-06-01", thinking: true} },
 		open: func(base string, o options) (model.Model, error) {
 			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base + "/v1", Model: "m", Version: model.AnthropicVersion2023,
-				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, ollamaKind("ollama", 0), ollamaKind("ollama text", 1), ollamaKind("ollama twice", 2), {
 		name: "script", native: true,
@@ -85,7 +85,7 @@ func ollamaKind(name string, text int) kind {
 		vendor: func() vendor { return fakeOllama{text} },
 		open: func(base string, o options) (model.Model, error) {
 			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Context: 8192,
-				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}
 }
@@ -166,8 +166,8 @@ func (b *bench) ask(r *model.Request) *model.Reply {
 	return reply
 }
 
-// fails asks, wants an error of a kind whose text and hint hold some words, and
-// returns it.
+// fails expects an error of a kind with some words in its text and hint, and returns
+// it.
 func (b *bench) fails(ctx context.Context, r *model.Request, want value.Kind, words ...string) *value.Error {
 	b.t.Helper()
 	reply, err := b.m.Ask(ctx, r)
@@ -190,7 +190,7 @@ func (b *bench) fails(ctx context.Context, r *model.Request, want value.Kind, wo
 	return e
 }
 
-// noKey fails the test where an error tells the key.
+// noKey fails the test if an error contains the key.
 func noKey(t *testing.T, e *value.Error) {
 	t.Helper()
 	all := e.Error() + e.Hint + e.Op + value.FormatJSON(e.Error(), "")
@@ -199,12 +199,12 @@ func noKey(t *testing.T, e *value.Error) {
 	}
 	for _, form := range []string{testKey, testKey[:8], "0123456789-abcdefghij", base64.StdEncoding.EncodeToString([]byte(testKey))} {
 		if strings.Contains(all, form) {
-			t.Errorf("the error tells the key: %s", all)
+			t.Errorf("the error contains the key: %s", all)
 		}
 	}
 }
 
-// messages returns the requests that asked for an answer.
+// messages returns the requests for an answer.
 func (f *fake) messages() []request {
 	var list []request
 	for _, q := range f.requests() {
@@ -215,7 +215,7 @@ func (f *fake) messages() []request {
 	return list
 }
 
-// A row is one promise that every kind keeps.
+// A row is a guarantee of every kind.
 type row struct {
 	name  string
 	needs string // "native", "streams" or "remote", or "" for all kinds
@@ -303,8 +303,8 @@ func answerRows() []row {
 	}}}
 }
 
-// testCalls has a model make one call, then two at once, and answer when it has
-// the results; all this streamed and not.
+// testCalls has a model make one call, then two in parallel, and answer when it has the
+// results; streamed and not.
 func testCalls(t *testing.T, k kind) {
 	for _, watched := range []bool{false, true} {
 		b := k.start(t, options{})
@@ -365,7 +365,7 @@ func failureRows() []row {
 			t.Errorf("waited %v, want 7 seconds and a little", s)
 		}
 		b.next(turn{status: 429, header: "Retry-After: 900"})
-		if e := b.fails(t.Context(), hello(), value.Limit, "HTTP 429", "wait 15m0s"); e.Limit != value.LimitRate {
+		if e := b.fails(t.Context(), hello(), value.Limit, "HTTP 429", "try again after 15m0s"); e.Limit != value.LimitRate {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"server error, then success", "remote", func(t *testing.T, k kind) {
@@ -406,11 +406,11 @@ func failureRows() []row {
 		}
 		b.fails(t.Context(), hello(), value.Invalid, ": flat")
 		b.fails(t.Context(), hello(), value.Invalid, "Unknown API error")
-		b.fails(t.Context(), hello(), value.Unavailable, "not JSON", "502 Bad Gateway", "check the base URL")
+		b.fails(t.Context(), hello(), value.Unavailable, "expected JSON but got", "502 Bad Gateway", "check the base URL")
 	}}, {"empty reply", "", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{text: " \n"})
-		if err := b.fails(t.Context(), hello(), value.Unavailable, "the answer is empty"); !errors.Is(err, model.ErrEmpty) {
+		if err := b.fails(t.Context(), hello(), value.Unavailable, "the reply is empty"); !errors.Is(err, model.ErrEmpty) {
 			t.Errorf("%v is not ErrEmpty", err)
 		}
 		if k.remote {
@@ -444,7 +444,7 @@ func failureRows() []row {
 	}}, {"nobody listens", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.f.server.Close()
-		b.fails(t.Context(), hello(), value.Unavailable, "cannot be reached", "check the network")
+		b.fails(t.Context(), hello(), value.Unavailable, "connection refused", "check the network")
 		if len(b.f.slept) != 2 {
 			t.Errorf("waited %v, want two waits", b.f.slept)
 		}
@@ -454,7 +454,7 @@ func failureRows() []row {
 		if got := b.ask(hello()); len(got.Text) != 50_000 {
 			t.Errorf("%d bytes, want 50000", len(got.Text))
 		}
-		if e := b.fails(t.Context(), hello(), value.Limit, "longer than 100000 bytes"); e.Limit != value.LimitReply {
+		if e := b.fails(t.Context(), hello(), value.Limit, "too long: limit 100000 bytes"); e.Limit != value.LimitReply {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"not UTF-8", "remote", func(t *testing.T, k kind) {
@@ -470,7 +470,7 @@ func failureRows() []row {
 	}}}
 }
 
-// testRedirect sends a model to another host, which must hear nothing.
+// testRedirect redirects a model to another host, which must receive nothing.
 func testRedirect(t *testing.T, k kind) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s came to the other host, with %v", r.Method, r.URL, r.Header)
@@ -480,7 +480,7 @@ func testRedirect(t *testing.T, k kind) {
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}})
 		b.next(turn{status: status, header: "Location: " + other.URL + "/v1/messages?key=" + "secret"})
-		e := b.fails(t.Context(), hello(), value.Unavailable, "redirects to "+other.URL, "set the base URL")
+		e := b.fails(t.Context(), hello(), value.Unavailable, "unsupported redirect to "+other.URL, "set the base URL")
 		if strings.Contains(e.Error(), "secret") {
 			t.Errorf("the error repeats the query: %v", e)
 		}
@@ -493,21 +493,21 @@ func streamRows() []row {
 		if !k.streams {
 			b.next(turn{text: "one two three four", cut: true}, turn{text: "one two three four", cut: true})
 			b.f.vendor.(*fakeCassidy).lost = 500
-			b.fails(t.Context(), hello(), value.Unavailable, "cut before the answer was complete")
+			b.fails(t.Context(), hello(), value.Unavailable, "closed before the reply was complete")
 			return
 		}
 		b.next(turn{text: "one two three four", cut: true})
 		var got string
 		r := hello()
 		r.Text = func(p string) { got += p }
-		b.fails(t.Context(), r, value.Unavailable, "cut before the answer was complete")
+		b.fails(t.Context(), r, value.Unavailable, "closed before the reply was complete")
 		if got != "one two " || len(b.f.messages()) != 1 {
 			t.Errorf("%q came, after %d requests; want nothing to be sent again", got, len(b.f.messages()))
 		}
 	}}, {"stream without end", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 1 << 20})
 		b.next(turn{text: "on ", endless: true})
-		b.fails(t.Context(), watched(), value.Limit, "longer than 1048576 bytes")
+		b.fails(t.Context(), watched(), value.Limit, "too long: limit 1048576 bytes")
 	}}, {"stream without words", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 1000})
 		header := "Content-Type: text/event-stream"
@@ -518,8 +518,8 @@ func streamRows() []row {
 			turn{header: header, body: "data: nonsense\n\nnonsense\n"}, turn{header: header, body: "EMPTY"})
 		b.fails(t.Context(), watched(), value.Limit)
 		b.fails(t.Context(), watched(), value.Limit)
-		b.fails(t.Context(), watched(), value.Unavailable, "not JSON")
-		b.fails(t.Context(), watched(), value.Unavailable, "cut before")
+		b.fails(t.Context(), watched(), value.Unavailable, "expected JSON but got")
+		b.fails(t.Context(), watched(), value.Unavailable, "closed before")
 	}}, {"error in the stream", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		body, header := `{"error":{"message":"overloaded","type":"overloaded_error"},"type":"error"}`, "Content-Type: application/x-ndjson"
@@ -532,11 +532,11 @@ func streamRows() []row {
 		b := k.start(t, options{timeout: 50 * time.Millisecond})
 		if !k.streams {
 			b.next(turn{mute: true}, turn{mute: true})
-			b.fails(t.Context(), hello(), value.Timeout, "no answer in 50ms")
+			b.fails(t.Context(), hello(), value.Timeout, "no data from the API for 50ms")
 			return
 		}
 		b.next(turn{text: "one two", hold: true})
-		b.fails(t.Context(), watched(), value.Timeout, "no answer in 50ms")
+		b.fails(t.Context(), watched(), value.Timeout, "no data from the API for 50ms")
 		<-b.f.gone
 	}}}
 }
@@ -549,7 +549,7 @@ func cancelRows() []row {
 		b.fails(ctx, hello(), value.Canceled, "canceled")
 		ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
 		defer cancel()
-		b.fails(ctx, hello(), value.Timeout, "time ran out")
+		b.fails(ctx, hello(), value.Timeout, "timeout: the deadline of the context passed")
 	}}, {"cancel while waiting", "remote", func(t *testing.T, k kind) {
 		before := runtime.NumGoroutine()
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
@@ -633,8 +633,8 @@ func settles(t *testing.T, before int) {
 	}
 }
 
-// TestWords compares a conversation with what each API is sent, byte by byte:
-// what the vendors' own clients send for it.
+// TestWords compares the request to each API, byte by byte, with that of the vendors'
+// own clients.
 func TestWords(t *testing.T) {
 	for _, k := range kinds() {
 		want, ok := map[string]string{

@@ -8,8 +8,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// check says what no API with native calls would take, in clearer words than
-// theirs: an empty message, an answer to no call, or a call without an answer.
+// check rejects conversations that no API with native calls accepts, with clearer
+// errors than theirs: an empty message, a result without a call, or a call without a
+// result.
 func (w *wire) check(r *Request) *failure {
 	invalid := func(format string, args ...any) *failure { return w.fail(value.Errorf(value.Invalid, format, args...)) }
 	if len(r.Messages) == 0 {
@@ -20,7 +21,7 @@ func (w *wire) check(r *Request) *failure {
 		switch m.Role {
 		case ToolRole:
 			if !open[m.CallID] {
-				return invalid("the result of %s answers no call %q before it", m.Tool, m.CallID)
+				return invalid("a result of %s has no matching call: call ID %q", m.Tool, m.CallID)
 			}
 			delete(open, m.CallID)
 			continue
@@ -30,7 +31,7 @@ func (w *wire) check(r *Request) *failure {
 			}
 		case Assistant:
 		default:
-			return invalid("a message has the role %q", string(m.Role))
+			return invalid("a message has the unknown role %q", string(m.Role))
 		}
 		for id := range open {
 			return invalid("the call %q has no result", id)
@@ -43,12 +44,12 @@ func (w *wire) check(r *Request) *failure {
 		return invalid("the call %q has no result", id)
 	}
 	if r.Messages[len(r.Messages)-1].Role == Assistant {
-		return invalid("the last message is the model's own")
+		return invalid("the last message is from the model")
 	}
 	return nil
 }
 
-// definitions returns the tools in one vendor's form, or nil for none.
+// definitions returns the tools in a vendor's format, or nil for no tools.
 func (w *wire) definitions(tools []tool.Tool, format tool.Format) (value.List, *failure) {
 	var list value.List
 	for i := range tools {
@@ -61,8 +62,8 @@ func (w *wire) definitions(tools []tool.Tool, format tool.Format) (value.List, *
 	return list, nil
 }
 
-// inWords returns a message with its calls or its result written out, for a
-// model that knows of none.
+// inWords returns a message with its calls or its result as text, for a model without
+// native calls.
 func (m *Message) inWords() string {
 	if m.Role == ToolRole {
 		word := "RESULT"
@@ -81,7 +82,7 @@ func (m *Message) inWords() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// worded returns messages with the calls and results written out.
+// worded returns messages with calls and results as text.
 func worded(messages []Message) []Message {
 	list := slices.Clone(messages)
 	for i := range list {
@@ -96,8 +97,8 @@ func worded(messages []Message) []Message {
 	return list
 }
 
-// transcript writes a conversation as one text: the instruction, what was said
-// before, and last what is to be answered.
+// transcript writes a conversation as one text: the instruction, the earlier messages,
+// and last the messages to answer.
 func transcript(system string, messages []Message) string {
 	var parts []string
 	if system != "" {

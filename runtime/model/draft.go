@@ -3,59 +3,58 @@ package model
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A draft is a reply that is being assembled from a stream.
+// A draft is a reply that is assembled from a stream.
 type draft struct {
-	w     *wire
-	tell  func(piece string) // nil where nobody watches
-	size  int64
-	text  strings.Builder
-	calls []*callDraft
-	stop  Stop // "" until the API says it
-	usage Usage
+	w      *wire
+	onText func(piece string) // nil if the text is not streamed to the caller
+	size   int64
+	text   strings.Builder
+	calls  []*callDraft
+	stop   Stop // "" until the API sends it
+	usage  Usage
 }
 
-// partSize is what a call or a block counts beside its text, in bytes, so that
-// a stream of empty ones has an end too.
+// partSize is added to the size of each call or block, in bytes, so that a stream of
+// empty ones is bounded.
 const partSize = 1024
 
-// A callDraft is a call whose arguments come in pieces.
+// A callDraft is a call whose arguments are streamed.
 type callDraft struct {
-	key      int64 // the API's number for it
+	key      int64 // the API's number of the call
 	id, tool string
 	args     strings.Builder
-	extra    value.Value // what else the API wants back with it
+	extra    value.Value // other data that the API wants back with the call
 }
 
-// say adds a piece of the text.
+// say adds a piece of text.
 func (d *draft) say(piece string) *failure {
 	if piece == "" {
 		return nil
 	}
 	piece = d.w.said(piece)
-	if f := d.room(len(piece)); f != nil {
+	if f := d.grow(len(piece)); f != nil {
 		return f
 	}
 	d.text.WriteString(piece)
-	if d.tell != nil {
-		d.tell(piece)
+	if d.onText != nil {
+		d.onText(piece)
 	}
 	return nil
 }
 
-// room makes sure that the reply may grow by n bytes.
-func (d *draft) room(n int) *failure {
-	if d.size += int64(n); d.size > d.w.maxReply {
+// grow counts n more bytes of the reply, up to its limit.
+func (d *draft) grow(n int) *failure {
+	if d.size += int64(n); d.size > d.w.MaxReply {
 		return d.w.tooLong()
 	}
 	return nil
 }
 
-// call returns the call under a key, a new one where there is none.
+// call returns the call with a key. It adds a new one if needed.
 func (d *draft) call(key int64) *callDraft {
 	for _, c := range d.calls {
 		if c.key == key {
@@ -64,11 +63,11 @@ func (d *draft) call(key int64) *callDraft {
 	}
 	c := &callDraft{key: key}
 	d.calls = append(d.calls, c)
-	d.size += partSize // and the next to make room sees it
+	d.size += partSize // checked by the next grow
 	return c
 }
 
-// reply returns the draft as it stands.
+// reply returns the draft as a reply.
 func (d *draft) reply() *Reply {
 	r := &Reply{Text: d.text.String(), Stop: d.stop, Usage: d.usage}
 	for _, c := range d.calls {
@@ -77,8 +76,8 @@ func (d *draft) reply() *Reply {
 	return r
 }
 
-// newCall makes a call of what an API gives as its arguments: an object, or one
-// as JSON text, which some models encode a second time.
+// newCall makes a call from the arguments of an API: an object, or JSON text of one,
+// which some models encode twice.
 func newCall(id, name string, args value.Value) Call {
 	c := Call{ID: id, Tool: name}
 	v := args
@@ -111,8 +110,8 @@ func newCall(id, name string, args value.Value) Call {
 	return c
 }
 
-// finish completes a reply: each call has an ID of its own in the conversation,
-// and a reply without any word or call is an error.
+// finish completes a reply: each call gets a unique ID in the conversation, and a reply
+// without text and calls is an error.
 func (w *wire) finish(r *Request, reply *Reply) (*Reply, *failure) {
 	used := map[string]bool{}
 	for _, m := range r.Messages {
@@ -127,7 +126,7 @@ func (w *wire) finish(r *Request, reply *Reply) (*Reply, *failure) {
 		}
 		used[c.ID] = true
 	}
-	switch { // some servers say "stop" of calls too, or speak of calls that are not there
+	switch { // some servers report "stop" with calls, or "tool_calls" without any
 	case reply.Stop == StopLength || reply.Stop == StopRefuse:
 	case len(reply.Calls) > 0:
 		reply.Stop = StopCalls
@@ -140,8 +139,8 @@ func (w *wire) finish(r *Request, reply *Reply) (*Reply, *failure) {
 	return reply, nil
 }
 
-// argsText returns the arguments of a call as JSON text, as they came where
-// they were none.
+// argsText returns the arguments of a call as JSON text, or as they came if they are
+// invalid.
 func (c *Call) argsText() string {
 	if c.Args == nil {
 		return c.Raw
@@ -149,20 +148,11 @@ func (c *Call) argsText() string {
 	return value.FormatJSON(c.Args, "")
 }
 
-// argsObject returns the arguments as an object, for the APIs that take nothing
-// else. Anthropic recommends this form for what is no object.
+// argsObject returns the arguments as an object, for APIs that require one. Anthropic
+// recommends this form for invalid arguments.
 func (c *Call) argsObject() *value.Dict {
 	if c.Args == nil {
 		return value.NewDict("INVALID_JSON", c.Raw)
 	}
 	return c.Args
-}
-
-// answer is what Ask returns of an exchange that began at a time.
-func answer(start time.Time, reply *Reply, f *failure) (*Reply, error) {
-	if f != nil {
-		return nil, f.err
-	}
-	reply.Usage.Wall = time.Since(start)
-	return reply, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A shouter is a model of a program's own: it answers in capitals.
+// A shouter is a model of a program: it answers in capitals.
 type shouter struct{}
 
 func (shouter) Name() string { return "shouter" }

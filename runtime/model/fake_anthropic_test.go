@@ -9,7 +9,7 @@ import (
 )
 
 // The request of POST /v1/messages as Anthropic documents it for the version
-// 2026-10-21, which knows no sampling parameters.
+// 2026-10-21, which has no sampling parameters.
 var anthropicRequest = fields{
 	"model": "string!", "max_tokens": "integer!", "messages": "array!", "system": "string|array", "tools": "array", "tool_choice": "object",
 	"stream": "boolean", "stop_sequences": "array", "metadata": "object", "thinking": "object", "service_tier": "string",

@@ -17,11 +17,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The key of the tests. It has letters that base64, JSON and HTML write
-// otherwise, and is long enough to be hidden everywhere.
+// The key of the tests. It has characters that base64, JSON and HTML escape, and is
+// long enough to be removed everywhere.
 const testKey = `sk-test/+&"key"-0123456789-abcdefghij`
 
-// A turn is what a fake model does next, in no vendor's words.
+// A turn is what a fake model does next, independent of the vendor.
 type turn struct {
 	text    string
 	pieces  []string // the text as it is streamed; nil: word by word
@@ -47,14 +47,14 @@ func (t turn) streamed() []string {
 	return strings.SplitAfter(t.text, " ")
 }
 
-// A request is one that a fake got.
+// A request is a request to a fake.
 type request struct {
 	method, path string
 	header       http.Header
 	body         *value.Dict
 }
 
-// A fake is a server that plays one vendor's API, and is strict about it.
+// A fake is a strict server for one vendor's API.
 type fake struct {
 	t      *testing.T
 	server *httptest.Server
@@ -67,14 +67,14 @@ type fake struct {
 	reach  chan struct{} // gets one for each held request that arrived
 }
 
-// A vendor is what is particular to a fake.
+// A vendor is the part of a fake for one API.
 type vendor interface {
-	// check fails the test for a request that the API would not take, and
-	// reports whether a turn is to be played for it.
+	// check fails the test for a request that the API would reject, and reports whether
+	// a turn is to be played for it.
 	check(f *fake, q request) bool
 	// authorized reports whether a request carries the key.
 	authorized(q request) bool
-	// play writes a right answer.
+	// play writes a valid answer.
 	play(f *fake, w http.ResponseWriter, q request, t turn)
 	// fail returns the body of an error.
 	fail(status int) string
@@ -87,7 +87,7 @@ func newFake(t *testing.T, v vendor) *fake {
 	return f
 }
 
-// next adds to what the model does.
+// next adds turns to the model.
 func (f *fake) next(turns ...turn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +100,7 @@ func (f *fake) requests() []request {
 	return slices.Clone(f.log)
 }
 
-// sleep is the models' clock: it keeps nobody waiting.
+// sleep is the models' Sleep: it does not wait.
 func (f *fake) sleep(ctx context.Context, d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +189,7 @@ func (f *fake) error(w http.ResponseWriter, status int, t turn) {
 	io.WriteString(w, strings.TrimPrefix(t.body, "EMPTY"))
 }
 
-// stream writes frames one by one, as a turn wants them written.
+// stream writes frames one by one, as a turn says.
 func stream(w http.ResponseWriter, t turn, first []string, each func(piece string) string, last []string) {
 	flush := http.NewResponseController(w)
 	write := func(s string) bool {
@@ -219,12 +219,12 @@ func stream(w http.ResponseWriter, t turn, first []string, each func(piece strin
 	}
 }
 
-// fields are the names and types that an object may have: "string", "integer",
-// "number", "boolean", "array", "object", several joined by "|". One that ends
-// in "!" must be there.
+// fields are the names and types of an object: "string", "integer", "number",
+// "boolean", "array", "object", several joined by "|". A type that ends in "!" is
+// required.
 type fields map[string]string
 
-// strict fails the test where an object is not as a table says.
+// strict fails the test if an object does not match a table.
 func strict(t *testing.T, where string, d *value.Dict, table fields) {
 	t.Helper()
 	if d == nil {
@@ -249,8 +249,7 @@ func strict(t *testing.T, where string, d *value.Dict, table fields) {
 	}
 }
 
-// dicts returns the objects of the list under a name, and fails for any other
-// thing there.
+// dicts returns the objects of the list with a name, and fails for other items.
 func dicts(t *testing.T, d *value.Dict, name string) []*value.Dict {
 	t.Helper()
 	v, _ := d.Get(name)

@@ -20,111 +20,119 @@ import (
 )
 
 const (
-	// defaultTimeout is how long an API may keep silent: what the vendors' own
-	// clients wait, since a long answer that is not streamed takes minutes.
+	// defaultTimeout is the default idle timeout. It is that of the vendors' own
+	// clients, since a long answer that is not streamed takes minutes.
 	defaultTimeout = 10 * time.Minute
-	// defaultMaxReply is how many bytes an answer may have. The longest that a
-	// model writes today is below 1 MB, and a stream takes ten times its text.
+	// defaultMaxReply is the limit of an answer, in bytes. The longest that a model
+	// writes today is below 1 MB, and a stream takes ten times its text.
 	defaultMaxReply = 8 << 20
-	// streamOverhead is how many times longer a stream may be than its text:
-	// each word comes in a frame of some 300 bytes.
+	// streamOverhead is how many times longer than its text a stream may be: each word
+	// has a frame of some 300 bytes.
 	streamOverhead = 64
 	// attempts is how often a request is sent at most.
 	attempts = 3
-	// firstWait is about how long the first retry waits; the next waits double.
+	// firstWait is the approximate delay of the first retry; later delays double.
 	firstWait = 500 * time.Millisecond
-	// longestWait is the longest Retry-After that is waited for. Who is told to
-	// wait longer is better told so.
+	// longestWait is the longest Retry-After that is obeyed. A longer one is an error.
 	longestWait = time.Minute
-	// maxErrorBody is how much of an error's body is read.
+	// maxErrorBody is the limit of an error's body, in bytes.
 	maxErrorBody = 64 << 10
 )
 
-// errSlow ends an exchange in which the API kept silent too long.
-var errSlow = errors.New("the API keeps silent")
+// errSlow ends an exchange after the idle timeout.
+var errSlow = errors.New("no data from the API")
 
-// errLong ends an answer that is longer than what is read of one.
-var errLong = errors.New("the answer is too long")
+// errLong ends an answer that exceeds its limit.
+var errLong = errors.New("the reply is too long")
 
-// A link is what the options of every API have in common.
-type link struct {
-	name     string // of the model, for errors
-	base     string // the address, or ""
-	usual    string // what "" means
-	key      string
-	keyHint  string
-	client   *http.Client
-	timeout  time.Duration
-	maxReply int64
-	sleep    func(ctx context.Context, d time.Duration) error
+// HTTP configures the requests to an API. The zero value has the defaults.
+type HTTP struct {
+	Client   *http.Client  // default: one without a proxy; redirects are never followed
+	Timeout  time.Duration // idle timeout; default 10 minutes
+	MaxReply int64         // bytes of a reply; default 8 MB
+	// Sleep waits between attempts; default: a timer. It returns the context's error
+	// if that ends first.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// A wire sends requests to one API. No error that it returns holds the key.
+// A wire sends requests to one API. Its errors never contain the key.
 type wire struct {
+	HTTP
 	name      string
 	base      string
 	keyHint   string
 	lostHint  string
-	prefix    string   // of what is said about a status
-	secrets   []string // the forms in which the key could come back
+	prefix    string   // of errors for a status
+	secrets   []string // the encodings of the key to remove from errors
 	keyLength int
-	client    *http.Client
-	timeout   time.Duration
-	maxReply  int64
-	sleep     func(ctx context.Context, d time.Duration) error
 }
 
-func newWire(l link) (*wire, error) {
-	base, err := checkBase(cmp.Or(l.base, l.usual))
+// newWire returns a wire to the API at base. name is that of the model, in errors.
+func newWire(name, base, key, keyHint string, h HTTP) (*wire, error) {
+	base, err := checkBase(base)
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsFunc(l.key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, value.Errorf(value.Invalid, "%s: the key holds a space or a character that no key has", l.name).
-			WithHint("%s", cmp.Or(l.keyHint, "copy the key again, without line breaks"))
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, value.Errorf(value.Invalid, "%s: the key contains a space or an invalid character", name).
+			WithHint("%s", cmp.Or(keyHint, "copy the key again, without spaces and line breaks"))
 	}
-	w := &wire{
-		name:      l.name,
-		base:      base,
-		keyHint:   cmp.Or(l.keyHint, "check the key"),
-		lostHint:  "check the name of the model and the base URL " + base,
-		secrets:   secretForms(l.key),
-		keyLength: len(l.key),
-		client:    ownClient(l.client),
-		timeout:   cmp.Or(l.timeout, defaultTimeout),
-		maxReply:  cmp.Or(l.maxReply, defaultMaxReply),
-		sleep:     l.sleep,
+	h.Client, h.Timeout, h.MaxReply = ownClient(h.Client), cmp.Or(h.Timeout, defaultTimeout), cmp.Or(h.MaxReply, defaultMaxReply)
+	if h.Sleep == nil {
+		h.Sleep = sleep
 	}
-	if w.sleep == nil {
-		w.sleep = sleep
-	}
-	return w, nil
+	return &wire{
+		HTTP: h, name: name, base: base, keyHint: cmp.Or(keyHint, "check the key"),
+		lostHint: "check the model name and the base URL " + base,
+		secrets:  secretForms(key), keyLength: len(key),
+	}, nil
 }
 
-// checkBase returns an address to which a path can be added. Its errors do not
-// repeat it, because of the passwords that people put there.
+// An api is a [Model] behind an API.
+type api struct {
+	w      *wire
+	native bool
+	ask    func(ctx context.Context, r *Request) (*Reply, *failure)
+}
+
+func (m *api) Name() string { return m.w.name }
+func (m *api) Native() bool { return m.native }
+
+// Ask implements [Model].
+func (m *api) Ask(ctx context.Context, r *Request) (*Reply, error) {
+	start := time.Now()
+	reply, f := m.ask(ctx, r)
+	if f != nil {
+		return nil, f.err
+	}
+	reply.Usage.Wall = time.Since(start)
+	return reply, nil
+}
+
+// checkBase returns an address to which a path can be added. Its errors do not contain
+// the address, which may have a password.
 func checkBase(base string) (string, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", value.Errorf(value.Invalid, "the base URL is not an address").
-			WithHint(`it begins with http:// or https:// and a host, as in "https://api.example.com/v1"`)
+		return "", value.Errorf(value.Invalid, "the base URL is invalid").
+			WithHint(`use a URL with http:// or https:// and a host, as in "https://api.example.com/v1"`)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return "", value.Errorf(value.Invalid, "the base URL holds a password, a query or a fragment").
-			WithHint("give the key as the key, and end the base URL with its path")
+		return "", value.Errorf(value.Invalid, "the base URL has a password, a query or a fragment").
+			WithHint("remove them from the URL, and pass the key in its own field")
 	}
 	return strings.TrimRight(base, "/"), nil
 }
 
-// ownClient returns a client that follows no redirect: the vendors' APIs have
-// none, and another host must see neither the key nor the conversation.
+// ownClient returns a client that follows no redirects: the vendors' APIs have none,
+// and another host must see neither the key nor the conversation.
 func ownClient(given *http.Client) *http.Client {
 	c := http.Client{}
 	if given != nil {
 		c = *given
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
-		t.Proxy = nil // which would be read from the environment
+		t.Proxy = nil // the default reads it from the environment
 		c.Transport = t
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -144,16 +152,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // A query is one request to an API.
 type query struct {
-	method string // "" means POST
+	method string // default: POST
 	path   string // after the base URL
 	header http.Header
-	body   *value.Dict           // nil for none
-	retry  func(f *failure) bool // what is worth another attempt; nil means stateless
+	body   *value.Dict           // or nil
+	retry  func(f *failure) bool // whether to retry; default: stateless
 	stream bool
 }
 
-// stateless retries what a model without a memory may be asked again: nothing
-// of the first attempt is left.
+// stateless reports whether a failure of a request without side effects is retried.
 func stateless(f *failure) bool {
 	switch f.status {
 	case 0:
@@ -164,19 +171,19 @@ func stateless(f *failure) bool {
 	return false
 }
 
-// A failure is an exchange that gave no answer.
+// A failure is an exchange without an answer.
 type failure struct {
 	err    *value.Error
-	status int           // that the server answered with, or 0
-	after  time.Duration // how long the server asks to wait, or 0
-	unsent bool          // the request did not leave
-	slow   bool          // the API kept silent too long
+	status int           // of the server's answer, or 0
+	after  time.Duration // the delay that the server requests, or 0
+	unsent bool          // the request was not sent
+	slow   bool          // the idle timeout expired
 	cut    bool          // the connection failed
-	final  bool          // trying again would not help
+	final  bool          // retrying would not help
 }
 
-// send sends a request until it is answered with success, and as long as the
-// failures are worth a retry. The response must be closed.
+// send sends a request, with retries, until it succeeds or fails finally. The response
+// must be closed.
 func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
 	body, err := encodeBody(q.body)
 	if err != nil {
@@ -190,7 +197,7 @@ func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
 		if attempt == attempts || f.final || f.after > longestWait || ctx.Err() != nil || !q.retries(f) {
 			return nil, f
 		}
-		if err := w.sleep(ctx, wait(attempt, f.after)); err != nil {
+		if err := w.Sleep(ctx, wait(attempt, f.after)); err != nil {
 			return nil, w.ended(ctx, err)
 		}
 	}
@@ -203,9 +210,9 @@ func encodeBody(body *value.Dict) ([]byte, error) {
 	return value.AppendJSON(nil, body)
 }
 
-// wait returns how long to wait after an attempt: what the server asks for, or
-// twice as long each time. The jitter keeps many clients from coming back at
-// the same moment, and never makes one come early.
+// wait returns the delay after an attempt: what the server requests, or twice the delay
+// before. The jitter spreads the retries of many clients, and never shortens what the
+// server requests.
 func wait(attempt int, after time.Duration) time.Duration {
 	if after > 0 {
 		return after + time.Duration(rand.Float64()*float64(after)/10)
@@ -220,7 +227,7 @@ func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *
 		return nil, w.ended(ctx, err)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(w.timeout, func() { cancel(errSlow) })
+	timer := time.AfterFunc(w.Timeout, func() { cancel(errSlow) })
 	stop := func() {
 		timer.Stop()
 		cancel(nil)
@@ -230,10 +237,10 @@ func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *
 	req, err := http.NewRequestWithContext(traced, cmp.Or(q.method, http.MethodPost), w.base+q.path, bytes.NewReader(body))
 	if err != nil {
 		stop()
-		return nil, w.fail(value.Errorf(value.Invalid, "the base URL is not an address"))
+		return nil, w.fail(value.Errorf(value.Invalid, "the base URL is invalid"))
 	}
 	w.setHeader(req, q)
-	res, err := w.client.Do(req)
+	res, err := w.Client.Do(req)
 	if err != nil {
 		defer stop()
 		f := w.lost(ctx, inner, err)
@@ -241,11 +248,11 @@ func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *
 		return nil, f
 	}
 	r := &response{w: w, ctx: ctx, inner: inner, status: res.StatusCode, header: res.Header}
-	r.body = &bounded{r: res.Body, left: w.maxReply}
+	r.body = &bounded{r: res.Body, left: w.MaxReply}
 	if q.stream {
-		r.body = &bounded{r: res.Body, left: w.maxReply * streamOverhead}
+		r.body = &bounded{r: res.Body, left: w.MaxReply * streamOverhead}
 	}
-	r.touch = func() { timer.Reset(w.timeout) }
+	r.touch = func() { timer.Reset(w.Timeout) }
 	r.close = func() {
 		stop()
 		res.Body.Close()
@@ -271,7 +278,7 @@ func (w *wire) setHeader(req *http.Request, q *query) {
 	}
 }
 
-// retries reports whether a failure is worth another attempt.
+// retries reports whether a failure is retried.
 func (q *query) retries(f *failure) bool {
 	if q.retry != nil {
 		return q.retry(f)
@@ -279,7 +286,7 @@ func (q *query) retries(f *failure) bool {
 	return stateless(f)
 }
 
-// ask sends a request and returns the object that answers it.
+// ask sends a request and returns the object in its answer.
 func (w *wire) ask(ctx context.Context, q *query) (*value.Dict, *failure) {
 	r, f := w.send(ctx, q)
 	if f != nil {
@@ -289,7 +296,7 @@ func (w *wire) ask(ctx context.Context, q *query) (*value.Dict, *failure) {
 	return r.object()
 }
 
-// A response is a successful answer, whose body is still to be read.
+// A response is a successful response with an unread body.
 type response struct {
 	w      *wire
 	ctx    context.Context // the caller's
@@ -297,11 +304,11 @@ type response struct {
 	status int
 	header http.Header
 	body   io.Reader
-	touch  func() // gives the API its time anew
+	touch  func() // restarts the idle timeout
 	close  func()
 }
 
-// object reads the whole body as one JSON object.
+// object reads the full body as one JSON object.
 func (r *response) object() (*value.Dict, *failure) {
 	data, err := io.ReadAll(r.body)
 	if err != nil {
@@ -310,24 +317,24 @@ func (r *response) object() (*value.Dict, *failure) {
 	return r.w.object(data)
 }
 
-// object reads a JSON object. Bytes that are not UTF-8 are replaced, so that a
-// single one does not cost the whole answer.
+// object parses a JSON object. Invalid UTF-8 is replaced, so that one invalid byte does
+// not lose the answer.
 func (w *wire) object(data []byte) (*value.Dict, *failure) {
 	v, err := value.ParseJSON(bytes.ToValidUTF8(data, []byte("\ufffd")))
 	if d, ok := v.(*value.Dict); ok && err == nil {
 		return d, nil
 	}
 	if said := bytes.TrimSpace(data); len(said) == 0 || said[0] != '{' {
-		return nil, w.fail(value.Errorf(value.Unavailable, "the answer is not JSON: %s", w.explain(data)).
+		return nil, w.fail(value.Errorf(value.Unavailable, "invalid response: expected JSON but got: %s", w.explain(data)).
 			WithHint("check the base URL %s", w.base))
 	}
 	if err == nil {
-		err = errors.New("not an object")
+		err = errors.New("expected a JSON object")
 	}
-	return nil, w.fail(value.Errorf(value.Unavailable, "the answer cannot be read: %s", err))
+	return nil, w.fail(value.Errorf(value.Unavailable, "invalid response: %s", err))
 }
 
-// A bounded reads at most so many bytes, and fails where there are more.
+// A bounded reader returns an error after a number of bytes.
 type bounded struct {
 	r    io.Reader
 	left int64
@@ -344,7 +351,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// retryAfter reads how long the server asks to wait, or 0.
+// retryAfter returns the delay that the server requests, or 0.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return seconds(ms / 1000)
@@ -359,9 +366,9 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// seconds makes a duration of what a server says, which may be any number.
+// seconds converts a server's number to a duration. The number may have any value.
 func seconds(s float64) time.Duration {
-	if !(s > 0) { // which NaN is not either
+	if !(s > 0) { // also false for NaN
 		return 0
 	}
 	return time.Duration(min(s, 1e6) * float64(time.Second))
@@ -373,7 +380,7 @@ func (r *response) is(want string) bool {
 	return got == want
 }
 
-// bearer returns the header that carries a key, or none for none.
+// bearer returns the header for a key, or nil for no key.
 func bearer(key string) http.Header {
 	if key == "" {
 		return nil
@@ -381,14 +388,14 @@ func bearer(key string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + key}}
 }
 
-// child returns the object under a name, or nil, which reads as empty.
+// child returns the object with a name, or nil, which is an empty dict.
 func child(d *value.Dict, name string) *value.Dict {
 	v, _ := d.Get(name)
 	c, _ := v.(*value.Dict)
 	return c
 }
 
-// children returns the objects of the list under a name.
+// children returns the objects in the list with a name.
 func children(d *value.Dict, name string) []*value.Dict {
 	v, _ := d.Get(name)
 	items, _ := value.Elements(v)

@@ -7,8 +7,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// WithIdleTimeout returns a model that is given up with an error of kind Timeout
-// once it has sent no piece of text for a time.
+// WithIdleTimeout returns a model whose requests fail with an error of kind Timeout if
+// no text arrives for the duration idle.
 func WithIdleTimeout(m Model, idle time.Duration) Model { return &idleModel{m, idle} }
 
 type idleModel struct {
@@ -18,7 +18,7 @@ type idleModel struct {
 
 // Ask implements [Model].
 func (m *idleModel) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	late := value.Errorf(value.Timeout, "the model %s has said nothing for %s", m.Name(), m.idle).WithHint("--timeout gives it more time")
+	late := value.Errorf(value.Timeout, "no data from the model %s for %s (idle timeout)", m.Name(), m.idle).WithHint("ask for less at a time, or use a longer idle timeout")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(m.idle, func() { cancel(late) })

@@ -1,12 +1,11 @@
-// Package model talks to language models.
+// Package model provides language models behind one interface.
 //
-// A [Model] answers a conversation. Each of the five kinds is one file:
-// CassidyAI's threads, the OpenAI API and what is compatible with it, the
-// Anthropic Messages API, Ollama, and a model that a script plays. They keep
-// nothing of a conversation: what they must know the next time is in the
-// [Request], so that a conversation can go on in another process.
+// A [Model] replies to a conversation. Each of the five kinds is one file: CassidyAI's
+// threads, the OpenAI API and compatible ones, the Anthropic Messages API, Ollama, and
+// a model that is played by a script. They have no state for a conversation: all of it
+// is in the [Request], so a conversation can continue in another process.
 //
-// Nothing here reads the environment: addresses and keys come in options.
+// This package does not read the environment: addresses and keys are options.
 package model
 
 import (
@@ -17,55 +16,54 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Model is a language model behind an API. It is called concurrently, for
-// different conversations. A program may implement it: see the example.
+// A Model is a language model behind an API. Its methods are called concurrently, for
+// different conversations. Programs may implement it: see the example.
 type Model interface {
-	// Name identifies the model in records and events, as in "openai:gpt-5". It is
-	// not empty, always the same, and the same in every process: a run is resumed with the
-	// model of the name that it began with.
+	// Name identifies the model in records and events, as in "openai:gpt-5". It is not
+	// empty, never changes, and is the same in every process: a run is resumed with the
+	// model of the same name.
 	Name() string
-	// Native reports whether the model takes definitions of tools and answers with
-	// calls of them. Otherwise Request.Tools is empty, and calls travel in the
-	// text. It is always the same.
+	// Native reports whether the model accepts definitions of tools and answers with
+	// native calls. Otherwise Request.Tools is empty, and calls are part of the text.
+	// It never changes.
 	Native() bool
-	// Ask returns the answer to a conversation: either a Reply or an error. It
-	// neither changes nor keeps the request, and ends soon after ctx does.
+	// Ask returns the reply to a conversation, or an error. It neither
+	// changes nor keeps the request, and returns soon after ctx ends.
 	//
 	// A Reply has a Text, Calls or both, and a Stop: StopCalls with Calls, else
-	// StopEnd, StopLength where the answer was cut off. Each call has an ID that is unique
-	// in the conversation and the name of a tool as it was offered. An answer
-	// without text and calls is the error [ErrEmpty]: the model is then reminded.
+	// StopEnd, or StopLength if the reply was truncated. Each call has an ID that is
+	// unique in the conversation and the name of an offered tool. A reply without text and calls is the error [ErrEmpty], after which the model is reminded.
 	//
-	// Other errors are a *[value.Error], of kind Unavailable where the model or the
-	// network is away, the key is wrong or the model unknown; Timeout and Canceled
-	// where it took too long or ctx ended; Limit where the conversation is too
-	// long, or too much was asked of the account: its Limit is "context",
-	// "message" (one is too long), "reply" (the answer is) or "rate"; and Invalid
-	// where the request cannot be right. A recorded turn waits after Unavailable and after the
-	// limit "rate", and the request is made again when it is resumed; with any other error
-	// it fails. An error of another type counts as Failed.
+	// Other errors are a *[value.Error]. Unavailable: the model or the network is
+	// unavailable, the key is wrong or the model unknown. Timeout and Canceled: a
+	// timeout expired or ctx ended. Limit: the conversation is too long, or the
+	// account's limit is reached; the limit is "context", "message" (one is too long),
+	// "reply" (the reply is too long) or "rate". Invalid: the request is invalid.
+	// After Unavailable and the limit "rate" a recorded turn waits, and the request is
+	// repeated when it is resumed; other errors end it. Errors of another type count as
+	// Failed.
 	Ask(ctx context.Context, r *Request) (*Reply, error)
 }
 
-// A Request is a conversation to answer.
+// A Request is a conversation, to which the model replies.
 type Request struct {
-	// System is an instruction that stands before the conversation, or "". A
-	// model without such a thing gets it before the first message.
+	// System is an instruction before the conversation, or "". Models without system
+	// prompts get it before the first message.
 	System   string
-	Messages []Message // the last is the user's, or the results of tools
+	Messages []Message // the last is the user's, or results of tools
 	Tools    []tool.Tool
-	// Thread is what the last [Reply] of this conversation said, or "" at its
-	// start and where the earlier messages have changed.
+	// Thread is the Thread of the last [Reply] in this conversation. It is "" at the
+	// start, and if earlier messages have changed.
 	Thread string
-	// MaxTokens bounds the answer; 0 means the model's own default.
+	// MaxTokens limits the reply; 0 means the model's default.
 	MaxTokens int
-	// Text is called with each piece of the answer's text as it comes, and once
-	// with all of it where the API does not stream; nil where nobody watches. It
-	// is called by the goroutine that asks. Where Ask fails, pieces may have come.
+	// Text is called with each piece of the reply's text as it arrives, or once with
+	// the full text if the API does not stream; it may be nil. It is called by the
+	// goroutine that called Ask. It may have been called before Ask fails.
 	Text func(piece string)
 }
 
-// A Role says who speaks.
+// A Role is the author of a message.
 type Role string
 
 const (
@@ -74,61 +72,60 @@ const (
 	ToolRole  Role = "tool" // the result of one call
 )
 
-// A Message is one of a conversation.
+// A Message is a message of a conversation.
 type Message struct {
-	Role  Role
-	Text  string
-	Calls []Call // of an assistant's message: the native calls it made
-	// Of a tool's message: the call it answers, and whether that failed.
-	CallID string
-	Tool   string
-	Failed bool
-	// Opaque is what the API wants back unchanged with an assistant's message,
-	// such as signed reasoning; nil for nothing.
-	Opaque []byte
+	Role  Role   `json:"role"`
+	Text  string `json:"text"`
+	Calls []Call `json:"calls,omitempty"` // of an assistant's message: its native calls
+	// Of a tool's message: the call that it answers, and whether that failed.
+	CallID string `json:"call_id,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	Failed bool   `json:"failed,omitempty"`
+	// Opaque is data that the API wants back unchanged with an assistant's message,
+	// such as signed reasoning, or nil.
+	Opaque []byte `json:"opaque,omitempty"`
 }
 
 // A Call is a native call of a tool.
 type Call struct {
-	ID   string // unique in its conversation; made up where the API gives none
-	Tool string
-	// Args are the arguments, or nil where Raw is no JSON object.
-	Args *value.Dict
-	Raw  string // as they came, where Args is nil
+	ID   string `json:"id"` // unique in its conversation; generated if the API sends none
+	Tool string `json:"tool"`
+	// Args are the arguments, or nil if Raw is not a JSON object.
+	Args *value.Dict `json:"args,omitempty"`
+	Raw  string      `json:"raw"` // as received, if Args is nil
 }
 
-// A Reply is a model's answer.
+// A Reply is the reply of a model to a conversation.
 type Reply struct {
 	Text   string
 	Calls  []Call
 	Stop   Stop
-	Thread string // for the next [Request]; "" where the API keeps none
-	// References are the sources that the model names, as text lines.
+	Thread string // for the next [Request]; "" if the API has none
+	// References are the sources named by the model, as lines of text.
 	References []string
 	Usage      Usage
 	Opaque     []byte // see [Message]
 }
 
-// Message returns the reply as the conversation holds it.
+// Message returns the reply as a message of the conversation.
 func (r *Reply) Message() Message {
 	return Message{Role: Assistant, Text: r.Text, Calls: r.Calls, Opaque: r.Opaque}
 }
 
-// A Stop says why a reply ended.
+// A Stop is the reason why a reply ended.
 type Stop string
 
 const (
-	StopEnd    Stop = "end"    // the model had said all
+	StopEnd    Stop = "end"    // the reply is complete
 	StopCalls  Stop = "calls"  // it waits for the results of its calls
-	StopLength Stop = "length" // it reached its longest answer: the last call may be cut off
-	StopRefuse Stop = "refuse" // the provider kept it from answering
+	StopLength Stop = "length" // it reached its limit: the last call may be incomplete
+	StopRefuse Stop = "refuse" // the provider blocked the reply
 )
 
-// Usage is what a reply cost, as the provider reports it; zeros where it does
-// not.
+// Usage is the usage of a reply. A field that the provider did not report is zero.
 type Usage struct {
 	InputTokens  int
 	OutputTokens int
-	CachedTokens int // of the input, read from the provider's cache
+	CachedTokens int // of the input; read from the provider's cache
 	Wall         time.Duration
 }

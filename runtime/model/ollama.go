@@ -1,35 +1,27 @@
 package model
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// OllamaOptions say how a model of an Ollama server is reached. Model is
+// OllamaOptions configure the connection to a model of an Ollama server. Model is
 // required.
 type OllamaOptions struct {
 	Model   string
-	BaseURL string // default http://127.0.0.1:11434; a host alone will do
-	Key     string // sent as a bearer token, for servers that want one
-	// Context is how many tokens the server keeps of a conversation, its
-	// num_ctx. The default is the server's, which is small, and what is beyond
-	// it is forgotten without a word.
+	BaseURL string // default http://127.0.0.1:11434; may be only a host
+	Key     string // sent as a bearer token, for servers that require one
+	// Context is how many tokens of a conversation the server uses, its num_ctx. The
+	// server's default is small, and it silently drops what exceeds it.
 	Context int
-	// Plain says that the model takes no tools: calls travel in its text.
-	Plain bool
-
-	Client   *http.Client  // default: one without a proxy; its redirects are not followed
-	Timeout  time.Duration // how long the API may keep silent; default 10 minutes
-	MaxReply int64         // bytes of an answer; default 8 MB
-	KeyHint  string        // what to do about a wrong key; default "check the key"
-	// Sleep waits between attempts; default is to wait. It returns the
-	// context's error where that ends first.
-	Sleep func(ctx context.Context, d time.Duration) error
+	// Plain says that the model does not support tools: calls are part of its text.
+	Plain   bool
+	KeyHint string // hint for a wrong key; default "check the key"
+	HTTP    HTTP
 }
 
 type ollama struct {
@@ -37,8 +29,8 @@ type ollama struct {
 	w *wire
 }
 
-// NewOllama returns a model that is asked with Ollama's chat API. It fails
-// where no model is named, or the key or the address cannot be one.
+// NewOllama returns a model of Ollama's chat API. It fails if the model is missing, or
+// the key or the address is invalid.
 func NewOllama(opts *OllamaOptions) (Model, error) {
 	o := OllamaOptions{}
 	if opts != nil {
@@ -47,17 +39,16 @@ func NewOllama(opts *OllamaOptions) (Model, error) {
 	if o.Model == "" {
 		return nil, noModel("ollama", "ollama:qwen3")
 	}
-	w, err := newWire(link{name: "ollama:" + o.Model, base: ollamaBase(o.BaseURL), usual: "http://127.0.0.1:11434", key: o.Key,
-		keyHint: o.KeyHint, client: o.Client, timeout: o.Timeout, maxReply: o.MaxReply, sleep: o.Sleep})
+	w, err := newWire("ollama:"+o.Model, cmp.Or(ollamaBase(o.BaseURL), "http://127.0.0.1:11434"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	w.lostHint = "fetch it: ollama pull " + o.Model
-	return &ollama{o, w}, nil
+	w.lostHint = "fetch the model: ollama pull " + o.Model
+	return &api{w, !o.Plain, (&ollama{o, w}).ask}, nil
 }
 
-// ollamaBase makes an address of what OLLAMA_HOST may hold: a host, a port, or
-// the address that the server listens on.
+// ollamaBase converts the value of OLLAMA_HOST to an address: it may be a host, a port,
+// or the address that the server listens on.
 func ollamaBase(host string) string {
 	if host == "" || strings.Contains(host, "://") {
 		return host
@@ -72,16 +63,6 @@ func ollamaBase(host string) string {
 	return "http://" + name + "/" + path
 }
 
-func (m *ollama) Name() string { return m.w.name }
-func (m *ollama) Native() bool { return !m.o.Plain }
-
-// Ask implements [Model].
-func (m *ollama) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	start := time.Now()
-	reply, f := m.ask(ctx, r)
-	return answer(start, reply, f)
-}
-
 func (m *ollama) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	body, f := m.body(r)
 	if f != nil {
@@ -92,7 +73,7 @@ func (m *ollama) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 		return nil, f
 	}
 	defer res.close()
-	s := &ollamaStream{draft: draft{w: m.w, tell: r.Text}}
+	s := &ollamaStream{draft: draft{w: m.w, onText: r.Text}}
 	var reply *Reply
 	if r.Text != nil {
 		reply, f = res.assemble(false, s)
@@ -109,7 +90,7 @@ func (m *ollama) body(r *Request) (*value.Dict, *failure) {
 	if f := m.w.check(r); f != nil {
 		return nil, f
 	}
-	tools, f := m.w.definitions(r.Tools, tool.OpenAI) // Ollama's are the same
+	tools, f := m.w.definitions(r.Tools, tool.OpenAI) // Ollama uses the same format
 	if f != nil {
 		return nil, f
 	}
@@ -121,7 +102,7 @@ func (m *ollama) body(r *Request) (*value.Dict, *failure) {
 	if tools != nil {
 		body.Put("tools", tools)
 	}
-	body.Put("stream", r.Text != nil) // which would be true by default
+	body.Put("stream", r.Text != nil) // the default is true
 	options := value.NewDict()
 	if r.MaxTokens > 0 {
 		options.Put("num_predict", int64(r.MaxTokens))
@@ -159,8 +140,8 @@ func ollamaMessages(system string, messages []Message) value.List {
 	return list
 }
 
-// ollamaCalls writes calls as Ollama has them: without IDs, so that results
-// are told apart by their order.
+// ollamaCalls writes calls for Ollama: without IDs, so results are matched by their
+// order.
 func ollamaCalls(calls []Call) value.List {
 	var list value.List
 	for i := range calls {
@@ -170,8 +151,8 @@ func ollamaCalls(calls []Call) value.List {
 	return list
 }
 
-// ollamaThinking returns the reasoning that a message keeps, which the models
-// that reason between their calls want back.
+// ollamaThinking returns the reasoning of a message, which models that reason between
+// calls want back.
 func ollamaThinking(opaque []byte) string {
 	if len(opaque) == 0 {
 		return ""
@@ -181,8 +162,8 @@ func ollamaThinking(opaque []byte) string {
 	return d.Text("thinking")
 }
 
-// An ollamaStream assembles the objects of an answer, of which a whole answer
-// is the only one.
+// An ollamaStream assembles the objects of an answer. An answer that is not streamed is
+// one object.
 type ollamaStream struct {
 	draft
 	made     []Call
@@ -190,7 +171,7 @@ type ollamaStream struct {
 	finished bool
 }
 
-// whole reads an answer that came as a whole.
+// whole reads an answer that is not streamed.
 func (s *ollamaStream) whole(res *response) (*Reply, *failure) {
 	body, f := res.object()
 	if f != nil {
@@ -200,7 +181,7 @@ func (s *ollamaStream) whole(res *response) (*Reply, *failure) {
 		return nil, f
 	}
 	if child(body, "message") == nil {
-		return nil, s.w.fail(value.Errorf(value.Unavailable, "the answer holds no message").WithHint("check the base URL %s", s.w.base))
+		return nil, s.w.fail(value.Errorf(value.Unavailable, "invalid response: the message is missing").WithHint("check the base URL %s", s.w.base))
 	}
 	reply, _ := s.reply()
 	return reply, nil
@@ -215,7 +196,7 @@ func (s *ollamaStream) take(piece *value.Dict) (bool, *failure) {
 		return false, f
 	}
 	s.thinking.WriteString(message.Text("thinking"))
-	if f := s.room(len(message.Text("thinking"))); f != nil {
+	if f := s.grow(len(message.Text("thinking"))); f != nil {
 		return false, f
 	}
 	for _, call := range children(message, "tool_calls") {
@@ -223,7 +204,7 @@ func (s *ollamaStream) take(piece *value.Dict) (bool, *failure) {
 		args, _ := function.Get("arguments")
 		c := newCall(call.Text("id"), function.Text("name"), args)
 		s.made = append(s.made, c)
-		if f := s.room(partSize + len(c.argsText()) + len(c.Tool)); f != nil {
+		if f := s.grow(partSize + len(c.argsText()) + len(c.Tool)); f != nil {
 			return false, f
 		}
 	}

@@ -1,35 +1,28 @@
 package model
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// OpenAIOptions say how an OpenAI model, or one behind a server that speaks the
-// same API, is reached. Model is required.
+// OpenAIOptions configure the connection to an OpenAI model, or to a server with a
+// compatible API. Model is required.
 type OpenAIOptions struct {
 	Model   string
 	BaseURL string // default https://api.openai.com/v1
-	Key     string // sent as a bearer token; "" for servers that want none
-	// OldMaxTokens names the longest answer max_tokens, as servers want it that
-	// do not know max_completion_tokens.
+	Key     string // sent as a bearer token; "" for servers that require none
+	// OldMaxTokens sends the limit of a reply as max_tokens, for servers that do not
+	// support max_completion_tokens.
 	OldMaxTokens bool
-	// Plain says that the model takes no tools: calls travel in its text.
-	Plain bool
-
-	Client   *http.Client  // default: one without a proxy; its redirects are not followed
-	Timeout  time.Duration // how long the API may keep silent; default 10 minutes
-	MaxReply int64         // bytes of an answer; default 8 MB
-	KeyHint  string        // what to do about a wrong key; default "check the key"
-	// Sleep waits between attempts; default is to wait. It returns the
-	// context's error where that ends first.
-	Sleep func(ctx context.Context, d time.Duration) error
+	// Plain says that the model does not support tools: calls are part of its text.
+	Plain   bool
+	KeyHint string // hint for a wrong key; default "check the key"
+	HTTP    HTTP
 }
 
 type openAI struct {
@@ -37,8 +30,8 @@ type openAI struct {
 	w *wire
 }
 
-// NewOpenAI returns a model that is asked with OpenAI's chat completions. It
-// fails where no model is named, or the key or the address cannot be one.
+// NewOpenAI returns a model of OpenAI's chat completions. It fails if the model is
+// missing, or the key or the address is invalid.
 func NewOpenAI(opts *OpenAIOptions) (Model, error) {
 	o := OpenAIOptions{}
 	if opts != nil {
@@ -47,26 +40,15 @@ func NewOpenAI(opts *OpenAIOptions) (Model, error) {
 	if o.Model == "" {
 		return nil, noModel("openai", "openai:gpt-5")
 	}
-	w, err := newWire(link{name: "openai:" + o.Model, base: o.BaseURL, usual: "https://api.openai.com/v1", key: o.Key,
-		keyHint: o.KeyHint, client: o.Client, timeout: o.Timeout, maxReply: o.MaxReply, sleep: o.Sleep})
+	w, err := newWire("openai:"+o.Model, cmp.Or(o.BaseURL, "https://api.openai.com/v1"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	return &openAI{o, w}, nil
+	return &api{w, !o.Plain, (&openAI{o, w}).ask}, nil
 }
 
 func noModel(kind, example string) error {
-	return value.Errorf(value.Invalid, "%s: no model is named", kind).WithHint("name one, as in %q", example)
-}
-
-func (m *openAI) Name() string { return m.w.name }
-func (m *openAI) Native() bool { return !m.o.Plain }
-
-// Ask implements [Model].
-func (m *openAI) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	start := time.Now()
-	reply, f := m.ask(ctx, r)
-	return answer(start, reply, f)
+	return value.Errorf(value.Invalid, "%s: the model name is missing", kind).WithHint("set Model, as in %q", example)
 }
 
 func (m *openAI) ask(ctx context.Context, r *Request) (*Reply, *failure) {
@@ -81,7 +63,7 @@ func (m *openAI) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	defer res.close()
 	var reply *Reply
 	if res.is("text/event-stream") {
-		reply, f = res.assemble(true, &openAIStream{draft: draft{w: m.w, tell: r.Text}})
+		reply, f = res.assemble(true, &openAIStream{draft: draft{w: m.w, onText: r.Text}})
 	} else {
 		reply, f = m.read(res, r)
 	}
@@ -154,7 +136,7 @@ func openAICalls(calls []Call) value.List {
 	return list
 }
 
-// read reads an answer that came as a whole.
+// read reads an answer that is not streamed.
 func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
 	body, f := res.object()
 	if f != nil {
@@ -166,9 +148,9 @@ func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
 	choice := firstChoice(body)
 	message := child(choice, "message")
 	if message == nil {
-		return nil, m.w.fail(value.Errorf(value.Unavailable, "the answer holds no message").WithHint("check the base URL %s", m.w.base))
+		return nil, m.w.fail(value.Errorf(value.Unavailable, "invalid response: the message is missing").WithHint("check the base URL %s", m.w.base))
 	}
-	d := draft{w: m.w, tell: r.Text, stop: openAIStop(choice.Text("finish_reason")), usage: openAIUsage(body)}
+	d := draft{w: m.w, onText: r.Text, stop: openAIStop(choice.Text("finish_reason")), usage: openAIUsage(body)}
 	if f := d.say(openAIText(message)); f != nil {
 		return nil, f
 	}
@@ -190,8 +172,8 @@ func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
 	return reply, nil
 }
 
-// openAIText returns the text of a message or a delta, which some servers send
-// in parts.
+// openAIText returns the text of a message or a delta, which some servers send in
+// parts.
 func openAIText(message *value.Dict) string {
 	text := message.Text("content")
 	for _, part := range children(message, "content") {
@@ -255,7 +237,7 @@ func (s *openAIStream) take(chunk *value.Dict) (bool, *failure) {
 		}
 	}
 	s.reasoning.WriteString(delta.Text("reasoning_content"))
-	if f := s.room(len(delta.Text("reasoning_content"))); f != nil {
+	if f := s.grow(len(delta.Text("reasoning_content"))); f != nil {
 		return false, f
 	}
 	for _, call := range children(delta, "tool_calls") {
@@ -263,11 +245,11 @@ func (s *openAIStream) take(chunk *value.Dict) (bool, *failure) {
 			return false, f
 		}
 	}
-	return false, nil // the usage comes after the last choice, and [DONE] at the end
+	return false, nil // the usage follows the last choice, and [DONE] is last
 }
 
-// takeCall adds a piece of a call. Servers that do not number their calls send
-// each whole, with an ID or a name, or one piece after the other.
+// takeCall adds a piece of a call. Servers that do not number their calls send each
+// call completely, with an ID or a name, or one piece after the other.
 func (s *openAIStream) takeCall(piece *value.Dict) *failure {
 	function := child(piece, "function")
 	key := piece.IntOr("index", -1)
@@ -293,11 +275,11 @@ func (s *openAIStream) takeCall(piece *value.Dict) *failure {
 		text = object.String()
 	}
 	c.args.WriteString(text)
-	return s.room(len(text) + len(c.id) + len(c.tool))
+	return s.grow(len(text) + len(c.id) + len(c.tool))
 }
 
-// reply implements [streamer]. A server that says why it stopped has said all,
-// also where [DONE] is missing.
+// reply implements [streamer]. After a finish reason the reply is complete, even if
+// [DONE] is missing.
 func (s *openAIStream) reply() (*Reply, bool) {
 	reply := s.draft.reply()
 	var extras value.List
@@ -308,10 +290,9 @@ func (s *openAIStream) reply() (*Reply, bool) {
 	return reply, s.finished
 }
 
-// kept returns what must go back with a message that makes calls, or nil for
-// nothing. OpenAI wants nothing, but DeepSeek refuses a call without the
-// reasoning before it, and Google one without its signature, which is the
-// call's extra content.
+// kept returns the data to send back with a message that makes calls, or nil. OpenAI
+// needs nothing, but DeepSeek rejects a call without the reasoning before it, and
+// Google one without its signature, which is the call's extra content.
 func kept(reasoning string, extras value.List) []byte {
 	d := value.NewDict()
 	if reasoning != "" {
@@ -324,13 +305,13 @@ func kept(reasoning string, extras value.List) []byte {
 		return nil
 	}
 	data, err := value.AppendJSON(nil, d)
-	if err != nil { // too large: the conversation goes on without it
+	if err != nil { // too large: the conversation continues without it
 		return nil
 	}
 	return data
 }
 
-// addKept adds to a message with calls what [kept] has of it.
+// addKept adds the data of [kept] to a message with calls.
 func addKept(message *value.Dict, m *Message) {
 	if len(m.Opaque) == 0 {
 		return

@@ -17,10 +17,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestRecorded replays testdata/*.txtar, each named after the model that it is
-// for. "request n" is what the model must send, "response n TYPE" what the
-// server answers, "reply n" what must come of it. To each call, the result is
-// "18 lines".
+// TestRecorded replays testdata/*.txtar, each named after its model. "request n" is
+// what the model must send, "response n TYPE" is the server's answer, and "reply n" is
+// the expected reply. The result of each call is "18 lines".
 func TestRecorded(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) < 3 {
@@ -50,7 +49,7 @@ func replay(t *testing.T, kind, name string) {
 		n++
 		data, _ := io.ReadAll(r.Body)
 		want, got := parse(t, parts["request "+strconv.Itoa(n)]), parse(t, string(data))
-		if !value.Alike(want, got) {
+		if !value.EqualJSON(want, got) {
 			t.Errorf("request %d (-want +got):\n%s", n, cmp.Diff(value.FormatJSON(want, "  "), value.FormatJSON(got, "  ")))
 		}
 		w.Header().Set("Content-Type", types[strconv.Itoa(n)])
@@ -91,11 +90,11 @@ func openRecorded(t *testing.T, kind, base string) model.Model {
 	var err error
 	switch kind {
 	case "openai":
-		m, err = model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", Client: client})
+		m, err = model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
 	case "anthropic":
-		m, err = model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", Client: client})
+		m, err = model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
 	case "ollama":
-		m, err = model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Client: client})
+		m, err = model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
 	default:
 		t.Fatalf("no model is called %s", kind)
 	}

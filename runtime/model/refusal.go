@@ -17,10 +17,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxSaid is how much of what a server says an error repeats, in bytes.
+// maxSaid is how much of a server's message an error repeats, in bytes.
 const maxSaid = 200
 
-// fail makes an error a failure, under the model's name and without the key.
+// fail converts an error to a failure, with the model's name and without the key.
 func (w *wire) fail(err *value.Error) *failure {
 	e := *err
 	e.Op = w.name
@@ -29,14 +29,14 @@ func (w *wire) fail(err *value.Error) *failure {
 	return &failure{err: &e}
 }
 
-// failStatus is a failure as the server's status says it.
+// failStatus returns the failure for a status of the server.
 func (w *wire) failStatus(status int, said string) *failure {
 	f := w.fail(w.statusError(status, said))
 	f.status = status
 	return f
 }
 
-// statusError says what a status means for the one who asked.
+// statusError returns the error for a status of the server.
 func (w *wire) statusError(status int, said string) *value.Error {
 	text := "HTTP " + strconv.Itoa(status) + ": " + said
 	if w.prefix != "" {
@@ -50,15 +50,15 @@ func (w *wire) statusError(status int, said string) *value.Error {
 	case status == 413 || status/100 == 4 && status != 429 && contextWords(said):
 		return limitError(value.LimitContext, "%s", text).WithHint("shorten the conversation")
 	case status == 429 || status == 402:
-		return limitError(value.LimitRate, "%s", text).WithHint("wait a little, or look at the account's limits and its balance")
+		return limitError(value.LimitRate, "%s", text).WithHint("try again later, or check the account's limits and balance")
 	case status/100 == 4:
-		return value.Errorf(value.Invalid, "%s", text).WithHint("the model or the server does not take this request: see what it says")
+		return value.Errorf(value.Invalid, "%s", text).WithHint("correct the request; the server reports the reason above")
 	case status == 524: // of Cloudflare: the server behind it took too long
-		return value.Errorf(value.Timeout, "%s", text).WithHint("try a smaller task, or a part of it")
+		return value.Errorf(value.Timeout, "%s", text).WithHint("try a smaller task")
 	case status/100 == 3:
-		return value.Errorf(value.Unavailable, "%s", text).WithHint("set the base URL to where the API is")
+		return value.Errorf(value.Unavailable, "%s", text).WithHint("set the base URL to the URL of the API")
 	}
-	return value.Errorf(value.Unavailable, "%s", text).WithHint("the provider has a problem: try again later")
+	return value.Errorf(value.Unavailable, "%s", text).WithHint("try again later: the provider has a problem")
 }
 
 func limitError(limit value.LimitName, format string, args ...any) *value.Error {
@@ -67,9 +67,9 @@ func limitError(limit value.LimitName, format string, args ...any) *value.Error 
 	return e
 }
 
-// contextWords reports whether an error speaks of a conversation that is too long.
-// There is no common code for it, so these are the words of OpenAI, Anthropic,
-// llama.cpp, vLLM and LM Studio.
+// contextWords reports whether an error is about a conversation that is too long. There
+// is no common code for it, so these are the texts of OpenAI, Anthropic, llama.cpp,
+// vLLM and LM Studio.
 func contextWords(said string) bool {
 	said = strings.ToLower(said)
 	return slices.ContainsFunc([]string{"context_length_exceeded", "prompt is too long", "context length", "context limit",
@@ -78,10 +78,10 @@ func contextWords(said string) bool {
 	})
 }
 
-// refused reads why the server refused.
+// refused reads the error of the server.
 func (w *wire) refused(r *response) *failure {
 	if r.status/100 == 3 {
-		return w.failStatus(r.status, "the server redirects to "+redirectHost(r.header.Get("Location"))+", which is not followed")
+		return w.failStatus(r.status, "unsupported redirect to "+redirectHost(r.header.Get("Location")))
 	}
 	body, err := io.ReadAll(io.LimitReader(r.body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
@@ -93,15 +93,15 @@ func (w *wire) refused(r *response) *failure {
 	}
 	f := w.failStatus(r.status, said)
 	f.after = retryAfter(r.header)
-	f.final = strings.Contains(said, "insufficient_quota") || // a wait brings no money
-		r.header.Get("X-Should-Retry") == "false" // which OpenAI and Anthropic send, and their clients obey
+	f.final = strings.Contains(said, "insufficient_quota") || // waiting does not help
+		r.header.Get("X-Should-Retry") == "false" // sent by OpenAI and Anthropic, and obeyed by their clients
 	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
-		f.err.Hint = "the provider asks to wait " + f.after.Round(time.Millisecond).String()
+		f.err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
 	}
 	return f
 }
 
-// redirectHost returns where a redirect leads, without what could be a secret.
+// redirectHost returns the target of a redirect, without parts that could be secret.
 func redirectHost(location string) string {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" {
@@ -112,7 +112,7 @@ func redirectHost(location string) string {
 
 var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title`)
 
-// explain returns what the body of an error says, on one line.
+// explain returns the message in the body of an error, on one line.
 func (w *wire) explain(body []byte) string {
 	body = bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\ufffd")))
 	if len(body) == 0 {
@@ -131,10 +131,10 @@ func (w *wire) explain(body []byte) string {
 	return w.short(string(body))
 }
 
-// errorText finds the message in an error's JSON.
+// errorText returns the message in an error's JSON.
 func errorText(v value.Value) string {
 	if list, ok := v.(value.List); ok && len(list) > 0 {
-		v = list[0] // as Google's servers have it
+		v = list[0] // Google's servers send a list
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {
@@ -153,8 +153,8 @@ func errorText(v value.Value) string {
 	return "Unknown API error"
 }
 
-// errorCode finds the code of an error, which says more than its message
-// whether a conversation was too long or an account is empty.
+// errorCode returns the code of an error. It is more specific than the message when a
+// conversation is too long or an account is empty.
 func errorCode(body []byte) string {
 	v, _ := value.ParseJSON(body)
 	d, _ := v.(*value.Dict)
@@ -166,13 +166,13 @@ func errorCode(body []byte) string {
 	return e.Text("type")
 }
 
-// short makes a foreign text fit for an error: one line, not too long, and
-// without the key, of which a cut could otherwise leave a part.
+// short makes a server's text safe for an error: one line, not too long, and without
+// the key. The key is removed first: truncating could leave a part of it.
 func (w *wire) short(text string) string {
 	return value.Clean(w.hide(strings.Join(strings.Fields(text), " ")), maxSaid)
 }
 
-// failIn returns the failure that a server tells with a status of success.
+// failIn returns the failure that a server reports with a status of success.
 func (w *wire) failIn(body *value.Dict) *failure {
 	v, _ := body.Get("error")
 	if v == nil {
@@ -193,7 +193,7 @@ func (w *wire) failIn(body *value.Dict) *failure {
 	return w.failStatus(status, w.short(said))
 }
 
-// lost says why an exchange broke off.
+// lost returns why an exchange failed.
 func (w *wire) lost(ctx, inner context.Context, err error) *failure {
 	var slow interface{ Timeout() bool }
 	switch {
@@ -202,58 +202,58 @@ func (w *wire) lost(ctx, inner context.Context, err error) *failure {
 	case errors.Is(err, errLong):
 		return w.tooLong()
 	case context.Cause(inner) == errSlow, errors.As(err, &slow) && slow.Timeout():
-		f := w.fail(value.Errorf(value.Timeout, "no answer in %s", w.timeout).WithHint("ask for less at a time, or raise the timeout"))
+		f := w.fail(value.Errorf(value.Timeout, "no data from the API for %s (idle timeout)", w.Timeout).WithHint("ask for less at a time, or use a longer idle timeout"))
 		f.slow = true
 		return f
 	}
-	var outer *url.Error // whose text holds the address, and so a path that nobody needs
+	var outer *url.Error // its text has the address with the path, which is not needed
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	e := value.Errorf(value.Unavailable, "%s cannot be reached: %s", w.base, w.short(err.Error())).
-		WithHint("check the network and the base URL, and that the server runs")
+	e := value.Errorf(value.Unavailable, "connect to %s: %s", w.base, w.short(err.Error())).
+		WithHint("check the network, the base URL and the server")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		e = value.Errorf(value.Unavailable, "the connection was cut before the answer was complete").WithHint("ask again")
+		e = value.Errorf(value.Unavailable, "the connection was closed before the reply was complete").WithHint("ask again")
 	}
 	f := w.fail(e)
 	f.cut = true
 	return f
 }
 
-// tooLong is an answer that is longer than what is read of one.
+// tooLong returns the error of an answer that exceeds its limit.
 func (w *wire) tooLong() *failure {
-	return w.fail(limitError(value.LimitReply, "the answer is longer than %d bytes", w.maxReply).
-		WithHint("ask for less, or raise the limit of a reply"))
+	return w.fail(limitError(value.LimitReply, "the reply is too long: limit %d bytes", w.MaxReply).
+		WithHint("ask for less, or increase HTTP.MaxReply"))
 }
 
-// ended says that the caller's context is over.
+// ended returns the error of the caller's context.
 func (w *wire) ended(ctx context.Context, err error) *failure {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return w.fail(value.Errorf(value.Timeout, "the time ran out before the model answered"))
+		return w.fail(value.Errorf(value.Timeout, "timeout: the deadline of the context passed before the reply"))
 	}
 	return w.fail(value.Errorf(value.Canceled, "canceled"))
 }
 
-// ErrEmpty is what is wrong with an answer that says nothing and calls nothing.
-// The conversation can go on after it.
-var ErrEmpty = errors.New("the answer is empty")
+// ErrEmpty is the error of a reply without text and calls. The conversation can
+// continue after it.
+var ErrEmpty = errors.New("the reply is empty")
 
-// empty is an answer that says nothing.
+// empty returns the failure of an answer without text and calls.
 func (w *wire) empty() *failure {
 	f := w.fail(value.Errorf(value.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
-	f.err.Err = ErrEmpty // fail keeps only words
+	f.err.Err = ErrEmpty // fail keeps only the text
 	return f
 }
 
-// secretShortest is how long a key must be to be hidden: a shorter one would
-// turn up by chance, and is none.
+// secretShortest is the length at which a key is removed from errors. Shorter texts
+// occur by chance, and are not real keys.
 const secretShortest = 4
 
-// secretForms returns the forms in which a server could send a key back, the
-// longest first, so that none is hidden only in part.
+// secretForms returns the encodings in which a server could send a key back, the
+// longest first, so that none is removed only in part.
 func secretForms(key string) []string {
 	if len(key) < secretShortest {
 		return nil
@@ -268,11 +268,11 @@ func secretForms(key string) []string {
 	return slices.Compact(forms)
 }
 
-// keyShortest is how long a key must be to be hidden in what a model says too.
-// The made-up keys of local servers are words that an answer may hold.
+// keyShortest is the length at which a key is also removed from answers. The made-up
+// keys of local servers are words that an answer may contain.
 const keyShortest = 20
 
-// said is a model's text as it is passed on.
+// said returns a model's text without the key.
 func (w *wire) said(text string) string {
 	if w.keyLength < keyShortest {
 		return text
@@ -280,7 +280,7 @@ func (w *wire) said(text string) string {
 	return w.hide(text)
 }
 
-// hide takes the key out of a text.
+// hide removes the key from a text.
 func (w *wire) hide(text string) string {
 	for _, form := range w.secrets {
 		text = strings.ReplaceAll(text, form, "[key]")

@@ -2,60 +2,51 @@ package model
 
 import (
 	"context"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Play is a model's part as a script plays it. It gets the conversation as a
-// list of dicts with "role" and "content", and where there are some also
-// "tool_calls" (of an assistant), or "tool_call_id" and "name" (of a tool); and
-// the number of answers so far. It returns the text of the next, or a dict with
-// "content" and "tool_calls": dicts with "name" and "arguments", or as OpenAI
-// has them.
+// A Play is a function of a script that plays a model. It gets the conversation as a
+// list of dicts with "role" and "content", and also "tool_calls" (of an assistant), or
+// "tool_call_id" and "name" (of a tool), and the number of replies so far. It returns the text of the next reply, or a dict with "content" and "tool_calls": dicts with
+// "name" and "arguments", or in OpenAI's form.
 type Play func(ctx context.Context, messages value.List, turn int) (value.Value, error)
 
 type script struct {
-	name   string
-	native bool
-	play   Play
+	w    *wire
+	play Play
 }
 
-// NewScript returns a model that a script plays: name is the script's, as in
-// "answers.star". Native says that it plays one that takes tools.
+// NewScript returns a model that is played by a script: name is the script's, as in
+// "answers.star". native is the result of Native.
 func NewScript(name string, native bool, play Play) Model {
-	return &script{"script:" + name, native, play}
+	m := &script{&wire{name: "script:" + name}, play}
+	return &api{m.w, native, m.ask}
 }
 
-func (m *script) Name() string { return m.name }
-func (m *script) Native() bool { return m.native }
-
-// Ask implements [Model].
-func (m *script) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	start := time.Now()
-	w := &wire{name: m.name}
+func (m *script) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	if err := ctx.Err(); err != nil {
-		return nil, w.ended(ctx, err).err
+		return nil, m.w.ended(ctx, err)
 	}
 	messages, turn := played(r)
 	v, err := m.play(ctx, messages, turn)
 	if ctx.Err() != nil {
-		return nil, w.ended(ctx, ctx.Err()).err
+		return nil, m.w.ended(ctx, ctx.Err())
 	}
 	if err != nil {
-		return nil, value.AsError(err, value.Failed)
+		return nil, &failure{err: value.ErrorOf(err, value.Failed)}
 	}
-	reply, f := w.playedReply(v)
+	reply, f := m.w.playedReply(v)
 	if f == nil {
-		reply, f = w.finish(r, reply)
+		reply, f = m.w.finish(r, reply)
 	}
 	if f == nil && r.Text != nil && reply.Text != "" {
 		r.Text(reply.Text)
 	}
-	return answer(start, reply, f)
+	return reply, f
 }
 
-// played returns a conversation as a script gets it, and the number of turns.
+// played returns a conversation in the form for scripts, and the number of turns.
 func played(r *Request) (value.List, int) {
 	var list value.List
 	turn := 0
@@ -93,14 +84,14 @@ func playedCalls(calls []Call) value.List {
 	return list
 }
 
-// playedReply reads what a script returned.
+// playedReply converts the result of a script.
 func (w *wire) playedReply(v value.Value) (*Reply, *failure) {
 	if text, ok := v.(string); ok {
 		return &Reply{Text: text}, nil
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, w.misplayed("reply returned %s", value.TypeOf(v))
+		return nil, w.misplayed("invalid reply: expected a string or a dict but got %s", value.TypeOf(v))
 	}
 	reply := &Reply{}
 	for k, v := range d.All() {
@@ -109,12 +100,12 @@ func (w *wire) playedReply(v value.Value) (*Reply, *failure) {
 		case name == "content" && v == nil, name == "tool_calls" && v == nil, name == "role" && v == "assistant":
 		case name == "content":
 			if reply.Text, ok = v.(string); !ok {
-				return nil, w.misplayed("content is %s, not a string", value.TypeOf(v))
+				return nil, w.misplayed("invalid reply: content: expected a string but got %s", value.TypeOf(v))
 			}
 		case name == "tool_calls":
 			items, ok := value.Elements(v)
 			if !ok {
-				return nil, w.misplayed("tool_calls is %s, not a list", value.TypeOf(v))
+				return nil, w.misplayed("invalid reply: tool_calls: expected a list but got %s", value.TypeOf(v))
 			}
 			for i, item := range items {
 				c, f := w.playedCall(i, item)
@@ -124,34 +115,34 @@ func (w *wire) playedReply(v value.Value) (*Reply, *failure) {
 				reply.Calls = append(reply.Calls, c)
 			}
 		default:
-			return nil, w.misplayed("reply returned a dict with the key %s", value.FormatJSON(k, ""))
+			return nil, w.misplayed("invalid reply: unknown key %s", value.FormatJSON(k, ""))
 		}
 	}
 	return reply, nil
 }
 
-// playedCall reads the i-th call of a played reply.
+// playedCall converts the i-th call of a script's reply.
 func (w *wire) playedCall(i int, item value.Value) (Call, *failure) {
 	d, ok := item.(*value.Dict)
 	if !ok {
-		return Call{}, w.misplayed("tool_calls[%d] is %s", i, value.TypeOf(item))
+		return Call{}, w.misplayed("invalid reply: tool_calls[%d]: expected a dict but got %s", i, value.TypeOf(item))
 	}
 	id := d.Text("id")
 	if function := child(d, "function"); function != nil {
 		d = function
 	}
 	if d.Text("name") == "" {
-		return Call{}, w.misplayed("tool_calls[%d] has no name", i)
+		return Call{}, w.misplayed("invalid reply: tool_calls[%d]: name is missing", i)
 	}
 	args, _ := d.Get("arguments")
 	switch args.(type) {
 	case nil, string, *value.Dict:
 		return newCall(id, d.Text("name"), args), nil
 	}
-	return Call{}, w.misplayed("the arguments of tool_calls[%d] are %s, not a dict", i, value.TypeOf(args))
+	return Call{}, w.misplayed("invalid reply: tool_calls[%d]: expected a dict as arguments but got %s", i, value.TypeOf(args))
 }
 
 func (w *wire) misplayed(format string, args ...any) *failure {
 	return w.fail(value.Errorf(value.Invalid, format, args...).
-		WithHint(`reply(messages, turn) returns a string, or {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}]}`))
+		WithHint(`return a string, or {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}]}`))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// asked returns what a script model answers where its function returns a value.
+// asked returns the answer of a script model whose function returns a value.
 func asked(t *testing.T, v value.Value, err error) (*model.Reply, error) {
 	m := model.NewScript("s.star", false, func(context.Context, value.List, int) (value.Value, error) { return v, err })
 	if m.Name() != "script:s.star" || m.Native() {
@@ -27,17 +27,17 @@ func TestScriptReturns(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`null`:                             "script:s.star: reply returned null",
-		`7`:                                "script:s.star: reply returned integer",
-		`["a"]`:                            "script:s.star: reply returned array",
-		`{"text":"a"}`:                     `script:s.star: reply returned a dict with the key "text"`,
-		`{"content":7}`:                    "script:s.star: content is integer, not a string",
-		`{"tool_calls":"f"}`:               "script:s.star: tool_calls is string, not a list",
-		`{"tool_calls":["f"]}`:             "script:s.star: tool_calls[0] is string",
-		`{"tool_calls":[{"arguments":1}]}`: "script:s.star: tool_calls[0] has no name",
-		`{"tool_calls":[{"name":"f","arguments":[1]}]}`: "script:s.star: the arguments of tool_calls[0] are array, not a dict",
-		`{}`: "script:s.star: the answer is empty",
-		`""`: "script:s.star: the answer is empty",
+		`null`:                             "script:s.star: invalid reply: expected a string or a dict but got null",
+		`7`:                                "script:s.star: invalid reply: expected a string or a dict but got integer",
+		`["a"]`:                            "script:s.star: invalid reply: expected a string or a dict but got array",
+		`{"text":"a"}`:                     `script:s.star: invalid reply: unknown key "text"`,
+		`{"content":7}`:                    "script:s.star: invalid reply: content: expected a string but got integer",
+		`{"tool_calls":"f"}`:               "script:s.star: invalid reply: tool_calls: expected a list but got string",
+		`{"tool_calls":["f"]}`:             "script:s.star: invalid reply: tool_calls[0]: expected a dict but got string",
+		`{"tool_calls":[{"arguments":1}]}`: "script:s.star: invalid reply: tool_calls[0]: name is missing",
+		`{"tool_calls":[{"name":"f","arguments":[1]}]}`: "script:s.star: invalid reply: tool_calls[0]: expected a dict as arguments but got array",
+		`{}`: "script:s.star: the reply is empty",
+		`""`: "script:s.star: the reply is empty",
 	} {
 		if reply, err := asked(t, parse(t, text), nil); err == nil || err.Error() != want {
 			t.Errorf("%s: %+v, %v, want %s", text, reply, err, want)

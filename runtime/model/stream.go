@@ -10,12 +10,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// lines yields the lines of a stream without their ends, which are LF, CRLF or
-// CR. It stops where take returns false or an error. The last line counts also
-// where its end is missing.
+// lines yields the lines of a stream without their ends, which are LF, CRLF or CR. It
+// stops if take returns false or an error. The last line may lack its end.
 func (r *response) lines(take func(line []byte) (more bool, err error)) error {
 	s := bufio.NewScanner(r.body)
-	s.Buffer(make([]byte, 0, 4096), int(r.w.maxReply)+1)
+	s.Buffer(make([]byte, 0, 4096), int(r.w.MaxReply)+1)
 	s.Split(splitLines)
 	for s.Scan() {
 		r.touch()
@@ -29,8 +28,8 @@ func (r *response) lines(take func(line []byte) (more bool, err error)) error {
 	return s.Err()
 }
 
-// splitLines is a [bufio.SplitFunc]. A CR where the bytes end may be half of a
-// CRLF, so the line waits for the next byte.
+// splitLines is a [bufio.SplitFunc]. A CR at the end of the bytes may be half of a
+// CRLF, so it waits for the next byte.
 func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 	i := bytes.IndexAny(data, "\r\n")
 	switch {
@@ -46,9 +45,8 @@ func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 	return i + 1, data[:i], nil
 }
 
-// events yields the server-sent events of a stream: the name, or "", and the
-// data. One that the end of the stream cuts off does not count. It stops where
-// take returns false or an error.
+// events yields the server-sent events of a stream: the name, or "", and the data. An
+// event that is cut off is ignored. It stops if take returns false or an error.
 func (r *response) events(take func(name, data string) (more bool, err error)) error {
 	var name string
 	var data []string
@@ -72,7 +70,7 @@ func (r *response) events(take func(name, data string) (more bool, err error)) e
 			name = value
 		case "data":
 			data = append(data, value)
-		} // a comment, or a field that only a browser needs
+		} // a comment, or a field for browsers
 		return true, nil
 	})
 }
@@ -81,16 +79,16 @@ func (r *response) events(take func(name, data string) (more bool, err error)) e
 type streamer interface {
 	// take reads one piece, and reports whether it was the last.
 	take(piece *value.Dict) (last bool, f *failure)
-	// reply returns what was assembled; complete says whether the API had said
-	// that it is all.
+	// reply returns what was assembled; complete reports whether the API has ended the
+	// answer.
 	reply() (r *Reply, complete bool)
 }
 
 // errTaken ends a stream whose failure is known.
-var errTaken = errors.New("the stream failed")
+var errTaken = errors.New("read the stream: the stream failed")
 
-// assemble reads a stream to its end. Named says that the pieces are events;
-// otherwise each line is one.
+// assemble reads a stream to its end. With events the pieces are server-sent events,
+// otherwise lines.
 func (r *response) assemble(events bool, s streamer) (*Reply, *failure) {
 	var failed *failure
 	take := func(_, data string) (bool, error) {

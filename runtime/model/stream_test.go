@@ -14,7 +14,7 @@ import (
 // responseOf is a response with a body.
 func responseOf(t testing.TB, body io.Reader) *response {
 	t.Helper()
-	w, err := newWire(link{name: "test", base: "http://host", key: "sk-0123456789-0123456789", maxReply: 1 << 16})
+	w, err := newWire("test", "http://host", "sk-0123456789-0123456789", "", HTTP{MaxReply: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// FuzzEvents has the pieces in which a stream arrives make no difference, and
-// compares with a reader that has the whole text before it.
+// FuzzEvents checks that it makes no difference in which pieces a stream arrives, and
+// compares with a reader that has the complete text.
 func FuzzEvents(f *testing.F) {
 	f.Add("event: e\r\ndata: a\rdata: b\n\n: c\n\ndata:x\n\n")
 	f.Add("\ufeffdata\n\n\r\n\r")
@@ -95,8 +95,8 @@ func plainEvents(in string) (list []sseEvent) {
 	return list
 }
 
-// FuzzAssemble reads any bytes as each vendor's stream: whatever they are, an
-// answer comes whose text is what was told piece by piece, or an error.
+// FuzzAssemble reads any bytes as each vendor's stream: the result is an answer whose
+// text is that of the pieces, or an error.
 func FuzzAssemble(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"delta":{"content":"a","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}` + "\n\n[DONE]"))
 	f.Add([]byte(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f"}}` + "\n" +
@@ -111,7 +111,7 @@ func FuzzAssemble(f *testing.F) {
 			}
 			r := responseOf(t, bytes.NewReader(body))
 			var told strings.Builder
-			d := draft{w: r.w, tell: func(p string) { told.WriteString(p) }}
+			d := draft{w: r.w, onText: func(p string) { told.WriteString(p) }}
 			s := []streamer{&openAIStream{draft: d}, &anthropicStream{draft: d}, &ollamaStream{draft: d}}[i%3]
 			reply, fail := r.assemble(events, s)
 			if fail != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// answerOf returns what a model makes of one body, of a content type.
+// answerOf returns the reply of a model to one body, of a content type.
 func answerOf(t *testing.T, open func(base string) (model.Model, error), r *model.Request, kind, body string) (*model.Reply, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -32,18 +32,18 @@ func closing() *http.Client {
 }
 
 func openAIAt(base string) (model.Model, error) {
-	return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", Client: closing()})
+	return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
 }
 
 func anthropicAt(base string) (model.Model, error) {
-	return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", Client: closing()})
+	return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
 }
 
 func ollamaAt(base string) (model.Model, error) {
-	return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Client: closing()})
+	return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
 }
 
-// says writes a reply as text: its words, and each call with its arguments.
+// says writes a reply as text: its text, and each call with its arguments.
 func says(r *model.Reply, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
@@ -60,7 +60,7 @@ func says(r *model.Reply, err error) string {
 	return s + " " + string(r.Stop)
 }
 
-// TestServers is what servers do that speak a vendor's API nearly right.
+// TestServers tests servers whose API differs slightly from a vendor's.
 func TestServers(t *testing.T) {
 	openAI := func(message, finish string) string {
 		return `{"choices":[{"message":` + message + `,"finish_reason":` + finish + `}]}`
@@ -91,12 +91,12 @@ func TestServers(t *testing.T) {
 		{"arguments encoded twice", openAIAt, plain, openAI(call(`"c"`, `"\"{\\\"a\\\":1}\""`), `"tool_calls"`), ` c=f{"a":1} calls`},
 		{"arguments that are cut off", openAIAt, plain, openAI(call(`"c"`, `"{\"a\":"`), `"length"`), ` c=f!{"a": length`},
 		{"arguments that are a list", openAIAt, plain, openAI(call(`"c"`, `"[1]"`), `"tool_calls"`), " c=f![1] calls"},
-		{"no choice", openAIAt, plain, `{"choices":[]}`, "error: openai:m: the answer holds no message"},
+		{"no choice", openAIAt, plain, `{"choices":[]}`, "error: openai:m: invalid response: the message is missing"},
 		{"an error with success", openAIAt, plain, `{"error":{"message":"no credit","code":402}}`, "error: openai:m: HTTP 402: no credit"},
 		{"an error as text", openAIAt, plain, `{"error":"broken"}`, "error: openai:m: HTTP 500: broken"},
 		{"no [DONE]", openAIAt, sse, delta(`{"content":"a"}`, `"stop"`), "a end"},
-		{"no end", openAIAt, sse, delta(`{"content":"a"}`, `null`), "error: openai:m: the connection was cut before the answer was complete"},
-		{"[DONE] alone", openAIAt, sse, delta(`{"content":"a"}`, `null`) + "data: [DONE]\n\n", "error: openai:m: the connection was cut before the answer was complete"},
+		{"no end", openAIAt, sse, delta(`{"content":"a"}`, `null`), "error: openai:m: the connection was closed before the reply was complete"},
+		{"[DONE] alone", openAIAt, sse, delta(`{"content":"a"}`, `null`) + "data: [DONE]\n\n", "error: openai:m: the connection was closed before the reply was complete"},
 		{"calls without numbers", openAIAt, sse, delta(call(`"c"`, `"{\"a\":"`), `null`) + delta(`{"tool_calls":[{"function":{"arguments":"1}"}}]}`, `null`) +
 			delta(call(`"d"`, `{"b":2}`), `"tool_calls"`), ` c=f{"a":1} d=f{"b":2} calls`},
 		{"the same ID twice", openAIAt, sse, delta(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"f"}},{"index":1,"id":"c","function":{"name":"g"}}]}`,
@@ -111,15 +111,15 @@ func TestServers(t *testing.T) {
 			"\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a"}}` + "\n\n" +
 			`data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n", ` c=f!{"a length`},
 		{"a piece of nothing", anthropicAt, sse, `data: {"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"a"}}` + "\n\n",
-			"error: anthropic:m: the answer cannot be read: a piece of a block that did not begin"},
+			"error: anthropic:m: invalid response: content_block_delta without content_block_start"},
 		{"a full context", anthropicAt, plain, `{"content":[{"type":"text","text":"a"}],"stop_reason":"model_context_window_exceeded"}`, "a length"},
 		{"an error event", anthropicAt, sse, "event: error\n" + `data: {"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}` + "\n\n",
 			"error: anthropic:m: HTTP 429: slow down (rate_limit_error)"},
-		{"no content", anthropicAt, plain, `{"type":"message"}`, "error: anthropic:m: the answer holds no content"},
+		{"no content", anthropicAt, plain, `{"type":"message"}`, "error: anthropic:m: the response has no content"},
 
 		{"an error line", ollamaAt, lines, `{"message":{"content":"a"},"done":false}` + "\n" + `{"error":"out of memory"}` + "\n", "error: ollama:m: HTTP 500: out of memory"},
 		{"no last line break", ollamaAt, lines, `{"message":{"content":"a"},"done":true}`, "a end"},
-		{"no last line", ollamaAt, lines, `{"message":{"content":"a"},"done":false}` + "\n", "error: ollama:m: the connection was cut before the answer was complete"},
+		{"no last line", ollamaAt, lines, `{"message":{"content":"a"},"done":false}` + "\n", "error: ollama:m: the connection was closed before the reply was complete"},
 		{"a call with an ID", ollamaAt, lines, `{"message":{"tool_calls":[{"id":"c","function":{"index":0,"name":"f","arguments":"{"}}]},"done":true}`, " c=f!{ calls"},
 	}
 	for _, test := range tests {
@@ -135,7 +135,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestFreshIDs has a server give each of its calls the same ID.
+// TestFreshIDs tests a server that gives all calls the same ID.
 func TestFreshIDs(t *testing.T) {
 	r := &model.Request{Messages: []model.Message{user("a"), {Role: model.Assistant, Calls: []model.Call{{ID: "call_0", Tool: "f", Args: value.NewDict()}}},
 		{Role: model.ToolRole, CallID: "call_0", Tool: "f", Text: "x"}}}
@@ -170,7 +170,7 @@ func bodyOf(t *testing.T, open func(base string) (model.Model, error), r *model.
 	return body.String(), header
 }
 
-// called is a conversation with a call whose arguments were no JSON.
+// called is a conversation with a call whose arguments were not JSON.
 func called() *model.Request {
 	return &model.Request{Messages: []model.Message{user("Read."),
 		{Role: model.Assistant, Text: "Well.", Calls: []model.Call{{ID: "c", Tool: "f", Raw: "{"}}, Opaque: []byte(`[{"type":"thinking"}]`)},
@@ -196,14 +196,14 @@ func TestRequests(t *testing.T) {
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"broken","is_error":true}]}`},
 		{"anthropic without tools", anthropicAt, called(), `"text":"Well.\n\nCALL (f): {"}]},{"role":"user","content":[{"type":"text","text":"ERROR (f):\nbroken"}]}`},
 		{"openai without tools", func(base string) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", Plain: true, Client: closing()})
+			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
 		}, tools, worded},
 		{"ollama without tools", func(base string) (model.Model, error) {
-			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Plain: true, Client: closing()})
+			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
 		}, tools, worded},
 		{"openai's length", openAIAt, asked, `"max_completion_tokens":7`},
 		{"the old name of the length", func(base string) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", OldMaxTokens: true, Client: closing()})
+			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", OldMaxTokens: true, HTTP: model.HTTP{Client: closing()}})
 		}, asked, `"max_tokens":7`},
 		{"anthropic's length", anthropicAt, hello(), `"max_tokens":16000`},
 	}
@@ -213,22 +213,22 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: sent %s\nwant %s", test.name, body, test.holds)
 		}
 		if header.Get("Authorization") != "" || header.Get("X-Api-Key") != "" {
-			t.Errorf("%s: a key is sent where there is none: %v", test.name, header)
+			t.Errorf("%s: a key is sent without a key: %v", test.name, header)
 		}
 	}
 }
 
 func TestAnthropicBearer(t *testing.T) {
 	_, header := bodyOf(t, func(base string) (model.Model, error) {
-		return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, Client: closing()})
+		return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, HTTP: model.HTTP{Client: closing()}})
 	}, hello())
 	if header.Get("Authorization") != "Bearer "+testKey || header.Get("X-Api-Key") != "" || header.Get("Anthropic-Version") != model.AnthropicVersion {
 		t.Errorf("headers %v", header)
 	}
 }
 
-// TestChangedAnswer edits what the model had said: its reasoning, which is
-// signed for the old words, does not go back.
+// TestChangedAnswer edits an answer: its reasoning, which is signed for the old text,
+// is not sent back.
 func TestChangedAnswer(t *testing.T) {
 	r := &model.Request{Messages: []model.Message{user("a"), {Role: model.Assistant, Text: "changed",
 		Opaque: []byte(`[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"as it was"}]`)}, user("b")}}
@@ -242,8 +242,8 @@ func TestChangedAnswer(t *testing.T) {
 	}
 }
 
-// TestKept has servers of other vendors behind OpenAI's API get back what they
-// want with a call.
+// TestKept checks that servers of other vendors with OpenAI's API get back the data
+// that they need with a call.
 func TestKept(t *testing.T) {
 	call := `{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}}`
 	for kind, body := range map[string]string{
@@ -271,17 +271,17 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestEndlessCalls has a stream make more and more calls without a word.
+// TestEndlessCalls tests a stream with more and more calls and no text.
 func TestEndlessCalls(t *testing.T) {
 	for name, open := range map[string]func(string) (model.Model, error){
 		`data: {"choices":[{"delta":{"tool_calls":[{"index":%}]}}]}` + "\n\n": func(base string) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", MaxReply: 100_000, Client: closing()})
+			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
 		},
 		`data: {"type":"content_block_start","index":%,"content_block":{"type":"tool_use"}}` + "\n\n": func(base string) (model.Model, error) {
-			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", MaxReply: 100_000, Client: closing()})
+			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
 		},
 		`{"message":{"tool_calls":[{"function":{"index":%}}]},"done":false}` + "\n": func(base string) (model.Model, error) {
-			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", MaxReply: 100_000, Client: closing()})
+			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
 		},
 	} {
 		var body strings.Builder
@@ -290,7 +290,7 @@ func TestEndlessCalls(t *testing.T) {
 		}
 		r := hello()
 		r.Text = func(string) {}
-		if got := says(answerOf(t, open, r, "text/event-stream", body.String())); !strings.Contains(got, "longer than 100000 bytes") {
+		if got := says(answerOf(t, open, r, "text/event-stream", body.String())); !strings.Contains(got, "too long: limit 100000 bytes") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -17,19 +17,19 @@ import (
 
 // A Call asks for a tool.
 type Call struct {
-	ID        string      // names the call in events; the host makes one up if it is empty
+	ID        string      // of the call in events; the host generates one if it is empty
 	Tool      string      // by name
 	Args      *value.Dict // by parameter name
-	Texts     bool        // the source has no types: strings are read as the declared types
+	Texts     bool        // arguments are text, to be read as the declared types
 	Caller    Caller      // who asks; the zero value is a model
 	Reasoning string      // why, in the caller's words
 	Entry     string      // the script's function to run; "" is the tool's handler
 	Limits    Limits      // zero fields mean the tool's, then the host's
-	Place     Place       // of the call in its run; nil for a call on its own
+	StepPath  StepPath    // of the call in its run; nil for a call on its own
 }
 
-// A Caller says who asks for a call. What each may do without being asked is
-// the host's to say; a model, the zero value, may do least.
+// A Caller is who asks for a call. The host decides what needs approval for each; a model,
+// the zero value, needs it most.
 type Caller uint8
 
 const (
@@ -41,18 +41,18 @@ const (
 // A Script is the source of one tool and of what it loads: all that another
 // process needs to run it.
 type Script struct {
-	Name   string // the tool's key, or "" where it is not known yet
+	Name   string // the tool's key, or "" if it is not known yet
 	Path   string // as errors show it; its suffix names the language
 	Source string
 	Libs   map[string]string // the shared files by the name they are loaded under
-	Hash   string            // of all that, see [Script.Sum]; "" where nobody has computed it
+	Hash   string            // see [Script.Sum]; "" if it was not computed
 }
 
 // ScriptSuffixes lists the suffixes of the files that can be tools: Starlark,
 // Lua, and Markdown with either inside.
 func ScriptSuffixes() []string { return []string{".star", ".lua", ".md"} }
 
-// Value returns the script as a value, to be kept: [ReadScript] reads it back.
+// Value returns the script as a value, for records: [ReadScript] reads it.
 func (s Script) Value() value.Value {
 	libs := &value.Dict{}
 	for _, name := range slices.Sorted(maps.Keys(s.Libs)) {
@@ -61,8 +61,8 @@ func (s Script) Value() value.Value {
 	return value.Tuple{s.Name, s.Path, s.Source, libs}
 }
 
-// ReadScript reads what [Script.Value] gave, with its sum as its hash, and
-// whether that is a script at all: it may come from a record that is damaged.
+// ReadScript reads the result of [Script.Value], and sets the hash to its sum. It reports
+// false if the value is not a script.
 func ReadScript(v value.Value) (Script, bool) {
 	parts, _ := v.(value.Tuple)
 	if len(parts) != 4 {
@@ -90,8 +90,7 @@ func ReadScript(v value.Value) (Script, bool) {
 	return s, ok
 }
 
-// Sum returns the name of the script's content: a hash of its source and of
-// the shared files it comes with.
+// Sum returns a hash of the source and of the shared files, in lower-case hexadecimal.
 func (s Script) Sum() string {
 	h := sha256.New()
 	part := func(text string) {
@@ -116,7 +115,7 @@ type Result struct {
 	Usage      Usage
 }
 
-// Succeed returns the result of a call that came to an outcome.
+// Succeed returns the result of a call that succeeded.
 func Succeed(o Outcome) Result {
 	return Result{Success: true, Value: o.Value, Usage: o.Usage}
 }
@@ -146,7 +145,7 @@ func (r Result) Preview() string {
 	return Preview(r.Text(), PreviewLines)
 }
 
-// MarshalJSON gives the object of a result, always with all of its fields:
+// MarshalJSON returns the object of a result, always with all of its fields:
 // success, error, error_type, suggestion, result, preview and usage.
 func (r Result) MarshalJSON() ([]byte, error) {
 	d := value.NewDict(

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,8 +12,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Capability is one thing that a tool may do: a name, and what it may do it
-// to. It is written NAME or NAME:TARGET; without a target it means every one.
+// A Capability is the right to do one thing: its name, and the target that it is limited
+// to. It is written NAME or NAME:TARGET; without a target it means every target.
 //
 //	fs.read:docs/**        files, as a glob relative to the project
 //	http.get:*.example.com hosts; "*." stands for any subdomain, :PORT for a port
@@ -20,13 +21,13 @@ import (
 //	env:HOME               an environment variable
 //	secret:TOKEN@api.example.com
 //	tool:read_file         another tool, or tool:@files for a group
-//	use:stock/**           what a program lends beside the usual, as it names it
+//	use:stock/**           a function that the program adds, by the target that it names
 type Capability struct {
 	Name   string
 	Target string
 }
 
-// capabilityRule says how the targets of one capability name are matched.
+// A capabilityRule describes how the targets of one capability name are matched.
 type capabilityRule struct {
 	name  string
 	acts  bool // writes, runs or sends: a tool that needs it is risky
@@ -56,22 +57,16 @@ var capabilityRules = []capabilityRule{
 	{"use", true, matchPath, checkGlob},
 }
 
-func ruleFor(name string) (capabilityRule, bool) {
-	for _, r := range capabilityRules {
-		if r.name == name {
-			return r, true
-		}
+func ruleFor(name string) (r capabilityRule, ok bool) {
+	if i := slices.IndexFunc(capabilityRules, func(r capabilityRule) bool { return r.name == name }); i >= 0 {
+		return capabilityRules[i], true
 	}
-	return capabilityRule{}, false
+	return r, false
 }
 
 // CapabilityNames lists the names that a capability may have.
 func CapabilityNames() []string {
-	names := make([]string, len(capabilityRules))
-	for i, r := range capabilityRules {
-		names[i] = r.name
-	}
-	return names
+	return value.Map(capabilityRules, func(r capabilityRule) string { return r.name })
 }
 
 // ParseCapability reads a capability as an author writes it in needs.
@@ -80,19 +75,19 @@ func ParseCapability(text string) (Capability, error) {
 	rule, ok := ruleFor(name)
 	if !ok {
 		return Capability{}, value.Errorf(value.Invalid, "unknown capability %q%s", text, value.DidYouMean(name, CapabilityNames())).
-			WithHint("capabilities are %s", strings.Join(CapabilityNames(), ", "))
+			WithHint("use one of the capabilities %s", strings.Join(CapabilityNames(), ", "))
 	}
 	if !targeted {
 		return Capability{Name: name}, nil
 	}
 	if rule.check == nil {
-		return Capability{}, value.Errorf(value.Invalid, "capability %q takes no target", name).WithHint("write just %q", name)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q takes no target", name).WithHint("write %q", name)
 	}
 	if target == "" {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q has an empty target", text).WithHint("write %q for every target", name)
 	}
 	if !utf8.ValidString(target) || strings.ContainsFunc(target, value.IsInvisible) {
-		return Capability{}, value.Errorf(value.Invalid, "capability %q holds a character that cannot be seen", text)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invisible character", text)
 	}
 	if len(target) > maxTarget {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q is longer than %d bytes", value.Cut(text, 40), maxTarget)
@@ -117,16 +112,47 @@ func (c Capability) String() string {
 // Acts reports whether the capability lets a tool write, run or send.
 func (c Capability) Acts() bool {
 	r, ok := ruleFor(c.Name)
-	return !ok || r.acts || c.Name == "env" && c.Target == "" // every variable, and so every secret among them
+	return !ok || r.acts || c.Name == "env" && (c.Target == "" || namesSecret(c.Target)) // every variable, and so every secret among them
+}
+
+// namesSecret reports whether a variable is expected to hold a secret by the words of its
+// name, as OPENAI_API_KEY, dbPassword2 and DATABASE_URL are.
+func namesSecret(name string) bool {
+	var words strings.Builder
+	last := rune(0)
+	for _, r := range name {
+		if unicode.IsUpper(r) && unicode.IsLower(last) || !unicode.IsLetter(r) {
+			words.WriteByte(' ')
+		}
+		if unicode.IsLetter(r) {
+			words.WriteRune(unicode.ToUpper(r))
+		}
+		last = r
+	}
+	for word := range strings.FieldsSeq(words.String()) {
+		if name == "PWD" || name == "OLDPWD" { // folders
+			return false
+		}
+		word = strings.TrimSuffix(word, "S")
+		switch word {
+		case "KEY", "TOKEN", "PAS", "PWD", "PAT", "AUTH", "CREDENTIAL", "COOKIE", "DSN", "WEBHOOK", "DATABASE":
+			return true
+		}
+		for _, end := range []string{"APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"} {
+			if strings.HasSuffix(word, end) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Allows reports whether c, as it was declared or granted, covers a concrete
-// capability: one whose target is a path, a host or a name and no pattern.
+// capability, whose target is a path, a host or a name and not a pattern.
 //
-// The target must be in its plain form, which is the caller's part: a clean path
-// relative to the project, the host that is really meant, in lower case and
-// without a standard port. A path that is not inside the project is never
-// allowed, but one that a link leads out of it looks like any other.
+// The caller passes the target in its canonical form: a clean path relative to the
+// project, or the host that the name resolves to, in lower case and without a standard
+// port. A path outside of the project is never allowed. Allows does not resolve links.
 func (c Capability) Allows(concrete Capability) bool {
 	if c.Name != concrete.Name && !(c.Name == "http" && strings.HasPrefix(concrete.Name, "http.")) {
 		return false
@@ -141,14 +167,9 @@ func (c Capability) Allows(concrete Capability) bool {
 	return ok && r.match != nil && r.match(c.Target, concrete.Target)
 }
 
-// AllowsAny reports whether one of a set of capabilities covers a concrete one.
+// AllowsAny reports whether any capability of a set allows a concrete one.
 func AllowsAny(set []Capability, concrete Capability) bool {
-	for _, c := range set {
-		if c.Allows(concrete) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(set, func(c Capability) bool { return c.Allows(concrete) })
 }
 
 // matchRead is matchPath, and lets a tool that may read docs/*.txt look into the
@@ -187,7 +208,7 @@ func matchSecret(pattern, secret string) bool {
 }
 
 // What one glob may hold. Its alternatives multiply, {a,b}{a,b}… is twice the
-// work with each pair, and a stranger's glob is matched by the host.
+// work with each pair, and the host matches globs of untrusted authors.
 const (
 	maxBraces = 4
 	maxCommas = 16
@@ -195,20 +216,20 @@ const (
 
 func checkGlob(target string) error {
 	if !doublestar.ValidatePattern(target) {
-		return value.Errorf(value.Invalid, "%q is not a valid glob", target).WithHint("as in docs/** or *.csv")
+		return value.Errorf(value.Invalid, "%q is not a valid glob", target).WithHint("write a glob such as docs/** or *.csv")
 	}
 	if leavesProject(target) || strings.Contains(target, `\`) {
-		return value.Errorf(value.Invalid, "%q does not stay inside the project", target).
-			WithHint("globs are relative to the project, with slashes, as in docs/**")
+		return value.Errorf(value.Invalid, "the glob %q points outside the project", target).
+			WithHint("write a relative path with slashes, as in docs/**")
 	}
 	for part := range strings.SplitSeq(target, "/") {
 		if part == "" || part == "." && target != "." {
-			return value.Errorf(value.Invalid, "%q would match no file", target).
-				WithHint("write it without empty or . parts, as in docs/**")
+			return value.Errorf(value.Invalid, "the glob %q cannot match a file", target).
+				WithHint("remove empty and . parts, as in docs/**")
 		}
 	}
 	if strings.Count(target, "{") > maxBraces || strings.Count(target, ",") > maxCommas {
-		return value.Errorf(value.Invalid, "%q has too many alternatives", target).WithHint("write several capabilities")
+		return value.Errorf(value.Invalid, "the glob %q has too many alternatives", target).WithHint("write several capabilities, as in fs.read:docs/** and fs.read:src/**")
 	}
 	return nil
 }
@@ -233,8 +254,8 @@ func checkHost(target string) error {
 		host, port, hasPort = target[:i], target[i+1:], true
 	}
 	if !validHost(strings.TrimPrefix(host, "*.")) || hasPort && !validPort(port) {
-		return value.Errorf(value.Invalid, "%q is not a host", target).
-			WithHint("a host is lower-case, as in api.example.com, *.example.com or localhost:8080")
+		return value.Errorf(value.Invalid, "%q is not a valid host", target).
+			WithHint("write the host in lower case, as in api.example.com, *.example.com or localhost:8080")
 	}
 	return nil
 }
@@ -260,7 +281,7 @@ func validPort(port string) bool {
 
 func checkWord(target string) error {
 	if strings.ContainsFunc(target, func(r rune) bool { return r == '*' || unicode.IsSpace(r) }) {
-		return value.Errorf(value.Invalid, "%q is not a plain name", target)
+		return value.Errorf(value.Invalid, "%q is not a valid name", target)
 	}
 	return nil
 }
@@ -268,7 +289,7 @@ func checkWord(target string) error {
 func checkSecret(target string) error {
 	name, host, ok := strings.Cut(target, "@")
 	if !ok || name == "" {
-		return value.Errorf(value.Invalid, "%q names no host for the secret", target).WithHint("write secret:NAME@HOST")
+		return value.Errorf(value.Invalid, "secret %q has no host", target).WithHint("write secret:NAME@HOST")
 	}
 	if err := checkWord(name); err != nil {
 		return err

@@ -52,58 +52,58 @@ func TestParseCapability(t *testing.T) {
 
 func TestParseCapabilityRefuses(t *testing.T) {
 	tests := []struct{ in, want, hint string }{
-		{"", `unknown capability ""`, "capabilities are fs.read, "},
-		{"fs.reed", `unknown capability "fs.reed"; did you mean "fs.read"?`, "capabilities are fs.read, "},
+		{"", `unknown capability ""`, "use one of the capabilities fs.read, "},
+		{"fs.reed", `unknown capability "fs.reed"; did you mean "fs.read"?`, "use one of the capabilities fs.read, "},
 		{"fs.reed:docs/**", `unknown capability "fs.reed:docs/**"; did you mean "fs.read"?`, ""},
 		{"FS.READ", `unknown capability "FS.READ"; did you mean "fs.read"?`, ""},
 		{"network", `unknown capability "network"`, ""},
 		{"*", `unknown capability "*"`, ""},
 		{" fs.read", `unknown capability " fs.read"; did you mean "fs.read"?`, ""},
-		{"model:gpt", `capability "model" takes no target`, `write just "model"`},
+		{"model:gpt", `capability "model" takes no target`, `write "model"`},
 		{"human:", `capability "human" takes no target`, ""},
 		{"fs.read:", `capability "fs.read:" has an empty target`, `write "fs.read" for every target`},
-		{"fs.read:[", `"[" is not a valid glob`, "as in docs/** or *.csv"},
+		{"fs.read:[", `"[" is not a valid glob`, "write a glob such as docs/** or *.csv"},
 		{"fs.read:{a", `"{a" is not a valid glob`, ""},
-		{"fs.read:/etc/passwd", `"/etc/passwd" does not stay inside the project`, "globs are relative to the project, with slashes, as in docs/**"},
-		{"fs.read:../x", `"../x" does not stay inside the project`, ""},
-		{"fs.read:a/../../x", `"a/../../x" does not stay inside the project`, ""},
-		{`fs.read:a\b`, `"a\\b" does not stay inside the project`, ""},
-		{"fs.read:docs/", `"docs/" would match no file`, "write it without empty or . parts, as in docs/**"},
-		{"fs.read:./docs/**", `"./docs/**" would match no file`, ""},
-		{"fs.read:a//b", `"a//b" would match no file`, ""},
-		{"fs.read:" + strings.Repeat("{a,b}", 5), `"{a,b}{a,b}{a,b}{a,b}{a,b}" has too many alternatives`, "write several capabilities"},
+		{"fs.read:/etc/passwd", `"/etc/passwd" points outside the project`, "write a relative path with slashes, as in docs/**"},
+		{"fs.read:../x", `"../x" points outside the project`, ""},
+		{"fs.read:a/../../x", `"a/../../x" points outside the project`, ""},
+		{`fs.read:a\b`, `"a\\b" points outside the project`, ""},
+		{"fs.read:docs/", `the glob "docs/" cannot match a file`, "remove empty and . parts, as in docs/**"},
+		{"fs.read:./docs/**", `the glob "./docs/**" cannot match a file`, ""},
+		{"fs.read:a//b", `the glob "a//b" cannot match a file`, ""},
+		{"fs.read:" + strings.Repeat("{a,b}", 5), `"{a,b}{a,b}{a,b}{a,b}{a,b}" has too many alternatives`, "write several capabilities, as in fs.read:docs/** and fs.read:src/**"},
 		{"fs.read:{" + strings.Repeat("a,", 17) + "a}", `has too many alternatives`, ""},
 		{"fs.read:" + strings.Repeat("a", maxTarget+1), `is longer than 256 bytes`, ""},
-		{"fs.read:a\nb", `capability "fs.read:a\nb" holds a character that cannot be seen`, ""},
-		{"fs.read:a\u202eb", `holds a character that cannot be seen`, ""},
-		{"fs.read:a\u200bb", `holds a character that cannot be seen`, ""},
-		{"fs.read:a\xff", `holds a character that cannot be seen`, ""},
-		{"http:API.example.com", `"API.example.com" is not a host`, "a host is lower-case, as in api.example.com, *.example.com or localhost:8080"},
-		{"http:https://example.com", `"https://example.com" is not a host`, ""},
-		{"http:example.com/path", `"example.com/path" is not a host`, ""},
-		{"http:*", `"*" is not a host`, ""},
-		{"http:*.", `"*." is not a host`, ""},
-		{"http:a.*.com", `"a.*.com" is not a host`, ""},
-		{"http:*example.com", `"*example.com" is not a host`, ""},
-		{"http:.example.com", `".example.com" is not a host`, ""},
-		{"http:example..com", `"example..com" is not a host`, ""},
-		{"http:user@example.com", `"user@example.com" is not a host`, ""},
-		{"http:münchen.de", `"münchen.de" is not a host`, ""},
-		{"http:example.com:", `"example.com:" is not a host`, ""},
-		{"http:example.com:0", `"example.com:0" is not a host`, ""},
-		{"http:example.com:080", `"example.com:080" is not a host`, ""},
-		{"http:example.com:65536", `"example.com:65536" is not a host`, ""},
-		{"http:example.com:http", `"example.com:http" is not a host`, ""},
-		{"http:::1", `"::1" is not a host`, ""},
-		{"http:[::1", `"[::1" is not a host`, ""},
-		{"http:[evil.com]", `"[evil.com]" is not a host`, ""},
-		{"shell:git commit", `"git commit" is not a plain name`, ""},
-		{"shell:*", `"*" is not a plain name`, ""},
-		{"env:A*", `"A*" is not a plain name`, ""},
-		{"secret:TOKEN", `"TOKEN" names no host for the secret`, "write secret:NAME@HOST"},
-		{"secret:@host", `"@host" names no host for the secret`, ""},
-		{"secret:TOKEN@", `"" is not a host`, ""},
-		{"secret:*@a.com", `"*" is not a plain name`, ""},
+		{"fs.read:a\nb", `capability "fs.read:a\nb" has an invisible character`, ""},
+		{"fs.read:a\u202eb", `has an invisible character`, ""},
+		{"fs.read:a\u200bb", `has an invisible character`, ""},
+		{"fs.read:a\xff", `has an invisible character`, ""},
+		{"http:API.example.com", `"API.example.com" is not a valid host`, "write the host in lower case, as in api.example.com, *.example.com or localhost:8080"},
+		{"http:https://example.com", `"https://example.com" is not a valid host`, ""},
+		{"http:example.com/path", `"example.com/path" is not a valid host`, ""},
+		{"http:*", `"*" is not a valid host`, ""},
+		{"http:*.", `"*." is not a valid host`, ""},
+		{"http:a.*.com", `"a.*.com" is not a valid host`, ""},
+		{"http:*example.com", `"*example.com" is not a valid host`, ""},
+		{"http:.example.com", `".example.com" is not a valid host`, ""},
+		{"http:example..com", `"example..com" is not a valid host`, ""},
+		{"http:user@example.com", `"user@example.com" is not a valid host`, ""},
+		{"http:münchen.de", `"münchen.de" is not a valid host`, ""},
+		{"http:example.com:", `"example.com:" is not a valid host`, ""},
+		{"http:example.com:0", `"example.com:0" is not a valid host`, ""},
+		{"http:example.com:080", `"example.com:080" is not a valid host`, ""},
+		{"http:example.com:65536", `"example.com:65536" is not a valid host`, ""},
+		{"http:example.com:http", `"example.com:http" is not a valid host`, ""},
+		{"http:::1", `"::1" is not a valid host`, ""},
+		{"http:[::1", `"[::1" is not a valid host`, ""},
+		{"http:[evil.com]", `"[evil.com]" is not a valid host`, ""},
+		{"shell:git commit", `"git commit" is not a valid name`, ""},
+		{"shell:*", `"*" is not a valid name`, ""},
+		{"env:A*", `"A*" is not a valid name`, ""},
+		{"secret:TOKEN", `"TOKEN" has no host`, "write secret:NAME@HOST"},
+		{"secret:@host", `"@host" has no host`, ""},
+		{"secret:TOKEN@", `"" is not a valid host`, ""},
+		{"secret:*@a.com", `"*" is not a valid name`, ""},
 	}
 	for _, tt := range tests {
 		c, err := ParseCapability(tt.in)
@@ -223,6 +223,26 @@ func TestCapabilityAllowsNothing(t *testing.T) {
 	}
 }
 
+// TestX10EnvNames checks which variables are secrets by their names.
+func TestX10EnvNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"OPENAI_API_KEY": true, "GITHUB_TOKEN": true, "GH_PAT": true, "dbPassword2": true, "MYSQL_PWD": true, "AWS_SECRET_ACCESS_KEY": true, "npm_config__authToken": true,
+		"DATABASE_URL": true, "SENTRY_DSN": true, "APIKEYS": true, "SMTP_PASS": true, "STRIPE_SECRETS": true, "client_secret": true, "PGPASSWORD": true, "SSH_PASSPHRASE": true,
+		"GOOGLE_APPLICATION_CREDENTIALS": true, "SLACK_WEBHOOK_URL": true, "HTTP_AUTH": true, "accessToken": true,
+		"HOME": false, "LANG": false, "PATH": false, "PWD": false, "OLDPWD": false, "KEYBOARD_LAYOUT": false, "XDG_SESSION_TYPE": false, "AUTHOR": false, "PASSENGER": false, "MONKEY": false,
+		"NODE_ENV": false, "TZ": false, "A": false, "PATTERN": false, "COMPASS": false,
+	} {
+		c := Capability{Name: "env", Target: name}
+		if got := c.Acts(); got != want {
+			t.Errorf("%s: Acts() = %v, want %v", c, got, want)
+		}
+		tool := Tool{Needs: []Capability{c}}
+		if got := tool.NeedsApproval(); got != want {
+			t.Errorf("a tool that needs %s: NeedsApproval() = %v, want %v", c, got, want)
+		}
+	}
+}
+
 func TestCapabilityActs(t *testing.T) {
 	acts := map[string]bool{
 		"fs.read": false, "fs.write": true, "http": true, "http.get": true, "http.head": true, "http.post": true, "http.put": true, "http.patch": true,
@@ -250,7 +270,7 @@ func TestCapabilityActs(t *testing.T) {
 	}
 }
 
-// The globs of a stranger's tool are matched by the host.
+// The host matches the globs of untrusted tools.
 // TestCapabilityHostilePatterns would not end if a pattern could make a match
 // try everything.
 func TestCapabilityHostilePatterns(t *testing.T) {

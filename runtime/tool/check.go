@@ -8,11 +8,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Check says whether arguments fit a tool. It returns them complete: aliases
-// resolved, null for an optional parameter dropped, absent ones filled from
-// their defaults, and values in their one form (3.0 for an integer is 3, a lone
-// string for a character is a list). Everything that is wrong is told in one
-// error of kind Invalid.
+// Check checks arguments against the parameters of the tool, or against its Schema. It
+// returns them complete: aliases are resolved, null for an optional parameter is dropped,
+// absent arguments have their defaults, and values their one form (3.0 for an integer
+// is 3, a single string for a character is a list). One error of kind Invalid lists all
+// problems, up to 50. The arguments are not changed.
 func (t *Tool) Check(args *value.Dict) (*value.Dict, error) {
 	if len(t.Schema) > 0 {
 		return t.checkRaw(args)
@@ -24,14 +24,14 @@ func (t *Tool) Check(args *value.Dict) (*value.Dict, error) {
 	}
 	err := value.Errorf(value.Invalid, "%s", c.report(t))
 	if missing {
-		return nil, err.WithHint("Example: %s", t.ExampleCall())
+		return nil, err.WithHint("Example: %s", t.CallText(t.ExampleArgs()))
 	}
 	return nil, err
 }
 
-// CheckResult says whether a result fits what the tool says it returns. It
-// returns the result in its one form, as [Tool.Check] does; unlike an argument,
-// an integer may be of any size.
+// CheckResult checks a result against the tool's Returns. It returns the result in its one
+// form, as [Tool.Check] does; unlike an argument, an integer may be of any size. A result
+// that does not fit is an error of kind Failed.
 func (t *Tool) CheckResult(v value.Value) (value.Value, error) {
 	if t.Returns == nil {
 		return v, nil
@@ -42,8 +42,8 @@ func (t *Tool) CheckResult(v value.Value) (value.Value, error) {
 	if c.ok() {
 		return v, nil
 	}
-	return nil, value.Errorf(value.Failed, "the result of '%s' is not what it declares:%s", t.Name, c.bullets()).
-		WithHint("this is a fault of the tool, not of the call: mend its return type or its handler")
+	return nil, value.Errorf(value.Failed, "the result of '%s' does not have its declared type:%s", t.Name, c.bullets()).
+		WithHint("fix the return type or the handler of the tool")
 }
 
 // report is the text that a model gets about a call.
@@ -62,11 +62,10 @@ func (c *checker) bullets() string {
 	return b.String()
 }
 
-// ExampleCall writes a call of the tool with its required parameters, as in
-// slug(input="Hello World"); the values are those of its first example, or
-// stand-ins of the right type.
-func (t *Tool) ExampleCall() string {
-	var parts []string
+// ExampleArgs returns the required arguments of a call of the tool, with those of its
+// first example; what that does not have are stand-ins of the right type.
+func (t *Tool) ExampleArgs() *value.Dict {
+	args := &value.Dict{}
 	var example *value.Dict
 	if len(t.Examples) > 0 {
 		example = t.Examples[0].Args
@@ -79,9 +78,9 @@ func (t *Tool) ExampleCall() string {
 		if !ok {
 			v = standIn(p.Type)
 		}
-		parts = append(parts, p.Name+"="+value.FormatJSON(v, ""))
+		args.Put(p.Name, v)
 	}
-	return t.Name + "(" + strings.Join(parts, ", ") + ")"
+	return args
 }
 
 // standIn returns a value of a type, to show in an example.
@@ -143,7 +142,7 @@ func (c *checker) names(params []Param, args *value.Dict, allowExtra bool) {
 		case known && p.FromHost: // the host's own value takes its place
 		case known:
 			if name != givenAs(args, p) {
-				c.add(fmt.Sprintf("Parameter '%s' is given twice: '%s' is another name for it", p.Name, name))
+				c.add(fmt.Sprintf("Duplicate parameter '%s': '%s' is an alias of the same parameter", p.Name, name))
 			}
 		case known || !allowExtra:
 			c.add(unknownParam(name, params))
@@ -174,7 +173,7 @@ func unknownParam(name string, params []Param) string {
 }
 
 func (t *Tool) checkRaw(args *value.Dict) (*value.Dict, error) {
-	schema := t.Compiled
+	schema := t.compiled
 	if schema == nil || !schema.Of(t.Schema) {
 		var err error
 		if schema, err = jsonschema.New(t.Schema, nil); err != nil {
@@ -184,10 +183,10 @@ func (t *Tool) checkRaw(args *value.Dict) (*value.Dict, error) {
 	if args == nil {
 		args = &value.Dict{}
 	}
-	if err := schema.CheckValue(args); err != nil {
+	if err := schema.Check(args); err != nil {
 		problem := checker{problems: []string{err.Error()}}
 		return nil, value.Errorf(value.KindOf(err), "%s", problem.report(t)).
-			WithHint("cassidy tool schema %s shows what it takes", t.Name)
+			WithHint("see the schema: cassidy tool schema %s", t.Name)
 	}
 	return args, nil
 }

@@ -20,7 +20,7 @@ func readAll(t testing.TB, text string) value.Value {
 	return v
 }
 
-// readArgs parses arguments that are part of a test; "" is none at all.
+// readArgs parses arguments that are part of a test; "" means no arguments.
 func readArgs(t testing.TB, text string) *value.Dict {
 	t.Helper()
 	if text == "" {
@@ -45,7 +45,7 @@ func required(name string, typ Type) Param { return Param{Name: name, Type: typ,
 func optional(name string, typ Type) Param { return Param{Name: name, Type: typ} }
 
 // checkCase is one call of a tool named t: what the check gives back, or the
-// problems that it tells.
+// problems that it reports.
 type checkCase struct {
 	name     string // begins with the row of the specification
 	params   []Param
@@ -102,7 +102,7 @@ func TestCheckTypes(t *testing.T) {
 		{"C4 3.0 is an integer", one("integer"), `{"x":3.0}`, `{"x":3}`, nil},
 		{"C4 -0.0 is an integer", one("integer"), `{"x":-0.0}`, `{"x":0}`, nil},
 		{"C4 1e3 is an integer", one("integer"), `{"x":1e3}`, `{"x":1000}`, nil},
-		{"C4 3.5 is none", one("integer"), `{"x":3.5}`, ``, bad("should be integer but got number")},
+		{"C4 3.5 is not an integer", one("integer"), `{"x":3.5}`, ``, bad("should be integer but got number")},
 		{"C4 booleans are never integers", one("integer"), `{"x":false}`, ``, bad("should be integer but got boolean")},
 		{"C4 int64, greatest", one("integer"), `{"x":9223372036854775807}`, `{"x":9223372036854775807}`, nil},
 		{"C4 int64, least", one("integer"), `{"x":-9223372036854775808}`, `{"x":-9223372036854775808}`, nil},
@@ -123,10 +123,10 @@ func TestCheckTypes(t *testing.T) {
 		{"D45 object", one("object"), `{"x":{"a":1}}`, `{"x":{"a":1}}`, nil},
 		{"D45 object is no array", one("object"), `{"x":[]}`, ``, bad("should be object but got array")},
 		{"D45 items", one("list[int]"), `{"x":[1,2.0]}`, `{"x":[1,2]}`, nil},
-		{"D45 items, each is told", one("list[list[int]]"), `{"x":[[1],["a",true]]}`, ``,
+		{"D45 items, each is reported", one("list[list[int]]"), `{"x":[[1],["a",true]]}`, ``,
 			[]string{"Parameter 'x'[1][0] should be integer but got string", "Parameter 'x'[1][1] should be integer but got boolean"}},
 		{"D45 values", one("dict[str, int]"), `{"x":{"a":1,"b":2.0}}`, `{"x":{"a":1,"b":2}}`, nil},
-		{"D45 values, each is told", one("dict[str, list[str]]"), `{"x":{"a":[1]}}`, ``, []string{"Parameter 'x'.a[0] should be string but got number"}},
+		{"D45 values, each is reported", one("dict[str, list[str]]"), `{"x":{"a":[1]}}`, ``, []string{"Parameter 'x'.a[0] should be string but got number"}},
 		{"null in a list of any", one("list[any]"), `{"x":[null]}`, `{"x":[null]}`, nil},
 		{"null in a list of strings", one("list[str]"), `{"x":[null]}`, ``, []string{"Parameter 'x'[0] should be string but got null"}},
 		{"null in a list of nullable", one("list[str | None]"), `{"x":[null,"a"]}`, `{"x":[null,"a"]}`, nil},
@@ -150,7 +150,7 @@ func TestCheckFields(t *testing.T) {
 		{"D45 properties", params, `{"at":{"lat":1,"lon":2.5,"name":"a","zoom":3.0}}`, `{"at":{"lat":1,"lon":2.5,"name":"a","zoom":3}}`, nil},
 		{"D45 others are let be", params, `{"at":{"lat":1,"lon":2,"extra":[1]}}`, `{"at":{"lat":1,"lon":2,"extra":[1]}}`, nil},
 		{"D45 an alias", params, `{"at":{"lat":1,"lon":2,"level":3.0}}`, `{"at":{"lat":1,"lon":2,"zoom":3}}`, nil},
-		{"D45 an alias as well", params, `{"at":{"lat":1,"lon":2,"level":3,"zoom":3}}`, ``, []string{"Parameter 'at'.level is given twice: it is another name for 'zoom'"}},
+		{"D45 an alias as well", params, `{"at":{"lat":1,"lon":2,"level":3,"zoom":3}}`, ``, []string{"Parameter 'at'.level is a duplicate: 'zoom' is the same field"}},
 		{"D45 null for an optional field", params, `{"at":{"lat":1,"lon":2,"name":null}}`, `{"at":{"lat":1,"lon":2}}`, nil},
 		{"D45 null for a required field", params, `{"at":{"lat":1,"lon":null}}`, ``, []string{"Parameter 'at'.lon should be number but got null"}},
 		{"D45 required fields", params, `{"at":{}}`, ``, []string{"Parameter 'at' lacks the required field 'lat'", "Parameter 'at' lacks the required field 'lon'"}},
@@ -165,7 +165,7 @@ func TestCheckFields(t *testing.T) {
 	if err := odd.Set(int64(1), "x"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.Check(value.NewDict("at", odd)); err == nil || !strings.Contains(err.Error(), "Parameter 'at' has a key that is not a string but number") {
+	if _, err := tool.Check(value.NewDict("at", odd)); err == nil || !strings.Contains(err.Error(), "Parameter 'at' has a key of type number") {
 		t.Errorf("a key that is a number: got %v", err)
 	}
 }
@@ -242,8 +242,8 @@ func TestCheckInput(t *testing.T) {
 		{"C23 alias", file, `{"path":"a"}`, `{"filepath":"a"}`, nil},
 		{"C23 second alias", file, `{"file_path":"a"}`, `{"filepath":"a"}`, nil},
 		{"C23 alias is checked by its parameter", file, `{"path":1}`, ``, []string{"Parameter 'filepath' should be string but got number"}},
-		{"C23 alias and name", file, `{"path":"a","filepath":"b"}`, ``, []string{"Parameter 'filepath' is given twice: 'path' is another name for it"}},
-		{"C23 two aliases", file, `{"file_path":"a","path":"b"}`, ``, []string{"Parameter 'filepath' is given twice: 'file_path' is another name for it"}},
+		{"C23 alias and name", file, `{"path":"a","filepath":"b"}`, ``, []string{"Duplicate parameter 'filepath': 'path' is an alias of the same parameter"}},
+		{"C23 two aliases", file, `{"file_path":"a","path":"b"}`, ``, []string{"Duplicate parameter 'filepath': 'file_path' is an alias of the same parameter"}},
 		{"order of the parameters", []Param{optional("a", str), optional("b", str)}, `{"b":"2","a":"1"}`, `{"a":"1","b":"2"}`, nil},
 		{"row 97: what a caller says of a host's parameter is dropped", []Param{{Name: "working_dir", Type: str, FromHost: true}, optional("a", str)}, `{"working_dir":"/"}`, `{}`, nil},
 		{"a host's parameter is not missed", []Param{{Name: "working_dir", Type: str, FromHost: true, Required: true}}, `{}`, `{}`, nil},
@@ -276,7 +276,7 @@ func TestCheckC6AllowExtra(t *testing.T) {
 	}
 }
 
-// E56: what is missing is told with an example.
+// E56: what is missing is reported with an example.
 func TestCheckE56Example(t *testing.T) {
 	tests := []struct {
 		name string
@@ -404,7 +404,7 @@ func TestCheckResult(t *testing.T) {
 			}
 			continue
 		}
-		want := "the result of 't' is not what it declares:\n  - " + tt.problem
+		want := "the result of 't' does not have its declared type:\n  - " + tt.problem
 		if err == nil || err.Error() != want || value.KindOf(err) != value.Failed {
 			t.Errorf("%s: got %v, want %s", tt.name, err, want)
 		}
@@ -417,7 +417,7 @@ func TestCheckNamesGoTypes(t *testing.T) {
 	x := &Tool{Name: "t", Description: "T.", Params: []Param{Required("n", "integer", "A number.")}}
 	args := &value.Dict{}
 	args.Set("n", 3)
-	if _, err := x.Check(args); err == nil || !strings.Contains(err.Error(), "got the Go type int, which is not a value: encode it with cassidy.Encode") {
+	if _, err := x.Check(args); err == nil || !strings.Contains(err.Error(), "got the unsupported Go type int (convert the value with cassidy.Encode)") {
 		t.Errorf("the check gave %v", err)
 	}
 }
@@ -431,11 +431,11 @@ func TestCheckRawSchema(t *testing.T) {
 	for _, args := range []string{"", "{}", `{"n":0}`, `{"n":"a"}`} {
 		got, err := tool.Check(readArgs(t, args))
 		var e *value.Error
-		if !errors.As(err, &e) || e.Kind != value.Invalid || !strings.HasPrefix(e.Error(), "Tool input validation failed for 't':\n  - ") || e.Hint != "cassidy tool schema t shows what it takes" {
+		if !errors.As(err, &e) || e.Kind != value.Invalid || !strings.HasPrefix(e.Error(), "Tool input validation failed for 't':\n  - ") || e.Hint != "see the schema: cassidy tool schema t" {
 			t.Errorf("Check(%s) = %s, %v, want a refusal", args, value.FormatJSON(got, ""), err)
 		}
 	}
-	if err := tool.Validate(); err != nil || tool.Compiled == nil {
+	if err := tool.Validate(); err != nil || tool.compiled == nil {
 		t.Errorf("Validate() = %v, and left the schema unread", err)
 	}
 	tool.Schema = []byte(`{"maxProperties":0}`) // what was read counts no longer

@@ -240,7 +240,7 @@ func genArg(typ Type) *rapid.Generator[value.Value] {
 	})
 }
 
-// holdsHuge tells the numbers that the library, which reads all of them as
+// holdsHuge finds the numbers that the library, which reads all of them as
 // floats, cannot compare exactly.
 func holdsHuge(v value.Value) bool {
 	switch v := v.(type) {

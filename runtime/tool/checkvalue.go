@@ -20,7 +20,7 @@ type checker struct {
 	bigInts  bool // integers beyond int64 pass
 }
 
-// maxProblems is how many problems are told at once: a list of a hundred
+// maxProblems is how many problems are reported in one error: a list of a hundred
 // thousand wrong items would otherwise fill the context of a model.
 const maxProblems = 50
 
@@ -176,7 +176,7 @@ func (c *checker) object(t *Type, d *value.Dict) value.Value {
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
-			c.wrong("has a key that is not a string but %s", gotType(k))
+			c.wrong("has a key of type %s, not a string", gotType(k))
 			continue
 		}
 		field, known := findParam(t.Fields, name)
@@ -186,7 +186,7 @@ func (c *checker) object(t *Type, d *value.Dict) value.Value {
 		before := len(c.problems)
 		switch {
 		case known && name != givenAs(d, field):
-			c.wrong("is given twice: it is another name for '%s'", field.Name)
+			c.wrong("is a duplicate: '%s' is the same field", field.Name)
 		case known:
 			v = c.value(&field.Type, v)
 		case t.Values != nil:
@@ -206,8 +206,8 @@ func (c *checker) object(t *Type, d *value.Dict) value.Value {
 	return checked
 }
 
-// violation says which constraint a value of the right type breaks, or "".
-// A constraint on values of another type, such as min on a string, says nothing.
+// violation returns which constraint a value of the right type violates, or "".
+// A constraint on values of another type, such as min on a string, is ignored.
 func (t *Type) violation(v value.Value) string {
 	if s, ok := v.(string); ok {
 		if t.MinLength != nil || t.MaxLength != nil {
@@ -232,12 +232,8 @@ func (t *Type) violation(v value.Value) string {
 	if beyond(v, t.Max, +1) {
 		return fmt.Sprintf("must be <= %s (got %s)", value.FormatJSON(t.Max, ""), value.Display(v))
 	}
-	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e value.Value) bool { return value.Alike(e, v) }) {
-		names := make([]string, len(t.Enum))
-		for i, e := range t.Enum {
-			names[i] = value.Display(e)
-		}
-		return "must be one of: " + strings.Join(names, ", ") + " (got " + value.Display(v) + ")"
+	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e value.Value) bool { return value.EqualJSON(e, v) }) {
+		return "must be one of: " + strings.Join(value.Map(t.Enum, value.Display), ", ") + " (got " + value.Display(v) + ")"
 	}
 	return ""
 }
@@ -271,5 +267,5 @@ func gotType(v value.Value) string {
 	case nil, bool, float64, string, []byte, value.List, value.Tuple, value.Set, *value.Dict, Function, Object:
 		return value.TypeOf(v)
 	}
-	return fmt.Sprintf("the Go type %T, which is not a value: encode it with cassidy.Encode", v)
+	return fmt.Sprintf("the unsupported Go type %T (convert the value with cassidy.Encode)", v)
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Coerce reads arguments that came as text, from a command line or a format
-// without types, as the declared types: "3" for an integer is 3, "a,b" or
-// "[\"a\"]" for a list is a list, and JSON for an object. What cannot be read
-// so is left as it is, for [Tool.Check] to refuse. The second result says in
-// words what was turned into what.
+// Coerce converts text arguments, from a command line or a format without types, to the
+// declared types: "3" for an integer is 3, "a,b" or "[\"a\"]" for a list is a list, and
+// JSON for an object. Text that cannot be converted stays, for [Tool.Check] to refuse. The
+// second result has a note for each conversion.
 func (t *Tool) Coerce(args *value.Dict) (*value.Dict, []string) {
 	result := &value.Dict{}
 	var notes []string

@@ -72,7 +72,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	_, err := tool.Definition("opnai")
-	if e := value.ErrorOf(err, value.Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "formats are json-schema, openai, anthropic and mcp" {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "use json-schema, openai, anthropic or mcp" {
 		t.Errorf("an unknown format: got %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestParamsFromSchema(t *testing.T) {
 		{"null first", `{"properties":{"a":{"type":["null","string"]}}}`, `{"type":"object","properties":{"a":{"type":["string","null"]}},"additionalProperties":false}`},
 		{"a default of another type is documentation", `{"properties":{"a":{"type":"integer","default":"none"}}}`, `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`},
 		{"a default in its one form", `{"properties":{"a":{"type":"integer","default":3.0}}}`, `{"type":"object","properties":{"a":{"type":"integer","default":3}},"additionalProperties":false}`},
-		{"bounds that are none", `{"properties":{"a":{"type":"integer","minimum":"1","maxLength":1.5,"enum":3,"pattern":7}}}`, `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`},
+		{"bounds that are not numbers", `{"properties":{"a":{"type":"integer","minimum":"1","maxLength":1.5,"enum":3,"pattern":7}}}`, `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`},
 		{"what a type cannot say", `{"properties":{"a":{"oneOf":[{"type":"string"}],"const":1}}}`, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`},
 		{"odd names", `{"properties":{"a.b":{},"":{}},"required":["a.b",1,["x"]]}`, `{"type":"object","properties":{"a.b":{},"":{}},"required":["a.b"],"additionalProperties":false}`},
 	}
@@ -168,10 +168,10 @@ func TestParamsFromSchema(t *testing.T) {
 		}
 	}
 	for schema, want := range map[string]string{
-		`{"properties":[]}`:                                           "properties of a schema should be object but got array",
+		`{"properties":[]}`:                                           "'properties' of a schema should be an object but got array",
 		`{"properties":{"a":3}}`:                                      "property 'a' should be a schema but got integer",
 		`{"properties":{"a":false}}`:                                  "property 'a' should be a schema but got boolean",
-		`{"properties":{"a":{"type":3}}}`:                             "property 'a': type should be a name but got integer",
+		`{"properties":{"a":{"type":3}}}`:                             "property 'a': 'type' of a schema should be a name but got integer",
 		`{"properties":{"a":{"type":"list["}}}`:                       `property 'a': type "list["`,
 		`{"properties":{"a":{"properties":{"b":1},"type":"object"}}}`: "property 'a': property 'b' should be a schema but got integer",
 	} {
@@ -179,7 +179,7 @@ func TestParamsFromSchema(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", schema, params, err, want)
 		}
 	}
-	// Several types of which one is null: null is a value, also where required.
+	// Several types, null among them: null is a value, also where required.
 	params, err := ParamsFromSchema(readArgs(t, `{"properties":{"a":{"type":["string","integer","null"]}},"required":["a"]}`))
 	if err != nil {
 		t.Fatal(err)

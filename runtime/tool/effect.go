@@ -10,21 +10,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An Effect is what a script asks of the world: one function of a [Module],
-// with its arguments, at a place in the run.
+// An Effect is a call of a function of a [Module] by a script, at a step of the run.
 type Effect struct {
-	Func  string      // "fs.read"
-	Args  *value.Dict // by parameter name
-	Place Place
-	Self  Object // whose method it is, or nil
+	Func     string      // "fs.read"
+	Args     *value.Dict // by parameter name
+	StepPath StepPath
+	Self     Object // the object if it is a method, or nil
 }
 
-// A Place says where in a run an effect stands: {3} is the third effect of the
+// A StepPath is the position of a step in its run: {3} is the third effect of the
 // root script, {3, 1} the first effect of the tool that the third one called.
-type Place []int
+type StepPath []int
 
-// String returns the place as it is written in records: "3.1".
-func (p Place) String() string {
+// String returns the path as it is written in records: "3.1".
+func (p StepPath) String() string {
 	var b strings.Builder
 	for i, n := range p {
 		if i > 0 {
@@ -35,27 +34,27 @@ func (p Place) String() string {
 	return b.String()
 }
 
-// Child returns the place of the n-th effect inside this one, counted from 1.
-func (p Place) Child(n int) Place {
+// Child returns the path of the n-th effect inside this step, counted from 1.
+func (p StepPath) Child(n int) StepPath {
 	return append(p[:len(p):len(p)], n)
 }
 
-// An Outcome is what came of an effect or a call that did not fail.
+// An Outcome is the result of an effect or a call that did not fail.
 type Outcome struct {
 	Value value.Value
-	Undo  *Effect // what would take it back, or nil
+	Undo  *Effect // the effect that undoes it, or nil
 	Usage Usage
 }
 
-// Usage is what a call cost.
+// Usage is what a call used.
 type Usage struct {
-	Steps   int64         // of the script's interpreter
-	Effects int           // how many effects it asked for
-	Wall    time.Duration // from start to end
+	Steps   int64         `dict:"steps"`   // of the script's interpreter
+	Effects int           `dict:"effects"` // the number of effects that it asked for
+	Wall    time.Duration `dict:"wall_ms"` // from start to end
 }
 
-// An Effector carries out effects. It is the one hook between a script and the
-// world: every gate is an Effector around another.
+// An Effector executes effects. It is the only way from a script to files, processes and
+// the network: every gate is an Effector around another one.
 type Effector func(ctx context.Context, e Effect) (Outcome, error)
 
 // A Module is a named group of functions that scripts can use, as in fs.read.
@@ -65,7 +64,7 @@ type Module struct {
 	Doc    string
 	Funcs  []Func
 	Consts []Const
-	// Objects are the kinds of objects that the functions give.
+	// Objects are the types of the objects that the functions return.
 	Objects []*ObjectType
 }
 
@@ -76,55 +75,74 @@ type Const struct {
 	Value value.Value
 }
 
-// A Func is one function that scripts can use: a row of the one table from
-// which come its bindings in every language, its gate, and its reference page.
+// A Func is a function that scripts can use. Its bindings in every language, its checks
+// in the gate and its reference page are all made from it.
 type Func struct {
 	Name    string
 	Doc     string // what it does; the first sentence is its summary
 	Params  []Param
-	Returns string // what it gives, in words
+	Returns string // a description of the result
 	Kind    EffectKind
-	// Target gives the capabilities that a call with these arguments takes.
+	// Target returns the capabilities that a call with these arguments needs.
 	// Nil means none.
 	Target func(args *value.Dict) ([]Capability, error)
-	// Risk says whether the function asks for approval before it is carried out; see
-	// [Func.Asks]. It decides for a function whose Target gives use capabilities.
-	// RiskAsk holds for any other too, which is granted by its needs otherwise. A
-	// yes holds for the function, with the same capabilities, for the rest of the
-	// call of the tool. Nobody is asked where a person made the call, where all of it
-	// was approved, or where a rule allows what it takes.
+	// ReadsOnly reports whether a call with these arguments changes nothing, so that there is
+	// nothing to undo. Nil means that the Kind says so.
+	ReadsOnly func(args *value.Dict) bool
+	// Risk decides whether the function asks for approval before it is executed; see
+	// [Func.Asks]. RiskDefault and RiskSafe apply only to a function whose Target returns
+	// use capabilities; any other is granted by the tool's needs. An approval is valid for
+	// the function, with the same capabilities, for the rest of the call of the tool.
+	// Nobody is asked if a person made the call, if the full call was approved, or if a
+	// rule allows the capabilities.
 	Risk Risk
-	// Do carries it out. The arguments are complete and of the right types. The Value
+	// Do executes it. It may be called concurrently. The arguments are complete and of the right types. The Value
 	// of the outcome must be a [value.Value]: [value.FromGo] encodes any other. An error without
 	// a kind is of kind Failed, a panic is one of kind Internal.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
-	// Rest is the name under which named arguments that are no parameter's
-	// come, together in a dict. "" refuses them.
+	// Rest is the name of an argument that collects, in a dict, the named arguments that
+	// are not parameters. "" refuses them.
 	Rest string
-	// Variadic says that the arguments that are given by place are the items of the
-	// first parameter, a list; the others are given by name: t.sort("a", "b", descending = True).
-	Variadic bool
-	// Other marks the one row of a module that stands for every name that the
-	// module does not have: tools.slug(x = 1) is tools.call("slug", x = 1),
-	// where tools.call is that row. The name is its first argument.
-	Other bool
-	// Internal marks a row that a script cannot name: the host or the engine
-	// calls it.
-	Internal bool
-	// Objects marks a pure row that takes objects and functions of the script as
-	// they are: what else a row is given of an object is its plain value.
-	Objects bool
-	// Calls marks a row that does nothing itself but make calls, as tools.call:
-	// what they do is recorded at places inside its own, so it can always be
-	// carried out again after a crash.
-	Calls bool
-	// Again is called in place of Do where the outcome is known from the record
-	// of a run, with the context that Do would get: it brings what Do keeps beside
-	// the outcome to where it was. Nil where Do keeps nothing.
+	// Mode is [ModePlain] for an ordinary function.
+	Mode Mode
+	// Again is called instead of Do if the outcome is in the record of a run, with the
+	// context that Do would get. It restores the state that Do keeps beside the outcome.
+	// Nil means that Do keeps none.
 	Again func(ctx context.Context, e Effect, out Outcome, failure error) error
+	// Resumes reports that Do finds out itself what an interrupted try of the same effect
+	// has done, and continues it. Its intent and its outcome are durable at once.
+	Resumes bool
 }
 
-// A Risk says whether a function asks for approval before it is carried out.
+// A Mode is a way in which scripts or the host call a function.
+type Mode uint8
+
+const (
+	// ModePlain: scripts call it with values.
+	ModePlain Mode = iota
+	// ModeVariadic: a method whose positional arguments are the items of its first
+	// parameter, a list. The others are given by name:
+	// t.sort("a", "b", descending = True).
+	ModeVariadic
+	// ModeObjects: a pure function that takes objects and functions of the script as they
+	// are, as all methods of objects do. Any other function gets their plain values.
+	ModeObjects
+	// ModeInternal: the host or the engine calls it, and scripts cannot.
+	ModeInternal
+	// ModeCalls: it only calls tools, as tools.call_all does. The effects of these calls
+	// are recorded at steps inside its own, so it can be executed again after a crash.
+	ModeCalls
+	// ModeOther is ModeCalls for the one function of a module that is called for every
+	// name that the module does not have: tools.slug(x = 1) is
+	// tools.call("slug", x = 1), where tools.call is that function. The name is its
+	// first argument.
+	ModeOther
+)
+
+// MakesCalls reports whether the function only calls tools.
+func (f *Func) MakesCalls() bool { return f.Mode == ModeCalls || f.Mode == ModeOther }
+
+// A Risk decides whether a function asks for approval before it is executed.
 type Risk uint8
 
 const (
@@ -133,15 +151,14 @@ const (
 	RiskAsk                 // it asks
 )
 
-// Asks reports whether the function asks: what its Risk says, and by default
-// whether its kind is Write or External.
+// Asks reports whether the function asks for approval: as its Risk decides, and by default
+// if its kind is Write or External.
 func (f *Func) Asks() bool {
 	return f.Risk == RiskAsk || f.Risk == RiskDefault && (f.Kind == Write || f.Kind == External)
 }
 
-// An EffectKind is what may happen when a function is called. It decides what a
-// record of the call must hold and whether the call may be repeated. The zero
-// value is invalid: each row sets its kind.
+// An EffectKind classifies what a function does. It decides what is recorded of a call and
+// whether the call may be repeated. The zero value is invalid: each Func sets its kind.
 type EffectKind uint8
 
 const (
@@ -172,8 +189,8 @@ func (k EffectKind) String() string {
 }
 
 // CheckKinds returns an error of kind Invalid if a row of the module, or of its
-// objects, has no valid Kind or Risk. A Pure row cannot ask, as no gate sees it. The rows of objects must be Pure, since they run
-// in the script's own process.
+// objects, has no valid Kind or Risk. A Pure row cannot ask, since no gate checks it. The
+// rows of objects must be Pure, since they run in the script's own process.
 func (m *Module) CheckKinds() error {
 	for i := range m.Funcs {
 		f, name := &m.Funcs[i], m.Funcs[i].Name
@@ -181,11 +198,11 @@ func (m *Module) CheckKinds() error {
 			name = m.Name + "." + name
 		}
 		if f.Risk > RiskAsk || f.Risk == RiskAsk && f.Kind == Pure {
-			return value.Errorf(value.Invalid, "the function %s has a Risk that it cannot have", name).
+			return value.Errorf(value.Invalid, "the function %s has an invalid Risk", name).
 				WithHint("set its Risk to tool.RiskSafe or, if its Kind is not Pure, to tool.RiskAsk")
 		}
 		if !f.Kind.Valid() {
-			return value.Errorf(value.Invalid, "the function %s has no valid Kind", name).
+			return value.Errorf(value.Invalid, "the function %s has an invalid Kind", name).
 				WithHint("set its Kind to one of tool.Pure, tool.Recorded, tool.Read, tool.Write, tool.External, tool.Repeatable and tool.Notice")
 		}
 	}
@@ -193,8 +210,8 @@ func (m *Module) CheckKinds() error {
 		for _, rows := range [][]Func{o.Fields, o.Methods} {
 			for i := range rows {
 				if f := &rows[i]; f.Kind != Pure {
-					return value.Errorf(value.Invalid, "the row %s of the object type %s must be of the Kind tool.Pure", f.Name, o.Name).
-						WithHint("set its Kind to tool.Pure: fields and methods can only compute")
+					return value.Errorf(value.Invalid, "the field or method %s of the object type %s should have the Kind tool.Pure", f.Name, o.Name).
+						WithHint("set its Kind to tool.Pure")
 				}
 			}
 		}
@@ -202,54 +219,52 @@ func (m *Module) CheckKinds() error {
 	return nil
 }
 
-// A Grant is what a function is lent for one effect: whom it acts for, and
-// what that one may do. The zero Grant allows nothing.
+// A Grant is what a function gets to execute one effect: the call that asked, and access
+// to what that call may do. The zero Grant allows nothing.
 type Grant struct {
 	Call Call // the call that asked
-	// Check says whether the call may also use this capability. A function
-	// asks it again where the target turns out to be another than the
-	// arguments said, as after a redirect.
+	// Check returns an error if the call may not use a capability. A function calls it
+	// if the target differs from that of the arguments, as after a redirect.
 	Check func(Capability) error
-	// Narrowed names a rule that denies or asks for a part of what a capability
-	// name covers, or "": for a function that cannot ask about each part, as one
-	// that starts a command which may read any file.
+	// Narrowed returns the source of a rule that denies or asks for a part of what a
+	// capability name covers, or "". It is for a function that cannot check each part,
+	// such as one that starts a command which may read any file.
 	Narrowed func(name string) string
-	Stage    *Stage // where the writes of the call wait
-	// ReadsOnly says that the call can have no writes: what an effect has seen
-	// need not be noted in the stage for them.
+	Stage    *Stage // the uncommitted writes of the call
+	// ReadsOnly reports that the call cannot write, so that what an effect reads need
+	// not be noted in the stage.
 	ReadsOnly bool
-	// Key names the effect, the same for each try: for services that do a thing
-	// once for a key. "" where the run is not recorded.
+	// Key is the idempotency key of the effect, the same for each try. It is "" if the
+	// run is not recorded.
 	Key string
-	// Ask puts a question to a person: with confirm the answer is a bool, else a
-	// text. Where nobody is there to answer and the run can wait, its error parks
-	// the run, and is to be returned as it is.
-	Ask func(ctx context.Context, question string, confirm bool) (value.Value, error)
-	// Sleep waits. A run that can wait in no process does, if it is for long;
-	// then its error parks the run, and is to be returned as it is.
+	// Ask asks a person: with confirm the answer is a bool, else a text. If nobody can
+	// answer and the run can wait, the error parks the run and must be returned
+	// unchanged.
+	Ask func(ctx context.Context, question string, confirm bool, timeout time.Duration) (value.Value, error)
+	// Sleep waits. For a long time it parks the run if that is possible: then its error
+	// must be returned unchanged.
 	Sleep func(ctx context.Context, d time.Duration) error
 	Emit  func(Report)               // reports about the call
-	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
-	// Do asks for an effect as the script itself would: for pure rows, which run
-	// beside it.
+	Rand  func() (*rand.Rand, error) // the random numbers of the call, from one seed
+	// Do asks for an effect as the script would. It is for pure rows, which run in the
+	// script's process.
 	Do func(name string, args *value.Dict) (Outcome, error)
-	// Memory is how many bytes the process of the script may use; 0 says that
-	// it is not known.
+	// Memory is how many bytes the process of the script may use; 0 means unknown.
 	Memory int64
 }
 
-// Required is a parameter that every call must give.
+// Required returns a parameter that every call must give.
 func Required(name, typ, doc string) Param {
 	return Param{Name: name, Type: Type{Name: typ}, Description: doc, Required: true}
 }
 
-// Optional is a parameter with a default.
+// Optional returns a parameter with a default.
 func Optional(name, typ string, otherwise value.Value, doc string) Param {
 	return Param{Name: name, Type: Type{Name: typ}, Description: doc, Default: otherwise, HasDefault: true}
 }
 
-// Maybe is a parameter that a call may leave out, which the function can tell
-// from every value.
+// Maybe returns a parameter without a default that a call may omit: the function can
+// distinguish that from every value.
 func Maybe(name, typ, doc string) Param {
 	return Param{Name: name, Type: Type{Name: typ}, Description: doc}
 }
@@ -258,15 +273,14 @@ func Maybe(name, typ, doc string) Param {
 // defaults and checks types. The result holds every argument by its
 // parameter's name and in the order of the parameters, without those that are
 // absent and have no default. Null for a parameter that is not required means
-// its default; where it has none, null is passed on. What Rest collects comes
-// last, and there an argument may have the name of a parameter that was given
-// by its place.
+// its default; without one, null is passed on. The dict of Rest is last; it may have
+// the name of a parameter that was given by position. An error is of kind Invalid.
 func (f *Func) Bind(positional []value.Value, named *value.Dict) (*value.Dict, error) {
-	if f.Variadic {
+	if f.Mode == ModeVariadic {
 		positional = f.collect(positional)
 	}
 	if len(positional) > len(f.Params) {
-		return nil, value.Errorf(value.Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
+		return nil, value.Errorf(value.Invalid, "expected at most %d arguments but got %d", len(f.Params), len(positional))
 	}
 	given := value.MakeDict(len(f.Params))
 	for i, v := range positional {

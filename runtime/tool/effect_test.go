@@ -7,17 +7,17 @@ import (
 
 import "testing"
 
-func TestPlace(t *testing.T) {
+func TestStepPath(t *testing.T) {
 	tests := []struct {
-		p    Place
+		p    StepPath
 		want string
-	}{{nil, ""}, {Place{3}, "3"}, {Place{3, 1, 12}, "3.1.12"}}
+	}{{nil, ""}, {StepPath{3}, "3"}, {StepPath{3, 1, 12}, "3.1.12"}}
 	for _, tt := range tests {
 		if got := tt.p.String(); got != tt.want {
-			t.Errorf("Place%v.String() = %q, want %q", []int(tt.p), got, tt.want)
+			t.Errorf("StepPath%v.String() = %q, want %q", []int(tt.p), got, tt.want)
 		}
 	}
-	parent := append(make(Place, 0, 8), 3)
+	parent := append(make(StepPath, 0, 8), 3)
 	a, b := parent.Child(1), parent.Child(2)
 	if a.String() != "3.1" || b.String() != "3.2" || parent.String() != "3" {
 		t.Errorf("children of 3 are %s and %s, and it is %s now, want 3.1, 3.2 and 3", a, b, parent)
@@ -45,7 +45,7 @@ func TestBind(t *testing.T) {
 		{"null for an optional one", value.List{"a", nil, nil}, nil, `{"path":"a","limit":10,"encoding":null}`, ""},
 		{"missing", nil, nil, "", `missing argument "path"`},
 		{"null for a required one", value.List{nil}, nil, "", "argument 'path' should be string but got null"},
-		{"too many", value.List{"a", int64(1), "b", "c"}, nil, "", "takes at most 3 arguments, got 4"},
+		{"too many", value.List{"a", int64(1), "b", "c"}, nil, "", "expected at most 3 arguments but got 4"},
 		{"unknown", value.List{"a"}, value.NewDict("limt", int64(1)), "", `unexpected argument "limt"; did you mean "limit"?`},
 		{"twice", value.List{"a"}, value.NewDict("path", "b"), "", `argument "path" is given twice`},
 		{"twice, by an alias", value.List{"a", int64(1)}, value.NewDict("max", int64(2)), "", `argument "limit" is given twice`},
@@ -83,7 +83,7 @@ func TestBindRest(t *testing.T) {
 		{"one with the name of them all", value.List{"a"}, value.NewDict("args", "b"), `{"name":"a","args":{"args":"b"}}`, ""},
 		{"the parameter by its name", nil, value.NewDict("x", int64(1), "name", "a"), `{"name":"a","args":{"x":1}}`, ""},
 		{"missing", nil, value.NewDict("x", int64(1)), "", `missing argument "name"`},
-		{"too many by place", value.List{"a", "b"}, nil, "", "takes at most 1 arguments, got 2"},
+		{"too many by place", value.List{"a", "b"}, nil, "", "expected at most 1 arguments but got 2"},
 	}
 	for _, tt := range tests {
 		got, err := f.Bind(tt.positional, tt.named)
@@ -99,7 +99,7 @@ func TestBindRest(t *testing.T) {
 }
 
 func TestBindVariadic(t *testing.T) {
-	f := Func{Name: "sort", Params: []Param{Required("by", TypeCharacter, ""), Optional("descending", TypeBoolean, false, "")}, Variadic: true}
+	f := Func{Name: "sort", Params: []Param{Required("by", TypeCharacter, ""), Optional("descending", TypeBoolean, false, "")}, Mode: ModeVariadic}
 	for _, tt := range []struct {
 		given []value.Value
 		named *value.Dict

@@ -14,177 +14,192 @@ import (
 // [ToolCallStart], [ArgsRead], [ToolOutput], [Progress], [Log], [EffectDone],
 // [Audit], [ErrorEvent] and [ToolCallEnd]; of an agent or a workflow [RunStart],
 // [ModelAsk], [Text], [ModelReply], [Decided], [SkillLoaded], [Compacted] and
-// [RunEnd]; of a subscription [Lost]; and [OtherEvent] for what a newer version
-// wrote. Receivers share Data and must not change the values in it.
+// [RunEnd]; of a subscription [Lost]; and [OtherEvent] for events of a newer version.
+// Receivers share Data and must not change the values in it.
 type Event struct {
 	// Seq counts the recorded events of a Run, from 1. It is 0 for what is not
 	// recorded: pieces of text, output, progress and log lines, and all events of a
-	// run that is not recorded. It grows with each event; where a process died, some
-	// numbers are skipped.
+	// run that is not recorded. It grows with each event; numbers are skipped if a
+	// process died.
 	Seq     uint64
 	Time    time.Time // in UTC
 	Run     string    // the ID of the run: of the root call or program
 	Call    string    // the ID of the call it belongs to; those of the calls below it begin with it and a slash
-	Tool    string    // or "" where it belongs to no tool
+	Tool    string    // "" if it does not belong to a tool
 	Session string    // the ID of the agent's session, or ""
 	Data    any
 }
 
-// Type returns the name of the event's type in JSON, as in "tool_call_start", or
-// "" where Data is of no type of events.
+// Type returns the name of the event's type in JSON, as in "tool_call_start", or "" if
+// Data is not of a type of events.
 func (e Event) Type() string {
-	p := payloadOf(e.Data)
-	if p == nil {
-		return ""
+	if other, ok := e.Data.(OtherEvent); ok {
+		return other.Type
 	}
-	return p.eventType()
+	for _, t := range eventTypes {
+		if reflect.TypeOf(t.zero) == reflect.TypeOf(e.Data) {
+			return t.name
+		}
+	}
+	return ""
 }
 
-// A ToolCallStart says that a call begins. Exactly one [ToolCallEnd] of the same
+// A ToolCallStart reports that a call begins. Exactly one [ToolCallEnd] of the same
 // Call follows it, however the call ends.
 type ToolCallStart struct {
-	Args      *value.Dict // as the caller gave them; may be nil where there were none
-	Reasoning string
-	Recorded  bool // it was made before; a resumed run answers it from its record
+	Args      *value.Dict `dict:"arguments"` // as the caller gave them; nil if there were none
+	Reasoning string      `dict:"reasoning"`
+	Recorded  bool        `dict:"recorded,omitempty"` // it was made before; a resumed run answers it from its record
 }
 
-// A ToolCallEnd says how a call ended.
+// A ToolCallEnd reports how a call ended.
 type ToolCallEnd struct {
-	Success  bool
-	Result   value.Value
-	Preview  string        // the first lines of the result, or of the error
-	Duration time.Duration // wall time, with the time in which somebody was asked; 0 where Recorded
-	Usage    Usage
-	Err      *value.Error // nil exactly where Success
-	Waits    bool         // the run is parked, and the call continues when it is resumed
-	Recorded bool         // as in ToolCallStart
+	Success  bool          `dict:"success"`
+	Result   value.Value   `dict:"result"`
+	Preview  string        `dict:"preview"`            // the first lines of the result, or of the error
+	Waits    bool          `dict:"waits,omitempty"`    // the run is parked, and the call continues when it is resumed
+	Recorded bool          `dict:"recorded,omitempty"` // as in ToolCallStart
+	Duration time.Duration `dict:"duration_ms"`        // wall time, including questions to people; 0 if Recorded
+	Usage    Usage         `dict:"usage"`
+	Err      *value.Error  // nil exactly if Success; in JSON: error, error_type, error_kind, suggestion and limit
 }
 
-// An ArgsRead says how arguments were read that were not taken as they came.
-type ArgsRead struct{ Notes []string }
+// An ArgsRead reports how arguments were converted, a note for each.
+type ArgsRead struct {
+	Notes []string `dict:"notes"`
+}
 
-// A ToolOutput is a piece of the output of a call, as it comes.
-type ToolOutput struct{ Chunk string }
+// A ToolOutput is a piece of the output of a call, while it runs.
+type ToolOutput struct {
+	Chunk string `dict:"chunk"`
+}
 
-// A Progress says how far a call has come.
+// A Progress reports how much of its work a call has done.
 type Progress struct {
-	Message     string
-	Done, Total float64 // Done of Total; 0 and 0 where that is not known
+	Message string  `dict:"message"`
+	Done    float64 `dict:"done"` // of Total; both are 0, in JSON null, if unknown
+	Total   float64 `dict:"total"`
 }
 
-// A Log is a line for whoever looks into what a call did.
-type Log struct{ Message string }
+// A Log is a log line of a call.
+type Log struct {
+	Message string `dict:"message"`
+}
 
-// An EffectDone says that an effect of the call was carried out.
+// An EffectDone reports that an effect of the call was executed.
 type EffectDone struct {
-	Func         string // as in "fs.write"
-	Step         string // its step in the run, as in "3.1"
-	Capabilities []Capability
-	Success      bool
-	Duration     time.Duration // 0 where a resumed run answers it from its record
-	Error        string        // "" where Success
+	Func         string        `dict:"func"`  // as in "fs.write"
+	Step         string        `dict:"place"` // its step in the run, as in "3.1"
+	Capabilities []Capability  `dict:"capabilities"`
+	Success      bool          `dict:"success"`
+	Duration     time.Duration `dict:"wall_ms"`         // 0 if a resumed run answers it from its record
+	Error        string        `dict:"error,omitempty"` // "" if Success
 }
 
-// An Audit says what somebody allowed, or what was refused. It holds no
-// arguments, which could be secrets, except what the capabilities name.
+// An Audit reports an approval or a refusal. It has no arguments, which could be secrets,
+// except the targets of the capabilities.
 type Audit struct {
-	Decision     string // "allowed" or "denied"
-	Func         string // the effect, or "call" for the call itself
-	Capabilities []Capability
-	Step         string
-	Caller       string // who made the call: "person", "script" or "model"
-	Why          string
+	Decision     string       `dict:"decision"` // "allowed" or "denied"
+	Func         string       `dict:"func"`     // the effect, or "call" for the call itself
+	Capabilities []Capability `dict:"capabilities"`
+	Step         string       `dict:"place"`
+	Caller       string       `dict:"caller"` // who made the call: "person", "script" or "model"
+	Why          string       `dict:"why"`
 }
 
-// An ErrorEvent says that a call failed. The ToolCallEnd follows it.
+// An ErrorEvent reports that a call failed. The ToolCallEnd follows it.
 type ErrorEvent struct {
-	Error     string
-	ErrorType string // see [value.Kind.Type]
-	Recorded  bool   // as in ToolCallStart
+	Error     string `dict:"error"`
+	ErrorType string `dict:"error_type"`         // see [value.Kind.Type]
+	Recorded  bool   `dict:"recorded,omitempty"` // as in ToolCallStart
 }
 
-// A RunStart says that a run of an agent or a workflow begins, or is resumed.
-// Exactly one [RunEnd] of the same Call follows it. The fields from Model on are
-// those of an agent.
+// A RunStart reports that a run of an agent or a workflow begins, or is resumed.
+// Exactly one [RunEnd] of the same Call follows it. Only runs of agents have the fields
+// from Model to EffectiveLimit.
 type RunStart struct {
-	Kind           string // as it is recorded: task, chat, run, undo; or ""
-	Task           string // what the agent is to do, or the title of the run
-	Model          string
-	Policy         string
-	Format         string
-	Tools          []string
-	ToolOverhead   int // tokens that offering the tools takes
-	EffectiveLimit int // tokens that a conversation may take
-	Resumed        bool
+	Kind           string   `dict:"kind,omitempty"` // as it is recorded: task, chat, run, undo; or ""
+	Task           string   `dict:"task"`           // what the agent is to do, or the title of the run
+	Model          string   `dict:"model,agent"`
+	Policy         string   `dict:"policy,agent"`
+	Format         string   `dict:"format,agent"`
+	Tools          []string `dict:"tools,agent"`
+	ToolOverhead   int      `dict:"tool_overhead,agent"`   // tokens of the definitions of the tools
+	EffectiveLimit int      `dict:"effective_limit,agent"` // the limit of the conversation, in tokens
+	Resumed        bool     `dict:"resumed,omitempty"`
 }
 
-// A RunEnd says how a run ended, or why it is parked.
+// A RunEnd reports how a run ended, or why it is parked.
 type RunEnd struct {
-	Reason     string
-	Answer     string
-	Success    bool
-	Iterations int // how often the model was asked
-	Error      string
-	Duration   time.Duration // since its RunStart
+	Reason     string        `dict:"reason"`
+	Answer     string        `dict:"answer"`
+	Success    bool          `dict:"success"`
+	Iterations int           `dict:"iterations"`  // how often the model was asked
+	Duration   time.Duration `dict:"duration_ms"` // since its RunStart
+	Error      string        `dict:"error,omitempty"`
 }
 
-// A ModelAsk says that a model is asked.
+// A ModelAsk reports a request to a model.
 type ModelAsk struct {
-	Iteration int // from 1
-	Messages  int // how many are sent
-	Tokens    int // that the conversation takes, estimated
+	Iteration int `dict:"iteration"` // from 1
+	Messages  int `dict:"messages"`  // how many are sent
+	Tokens    int `dict:"tokens"`    // that the conversation takes, estimated
 }
 
-// A Text is a piece of a model's reply, as it comes.
-type Text struct{ Text string }
+// A Text is a piece of a model's reply, while it is received.
+type Text struct {
+	Text string `dict:"text"`
+}
 
 // A ModelReply is the complete reply of a model.
 type ModelReply struct {
-	Iteration    int
-	Text         string
-	Calls        value.List // those of its own that the model wants, as agent.ask returns them
-	InputTokens  int
-	OutputTokens int
+	Iteration    int        `dict:"iteration"`
+	Text         string     `dict:"text"`
+	Calls        value.List `dict:"calls"` // those of its own that the model wants, as agent.ask returns them
+	InputTokens  int        `dict:"input_tokens"`
+	OutputTokens int        `dict:"output_tokens"`
 }
 
-// A Decided is one thing that a reply asks for, as it was read.
+// A Decided is one decision that was read from a reply.
 type Decided struct {
-	Kind      string      // "call", "final", "skill", "none" or "error"
-	Action    string      // the tool or the skill
-	Input     *value.Dict // nil where there is none
-	Reasoning string
-	Status    string
-	Format    string // in which it was written
-	Answer    string
-	Error     string
-	Inferred  bool
-	Repaired  []string // what was repaired in it
-	ID        string   // of a call that the model named
-	Texts     bool     // its arguments have no types
+	Kind      string      `dict:"kind"`   // "call", "final", "skill", "none" or "error"
+	Action    string      `dict:"action"` // the tool or the skill
+	Input     *value.Dict `dict:"input"`  // or nil
+	Reasoning string      `dict:"reasoning"`
+	Status    string      `dict:"status"`
+	Format    string      `dict:"format"` // in which it was written
+	Answer    string      `dict:"answer"`
+	Error     string      `dict:"error"`
+	Inferred  bool        `dict:"inferred"`
+	Repaired  []string    `dict:"repaired"` // what was repaired in it
+	ID        string      `dict:"id"`       // of a call that the model named
+	Texts     bool        `dict:"texts"`    // its arguments have no types
 }
 
-// A SkillLoaded says that a model was given the text of a skill.
+// A SkillLoaded reports that the text of a skill was sent to a model.
 type SkillLoaded struct {
-	Name  string
-	Notes []string
+	Name  string   `dict:"name"`
+	Notes []string `dict:"notes"`
 }
 
-// A Compacted says that a conversation was replaced by a summary, or why not.
+// A Compacted reports that a conversation was replaced by a summary, or why not.
 type Compacted struct {
-	Success      bool
-	Summary      string
-	TokensBefore int
-	TokensAfter  int
-	InputTokens  int // that the summary took
-	OutputTokens int
-	CachedTokens int
-	Error        string
+	Success      bool   `dict:"success"`
+	Summary      string `dict:"summary"`
+	TokensBefore int    `dict:"tokens_before"`
+	TokensAfter  int    `dict:"tokens_after"`
+	InputTokens  int    `dict:"input_tokens"` // that the summary took
+	OutputTokens int    `dict:"output_tokens"`
+	CachedTokens int    `dict:"cached_tokens"`
+	Error        string `dict:"error,omitempty"`
 }
 
-// A Lost stands where a subscription missed N events, because nobody read it.
-type Lost struct{ N uint64 }
+// A Lost is in place of N events that a subscription missed because it was read too slowly.
+type Lost struct {
+	N uint64 `dict:"n"`
+}
 
-// An OtherEvent is what was read from the JSON of an event of an unknown type.
+// An OtherEvent is an event of an unknown type, as read from JSON.
 type OtherEvent struct {
 	Type   string
 	Fields *value.Dict
@@ -205,55 +220,29 @@ func (Decided) report()     {}
 func (SkillLoaded) report() {}
 func (Compacted) report()   {}
 
-// A payload is a pointer to the Data of an event.
-type payload interface {
-	eventType() string
-	wire(w *wire)
+// An eventType is a type of events, with its name in JSON.
+type eventType struct {
+	name string
+	zero any
 }
 
-// payloadOf returns a pointer to a copy of data, or nil if that is no type of
-// events.
-func payloadOf(data any) payload {
-	if data == nil {
-		return nil
-	}
-	p := reflect.New(reflect.TypeOf(data))
-	payload, ok := p.Interface().(payload)
-	if ok {
-		p.Elem().Set(reflect.ValueOf(data))
-	}
-	return payload
+var eventTypes = []eventType{
+	{"tool_call_start", ToolCallStart{}},
+	{"tool_call_end", ToolCallEnd{}},
+	{"arguments_read", ArgsRead{}},
+	{"tool_output_chunk", ToolOutput{}},
+	{"progress", Progress{}},
+	{"log", Log{}},
+	{"effect", EffectDone{}},
+	{"audit", Audit{}},
+	{"error", ErrorEvent{}},
+	{"run_start", RunStart{}},
+	{"run_end", RunEnd{}},
+	{"model_ask", ModelAsk{}},
+	{"model_text", Text{}},
+	{"model_reply", ModelReply{}},
+	{"decision", Decided{}},
+	{"skill_loaded", SkillLoaded{}},
+	{"compacted", Compacted{}},
+	{"lost", Lost{}},
 }
-
-// newPayload returns where the data of an event of a type is read to.
-func newPayload(name string) payload {
-	for _, p := range []payload{
-		&ToolCallStart{}, &ToolCallEnd{}, &ArgsRead{}, &ToolOutput{}, &Progress{}, &Log{}, &EffectDone{}, &Audit{}, &ErrorEvent{}, &RunStart{},
-		&RunEnd{}, &ModelAsk{}, &Text{}, &ModelReply{}, &Decided{}, &SkillLoaded{}, &Compacted{}, &Lost{},
-	} {
-		if p.eventType() == name {
-			return p
-		}
-	}
-	return &OtherEvent{Type: name}
-}
-
-func (*ToolCallStart) eventType() string { return "tool_call_start" }
-func (*ToolCallEnd) eventType() string   { return "tool_call_end" }
-func (*ArgsRead) eventType() string      { return "arguments_read" }
-func (*ToolOutput) eventType() string    { return "tool_output_chunk" }
-func (*Progress) eventType() string      { return "progress" }
-func (*Log) eventType() string           { return "log" }
-func (*EffectDone) eventType() string    { return "effect" }
-func (*Audit) eventType() string         { return "audit" }
-func (*ErrorEvent) eventType() string    { return "error" }
-func (*RunStart) eventType() string      { return "run_start" }
-func (*RunEnd) eventType() string        { return "run_end" }
-func (*ModelAsk) eventType() string      { return "model_ask" }
-func (*Text) eventType() string          { return "model_text" }
-func (*ModelReply) eventType() string    { return "model_reply" }
-func (*Decided) eventType() string       { return "decision" }
-func (*SkillLoaded) eventType() string   { return "skill_loaded" }
-func (*Compacted) eventType() string     { return "compacted" }
-func (*Lost) eventType() string          { return "lost" }
-func (e *OtherEvent) eventType() string  { return e.Type }

@@ -80,8 +80,8 @@ func TestEventJSON(t *testing.T) {
 	}
 }
 
-// TestEventNames checks that an event has the names of its type, and refuses what
-// is none.
+// TestEventNames checks that an event has the names of its type, and refuses any
+// other.
 func TestEventNames(t *testing.T) {
 	e := tool.Event{Seq: 3, Time: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC), Run: "r", Call: "r/1", Tool: "t", Data: tool.ToolCallStart{Reasoning: "why"}}
 	text, err := json.Marshal(e)

@@ -1,43 +1,42 @@
 package tool_test
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Encode Go values, and decode them again.
-func ExampleFromGo() {
-	type order struct {
-		ID    int64   `json:"id"`
-		Total float64 `json:"total"`
-		Note  string  `json:"note,omitempty"`
-	}
-	v, err := value.FromGo(order{ID: 1 << 62, Total: 3})
-	fmt.Println(v, err)
-	read, err := value.ToGo[order](v)
-	fmt.Println(read.ID, err)
-	_, err = value.ToGo[order](value.NewDict("id", "x"))
+// Check the arguments of a call.
+func ExampleTool_Check() {
+	t := tool.Tool{Name: "greet", Description: "Greets somebody.", Params: []tool.Param{
+		tool.Required("name", tool.TypeString, "Whom to greet."),
+		tool.Optional("times", tool.TypeInteger, int64(1), "How often."),
+	}}
+	args, err := t.Check(value.NewDict("name", "Ann"))
+	fmt.Println(args, err)
+	_, err = t.Check(value.NewDict("name", "Ann", "time", 2))
 	fmt.Println(err)
 	// Output:
-	// {"id":4611686018427387904,"total":3.0} <nil>
-	// 4611686018427387904 <nil>
-	// id: expected an integer but got string
+	// {"name":"Ann","times":1} <nil>
+	// Tool input validation failed for 'greet':
+	//   - Unknown parameter: time; did you mean "times"? (valid: name, times)
 }
 
-// Make a dict, and read it from JSON.
-func ExampleNewDict() {
-	d := value.NewDict("path", "a.txt", "lines", []int{1, 2})
-	fmt.Println(d, d.Text("path"))
-	var read value.Dict
-	if err := json.Unmarshal([]byte(`{"n": 12345678901234567890}`), &read); err != nil {
-		fmt.Println(err)
-		return
-	}
-	n, _ := read.Get("n")
-	fmt.Println(n, value.TypeOf(n))
+// Define a tool in the format of a vendor.
+func ExampleTool_Definition() {
+	t := tool.Tool{Name: "greet", Description: "Greets somebody.", Params: []tool.Param{tool.Required("name", tool.TypeString, "Whom to greet.")}}
+	d, err := t.Definition(tool.Anthropic)
+	fmt.Println(value.FormatJSON(d, "  "), err)
 	// Output:
-	// {"path":"a.txt","lines":[1,2]} a.txt
-	// 12345678901234567890 integer
+	// {
+	//   "name": "greet",
+	//   "description": "Greets somebody.",
+	//   "input_schema": {
+	//     "type": "object",
+	//     "properties": {"name": {"type": "string", "description": "Whom to greet."}},
+	//     "required": ["name"],
+	//     "additionalProperties": false
+	//   }
+	// } <nil>
 }

@@ -6,9 +6,8 @@ import (
 
 import "slices"
 
-// Normalize turns the values in a definition that a Go program wrote, such as
-// Min: 1 or Default: []string{"a"}, into their one form, see [value.FromGo]; a
-// default counts as one without HasDefault too.
+// Normalize converts the Go values in a definition, such as Min: 1 or
+// Default: []string{"a"}, with [value.FromGo], and sets HasDefault for each default.
 func (t *Tool) Normalize() error {
 	t.Params = slices.Clone(t.Params)
 	if err := normalizeParams(t.Params); err != nil {

@@ -14,11 +14,11 @@ import "context"
 // read: a table of a large file is read when it is looked at.
 type Object interface {
 	value.Opaque
-	// Type is one for all objects of a kind.
+	// Type returns the type, the same for all objects of it.
 	Type() *ObjectType
-	// Plain returns the [value.Value] that says the same.
+	// Plain returns the object as a [value.Value].
 	Plain(ctx context.Context, g Grant) (value.Value, error)
-	// Text returns what a script prints.
+	// Text returns the text that a script prints for it.
 	Text(ctx context.Context, g Grant) (string, error)
 }
 
@@ -27,10 +27,10 @@ type Collection interface {
 	Object
 	// Len returns how many parts it has.
 	Len(ctx context.Context, g Grant) (int, error)
-	// At returns the part under a key: the i-th, counted from 0, or from the end
-	// where i is negative, or what has a name.
+	// At returns the part under a key: the i-th, counted from 0, or from the end if i is
+	// negative, or the part with a name.
 	At(ctx context.Context, g Grant, key value.Value) (value.Value, error)
-	// Each yields the parts in order until it is told to stop.
+	// Each yields the parts in order until yield returns false.
 	Each(ctx context.Context, g Grant, yield func(value.Value) bool) error
 	// Equal reports whether another collection is the same.
 	Equal(ctx context.Context, g Grant, other Collection) (bool, error)
@@ -43,13 +43,13 @@ type ObjectType struct {
 	Doc     string
 	Fields  []Func // read without a call, as in t.columns; they have no parameters
 	Methods []Func // called, as in t.head(3)
-	// Lacks says what to write for a name that is neither, but that other libraries
-	// have; "" for any other. It may be nil.
+	// Lacks returns what to write instead of a name that is neither a field nor a method,
+	// but that other libraries have, or "". It may be nil.
 	Lacks func(name string) string
 }
 
-// A Function is a function of the script, lent to the row that it was given to
-// for as long as that runs. Its error is that of the script.
+// A Function is a function of the script. The row that gets it may call it only until the
+// row returns. Its error is that of the script.
 type Function func(args ...value.Value) (value.Value, error)
 
 // TypeName is "function".

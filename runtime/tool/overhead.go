@@ -7,22 +7,22 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// What tools cost of a model's context, in tokens.
+// The parts of a model's context that tools take, in tokens.
 const (
 	BaseOverhead    = 500     // the instructions around the tools' definitions
-	UnknownOverhead = 150     // a tool of which nothing is known
+	UnknownOverhead = 150     // a tool about which nothing is known
 	TokenLimit      = 200_000 // of a CassidyAI thread
 )
 
-// EstimateTokens guesses how many tokens a text is: a third of its characters
-// and 15 % for safety. It is over for prose, and under for JSON and logs.
+// EstimateTokens estimates the tokens of a text: a third of its characters, plus 15 %.
+// The estimate is high for prose, and low for JSON and logs.
 func EstimateTokens(text string) int {
 	n := utf8.RuneCountInString(text)
 	return (115*n + 299) / 300 // in integers, for the reason given below
 }
 
-// EstimateOverhead returns what the tool's definition costs of a model's
-// context: its author's figure, or an estimate from its description,
+// EstimateOverhead returns how many tokens of a model's context the tool's definition
+// takes: the Overhead that its author declares, or an estimate from its description,
 // parameters and first example.
 func (t *Tool) EstimateOverhead() int {
 	if t.Overhead > 0 {

@@ -120,7 +120,7 @@ func TestAccepts(t *testing.T) {
 		{"a text for a yes", call, Answer{Value: "yes"}, false, nil, "expects yes or no"},
 		{"a bool for an approval", call, Answer{Value: true}, false, nil, "expects yes or no"},
 		{"an effect with other arguments", effect, Answer{Yes: true, Args: args}, false, nil, "the question is about fs.read"},
-		{"changes with other arguments", changes, Answer{Yes: true, Args: args}, false, nil, "about the files"},
+		{"changes with other arguments", changes, Answer{Yes: true, Args: args}, false, nil, "about changed files"},
 		{"an effect", effect, Answer{Yes: true, Always: true}, true, nil, ""},
 		{"a text", ask, Answer{Value: "x"}, false, "x", ""},
 		{"an empty text", ask, Answer{Value: ""}, false, "", ""},

@@ -1,15 +1,18 @@
 package tool
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
-// A Verdict is what a rule says of what a tool wants to do.
+// A Verdict is the decision of a rule.
 type Verdict uint8
 
 const (
-	Unruled Verdict = iota // no rule names it
-	Allow                  // it is done without a question
+	Unruled Verdict = iota // no rule applies
+	Allow                  // allowed without a question
 	Ask                    // a person is asked each time
-	Deny                   // it is refused
+	Deny                   // refused
 )
 
 // String returns the verdict as it is written in a config.
@@ -17,34 +20,95 @@ func (v Verdict) String() string {
 	return [...]string{"no rule", "allow", "ask", "deny"}[min(v, Deny)]
 }
 
-// A Rule says what becomes of a capability that a tool wants to use. A rule on
-// the capability tool:NAME is about calling that tool. Nobody is asked about what
-// a rule denies. What a tool in Go does passes no check, so its calls are refused
-// where a rule denies all of one of its Needs.
+// A Rule decides about a capability that a tool wants to use. A rule for the capability
+// tool:NAME is about calling that tool. Nobody is asked about what a rule denies. The
+// actions of a tool in Go are not checked, so its calls are refused if a rule denies one
+// of its Needs completely.
 type Rule struct {
 	Verdict    Verdict
 	Tool       string // the tool that wants it, or "@GROUP"; "" means any
 	Capability Capability
-	Source     string // whose rule it is, as people are told: the config's file
+	Source     string // for people: the file of the config
+}
+
+// String returns the tool and the capability of a rule as they are written in a config, as in
+// {tool: deploy, capability: "shell:git"}.
+func (r *Rule) String() string {
+	about := ""
+	if r.Tool != "" {
+		about = "tool: " + strconv.Quote(r.Tool) + ", "
+		if CheckName(r.Tool) == nil {
+			about = "tool: " + r.Tool + ", "
+		}
+	}
+	return "{" + about + "capability: " + strconv.Quote(r.Capability.String()) + "}"
 }
 
 // Covers reports whether the rule is about a tool and a concrete capability,
 // as [Capability.Allows] takes it. There what may be read of docs/*.md lets a
 // tool look into docs; what may not be read does not close the folder.
+//
+// A rule that asks or denies and names a folder covers everything in it: docs is docs/**, and
+// **/secrets is **/secrets/**. Only if the last part of the pattern is *, what is in
+// the folders that it matches is not covered.
 func (r *Rule) Covers(t *Tool, concrete Capability) bool {
-	if !r.About(t) || !r.Capability.Allows(concrete) {
+	if !r.About(t) {
+		return false
+	}
+	if r.Verdict >= Ask && r.onFiles() && r.Capability.Name == concrete.Name && !leavesProject(concrete.Target) {
+		return r.inFolder(concrete.Target)
+	}
+	if !r.Capability.Allows(concrete) {
 		return false
 	}
 	if r.Verdict == Allow || r.Capability.Target == "" {
 		return true
 	}
-	switch concrete.Name {
-	case "fs.read":
-		return matchPath(r.Capability.Target, concrete.Target)
-	case "secret":
-		return !strings.HasSuffix(concrete.Target, "@") // to whom it goes is judged when it does
+	// To whom a secret goes is judged when it does.
+	return concrete.Name != "secret" || !strings.HasSuffix(concrete.Target, "@")
+}
+
+// onFiles reports whether the rule has a pattern of files.
+func (r *Rule) onFiles() bool {
+	return r.Capability.Target != "" && strings.HasPrefix(r.Capability.Name, "fs.")
+}
+
+// inFolder reports whether the pattern of the rule matches a path, or a folder above it.
+func (r *Rule) inFolder(at string) bool {
+	pattern := r.Capability.Target
+	if matchPath(pattern, at) {
+		return true
 	}
-	return true
+	if pattern == "*" || strings.HasSuffix(pattern, "/*") {
+		return false
+	}
+	for i := strings.LastIndexByte(at, '/'); i > 0; i = strings.LastIndexByte(at[:i], '/') {
+		if matchPath(pattern, at[:i]) {
+			return true
+		}
+	}
+	return pattern == "."
+}
+
+// FileNames returns the names of a path of the project, beside the path itself, by which
+// the pattern of a rule may cover it. fold reports that the case of its letters is ignored.
+type FileNames func(pattern, path string) (names []string, fold bool)
+
+// CoversFile is Covers for rules that ask or deny, by the other names of a file or folder:
+// links that lead to it, and names in other case where the file system ignores that.
+func (r *Rule) CoversFile(t *Tool, concrete Capability, of FileNames) bool {
+	if r.Verdict < Ask || !r.onFiles() || r.Capability.Name != concrete.Name || !r.About(t) || leavesProject(concrete.Target) {
+		return false
+	}
+	names, fold := of(r.Capability.Target, concrete.Target)
+	names = append(names, concrete.Target)
+	folded := Rule{Capability: Capability{Target: strings.ToLower(r.Capability.Target)}}
+	for _, name := range names {
+		if r.inFolder(name) || fold && folded.inFolder(strings.ToLower(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // About reports whether the rule is about what this tool wants.
@@ -58,9 +122,9 @@ func (r *Rule) About(t *Tool) bool {
 	return Key(r.Tool) == Key(t.Name)
 }
 
-// Judge says what rules make of a tool's use of a concrete capability, and
-// which rule decides: deny goes before ask, and ask before allow. The rule is
-// nil where the verdict is Unruled.
+// Judge returns the verdict of rules on a tool's use of a concrete capability, and the rule
+// that decides: deny takes precedence over ask, and ask over allow. The rule is nil if the
+// verdict is Unruled.
 func Judge(rules []Rule, t *Tool, concrete Capability) (Verdict, *Rule) {
 	var decides *Rule
 	for i := range rules {

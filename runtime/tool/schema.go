@@ -7,7 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Format names one of the forms in which a tool can be defined to a model.
+// A Format is a format in which a tool is defined to a model.
 type Format string
 
 const (
@@ -20,8 +20,8 @@ const (
 // Formats lists the forms of a definition.
 func Formats() []Format { return []Format{JSONSchema, OpenAI, Anthropic, MCP} }
 
-// Definition returns the tool's definition in a format; it fails for a format
-// that does not exist.
+// Definition returns the tool's definition in a format. An unknown format is an error of
+// kind Invalid.
 func (t *Tool) Definition(f Format) (*value.Dict, error) {
 	args, err := t.ArgsSchema()
 	if err != nil {
@@ -42,12 +42,9 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 	case MCP:
 		return t.mcpDefinition(args), nil
 	}
-	names := make([]string, 0, len(Formats()))
-	for _, f := range Formats() {
-		names = append(names, string(f))
-	}
+	names := value.Map(Formats(), func(f Format) string { return string(f) })
 	return nil, value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), names)).
-		WithHint("formats are json-schema, openai, anthropic and mcp")
+		WithHint("use json-schema, openai, anthropic or mcp")
 }
 
 // mcpDefinition is a Tool of MCP's tools/list. An output schema is given only

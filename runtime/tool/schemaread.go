@@ -1,28 +1,25 @@
 package tool
 
 import (
-	"math/big"
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// ParamsFromSchema reads the parameters out of a JSON Schema of an object, as
-// a vendor's definition of a tool holds one. Type names outside JSON Schema
-// that are in use (dict, float, tuple) are understood. What the schema says
-// beyond what a [Type] can, such as oneOf, is left out; a caller that must be
-// exact puts the schema itself into [Tool.Schema].
+// ParamsFromSchema returns the parameters that a JSON Schema of an object describes, such
+// as that of a vendor's definition of a tool. It accepts common type names that are not
+// JSON Schema (dict, float, tuple), and ignores keywords that a [Type] does not have, such
+// as oneOf. To be exact, set [Tool.Schema] instead.
 func ParamsFromSchema(schema *value.Dict) ([]Param, error) {
 	properties, _ := schema.Get("properties")
 	fields, ok := properties.(*value.Dict)
 	if !ok {
 		if properties != nil {
-			return nil, value.Errorf(value.Invalid, "properties of a schema should be object but got %s", value.TypeOf(properties))
+			return nil, value.Errorf(value.Invalid, "'properties' of a schema should be an object but got %s", value.TypeOf(properties))
 		}
 		return nil, nil
 	}
-	required, _ := schema.Get("required")
-	names, _ := value.Elements(required)
+	names := schema.Elements("required")
 	params := make([]Param, 0, fields.Len())
 	for k, v := range fields.All() {
 		name, _ := k.(string)
@@ -49,25 +46,15 @@ func ParamsFromSchema(schema *value.Dict) ([]Param, error) {
 func (t *Tool) CallerParams() ([]Param, error) {
 	params := t.Params
 	if len(t.Schema) > 0 {
-		v, err := value.ParseJSON(t.Schema)
+		schema, err := t.ArgsSchema()
 		if err != nil {
 			return nil, err
-		}
-		schema, ok := v.(*value.Dict)
-		if !ok {
-			return nil, value.Errorf(value.Invalid, "the schema is no object")
 		}
 		if params, err = ParamsFromSchema(schema); err != nil {
 			return nil, err
 		}
 	}
-	var given []Param
-	for i := range params {
-		if !params[i].FromHost {
-			given = append(given, params[i])
-		}
-	}
-	return given, nil
+	return slices.DeleteFunc(slices.Clone(params), func(p Param) bool { return p.FromHost }), nil
 }
 
 func paramFromSchema(name string, s *value.Dict) (Param, error) {
@@ -87,15 +74,13 @@ func paramFromSchema(name string, s *value.Dict) (Param, error) {
 
 func typeFromSchema(s *value.Dict, depth int) (Type, error) {
 	if depth == 0 {
-		return Type{}, value.Limitf(value.LimitDepth, "a schema nested more than %d deep", value.MaxDepth)
+		return Type{}, value.Limitf(value.LimitDepth, "the schema is nested more than %d levels deep", value.MaxDepth)
 	}
 	t, err := typeName(s)
 	if err != nil {
 		return Type{}, err
 	}
-	if enum, ok := s.Get("enum"); ok {
-		t.Enum, _ = value.Elements(enum)
-	}
+	t.Enum = s.Elements("enum")
 	t.Min, t.Max = boundFrom(s, "minimum"), boundFrom(s, "maximum")
 	t.Pattern = s.Text("pattern")
 	lengths := [2]string{"minLength", "maxLength"}
@@ -103,33 +88,28 @@ func typeFromSchema(s *value.Dict, depth int) (Type, error) {
 		lengths = [2]string{"minItems", "maxItems"}
 	}
 	t.MinLength, t.MaxLength = lengthFrom(s, lengths[0]), lengthFrom(s, lengths[1])
-	if items, ok := s.Get("items"); ok && t.Name == TypeArray {
-		if sub, ok := items.(*value.Dict); ok {
-			inner, err := typeFromSchema(sub, depth-1)
-			if err != nil {
-				return Type{}, err
-			}
-			t.Items = &inner
+	switch t.Name {
+	case TypeArray:
+		t.Items, err = innerType(s.Dict("items"), depth)
+	case TypeObject:
+		if t.Values, err = innerType(s.Dict("additionalProperties"), depth); err == nil {
+			t.Fields, err = ParamsFromSchema(s)
 		}
 	}
-	if t.Name != TypeObject {
-		return t, nil
-	}
-	if extra, ok := s.Get("additionalProperties"); ok {
-		if sub, ok := extra.(*value.Dict); ok {
-			inner, err := typeFromSchema(sub, depth-1)
-			if err != nil {
-				return Type{}, err
-			}
-			t.Values = &inner
-		}
-	}
-	t.Fields, err = ParamsFromSchema(s)
 	return t, err
 }
 
-// typeName reads the "type" of a schema: one name, or a list of which one may
-// be null. Any other list means any.
+// innerType reads the schema of the parts of a value; nil is any.
+func innerType(s *value.Dict, depth int) (*Type, error) {
+	if s == nil {
+		return nil, nil
+	}
+	t, err := typeFromSchema(s, depth-1)
+	return &t, err
+}
+
+// typeName reads the "type" of a schema: one name, or a list of names and
+// null. Any other list means any.
 func typeName(s *value.Dict) (Type, error) {
 	v, _ := s.Get("type")
 	names, isList := value.Elements(v)
@@ -152,7 +132,7 @@ func typeName(s *value.Dict) (Type, error) {
 			t = parsed
 			known++
 		case n != nil:
-			return Type{}, value.Errorf(value.Invalid, "type should be a name but got %s", value.TypeOf(n))
+			return Type{}, value.Errorf(value.Invalid, "'type' of a schema should be a name but got %s", value.TypeOf(n))
 		}
 	}
 	if known > 1 {
@@ -172,12 +152,9 @@ func boundFrom(s *value.Dict, name string) value.Value {
 func lengthFrom(s *value.Dict, name string) *int {
 	v, _ := s.Get(name)
 	v, _ = value.Integral(v)
-	switch n := v.(type) {
-	case int64:
+	if n, ok := v.(int64); ok {
 		i := int(n)
 		return &i
-	case *big.Int:
-		return nil
 	}
 	return nil
 }

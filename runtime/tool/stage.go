@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"sort"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Stage holds what one call has done to files, until it is committed or
-// dropped: the call itself sees its own changes, nobody else does. It is plain
-// data; the functions that read and write files fill it and carry it out.
-// A Stage belongs to one call and is not safe for concurrent use.
+// A Stage holds the changes of one call to files, until they are committed or dropped:
+// only the call itself sees them. It is plain data; the functions that read and write
+// files fill and commit it. It is not safe for concurrent use.
 type Stage struct {
 	seen    map[string]FileState // what the call first saw of each path
 	changes map[string]FileState // what each changed path is to become
@@ -23,27 +24,47 @@ type StageSize struct {
 	Kept           int64 // bytes of old content, kept to undo the change
 }
 
-// A FileState is what is at a path: nothing (the zero value), a directory, or
-// a file with its content.
+// A FileState is the state of a path: nothing (the zero value), a directory, or a file
+// with its content.
 type FileState struct {
-	Exists bool
-	Dir    bool
-	Mode   uint32 // permission bits
-	Data   []byte // a file's content; of what was seen, only where it was read
-	Hash   string // of a file's content, see [HashBytes]
+	Exists bool   `dict:"exists"`
+	Dir    bool   `dict:"dir"`
+	Mode   uint32 `dict:"mode"` // permission bits
+	Hash   string `dict:"hash"` // of a file's content, see [HashBytes]
+	Data   []byte `dict:"data"` // a file's content; of what was seen, only where it was read
 }
 
-// A Change is what a stage will do to one path.
+// Sum returns the recorded form of the state: "" for nothing, "dir", or the hash of a file.
+func (s *FileState) Sum() string {
+	switch {
+	case !s.Exists:
+		return ""
+	case s.Dir:
+		return "dir"
+	}
+	return s.Hash
+}
+
+// ChangeSums returns the sums before and after each change, by path.
+func ChangeSums(changes []Change) *value.Dict {
+	d := &value.Dict{}
+	for _, c := range changes {
+		d.Put(c.Path, value.NewDict("before", c.Before.Sum(), "after", c.After.Sum()))
+	}
+	return d
+}
+
+// A Change is the staged change of one path.
 type Change struct {
-	Path   string // relative to the project, with slashes
-	Before FileState
-	After  FileState
-	// Diff is the unified diff of a file of text. It is set in a [Question]; it is
-	// "" where a side is binary, was not read or is too large to compare.
-	Diff string
+	Path   string    `dict:"path"` // relative to the project, with slashes
+	Before FileState `dict:"before"`
+	After  FileState `dict:"after"`
+	// Diff is the unified diff of a text file. It is set in a [Question]; it is "" if a
+	// side is binary, was not read or is too large to compare.
+	Diff string `dict:"diff"`
 }
 
-// HashBytes names content: the SHA-256 of it in hexadecimal.
+// HashBytes returns the SHA-256 of content in lower-case hexadecimal.
 func HashBytes(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -52,8 +73,8 @@ func HashBytes(b []byte) string {
 // Empty reports whether there is nothing to commit.
 func (s *Stage) Empty() bool { return s == nil || len(s.changes) == 0 }
 
-// Saw notes what is on disk at a path, the first time the call looks; a later
-// look may add the content. A commit fails where the disk no longer agrees.
+// Saw notes the state on disk of a path when the call first reads it; a later call may add
+// the content. A commit fails if the disk has changed since.
 func (s *Stage) Saw(path string, st FileState) {
 	if s.seen == nil {
 		s.seen = map[string]FileState{}

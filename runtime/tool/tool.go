@@ -12,9 +12,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Tool is what is known of a tool without running it: enough to list it, to
-// explain it to a person or a model, and to check a call. Only Name and
-// Description are required.
+// A Tool is what its author declares of a tool: enough to list it, to explain it to
+// a person or a model, and to check a call. Only Name and Description are required.
+// What a host knows of a tool, such as whether it may be used, is not here.
 type Tool struct {
 	Name        string // as its author writes it; see [Key]
 	Title       string // "" means the name in title case
@@ -37,28 +37,17 @@ type Tool struct {
 	Overhead    int           // tokens its definition costs; 0 means estimated
 	Available   string        // the script's function that reports whether it can be used here, or ""; for Go see host.AvailableFunc
 	Undo        string        // the script's function that undoes a call, undo(args, result), or ""; for Go see host.UndoFunc
-	Loads       []string      // the shared files that its script loads, all of them
-	Warnings    []string      // what is odd in the declaration but not wrong
 
-	// What a loader adds; an author cannot set these.
-	Location Location
-	Path     string // the file that declares it, or ""
-	Hash     string // of the file and what it loads, or ""
-	State    State
-	Reason   string       // why it is not ready, or ""
-	Revoked  bool         // its user has revoked the trust
-	Granted  []Capability // what the user lets it do; an effect needs it here and in Needs
-
-	// OnlyCalls says of a tool in Go that its handler acts only by calls that it
-	// makes with its context: so it can be run again after a crash.
+	// OnlyCalls declares that the handler of a tool in Go acts only by calls that it
+	// makes with its context, so it can be run again after a crash.
 	OnlyCalls bool
 
-	// Compiled is Schema ready for use. [Tool.Validate] sets it; without it,
+	// compiled is Schema ready for use. [Tool.Validate] sets it; without it,
 	// or where it is of another schema, each check reads Schema anew.
-	Compiled *jsonschema.Schema
+	compiled *jsonschema.Schema
 }
 
-// A Location says where a tool comes from.
+// A Location is where a tool comes from.
 type Location string
 
 const (
@@ -68,17 +57,8 @@ const (
 	Embedded Location = "host"     // registered by the Go program
 )
 
-// A State says whether a tool can be called.
-type State string
-
-const (
-	Ready     State = "ready"
-	NotHere   State = "unavailable" // it cannot be used here: by its own check, or as it was registered
-	Untrusted State = "untrusted"   // nobody has reviewed it yet
-)
-
-// Hints tell a model and an approval policy what a call does. They are the
-// author's word: nothing is granted because of them.
+// Hints describe to a model and an approval policy what a call does. They are claims of
+// the author: nothing is granted because of them.
 type Hints struct {
 	ReadOnly   bool // changes nothing
 	Idempotent bool // calling it again changes nothing more
@@ -92,13 +72,13 @@ type Param struct {
 	Type        Type
 	Description string
 	Required    bool
-	Default     value.Value // what an absent argument means; nil also for none
+	Default     value.Value // the value of an absent argument, if HasDefault
 	HasDefault  bool
 	Aliases     []string // other names that are accepted
 	FromHost    bool     // filled in by the host and hidden from the caller
 }
 
-// An Example is a call that its author vouches for.
+// An Example is an example of a call, from the tool's author.
 type Example struct {
 	Description string
 	Args        *value.Dict
@@ -106,7 +86,7 @@ type Example struct {
 	HasExpect   bool
 }
 
-// A Deprecation says since when not to use a tool, and what instead.
+// A Deprecation marks a tool as deprecated.
 type Deprecation struct {
 	Since       string
 	Replacement string
@@ -120,6 +100,9 @@ type Limits struct {
 	Memory int64         // bytes
 	Result int           // bytes of the result
 }
+
+// Negative reports whether a limit is negative.
+func (l Limits) Negative() bool { return l.Steps < 0 || l.CPU < 0 || l.Memory < 0 || l.Result < 0 }
 
 // The limits of a call whose tool sets none.
 const (
@@ -171,17 +154,18 @@ func Key(name string) string { return strings.ReplaceAll(name, "-", "_") }
 // accept 64.
 const MaxName = 64
 
-// CheckName says whether a name may be a tool's: lower-case letters and digits
-// in segments joined by "-" or "_", beginning with a letter, at most 64 long.
+// CheckName returns an error of kind Invalid unless a name can be that of a tool:
+// lower-case letters and digits in segments joined by "-" or "_", beginning with a letter,
+// at most 64 long. Its hint suggests a valid name.
 func CheckName(name string) error {
 	if validName(name) {
 		return nil
 	}
 	e := value.Errorf(value.Invalid, "Invalid tool name: %q", value.Clean(name, 2*MaxName))
 	if s := suggestName(name); s != "" {
-		return e.WithHint("names are lower-case letters, digits and single - or _, beginning with a letter; try %q", s)
+		return e.WithHint("begin with a letter, and use lower-case letters, digits and single - or _; try %q", s)
 	}
-	return e.WithHint("names are lower-case letters, digits and single - or _, beginning with a letter, at most %d characters", MaxName)
+	return e.WithHint("begin with a letter, and use at most %d lower-case letters, digits and single - or _", MaxName)
 }
 
 func validName(name string) bool {
@@ -200,7 +184,7 @@ func validName(name string) bool {
 	return true
 }
 
-// suggestName mends a name where that is possible, else returns "".
+// suggestName returns a valid name similar to an invalid one, or "".
 func suggestName(name string) string {
 	var b strings.Builder
 	gap := false
@@ -234,14 +218,7 @@ func (t *Tool) DisplayTitle() string {
 }
 
 // DisplayGroup returns the group, or "ungrouped".
-func (t *Tool) DisplayGroup() string { return displayGroup(t.Group) }
-
-func displayGroup(group string) string {
-	if group == "" {
-		return "ungrouped"
-	}
-	return group
-}
+func (t *Tool) DisplayGroup() string { return cmp.Or(t.Group, "ungrouped") }
 
 // Summary returns the first sentence or line of the description.
 func (t *Tool) Summary() string { return firstLine(t.Description) }
@@ -261,8 +238,7 @@ func needsApproval(risky bool, needs []Capability) bool {
 	return risky || slices.ContainsFunc(needs, Capability.Acts)
 }
 
-// Renamed says in words which arguments came under another name than their
-// parameter's own.
+// Renamed returns a note for each argument that is given by an alias of its parameter.
 func (t *Tool) Renamed(args *value.Dict) []string {
 	var notes []string
 	for k := range args.All() {
@@ -284,10 +260,8 @@ func findParam(params []Param, name string) (*Param, bool) {
 		}
 	}
 	for i := range params {
-		for _, a := range params[i].Aliases {
-			if a == name {
-				return &params[i], true
-			}
+		if slices.Contains(params[i].Aliases, name) {
+			return &params[i], true
 		}
 	}
 	return nil, false

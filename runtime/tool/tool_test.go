@@ -26,7 +26,7 @@ func TestCheckNameC1(t *testing.T) {
 			continue
 		}
 		e := value.ErrorOf(err, value.Internal)
-		if !strings.HasPrefix(e.Error(), "Invalid tool name: ") || e.Kind != value.Invalid || !strings.HasPrefix(e.Hint, "names are lower-case letters, digits and single - or _, beginning with a letter") {
+		if !strings.HasPrefix(e.Error(), "Invalid tool name: ") || e.Kind != value.Invalid || !strings.HasPrefix(e.Hint, "begin with a letter, and use ") {
 			t.Errorf("CheckName(%q) = %v (hint %q)", tt.name, e, e.Hint)
 		}
 		if tt.suggestion == "" {
@@ -117,8 +117,8 @@ func TestValidate(t *testing.T) {
 		{"B16 name", with(func(t *Tool) { t.Name = "T" }), `Invalid tool name: "T"`},
 		{"A1 description", with(func(t *Tool) { t.Description = " \n" }), "tool 't' has no description"},
 		{"a long description", with(func(t *Tool) { t.Description = strings.Repeat("a", MaxDescription+1) }), "the description is longer than 16 KB"},
-		{"no name", param(Param{}), `"" is not a parameter's name`},
-		{"a control character in a name", param(Param{Name: "a\nb"}), `"a\nb" is not a parameter's name`},
+		{"no name", param(Param{}), `"" is not a valid parameter name`},
+		{"a control character in a name", param(Param{Name: "a\nb"}), `"a\nb" is not a valid parameter name`},
 		{"a name twice", with(func(t *Tool) { t.Params = []Param{{Name: "a"}, {Name: "a"}} }), "the parameter name 'a' is used twice"},
 		{"a name as an alias", with(func(t *Tool) { t.Params = []Param{{Name: "a"}, {Name: "b", Aliases: []string{"a"}}} }), "the parameter name 'a' is used twice"},
 		{"D44 an unknown type", typed(Type{Name: "geometry"}), ""},
@@ -130,15 +130,15 @@ func TestValidate(t *testing.T) {
 		{"min is no number", typed(Type{Name: TypeNumber, Min: "1"}), "min and max of parameter 'x' must be numbers, got 1"},
 		{"min and max", typed(Type{Name: TypeNumber, Min: int64(2), Max: 1.5}), "min of parameter 'x' is greater than its max"},
 		{"min is max", typed(Type{Name: TypeNumber, Min: int64(2), Max: 2.0}), ""},
-		{"lengths", typed(Type{Name: TypeString, MinLength: size(2), MaxLength: size(1)}), "min_length and max_length of parameter 'x' contradict each other"},
-		{"a negative length", typed(Type{Name: TypeString, MaxLength: size(-1)}), "min_length and max_length of parameter 'x' contradict each other"},
+		{"lengths", typed(Type{Name: TypeString, MinLength: size(2), MaxLength: size(1)}), "invalid min_length or max_length of parameter 'x': expected 0 <= min_length <= max_length"},
+		{"a negative length", typed(Type{Name: TypeString, MaxLength: size(-1)}), "invalid min_length or max_length of parameter 'x': expected 0 <= min_length <= max_length"},
 		{"an enum value of another type", typed(Type{Name: TypeInteger, Enum: []value.Value{int64(1), "2"}}), "the enum value 2 of parameter 'x' should be integer but got string"},
 		{"an enum of character", typed(Type{Name: TypeCharacter, Enum: []value.Value{"a"}}), ""},
 		{"inside a list", typed(Type{Name: TypeArray, Items: &Type{Name: TypeString, Pattern: "("}}), "the pattern of an item of parameter 'x': error parsing regexp"},
 		{"inside an object", typed(Type{Name: TypeObject, Fields: []Param{{Name: "a"}, {Name: "a"}}}), "the parameter name 'a' is used twice"},
 		{"the result", with(func(t *Tool) { t.Returns = &Type{Name: TypeString, Pattern: "("} }), "the pattern of the result: error parsing regexp"},
 		{"a raw schema", with(func(t *Tool) { t.Schema = []byte(`{"type":"object"}`) }), ""},
-		{"a broken raw schema", with(func(t *Tool) { t.Schema = []byte(`{"$ref":"http://x/y"}`) }), "remote schemas are not fetched"},
+		{"a broken raw schema", with(func(t *Tool) { t.Schema = []byte(`{"$ref":"http://x/y"}`) }), "remote schemas are not supported"},
 		{"an example", with(func(t *Tool) {
 			t.Params = []Param{required("a", Type{Name: TypeString})}
 			t.Examples = []Example{{Args: value.NewDict("a", "b")}}
@@ -146,7 +146,7 @@ func TestValidate(t *testing.T) {
 		{"an example that does not pass", with(func(t *Tool) {
 			t.Params = []Param{required("a", Type{Name: TypeString})}
 			t.Examples = []Example{{Args: value.NewDict("a", "b")}, {}}
-		}), "example 2 does not pass the tool's own check: Tool input validation failed for 't':\n  - Missing required parameter: a"},
+		}), "example 2 is invalid: Tool input validation failed for 't':\n  - Missing required parameter: a"},
 	}
 	for _, tt := range tests {
 		err := tt.tool.Validate()

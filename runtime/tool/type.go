@@ -1,12 +1,13 @@
 package tool
 
 import (
+	"slices"
+
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Type says which values a parameter or a result may hold. The zero Type is
-// any. From this one form come the check, the JSON Schema, the definitions for
-// each vendor, and the words of the help.
+// A Type describes the values of a parameter or a result. The zero Type is any. Checks,
+// JSON Schemas, the definitions for each vendor and the help are made from it.
 type Type struct {
 	Name     string  // one of TypeNames; "" and unknown names mean "any"
 	Nullable bool    // null is a value of its own, as in str | None
@@ -14,16 +15,16 @@ type Type struct {
 	Values   *Type   // of an object: what each value is
 	Fields   []Param // of an object: its known properties
 
-	// Constraints; those that do not suit the type are not looked at.
+	// Constraints; those that do not apply to the type are ignored.
 	Min, Max             value.Value // int64 or float64, inclusive; nil means none
 	MinLength, MaxLength *int        // characters of a string, items of an array
 	Pattern              string
 	Enum                 []value.Value
 }
 
-// The types. TypeCharacter is a list of strings for which a lone string may
-// stand, and TypeList is any array or object: both are words of the first tools, kept so
-// that their files still mean the same. TypeLogical is another word for TypeBoolean.
+// The types. TypeCharacter is a list of strings, which may be given as a single string, and
+// TypeList is any array or object: both are kept for files of early tools. TypeLogical is
+// another name for TypeBoolean.
 const (
 	TypeAny       = "any"
 	TypeString    = "string"
@@ -45,12 +46,7 @@ func TypeNames() []string {
 // Known reports whether the type's name is one of TypeNames. An unknown name
 // accepts anything, so that a file written for a later version still loads.
 func (t Type) Known() bool {
-	for _, n := range TypeNames() {
-		if t.Name == n {
-			return true
-		}
-	}
-	return t.Name == ""
+	return t.Name == "" || slices.Contains(TypeNames(), t.Name)
 }
 
 // String names the type as a reader would write it: "array of string".

@@ -47,25 +47,25 @@ func TestParseType(t *testing.T) {
 
 func TestParseAnnotationRefuses(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `type "": a type is missing`},
-		{"  ", `type "": a type is missing`},
+		{"", `type "": expected a type, as in list[str]`},
+		{"  ", `type "": expected a type, as in list[str]`},
 		{"strr", `type "strr": unknown type "strr"; did you mean "str"?`},
 		{"Str", `type "Str": unknown type "Str"; did you mean "str"?`},
-		{"None", `type "None": None alone is no type`},
+		{"None", `type "None": None alone is not a type`},
 		{"str | int", `type "str | int": a union of more than one type and None is not supported; write any`},
-		{"str |", `type "str |": a type is missing`},
-		{"list[str", `type "list[str": it ends where , or ] should follow`},
-		{"list[str>", `type "list[str>": ">" where , or ] should follow`},
+		{"str |", `type "str |": expected a type, as in list[str]`},
+		{"list[str", `type "list[str": expected , or ] but got the end`},
+		{"list[str>", `type "list[str>": expected , or ] but got ">"`},
 		{"list[]", `type "list[]": unknown type "]"`},
 		{"list[str, int]", `type "list[str, int]": list does not take 2 types in brackets`},
 		{"str[int]", `type "str[int]": str does not take 1 types in brackets`},
-		{"dict[int, str]", `type "dict[int, str]": the keys of a dict are str`},
+		{"dict[int, str]", `type "dict[int, str]": the keys of a dict must be str, as in dict[str, int]`},
 		{"dict[str]", `type "dict[str]": dict does not take 1 types in brackets`},
 		{"str]", `type "str]": unexpected "]"`},
 		{"str str", `type "str str": unexpected "str"`},
 		{"é", `type "é": unknown type "é"`},
 		{"str = 3", `type "str = 3": unexpected "="`},
-		{strings.Repeat("list[", 20), "nested more than 16 deep"},
+		{strings.Repeat("list[", 20), "the type is nested more than 16 levels deep"},
 	}
 	for _, tt := range tests {
 		got, err := ParseAnnotation(tt.in)
@@ -73,7 +73,7 @@ func TestParseAnnotationRefuses(t *testing.T) {
 			t.Errorf("ParseAnnotation(%q) = %+v, want an error", tt.in, got)
 			continue
 		}
-		if !strings.Contains(err.Error(), tt.want) || value.KindOf(err) != value.Invalid || !strings.HasPrefix(value.ErrorOf(err, value.Internal).Hint, "types are str, int") {
+		if !strings.Contains(err.Error(), tt.want) || value.KindOf(err) != value.Invalid || !strings.HasPrefix(value.ErrorOf(err, value.Internal).Hint, "use str, int") {
 			t.Errorf("ParseAnnotation(%q)\n got %v (hint %q)\nwant %s", tt.in, err, value.ErrorOf(err, value.Internal).Hint, tt.want)
 		}
 	}

@@ -29,7 +29,10 @@ func ParseAnnotation(text string) (Type, error) {
 	return parseTypeWith(text, annotationType)
 }
 
-var annotationTypes = []struct{ name, is string }{
+// An annotation is the name of a type in a signature, and the type.
+type annotation struct{ name, is string }
+
+var annotationTypes = []annotation{
 	{"str", TypeString}, {"int", TypeInteger}, {"float", TypeNumber}, {"bool", TypeBoolean},
 	{"list", TypeArray}, {"tuple", TypeArray}, {"set", TypeArray}, {"dict", TypeObject},
 	{"any", TypeAny}, {"Any", TypeAny},
@@ -55,7 +58,7 @@ func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
 	}
 	if err != nil {
 		return Type{}, value.Errorf(value.Invalid, "type %q: %w", strings.TrimSpace(text), value.ErrorOf(err, value.Invalid).Err).
-			WithHint("types are str, int, float, bool, list[T], dict[str, T], any, and T | None")
+			WithHint("use str, int, float, bool, list[T], dict[str, T], any or T | None")
 	}
 	return t, nil
 }
@@ -90,7 +93,7 @@ func (p *typeParser) take() string {
 
 func (p *typeParser) union(depth int) (Type, error) {
 	if depth > 16 {
-		return Type{}, value.Errorf(value.Invalid, "nested more than 16 deep")
+		return Type{}, value.Errorf(value.Invalid, "the type is nested more than 16 levels deep")
 	}
 	var terms []Type
 	nullable := false
@@ -112,7 +115,7 @@ func (p *typeParser) union(depth int) (Type, error) {
 	}
 	switch len(terms) {
 	case 0:
-		return Type{}, value.Errorf(value.Invalid, "None alone is no type")
+		return Type{}, value.Errorf(value.Invalid, "None alone is not a type")
 	case 1:
 		terms[0].Nullable = terms[0].Nullable || nullable
 		return terms[0], nil
@@ -123,11 +126,12 @@ func (p *typeParser) union(depth int) (Type, error) {
 func (p *typeParser) term(depth int) (Type, error) {
 	name := p.take()
 	if name == "" {
-		return Type{}, value.Errorf(value.Invalid, "a type is missing")
+		return Type{}, value.Errorf(value.Invalid, "expected a type, as in list[str]")
 	}
 	t, ok := p.named(name)
 	if !ok {
-		return Type{}, value.Errorf(value.Invalid, "unknown type %q%s", name, value.DidYouMean(name, annotationNames()))
+		known := value.Map(annotationTypes, func(a annotation) string { return a.name })
+		return Type{}, value.Errorf(value.Invalid, "unknown type %q%s", name, value.DidYouMean(name, known))
 	}
 	closing := map[string]string{"[": "]", "<": ">"}[p.peek()]
 	if closing == "" {
@@ -139,14 +143,6 @@ func (p *typeParser) term(depth int) (Type, error) {
 		return Type{}, err
 	}
 	return t.of(name, args)
-}
-
-func annotationNames() []string {
-	names := make([]string, 0, len(annotationTypes))
-	for _, a := range annotationTypes {
-		names = append(names, a.name)
-	}
-	return names
 }
 
 func (p *typeParser) arguments(closing string, depth int) ([]Type, error) {
@@ -162,9 +158,9 @@ func (p *typeParser) arguments(closing string, depth int) ([]Type, error) {
 		case closing:
 			return args, nil
 		case "":
-			return nil, value.Errorf(value.Invalid, "it ends where , or %s should follow", closing)
+			return nil, value.Errorf(value.Invalid, "expected , or %s but got the end", closing)
 		default:
-			return nil, value.Errorf(value.Invalid, "%q where , or %s should follow", next, closing)
+			return nil, value.Errorf(value.Invalid, "expected , or %s but got %q", closing, next)
 		}
 	}
 }
@@ -177,7 +173,7 @@ func (t Type) of(name string, args []Type) (Type, error) {
 	case t.Name == TypeObject && len(args) == 2 && args[0].Name == TypeString:
 		t.Values = &args[1]
 	case t.Name == TypeObject && len(args) == 2:
-		return Type{}, value.Errorf(value.Invalid, "the keys of a dict are str")
+		return Type{}, value.Errorf(value.Invalid, "the keys of a dict must be str, as in dict[str, int]")
 	default:
 		return Type{}, value.Errorf(value.Invalid, "%s does not take %d types in brackets", name, len(args))
 	}

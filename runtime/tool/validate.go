@@ -15,16 +15,16 @@ import (
 // model reads every description on every turn.
 const MaxDescription = 16 << 10
 
-// Validate says what is wrong with a tool's definition: its name, an empty
-// description, parameters that contradict themselves, a default or an example
-// that its own check would refuse.
+// Validate checks the definition of a tool: its name, description, capabilities, types and
+// constraints, and that defaults and examples pass its own check. An error is of kind
+// Invalid or Limit. It compiles Schema, so call it before the tool is used concurrently.
 func (t *Tool) Validate() error {
 	if err := CheckName(t.Name); err != nil {
 		return err
 	}
 	if strings.TrimSpace(t.Description) == "" {
 		return value.Errorf(value.Invalid, "tool '%s' has no description", t.Name).
-			WithHint("say in a sentence what it does and when to use it")
+			WithHint("describe in a sentence what the tool does and when to use it")
 	}
 	for _, c := range t.Needs {
 		if _, err := ParseCapability(c.String()); err != nil {
@@ -47,11 +47,11 @@ func (t *Tool) Validate() error {
 		if err != nil {
 			return err
 		}
-		t.Compiled = compiled
+		t.compiled = compiled
 	}
 	for i, e := range t.Examples {
 		if _, err := t.Check(e.Args); err != nil {
-			return value.Errorf(value.Invalid, "example %d does not pass the tool's own check: %w", i+1, err)
+			return value.Errorf(value.Invalid, "example %d is invalid: %w", i+1, err)
 		}
 	}
 	return nil
@@ -61,7 +61,7 @@ func validateParams(params []Param) error {
 	seen := map[string]bool{}
 	for _, p := range params {
 		if p.Name == "" || strings.ContainsFunc(p.Name, isControl) {
-			return value.Errorf(value.Invalid, "%q is not a parameter's name", p.Name)
+			return value.Errorf(value.Invalid, "%q is not a valid parameter name", p.Name)
 		}
 		for _, name := range append([]string{p.Name}, p.Aliases...) {
 			if seen[name] {
@@ -87,7 +87,7 @@ func (t Type) validate(what string) error {
 	if t.Pattern != "" {
 		if _, err := regexp.Compile(t.Pattern); err != nil {
 			return value.Errorf(value.Invalid, "the pattern of %s: %w", what, err).
-				WithHint("patterns are RE2: github.com/google/re2/wiki/Syntax; no lookaround, no backreferences")
+				WithHint("write the pattern in RE2 syntax (github.com/google/re2/wiki/Syntax), without lookaround and backreferences")
 		}
 	}
 	for _, bound := range []value.Value{t.Min, t.Max} {
@@ -100,7 +100,7 @@ func (t Type) validate(what string) error {
 	}
 	if t.MinLength != nil && *t.MinLength < 0 || t.MaxLength != nil && *t.MaxLength < 0 ||
 		t.MinLength != nil && t.MaxLength != nil && *t.MinLength > *t.MaxLength {
-		return value.Errorf(value.Invalid, "min_length and max_length of %s contradict each other", what)
+		return value.Errorf(value.Invalid, "invalid min_length or max_length of %s: expected 0 <= min_length <= max_length", what)
 	}
 	bare := t
 	bare.Enum = nil

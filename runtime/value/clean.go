@@ -5,10 +5,13 @@ import (
 	"unicode"
 )
 
-// Clean makes a text that others wrote fit to be shown: valid UTF-8, at most n
-// bytes and a mark that it was longer, and without what a terminal obeys or what
-// turns the direction of the text around it. It is a copy: what is kept of a
-// long message does not keep all of it.
+// MaxErrorText is how much of the text of an error is kept, in bytes.
+const MaxErrorText = 4 << 10
+
+// Clean makes untrusted text safe to show. The result is valid UTF-8 of at most n
+// bytes, with a "…" where it was cut, and without control characters and characters
+// that change the text direction. It is a copy, so it does not keep a long message in
+// memory.
 func Clean(text string, n int) string {
 	if len(text) > n {
 		text = strings.ToValidUTF8(text[:n], "") + "…"

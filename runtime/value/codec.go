@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// What a value that crosses a border may hold at most. A hostile peer cannot
-// make the reader allocate more than a small multiple of the bytes it sent.
+// Limits of a value that is encoded or decoded. A hostile peer cannot make the reader
+// allocate more than a small multiple of the bytes it sent.
 const (
-	// MaxDepth is how deep lists and dicts may be nested. Real data stays under
-	// 20; 64 keeps every recursion over a value short.
+	// MaxDepth is how deep lists and dicts may be nested. Real data stays under 20; 64
+	// bounds every recursion over a value.
 	MaxDepth = 64
 	// MaxNodes is how many values one value may consist of.
 	MaxNodes = 100_000
@@ -35,30 +35,30 @@ const (
 	tagDict   // count, key and value alternating
 )
 
-// Append appends the binary form of a value to dst. The form is canonical:
-// equal values give equal bytes, and [Decode] reads back exactly what was
-// written, with integers, floats, bytes, tuples, sets and the order of dicts
-// told apart.
+// Append appends the binary form of a value to dst. The form is canonical: equal values
+// give equal bytes, and [Decode] reads back exactly what was written. Integers, floats,
+// bytes, tuples and sets stay distinct, and dicts keep their order.
 //
-// It fails for a type that is not a [Value], for text that is not UTF-8, for a
-// set that holds something twice or what cannot be in one, and for a value deeper than [MaxDepth] or of more than [MaxNodes] parts, which
-// is also how a cycle ends.
+// It fails for a type that is not a [Value], for text that is not UTF-8, for a set with
+// a duplicate or an unhashable element, and for a value deeper than [MaxDepth] or of
+// more than [MaxNodes] parts. These limits also stop cycles.
 func Append(dst []byte, v Value) ([]byte, error) {
 	w := Encoder{Buf: dst, Nodes: MaxNodes}
 	err := w.Value(v, MaxDepth)
 	return w.Buf, err
 }
 
-// An Encoder writes the binary form of values, and of what is made of them, to Buf.
+// An Encoder writes the binary form of values, and of structures of values, to Buf.
 type Encoder struct {
 	Buf   []byte
-	Nodes int
+	Nodes int // how many more values may be written
 }
 
-// Value writes a value that is nested at most so deep.
+// Value writes a value that is nested at most depth levels deep. Its errors are those of
+// [Append].
 func (w *Encoder) Value(v Value, depth int) error {
 	if w.Nodes--; w.Nodes < 0 {
-		return Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+		return Limitf(LimitNodes, "the value has more than %d elements in total", MaxNodes)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -77,7 +77,7 @@ func (w *Encoder) Value(v Value, depth int) error {
 		w.Buf = binary.LittleEndian.AppendUint64(append(w.Buf, tagFloat), math.Float64bits(v))
 	case string:
 		if !utf8.ValidString(v) {
-			return errors.New("a string that is not UTF-8 (use bytes)")
+			return errors.New("the string is not UTF-8 (use bytes)")
 		}
 		w.Buf = append(w.length(tagString, len(v)), v...)
 	case []byte:
@@ -94,7 +94,7 @@ func (w *Encoder) Value(v Value, depth int) error {
 	case *Dict:
 		return w.dict(v, depth)
 	default:
-		return fmt.Errorf("a %T cannot leave the script", v)
+		return fmt.Errorf("unsupported type of a value: %T", v)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (w *Encoder) bigInt(v *big.Int) {
 
 func (w *Encoder) values(tag byte, vs []Value, depth int) error {
 	if depth == 0 {
-		return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		return Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 	}
 	w.Buf = w.length(tag, len(vs))
 	for _, v := range vs {
@@ -132,7 +132,7 @@ func (w *Encoder) values(tag byte, vs []Value, depth int) error {
 
 func (w *Encoder) dict(d *Dict, depth int) error {
 	if depth == 0 {
-		return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		return Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 	}
 	w.Buf = w.length(tagDict, d.Len())
 	for k, v := range d.All() {
@@ -146,7 +146,7 @@ func (w *Encoder) dict(d *Dict, depth int) error {
 	return nil
 }
 
-// distinct says what keeps values from being a set.
+// distinct returns an error if vs has a duplicate or an unhashable element.
 func distinct(vs []Value) error {
 	var seen Dict
 	for i, v := range vs {
@@ -154,16 +154,15 @@ func distinct(vs []Value) error {
 			return err
 		}
 		if seen.Len() == i {
-			return errors.New("an element twice in a set")
+			return errors.New("duplicate element in a set")
 		}
 	}
 	return nil
 }
 
-// Decode reads the value that [Append] wrote, all of it. Any other bytes are
-// an error: a length beyond the data, a form that Append would not have
-// chosen, a repeated key, bytes left over. The strings of the value share one
-// copy of the data.
+// Decode reads the value that [Append] wrote. Any other data is an error: a length
+// beyond the data, a form that Append would not have chosen, a duplicate key, trailing
+// bytes. The strings of the value share one copy of the data.
 func Decode(data []byte) (Value, error) { return DecodeString(string(data)) }
 
 // DecodeString is [Decode] without the copy: the strings of the value share data.
@@ -171,7 +170,7 @@ func DecodeString(data string) (Value, error) {
 	r := Decoder{Rest: data, Nodes: MaxNodes}
 	v, err := r.Value(MaxDepth)
 	if err == nil && r.Rest != "" {
-		err = fmt.Errorf("%d bytes left over", len(r.Rest))
+		err = fmt.Errorf("%d unexpected bytes after the value", len(r.Rest))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode value at byte %d: %w", len(data)-len(r.Rest), err)
@@ -182,22 +181,23 @@ func DecodeString(data string) (Value, error) {
 // A Decoder reads from a string, so that the strings it returns need no copy.
 type Decoder struct {
 	Rest  string
-	Nodes int // how many more values there may be
-	// Owed is how many values the containers that are being read have yet to
-	// bring, each of at least one byte. Without it, lists inside lists could
-	// each claim the same bytes and have room allocated for all of them.
-	Owed int
+	Nodes int // how many more values may follow
+	// owed is how many values the open containers have yet to read, each of at least
+	// one byte. Without it, nested lists could each claim the same bytes and have
+	// memory allocated for all of them.
+	owed int
 }
 
 var (
-	errShort        = errors.New("data ends early")
-	errNotCanonical = errors.New("not in canonical form")
+	errShort        = errors.New("unexpected end of data")
+	errNotCanonical = errors.New("the encoding is not canonical")
 )
 
-// Value reads a value that is nested at most so deep.
+// Value reads a value that is nested at most depth levels deep. Its errors are those of
+// [Decode].
 func (r *Decoder) Value(depth int) (Value, error) {
 	if r.Nodes--; r.Nodes < 0 {
-		return nil, Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+		return nil, Limitf(LimitNodes, "the value has more than %d elements in total", MaxNodes)
 	}
 	tag, err := r.Byte()
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *Decoder) Value(depth int) (Value, error) {
 		s, err := r.Text()
 		return s, err
 	case tagBytes:
-		b, err := r.block()
+		b, err := r.Bytes()
 		return []byte(b), err
 	case tagList:
 		vs, err := r.values(depth)
@@ -238,7 +238,7 @@ func (r *Decoder) Value(depth int) (Value, error) {
 	case tagDict:
 		return r.dict(depth)
 	}
-	return nil, fmt.Errorf("unknown tag %d", tag)
+	return nil, fmt.Errorf("unknown type tag %d", tag)
 }
 
 // Byte reads a byte.
@@ -251,9 +251,9 @@ func (r *Decoder) Byte() (byte, error) {
 	return b, nil
 }
 
-// Uvarint reads a number that is not negative, in its shortest form.
+// Uvarint reads an unsigned integer in its shortest form.
 func (r *Decoder) Uvarint() (uint64, error) {
-	if r.Rest != "" && r.Rest[0] < 0x80 { // as most are
+	if r.Rest != "" && r.Rest[0] < 0x80 { // the common case
 		u := r.Rest[0]
 		r.Rest = r.Rest[1:]
 		return uint64(u), nil
@@ -286,8 +286,8 @@ func (r *Decoder) Varint() (int64, error) {
 	return int64(u>>1) ^ -int64(u&1), err
 }
 
-// block reads a length and that many bytes.
-func (r *Decoder) block() (string, error) {
+// Bytes reads a length and that many bytes. They are a substring of Rest, not a copy.
+func (r *Decoder) Bytes() (string, error) {
 	n, err := r.Uvarint()
 	if err != nil {
 		return "", err
@@ -300,28 +300,29 @@ func (r *Decoder) block() (string, error) {
 	return b, nil
 }
 
-// Text reads a string, which is a part of Rest and no copy.
+// Text reads a string. It is a substring of Rest, not a copy.
 func (r *Decoder) Text() (string, error) {
-	s, err := r.block()
+	s, err := r.Bytes()
 	if err == nil && !utf8.ValidString(s) {
 		err = errors.New("text is not UTF-8")
 	}
 	return s, err
 }
 
-// Count reads how many things follow, each of at least size values and bytes.
-// More than there is room for is a lie, told before anything is allocated.
-func (r *Decoder) Count(size int) (int, error) {
+// count reads the number of items that follow, each of at least size values and bytes.
+// A count that the rest of the data cannot hold is an error, before anything is
+// allocated.
+func (r *Decoder) count(size int) (int, error) {
 	n, err := r.Uvarint()
 	switch {
 	case err != nil:
 		return 0, err
-	case n > uint64(max(0, len(r.Rest)-r.Owed)/size):
+	case n > uint64(max(0, len(r.Rest)-r.owed)/size):
 		return 0, errShort
-	case n > uint64(max(0, r.Nodes-r.Owed)/size):
-		return 0, Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+	case n > uint64(max(0, r.Nodes-r.owed)/size):
+		return 0, Limitf(LimitNodes, "the value has more than %d elements in total", MaxNodes)
 	}
-	r.Owed += int(n) * size
+	r.owed += int(n) * size
 	return int(n), nil
 }
 
@@ -342,7 +343,7 @@ func (r *Decoder) bigInt() (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	magnitude, err := r.block()
+	magnitude, err := r.Bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -361,15 +362,15 @@ func (r *Decoder) bigInt() (Value, error) {
 
 func (r *Decoder) values(depth int) ([]Value, error) {
 	if depth == 0 {
-		return nil, Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		return nil, Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 	}
-	n, err := r.Count(1)
+	n, err := r.count(1)
 	if err != nil {
 		return nil, err
 	}
 	vs := make([]Value, n)
 	for i := range vs {
-		r.Owed--
+		r.owed--
 		if vs[i], err = r.Value(depth - 1); err != nil {
 			return nil, err
 		}
@@ -379,20 +380,20 @@ func (r *Decoder) values(depth int) ([]Value, error) {
 
 func (r *Decoder) dict(depth int) (Value, error) {
 	if depth == 0 {
-		return nil, Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		return nil, Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 	}
-	n, err := r.Count(2)
+	n, err := r.count(2)
 	if err != nil {
 		return nil, err
 	}
 	d := &Dict{entries: make([]Entry, 0, n)}
 	for i := range n {
-		r.Owed--
+		r.owed--
 		k, err := r.Value(depth - 1)
 		if err != nil {
 			return nil, err
 		}
-		r.Owed--
+		r.owed--
 		v, err := r.Value(depth - 1)
 		if err != nil {
 			return nil, err
@@ -401,7 +402,7 @@ func (r *Decoder) dict(depth int) (Value, error) {
 			return nil, err
 		}
 		if d.Len() == i {
-			return nil, errors.New("a key twice in a dict")
+			return nil, errors.New("duplicate key in a dict")
 		}
 	}
 	return d, nil

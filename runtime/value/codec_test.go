@@ -35,8 +35,8 @@ func TestCodecRoundTrip(t *testing.T) {
 	})
 }
 
-// The types must survive one by one: Equal alone would not see a mistake that
-// both ways share.
+// The types are checked one by one: Equal alone would not see an error that both ways
+// share.
 func TestCodecKeepsTypes(t *testing.T) {
 	nan := math.Float64frombits(0x7ff8_dead_beef_0001)
 	d := value.NewDict("a", int64(1))
@@ -178,8 +178,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// A peer that claims more than it sends must not make the reader allocate it:
-// neither with one count, nor with many counts that claim the same bytes.
+// A peer that claims more than it sends must not make the reader allocate it: neither
+// with one count nor with many counts that claim the same bytes.
 func TestDecodeAllocatesWhatWasSent(t *testing.T) {
 	const sent = 40_000
 	nested := func(tag byte, claim uint64) []byte {
@@ -207,7 +207,7 @@ func TestDecodeAllocatesWhatWasSent(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: Decode = %v, want an error", tt.name, value.TypeOf(v))
 		}
-		// 16 bytes for each one-byte value, and room for the copy and the error.
+		// 16 bytes for each one-byte value, plus the copy and the error.
 		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(20*len(tt.data)+20_000); got > most {
 			t.Errorf("%s: %d bytes sent, %d allocated, want at most %d", tt.name, len(tt.data), got, most)
 		}

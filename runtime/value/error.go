@@ -4,32 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
-// A Kind says what sort of failure an [Error] is. It alone decides the exit
-// code of the command, the error type that a model is told, and later the HTTP
-// status. The list is closed; a new kind is added at its end.
+// A Kind classifies an [Error]. It alone decides the exit code of the command, the
+// error type that a model sees, and later the HTTP status. The list is closed; a new
+// kind is added at its end.
 type Kind uint8
 
 const (
 	Failed      Kind = iota // the tool ran and reports that it could not do it
 	Invalid                 // the arguments, the file or the use are wrong
-	NotFound                // there is no such tool
-	Denied                  // a policy, a missing grant or a person said no
+	NotFound                // no tool has this name
+	Denied                  // denied by a policy, a missing grant or a person
 	Limit                   // a limit of steps, memory, size or number was reached
-	Canceled                // the caller gave up
-	Unavailable             // something outside is away: a network, a model, a program
-	Timeout                 // the time ran out
-	Command                 // a command ran and ended with a failure of its own
-	Security                // an attempt to leave what was granted
-	Internal                // a fault of a program: the script's own, or cassidy's
-	Conflict                // something changed meanwhile
-	Parked                  // the run waits for an answer or a time, and goes on when it is resumed
+	Canceled                // the caller canceled
+	Unavailable             // something outside is unavailable: a network, a model, a program
+	Timeout                 // the timeout expired
+	Command                 // a command ran and failed
+	Security                // an attempt to exceed the grants
+	Internal                // a bug: of the script or of cassidy
+	Conflict                // something was changed meanwhile
+	Parked                  // the run waits for an answer or a time; resume continues it
 	Busy                    // overload: no capacity now, try again later
 	Closed                  // the host or a store was closed
 	Unanswered              // nobody answered a question
-	kinds                   // the number of kinds; a new kind comes before it
+	kinds                   // the number of kinds; new kinds are added before it
 )
 
 // LastKind is the last valid Kind: the bound for decoders and for tables of kinds.
@@ -63,6 +65,11 @@ func (k Kind) Type() string {
 	return kindType[Internal]
 }
 
+// KindOfType returns the first kind with an error_type, or Failed.
+func KindOfType(errorType string) Kind {
+	return Kind(max(0, slices.Index(kindType[:], errorType)))
+}
+
 // String returns the kind's name, as in "not found".
 func (k Kind) String() string {
 	names := [...]string{"failed", "invalid", "not found", "denied", "limit", "canceled", "unavailable",
@@ -71,6 +78,17 @@ func (k Kind) String() string {
 		return names[k]
 	}
 	return names[Internal]
+}
+
+// KindNamed returns the kind with a name that String returned. For any other name it
+// returns Internal and false.
+func KindNamed(name string) (Kind, bool) {
+	for k := range kinds {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return Internal, false
 }
 
 // A kindError is a target for [errors.Is] that matches by kind.
@@ -98,21 +116,20 @@ var (
 	ErrUnanswered  error = kindError(Unanswered)
 )
 
-// An Error is the one error that crosses the borders between cassidy's
-// packages. Error() is one line for logs; Pos and Trace tell a person where in
-// which script, Hint what to do about it.
+// An Error is the error type that all packages of cassidy return. Error() is one line
+// for logs. Pos and Trace locate it in a script, and Hint says how to fix it.
 type Error struct {
 	Kind  Kind
-	Op    string    // what was being done: a tool or an effect, as in "fs.read"
-	Err   error     // what went wrong
+	Op    string    // the operation: a tool or an effect, as in "fs.read"
+	Err   error     // the cause
 	Hint  string    // what to do or type next, or ""
-	Limit LimitName // for Limit and Timeout: which, as in LimitSteps; for Parked: what the run waits for
-	Pos   Position  // where in a file, if anywhere
+	Limit LimitName // for Limit and Timeout: the limit, as in LimitSteps; for Parked: what the run waits for
+	Pos   Position  // where in a file, if known
 	Trace []string  // the script's calls, outermost first: "file:line:col: in f"
 }
 
-// A Position is a place in a file. Line and Col count from 1 and in characters;
-// zero means unknown.
+// A Position is a position in a file. Line and Col count from 1 and in characters; zero
+// means unknown.
 type Position struct {
 	File string
 	Line int
@@ -129,7 +146,7 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// Error returns "position: op: what went wrong", without the parts that are empty.
+// Error returns "position: op: cause", without the parts that are empty.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Pos.File != "" {
@@ -139,7 +156,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Message returns the text without the position: what a model is told.
+// Message returns the text without the position. Models see this text.
 func (e *Error) Message() string {
 	text := ""
 	if e.Err != nil {
@@ -155,6 +172,55 @@ func (e *Error) Message() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// maxTrace is how many lines of a trace an encoded error has: far more than a script's
+// calls may nest.
+const maxTrace = 256
+
+// Value returns the error as a value, for records and for other processes: its fields, with
+// the text of Err but not what that wraps. [ErrorFromValue] reads it.
+func (e *Error) Value() Value {
+	text := ""
+	if e.Err != nil {
+		text = e.Err.Error()
+	}
+	trace := make(List, 0, len(e.Trace))
+	for _, line := range e.Trace[:min(len(e.Trace), maxTrace)] {
+		trace = append(trace, strings.ToValidUTF8(line, "\ufffd"))
+	}
+	list := List{int64(e.Kind), int64(e.Pos.Line), int64(e.Pos.Col), trace}
+	for _, s := range []string{e.Op, text, e.Hint, string(e.Limit), e.Pos.File} {
+		list = append(list, strings.ToValidUTF8(s, "\ufffd"))
+	}
+	return list
+}
+
+// ErrorFromValue returns the error that [Error.Value] encoded as v. It reports false for
+// any other value.
+func ErrorFromValue(v Value) (*Error, bool) {
+	list, _ := v.(List)
+	if len(list) != 9 {
+		return nil, false
+	}
+	var n [3]int64
+	var s [5]string
+	ok := true
+	for i := range n {
+		x, isInt := list[i].(int64)
+		n[i], ok = x, ok && isInt && x >= 0 && x <= math.MaxInt32
+	}
+	for i := range s {
+		x, isText := list[4+i].(string)
+		s[i], ok = x, ok && isText
+	}
+	lines, isList := list[3].(List)
+	e := &Error{Kind: Kind(n[0]), Op: s[0], Err: errors.New(s[1]), Hint: s[2], Limit: LimitName(s[3]), Pos: Position{s[4], int(n[1]), int(n[2])}}
+	for _, line := range lines {
+		x, isText := line.(string)
+		e.Trace, ok = append(e.Trace, x), ok && isText
+	}
+	return e, ok && isList && n[0] <= int64(LastKind)
+}
 
 // Is reports whether target is the one for the error's kind, as in [ErrDenied].
 func (e *Error) Is(target error) bool {
@@ -177,15 +243,22 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// WithHint returns the error with what to do about it.
+// WithHint returns a copy of the error with a hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
 	return &c
 }
 
-// AsError returns err as an [Error], as [ErrorOf] does, for returning it. It
-// returns nil for nil, which compares equal to nil.
+// WithLimit returns a copy of the error with a limit.
+func (e *Error) WithLimit(limit LimitName) *Error {
+	c := *e
+	c.Limit = limit
+	return &c
+}
+
+// AsError is [ErrorOf] for returning the result as an error: for nil it returns an
+// untyped nil.
 func AsError(err error, otherwise Kind) error {
 	if err == nil {
 		return nil
@@ -193,10 +266,10 @@ func AsError(err error, otherwise Kind) error {
 	return ErrorOf(err, otherwise)
 }
 
-// ErrorOf returns err as an [Error], for reading its fields: itself where it is
-// one; where it wraps one, that with the text of err; and else an error of the
-// kind that is given. The end of a context is an error of kind Canceled or
-// Timeout. It is nil for nil: to return an error, use [AsError].
+// ErrorOf returns err as an [Error], for reading its fields. An Error is returned as it
+// is. If err wraps one, the result has its fields and the text of err. Any other error
+// gets the kind otherwise; the end of a context gets the kind Canceled or Timeout. For
+// nil it returns nil: to return an error, use [AsError].
 func ErrorOf(err error, otherwise Kind) *Error {
 	if err == nil {
 		return nil
@@ -222,8 +295,8 @@ func ErrorOf(err error, otherwise Kind) *Error {
 	return &Error{Kind: otherwise, Err: err}
 }
 
-// KindOf returns the kind of an error. One that is not an [Error] is Internal,
-// and so, since it is a mistake to ask, is nil.
+// KindOf returns the kind of an error. It is Internal for nil and for an error that is
+// not an [Error].
 func KindOf(err error) Kind {
 	if err == nil {
 		return Internal
@@ -231,7 +304,7 @@ func KindOf(err error) Kind {
 	return ErrorOf(err, Internal).Kind
 }
 
-// Limitf returns an error of kind [Limit] with the limit that was met.
+// Limitf returns an error of kind [Limit] that names the limit.
 func Limitf(limit LimitName, format string, args ...any) *Error {
 	e := Errorf(Limit, format, args...)
 	e.Limit = limit

@@ -42,8 +42,8 @@ func TestCatchable(t *testing.T) {
 	}
 }
 
-// TestErrorIs checks that each kind matches its target alone, however the error
-// is wrapped.
+// TestErrorIs checks that each kind matches only its target, however the error is
+// wrapped.
 func TestErrorIs(t *testing.T) {
 	targets := map[Kind]error{
 		Failed: ErrFailed, Invalid: ErrInvalid, NotFound: ErrNotFound, Denied: ErrDenied, Limit: ErrLimit, Canceled: ErrCanceled, Unavailable: ErrUnavailable,
@@ -75,7 +75,7 @@ func TestErrorIs(t *testing.T) {
 	if err := Errorf(Failed, "b: %w", Errorf(Limit, "a")); !errors.Is(err, ErrFailed) || !errors.Is(err, ErrLimit) {
 		t.Errorf("%v is not both of its kinds", err)
 	}
-	// A target can be returned as an error itself.
+	// A target can be returned as an error.
 	if err := fmt.Errorf("the shop: %w", ErrClosed); KindOf(err) != Closed || !errors.Is(ErrorOf(err, Failed), ErrClosed) {
 		t.Errorf("%v is of kind %s, want closed", err, KindOf(err))
 	}
@@ -158,6 +158,10 @@ func TestErrorText(t *testing.T) {
 	hinted := e.WithHint("try %d", 3)
 	if hinted.Hint != "try 3" || e.Hint != "" || hinted.Pos != e.Pos {
 		t.Errorf("WithHint gave %+v and left %+v", hinted, e)
+	}
+	limited := hinted.WithLimit(LimitWall)
+	if limited.Limit != LimitWall || limited.Hint != "try 3" || hinted.Limit != "" {
+		t.Errorf("WithLimit gave %+v and left %+v", limited, hinted)
 	}
 	wrapped := Errorf(Invalid, "outer: %w", e)
 	if !errors.Is(wrapped, e) || ErrorOf(wrapped, Internal) != wrapped || KindOf(wrapped) != Invalid {

@@ -1,6 +1,6 @@
 package value
 
-// What tests of the binary and the printed form look at.
+// Internals of the binary and the printed form for tests.
 const (
 	TagNil        = tagNil
 	TagTrue       = tagTrue

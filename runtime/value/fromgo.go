@@ -14,8 +14,8 @@ import (
 	"github.com/cassidy-run/cassidy/internal/gostruct"
 )
 
-// FromGo encodes a Go value as a [Value]. It follows encoding/json where a Value
-// has no type of its own for what it is given:
+// FromGo encodes a Go value as a [Value]. It follows encoding/json for types that have
+// no direct counterpart among the values:
 //
 //   - A bool, a string, an integer of any size and a float are themselves. A
 //     float may be NaN or infinite, which has no JSON form.
@@ -32,8 +32,8 @@ import (
 //   - A [json.Marshaler] is what it writes, with exact integers, and an
 //     [encoding.TextMarshaler] is text. A method with a pointer receiver is called
 //     for a value, too.
-//   - A Value is itself; Go values inside it are encoded. It is shared, not copied,
-//     where there are none.
+//   - A Value is itself. It is shared, not copied, unless it holds Go values: these are
+//     encoded.
 //
 // Anything else, such as a function, a channel or text that is not UTF-8, is an
 // error of kind Invalid that names the path, as in "orders[2].done". A value that is
@@ -48,27 +48,27 @@ func FromGo(v any) (Value, error) {
 	return x, nil
 }
 
-// A goEncoder makes a value of a Go value.
+// A goEncoder encodes Go values as values.
 type goEncoder struct {
-	nodes   int  // that may follow
-	deep    bool // looks into values, and bounds and checks them
+	nodes   int  // how many more values may follow
+	deep    bool // encodes, bounds and checks the parts of values
 	structs gostruct.Cache
 }
 
-// shallowDepth bounds what is nested in what NewDict is given.
+// shallowDepth bounds the nesting of what NewDict is given.
 const shallowDepth = 1000
 
 // encode is the fast path for the types that most values have.
 func (e *goEncoder) encode(v any, depth int) (Value, error) {
 	if e.nodes--; e.nodes < 0 && e.deep {
-		return nil, Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+		return nil, Limitf(LimitNodes, "the value has more than %d elements in total", MaxNodes)
 	}
 	switch v := v.(type) {
 	case nil, bool, int64, float64, []byte:
 		return v, nil
 	case string:
 		if e.deep && !utf8.ValidString(v) {
-			return nil, Errorf(Invalid, "text that is not UTF-8").WithHint("use []byte for other bytes")
+			return nil, Errorf(Invalid, "the string is not UTF-8").WithHint("use []byte instead of string")
 		}
 		return v, nil
 	case *Dict:
@@ -89,12 +89,12 @@ func (e *goEncoder) encode(v any, depth int) (Value, error) {
 		}
 		return Integer(v), nil
 	case Opaque:
-		return nil, Errorf(Invalid, "a %s is not a value", TypeOf(v))
+		return nil, Errorf(Invalid, "unsupported Go type: %s", TypeOf(v))
 	}
 	return e.reflect(reflect.ValueOf(v), depth)
 }
 
-// dict encodes what Go values a dict holds. It returns d itself if there are none.
+// dict encodes the Go values in a dict. It returns d itself if that changes nothing.
 func (e *goEncoder) dict(d *Dict, depth int) (Value, error) {
 	if !e.deep || d.Len() == 0 {
 		return d, nil
@@ -146,12 +146,12 @@ func (e *goEncoder) valueItems(items []Value, depth int) (List, error) {
 	return result, nil
 }
 
-// identical reports whether encoding v gave v itself. It may report false where it
-// did, for slices.
+// identical reports whether x, the encoding of v, is v itself. For slices it may report
+// false for identical ones.
 func identical(v, x Value) bool {
 	switch v := v.(type) {
 	case nil, bool, int64, string, float64, []byte:
-		return true // they always do
+		return true // these encode as themselves
 	case *Dict, *big.Int:
 		return v == x
 	case List:
@@ -169,7 +169,7 @@ func identical(v, x Value) bool {
 
 func sameItems(a, b []Value) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// element encodes a part of a Go value, which may be a field that is not exported.
+// element encodes a part of a Go value, which may be an unexported field.
 func (e *goEncoder) element(v reflect.Value, depth int) (Value, error) {
 	switch v.Kind() {
 	case reflect.Struct, reflect.Array, reflect.Map: // stay addressable
@@ -183,7 +183,7 @@ func (e *goEncoder) element(v reflect.Value, depth int) (Value, error) {
 		}
 	}
 	if e.nodes--; e.nodes < 0 && e.deep {
-		return nil, Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+		return nil, Limitf(LimitNodes, "the value has more than %d elements in total", MaxNodes)
 	}
 	return e.reflect(v, depth)
 }
@@ -220,10 +220,10 @@ func (e *goEncoder) reflect(v reflect.Value, depth int) (Value, error) {
 	case reflect.Slice, reflect.Array:
 		return e.items(v, depth)
 	}
-	return nil, Errorf(Invalid, "a %s is not a value", v.Type())
+	return nil, Errorf(Invalid, "unsupported Go type: %s", v.Type())
 }
 
-// The types that have a form of their own.
+// The types with their own encoding.
 var (
 	dictType          = reflect.TypeFor[Dict]()
 	dictPointerType   = reflect.TypeFor[*Dict]()
@@ -238,7 +238,7 @@ var (
 	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// special encodes the types that are not encoded by their kind.
+// special encodes the types with their own encoding.
 func (e *goEncoder) special(v reflect.Value, depth int) (x Value, done bool, err error) {
 	t := v.Type()
 	switch t {
@@ -256,7 +256,7 @@ func (e *goEncoder) special(v reflect.Value, depth int) (x Value, done bool, err
 		return x, true, err
 	}
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
-		return nil, false, nil // what they hold is asked
+		return nil, false, nil // the element is encoded instead
 	}
 	if m, ok := implementation[json.Marshaler](v); ok {
 		text, err := m.MarshalJSON()
@@ -279,7 +279,7 @@ func (e *goEncoder) special(v reflect.Value, depth int) (x Value, done bool, err
 	return nil, false, nil
 }
 
-// implementation returns v or a pointer to it as a T, if one of them is. The
+// implementation returns v or a pointer to it as a T, if either implements T. The
 // pointer is to a copy if v is not addressable.
 func implementation[T any](v reflect.Value) (T, bool) {
 	t, want := v.Type(), reflect.TypeFor[T]()
@@ -348,7 +348,7 @@ func (e *goEncoder) structure(v reflect.Value, depth int) (Value, error) {
 	return d, nil
 }
 
-// fieldOf returns a field, which is not there if it is embedded by a nil pointer.
+// fieldOf returns a field. It reports false if the field is embedded by a nil pointer.
 func fieldOf(v reflect.Value, index []int) (reflect.Value, bool) {
 	for i, n := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -393,7 +393,7 @@ func isZero(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// quoted writes a scalar as text, for the option string of a json tag.
+// quoted writes a scalar as text, for the string option of a json tag.
 func quoted(x Value) (Value, error) {
 	if x == nil {
 		return nil, nil
@@ -426,10 +426,10 @@ func (e *goEncoder) mapping(v reflect.Value, depth int) (Value, error) {
 	for _, p := range pairs {
 		name, err := e.encode(p.name, depth)
 		if err != nil {
-			return nil, Errorf(Invalid, "a key is %w", err)
+			return nil, Errorf(Invalid, "map key: %w", err)
 		}
 		if d.Has(p.name) {
-			return nil, Errorf(Invalid, "two keys are written as %q", p.name)
+			return nil, Errorf(Invalid, "duplicate map key: two keys have the text %q", p.name)
 		}
 		x, err := e.element(p.v, depth-1)
 		if err != nil {
@@ -451,7 +451,7 @@ func keyText(k reflect.Value) (string, error) {
 		}
 		text, err := k.Interface().(encoding.TextMarshaler).MarshalText()
 		if err != nil {
-			return "", Errorf(Invalid, "a key: %s.MarshalText: %w", k.Type(), err)
+			return "", Errorf(Invalid, "map key: %s.MarshalText: %w", k.Type(), err)
 		}
 		return string(text), nil
 	case k.CanInt():
@@ -459,7 +459,7 @@ func keyText(k reflect.Value) (string, error) {
 	case k.CanUint():
 		return strconv.FormatUint(k.Uint(), 10), nil
 	}
-	return "", Errorf(Invalid, "a key of type %s is not text", k.Type())
+	return "", Errorf(Invalid, "unsupported type of a map key: %s", k.Type())
 }
 
 func (e *goEncoder) items(v reflect.Value, depth int) (Value, error) {
@@ -490,5 +490,5 @@ func IsByteSlice(t reflect.Type) bool {
 }
 
 func tooDeep() error {
-	return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+	return Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 }

@@ -11,14 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// ParseJSON reads one JSON value (RFC 8259), all of data. Unlike encoding/json
-// it keeps the order of objects and integers of any size, tells 1 from 1.0,
-// refuses a key given twice, and says at which line and column it stopped. The
-// bounds of [MaxDepth] and [MaxNodes] hold.
-func ParseJSON(data []byte) (Value, error) {
-	p := jsonParser{data: data, nodes: MaxNodes}
+// ParseJSON reads one JSON value (RFC 8259) that spans all of data. Unlike
+// encoding/json it keeps the order of objects and the exact value of any integer,
+// distinguishes 1 from 1.0, rejects duplicate names, and reports line and column of an
+// error. [MaxDepth] and [MaxNodes] bound the value.
+func ParseJSON(data []byte) (Value, error) { return ParseJSONWithin(data, MaxDepth, MaxNodes) }
+
+// ParseJSONWithin is [ParseJSON] for a value of at most depth levels and nodes parts.
+func ParseJSONWithin(data []byte, depth, nodes int) (Value, error) {
+	p := jsonParser{data: data, depth: depth, nodes: nodes, left: nodes}
 	p.space()
-	v, err := p.value(MaxDepth)
+	v, err := p.value(depth)
 	if err == nil {
 		p.space()
 		if p.at < len(p.data) {
@@ -32,9 +35,10 @@ func ParseJSON(data []byte) (Value, error) {
 }
 
 type jsonParser struct {
-	data  []byte
-	at    int
-	nodes int
+	data         []byte
+	at           int
+	depth, nodes int // the limits
+	left         int // of the nodes
 }
 
 // locate adds line and column (in characters) to an error.
@@ -60,15 +64,15 @@ func (p *jsonParser) space() {
 
 func (p *jsonParser) unexpected(want string) error {
 	if p.at >= len(p.data) {
-		return Errorf(Invalid, "the text ends where %s should follow", want)
+		return Errorf(Invalid, "expected %s but got the end of the text", want)
 	}
 	r, _ := utf8.DecodeRune(p.data[p.at:])
-	return Errorf(Invalid, "%q where %s should follow", r, want)
+	return Errorf(Invalid, "expected %s but got %q", want, r)
 }
 
 func (p *jsonParser) value(depth int) (Value, error) {
-	if p.nodes--; p.nodes < 0 {
-		return nil, Limitf(LimitNodes, "more than %d values", MaxNodes)
+	if p.left--; p.left < 0 {
+		return nil, Limitf(LimitNodes, "the text has more than %d values", p.nodes)
 	}
 	if p.at >= len(p.data) {
 		return nil, p.unexpected("a value")
@@ -94,7 +98,7 @@ func (p *jsonParser) value(depth int) (Value, error) {
 	return nil, p.unexpected("a value")
 }
 
-// word steps over a word if it is at hand.
+// word skips a word if it is next.
 func (p *jsonParser) word(w string) bool {
 	if len(p.data)-p.at < len(w) || string(p.data[p.at:p.at+len(w)]) != w {
 		return false
@@ -105,7 +109,7 @@ func (p *jsonParser) word(w string) bool {
 
 func (p *jsonParser) array(depth int) (Value, error) {
 	if depth == 0 {
-		return nil, Limitf(LimitDepth, "nested more than %d deep", MaxDepth)
+		return nil, Limitf(LimitDepth, "the JSON is nested more than %d levels deep", p.depth)
 	}
 	p.at++
 	list := List{}
@@ -132,8 +136,8 @@ func (p *jsonParser) array(depth int) (Value, error) {
 	}
 }
 
-// next returns the byte at hand and steps over it, or 0 at the end; either way
-// one step back undoes it.
+// next returns and skips the next byte, or returns 0 at the end. In both cases p.at--
+// undoes it.
 func (p *jsonParser) next() byte {
 	p.at++
 	if p.at > len(p.data) {
@@ -144,7 +148,7 @@ func (p *jsonParser) next() byte {
 
 func (p *jsonParser) object(depth int) (Value, error) {
 	if depth == 0 {
-		return nil, Limitf(LimitDepth, "nested more than %d deep", MaxDepth)
+		return nil, Limitf(LimitDepth, "the JSON is nested more than %d levels deep", p.depth)
 	}
 	p.at++
 	d := &Dict{}
@@ -190,12 +194,12 @@ func (p *jsonParser) object(depth int) (Value, error) {
 	}
 }
 
-// MaxDigits bounds the numbers of JSON and YAML: turning digits into a number
-// and back takes time that grows faster than their count.
+// MaxDigits bounds the numbers of JSON and YAML: converting digits to a number and back
+// takes more than linear time.
 const MaxDigits = 4096
 
-// maxBits is how many bits an integer of maxDigits digits can have; there are
-// log2(10) = 3.32193 bits to a digit.
+// maxBits is how many bits an integer of MaxDigits digits can have, at log2(10) =
+// 3.32193 bits per digit.
 const maxBits = 1 + MaxDigits*332193/100000
 
 func (p *jsonParser) number() (Value, error) {
@@ -213,7 +217,7 @@ func (p *jsonParser) number() (Value, error) {
 	first := p.at
 	if n := digits(); n == 0 || (n > 1 && p.data[first] == '0') {
 		p.at = start
-		return nil, Errorf(Invalid, "a malformed number")
+		return nil, Errorf(Invalid, "malformed number")
 	}
 	whole := true
 	if p.at < len(p.data) && p.data[p.at] == '.' {
@@ -241,7 +245,7 @@ func (p *jsonParser) number() (Value, error) {
 
 func parseNumber(text string, whole bool) (Value, error) {
 	if len(text) > MaxDigits {
-		return nil, Limitf(LimitDigits, "a number of more than %d digits", MaxDigits)
+		return nil, Limitf(LimitDigits, "the number has more than %d digits", MaxDigits)
 	}
 	if !whole {
 		f, err := strconv.ParseFloat(text, 64)
@@ -255,7 +259,7 @@ func parseNumber(text string, whole bool) (Value, error) {
 	}
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		return nil, Errorf(Invalid, "a malformed number")
+		return nil, Errorf(Invalid, "malformed number")
 	}
 	return Integer(i), nil
 }
@@ -269,23 +273,23 @@ func (p *jsonParser) text() (string, error) {
 			raw := p.data[start+1 : p.at]
 			if !utf8.Valid(raw) {
 				p.at = start
-				return "", Errorf(Invalid, "a string that is not UTF-8")
+				return "", Errorf(Invalid, "the string is not UTF-8")
 			}
 			p.at++
 			return string(raw), nil
 		case c == '\\':
 			return p.escapedText(start)
 		case c < 0x20:
-			return "", Errorf(Invalid, "a line break or control character in a string (write it as \\n or \\u%04x)", c)
+			return "", Errorf(Invalid, "control character in a string (write \\n or \\u%04x)", c)
 		default:
 			p.at++
 		}
 	}
 	p.at = start
-	return "", Errorf(Invalid, "a string that is not closed")
+	return "", Errorf(Invalid, "the string has no closing quote")
 }
 
-// escapedText reads a string that holds an escape, from its opening quote.
+// escapedText reads a string with an escape, from its opening quote.
 func (p *jsonParser) escapedText(start int) (string, error) {
 	p.at = start + 1
 	var b []byte
@@ -295,11 +299,11 @@ func (p *jsonParser) escapedText(start int) (string, error) {
 			p.at++
 			if !utf8.Valid(b) {
 				p.at = start
-				return "", Errorf(Invalid, "a string that is not UTF-8")
+				return "", Errorf(Invalid, "the string is not UTF-8")
 			}
 			return string(b), nil
 		case c < 0x20:
-			return "", Errorf(Invalid, "a line break or control character in a string (write it as \\n or \\u%04x)", c)
+			return "", Errorf(Invalid, "control character in a string (write \\n or \\u%04x)", c)
 		case c != '\\':
 			b = append(b, c)
 			p.at++
@@ -312,7 +316,7 @@ func (p *jsonParser) escapedText(start int) (string, error) {
 		}
 	}
 	p.at = start
-	return "", Errorf(Invalid, "a string that is not closed")
+	return "", Errorf(Invalid, "the string has no closing quote")
 }
 
 const jsonEscapes = `""\\//b` + "\b" + "f\f" + "n\n" + "r\r" + "t\t"
@@ -338,7 +342,7 @@ func (p *jsonParser) escape() (rune, error) {
 				return full, nil
 			}
 		}
-		return 0, Errorf(Invalid, "half of a surrogate pair")
+		return 0, Errorf(Invalid, "incomplete surrogate pair in an escape")
 	}
 	for i := 0; i < len(jsonEscapes); i += 2 {
 		if jsonEscapes[i] == c {
@@ -352,33 +356,33 @@ func (p *jsonParser) escape() (rune, error) {
 
 func (p *jsonParser) hex4() (rune, error) {
 	if p.at+5 > len(p.data) {
-		return 0, Errorf(Invalid, "an escape that is cut off")
+		return 0, Errorf(Invalid, "incomplete escape in a string")
 	}
 	u, err := strconv.ParseUint(string(p.data[p.at+1:p.at+5]), 16, 16)
 	if err != nil {
-		return 0, Errorf(Invalid, "an escape that is not four hexadecimal digits")
+		return 0, Errorf(Invalid, "expected four hexadecimal digits after \\u")
 	}
 	p.at += 5
 	return rune(u), nil
 }
 
-// AppendJSON appends a value as JSON: tuples and sets as arrays, bytes as
-// base64 text, and keys that are numbers, booleans or null as text, the way
-// Python writes them. It fails for what JSON has no form for: NaN, infinity,
-// any other key, and two keys that would be written the same. [MaxDepth] and
-// [MaxNodes] hold, and so does the number of digits that [ParseJSON] reads.
+// AppendJSON appends a value as JSON. Tuples and sets are arrays, bytes are base64
+// text, and keys that are numbers, booleans or null are text, as Python writes them. It
+// fails for values that JSON cannot express: NaN, infinity, any other key, and two keys
+// that would be written the same. [MaxDepth] and [MaxNodes] bound the value, and
+// [MaxDigits] its numbers.
 func AppendJSON(dst []byte, v Value) ([]byte, error) {
 	if dst == nil {
-		dst = make([]byte, 0, 128) // most values are short: one allocation does
+		dst = make([]byte, 0, 128) // most values are short: one allocation is enough
 	}
 	w := jsonWriter{buf: dst, nodes: MaxNodes}
 	err := w.value(v, MaxDepth)
 	return w.buf, err
 }
 
-// FormatJSON returns a value as JSON text for people. With an indent, lists and
-// objects that do not fit on a line are spread over several. What has no JSON
-// form is written as a text in its place.
+// FormatJSON returns a value as JSON for people. With an indent, lists and objects that
+// do not fit on a line are spread over several lines. A part that has no JSON form is
+// written as text.
 func FormatJSON(v Value, indent string) string {
 	w := jsonWriter{lenient: true, nodes: MaxNodes}
 	if err := w.value(v, MaxDepth); err != nil {
@@ -398,7 +402,7 @@ type jsonWriter struct {
 
 func (w *jsonWriter) value(v Value, depth int) error {
 	if w.nodes--; w.nodes < 0 {
-		return Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+		return Limitf(LimitNodes, "the value has more than %d elements in total", MaxNodes)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -420,7 +424,7 @@ func (w *jsonWriter) value(v Value, depth int) error {
 	default:
 		items, ok := Elements(v)
 		if !ok {
-			return Errorf(Failed, "a %T has no JSON form", v)
+			return Errorf(Failed, "encode JSON: unsupported type %T", v)
 		}
 		return w.array(items, depth)
 	}
@@ -436,7 +440,7 @@ func (w *jsonWriter) bigInt(i *big.Int) error {
 		}
 		w.buf = w.buf[:start]
 	}
-	err := Limitf(LimitDigits, "an integer of more than %d digits", MaxDigits)
+	err := Limitf(LimitDigits, "the integer has more than %d digits", MaxDigits)
 	if !w.lenient {
 		return err
 	}
@@ -447,7 +451,7 @@ func (w *jsonWriter) bigInt(i *big.Int) error {
 func (w *jsonWriter) float(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		if !w.lenient {
-			return Errorf(Failed, "the number %v has no JSON form", f)
+			return Errorf(Failed, "encode JSON: unsupported number %v", f)
 		}
 		w.text(strconv.FormatFloat(f, 'g', -1, 64))
 		return nil
@@ -459,7 +463,7 @@ func (w *jsonWriter) float(f float64) error {
 	start := len(w.buf)
 	w.buf = strconv.AppendFloat(w.buf, f, format, -1, 64)
 	if format == 'f' && bytes.IndexByte(w.buf[start:], '.') < 0 {
-		w.buf = append(w.buf, ".0"...) // so that it is read back as a float
+		w.buf = append(w.buf, ".0"...) // parsed as a float again
 	}
 	return nil
 }
@@ -497,7 +501,7 @@ func (w *jsonWriter) text(s string) {
 
 func (w *jsonWriter) array(items []Value, depth int) error {
 	if depth == 0 {
-		return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		return Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 	}
 	w.buf = append(w.buf, '[')
 	for i, v := range items {
@@ -514,7 +518,7 @@ func (w *jsonWriter) array(items []Value, depth int) error {
 
 func (w *jsonWriter) object(d *Dict, depth int) error {
 	if depth == 0 {
-		return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		return Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 	}
 	w.buf = append(w.buf, '{')
 	first := true
@@ -550,13 +554,13 @@ func (w *jsonWriter) key(k Value, d *Dict) (string, error) {
 	case nil, bool, int64, *big.Int:
 	case float64:
 		if math.IsNaN(k) || math.IsInf(k, 0) {
-			return "", Errorf(Failed, "the key %v has no JSON form", k)
+			return "", Errorf(Failed, "encode JSON: unsupported key %v", k)
 		}
 	default:
-		return "", Errorf(Failed, "a key of type %s has no JSON form", TypeOf(k))
+		return "", Errorf(Failed, "encode JSON: unsupported type of a key: %s", TypeOf(k))
 	}
 	if d.Has(name) {
-		return "", Errorf(Failed, "two keys would be written as %q", name)
+		return "", Errorf(Failed, "encode JSON: two keys have the text %q", name)
 	}
 	return name, nil
 }

@@ -46,55 +46,55 @@ func TestParseJSON(t *testing.T) {
 // Line and column count from 1 and in characters, and point at what is wrong.
 func TestParseJSONErrors(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{``, `line 1, column 1: the text ends where a value should follow`},
-		{" \n ", `line 2, column 2: the text ends where a value should follow`},
-		{`nul`, `line 1, column 1: 'n' where a value should follow`},
-		{`nullx`, `line 1, column 5: 'x' where the end should follow`},
-		{`True`, `line 1, column 1: 'T' where a value should follow`},
-		{`1 2`, `line 1, column 3: '2' where the end should follow`},
-		{`[1,]`, `line 1, column 4: ']' where a value should follow`},
-		{`[1 2]`, `line 1, column 4: '2' where a comma or ] should follow`},
-		{`[,1]`, `line 1, column 2: ',' where a value should follow`},
-		{`[1`, `line 1, column 3: the text ends where a comma or ] should follow`},
-		{`["é" 1]`, `line 1, column 6: '1' where a comma or ] should follow`},
-		{`["日本", 😀]`, `line 1, column 8: '😀' where a value should follow`},
+		{``, `line 1, column 1: expected a value but got the end of the text`},
+		{" \n ", `line 2, column 2: expected a value but got the end of the text`},
+		{`nul`, `line 1, column 1: expected a value but got 'n'`},
+		{`nullx`, `line 1, column 5: expected the end but got 'x'`},
+		{`True`, `line 1, column 1: expected a value but got 'T'`},
+		{`1 2`, `line 1, column 3: expected the end but got '2'`},
+		{`[1,]`, `line 1, column 4: expected a value but got ']'`},
+		{`[1 2]`, `line 1, column 4: expected a comma or ] but got '2'`},
+		{`[,1]`, `line 1, column 2: expected a value but got ','`},
+		{`[1`, `line 1, column 3: expected a comma or ] but got the end of the text`},
+		{`["é" 1]`, `line 1, column 6: expected a comma or ] but got '1'`},
+		{`["日本", 😀]`, `line 1, column 8: expected a value but got '😀'`},
 		{"{\n  \"é\": 1,\n  \"é\": 2}", `line 3, column 3: the name "é" is given twice`},
 		{`{"a":1,"\u0061":2}`, `line 1, column 8: the name "a" is given twice`},
-		{`{"a" 1}`, `line 1, column 6: '1' where a colon should follow`},
-		{`{"a":}`, `line 1, column 6: '}' where a value should follow`},
-		{`{"a":1,}`, `line 1, column 8: '}' where a name in double quotes should follow`},
-		{`{'a':1}`, `line 1, column 2: '\'' where a name in double quotes should follow`},
-		{`{a:1}`, `line 1, column 2: 'a' where a name in double quotes should follow`},
-		{`{"a":1`, `line 1, column 7: the text ends where a comma or } should follow`},
-		{`{1:2}`, `line 1, column 2: '1' where a name in double quotes should follow`},
-		{`01`, `line 1, column 1: a malformed number`},
-		{`[-]`, `line 1, column 2: a malformed number`},
-		{`1.`, `line 1, column 3: the text ends where a digit should follow`},
-		{`1.e1`, `line 1, column 3: 'e' where a digit should follow`},
-		{`1e`, `line 1, column 3: the text ends where a digit should follow`},
-		{`1e+`, `line 1, column 4: the text ends where a digit should follow`},
-		{`.5`, `line 1, column 1: '.' where a value should follow`},
-		{`+1`, `line 1, column 1: '+' where a value should follow`},
-		{`NaN`, `line 1, column 1: 'N' where a value should follow`},
+		{`{"a" 1}`, `line 1, column 6: expected a colon but got '1'`},
+		{`{"a":}`, `line 1, column 6: expected a value but got '}'`},
+		{`{"a":1,}`, `line 1, column 8: expected a name in double quotes but got '}'`},
+		{`{'a':1}`, `line 1, column 2: expected a name in double quotes but got '\''`},
+		{`{a:1}`, `line 1, column 2: expected a name in double quotes but got 'a'`},
+		{`{"a":1`, `line 1, column 7: expected a comma or } but got the end of the text`},
+		{`{1:2}`, `line 1, column 2: expected a name in double quotes but got '1'`},
+		{`01`, `line 1, column 1: malformed number`},
+		{`[-]`, `line 1, column 2: malformed number`},
+		{`1.`, `line 1, column 3: expected a digit but got the end of the text`},
+		{`1.e1`, `line 1, column 3: expected a digit but got 'e'`},
+		{`1e`, `line 1, column 3: expected a digit but got the end of the text`},
+		{`1e+`, `line 1, column 4: expected a digit but got the end of the text`},
+		{`.5`, `line 1, column 1: expected a value but got '.'`},
+		{`+1`, `line 1, column 1: expected a value but got '+'`},
+		{`NaN`, `line 1, column 1: expected a value but got 'N'`},
 		{`[1e999]`, `line 1, column 2: the number 1e999 is out of range`},
-		{`"abc`, `line 1, column 1: a string that is not closed`},
-		{`"\"`, `line 1, column 1: a string that is not closed`},
-		{`"\`, `line 1, column 3: the text ends where an escape should follow`},
-		{"[\"a\nb\"]", `line 1, column 4: a line break or control character in a string (write it as \n or \u000a)`},
-		{"\"\\n\x01\"", `line 1, column 4: a line break or control character in a string (write it as \n or \u0001)`},
+		{`"abc`, `line 1, column 1: the string has no closing quote`},
+		{`"\"`, `line 1, column 1: the string has no closing quote`},
+		{`"\`, `line 1, column 3: expected an escape but got the end of the text`},
+		{"[\"a\nb\"]", `line 1, column 4: control character in a string (write \n or \u000a)`},
+		{"\"\\n\x01\"", `line 1, column 4: control character in a string (write \n or \u0001)`},
 		{`"\x"`, `line 1, column 3: unknown escape \x (write a backslash as \\)`},
 		{`"\é"`, `line 1, column 3: unknown escape \é (write a backslash as \\)`},
 		{`"C:\dir"`, `line 1, column 5: unknown escape \d (write a backslash as \\)`},
-		{`"\u12"`, `line 1, column 3: an escape that is cut off`},
-		{`"\u12g4"`, `line 1, column 3: an escape that is not four hexadecimal digits`},
-		{`"\u+123"`, `line 1, column 3: an escape that is not four hexadecimal digits`},
-		{`"\ud800"`, `line 1, column 8: half of a surrogate pair`},
-		{`"\ud800\u0041"`, `line 1, column 14: half of a surrogate pair`},
-		{`"\udc00\ud800"`, `line 1, column 14: half of a surrogate pair`},
-		{"[\"a\xff\"]", `line 1, column 2: a string that is not UTF-8`},
-		{"[\"\\n\xff\"]", `line 1, column 2: a string that is not UTF-8`},
-		{"\xef\xbb\xbf1", `line 1, column 1: '\ufeff' where a value should follow`},
-		{"// no\n1", `line 1, column 1: '/' where a value should follow`},
+		{`"\u12"`, `line 1, column 3: incomplete escape in a string`},
+		{`"\u12g4"`, `line 1, column 3: expected four hexadecimal digits after \u`},
+		{`"\u+123"`, `line 1, column 3: expected four hexadecimal digits after \u`},
+		{`"\ud800"`, `line 1, column 8: incomplete surrogate pair in an escape`},
+		{`"\ud800\u0041"`, `line 1, column 14: incomplete surrogate pair in an escape`},
+		{`"\udc00\ud800"`, `line 1, column 14: incomplete surrogate pair in an escape`},
+		{"[\"a\xff\"]", `line 1, column 2: the string is not UTF-8`},
+		{"[\"\\n\xff\"]", `line 1, column 2: the string is not UTF-8`},
+		{"\xef\xbb\xbf1", `line 1, column 1: expected a value but got '\ufeff'`},
+		{"// no\n1", `line 1, column 1: expected a value but got '/'`},
 	}
 	for _, tt := range tests {
 		v, err := value.ParseJSON([]byte(tt.in))
@@ -131,8 +131,8 @@ func TestParseJSONLimits(t *testing.T) {
 	}
 }
 
-// agrees compares ParseJSON with encoding/json, which is less strict: what only
-// ParseJSON refuses must be one of the refusals that its doc names.
+// agrees compares ParseJSON with encoding/json, which is less strict: errors of
+// ParseJSON alone must be documented ones.
 func agrees(t *testing.T, data []byte) {
 	t.Helper()
 	got, err := value.ParseJSON(data)
@@ -144,7 +144,7 @@ func agrees(t *testing.T, data []byte) {
 	}
 	if err != nil {
 		text := err.Error()
-		for _, refusal := range []string{"is given twice", "not UTF-8", "half of a surrogate pair", "is out of range", "nested more than", "more than"} {
+		for _, refusal := range []string{"is given twice", "not UTF-8", "incomplete surrogate pair in an escape", "is out of range", "nested more than", "more than"} {
 			if strings.Contains(text, refusal) {
 				return
 			}
@@ -236,7 +236,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	})
 }
 
-// FormatJSON always writes JSON, whatever the value holds.
+// FormatJSON writes valid JSON for any value.
 func TestFormatJSONIsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := valuetest.Any().Draw(t, "v")
@@ -288,11 +288,11 @@ func TestAppendJSON(t *testing.T) {
 		{"a tuple key", keys(value.Tuple{int64(1)}), `{"[1]":0}`},
 		{"two keys of one name", keys(int64(1), "1"), `{"1":0,"1":0}`},
 		{"a Go value", 3, ``},
-		{"an integer of many digits", valuetest.Big("1" + strings.Repeat("0", value.MaxDigits)), `"(an integer of more than 4096 digits)"`},
-		{"an integer of a million digits", new(big.Int).Lsh(big.NewInt(1), 3_322_000), `"(an integer of more than 4096 digits)"`},
+		{"an integer of many digits", valuetest.Big("1" + strings.Repeat("0", value.MaxDigits)), `"(the integer has more than 4096 digits)"`},
+		{"an integer of a million digits", new(big.Int).Lsh(big.NewInt(1), 3_322_000), `"(the integer has more than 4096 digits)"`},
 		{"a cycle", cycle, ``},
-		{"depth", valuetest.Nested(value.MaxDepth + 1), `(a value nested more than 64 deep)`},
-		{"nodes", make(value.List, value.MaxNodes), `(a value of more than 100000 parts)`},
+		{"depth", valuetest.Nested(value.MaxDepth + 1), `(the value is nested more than 64 levels deep)`},
+		{"nodes", make(value.List, value.MaxNodes), `(the value has more than 100000 elements in total)`},
 	}
 	for _, tt := range refused {
 		if got, err := value.AppendJSON(nil, tt.in); err == nil {
@@ -304,8 +304,8 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// Hostile texts of 200,000 characters end in one error, or none; with quadratic
-// time this would take minutes.
+// Hostile texts of 200,000 characters give at most one error. With quadratic time this
+// would take minutes.
 func TestParseJSONHostile(t *testing.T) {
 	const n = 200_000
 	tests := []struct{ name, in string }{

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// layoutWidth is how long a line may be before what is on it is spread over
-// several: what every terminal shows.
+// layoutWidth is the longest line, in characters, that [FormatJSON] does not spread
+// over several lines. Every terminal shows it.
 const layoutWidth = 80
 
-// layOut spreads compact JSON over lines. A list or an object that fits on the
-// line that it begins on stays there.
+// layOut spreads compact JSON over lines. A list or object that fits on the line where
+// it begins stays there.
 func layOut(compact []byte, indent string) string {
 	l := layout{rest: compact, indent: indent, out: make([]byte, 0, 2*len(compact))}
 	l.value()
@@ -54,26 +54,26 @@ func (l *layout) value() {
 	l.take(1)
 }
 
-// fits returns how many bytes of the rest are the list or object at hand, if
-// it fits on the line, else 0. It looks no further than a line.
+// fits returns the length in bytes of the next list or object if it fits on the line,
+// else 0. It reads no further than a line.
 func (l *layout) fits() int {
-	room := layoutWidth - utf8.RuneCount(l.out[bytes.LastIndexByte(l.out, '\n')+1:])
+	capacity := layoutWidth - utf8.RuneCount(l.out[bytes.LastIndexByte(l.out, '\n')+1:])
 	depth := 0
-	for i := 0; i < len(l.rest) && room > 0; room-- {
+	for i := 0; i < len(l.rest) && capacity > 0; capacity-- {
 		n := 1
 		switch l.rest[i] {
 		case '"':
 			n = stringEnd(l.rest[i:min(len(l.rest), i+utf8.UTFMax*layoutWidth)])
-			room -= utf8.RuneCount(l.rest[i:i+n]) - 1
+			capacity -= utf8.RuneCount(l.rest[i:i+n]) - 1
 		case ',', ':':
-			room-- // the space behind it
+			capacity-- // the space after it
 		case '[', '{':
 			depth++
 		case ']', '}':
 			depth--
 		}
 		if i += n; depth == 0 {
-			if room > 0 {
+			if capacity > 0 {
 				return i
 			}
 			return 0
@@ -94,7 +94,7 @@ func (l *layout) inline(n int) {
 	}
 }
 
-// token copies a string, or the bytes up to what ends another token.
+// token copies a string, or the bytes up to the end of another token.
 func (l *layout) token() {
 	n := 1
 	switch {
@@ -117,8 +117,8 @@ func (l *layout) newline() {
 	l.out = append(append(l.out, '\n'), strings.Repeat(l.indent, l.level)...)
 }
 
-// stringEnd returns the length of the JSON string that b begins with, or of b
-// where the string goes on.
+// stringEnd returns the length of the JSON string that b begins with, or len(b) if the
+// string continues after b.
 func stringEnd(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {

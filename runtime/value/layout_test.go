@@ -35,8 +35,8 @@ func TestFormatJSONLayout(t *testing.T) {
 	}
 }
 
-// TestLayoutChangesNothing checks that spreading JSON over lines changes nothing
-// of it, and that only what cannot be spread makes a line too long.
+// TestLayoutChangesNothing checks that spreading JSON over lines changes only white
+// space, and that only what cannot be spread makes a line too long.
 func TestLayoutChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := valuetest.JSON().Draw(t, "value")

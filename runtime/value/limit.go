@@ -1,10 +1,10 @@
 package value
 
 // A LimitName names the limit that an [Error] of kind Limit or Timeout reached.
-// LimitWorker goes with the kind Unavailable: there it says what was unavailable.
-// LimitInterrupted goes with Canceled and Timeout.
-// It is part of the JSON form of errors and of the records of runs, so the texts
-// do not change. The zero value means that no limit is named.
+// LimitWorker is used with the kind Unavailable, and names what was unavailable.
+// LimitInterrupted is used with Canceled and Timeout, LimitChanged with Conflict, and
+// LimitReadOnly, LimitRule, LimitTool and LimitUnsent with any kind. Names are part of the JSON form of errors and
+// of the records of runs, so the texts do not change. The zero value names no limit.
 type LimitName string
 
 // The limits of one call or run.
@@ -23,6 +23,16 @@ const (
 
 	// LimitInterrupted is not a limit either: the run was interrupted, and can be resumed.
 	LimitInterrupted LimitName = "interrupted"
+)
+
+// What failed in the environment of a call. These are not limits: the call itself can
+// succeed once somebody has repaired its environment.
+const (
+	LimitReadOnly LimitName = "read_only" // a file or a disk that cannot be written
+	LimitRule     LimitName = "rule"      // a rule of the user refuses it
+	LimitTool     LimitName = "tool"      // a tool that is missing, changed or untrusted
+	LimitUnsent   LimitName = "unsent"    // a request that never left: it was surely not carried out
+	LimitChanged  LimitName = "changed"   // a file was changed meanwhile: nothing was done, and the call can be repeated
 )
 
 // The limits of values and texts.
@@ -45,7 +55,7 @@ const (
 	LimitHuman     LimitName = "human"     // the length of a question or an answer
 	LimitProcesses LimitName = "processes" // the processes of a command
 	LimitTimeout   LimitName = "timeout"   // the time that a query may take
-	LimitDisk      LimitName = "disk"      // the space on the journal's disk
+	LimitDisk      LimitName = "disk"      // the space on a disk
 )
 
 // The limits of models and agents.
@@ -58,11 +68,10 @@ const (
 	LimitRate         LimitName = "rate"         // the rate limit or the balance of an account
 )
 
-// Catchable reports whether a script may catch an error with this limit. Where
-// it may not, the limit holds for the full call: a loop around a caught error
-// would never end. A worker that was killed is the host's affair: only the host
-// can start another one. An effect that took too long by itself, such as a
-// request to a slow server, is catchable.
+// Catchable reports whether a script may catch an error with this limit. It may not if
+// the limit is one of the full call: a loop around a caught error would never end. Nor
+// may it catch the death of its worker: only the host can start another one. The
+// timeout of a single effect, such as a request to a slow server, is catchable.
 func (l LimitName) Catchable() bool {
 	switch l {
 	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker, LimitInterrupted:

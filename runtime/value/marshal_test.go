@@ -59,7 +59,7 @@ func TestMarshalRoundTrip(t *testing.T) {
 	})
 }
 
-// TestWhatJSONCannotExpress checks how values come back that JSON has no form for.
+// TestWhatJSONCannotExpress checks how values are read back that have no JSON form.
 func TestWhatJSONCannotExpress(t *testing.T) {
 	d := value.NewDict("bytes", []byte("hi"), "tuple", value.Tuple{int64(1)}, "set", value.Set{"a"})
 	if err := d.Set(int64(1), true); err != nil {
@@ -114,8 +114,8 @@ func TestUnmarshalErrors(t *testing.T) {
 	}
 }
 
-// TestJSONFormsInADict checks how a dict is written that holds what JSON has no form
-// for, and that Go types get it back.
+// TestJSONFormsInADict checks how a dict with values that have no JSON form is written,
+// and that Go types restore them.
 func TestJSONFormsInADict(t *testing.T) {
 	d := value.NewDict("raw", []byte{0xff, 0}, "pair", value.Tuple{int64(1), []byte("a")}, "set", value.Set{"x", "y"}, "whole", 1.0, "nested", value.NewDict("raw", value.List{[]byte{}}))
 	_, _ = d.Set(int64(7), true), d.Set(nil, nil)

@@ -2,8 +2,8 @@ package value
 
 import "strings"
 
-// DidYouMean returns `; did you mean "x"?` for the nearest of the valid names,
-// or "" where none is near.
+// DidYouMean returns `; did you mean "x"?` for the nearest of the valid names, or "" if
+// no name is near.
 func DidYouMean(got string, valid []string) string {
 	return didYouMean(Nearest(got, valid))
 }
@@ -15,12 +15,13 @@ func didYouMean(name string) string {
 	return `; did you mean "` + name + `"?`
 }
 
-// longestName is how long a name may be to be compared with others: what is
-// longer is no slip of the fingers.
+// longestName is the longest name that is compared with others. A longer one is not a
+// typo.
 const longestName = 200
 
-// Nearest returns the valid name with the fewest edits from got, if they are
-// at most a third of its letters (and at least one), or that got abbreviates.
+// Nearest returns the valid name with the fewest edits from got. The number of edits is
+// at most a third of the letters, but at least one. Otherwise it returns a name that
+// contains got or is contained in it, or "".
 func Nearest(got string, valid []string) string {
 	if got == "" || len(got) > longestName {
 		return ""
@@ -29,7 +30,7 @@ func Nearest(got string, valid []string) string {
 	best, bestDistance := "", max(1, len(got)/3)+1
 	for _, v := range valid {
 		d := editDistance(lower, strings.ToLower(v), bestDistance)
-		if d < bestDistance && d < max(len(got), len(v)) { // and not all of it
+		if d < bestDistance && d < max(len(got), len(v)) { // not every letter replaced
 			best, bestDistance = v, d
 		}
 	}
@@ -43,27 +44,28 @@ func Nearest(got string, valid []string) string {
 	return best
 }
 
-// editDistance is the Levenshtein distance of two short names, or limit if it
-// is not smaller.
+// editDistance is the number of letters to insert, remove, replace or swap with the next
+// one between two short names, or limit if it is not smaller.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(b) > longestName {
 		return limit
 	}
-	var buf [longestName + 1]int
-	row := buf[:len(b)+1]
-	for j := range row {
-		row[j] = j
+	var rows [3][longestName + 1]int // for the last three letters of a
+	for j := range len(b) + 1 {
+		rows[0][j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
+		row, above := &rows[i%3], &rows[(i+2)%3]
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
-			cost := diagonal
+			row[j] = above[j-1]
 			if a[i-1] != b[j-1] {
-				cost = 1 + min(diagonal, row[j], row[j-1])
+				row[j] = 1 + min(above[j-1], above[j], row[j-1])
 			}
-			diagonal, row[j] = row[j], cost
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], 1+rows[(i+1)%3][j-2])
+			}
 		}
 	}
-	return min(row[len(b)], limit)
+	return min(rows[len(a)%3][len(b)], limit)
 }

@@ -25,6 +25,9 @@ func TestNearest(t *testing.T) {
 	if got, want := Nearest("fiel", []string{"feel", "file", "fill"}), "feel"; got != want {
 		t.Errorf("Nearest(fiel) = %q, want %q, the first of the nearest", got, want)
 	}
+	if got, want := Nearest("slgu", []string{"slow", "slug"}), "slug"; got != want {
+		t.Errorf("Nearest(slgu) = %q, want %q", got, want)
+	}
 }
 
 func TestDidYouMean(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Cut returns the first n characters of a line, with a mark if there are more.
+// Cut returns the first n characters of a line, followed by "…" if there are more.
 func Cut(line string, n int) string {
 	if len(line) <= n {
 		return line
@@ -22,9 +22,23 @@ func Cut(line string, n int) string {
 	return line
 }
 
-// IsInvisible tells control characters and those that change how what follows
-// is shown: what a person reviews must be what is granted.
-func IsInvisible(r rune) bool { return !unicode.IsPrint(r) }
+// IsInvisible reports whether r cannot be seen where it stands: a control character, a space
+// other than the plain one, a character without width or one that changes how the following
+// text is shown, or a letter or symbol whose shape is empty. What a person reviews must be
+// what is granted.
+func IsInvisible(r rune) bool {
+	if r < unicode.MaxLatin1 {
+		return !unicode.IsPrint(r)
+	}
+	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, emptyShapes)
+}
+
+// emptyShapes are printable characters that nothing is drawn for: a pattern of Braille
+// without dots, a note without a head, and blanks between hieroglyphs.
+var emptyShapes = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x13441, Hi: 0x13442, Stride: 1}, {Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, {Lo: 0x1d159, Hi: 0x1d159, Stride: 1}},
+}
 
 // Numeric reports whether a value is a number.
 func Numeric(v Value) bool {
@@ -35,7 +49,7 @@ func Numeric(v Value) bool {
 	return false
 }
 
-// Integral accepts integers, and floats without a fraction as the integer.
+// Integral returns v as an integer if it is an integer or a float without a fraction.
 func Integral(v Value) (Value, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -50,8 +64,7 @@ func Integral(v Value) (Value, bool) {
 	return v, false
 }
 
-// Display writes a value as a person would in a list: a string without
-// quotes.
+// Display formats a value for a list that people read: a string without quotes.
 func Display(v Value) string {
 	switch v := v.(type) {
 	case string:
@@ -64,7 +77,7 @@ func Display(v Value) string {
 	return FormatJSON(v, "")
 }
 
-// CompareNumbers compares two numbers exactly, as [cmp.Compare] does; it cannot
+// CompareNumbers compares two numbers exactly, as [cmp.Compare] does. It reports false
 // if one of them is NaN.
 func CompareNumbers(a, b Value) (order int, ok bool) {
 	x, okX := a.(int64)
@@ -95,7 +108,7 @@ func bigFloat(v Value) (*big.Float, bool) {
 	return nil, false
 }
 
-// wholeFloat returns f as an integer of any size if it is one.
+// wholeFloat returns f as an integer of any size, if it has no fraction.
 func wholeFloat(f float64) (Value, bool) {
 	if i, ok := wholeNumber(f); ok {
 		return i, true

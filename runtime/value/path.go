@@ -18,7 +18,7 @@ func (e *pathError) Unwrap() error { return e.err }
 
 func atIndex(i int, err error) error { return atPart("["+strconv.Itoa(i)+"]", err) }
 
-// AtKey says under which key of a dict an error was found.
+// AtKey adds the key of a dict to the path of an error.
 func AtKey(name string, err error) error {
 	if plainKey(name) {
 		return atPart("."+name, err)
@@ -52,8 +52,8 @@ func plainKey(name string) bool {
 	return name != "" && len(name) <= 60
 }
 
-// PathFailure makes the error of a conversion an [Error], with its kind, limit and
-// hint.
+// PathFailure converts the error of a conversion to an [Error], with its kind, limit
+// and hint.
 func PathFailure(err error) error {
 	p, ok := err.(*pathError)
 	if !ok {

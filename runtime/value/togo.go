@@ -15,8 +15,8 @@ import (
 	"github.com/cassidy-run/cassidy/internal/gostruct"
 )
 
-// ToGo decodes a value as a T. It reads what [FromGo] writes, and what scripts and
-// models write in its place:
+// ToGo decodes a value as a T. It reads what [FromGo] writes, and the equivalents that
+// scripts and models write:
 //
 //   - A struct is decoded from a [Dict] by the names of its json tags. A key that
 //     differs from a name in case alone is taken if there is no equal one. Unknown keys
@@ -47,7 +47,7 @@ func ToGo[T any](v Value) (T, error) {
 	return x, nil
 }
 
-// A goDecoder makes Go values of values.
+// A goDecoder decodes values as Go values.
 type goDecoder struct {
 	structs gostruct.Cache
 }
@@ -56,8 +56,8 @@ func expected(what string, v Value) error {
 	return Errorf(Invalid, "expected %s but got %s", what, TypeOf(v))
 }
 
-// decode sets dst, which is zero. It may be a field that is not exported, whose
-// fields are.
+// decode sets dst, which is zero. It may be an unexported embedded struct with exported
+// fields.
 func (d *goDecoder) decode(dst reflect.Value, v Value, depth int) error {
 	v, err := oneForm(v)
 	if err != nil {
@@ -70,10 +70,10 @@ func (d *goDecoder) decode(dst reflect.Value, v Value, depth int) error {
 			return err
 		}
 	case t.Kind() != reflect.Struct:
-		return Errorf(Invalid, "an embedded %s cannot be set", t)
+		return Errorf(Invalid, "decode: the embedded type %s cannot be set", t)
 	}
 	if v == nil {
-		return nil // dst is zero
+		return nil // dst is already zero
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -103,8 +103,8 @@ func (d *goDecoder) decode(dst reflect.Value, v Value, depth int) error {
 	return nil
 }
 
-// oneForm encodes what is not a value yet, such as an int that a program put into a
-// dict.
+// oneForm encodes a Go value that is not yet a Value, such as an int that a program put
+// into a dict.
 func oneForm(v Value) (Value, error) {
 	switch v.(type) {
 	case nil, bool, int64, float64, string, []byte, *big.Int, *Dict, List, Tuple, Set:
@@ -113,13 +113,13 @@ func oneForm(v Value) (Value, error) {
 	return FromGo(v)
 }
 
-// container decodes the types that hold others.
+// container decodes the types with elements.
 func (d *goDecoder) container(dst reflect.Value, v Value, depth int) error {
 	t := dst.Type()
 	switch t.Kind() {
 	case reflect.Pointer:
 		if k := t.Elem().Kind(); k == reflect.Pointer {
-			depth-- // such a type may have no end
+			depth-- // a recursive pointer type has no end
 		}
 		p := reflect.New(t.Elem())
 		if err := d.decode(p.Elem(), v, depth); err != nil {
@@ -143,10 +143,10 @@ func (d *goDecoder) container(dst reflect.Value, v Value, depth int) error {
 		}
 		return d.items(dst, items, depth)
 	}
-	return Errorf(Invalid, "a value cannot be decoded as %s", t)
+	return Errorf(Invalid, "decode: unsupported Go type %s", t)
 }
 
-// special decodes the types that have a form of their own or read it themselves.
+// special decodes the types with their own encoding.
 func (d *goDecoder) special(dst reflect.Value, t reflect.Type, v Value) (done bool, err error) {
 	switch t {
 	case dictPointerType, dictType:
@@ -161,7 +161,7 @@ func (d *goDecoder) special(dst reflect.Value, t reflect.Type, v Value) (done bo
 		return true, nil
 	}
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
-		return false, nil // what it points to is asked
+		return false, nil // the element is decoded instead
 	}
 	switch t {
 	case durationType:
@@ -212,8 +212,8 @@ func decodeDict(dst reflect.Value, v Value) error {
 	return nil
 }
 
-// decodeItems decodes a list, tuple or set as one of these. A set of the items of
-// another one has each of them once.
+// decodeItems decodes a list, tuple or set as any of these types. A set drops
+// duplicates.
 func decodeItems(dst reflect.Value, t reflect.Type, v Value) error {
 	if v == nil {
 		return nil
@@ -292,7 +292,8 @@ func decodeBigInt(dst reflect.Value, v Value) error {
 	return nil
 }
 
-// notInteger is the error for a value that is not an integer. It shows a number.
+// notInteger is the error for a value that is not an integer. For a number it includes
+// the value.
 func notInteger(v Value) error {
 	if f, ok := v.(float64); ok {
 		return Errorf(Invalid, "expected an integer but got %s", strconv.FormatFloat(f, 'g', -1, 64))
@@ -332,7 +333,7 @@ func decodeUint(dst reflect.Value, v Value) error {
 	return Errorf(Invalid, "expected an integer from 0 to %d but got %s", uint64(math.MaxUint64)>>(64-dst.Type().Bits()), shortNumber(n))
 }
 
-// shortNumber writes an integer for an error.
+// shortNumber formats an integer for an error.
 func shortNumber(n Value) string { return Cut(FormatJSON(n, ""), 60) }
 
 func decodeFloat(dst reflect.Value, v Value) error {
@@ -383,13 +384,13 @@ func (d *goDecoder) structure(dst reflect.Value, v Value, depth int) error {
 	return nil
 }
 
-// settableField returns a field. It makes the structs that are embedded by a pointer.
+// settableField returns a field. It allocates structs that are embedded by a pointer.
 func settableField(v reflect.Value, index []int) (reflect.Value, error) {
 	for i, n := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {
 				if !v.CanSet() {
-					return v, Errorf(Invalid, "a pointer to the unexported struct %s is embedded, and cannot be set", v.Type().Elem())
+					return v, Errorf(Invalid, "decode: the embedded pointer to the unexported struct %s cannot be set", v.Type().Elem())
 				}
 				v.Set(reflect.New(v.Type().Elem()))
 			}
@@ -400,8 +401,8 @@ func settableField(v reflect.Value, index []int) (reflect.Value, error) {
 	return v, nil
 }
 
-// unquoted reads the text of a field with the option string. Other values are left as
-// they are, which is how a script may give them.
+// unquoted parses the text of a field with the string option. Other values are returned
+// as they are, since scripts may not quote them.
 func unquoted(v Value, kind reflect.Kind) (Value, error) {
 	text, ok := v.(string)
 	if !ok {
@@ -436,8 +437,8 @@ func (d *goDecoder) mapping(dst reflect.Value, v Value, depth int) error {
 	return nil
 }
 
-// decodeKey decodes the key of a map. A map by integers takes both integers and the
-// text of them.
+// decodeKey decodes the key of a map. Integer keys are decoded from integers and from
+// their text.
 func decodeKey(dst reflect.Value, k Value) error {
 	text, isText := k.(string)
 	if dst.Kind() != reflect.String && isText {
@@ -464,7 +465,7 @@ func decodeKey(dst reflect.Value, k Value) error {
 	case dst.Kind() == reflect.String:
 		err = expected("a string", k)
 	default:
-		err = Errorf(Invalid, "a key cannot be decoded as %s", dst.Type())
+		err = Errorf(Invalid, "decode: unsupported Go type of a key: %s", dst.Type())
 	}
 	if err != nil {
 		return Errorf(Invalid, "the key %s: %w", Cut(Display(k), 60), err)
@@ -502,7 +503,7 @@ func (d *goDecoder) slice(dst reflect.Value, v Value, depth int) error {
 	return nil
 }
 
-// items decodes items into a slice or an array of their number.
+// items decodes items into a slice or array of the same length.
 func (d *goDecoder) items(dst reflect.Value, items []Value, depth int) error {
 	for i, item := range items {
 		if err := d.decode(dst.Index(i), item, depth-1); err != nil {
@@ -512,8 +513,8 @@ func (d *goDecoder) items(dst reflect.Value, items []Value, depth int) error {
 	return nil
 }
 
-// named returns the field that a key of a dict is decoded into, or nil. An equal name
-// comes before one that differs in case.
+// named returns the field for a key of a dict, or nil. An exact match takes precedence
+// over one that differs in case.
 func named(f *gostruct.Fields, key string, from *Dict) *gostruct.Field {
 	if field := f.ByName[key]; field != nil {
 		return field

@@ -39,7 +39,7 @@ type sample struct {
 	Skipped string `json:"-"`
 	//lint:ignore SA5008 this is how a field gets the name -
 	Dash string `json:"-,"`
-	//lint:ignore U1000 it must be left out
+	//lint:ignore U1000 it must be omitted
 	unexported       string
 	Empty            string             `json:"empty,omitempty"`
 	Zero             time.Time          `json:"zero,omitzero"`
@@ -73,7 +73,7 @@ type sample struct {
 	PointerMarshaler loud               `json:"loud"`
 }
 
-// A loud writes itself in capitals, with pointer receivers.
+// A loud writes itself in capitals; its methods have pointer receivers.
 type loud struct{ text string }
 
 func (l *loud) MarshalJSON() ([]byte, error) { return json.Marshal(strings.ToUpper(l.text)) }
@@ -119,7 +119,7 @@ func genSample() *rapid.Generator[sample] {
 	})
 }
 
-// sameGo compares Go values, and what a value may be by its content.
+// sameGo compares Go values; fields that hold values by content.
 var sameGo = cmp.Options{
 	cmp.AllowUnexported(sample{}, embeddedPart{}, loud{}),
 	cmp.Comparer(func(a, b *big.Int) bool { return a == b || a != nil && b != nil && a.Cmp(b) == 0 }),
@@ -130,8 +130,8 @@ var sameGo = cmp.Options{
 	cmpopts.EquateNaNs(),
 }
 
-// TestGoValuesRoundTrip checks that ToGo reads back what FromGo writes, and that this
-// is a value: the codec takes it.
+// TestGoValuesRoundTrip checks that ToGo reads back what FromGo writes, and that the
+// codec accepts it as a value.
 func TestGoValuesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genSample().Draw(t, "sample")
@@ -160,8 +160,8 @@ func TestGoValuesRoundTrip(t *testing.T) {
 	})
 }
 
-// TestGoStructsAsJSON checks that a struct is encoded as encoding/json does it, but for
-// what FromGo documents.
+// TestGoStructsAsJSON checks that a struct is encoded as by encoding/json, except where
+// FromGo documents otherwise.
 func TestGoStructsAsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genSample().Draw(t, "sample")
@@ -213,23 +213,23 @@ func TestFromGoErrors(t *testing.T) {
 		kind value.Kind
 		text string
 	}{
-		{make(chan int), value.Invalid, "a chan int is not a value"},
-		{node{F: func() {}}, value.Invalid, "F: a func() is not a value"},
-		{[]any{1, node{Items: []any{"a", complex(1, 1)}}}, value.Invalid, "[1].Items[1]: a complex128"},
-		{map[float64]int{1: 1}, value.Invalid, "a key of type float64"},
-		{map[any]int{"a": 1}, value.Invalid, "a key of type interface"},
-		{map[string]any{"odd key": make(chan int)}, value.Invalid, `["odd key"]: a chan int`},
+		{make(chan int), value.Invalid, "unsupported Go type: chan int"},
+		{node{F: func() {}}, value.Invalid, "F: unsupported Go type: func()"},
+		{[]any{1, node{Items: []any{"a", complex(1, 1)}}}, value.Invalid, "[1].Items[1]: unsupported Go type: complex128"},
+		{map[float64]int{1: 1}, value.Invalid, "unsupported type of a map key: float64"},
+		{map[any]int{"a": 1}, value.Invalid, "unsupported type of a map key: interface"},
+		{map[string]any{"odd key": make(chan int)}, value.Invalid, `["odd key"]: unsupported Go type: chan int`},
 		{"\xff", value.Invalid, "not UTF-8"},
-		{value.List{"a", "\xff"}, value.Invalid, "[1]: text that is not UTF-8"},
-		{map[string]int{"\xff": 1}, value.Invalid, "a key is text that is not UTF-8"},
+		{value.List{"a", "\xff"}, value.Invalid, "[1]: the string is not UTF-8"},
+		{map[string]int{"\xff": 1}, value.Invalid, "map key: the string is not UTF-8"},
 		{json.Number("1x"), value.Invalid, `"1x" is not a number`},
 		{json.RawMessage("{"), value.Invalid, "MarshalJSON"},
 		{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), value.Invalid, "Time.MarshalJSON"},
-		{cycle, value.Limit, "nested more than 64 deep"},
-		{endless, value.Limit, "nested more than 64 deep"},
-		{list, value.Limit, "nested more than 64 deep"},
-		{dict, value.Limit, "nested more than 64 deep"},
-		{many, value.Limit, "more than 100000 parts"},
+		{cycle, value.Limit, "nested more than 64 levels deep"},
+		{endless, value.Limit, "nested more than 64 levels deep"},
+		{list, value.Limit, "nested more than 64 levels deep"},
+		{dict, value.Limit, "nested more than 64 levels deep"},
+		{many, value.Limit, "more than 100000 elements"},
 		{struct {
 			F float64 `json:"f,string"`
 		}{math.NaN()}, value.Invalid, "f: "},
@@ -243,8 +243,8 @@ func TestFromGoErrors(t *testing.T) {
 	}
 }
 
-// TestFromGoInValues checks that Go values inside values are encoded, and that nothing
-// that is given changes.
+// TestFromGoInValues checks that Go values inside values are encoded, and that the
+// arguments do not change.
 func TestFromGoInValues(t *testing.T) {
 	d := &value.Dict{}
 	d.Put("n", 3)
@@ -374,9 +374,9 @@ func TestToGoErrors(t *testing.T) {
 	_, err = value.ToGo[map[string]int](value.NewDict("a", "b"))
 	try("a value of a map", err, value.Invalid, "a: expected an integer")
 	_, err = value.ToGo[error]("a")
-	try("an interface", err, value.Invalid, "cannot be decoded as error")
+	try("an interface", err, value.Invalid, "decode: unsupported Go type error")
 	_, err = value.ToGo[func()]("a")
-	try("a function", err, value.Invalid, "cannot be decoded as func()")
+	try("a function", err, value.Invalid, "decode: unsupported Go type func()")
 	_, err = value.ToGo[loop](int64(1))
 	try("an endless pointer", err, value.Limit, "nested more than")
 	_, err = value.ToGo[tree](deep)

@@ -1,9 +1,8 @@
-// Package value holds the values that cross every border of cassidy: between a script
-// and its host, between processes, and between a run and its record.
+// Package value defines the values that scripts, hosts, processes and records exchange.
 //
-// [Append] and [Decode] write them without loss, [AppendJSON] and [ParseJSON] as JSON,
-// and [FromGo] and [ToGo] convert between them and the types of a Go program. An [Error]
-// is what fails, with its kind, by which errors.Is goes.
+// [Append] and [Decode] encode them without loss, [AppendJSON] and [ParseJSON] as JSON,
+// and [FromGo] and [ToGo] convert them from and to Go types. [Error] is the error type
+// of cassidy; its kind is matched by errors.Is.
 package value
 
 import (
@@ -16,19 +15,20 @@ import (
 	"slices"
 )
 
-// A Value is what crosses every border of cassidy. Its dynamic type is one of
+// A Value is data that scripts, hosts, processes and records exchange. Its dynamic type
+// is one of
 //
 //	nil, bool, int64, *big.Int, float64, string, []byte, List, Tuple, Set, *Dict
 //
-// A *big.Int holds only what int64 cannot (see [Integer]), so that each integer
-// has one form. A string is valid UTF-8; other bytes are []byte. Inside a script's
-// process, and only there, it may be [Opaque] as well.
+// A *big.Int holds only integers outside the range of int64 (see [Integer]), so that
+// each integer has one form. A string is valid UTF-8; other bytes are []byte. Inside a
+// script's process, and only there, it may be [Opaque] as well.
 type Value = any
 
-// Opaque is what scripts hold without being a value: a function of theirs, or an
-// object of a module. It never leaves the script's process.
+// Opaque is an object of a script that is not a value: a function, or an object of a
+// module. It never leaves the script's process.
 type Opaque interface {
-	// TypeName is what messages call its type, as "table".
+	// TypeName is the name of its type in messages, as "table".
 	TypeName() string
 }
 
@@ -41,8 +41,7 @@ type Tuple []Value
 // A Set is an ordered collection of distinct hashable values.
 type Set []Value
 
-// Integer gives the one form of an integer: int64 where it fits, else the
-// *big.Int itself.
+// Integer returns the one form of an integer: an int64 if it fits, else i itself.
 func Integer(i *big.Int) Value {
 	if i.IsInt64() {
 		return i.Int64()
@@ -59,7 +58,7 @@ func Integer(i *big.Int) Value {
 // and an array into a [Tuple] or [Set]. The binary form of [Append] keeps everything.
 type Dict struct {
 	entries []Entry
-	index   map[any]int // by key, once the dict is too long for a linear search
+	index   map[any]int // by key, for dicts with more than linearEntries entries
 }
 
 // An Entry is one key of a [Dict] with its value.
@@ -72,14 +71,13 @@ type Entry struct {
 // is faster than keeping a map; the arguments of a call rarely exceed it.
 const linearEntries = 8
 
-// MakeDict returns an empty dict with room for n entries.
+// MakeDict returns an empty dict with capacity for n entries.
 func MakeDict(n int) *Dict { return &Dict{entries: make([]Entry, 0, n)} }
 
 // NewDict returns a dict of string keys from alternating keys and values, as in
-// NewDict("path", "a.txt", "limit", 3). The values are encoded as [FromGo] does it,
-// but a [Dict] among them is taken as it is. It panics if the number of arguments is
-// odd, if a key is not a string, and if a value cannot be encoded: that is a mistake
-// in the calling code.
+// NewDict("path", "a.txt", "limit", 3). The values are encoded as by [FromGo], but a
+// [Dict] is used as it is. It panics if the number of arguments is odd, if a key is not
+// a string, and if a value cannot be encoded: these are bugs in the calling code.
 func NewDict(pairs ...any) *Dict {
 	if len(pairs)%2 != 0 {
 		panic("NewDict: a key without a value")
@@ -113,11 +111,11 @@ func (d *Dict) String() string {
 // as text. It fails for NaN, infinity and other keys.
 func (d *Dict) MarshalJSON() ([]byte, error) { return AppendJSON(nil, d) }
 
-// UnmarshalJSON reads an object in place of the dict's entries: in order, integers of
-// any size exactly, a number with a point or an exponent as float64, and with the
-// bounds of [ParseJSON]. It reads back what MarshalJSON writes, but for what JSON
-// cannot express: bytes are text then, tuples and sets are lists, and all keys are
-// strings. null leaves the dict as it is. An error is of kind Invalid or Limit.
+// UnmarshalJSON replaces the dict's entries by those of an object, in order. Integers
+// of any size are exact, a number with a point or an exponent is a float64, and the
+// limits of [ParseJSON] apply. It reads back what MarshalJSON writes, except for what
+// JSON cannot express: bytes become text, tuples and sets become lists, and all keys
+// become strings. null leaves the dict unchanged. An error is of kind Invalid or Limit.
 func (d *Dict) UnmarshalJSON(data []byte) error {
 	v, err := ParseJSON(data)
 	if err != nil || v == nil {
@@ -146,8 +144,8 @@ func (l *List) UnmarshalJSON(data []byte) error { return readArray(l, data) }
 // UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object.
 func (t *Tuple) UnmarshalJSON(data []byte) error { return readArray(t, data) }
 
-// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object. The set has
-// each item once.
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object. The set drops
+// duplicates.
 func (s *Set) UnmarshalJSON(data []byte) error { return readArray(s, data) }
 
 func readArray[T List | Tuple | Set](dst *T, data []byte) error {
@@ -160,6 +158,14 @@ func readArray[T List | Tuple | Set](dst *T, data []byte) error {
 		*dst = read
 	}
 	return err
+}
+
+// OrEmpty returns d, or an empty dict for nil.
+func (d *Dict) OrEmpty() *Dict {
+	if d == nil {
+		return &Dict{}
+	}
+	return d
 }
 
 // Len returns the number of entries.
@@ -216,19 +222,19 @@ func (d *Dict) Has(name string) bool {
 	return ok
 }
 
-// Text returns the string stored under a string key, or "" if there is none.
+// Text returns the string stored under name, or "" if there is no string.
 func (d *Dict) Text(name string) string {
 	v, _ := d.Get(name)
 	s, _ := v.(string)
 	return s
 }
 
-// Int returns the integer stored under a string key, or 0 if there is none that fits
+// Int returns the integer stored under name, or 0 if there is no integer that fits
 // int64.
 func (d *Dict) Int(name string) int64 { return d.IntOr(name, 0) }
 
-// IntOr returns the integer stored under a string key, or otherwise if there is none
-// that fits int64.
+// IntOr returns the integer stored under name, or otherwise if there is no integer that
+// fits int64.
 func (d *Dict) IntOr(name string, otherwise int64) int64 {
 	v, _ := d.Get(name)
 	if i, ok := v.(int64); ok {
@@ -237,15 +243,30 @@ func (d *Dict) IntOr(name string, otherwise int64) int64 {
 	return otherwise
 }
 
-// Bool returns the bool stored under a string key, or false if there is none.
+// Bool returns the bool stored under name, or false if there is no bool.
 func (d *Dict) Bool(name string) bool {
 	v, _ := d.Get(name)
 	b, _ := v.(bool)
 	return b
 }
 
-// Clone returns a dict of the same entries, with room for some more. It shares
-// their keys and values.
+// Dict returns the dict stored under name, or nil if there is no dict.
+func (d *Dict) Dict(name string) *Dict {
+	v, _ := d.Get(name)
+	inner, _ := v.(*Dict)
+	return inner
+}
+
+// Elements returns the items of the list, tuple or set stored under name, or nil for
+// anything else.
+func (d *Dict) Elements(name string) []Value {
+	v, _ := d.Get(name)
+	list, _ := Elements(v)
+	return list
+}
+
+// Clone returns a dict with the same entries and capacity for more of them. It shares
+// the keys and values.
 func (d *Dict) Clone(more int) *Dict {
 	c := &Dict{entries: make([]Entry, 0, d.Len()+more)}
 	if d != nil {
@@ -254,14 +275,14 @@ func (d *Dict) Clone(more int) *Dict {
 	return c
 }
 
-// Put sets the value of a string key; a new key goes to the end.
+// Put sets the value of a string key. A new key is appended.
 func (d *Dict) Put(name string, v Value) {
 	var key any = name // boxed once, as the key and as its own hash
 	d.put(key, key, v)
 }
 
-// Set sets the value of any hashable key; a new key goes to the end. It fails
-// for a key that cannot be one: a list, a set or a dict, or a tuple that holds one.
+// Set sets the value of any hashable key. A new key is appended. It fails for an
+// unhashable key: a list, a set or a dict, or a tuple that holds one.
 func (d *Dict) Set(key, v Value) error {
 	k, err := hashable(key)
 	if err != nil {
@@ -271,8 +292,8 @@ func (d *Dict) Set(key, v Value) error {
 	return nil
 }
 
-// PutEntry is [Dict.Put] of a key, a string, that is a Value already, as that of another
-// dict is: it need not be allocated again.
+// PutEntry is [Dict.Put] with an entry of another dict, whose key is a string. It saves
+// the allocation for the key.
 func (d *Dict) PutEntry(e Entry) { d.put(e.Key, e.Key, e.Value) }
 
 func (d *Dict) put(hash any, key, v Value) {
@@ -283,7 +304,7 @@ func (d *Dict) put(hash any, key, v Value) {
 	d.add(hash, key, v)
 }
 
-// add appends a key that is not there yet.
+// add appends a key that is not in the dict yet.
 func (d *Dict) add(hash any, key, v Value) {
 	if d.entries == nil {
 		d.entries = make([]Entry, 0, 4)
@@ -295,7 +316,7 @@ func (d *Dict) add(hash any, key, v Value) {
 	case len(d.entries) > linearEntries:
 		d.index = make(map[any]int, 2*len(d.entries))
 		for i, e := range d.entries {
-			h, _ := hashable(e.Key) // it was hashable when it went in
+			h, _ := hashable(e.Key) // it was hashable when it was added
 			d.index[h] = i
 		}
 	}
@@ -308,7 +329,7 @@ func (d *Dict) find(hash any) (int, bool) {
 	}
 	name, isText := hash.(string)
 	for i := range d.entries {
-		if isText { // as nearly all keys are
+		if isText { // nearly all keys are text
 			if s, ok := d.entries[i].Key.(string); ok && s == name {
 				return i, true
 			}
@@ -321,11 +342,11 @@ func (d *Dict) find(hash any) (int, bool) {
 	return 0, false
 }
 
-// encodedKey is the hash of a key that Go cannot compare as it is.
+// encodedKey is the hash of a key that Go cannot compare.
 type encodedKey string
 
-// hashable returns a comparable stand-in for a key. Numbers that are equal in a
-// script (1 and 1.0) are one key, as they are there.
+// hashable returns a comparable form of a key. Numbers that are equal in a script (1
+// and 1.0) are one key, as in scripts.
 func hashable(key Value) (any, error) {
 	form, err := keyForm(key, MaxDepth)
 	if err != nil {
@@ -341,8 +362,8 @@ func hashable(key Value) (any, error) {
 	return form, nil
 }
 
-// keyForm gives a key the form that it shares with every key equal to it:
-// a whole number is an integer, and there is one NaN.
+// keyForm returns the form that all equal keys share: a whole number is an integer, and
+// all NaN are one.
 func keyForm(key Value, depth int) (Value, error) {
 	switch k := key.(type) {
 	case nil, bool, int64, string, []byte:
@@ -359,7 +380,7 @@ func keyForm(key Value, depth int) (Value, error) {
 		return k, nil
 	case Tuple:
 		if depth == 0 {
-			return nil, Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+			return nil, Limitf(LimitDepth, "the value is nested more than %d levels deep", MaxDepth)
 		}
 		form := make(Tuple, len(k))
 		for i, v := range k {
@@ -382,12 +403,12 @@ func wholeNumber(f float64) (int64, bool) {
 	return int64(f), true
 }
 
-// Equal reports whether two values are the same in type, content and order,
-// so that one could stand for the other in a record. Unlike a script's ==,
-// it tells 1 from 1.0 and minds the order of a dict.
+// Equal reports whether two values have the same type, content and order, so that a
+// record may hold either. Unlike a script's == it distinguishes 1 from 1.0 and compares
+// the order of dicts.
 func Equal(a, b Value) bool {
 	switch a := a.(type) {
-	case nil, bool, int64, string: // what most values are, without writing them
+	case nil, bool, int64, string: // the common types, without encoding them
 		return a == b
 	}
 	x, errX := Append(nil, a)
@@ -395,15 +416,15 @@ func Equal(a, b Value) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Alike reports whether two values say the same to a reader of JSON: 1 is 1.0,
-// a tuple a list, and the order of a dict is of no account.
-func Alike(a, b Value) bool {
+// EqualJSON reports whether two values are equal as JSON: 1 equals 1.0, a tuple equals
+// a list, and the order of a dict is ignored.
+func EqualJSON(a, b Value) bool {
 	if order, comparable := CompareNumbers(a, b); comparable {
 		return order == 0
 	}
 	if x, ok := Elements(a); ok {
 		y, ok := Elements(b)
-		return ok && slices.EqualFunc(x, y, Alike)
+		return ok && slices.EqualFunc(x, y, EqualJSON)
 	}
 	x, ok := a.(*Dict)
 	if !ok {
@@ -419,16 +440,15 @@ func Alike(a, b Value) bool {
 			return false
 		}
 		i, ok := y.find(hash)
-		if !ok || !Alike(v, y.entries[i].Value) {
+		if !ok || !EqualJSON(v, y.entries[i].Value) {
 			return false
 		}
 	}
 	return true
 }
 
-// TypeOf names a value's type in the words of JSON, which are those of every
-// message to a user or a model: null, boolean, integer, number, string, bytes,
-// array or object.
+// TypeOf returns the name of a value's type as all messages to users and models use it:
+// null, boolean, integer, number, string, bytes, array or object.
 func TypeOf(v Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -464,4 +484,13 @@ func Elements(v Value) ([]Value, bool) {
 		return v, true
 	}
 	return nil, false
+}
+
+// Map returns the result of f for each item of a list. It is never nil.
+func Map[T, U any](list []T, f func(T) U) []U {
+	mapped := make([]U, len(list))
+	for i, item := range list {
+		mapped[i] = f(item)
+	}
+	return mapped
 }

@@ -50,7 +50,7 @@ func TestDictKeepsOrder(t *testing.T) {
 
 func TestDictOfNothing(t *testing.T) {
 	var d *value.Dict
-	if d.Len() != 0 || d.Has("a") || d.Text("a") != "" || d.IntOr("a", 7) != 7 || d.Bool("a") {
+	if d.Len() != 0 || d.Has("a") || d.Text("a") != "" || d.IntOr("a", 7) != 7 || d.Bool("a") || d.Dict("a") != nil || d.Elements("a") != nil {
 		t.Errorf("a nil dict holds something")
 	}
 	for k := range d.All() {
@@ -59,7 +59,7 @@ func TestDictOfNothing(t *testing.T) {
 }
 
 func TestDictReaders(t *testing.T) {
-	d := value.NewDict("text", "t", "int", int64(3), "yes", true, "float", 3.0)
+	d := value.NewDict("text", "t", "int", int64(3), "yes", true, "float", 3.0, "dict", value.NewDict("a", int64(1)), "list", value.List{int64(1)})
 	if got := d.Text("text"); got != "t" {
 		t.Errorf("Text(text) = %q, want %q", got, "t")
 	}
@@ -71,6 +71,12 @@ func TestDictReaders(t *testing.T) {
 	}
 	if got := d.IntOr("float", 7); got != 7 {
 		t.Errorf("Int(float) = %d, want 7", got)
+	}
+	if got := d.Dict("dict"); got.Int("a") != 1 || d.Dict("list") != nil {
+		t.Errorf("Dict(dict), Dict(list) = %v, %v, want a dict and nil", got, d.Dict("list"))
+	}
+	if got := d.Elements("list"); len(got) != 1 || got[0] != int64(1) || d.Elements("dict") != nil {
+		t.Errorf("Elements(list), Elements(dict) = %v, %v, want one item and nil", got, d.Elements("dict"))
 	}
 	if !d.Bool("yes") || d.Bool("text") {
 		t.Errorf("Bool(yes), Bool(text) = %v, %v, want true, false", d.Bool("yes"), d.Bool("text"))
@@ -90,7 +96,7 @@ func TestNewDictPanics(t *testing.T) {
 	}
 }
 
-// Keys that are equal in a script are one key here, and no others are.
+// Keys are one key here if and only if they are equal in a script.
 func TestDictKeysAsInScripts(t *testing.T) {
 	nan2 := math.Float64frombits(0x7ff8_0000_0000_00ff)
 	huge := math.Pow(2, 100)

@@ -1,7 +1,7 @@
 -- My Tool: turns a text into a short name.
 --
 -- Made from the template "basic". Change the handler, the description (by which
--- a model decides when to call the tool) and the example; then look at Testing
+-- a model decides when to call the tool) and the example; then see Testing
 -- below.
 
 local function my_tool(args)

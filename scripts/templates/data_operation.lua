@@ -14,7 +14,7 @@ local function _table(source)
   return data.read(source)
 end
 
--- _summary tells what is in each column; data.read knows their types.
+-- _summary summarizes each column; data.read detects the types.
 local function _summary(t)
   return t:summary():select("column", "type", "missing", "distinct", "min", "max", "mean")
 end

@@ -1,5 +1,8 @@
-// Package clock is what scripts can do with time: read it, wait, and compute with dates
-// and durations.
+// Package clock is what scripts can do with time: the module time, whose functions read a
+// clock, wait, and compute with dates and durations.
+//
+// Times are texts as RFC 3339 has them. Time zones come with the program, so that a result
+// does not depend on the machine.
 package clock
 
 import (
@@ -12,15 +15,15 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// MaxSleep is the longest sleep: a year is longer than any run waits, and
+// maxSleep is the longest sleep: a year is longer than any run waits, and
 // far from where a time.Duration overflows.
-const MaxSleep = 366 * 24 * 60 * 60
+const maxSleep = 366 * 24 * 60 * 60
 
 // Module returns the functions of the module time that read a clock, and wait.
 func Module(now func() time.Time) tool.Module {
 	return tool.Module{Name: "time", Doc: "The clock.", Funcs: []tool.Func{{
 		Name:    "now",
-		Doc:     "Tell the time.",
+		Doc:     "Return the current time.",
 		Returns: "the time in UTC as RFC 3339 text with nanoseconds",
 		Kind:    tool.Recorded,
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
@@ -28,8 +31,8 @@ func Module(now func() time.Time) tool.Module {
 		},
 	}, {
 		Name:    "sleep",
-		Doc:     "Wait for a while.",
-		Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "how long, fractions allowed")},
+		Doc:     "Wait for a number of seconds.",
+		Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "the number of seconds, which may have a fraction")},
 		Returns: "nothing",
 		Kind:    tool.Repeatable,
 		Do:      sleep,
@@ -44,9 +47,9 @@ func timestamp(t time.Time) string {
 func sleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	v, _ := e.Args.Get("seconds")
 	seconds := row.Seconds(v)
-	if math.IsNaN(seconds) || seconds < 0 || seconds > MaxSleep {
-		return tool.Outcome{}, value.Errorf(value.Invalid, "cannot sleep for %s seconds", value.FormatJSON(v, "")).
-			WithHint("give a number from 0 to %d", MaxSleep)
+	if math.IsNaN(seconds) || seconds < 0 || seconds > maxSleep {
+		return tool.Outcome{}, value.Errorf(value.Invalid, "sleep: invalid number of seconds: %s", value.FormatJSON(v, "")).
+			WithHint("pass a number from 0 to %d", maxSleep)
 	}
 	if err := row.Stopped(ctx); err != nil {
 		return tool.Outcome{}, err

@@ -13,78 +13,79 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+	"github.com/cassidy-run/cassidy/stdlib/internal/strftime"
 )
 
-// Pure returns the functions of the module time that compute with given times.
+// Pure returns the functions of the module time that compute with given times. They
+// read no clock.
 func Pure() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "time",
-		Doc: `Reads, writes and computes with times, which are text as in "2026-11-21T10:00:00Z" (RFC 3339). ` +
-			"Where a time is asked for, whatever parse reads without a format will do.",
+		Doc: `Parse, format and compute with times. A time is text in RFC 3339, such as "2026-11-21T10:00:00Z". ` +
+			"All forms that time.parse reads without a format are accepted too.",
 		Funcs: append(timeTexts(), timeSums()...),
-	}
+	})
 }
 
 func timeNeed(name string) tool.Param {
-	return tool.Required(name, tool.TypeString, "A time, as parse reads it.")
+	return tool.Required(name, tool.TypeString, "The time.")
 }
 
 func timeZone(doc string) tool.Param {
-	return tool.Optional("zone", tool.TypeString, "UTC", doc+`: a name as "Europe/Berlin", "UTC", or an offset as "+02:00".`)
+	return tool.Optional("zone", tool.TypeString, "UTC", doc+`: a name such as "Europe/Berlin", "UTC", or an offset such as "+02:00".`)
 }
 
 func timeTexts() []tool.Func {
 	return []tool.Func{
 		{
 			Name: "format",
-			Doc: "Writes a time as a text. The directives are those of strftime: %Y %m %d %H %M %S %y %b %B %a %A %j " +
-				"%p %I %z %:z %Z %f %e %F %T %D %R %s %u %w %V %G %c %x %X %%, and %-d for a number without padding.",
+			Doc: "Format a time. The directives are those of strftime: %Y %m %d %H %M %S %y %b %B %a %A %j " +
+				"%p %I %z %:z %Z %f %e %F %T %D %R %s %u %w %V %G %c %x %X %%. A - after the % omits leading zeros and spaces, as in %-d.",
 			Params: []tool.Param{
 				timeNeed("time"),
-				tool.Maybe("format", tool.TypeString, `The form, as in "%d %B %Y"; without it, RFC 3339.`),
-				timeZone("The zone to show the time in"),
+				tool.Maybe("format", tool.TypeString, `The format, such as "%d %B %Y". Default: RFC 3339.`),
+				timeZone("The time zone of the result"),
 			},
 			Returns: "the text",
 			Do:      row.Do(timeFormat),
 		},
 		{
 			Name: "parse",
-			Doc: "Reads a time. Without a format it reads RFC 3339, 2026-11-21, 2026-11-21 10:00 with or without seconds, " +
-				"and the form of mail and HTTP (RFC 1123).",
+			Doc:  "Parse a time. Without a format, the text has one of these forms: RFC 3339; 2026-11-21; 2026-11-21 10:00; 2026-11-21 10:00:30; RFC 1123, which mail and HTTP use.",
 			Params: []tool.Param{
 				tool.Required("text", tool.TypeString, "The text."),
-				tool.Maybe("format", tool.TypeString, `The form of the text in the directives of format, as in "%d.%m.%Y".`),
-				timeZone("The zone of a text that names none"),
+				tool.Maybe("format", tool.TypeString, `The format of the text, with the directives of time.format, such as "%d.%m.%Y".`),
+				timeZone("The time zone, if the text has none"),
 			},
-			Returns: `the time as RFC 3339, with the offset that it was given with`,
+			Returns: `the time in RFC 3339, with the offset of the text`,
 			Do:      row.Do(timeParse),
 		},
 		{
 			Name: "parts",
-			Doc:  "Takes a time apart.",
+			Doc:  "Split a time into its parts.",
 			Params: []tool.Param{
 				timeNeed("time"),
-				timeZone("The zone to show the time in"),
+				timeZone("The time zone of the result"),
 			},
 			Returns: `a dict {"year", "month", "day", "hour", "minute", "second", "weekday" (1 is Monday, 7 Sunday), "yearday", ` +
-				`"week" and "iso_year" (ISO 8601), "offset" (seconds east of UTC)}; second has a fraction if the time has`,
+				`"week" and "iso_year" (ISO 8601), "offset" (seconds east of UTC)}; second is a float if the time has a fraction`,
 			Do: row.Do(timeParts),
 		},
 		{
 			Name:    "unix",
-			Doc:     "Gives the seconds from 1970-01-01T00:00:00Z to a time.",
+			Doc:     "Convert a time to the number of seconds since 1970-01-01T00:00:00Z.",
 			Params:  []tool.Param{timeNeed("time")},
 			Returns: "a number, an integer if the time has no fraction",
 			Do:      row.Do(timeUnix),
 		},
 		{
 			Name: "from_unix",
-			Doc:  "Gives the time that is so many seconds after 1970-01-01T00:00:00Z.",
+			Doc:  "Convert a number of seconds since 1970-01-01T00:00:00Z to a time.",
 			Params: []tool.Param{
-				tool.Required("seconds", tool.TypeNumber, "The seconds; a fraction counts to the microsecond."),
-				timeZone("The zone to show the time in"),
+				tool.Required("seconds", tool.TypeNumber, "The seconds. A fraction is exact to the microsecond."),
+				timeZone("The time zone of the result"),
 			},
-			Returns: "the time as RFC 3339",
+			Returns: "the time in RFC 3339",
 			Do:      row.Do(timeFromUnix),
 		},
 	}
@@ -92,52 +93,52 @@ func timeTexts() []tool.Func {
 
 func timeSums() []tool.Func {
 	amount := func(unit string) tool.Param {
-		return row.Between(tool.Optional(unit, tool.TypeInteger, int64(0), "How many "+unit+" to add; negative goes back."), -timeMaxAmount, timeMaxAmount)
+		return row.Between(tool.Optional(unit, tool.TypeInteger, int64(0), "How many "+unit+" to add. A negative number subtracts."), -timeMaxAmount, timeMaxAmount)
 	}
 	return []tool.Func{
 		{
 			Name: "add",
-			Doc: "Goes on from a time. Years and months come first and keep the day, or take the last of the month where " +
-				"there is no such day (January 31 and one month is February 28 or 29); the rest is plain time, a day being 24 hours.",
+			Doc: "Add to a time. Years and months are added first. The day of the month stays the same. If the new month is too short, " +
+				"its last day is used: January 31 plus one month is February 28 or 29. A day has 24 hours.",
 			Params: []tool.Param{
 				timeNeed("time"), amount("years"), amount("months"), amount("weeks"), amount("days"), amount("hours"), amount("minutes"),
-				tool.Optional("seconds", tool.TypeNumber, int64(0), "How many seconds to add, also in fractions; negative goes back."),
+				tool.Optional("seconds", tool.TypeNumber, int64(0), "How many seconds to add. A negative number subtracts. Fractions are allowed."),
 			},
-			Returns: "the time as RFC 3339, with the offset of the one given",
+			Returns: "the time in RFC 3339, with the offset of the given time",
 			Do:      row.Do(timeAdd),
 		},
 		{
 			Name:    "diff",
-			Doc:     "Gives the seconds from b to a.",
+			Doc:     "Return the number of seconds from b to a.",
 			Params:  []tool.Param{timeNeed("a"), timeNeed("b")},
 			Returns: "a number, negative if a is before b",
 			Do:      row.Do(timeDiff),
 		},
 		{
 			Name: "truncate",
-			Doc:  "Goes back to where a unit of time began, as the day or the week (on Monday).",
+			Doc:  "Round a time down to the start of a unit, such as the day. A week starts on Monday.",
 			Params: []tool.Param{
 				timeNeed("time"),
 				timeUnits(tool.Required("unit", tool.TypeString, "The unit.")),
-				tool.Maybe("zone", tool.TypeString, "The zone in which days begin; without it, the offset of the time itself."),
+				tool.Maybe("zone", tool.TypeString, "The time zone of the result. Units start in this zone. Default: the offset of the time."),
 			},
-			Returns: "the time as RFC 3339",
+			Returns: "the time in RFC 3339",
 			Do:      row.Do(timeTruncate),
 		},
 		{
 			Name:    "duration",
-			Doc:     "Writes seconds as a duration.",
+			Doc:     "Format seconds as a duration.",
 			Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "The seconds.")},
-			Returns: `the text, as in "1h30m0s"`,
+			Returns: `text such as "1h30m0s"`,
 			Do:      row.Do(timeDuration),
 		},
 		{
 			Name: "seconds",
-			Doc:  "Reads a duration.",
+			Doc:  "Parse a duration.",
 			Params: []tool.Param{
-				tool.Required("duration", tool.TypeString, `Numbers with units, as in "1h30m", "2d" or "-1.5s"; the units are w d h m s ms us ns.`),
+				tool.Required("duration", tool.TypeString, `Numbers with units, such as "1h30m", "2d" or "-1.5s". The units are w d h m s ms us ns.`),
 			},
-			Returns: "the seconds, an integer if they are whole",
+			Returns: "the seconds, as an integer if they have no fraction",
 			Do:      row.Do(timeSeconds),
 		},
 	}
@@ -171,7 +172,7 @@ func timeArg(a *value.Dict, name string) (time.Time, error) {
 	t, err := timeRead(a.Text(name), time.UTC)
 	if err != nil {
 		return time.Time{}, row.Invalid("argument '%s': %w", name, err).
-			WithHint(`times are as "2026-11-21T10:00:00Z"; time.parse with a format reads other forms`)
+			WithHint(`write it as "2026-11-21T10:00:00Z", or read another format with time.parse`)
 	}
 	return t, nil
 }
@@ -192,14 +193,7 @@ func timeRead(text string, zone *time.Location) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, row.Invalid("%q is not a time", row.Short(text))
-}
-
-func timeOffset(seconds int) *time.Location {
-	if seconds == 0 {
-		return time.UTC
-	}
-	return time.FixedZone("", seconds)
+	return time.Time{}, row.Invalid("invalid time %q", row.Short(text))
 }
 
 // timeLocation returns the zone that an argument names.
@@ -209,51 +203,78 @@ func timeLocation(a *value.Dict) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	if name[0] == '+' || name[0] == '-' {
-		if offset, rest, ok := timeReadOffset(name); ok && rest == "" {
-			return timeOffset(offset), nil
+		if zone, rest, ok := strftime.Offset(name); ok && rest == "" {
+			return zone, nil
 		}
 	} else if name != "Local" { // which is wherever the machine stands
 		if zone, err := time.LoadLocation(name); err == nil {
 			return zone, nil
 		}
 	}
-	return nil, row.Invalid("%q is not a time zone", row.Short(name)).
-		WithHint(`zones are as "Europe/Berlin", "UTC" or "+02:00"`)
+	return nil, row.Invalid("unknown time zone %q", row.Short(name)).
+		WithHint(`use a name such as "Europe/Berlin", "UTC", or an offset such as "+02:00"`)
 }
 
-// timeReadOffset takes an offset as +02:00, +0200 or +02 off a text.
-func timeReadOffset(text string) (seconds int, rest string, ok bool) {
-	if text == "" || (text[0] != '+' && text[0] != '-') {
-		return 0, text, false
-	}
-	hours, rest, ok := timeDigits(text[1:], 2, 2)
-	if !ok {
-		return 0, text, false
-	}
-	minutes := 0
-	if m, after, ok := timeDigits(strings.TrimPrefix(rest, ":"), 2, 2); ok {
-		minutes, rest = m, after
-	}
-	if hours > 23 || minutes > 59 {
-		return 0, text, false
-	}
-	seconds = hours*3600 + minutes*60
-	if text[0] == '-' {
-		seconds = -seconds
-	}
-	return seconds, rest, true
-}
-
-func timeParts(a *value.Dict) (value.Value, error) {
+// timeInZone returns the argument time in the zone that the argument zone names.
+func timeInZone(a *value.Dict) (time.Time, error) {
 	t, err := timeArg(a, "time")
+	if err != nil {
+		return t, err
+	}
+	zone, err := timeLocation(a)
+	if err != nil {
+		return t, err
+	}
+	return t.In(zone), nil
+}
+
+func timeFormat(a *value.Dict) (value.Value, error) {
+	t, err := timeInZone(a)
 	if err != nil {
 		return nil, err
 	}
+	format, given := row.Arg(a, "format").(string)
+	if !given {
+		return timeText(t)
+	}
+	f, err := strftime.New(format, strftime.Directives, false)
+	if err != nil {
+		return nil, err
+	}
+	return f.Text(t)
+}
+
+func timeParse(a *value.Dict) (value.Value, error) {
 	zone, err := timeLocation(a)
 	if err != nil {
 		return nil, err
 	}
-	t = t.In(zone)
+	text := strings.TrimSpace(a.Text("text"))
+	format, given := row.Arg(a, "format").(string)
+	if !given {
+		t, err := timeRead(text, zone)
+		if err != nil {
+			return nil, value.ErrorOf(err, value.Invalid).
+				WithHint("write it as 2026-11-21T10:00:00Z, 2026-11-21 or 2026-11-21 10:00, or pass a format such as %%d.%%m.%%Y")
+		}
+		return timeText(t)
+	}
+	f, err := strftime.New(strings.TrimSpace(format), strftime.Directives, false)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.Parse(text, zone)
+	if err != nil {
+		return nil, err
+	}
+	return timeText(t)
+}
+
+func timeParts(a *value.Dict) (value.Value, error) {
+	t, err := timeInZone(a)
+	if err != nil {
+		return nil, err
+	}
 	year, week := t.ISOWeek()
 	_, offset := t.Zone()
 	return value.NewDict(
@@ -397,14 +418,14 @@ func timeDuration(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	if math.Abs(s) > 9e9 {
-		return nil, row.Invalid("argument 'seconds' should be within 9,000,000,000 (285 years)")
+		return nil, row.Invalid("argument 'seconds' should be from -9,000,000,000 to 9,000,000,000 (285 years)")
 	}
 	return time.Duration(math.Round(s * 1e9)).String(), nil
 }
 
 func timeSeconds(a *value.Dict) (value.Value, error) {
 	text := a.Text("duration")
-	wrong := row.Invalid("%q is not a duration", row.Short(text)).WithHint(`write numbers with units, as in "1h30m", "2d" or "0.5s"`)
+	wrong := row.Invalid("invalid duration %q", row.Short(text)).WithHint(`write numbers with units, such as "1h30m", "2d" or "0.5s"`)
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	if !negative {
 		rest = strings.TrimPrefix(rest, "+")
@@ -418,7 +439,7 @@ func timeSeconds(a *value.Dict) (value.Value, error) {
 		value, err := strconv.ParseFloat(rest[:n], 64)
 		rest = rest[n:]
 		n = len(rest) - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzµμ"))
-		unit, known := timeUnitSeconds(rest[:n])
+		unit, known := map[string]float64{"w": 7 * 86400, "d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}[rest[:n]]
 		if err != nil || !known {
 			return nil, wrong
 		}
@@ -435,26 +456,4 @@ func timeSeconds(a *value.Dict) (value.Value, error) {
 		return nil, wrong
 	}
 	return row.Number(total), nil
-}
-
-func timeUnitSeconds(unit string) (float64, bool) {
-	switch unit {
-	case "w":
-		return 7 * 86400, true
-	case "d":
-		return 86400, true
-	case "h":
-		return 3600, true
-	case "m":
-		return 60, true
-	case "s":
-		return 1, true
-	case "ms":
-		return 1e-3, true
-	case "us", "µs", "μs":
-		return 1e-6, true
-	case "ns":
-		return 1e-9, true
-	}
-	return 0, false
 }

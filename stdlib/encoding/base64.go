@@ -10,41 +10,41 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Base64 returns the module base64.
+// Base64 returns the module base64: encode, decode and decode_text.
 func Base64() tool.Module {
-	text := tool.Required("text", tool.TypeString, "The base64 text, with its = at the end or without; white space in it is skipped.")
-	url := tool.Optional("url", tool.TypeBoolean, false, "Use the alphabet for addresses and file names, with - and _ for + and /.")
-	return tool.Module{
+	text := tool.Required("text", tool.TypeString, "The base64 text. The = at the end is optional. White space is ignored.")
+	url := tool.Optional("url", tool.TypeBoolean, false, "Use the alphabet for URLs and file names, which has - and _ instead of + and /.")
+	return row.Pure(tool.Module{
 		Name: "base64",
-		Doc:  "Writes bytes as text that survives anywhere, and reads it (RFC 4648).",
+		Doc:  "Base64: bytes as ASCII text (RFC 4648).",
 		Funcs: []tool.Func{
 			{
 				Name: "encode",
-				Doc:  "Writes data as base64.",
+				Doc:  "Encode data as base64.",
 				Params: []tool.Param{
 					tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
 					url,
-					tool.Optional("padding", tool.TypeBoolean, true, "Fill the end up with = to a multiple of 4."),
+					tool.Optional("padding", tool.TypeBoolean, true, "Pad the text with = to a multiple of 4 characters."),
 				},
 				Returns: "the base64 text, on one line",
 				Do:      row.Do(base64Encode),
 			},
 			{
 				Name:    "decode",
-				Doc:     "Reads base64 as bytes; see decode_text for text.",
+				Doc:     "Decode base64 to bytes. To get text, use base64.decode_text.",
 				Params:  []tool.Param{text, url},
 				Returns: "the bytes",
 				Do:      row.Do(func(a *value.Dict) (value.Value, error) { return base64Decode(a) }),
 			},
 			{
 				Name:    "decode_text",
-				Doc:     "Reads base64 as text, and fails where what it holds is not UTF-8.",
+				Doc:     "Decode base64 to text. Data that is not UTF-8 is an error.",
 				Params:  []tool.Param{text, url},
 				Returns: "the text",
 				Do:      row.Do(base64DecodeText),
 			},
 		},
-	}
+	})
 }
 
 func base64Encoding(a *value.Dict, padding bool) *base64.Encoding {
@@ -78,12 +78,12 @@ func base64Decode(a *value.Dict) ([]byte, error) {
 	}
 	i := strings.IndexFunc(text, func(r rune) bool { return !base64Letter(r) && !strings.ContainsRune(digits, r) })
 	if i < 0 {
-		return nil, row.Invalid("not base64: the text is cut off")
+		return nil, row.Invalid("invalid base64: the text is incomplete")
 	}
 	r, _ := utf8.DecodeRuneInString(text[i:])
-	wrong := row.Invalid("not base64: %q is no digit of it", r)
+	wrong := row.Invalid("invalid base64: invalid character %q", r)
 	if strings.ContainsRune("-_", r) {
-		return nil, wrong.WithHint("this is the alphabet for addresses: pass url=True")
+		return nil, wrong.WithHint("to use the alphabet for URLs, pass url = True")
 	}
 	return nil, wrong
 }
@@ -98,7 +98,7 @@ func base64DecodeText(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	if !utf8.Valid(data) {
-		return nil, row.Invalid("the data is not UTF-8 text").WithHint("base64.decode gives it as bytes")
+		return nil, row.Invalid("the decoded data is not UTF-8 text").WithHint("use base64.decode, which returns bytes")
 	}
 	return string(data), nil
 }

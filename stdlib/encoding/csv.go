@@ -7,48 +7,49 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
+	"github.com/cassidy-run/cassidy/stdlib/internal/grid"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// CSV returns the module csv.
+// CSV returns the module csv: parse and encode, for tables that fit in memory as lists.
 func CSV() tool.Module {
-	delimiter := tool.Optional("delimiter", tool.TypeString, ",", `The character between cells, as "\t" or ";".`)
-	return tool.Module{
+	delimiter := tool.Optional("delimiter", tool.TypeString, ",", `The character between cells, such as "\t" or ";".`)
+	return row.Pure(tool.Module{
 		Name: "csv",
-		Doc:  "Reads and writes tables as comma-separated text (RFC 4180).",
+		Doc:  "Tables as comma-separated text (RFC 4180).",
 		Funcs: []tool.Func{
 			{
 				Name: "parse",
-				Doc: "Reads CSV text as a list of rows. Line ends may be LF or CRLF, blank lines are skipped, and a cell " +
-					"in double quotes may hold anything. A row of another length than the header, or the first row, is " +
-					"an error that names it, and so is a header with a name missing or given twice.",
+				Doc: "Parse CSV text into a list of rows. Lines may end in LF, CR LF or CR. Blank lines are skipped. A cell " +
+					"in double quotes may contain any character. These are errors: rows of different lengths, " +
+					"and column names that are missing or repeated.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The CSV text."),
 					delimiter,
-					tool.Optional("header", tool.TypeBoolean, true, "The first row names the columns, and each other row becomes a dict; else each row becomes a list."),
-					tool.Optional("types", tool.TypeBoolean, false, "Turn cells that are written like JSON numbers into numbers, true and false into booleans, "+
-						"and empty cells into None. A number with a leading zero, as in 007, stays text."),
-					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells instead of failing. A row longer than the header still fails."),
+					tool.Optional("header", tool.TypeBoolean, true, "Whether the first row has the names of the columns. If True, each other row becomes a dict. If False, each row becomes a list."),
+					tool.Optional("types", tool.TypeBoolean, false, "Convert JSON numbers to numbers, true and false to booleans, "+
+						"and empty cells to None. A number with a leading zero, such as 007, remains text."),
+					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells. A row that is longer than the header is an error."),
 				},
-				Returns: "a list of dicts, or of lists with header=False",
+				Returns: "a list of dicts; with header = False, a list of lists",
 				Do:      row.Do(csvParse),
 			},
 			{
 				Name: "encode",
-				Doc: "Writes rows as CSV text, which parse reads back. Cells are text, numbers (whole ones without .0), " +
-					"booleans (true, false) and None (empty); anything else fails.",
+				Doc:  "Format rows as CSV text, which csv.parse can read. A cell is a text, a number, a boolean or None. 2.0 is written as 2, True as true, and None as an empty cell. Other values are an error.",
 				Params: []tool.Param{
 					tool.Required("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
 					delimiter,
-					tool.Optional("header", tool.TypeBoolean, true, "Begin with a row of column names, where there are any."),
-					row.Items(tool.Maybe("columns", tool.TypeArray, "The columns to write and their order, and the header over rows that are lists; "+
-						"without it, every key of the rows in the order in which they first appear."), tool.TypeString),
+					tool.Optional("header", tool.TypeBoolean, true, "Begin with a row of column names. If the rows are lists, pass columns too."),
+					row.Items(tool.Maybe("columns", tool.TypeArray, "The columns to write, in this order. If the rows are lists, these are the names in the header. "+
+						"Default: all keys of the rows, in the order in which they first appear."), tool.TypeString),
 				},
-				Returns: "the CSV text, each row ended by a line break",
+				Returns: "the CSV text; each row ends with a line break",
 				Do:      row.Do(csvEncode),
 			},
 		},
-	}
+	})
 }
 
 // csvDelimiter returns the delimiter of a call, one character that cannot be
@@ -61,106 +62,31 @@ func csvDelimiter(a *value.Dict) (string, error) {
 	return d, nil
 }
 
-// A csvReader takes rows off a text. It is ours and not that of encoding/csv
-// because that one turns every CRLF inside a quoted cell into LF, so that a
-// table which is read and written again has changed, and refuses the quote
-// in 5" disk, which every spreadsheet reads.
+// A csvReader reads the rows of a text.
 type csvReader struct {
-	rest      string
-	delimiter string
-	line      int // where the row at hand began, from 1
-	next      int // where the next one begins
-	budget    int // how many more rows and cells there may be
+	scanner *csv.Scanner
+	rows    csv.Rows
+	budget  int // the number of rows and cells that may follow
 }
 
 // row returns the next row, or nil at the end.
 func (r *csvReader) row() ([]string, error) {
-	r.skipBlank()
-	if r.rest == "" {
-		return nil, nil
+	r.rows.Spans, r.rows.Lines = r.rows.Spans[:0], r.rows.Lines[:0]
+	more, err := r.scanner.Row(&r.rows)
+	if e := value.ErrorOf(err, value.Invalid); e != nil && e.Kind == value.Failed {
+		e.Kind = value.Invalid // it is an argument, not a file
 	}
-	r.line = r.next
-	var cells []string
-	for {
-		if r.budget--; r.budget < 0 {
-			return nil, row.TooMany()
-		}
-		cell, err := r.cell()
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, cell)
-		if rest, ok := strings.CutPrefix(r.rest, r.delimiter); ok {
-			r.rest = rest
-			continue
-		}
-		r.skipLineEnd()
-		r.budget--
-		return cells, nil
+	if err != nil || !more {
+		return nil, err
 	}
-}
-
-func (r *csvReader) skipBlank() {
-	for r.rest == "\r" || strings.HasPrefix(r.rest, "\n") || strings.HasPrefix(r.rest, "\r\n") {
-		r.skipLineEnd()
+	cells := make([]string, len(r.rows.Spans))
+	for i, sp := range r.rows.Spans {
+		cells[i] = r.rows.Cell(sp, `"`)
 	}
-}
-
-func (r *csvReader) skipLineEnd() {
-	r.rest = strings.TrimPrefix(r.rest, "\r")
-	if rest, ok := strings.CutPrefix(r.rest, "\n"); ok {
-		r.rest = rest
-		r.next++
+	if r.budget -= len(cells) + 1; r.budget < 0 {
+		return nil, row.TooMany()
 	}
-}
-
-// cell takes one cell and leaves the delimiter or the line end behind it.
-func (r *csvReader) cell() (string, error) {
-	if strings.HasPrefix(r.rest, `"`) {
-		return r.quoted()
-	}
-	end := strings.IndexAny(r.rest, "\n"+r.delimiter)
-	if end < 0 {
-		end = len(r.rest)
-	}
-	if end > 0 && r.rest[end-1] == '\r' && (end == len(r.rest) || r.rest[end] == '\n') {
-		end--
-	}
-	cell := r.rest[:end]
-	r.rest = r.rest[end:]
-	return cell, nil
-}
-
-func (r *csvReader) quoted() (string, error) {
-	text := r.rest[1:]
-	doubled := false
-	for at := 0; ; {
-		i := strings.IndexByte(text[at:], '"')
-		if i < 0 {
-			return "", row.Invalid("the quote that opens a cell in line %d is never closed", r.next)
-		}
-		at += i + 1
-		if at < len(text) && text[at] == '"' {
-			doubled = true
-			at++
-			continue
-		}
-		cell := text[:at-1]
-		if r.rest = text[at:]; !r.atCellEnd() {
-			return "", row.Invalid("text follows the closing quote of a cell in line %d", r.next+strings.Count(cell, "\n")).
-				WithHint(`write a quote inside a quoted cell twice, as in "5"" disk"`)
-		}
-		r.next += strings.Count(cell, "\n")
-		if doubled {
-			cell = strings.ReplaceAll(cell, `""`, `"`)
-		}
-		return cell, nil
-	}
-}
-
-func (r *csvReader) atCellEnd() bool {
-	return r.rest == "" || r.rest == "\r" || r.rest[0] == '\n' || strings.HasPrefix(r.rest, "\r\n") ||
-		strings.HasPrefix(r.rest, r.delimiter)
+	return cells, nil
 }
 
 func csvParse(a *value.Dict) (value.Value, error) {
@@ -168,10 +94,11 @@ func csvParse(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &csvReader{rest: strings.TrimPrefix(a.Text("text"), "\ufeff"), delimiter: delimiter, next: 1, budget: row.MaxValues}
+	r := &csvReader{scanner: csv.NewText(strings.TrimPrefix(a.Text("text"), "\ufeff"), row.MaxValues), budget: row.MaxValues}
+	r.scanner.Begin(delimiter, `"`)
 	convert := func(cell string) value.Value { return cell }
 	if a.Bool("types") {
-		convert = CSVTyped
+		convert = grid.Typed
 	}
 	if a.Bool("header") {
 		return csvDicts(r, convert, a.Bool("fill"))
@@ -185,7 +112,7 @@ func csvDicts(r *csvReader, convert func(string) value.Value, fill bool) (value.
 		return nil, err
 	}
 	if problem := csvHeaderProblem(header); problem != "" {
-		return nil, row.Invalid("the header: %s", problem).WithHint("mend the first row, or read the text with header=False")
+		return nil, row.Invalid("invalid header: %s", problem).WithHint("fix the first row, or pass header = False")
 	}
 	list := value.List{}
 	for {
@@ -231,8 +158,8 @@ func csvHeaderProblem(names []string) string {
 
 // ragged is the error for the row at hand, which is not as long as it should be.
 func (r *csvReader) ragged(line, got, want int, whose string) error {
-	return row.Invalid("row %d (line %d) has %d cells where %s %d", line, r.line, got, whose, want).
-		WithHint("mend the row, check the delimiter, or pass fill=True if short rows are meant to end in empty cells")
+	return row.Invalid("row %d (line %d) has %d cells, but %s %d", line, r.rows.Lines[0], got, whose, want).
+		WithHint("fix the row, check the delimiter, or pass fill = True to fill short rows with empty cells")
 }
 
 func csvLists(r *csvReader, convert func(string) value.Value, fill bool) (value.Value, error) {
@@ -274,37 +201,16 @@ func csvFill(r *csvReader, list value.List, width int, empty value.Value) (value
 	return list, nil
 }
 
-// CSVTyped reads a cell as what it is written like.
-func CSVTyped(cell string) value.Value {
-	switch cell {
-	case "":
-		return nil
-	case "true", "True", "TRUE":
-		return true
-	case "false", "False", "FALSE":
-		return false
-	}
-	first, last := cell[0], cell[len(cell)-1]
-	if (first != '-' && (first < '0' || '9' < first)) || last < '0' || '9' < last {
-		return cell
-	}
-	v, err := value.ParseJSON([]byte(cell))
-	if err != nil {
-		return cell
-	}
-	return v
-}
-
 func csvEncode(a *value.Dict) (value.Value, error) {
 	delimiter, err := csvDelimiter(a)
 	if err != nil {
 		return nil, err
 	}
-	rows := row.Elements(a, "rows")
+	rows := a.Elements("rows")
 	columns := row.Strings(a, "columns")
 	named := row.Arg(a, "columns") != nil
 	if !named {
-		if columns, err = CSVColumns(rows); err != nil {
+		if columns, err = grid.Columns(rows); err != nil {
 			return nil, err
 		}
 	} else if problem := csvHeaderProblem(columns); problem != "" {
@@ -315,7 +221,7 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 		w.row(columns)
 	}
 	for i, row := range rows {
-		cells, err := CSVCells(row, i+1, columns, named)
+		cells, err := grid.Cells(row, i+1, columns, named)
 		if err != nil {
 			return nil, err
 		}
@@ -324,59 +230,6 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 		}
 	}
 	return w.Text()
-}
-
-// CSVColumns returns the keys of rows that are dicts, in the order in which
-// they first appear.
-func CSVColumns(rows []value.Value) ([]string, error) {
-	var columns []string
-	seen := map[string]bool{}
-	for i, r := range rows {
-		d, _ := r.(*value.Dict)
-		for k := range d.All() {
-			name, ok := k.(string)
-			if !ok || name == "" {
-				return nil, row.Invalid("row %d has a key that is no column name: it should be a string that is not empty", i+1)
-			}
-			if !seen[name] {
-				seen[name] = true
-				columns = append(columns, name)
-			}
-		}
-	}
-	return columns, nil
-}
-
-// CSVCells returns the cells of one row, in the order of the columns.
-func CSVCells(r value.Value, number int, columns []string, named bool) ([]string, error) {
-	d, isDict := r.(*value.Dict)
-	items, isList := value.Elements(r)
-	switch {
-	case isDict:
-		items = make([]value.Value, len(columns))
-		for i, name := range columns {
-			items[i], _ = d.Get(name)
-		}
-	case !isList:
-		return nil, row.Invalid("row %d should be a dict or a list but is %s", number, value.TypeOf(r))
-	case len(columns) > 0 && !named:
-		return nil, row.Invalid("row %d is a list among rows that are dicts", number)
-	case named && len(items) != len(columns):
-		return nil, row.Invalid("row %d has %d cells for %d columns", number, len(items), len(columns))
-	}
-	if len(items) == 0 {
-		return nil, row.Invalid("row %d has no cells", number)
-	}
-	cells := make([]string, len(items))
-	for i, v := range items {
-		text, ok := row.Scalar(v)
-		if !ok {
-			return nil, row.Invalid("row %d, column %d: no cell can hold a value of type %s", number, i+1, value.TypeOf(v)).
-				WithHint("turn it into text first, as with json.encode")
-		}
-		cells[i] = text
-	}
-	return cells, nil
 }
 
 // A csvWriter writes rows.
@@ -395,7 +248,7 @@ func (w *csvWriter) row(cells []string) {
 		quote := strings.ContainsAny(cell, "\"\r\n") || strings.Contains(cell, w.delimiter) ||
 			(cell == "" && len(cells) == 1) || (w.Len() == 0 && strings.HasPrefix(cell, "\ufeff"))
 		if quote {
-			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+			cell = csv.Quote(cell)
 		}
 		w.Add(cell)
 	}

@@ -16,48 +16,48 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Hash returns the module hash.
+// Hash returns the module hash: checksums and HMACs.
 func Hash() tool.Module {
-	const fit = " Fit to compare content, not to protect it."
-	return tool.Module{
+	const fit = " Use it to compare data, not to protect data."
+	return row.Pure(tool.Module{
 		Name: "hash",
-		Doc:  "Gives fingerprints of text and bytes, in hexadecimal.",
+		Doc:  "Hashes of text and bytes, in hexadecimal.",
 		Funcs: []tool.Func{
-			hashOne("sha256", "Gives the SHA-256 of data.", "64 hexadecimal digits", func(b []byte) string {
+			hashOne("sha256", "Return the SHA-256 of data.", "64 hexadecimal digits", func(b []byte) string {
 				return fmt.Sprintf("%x", sha256.Sum256(b))
 			}),
-			hashOne("sha512", "Gives the SHA-512 of data.", "128 hexadecimal digits", func(b []byte) string {
+			hashOne("sha512", "Return the SHA-512 of data.", "128 hexadecimal digits", func(b []byte) string {
 				return fmt.Sprintf("%x", sha512.Sum512(b))
 			}),
-			hashOne("sha1", "Gives the SHA-1 of data."+fit, "40 hexadecimal digits", func(b []byte) string {
+			hashOne("sha1", "Return the SHA-1 of data."+fit, "40 hexadecimal digits", func(b []byte) string {
 				return fmt.Sprintf("%x", sha1.Sum(b))
 			}),
-			hashOne("md5", "Gives the MD5 of data."+fit, "32 hexadecimal digits", func(b []byte) string {
+			hashOne("md5", "Return the MD5 of data."+fit, "32 hexadecimal digits", func(b []byte) string {
 				return fmt.Sprintf("%x", md5.Sum(b))
 			}),
-			hashOne("crc32", "Gives the CRC-32 (IEEE) of data, as in ZIP files."+fit, "8 hexadecimal digits", func(b []byte) string {
+			hashOne("crc32", "Return the CRC-32 (IEEE) of data, as in ZIP files."+fit, "8 hexadecimal digits", func(b []byte) string {
 				return fmt.Sprintf("%08x", crc32.ChecksumIEEE(b))
 			}),
-			hashOne("hex", "Writes data in hexadecimal, two digits for each byte.", "the digits", hex.EncodeToString),
+			hashOne("hex", "Encode data in hexadecimal, with two digits for each byte.", "the hexadecimal digits", hex.EncodeToString),
 			{
 				Name:    "unhex",
-				Doc:     "Reads hexadecimal digits as bytes.",
-				Params:  []tool.Param{tool.Required("text", tool.TypeString, "The digits, an even number of them, in either case.")},
+				Doc:     "Decode hexadecimal digits to bytes.",
+				Params:  []tool.Param{tool.Required("text", tool.TypeString, "The hexadecimal digits, in upper or lower case. Their number must be even.")},
 				Returns: "the bytes",
 				Do:      row.Do(hashUnhex),
 			},
 			{
 				Name: "hmac_sha256",
-				Doc:  "Gives the HMAC of data under a key, with SHA-256.",
+				Doc:  "Return the HMAC-SHA-256 of data.",
 				Params: []tool.Param{
-					tool.Required("key", tool.TypeAny, "The key, a string or bytes; unhex turns one HMAC into the key of the next."),
+					tool.Required("key", tool.TypeAny, "The key, a string or bytes. To use an HMAC as the next key, decode it with hash.unhex."),
 					tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
 				},
 				Returns: "64 hexadecimal digits",
 				Do:      row.Do(hashHMAC),
 			},
 		},
-	}
+	})
 }
 
 func hashOne(name, doc, returns string, f func([]byte) string) tool.Func {
@@ -79,9 +79,9 @@ func hashUnhex(a *value.Dict) (value.Value, error) {
 	var bad hex.InvalidByteError
 	switch {
 	case errors.As(err, &bad):
-		return nil, row.Invalid("not hexadecimal: %q is no digit", rune(bad))
+		return nil, row.Invalid("invalid hexadecimal text: invalid character %q", rune(bad))
 	case err != nil:
-		return nil, row.Invalid("not hexadecimal: the number of digits is odd")
+		return nil, row.Invalid("invalid hexadecimal text: the number of digits is odd")
 	}
 	return data, nil
 }

@@ -1,5 +1,6 @@
 // Package encoding is what scripts can do with texts and bytes of known forms: JSON, YAML,
-// CSV, base64, URLs and hashes.
+// CSV, base64, URLs and hashes, a module for each. The functions are pure, and safe for
+// concurrent use.
 package encoding
 
 import (
@@ -10,46 +11,46 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// JSON returns the module json.
+// JSON returns the module json: encode, decode and indent.
 func JSON() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "json",
-		Doc:  "Reads and writes JSON, keeping the order of objects and integers of any size.",
+		Doc:  "JSON. The order of names in objects is preserved. Integers can have any size.",
 		Funcs: []tool.Func{
 			{
 				Name: "encode",
-				Doc: "Writes a value as JSON. Tuples and sets become arrays, bytes base64 text, and keys that are " +
-					"numbers or booleans text. NaN and infinity have no JSON form and fail.",
+				Doc: "Encode a value as JSON. Tuples and sets become arrays. Bytes become base64 text. Keys that are " +
+					"numbers or booleans become text. NaN and infinity are errors.",
 				Params: []tool.Param{
-					tool.Required("value", tool.TypeAny, "What to write."),
-					tool.Optional("indent", tool.TypeAny, "", "Spaces or tabs for each level, or how many spaces; without it, all is one line."),
+					tool.Required("value", tool.TypeAny, "The value."),
+					tool.Optional("indent", tool.TypeAny, "", "The indentation of each level: spaces or tabs, or the number of spaces. Default: the JSON text has one line."),
 				},
 				Returns: "the JSON text",
 				Do:      row.Do(jsonEncode),
 			},
 			{
 				Name: "decode",
-				Doc: "Reads a JSON text. The error for a broken text says at which line and column; a name given " +
-					"twice in one object is broken too.",
+				Doc: "Decode a JSON text. The error for an invalid text has the line and column. An object with a repeated name is " +
+					"an error.",
 				Params: []tool.Param{
-					tool.Required("text", tool.TypeString, "The JSON text, one value and nothing after it."),
-					tool.Maybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
+					tool.Required("text", tool.TypeString, "The JSON text: one value."),
+					tool.Maybe("default", tool.TypeAny, "The result if the text is invalid, instead of an error. It may be None."),
 				},
 				Returns: "the value: dicts, lists, strings, numbers, booleans and None",
 				Do:      row.Do(jsonDecode),
 			},
 			{
 				Name: "indent",
-				Doc:  "Lays a JSON text out on several lines for people.",
+				Doc:  "Indent a JSON text, so that people can read it.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The JSON text."),
-					tool.Optional("indent", tool.TypeAny, "\t", "Spaces or tabs for each level, or how many spaces."),
+					tool.Optional("indent", tool.TypeAny, "\t", "The indentation of each level: spaces or tabs, or the number of spaces."),
 				},
 				Returns: "the same JSON, indented",
 				Do:      row.Do(jsonIndent),
 			},
 		},
-	}
+	})
 }
 
 func jsonEncode(a *value.Dict) (value.Value, error) {
@@ -124,7 +125,7 @@ func jsonIndentation(v value.Value) (string, error) {
 			return jsonIndentation(i)
 		}
 	}
-	return "", row.Invalid("argument 'indent' should be at most %d spaces or tabs, or their number", jsonMaxIndent)
+	return "", row.Invalid("argument 'indent' should be at most %d spaces or tabs, as text or as a number of spaces", jsonMaxIndent)
 }
 
 // jsonLayOut indents JSON that has no space between its parts.
@@ -132,51 +133,9 @@ func jsonLayOut(compact []byte, indent string) (value.Value, error) {
 	if indent == "" {
 		return string(compact), nil
 	}
-	var b row.Builder
-	level := 0
-	line := func() {
-		b.Add("\n")
-		b.Repeat(indent, level)
+	text, fits := row.Indent(compact, indent)
+	if !fits {
+		return nil, row.TooLong()
 	}
-	for i := 0; i < len(compact) && !b.Full; i++ {
-		switch c := compact[i]; c {
-		case '"':
-			end := jsonStringEnd(compact, i)
-			b.Add(string(compact[i:end]))
-			i = end - 1
-		case '{', '[':
-			b.WriteByte(c)
-			if compact[i+1] == c+2 { // the bracket that closes it
-				i++
-				b.WriteByte(c + 2)
-				continue
-			}
-			level++
-			line()
-		case '}', ']':
-			level--
-			line()
-			b.WriteByte(c)
-		case ',':
-			b.WriteByte(c)
-			line()
-		case ':':
-			b.Add(": ")
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.Text()
-}
-
-// jsonStringEnd returns where the string ends that begins at start.
-func jsonStringEnd(text []byte, start int) int {
-	i := start + 1
-	for text[i] != '"' {
-		if text[i] == '\\' {
-			i++
-		}
-		i++
-	}
-	return i + 1
+	return text, nil
 }

@@ -38,7 +38,7 @@ func TestJSON(t *testing.T) {
 			Want: value.NewDict("b", value.List{int64(1), 1.0, 100.0}, "a", "é")},
 		{Fn: "json.decode", Args: []any{"\ufeff[]"}, Want: value.List{}},
 		{Fn: "json.decode", Args: []any{"{\n  broken"}, Err: "line 2, column 3"},
-		{Fn: "json.decode", Args: []any{""}, Err: "ends where a value"},
+		{Fn: "json.decode", Args: []any{""}, Err: "expected a value but got the end of the text"},
 		{Fn: "json.decode", Args: []any{`{"a":1,"a":2}`}, Err: "given twice"},
 		{Fn: "json.decode", Args: []any{"[1] x"}, Err: "invalid JSON"},
 		{Fn: "json.decode", Args: []any{"broken", "otherwise"}, Want: "otherwise"},

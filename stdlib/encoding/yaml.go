@@ -7,32 +7,32 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// YAML returns the module yaml.
+// YAML returns the module yaml: encode and decode, without aliases and tags.
 func YAML() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "yaml",
-		Doc:  "Reads and writes YAML of the size of front matter and configuration.",
+		Doc:  "YAML for front matter and configuration.",
 		Funcs: []tool.Func{
 			{
 				Name:    "encode",
-				Doc:     "Writes a value as YAML in block style, keeping the order of dicts.",
-				Params:  []tool.Param{tool.Required("value", tool.TypeAny, "What to write.")},
+				Doc:     "Encode a value as YAML in block style. The order of dicts is preserved.",
+				Params:  []tool.Param{tool.Required("value", tool.TypeAny, "The value.")},
 				Returns: "the YAML text, which ends with a line break",
 				Do:      row.Do(yamlEncode),
 			},
 			{
 				Name: "decode",
-				Doc: "Reads one YAML document of at most 64 KB. Aliases, merge keys and tags of one's own are " +
-					"refused; dates stay text.",
+				Doc: "Decode one YAML document of at most 64 KB. Aliases, merge keys and custom tags are " +
+					"errors. Dates remain text.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The YAML text."),
-					tool.Maybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
+					tool.Maybe("default", tool.TypeAny, "The result if the text is invalid, instead of an error. It may be None."),
 				},
-				Returns: "the value; None for an empty text",
+				Returns: "the value, or None for an empty text",
 				Do:      row.Do(yamlDecode),
 			},
 		},
-	}
+	})
 }
 
 func yamlEncode(a *value.Dict) (value.Value, error) {

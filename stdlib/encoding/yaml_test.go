@@ -18,7 +18,7 @@ func TestYAML(t *testing.T) {
 			Want: value.NewDict("b", value.List{int64(1), 2.5}, "a", value.List{value.NewDict("x", "yes", "on", "2026-11-21")})},
 		{Fn: "yaml.decode", Args: []any{""}, Want: nil},
 		{Fn: "yaml.decode", Args: []any{"a: 1\nb: [2\n"}, Err: "line "},
-		{Fn: "yaml.decode", Args: []any{"a: &x 1\nb: *x\n"}, Err: "line 2: an alias"},
+		{Fn: "yaml.decode", Args: []any{"a: &x 1\nb: *x\n"}, Err: "line 2: aliases"},
 		{Fn: "yaml.decode", Args: []any{"a: 1\na: 2\n"}, Err: "twice"},
 		{Fn: "yaml.decode", Args: []any{"[", "otherwise"}, Want: "otherwise"},
 		{Fn: "yaml.decode", Args: []any{"[", nil}, Want: nil},

@@ -3,8 +3,7 @@ package fs
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -14,49 +13,45 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/records"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// An fsStep is one change of a commit that was compared with the disk.
-type fsStep struct {
-	tool.Change
-	now  tool.FileState // what is on disk, with content
-	info fs.FileInfo    // the same as the system tells it; nil where nothing is
-}
-
-// An fsOp is one operation on the disk: it makes one state of another, which
-// is nothing, or the same kind of thing.
-type fsOp struct {
-	path          string
-	before, after tool.FileState
-	info          fs.FileInfo // what has to be there, unchanged, when it begins
-	exact         bool        // the permissions are those, whatever the umask
-}
-
-// prepareStage is what a commit does before it writes. A record that has its
-// undo holds what will be gone when a process dies in the commit.
+// prepareStage returns the undo of a commit before it writes, with the mark of its temporary
+// files. If the process dies in the commit, the recorded undo has what the commit replaces,
+// and the marked files show what it has done.
 func (w *Files) prepareStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	changes, err := w.staged(g)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	steps, err := w.look(ctx, tool.Grant{}).compare(changes)
+	steps, err := diskOf(ctx, w, "").compare(changes)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return tool.Outcome{Undo: fsUndo(steps)}, nil
+	undo := records.Undo(order.Changes(steps))
+	if undo != nil {
+		undo.Args.Put(argMark, swap.NewMark(time.Now()))
+	}
+	return tool.Outcome{Undo: undo}, nil
 }
 
-func (w *Files) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
+func (w *Files) commitStage(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	changes, err := w.staged(g)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	out, err := w.look(ctx, tool.Grant{}).apply(changes, false)
+	unlock, err := w.lock(ctx)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	defer unlock()
+	if err := w.guardChanges(changes); err != nil {
+		return tool.Outcome{}, err
+	}
+	out, err := diskOf(ctx, w, e.Args.Text(argMark)).apply(changes, false)
 	if err == nil {
 		g.Stage.Committed()
 	}
@@ -65,40 +60,175 @@ func (w *Files) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (t
 
 func (w *Files) staged(g tool.Grant) ([]tool.Change, error) {
 	if w.Root == nil || g.Stage == nil {
-		return nil, value.Errorf(value.Internal, "a commit without files or without a stage")
+		return nil, value.Errorf(value.Internal, "commit: the files or the stage are not set")
 	}
 	return g.Stage.Changes(), nil
 }
 
-// apply makes changes on disk: all of them, or none where one of them does not
-// find what it expects. exact restores permissions as they were. The world's
-// lock for commits is held.
-func (l *look) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
-	steps, err := l.compare(changes)
+// lock keeps other commits to the project out, those of other processes too. It waits until
+// ctx ends, and a minute at most.
+func (w *Files) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case w.committing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, row.Stopped(ctx)
+	}
+	release, err := swap.Lock(ctx, w.Root)
+	switch {
+	case err == nil:
+		return func() { release(); <-w.committing }, nil
+	case ctx.Err() != nil:
+		err = row.Stopped(ctx)
+	case errors.Is(err, swap.ErrLocked):
+		err = value.Errorf(value.Timeout, "write files: %w: no lock within one minute", err).WithHint("end the other cassidy process, and repeat the call")
+	default:
+		err = value.Errorf(value.Failed, "write files: lock the project: %w", err)
+	}
+	<-w.committing
+	return nil, err
+}
+
+// A disk is what commits change: a look without a stage.
+type disk struct {
+	*look
+	mark    string          // of the temporary files
+	keep    bool            // keep them after the commit, until its outcome is recorded
+	folders map[string]bool // the paths that are made, removed or replaced as folders
+	open    map[string]held // what is open, by path
+}
+
+// A held is an open place. Its folder stays the same one, even if it is renamed.
+type held struct {
+	spot  *spot
+	temps *os.Root
+}
+
+func (h held) close() {
+	if h.temps != h.spot.dir {
+		h.temps.Close()
+	}
+	h.spot.close()
+}
+
+// diskOf returns the disk for one commit. Without a recorded mark it makes up one.
+func diskOf(ctx context.Context, w *Files, mark string) disk {
+	d := disk{look: w.look(ctx, tool.Grant{}), mark: mark, keep: swap.ValidMark(mark)}
+	if !d.keep {
+		d.mark = swap.NewMark(time.Now())
+	}
+	return d
+}
+
+// of returns the disk for changes: temporary files are not in a folder that these remove. The
+// caller must call close.
+func (d disk) of(changes []tool.Change) disk {
+	d.folders, d.open = map[string]bool{}, map[string]held{}
+	for _, c := range changes {
+		if c.Before.Dir || c.After.Dir {
+			d.folders[c.Path] = true
+		}
+	}
+	return d
+}
+
+// close closes the places that are in a folder, or with "" all.
+func (d disk) close(folder string) {
+	for p, h := range d.open {
+		if folder == "" || strings.HasPrefix(p, folder+"/") {
+			h.close()
+			delete(d.open, p)
+		}
+	}
+}
+
+// at calls do with the spot and the place of a path. The place stays open, so that the
+// temporary files of a commit can be removed wherever their folder is then.
+func (d disk) at(p string, do func(*spot, swap.Place) error) error {
+	h, known := d.open[p]
+	if known {
+		info, err := h.spot.dir.Lstat(h.spot.name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return d.failed("read", p, err)
+		}
+		h.spot.disk = info // nil after an error
+	} else {
+		var err error
+		if h, err = d.hold(p); err != nil {
+			return err
+		}
+		if h.spot.dir == nil {
+			defer h.close()
+		} else {
+			d.open[p] = h
+		}
+	}
+	return do(h.spot, swap.At(h.spot.dir, h.spot.name, h.temps, d.mark, p))
+}
+
+// hold opens the place of a path.
+func (d disk) hold(p string) (held, error) {
+	s, err := d.find(p, followNone)
+	if err != nil {
+		return held{}, err
+	}
+	folder := path.Dir(p)
+	if !d.folders[folder] && s.dir != nil {
+		return held{s, s.dir}, nil
+	}
+	for d.folders[folder] {
+		folder = path.Dir(folder)
+	}
+	above, err := d.find(folder, followNone)
+	if err == nil {
+		defer above.close()
+		if above.kind() != kindFolder {
+			err = d.changed(folder)
+		}
+	}
+	var temps *os.Root
+	if err == nil {
+		temps, err = d.openFolder(above)
+	}
+	if err != nil {
+		s.close()
+		return held{}, err
+	}
+	return held{s, temps}, nil
+}
+
+// apply makes changes on disk: all of them, or none if one does not find what it expects. exact
+// restores the permissions too. The caller holds the lock for commits.
+func (d disk) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
+	steps, err := d.compare(changes)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := l.carryOut(fsOrder(steps, exact)); err != nil {
+	d = d.of(changes)
+	defer d.close("")
+	if err := d.carryOut(order.Of(steps, exact)); err != nil {
 		return tool.Outcome{}, err
 	}
-	return tool.Outcome{Value: fsReport(steps), Undo: fsUndo(steps)}, nil
+	if !d.keep {
+		d.drop(changes)
+	}
+	return tool.Outcome{Value: records.Report(order.Changes(steps)), Undo: records.Undo(order.Changes(steps))}, nil
 }
 
-// compare finds everything on disk as the changes expect it, or fails. What
-// changes nothing is left out.
-func (l *look) compare(changes []tool.Change) ([]*fsStep, error) {
-	changes = slices.DeleteFunc(changes, func(c tool.Change) bool { return fsSame(c.Before, c.After) })
+// compare fails unless everything on disk is as the changes expect it. It leaves out changes
+// without an effect.
+func (d disk) compare(changes []tool.Change) ([]*order.Step, error) {
+	changes = slices.DeleteFunc(changes, func(c tool.Change) bool { return sameState(c.Before, c.After) })
 	becomes := make(map[string]tool.FileState, len(changes))
 	for _, c := range changes {
 		becomes[c.Path] = c.After
 	}
-	steps := make([]*fsStep, len(changes))
+	steps := make([]*order.Step, len(changes))
 	for i, c := range changes {
-		if err := row.Stopped(l.ctx); err != nil {
+		if err := row.Stopped(d.ctx); err != nil {
 			return nil, err
 		}
-		step := &fsStep{Change: c}
-		if err := l.compareOne(step, becomes); err != nil {
+		step := &order.Step{Change: c}
+		if err := d.compareOne(step, becomes); err != nil {
 			return nil, err
 		}
 		steps[i] = step
@@ -106,195 +236,234 @@ func (l *look) compare(changes []tool.Change) ([]*fsStep, error) {
 	return steps, nil
 }
 
-func (l *look) compareOne(step *fsStep, becomes map[string]tool.FileState) error {
-	s, err := l.find(step.Path, fsFollowNone)
+func (d disk) compareOne(step *order.Step, becomes map[string]tool.FileState) error {
+	s, err := d.find(step.Path, followNone)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if s.kind() != fsExpected(step.Before) {
-		return l.conflict(step.Path)
+	if string(s.kind()) != records.KindOf(step.Before) {
+		return d.conflict(step.Path)
 	}
-	if step.now, step.info, err = s.state(l.w.limits.kept()); err != nil {
+	if step.Now, step.Info, err = s.state(d.w.limits.kept()); err != nil {
 		return err
 	}
-	if !fsSame(step.now, step.Before) {
-		return l.conflict(step.Path)
+	if !sameState(step.Now, step.Before) {
+		return d.conflict(step.Path)
 	}
 	parent := path.Dir(step.Path)
 	if after, staged := becomes[parent]; step.After.Exists && (staged && !after.Dir || !staged && s.dir == nil) {
-		return l.conflict(parent)
+		return d.conflict(parent)
 	}
 	if step.Before.Dir && !step.After.Dir {
-		return l.compareInside(s, becomes)
+		return d.compareInside(s, becomes)
 	}
 	return nil
 }
 
-func fsExpected(st tool.FileState) spotKind {
-	switch {
-	case !st.Exists:
-		return fsNothing
-	case st.Dir:
-		return fsFolder
-	}
-	return fsFile
-}
-
-// compareInside finds nothing in a folder that goes but what goes with it.
-func (l *look) compareInside(folder *spot, becomes map[string]tool.FileState) error {
-	dir, err := l.openFolder(folder)
+// compareInside fails if a folder to remove contains anything that is not removed with it.
+func (d disk) compareInside(folder *spot, becomes map[string]tool.FileState) error {
+	dir, err := d.openFolder(folder)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	l.sweep(dir, nil)
-	names, err := l.names(dir, folder.path)
+	_ = sweep(folder.path, dir)
+	names, err := d.names(dir, folder.path)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		p := path.Join(folder.path, name)
 		if after, staged := becomes[p]; !staged || after.Exists {
-			return l.conflict(p)
+			return d.conflict(p)
 		}
 	}
 	return nil
 }
 
-func (l *look) conflict(p string) error {
-	return value.Errorf(value.Conflict, "%s has changed on disk since the call first saw it; nothing was written", l.w.Shown(p)).
-		WithHint("call again: it will see the file as it is now")
+func (d disk) conflict(p string) error {
+	return value.Errorf(value.Conflict, "%s has changed on disk during the call; nothing was written", d.w.Shown(p)).WithLimit(value.LimitChanged).
+		WithHint("repeat the call with the new contents")
 }
 
-// fsOrder turns steps into operations in an order in which each can be done
-// and in which nothing is removed before all that is new is there: what stands
-// in the way of another kind goes first, then folders are made from the top,
-// files written, and the rest removed from the bottom.
-func fsOrder(steps []*fsStep, exact bool) []fsOp {
-	var inTheWay []string
-	for _, s := range steps {
-		if fsChangesKind(s.Change) {
-			inTheWay = append(inTheWay, s.Path)
-		}
-	}
-	early := func(p string) bool {
-		return slices.ContainsFunc(inTheWay, func(top string) bool { return p == top || strings.HasPrefix(p, top+"/") })
-	}
-	var first, folders, files, last []fsOp
-	for _, s := range steps {
-		op := fsOp{path: s.Path, before: s.now, after: s.After, info: s.info}
-		op.exact = exact || s.Before.Exists || s.After.Mode != fsNewFile && s.After.Mode != fsNewFolder
-		if s.Before.Exists && s.After.Mode == s.Before.Mode {
-			op.after.Mode = s.now.Mode // somebody may have changed it since, and is right
-		}
-		if s.Before.Exists && early(s.Path) {
-			first = append(first, fsOp{path: s.Path, before: s.now, info: s.info, exact: true})
-			op.before, op.info = tool.FileState{}, nil
-		}
-		switch {
-		case op.after.Dir:
-			folders = append(folders, op)
-		case op.after.Exists:
-			files = append(files, op)
-		case op.before.Exists:
-			last = append(last, op)
-		}
-	}
-	slices.SortFunc(folders, func(a, b fsOp) int { return cmp.Compare(a.path, b.path) })
-	for _, ops := range [][]fsOp{first, last} {
-		slices.SortFunc(ops, func(a, b fsOp) int { return cmp.Compare(b.path, a.path) })
-	}
-	return slices.Concat(first, folders, files, last)
-}
-
-// fsChangesKind reports whether a change is of a file to a folder or of a folder
-// to a file. That takes two operations, with nothing there between them.
-func fsChangesKind(c tool.Change) bool {
-	return c.Before.Exists && c.After.Exists && c.Before.Dir != c.After.Dir
-}
-
-// carryOut does the operations. Where one fails, those before it are taken back.
-func (l *look) carryOut(ops []fsOp) error {
-	l.sweepAround(ops, nil)
+// carryOut carries out the operations. If one fails, or if it has displaced something else
+// than was compared, it undoes them.
+func (d disk) carryOut(ops []order.Operation) error {
+	_ = d.eachFolder(ops, sweep)
 	for i, op := range ops {
-		err := l.do(op)
-		if err == nil && i == len(ops)-1 {
-			err = l.sync(ops)
-			i++
+		err := d.writeSpares(ops[i:])
+		if err == nil {
+			err = d.change(op, d.exchange)
 		}
 		if err != nil {
-			return l.rollBack(ops[:i], err)
+			return d.rollBack(ops[:i], ops, err)
+		}
+	}
+	err := d.sync(ops)
+	if err == nil {
+		err = d.verify(ops)
+	}
+	if err != nil {
+		return d.rollBack(ops, ops, err)
+	}
+	return nil
+}
+
+// writeSpares writes the new contents of all files beside them, once their folders are there:
+// then the operations take no longer than their renames, and a commit that dies among them
+// can be completed.
+func (d disk) writeSpares(next []order.Operation) error {
+	for _, op := range next {
+		if !op.IsFile() {
+			return nil
+		}
+		if err := d.change(op, d.write); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// rollBack takes operations back, in reverse, and adds to the error what could
-// not be.
-func (l *look) rollBack(done []fsOp, cause error) error {
+// change calls do with an operation and its place. It fails if the folder is gone.
+func (d disk) change(op order.Operation, do func(order.Operation, *spot, swap.Place) error) error {
+	return d.at(op.Path, func(s *spot, p swap.Place) error {
+		if s.dir == nil {
+			return d.changed(op.Path)
+		}
+		return d.explain(op.Path, do(op, s, p))
+	})
+}
+
+func (d disk) write(op order.Operation, _ *spot, p swap.Place) error {
+	return p.Write(op.After.Data, fs.FileMode(op.After.Mode), op.Exact, op.Info)
+}
+
+// explain returns the error of a place for a script.
+func (d disk) explain(p string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, swap.ErrOpen):
+		return value.Errorf(value.Conflict, "%s is open for writing in another process; nothing was written", d.w.Shown(p)).
+			WithHint("close the file there, and repeat the call")
+	case errors.Is(err, swap.ErrChanged) || errors.Is(err, fs.ErrExist):
+		changed := value.ErrorOf(d.changed(p), value.Conflict)
+		var list interface{ Unwrap() []error }
+		if errors.As(err, &list) && len(list.Unwrap()) > 1 { // it was displaced, and is elsewhere now
+			return changed.WithLimit("").WithHint("%v", list.Unwrap()[1])
+		}
+		return changed
+	}
+	return d.failed("write", p, err)
+}
+
+// verify checks that what the operations displaced is what was compared.
+func (d disk) verify(ops []order.Operation) error {
+	for _, op := range ops {
+		if op.Info == nil || op.Before.Dir {
+			continue
+		}
+		err := d.at(op.Path, func(_ *spot, p swap.Place) error { return d.explain(op.Path, p.Verify(op.Before.Hash)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes the temporary files of paths. It ignores errors: what is left is swept.
+func (d disk) drop(changes []tool.Change) {
+	for _, c := range changes {
+		_ = d.at(c.Path, func(_ *spot, p swap.Place) error { return p.Drop() })
+	}
+}
+
+// rollBack undoes operations in reverse order, and adds to the error what could not be undone.
+// It removes the temporary files of all.
+func (d disk) rollBack(done, all []order.Operation, cause error) error {
 	var left []string
 	for _, op := range slices.Backward(done) {
-		if err := l.takeBack(op); err != nil {
-			left = append(left, l.w.Shown(op.path))
+		if err := d.undo(op); err != nil {
+			left = append(left, d.w.Shown(op.Path))
 		}
 	}
-	if len(left) == 0 {
+	saved := d.salvage(all)
+	if len(left) == 0 && saved == nil {
 		return cause
 	}
-	e := value.ErrorOf(cause, value.Failed)
-	return value.Errorf(e.Kind, "%s; could not be taken back: %s", e.Message(), strings.Join(left, ", ")).WithHint("look at these files")
+	e := *value.ErrorOf(cause, value.Failed)
+	if e.Limit == value.LimitChanged { // something was done
+		e.Limit = ""
+	}
+	text, hint := e.Message(), cmp.Or(e.Hint, "compare these files with the expected contents")
+	if len(left) > 0 {
+		text += "; could not be undone: " + strings.Join(left, ", ")
+	}
+	if saved != nil {
+		hint = saved.Error()
+	}
+	return value.Errorf(e.Kind, "%s", text).WithLimit(e.Limit).WithHint("%s", hint)
 }
 
-func (l *look) takeBack(op fsOp) error {
-	step := &fsStep{Change: tool.Change{Path: op.path, Before: op.after, After: op.before}}
-	s, err := l.find(op.path, fsFollowNone)
-	if err != nil {
-		return err
+// salvage removes the temporary files of operations. It keeps contents that nobody else has.
+func (d disk) salvage(ops []order.Operation) (saved error) {
+	known := map[string]bool{}
+	for _, op := range ops {
+		known[op.Before.Hash], known[op.After.Hash] = true, true
 	}
-	defer s.close()
-	if step.now, step.info, err = s.state(l.w.limits.kept()); err != nil {
-		return err
+	for _, op := range ops {
+		_ = d.at(op.Path, func(_ *spot, p swap.Place) error {
+			saved = errors.Join(saved, p.Salvage(known))
+			return nil
+		})
 	}
-	if !fsSame(step.now, step.Before) {
-		return l.conflict(op.path)
-	}
-	return l.do(fsOp{path: op.path, before: step.now, after: op.before, info: step.info, exact: true})
+	return saved
 }
 
-// do does one operation, if what it is done to is still what was compared.
-func (l *look) do(op fsOp) error {
-	s, err := l.find(op.path, fsFollowNone)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if s.dir == nil || !fsUntouched(op.info, s.disk) {
-		return l.changed(op.path)
-	}
+// undo undoes an operation that was carried out.
+func (d disk) undo(op order.Operation) error {
+	return d.change(op, func(op order.Operation, s *spot, p swap.Place) error {
+		switch {
+		case s.dir == nil: // something else than a folder is in its place
+			return swap.ErrChanged
+		case op.After.Dir:
+			d.close(op.Path)
+			return s.removeFolder()
+		case op.Before.Dir:
+			return s.makeFolder(fs.FileMode(op.Before.Mode), true)
+		}
+		needs, err := p.Undo(op.Before.Hash, op.After.Hash)
+		if !needs {
+			return err
+		}
+		if err := p.Write(op.Before.Data, fs.FileMode(op.Before.Mode), true, s.disk); err != nil {
+			return err
+		}
+		return p.Overwrite()
+	})
+}
+
+// exchange carries out one operation, if the thing on disk is still the one that was compared.
+func (d disk) exchange(op order.Operation, s *spot, p swap.Place) error {
 	switch {
-	case !op.after.Exists:
-		err = s.dir.Remove(s.name)
-	case op.after.Dir:
-		err = s.makeFolder(fs.FileMode(op.after.Mode), op.exact)
-	default:
-		err = s.replace(op.after.Data, fs.FileMode(op.after.Mode), op)
+	case s.dir == nil || !swap.Same(op.Info, s.disk):
+		return swap.ErrChanged
+	case op.After.Dir:
+		return s.makeFolder(fs.FileMode(op.After.Mode), op.Exact)
+	case !op.After.Exists && op.Before.Dir:
+		d.close(op.Path)
+		return s.removeFolder()
+	case !op.After.Exists:
+		return p.Remove(op.Info)
 	}
-	if err != nil {
-		return l.failed("write", op.path, err)
+	if err := d.write(op, s, p); err != nil {
+		return err
 	}
-	return nil
-}
-
-// fsUntouched reports whether a thing is still the one that it was.
-func fsUntouched(was, is fs.FileInfo) bool {
-	if was == nil || is == nil {
-		return was == nil && is == nil
+	if op.Info == nil {
+		return p.Create()
 	}
-	if !os.SameFile(was, is) || was.Mode().Type() != is.Mode().Type() {
-		return false
-	}
-	return was.IsDir() || was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
+	return p.Replace(op.Info, op.After.Hash)
 }
 
 func (s *spot) makeFolder(mode fs.FileMode, exact bool) error {
@@ -304,89 +473,51 @@ func (s *spot) makeFolder(mode fs.FileMode, exact bool) error {
 	return s.dir.Chmod(s.name, mode)
 }
 
-// replace puts a new file in the place of an old one or of nothing. At every
-// instant there is the old content or the new.
-func (s *spot) replace(data []byte, mode fs.FileMode, op fsOp) (err error) {
-	temp := fsTempName(op.path, op.after.Hash)
-	f, err := s.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
+// removeFolder removes an empty folder. The name with "/." would be a folder's alone, but
+// cannot be removed, so a file that has just taken the place of the folder is looked for.
+func (s *spot) removeFolder() error {
+	if info, err := s.dir.Lstat(s.name); err != nil || !info.IsDir() {
+		return swap.ErrChanged
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			_ = s.dir.Remove(temp) // the error that counts is the first
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if op.info != nil {
-		fsKeepOwner(f, op.info)
-	}
-	if op.exact {
-		if err := f.Chmod(mode); err != nil {
-			return err
-		}
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return s.dir.Rename(temp, s.name)
+	return s.dir.Remove(s.name)
 }
 
-// fsTempName names a file that is to become one with a path and a content. Who
-// knows of both, as from a record, can tell whose it was.
-func fsTempName(p, hash string) string {
-	var b [8]byte
-	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	return fsTempStem(p, hash) + hex.EncodeToString(b[:])
-}
-
-// fsTempStem is what all the names of [fsTempName] for one file begin with.
-func fsTempStem(p, hash string) string {
-	return fsTempPrefix + tool.HashBytes([]byte(p + "\x00" + hash))[:16]
-}
-
-// sync makes the names durable in every folder that the operations touched.
-func (l *look) sync(ops []fsOp) error {
-	return l.eachFolder(ops, func(p string, dir *os.Root) error {
-		if err := fsSyncFolder(dir); err != nil {
-			return l.failed("write", p, err)
+// sync makes the names in all folders of the operations durable.
+func (d disk) sync(ops []order.Operation) error {
+	return d.eachFolder(ops, func(p string, dir *os.Root) error {
+		if err := swap.SyncFolder(dir); err != nil {
+			return d.failed("write", p, err)
 		}
 		return nil
 	})
 }
 
-// sweepAround removes from the folders that operations touch what hosts that
-// were killed have left there. dead is as for sweep.
-func (l *look) sweepAround(ops []fsOp, dead map[string]bool) {
-	_ = l.eachFolder(ops, func(_ string, dir *os.Root) error {
-		l.sweep(dir, dead)
-		return nil
-	})
+// staleAfter is how long the temporary files of a process that has died are kept for its run:
+// they show what it has done.
+const staleAfter = time.Hour
+
+// sweep removes stale temporary files from a folder.
+func sweep(_ string, dir *os.Root) error {
+	swap.Sweep(dir, time.Now().Add(-staleAfter))
+	return nil
 }
 
-// eachFolder opens the folders that hold what operations are about, those that
-// are there.
-func (l *look) eachFolder(ops []fsOp, do func(string, *os.Root) error) error {
+// eachFolder opens the existing parent folders of operations.
+func (d disk) eachFolder(ops []order.Operation, do func(string, *os.Root) error) error {
 	visited := map[string]bool{}
 	for _, op := range ops {
-		p := path.Dir(op.path)
+		p := path.Dir(op.Path)
 		if visited[p] {
 			continue
 		}
 		visited[p] = true
-		s, err := l.find(p, fsFollowNone)
+		s, err := d.find(p, followNone)
 		if err != nil {
 			return err
 		}
-		if s.kind() == fsFolder {
+		if s.kind() == kindFolder {
 			var dir *os.Root
-			if dir, err = l.openFolder(s); err == nil {
+			if dir, err = d.openFolder(s); err == nil {
 				err = do(p, dir)
 				dir.Close()
 			}
@@ -397,36 +528,4 @@ func (l *look) eachFolder(ops []fsOp, do func(string, *os.Root) error) error {
 		}
 	}
 	return nil
-}
-
-// Bounds of sweeping: a commit that takes longer than an hour from temporary
-// file to rename is none, and a folder of more names is not worth the time.
-const (
-	fsStale = time.Hour
-	fsSwept = 10_000
-)
-
-// sweep removes temporary files that nobody will rename any more: those that
-// are stale, and those with a stem that is dead, because it is known who would
-// have. That it cannot is no error.
-func (l *look) sweep(dir *os.Root, dead map[string]bool) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(fsSwept)
-	for _, name := range names {
-		if !strings.HasPrefix(name, fsTempPrefix) || len(name) != len(fsTempPrefix)+32 {
-			continue
-		}
-		info, err := dir.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		// The file's age is by the system's clock, not by the one that was lent.
-		if dead[name[:len(fsTempPrefix)+16]] || time.Since(info.ModTime()) > fsStale {
-			_ = dir.Remove(name)
-		}
-	}
 }

@@ -7,12 +7,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// failed words an error of the operating system. It names the path as the
-// script knows it: the host's own paths are not the script's to know.
+// failed returns an error of the operating system, with the path that the script used. It leaves
+// out paths of the host.
 func (l *look) failed(doing, p string, err error) error {
 	var known *value.Error
 	if errors.As(err, &known) {
@@ -21,15 +22,31 @@ func (l *look) failed(doing, p string, err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	return value.Errorf(value.Failed, "Failed to %s file: %s: %w", doing, l.w.Shown(p), err)
+	failed := value.Errorf(value.Failed, "Failed to %s file: %s: %w", doing, l.w.Shown(p), err)
+	if doing == "write" {
+		failed = CannotWrite(failed, err)
+	}
+	return failed
 }
 
-// changed is the error for a path that something else changes at this moment.
+// CannotWrite returns e with what has to be repaired before something can be written, if the
+// error err of the system says that: no space, or no permission.
+func CannotWrite(e *value.Error, err error) *value.Error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return e.WithLimit(value.LimitDisk).WithHint("free space on the disk")
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return e.WithLimit(value.LimitReadOnly).WithHint("make the file or folder writable")
+	}
+	return e
+}
+
+// changed returns the error of a path that was changed concurrently.
 func (l *look) changed(p string) error {
-	return value.Errorf(value.Conflict, "%s has changed meanwhile", l.w.Shown(p)).WithHint("read it again, and try again")
+	return value.Errorf(value.Conflict, "%s was changed by another program during the call", l.w.Shown(p)).WithLimit(value.LimitChanged).WithHint("read the file again, and repeat the call")
 }
 
-// irregular is the error for a path that cannot be read as a file.
+// irregular returns the error of a path that is not a regular file.
 func (s *spot) irregular() error {
 	shown := s.look.w.Shown(s.asked)
 	what := "a device"
@@ -43,12 +60,12 @@ func (s *spot) irregular() error {
 	case mode&fs.ModeSocket != 0:
 		what = "a socket"
 	}
-	return value.Errorf(value.Denied, "%s is not a regular file but %s", shown, what)
+	return value.Errorf(value.Denied, "%s: expected a regular file, got %s", shown, what)
 }
 
 func (s *spot) isFolder() error {
 	shown := s.look.w.Shown(s.asked)
-	return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("fs.list(%q) lists it", shown)
+	return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("to list the folder, call fs.list(%q)", shown)
 }
 
 func (s *spot) notFolder() error {
@@ -56,25 +73,23 @@ func (s *spot) notFolder() error {
 }
 
 func (s *spot) tooLarge(limit int64) error {
-	return fsLimit(value.LimitRead, "%s is larger than %s", s.look.w.Shown(s.asked), fsSize(limit))
+	return limitError(value.LimitRead, "%s is larger than the limit of %s", s.look.w.Shown(s.asked), sizeText(limit)).
+		WithHint("split the file, or read a part: fs.read(path, offset, limit) or fs.read_bytes(path, offset, length)")
 }
 
-func fsLimit(limit value.LimitName, format string, args ...any) *value.Error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit = limit
-	return e
+func limitError(limit value.LimitName, format string, args ...any) *value.Error {
+	return value.Errorf(value.Limit, format, args...).WithLimit(limit)
 }
 
-// fsSize writes a number of bytes for a reader.
-func fsSize(n int64) string {
+// sizeText formats a number of bytes.
+func sizeText(n int64) string {
 	if n >= 1<<20 && n%(1<<20) == 0 {
 		return fmt.Sprintf("%d MB", n>>20)
 	}
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// missing is the error for a path where nothing is. What names something near
-// it is the hint.
+// missing returns the error of a path where there is nothing. The hint names similar paths.
 func (s *spot) missing() error {
 	l := s.look
 	err := value.Errorf(value.Failed, "File not found: %s", l.w.Shown(s.asked))
@@ -82,54 +97,52 @@ func (s *spot) missing() error {
 		return err.WithHint("%s is a file, not a folder", l.w.Shown(s.behind))
 	}
 	if elsewhere := l.fromRoot(s.asked); elsewhere != "" {
-		return err.WithHint("relative paths begin at %s, where you work; the project has %s: work in its root, or write %s",
+		return err.WithHint("relative paths begin at the working directory %s; the project contains %s: run cassidy in its root folder, or pass %s",
 			l.w.work, elsewhere, l.w.Shown(elsewhere))
 	}
 	parent := path.Dir(s.path)
 	if parent == "." && s.path == "." {
 		return err
 	}
-	folder, ferr := l.find(parent, fsFollowNone)
+	folder, ferr := l.find(parent, followNone)
 	if ferr != nil {
 		return err
 	}
 	defer folder.close()
-	if folder.kind() != fsFolder {
-		return err.WithHint("there is no folder %s", l.w.Shown(parent))
+	if folder.kind() != kindFolder {
+		return err.WithHint("check the path: the folder %s does not exist", l.w.Shown(parent))
 	}
 	if near := l.near(folder, s.name); len(near) > 0 {
 		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
 	}
-	return err
+	return err.WithHint("list the folder with fs.list(%q)", l.w.Shown(parent))
 }
 
-// fromRoot returns the path that a script would have meant if it took paths to
-// begin at the project's root while the user works in a folder below, and if
-// there is such a file; else "".
+// fromRoot returns the path that a script means if it takes paths to begin at the project's root
+// while the working directory is a folder inside, or "" if there is nothing there.
 func (l *look) fromRoot(asked string) string {
 	meant, below := strings.CutPrefix(asked, l.w.work+"/")
 	if l.w.work == "." || !below {
 		return ""
 	}
-	s, err := l.find(meant, fsFollowNone)
+	s, err := l.find(meant, followNone)
 	if err != nil {
 		return ""
 	}
 	defer s.close()
-	if s.kind() == fsNothing {
+	if s.kind() == kindNothing {
 		return ""
 	}
 	return meant
 }
 
-// fsNearNames is how many names of a folder are looked at for one that is near.
-const fsNearNames = 1000
+// maxNearNames is how many names of a folder are compared for a suggestion.
+const maxNearNames = 1000
 
-// near returns up to three paths in a folder whose names are like the one that
-// was asked for, and that the call may read.
+// near returns up to three paths in a folder that have similar names and that the call may read.
 func (l *look) near(folder *spot, name string) []string {
 	quiet := *l
-	quiet.budget = fsNearNames
+	quiet.budget = maxNearNames
 	inside, err := quiet.open(folder)
 	if err != nil {
 		return nil

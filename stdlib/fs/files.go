@@ -1,5 +1,9 @@
-// Package fs is what scripts can do with the files of one project: read, search and
-// change them. Changes are staged, committed together, and can be undone.
+// Package fs is what scripts can do with the files of one project: the module fs, whose
+// functions read, search and change them. Changes are staged, committed together, and can
+// be undone.
+//
+// A script reaches the files below one folder, and of them those for which its call has
+// the capability fs.read or fs.write. Links that lead out of the folder are not followed.
 package fs
 
 import (
@@ -13,30 +17,32 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Options say which files scripts may touch.
+// Options say which files scripts may touch. The zero value has none.
 type Options struct {
 	// Root is the project's folder: files outside it do not exist for a
 	// script. "" means no files.
 	Root string
 	// WorkDir is where relative paths begin, a folder inside Root. "" means Root.
 	WorkDir string
-	// Protect names folders and files that no script may change.
+	// Protect names folders and files that no script may change, beside .git and
+	// .cassidy. They need not exist, and may be outside Root.
 	Protect []string
-	// Now is the clock of files that are not on disk yet. Nil means time.Now.
+	// Now is the clock of files that are not on disk yet. It is called concurrently. Nil
+	// means time.Now.
 	Now func() time.Time
 	// Limits bound what files may cost. Zero fields mean the defaults.
 	Limits Limits
 }
 
-// Limits bound what the effects on files may cost. A zero field means its
-// default. The defaults hold any source tree's text and keep what one call can
-// make its host hold far below what a host has.
+// Limits bound what the effects on files may cost. A field that is not positive means
+// its default, which is large enough for the texts of any source tree, and far below the
+// memory of a host. What exceeds one is an error of kind Limit.
 type Limits struct {
 	Read    int64 // bytes of one file that is read; 8 MB
 	Write   int64 // bytes of one file that is written; 8 MB
 	Total   int64 // bytes that one call writes, and that it replaces; 32 MB
-	Files   int   // files that one call changes, and folders; 256
-	Entries int   // of what one list, glob or search gives; 10,000
+	Files   int   // files and folders that one call changes; 256
+	Entries int   // entries that one list, glob or search returns; 10,000
 }
 
 func (l Limits) orDefaults() Limits {
@@ -58,35 +64,38 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Files are the files of one project, as scripts may read and change them. They
-// are safe for concurrent use.
+// Files are the files of one project, as scripts may read and change them. They are
+// safe for concurrent use, apart from Close; open them with [Open].
 type Files struct {
 	*Folder
 	now    func() time.Time
 	limits Limits
 
 	buffers sync.Pool // of *[]byte, see [Files.buffer]
-	// committing keeps the check of a commit and its writes together, so that
-	// of two calls that changed one file the second meets the conflict.
-	committing sync.Mutex
+	// committing is taken by the commit in progress: of two calls that changed one
+	// file, the second meets the conflict. The lock of the folder excludes other
+	// processes.
+	committing chan struct{}
 }
 
-// A Folder is a project's folder: it judges which paths are in it, and which of
-// them no script may change.
+// A Folder is a project's folder: it decides which paths are in it, and which of them no
+// script may change. It is safe for concurrent use, apart from Close.
 type Folder struct {
-	Root  *os.Root // nil: no files
-	Bases []string // the root's absolute names: as given, and with links followed
+	Root *os.Root // nil: no files
+
+	bases []string // the root's absolute names: as given, and with links followed
 	kept  []string // what no script may change, relative to the root and folded
 	work  string   // where relative paths begin, relative to the root; "." is the root
 }
 
-// Open opens the project's folder. It stays open until [Files.Close], and stays
-// the one that it was when it is renamed. Nil options have no files.
+// Open opens the project's folder. It stays open until Close, and stays the same one
+// when it is renamed. Its error is of kind Failed where Root cannot be opened, with that
+// of the file system, and of kind Invalid where WorkDir is not in it. Nil options are the zero value.
 func Open(o *Options) (*Files, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	w := &Files{Folder: &Folder{work: "."}, now: o.Now, limits: o.Limits.orDefaults()}
+	w := &Files{Folder: &Folder{work: "."}, now: o.Now, limits: o.Limits.orDefaults(), committing: make(chan struct{}, 1)}
 	if w.now == nil {
 		w.now = time.Now
 	}
@@ -103,7 +112,7 @@ func Open(o *Options) (*Files, error) {
 	work, _, err := w.Resolve(filepath.ToSlash(o.WorkDir))
 	if err != nil {
 		w.Root.Close()
-		return nil, value.Errorf(value.Invalid, "working directory %s is not inside %s", o.WorkDir, o.Root)
+		return nil, value.Errorf(value.Invalid, "working directory %q is not inside the project %q", o.WorkDir, o.Root)
 	}
 	w.work = work
 	return w, nil
@@ -117,11 +126,20 @@ func (w *Folder) open(dir string) error {
 	if w.Root, err = os.OpenRoot(abs); err != nil {
 		return value.Errorf(value.Failed, "open project: %w", err)
 	}
-	w.Bases = []string{filepath.ToSlash(abs)}
+	w.bases = []string{filepath.ToSlash(abs)}
 	if followed, err := filepath.EvalSymlinks(abs); err == nil && followed != abs {
-		w.Bases = append(w.Bases, filepath.ToSlash(followed))
+		w.bases = append(w.bases, filepath.ToSlash(followed))
 	}
 	return nil
+}
+
+// Path returns the path of the folder with all links followed, or "" where there are no
+// files.
+func (w *Folder) Path() string {
+	if len(w.bases) == 0 {
+		return ""
+	}
+	return filepath.FromSlash(w.bases[len(w.bases)-1])
 }
 
 // Close closes the folder. No effect may be under way.
@@ -132,12 +150,13 @@ func (w *Folder) Close() error {
 	return w.Root.Close()
 }
 
-// Module returns the effects on files. Rows marked Internal are for the host: commit
-// carries out what a call has staged, restore takes a commit back.
+// Module returns the module fs. Its functions of the mode [tool.ModeInternal] are for the
+// host: prepare and commit write what a call has staged, restore undoes a commit, and reconcile
+// finds out whether a commit that a crash interrupted was carried out.
 func (w *Files) Module() tool.Module {
 	return tool.Module{
 		Name:  "fs",
-		Doc:   "Files of the project. Paths are relative to the working directory. Changes are seen by the call at once, and reach the disk when it succeeds.",
-		Funcs: slices.Concat(w.fsReadFuncs(), w.fsWalkFuncs(), w.fsWriteFuncs(), w.fsCommitFuncs()),
+		Doc:   "Files of the project. Paths are relative to the working directory. A call sees its own changes immediately. The changes are written to disk when the call succeeds.",
+		Funcs: slices.Concat(w.readFuncs(), w.walkFuncs(), w.writeFuncs(), w.commitFuncs()),
 	}
 }

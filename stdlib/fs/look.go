@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,35 +10,37 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An fsLook is what one effect sees of the files: the disk, and over it what
-// the effect's call has staged. Without a stage it is the disk alone.
+// A look is the files as one effect sees them: the disk with the staged changes of the call, or
+// without a stage the disk alone.
 type look struct {
 	w     *Files
 	ctx   context.Context
 	stage *tool.Stage
 	check func(tool.Capability) error // nil allows nothing
-	notes bool                        // what is seen is noted in the stage
+	notes bool                        // note in the stage what is read
+	ruled func(string) string         // see tool.Grant.Narrowed; nil for no rules
 
-	staged map[string][]string // the staged names by folder; made when first needed
-	budget int                 // how many names this effect may still meet
-	strict bool                // what cannot be named or read is an error, not left out
+	staged   map[string][]string // the staged names by folder; computed on first use
+	budget   int                 // how many more names this effect may read
+	matching time.Duration       // how long patterns were matched
+	strict   bool                // an unreadable or invalid name is an error, not left out
 }
 
-// fsWalkEntries is how many names one effect may meet while it walks a tree: a
-// large repository has fewer, and meeting them takes about a second.
-const fsWalkEntries = 100_000
+// maxWalked is how many names one effect may read while it walks a tree, which takes about a
+// second. A large repository has fewer.
+const maxWalked = 100_000
 
 func (w *Files) look(ctx context.Context, g tool.Grant) *look {
-	return &look{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, budget: fsWalkEntries}
+	return &look{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, ruled: g.Narrowed, budget: maxWalked}
 }
 
-// allows asks whether the call may use a capability beyond those that its
-// arguments named.
+// allows checks a capability that the arguments of the call did not name.
 func (l *look) allows(c tool.Capability) error {
 	if l.check == nil {
 		return value.Errorf(value.Denied, "%s is not granted", c)
@@ -45,48 +48,47 @@ func (l *look) allows(c tool.Capability) error {
 	return l.check(c)
 }
 
-// An fsSpot is where a path leads: what is there and the open folder that holds
-// it. Between a look and an act on it, the folder stays the same one, whatever
-// happens to its name.
+// A spot is the target of a path: what is there, and its open parent folder. The folder stays
+// the same one until the spot is closed, even if it is renamed.
 type spot struct {
 	look   *look
-	asked  string          // the path that was asked for
-	path   string          // where it leads, every link followed
+	asked  string          // the requested path
+	path   string          // the target, with all links followed
 	name   string          // the last part of path
-	dir    *os.Root        // what holds it; nil where that is not on disk
+	dir    *os.Root        // the parent folder; nil if that is not on disk
 	own    bool            // close dir with the spot
-	disk   fs.FileInfo     // what is on disk and not staged over, of the thing itself; nil is nothing
-	staged *tool.FileState // what the call has made of it, or nil
-	behind string          // a file that stands where a folder would have to be, or ""
-	slash  bool            // it was asked for as a folder, with a slash at the end
+	disk   fs.FileInfo     // what is on disk and not staged, of a link itself; nil for nothing
+	staged *tool.FileState // the staged state, or nil
+	behind string          // a file where the path needs a folder, or ""
+	slash  bool            // the requested path ends with a slash
 }
 
-// An fsKind says what is at a spot.
+// A spotKind is what is at a spot.
 type spotKind string
 
 const (
-	fsNothing spotKind = ""
-	fsFile    spotKind = "file"
-	fsFolder  spotKind = "dir"
-	fsOther   spotKind = "other" // a link that was not followed, a pipe, a socket, a device
+	kindNothing spotKind = ""
+	kindFile    spotKind = "file"
+	kindFolder  spotKind = "dir"
+	kindOther   spotKind = "other" // a link that was not followed, a pipe, a socket, a device
 )
 
 func (s *spot) kind() spotKind {
 	switch {
 	case s.staged != nil && !s.staged.Exists:
-		return fsNothing
+		return kindNothing
 	case s.staged != nil && s.staged.Dir:
-		return fsFolder
+		return kindFolder
 	case s.staged != nil:
-		return fsFile
+		return kindFile
 	case s.disk == nil:
-		return fsNothing
+		return kindNothing
 	case s.disk.Mode().IsRegular():
-		return fsFile
+		return kindFile
 	case s.disk.IsDir():
-		return fsFolder
+		return kindFolder
 	}
-	return fsOther
+	return kindOther
 }
 
 func (s *spot) close() {
@@ -95,49 +97,49 @@ func (s *spot) close() {
 	}
 }
 
-// An fsFollow says which links a search for a path follows.
-type fsFollow uint8
+// A followMode is which links a search for a path follows.
+type followMode uint8
 
 const (
-	fsFollowAll     fsFollow = iota // to read
-	fsFollowFolders                 // to write: never through a link in the last place
-	fsFollowNone                    // to commit: what was found is still to be there
+	followAll     followMode = iota // to read
+	followFolders                   // to write: all links except the last part of the path
+	followNone                      // to commit: the path was resolved before
 )
 
-// fsMaxLinks is how many links one path may lead over; Linux follows 40.
-const fsMaxLinks = 40
+// maxLinks is how many links one path may follow, as on Linux.
+const maxLinks = 40
 
-// find looks for a path that [Folder.resolve] gave. That nothing is there is no
-// error. Each folder on the way is opened from the one that holds it, and is
-// the thing that was looked at, so nobody can slip a link in between.
-func (l *look) find(p string, follow fsFollow) (*spot, error) {
+// find returns the spot of a path from [Folder.Resolve]. A path where there is nothing is not an
+// error. Each folder of the path is opened from its parent and compared with what was there,
+// so that nobody can replace it by a link.
+func (l *look) find(p string, follow followMode) (*spot, error) {
 	var parts []string
 	if p != "." {
 		parts = strings.Split(p, "/")
 	}
-	for range fsMaxLinks {
-		d := fsDescent{look: l, asked: p, parts: parts, follow: follow, dir: l.w.Root}
+	for range maxLinks {
+		d := descent{look: l, asked: p, parts: parts, follow: follow, dir: l.w.Root}
 		s, err := d.run()
 		if !d.again {
 			return s, err
 		}
 		parts = d.parts
 	}
-	return nil, value.Errorf(value.Failed, "too many links on the way to %s", l.w.Shown(p))
+	return nil, value.Errorf(value.Failed, "too many symbolic links in the path %s", l.w.Shown(p))
 }
 
-// An fsDescent goes down a path from the root, until it arrives, or meets a link
-// and has to begin again with other parts.
-type fsDescent struct {
+// A descent follows a path from the root to its end, or to a link, after which it starts again
+// with other parts.
+type descent struct {
 	look   *look
 	asked  string
 	parts  []string
-	follow fsFollow
-	dir    *os.Root // where it stands; nil in a folder that is not on disk
+	follow followMode
+	dir    *os.Root // the current folder; nil if that is not on disk
 	again  bool
 }
 
-func (d *fsDescent) run() (*spot, error) {
+func (d *descent) run() (*spot, error) {
 	if len(d.parts) == 0 {
 		info, err := d.dir.Lstat(".")
 		if err != nil {
@@ -151,7 +153,7 @@ func (d *fsDescent) run() (*spot, error) {
 			d.leave()
 			return nil, err
 		}
-		if i == len(d.parts)-1 || s.kind() != fsFolder {
+		if i == len(d.parts)-1 || s.kind() != kindFolder {
 			return d.arrive(i, s)
 		}
 		if err := d.enter(s); err != nil {
@@ -159,14 +161,13 @@ func (d *fsDescent) run() (*spot, error) {
 			return nil, err
 		}
 	}
-	panic("stdlib: a descent that does not arrive")
+	panic("stdlib: the loop over a path did not end")
 }
 
-// step looks at one part. It returns neither spot nor error where the path goes
-// on elsewhere.
-func (d *fsDescent) step(i int) (*spot, error) {
+// step returns the spot of one part, or nil without an error if the path continues elsewhere.
+func (d *descent) step(i int) (*spot, error) {
 	l, name := d.look, d.parts[i]
-	if name == ".." { // only from a link; what is before it is no link, so the text decides
+	if name == ".." { // only from a link; the part before it is not a link, so both can be dropped
 		if i == 0 {
 			return nil, d.escapes()
 		}
@@ -189,19 +190,19 @@ func (d *fsDescent) step(i int) (*spot, error) {
 		return nil, l.failed("read", d.asked, err)
 	}
 	last := i == len(d.parts)-1
-	if s.disk != nil && s.disk.Mode()&fs.ModeSymlink != 0 && d.follow != fsFollowNone && (!last || d.follow == fsFollowAll) {
+	if s.disk != nil && s.disk.Mode()&fs.ModeSymlink != 0 && d.follow != followNone && (!last || d.follow == followAll) {
 		return nil, d.turn(i)
 	}
 	return d.spot(s), nil
 }
 
-// turn puts where a link leads in the place of its name.
-func (d *fsDescent) turn(i int) error {
+// turn replaces the name of a link by its target.
+func (d *descent) turn(i int) error {
 	target, err := d.dir.Readlink(d.parts[i])
 	if err != nil {
 		return d.look.failed("read", d.asked, err)
 	}
-	if d.look.w.Absolute(target) {
+	if d.look.w.isAbsolute(target) {
 		return d.escapes()
 	}
 	parts := slices.Clone(d.parts[:i])
@@ -211,20 +212,20 @@ func (d *fsDescent) turn(i int) error {
 		}
 	}
 	parts = append(parts, d.parts[i+1:]...)
-	if len(parts) > fsMaxDepth {
-		return value.Errorf(value.Failed, "too many folders on the way to %s", d.look.w.Shown(d.asked))
+	if len(parts) > maxDepth {
+		return value.Errorf(value.Failed, "the path %s has more than %d parts after links are resolved", d.look.w.Shown(d.asked), maxDepth)
 	}
 	d.parts, d.again = parts, true
 	return nil
 }
 
-func (d *fsDescent) escapes() error {
+func (d *descent) escapes() error {
 	return value.Errorf(value.Security, "%s is a link that leads out of the project", d.look.w.Shown(d.asked)).
-		WithHint("links must be relative and stay inside the project")
+		WithHint("use a relative link to a path inside the project")
 }
 
-// enter goes into a folder.
-func (d *fsDescent) enter(s *spot) error {
+// enter makes a folder the current one.
+func (d *descent) enter(s *spot) error {
 	if s.staged != nil {
 		d.leave()
 		return nil
@@ -238,15 +239,15 @@ func (d *fsDescent) enter(s *spot) error {
 	return nil
 }
 
-func (d *fsDescent) leave() {
+func (d *descent) leave() {
 	if d.dir != nil && d.dir != d.look.w.Root {
 		d.dir.Close()
 	}
 	d.dir = nil
 }
 
-// arrive ends a descent: at the last part, or before it where nothing goes on.
-func (d *fsDescent) arrive(i int, s *spot) (*spot, error) {
+// arrive ends a descent at the last part, or earlier if a part does not exist.
+func (d *descent) arrive(i int, s *spot) (*spot, error) {
 	if i == len(d.parts)-1 {
 		s.own = d.dir != nil && d.dir != d.look.w.Root
 		return s, nil
@@ -256,27 +257,26 @@ func (d *fsDescent) arrive(i int, s *spot) (*spot, error) {
 		return nil, d.look.changed(d.asked)
 	}
 	if slices.Contains(d.parts[i+1:], "..") {
-		return nil, value.Errorf(value.Failed, "%s is a link to nothing", d.look.w.Shown(d.asked))
+		return nil, value.Errorf(value.Failed, "%s is a link whose target does not exist", d.look.w.Shown(d.asked))
 	}
 	end := &spot{path: strings.Join(d.parts, "/"), name: d.parts[len(d.parts)-1]}
 	if st, ok := d.look.stage.Changed(end.path); ok {
-		end.staged = &st // gone with the folder that it was in
+		end.staged = &st // removed with its folder
 	}
-	if s.kind() != fsNothing {
+	if s.kind() != kindNothing {
 		end.behind = s.path
 	}
 	return d.spot(end), nil
 }
 
-func (d *fsDescent) spot(s *spot) *spot {
+func (d *descent) spot(s *spot) *spot {
 	s.look, s.asked, s.dir = d.look, d.asked, d.dir
 	return s
 }
 
-// openFolder opens the folder at a spot: the very one that was looked at.
+// openFolder opens the folder at a spot, and fails if it was replaced.
 func (l *look) openFolder(s *spot) (*os.Root, error) {
-	// The "/." makes it an error to open anything but a folder; a pipe that has
-	// taken its place would else be waited for.
+	// The "/." makes it an error to open anything but a folder: opening a pipe would block.
 	sub, err := s.dir.OpenRoot(s.name + "/.")
 	if err != nil {
 		return nil, s.cannotOpen(err)
@@ -289,8 +289,7 @@ func (l *look) openFolder(s *spot) (*os.Root, error) {
 	return sub, nil
 }
 
-// cannotOpen words an error of opening what was looked at: another thing may
-// have taken its place.
+// cannotOpen returns the error of opening the thing at a spot, which may have been replaced.
 func (s *spot) cannotOpen(err error) error {
 	info, gone := s.dir.Lstat(s.name)
 	if gone != nil || !os.SameFile(info, s.disk) || info.Mode().Type() != s.disk.Mode().Type() {
@@ -299,8 +298,7 @@ func (s *spot) cannotOpen(err error) error {
 	return s.look.failed("read", s.asked, err)
 }
 
-// read returns the content of the regular file at a spot, in the buffer where that is
-// large enough.
+// read returns the content of the regular file at a spot, in buf if that is large enough.
 func (s *spot) read(limit int64, buf []byte) ([]byte, error) {
 	if s.staged != nil {
 		return s.staged.Data, nil
@@ -309,25 +307,36 @@ func (s *spot) read(limit int64, buf []byte) ([]byte, error) {
 	return data, err
 }
 
-// fsBufferSize holds most texts.
-const fsBufferSize = 32 << 10
+// stream opens the regular file at a spot to read it from its beginning. Call done afterwards.
+func (s *spot) stream() (in io.Reader, done func(), err error) {
+	if s.staged != nil {
+		return bytes.NewReader(s.staged.Data), func() {}, nil
+	}
+	f, _, err := s.openDisk()
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { f.Close() }, nil
+}
 
-// buffer returns an empty buffer for what is copied from it. Give it back with
-// w.buffers.Put.
+// bufferSize holds most texts.
+const bufferSize = 32 << 10
+
+// buffer returns an empty buffer. Return it with w.buffers.Put after copying its content.
 func (w *Files) buffer() *[]byte {
 	if b, ok := w.buffers.Get().(*[]byte); ok {
 		return b
 	}
-	b := make([]byte, 0, fsBufferSize)
+	b := make([]byte, 0, bufferSize)
 	return &b
 }
 
-// openDisk opens what is on disk, and never waits: not for a pipe.
+// openDisk opens the regular file on disk. It never blocks, not even for a pipe.
 func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 	if !s.disk.Mode().IsRegular() {
 		return nil, nil, s.irregular()
 	}
-	f, err := s.dir.OpenFile(s.name, os.O_RDONLY|fsNoWait, 0)
+	f, err := s.dir.OpenFile(s.name, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, nil, s.cannotOpen(err)
 	}
@@ -337,6 +346,10 @@ func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 		err = s.look.failed("read", s.asked, err)
 	case !info.Mode().IsRegular() || !os.SameFile(info, s.disk):
 		err = s.look.changed(s.asked)
+	case linkCount(info) > 1 && s.look.ruled != nil && s.look.ruled("fs.read") != "":
+		// Another name of it may be one that the rule keeps from the call.
+		err = value.Errorf(value.Denied, "read %s: the file has hard links, and a rule denies some files: %s", s.look.w.Shown(s.asked), s.look.ruled("fs.read")).
+			WithHint("ask the user to replace the file with a copy")
 	default:
 		return f, info, nil
 	}
@@ -344,8 +357,8 @@ func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 	return nil, nil, err
 }
 
-// readDisk reads what is on disk, into the buffer where that is large enough, and does
-// not wait for a file without end.
+// readDisk reads the file on disk, into buf if that is large enough. It fails for a file longer
+// than limit.
 func (s *spot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
 	f, info, err := s.openDisk()
 	if err != nil {
@@ -355,10 +368,10 @@ func (s *spot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
 	if info.Size() > limit {
 		return nil, nil, s.tooLarge(limit)
 	}
-	if size := max(info.Size()+1, 512); int64(cap(buf)) < size { // of some files the size says nothing
+	if size := max(info.Size()+1, 512); int64(cap(buf)) < size { // some files report a wrong size
 		buf = make([]byte, 0, size)
 	}
-	data, err := fsReadAll(io.LimitReader(f, limit+1), buf[:0], info.Size())
+	data, err := readAll(io.LimitReader(f, limit+1), buf[:0], info.Size())
 	switch {
 	case err != nil:
 		return nil, nil, s.look.failed("read", s.asked, err)
@@ -368,10 +381,10 @@ func (s *spot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
 	return data, info, nil
 }
 
-// fsReadAll is io.ReadAll into a buffer that has, if the size is right, capacity for
-// everything and one byte more. Where a read that could have returned that byte ends
-// at the size, the file does too; a size of 0 says nothing.
-func fsReadAll(r io.Reader, b []byte, size int64) ([]byte, error) {
+// readAll is io.ReadAll into a buffer. With the right size, the buffer has capacity for one byte
+// more than the file: a read that does not return this byte has reached the end, which saves
+// another read. A size of 0 means unknown.
+func readAll(r io.Reader, b []byte, size int64) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
@@ -387,9 +400,8 @@ func fsReadAll(r io.Reader, b []byte, size int64) ([]byte, error) {
 	}
 }
 
-// state returns what is on disk at a spot as a stage notes it, with content. A
-// link, a pipe or a file of several names is refused: replacing it would do
-// something else than it seems.
+// state returns what is on disk at a spot, with its content. It fails for a link, for a pipe, and
+// for a file with several names, which a change would separate.
 func (s *spot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
 	switch {
 	case s.disk == nil:
@@ -401,9 +413,9 @@ func (s *spot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
 	if err != nil {
 		return tool.FileState{}, nil, err
 	}
-	if fsLinks(info) > 1 {
-		return tool.FileState{}, nil, value.Errorf(value.Denied, "%s is one of several names of a file (a hard link), which may lie outside the project", s.look.w.Shown(s.asked)).
-			WithHint("let a person replace it by a copy")
+	if linkCount(info) > 1 {
+		return tool.FileState{}, nil, value.Errorf(value.Denied, "write %s: the file has hard links, possibly outside the project", s.look.w.Shown(s.asked)).
+			WithHint("ask the user to replace the file with a copy")
 	}
 	return tool.FileState{Exists: true, Mode: uint32(info.Mode().Perm()), Data: data, Hash: tool.HashBytes(data)}, info, nil
 }

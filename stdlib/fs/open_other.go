@@ -2,19 +2,10 @@
 
 package fs
 
-import (
-	"io/fs"
-	"os"
-)
+import "io/fs"
 
-// fsNoWait is nothing where opening a file never waits.
-const fsNoWait = 0
+// noWait is nothing where opening a file never waits.
+const noWait = 0
 
-// fsLinks counts the names of a file: one, where the system does not say.
-func fsLinks(fs.FileInfo) uint64 { return 1 }
-
-// fsKeepOwner does nothing where a new file inherits its owner.
-func fsKeepOwner(*os.File, fs.FileInfo) {}
-
-// fsSyncFolder does nothing where folders cannot be synced.
-func fsSyncFolder(*os.Root) error { return nil }
+// linkCount counts the names of a file: one, where the system does not say.
+func linkCount(fs.FileInfo) uint64 { return 1 }

@@ -5,59 +5,56 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 )
 
-// Bounds of a path: what Linux takes, and a depth that no project reaches but
-// that keeps every walk and its open folders few.
-const (
-	fsMaxPath  = 4096
-	fsMaxDepth = 128
-)
+// maxDepth limits the number of open folders.
+const maxDepth = 128
 
-// Resolve turns a path as a script writes it into one that is relative to the
-// root, clean and with slashes; "." is the root. It looks at the text alone.
-// slash tells that the path can only mean a folder.
+// Resolve turns a path of a script into one that is relative to the root, clean and with slashes;
+// "." is the root. It uses the text alone. slash reports that the path can only be a folder.
+// It fails with kind Security for a path that leads out of the project or is not valid text,
+// with Invalid for one that is too long or too deep, and with Denied without a project folder.
 func (w *Folder) Resolve(raw string) (clean string, slash bool, err error) {
 	if w.Root == nil {
-		return "", false, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
+		return "", false, value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR, or set Options.Dir in a Go program")
 	}
-	if err := CheckText(raw); err != nil {
+	if err := names.CheckPath(raw); err != nil {
 		return "", false, err
 	}
 	switch {
-	case w.Absolute(raw):
-		if clean, err = w.Inside(raw); err != nil {
+	case w.isAbsolute(raw):
+		if clean, err = w.inside(raw); err != nil {
 			return "", false, err
 		}
-	case w.work == ".": // Join would make the same of it, from a copy
+	case w.work == ".": // saves the copy of Join
 		clean = path.Clean(raw)
 	default:
 		clean = path.Join(w.work, raw)
 	}
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", false, Outside(raw)
+		return "", false, outside(raw)
 	}
-	if strings.Count(clean, "/") >= fsMaxDepth {
-		return "", false, value.Errorf(value.Invalid, "a path of more than %d folders", fsMaxDepth)
+	if strings.Count(clean, "/") >= maxDepth {
+		return "", false, value.Errorf(value.Invalid, "the path has more than %d folders", maxDepth)
 	}
 	return clean, strings.HasSuffix(raw, "/") || strings.HasSuffix(raw, "/."), nil
 }
 
-// Absolute reports whether a path is absolute, on any system.
-func (w *Folder) Absolute(raw string) bool {
+// isAbsolute reports whether a path is absolute, on any system.
+func (w *Folder) isAbsolute(raw string) bool {
 	return path.IsAbs(raw) || filepath.IsAbs(raw) || filepath.VolumeName(raw) != ""
 }
 
-// Inside makes an absolute path relative to the root, whichever of its names
-// the path begins with.
-func (w *Folder) Inside(raw string) (string, error) {
+// inside makes an absolute path relative to the root, for each of the names of the root.
+func (w *Folder) inside(raw string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(raw))
-	for _, base := range w.Bases {
+	for _, base := range w.bases {
 		if clean == base {
 			return ".", nil
 		}
@@ -65,47 +62,43 @@ func (w *Folder) Inside(raw string) (string, error) {
 			return rest, nil
 		}
 	}
-	return "", Outside(raw)
+	return "", outside(raw)
 }
 
-// filePath resolves a path that must be a file's, which "a/" is not.
-func (w *Folder) filePath(raw string) (string, error) {
-	p, slash, err := w.Resolve(raw)
-	if err == nil && slash {
-		return "", value.Errorf(value.Security, "%q can only be a folder", raw).WithHint("leave the slash away")
+// CheckInside fails with kind Security for a path that leads out of the project and for invalid
+// text. A relative path begins in dir, which is relative to the root. CheckInside uses the
+// text alone, and does not follow links.
+func (w *Folder) CheckInside(dir, raw string) error {
+	if err := names.CheckPath(raw); err != nil {
+		return err
 	}
-	return p, err
-}
-
-// Outside returns the error of a path that is not in the project.
-func Outside(raw string) error {
-	return value.Errorf(value.Security, "%q leads out of the project", raw).
-		WithHint("paths are relative to the working directory and stay inside the project, as in docs/a.txt")
-}
-
-// CheckText refuses text that is no path or that would not show as what it is.
-func CheckText(raw string) error {
-	switch {
-	case raw == "":
-		return value.Errorf(value.Security, "the path is empty").WithHint(`use "." for the working directory`)
-	case len(raw) > fsMaxPath:
-		return value.Errorf(value.Invalid, "a path of more than %d bytes", fsMaxPath)
-	case !fsNameable(raw):
-		return value.Errorf(value.Security, "the path %q holds a control character or is not UTF-8", raw)
-	case filepath.Separator == '\\' && strings.ContainsAny(strings.TrimPrefix(raw, filepath.VolumeName(raw)), `\:`):
-		return value.Errorf(value.Security, `the path %q holds \ or :`, raw).WithHint("write paths with slashes")
+	if w.isAbsolute(raw) {
+		_, err := w.inside(raw)
+		return err
+	}
+	if clean := path.Join(dir, raw); clean == ".." || strings.HasPrefix(clean, "../") {
+		return outside(raw)
 	}
 	return nil
 }
 
-// fsNameable reports whether a script could write a name that is on disk. One
-// that it could not is left out of lists: it cannot even be a value.
-func fsNameable(name string) bool {
-	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+// filePath resolves a path that must be that of a file: it cannot end with a slash.
+func (w *Folder) filePath(raw string) (string, error) {
+	p, slash, err := w.Resolve(raw)
+	if err == nil && slash {
+		return "", value.Errorf(value.Security, "%q ends with a slash: expected the path of a file", raw).WithHint("omit the slash")
+	}
+	return p, err
 }
 
-// Shown gives a path as the script would write it: relative to where its
-// relative paths begin.
+// outside returns the error of a path that is not in the project.
+func outside(raw string) error {
+	return value.Errorf(value.Security, "%q leads out of the project", raw).
+		WithHint("pass a path inside the project, relative to the working directory, as in docs/a.txt")
+}
+
+// Shown is the inverse of Resolve: it returns a path that is relative to the root as a path that
+// is relative to the working directory.
 func (w *Folder) Shown(p string) string {
 	if w.work == "." {
 		return p
@@ -120,119 +113,78 @@ func (w *Folder) Shown(p string) string {
 // reads returns the capability to read a path.
 func reads(p string) tool.Capability { return tool.Capability{Name: "fs.read", Target: p} }
 
-// Writes returns the capability to change a path.
-func Writes(p string) tool.Capability { return tool.Capability{Name: "fs.write", Target: p} }
+// writes returns the capability to change a path.
+func writes(p string) tool.Capability { return tool.Capability{Name: "fs.write", Target: p} }
 
-// fsTempPrefix begins the names of files that are on their way to become
-// others. Scripts neither see nor write such names.
-const fsTempPrefix = ".cassidy-tmp-"
+// notes are the folded names of the notes for models.
+var notes = names.FoldAll(protect.Notes())
 
-// Protect refuses to write where a change would change what runs next: git's
-// hooks and settings, and the project's tools, policies and trust. The names
-// are compared as the most forgiving file system would.
+// IsTemporary reports whether a name is that of a file which is being written, and is given
+// its final name afterwards.
+func IsTemporary(name string) bool { return strings.HasPrefix(names.Fold(name), swap.Prefix) }
+
+// Protect fails with kind Denied for a path that decides what runs next: git's hooks and
+// settings, the project's tools, policies, trust and notes, and the paths of
+// Options.Protect. It uses the text alone; guard follows what these names lead to. p is
+// relative to the root. Names are compared by the rules of all common file systems.
 func (w *Folder) Protect(p string) error {
 	if w.isKept(p) {
-		return value.Errorf(value.Denied, "%s is protected: it holds what you trust and your settings", w.Shown(p)).
-			WithHint("let a person change it")
+		return value.Errorf(value.Denied, "%s is protected: it contains the user's settings and trusted files", w.Shown(p)).
+			WithHint("ask the user to change the file")
 	}
 	for name := range strings.SplitSeq(p, "/") {
-		folded := fsFold(name)
+		folded := names.Fold(name)
 		switch {
-		case folded == ".git" || fsShortName(folded, "git"):
-			return value.Errorf(value.Denied, "%s is protected: what git keeps decides which commands it runs", w.Shown(p)).
-				WithHint("let a person change it, or use git")
-		case folded == ".cassidy" || fsShortName(folded, "cassid"):
-			return value.Errorf(value.Denied, "%s is protected: tools, policies and settings are for people to change", w.Shown(p)).
-				WithHint("let a person change it")
-		case strings.HasPrefix(folded, fsTempPrefix):
-			return value.Errorf(value.Denied, "%s is protected: names that begin with %s are for files that are being written", w.Shown(p), fsTempPrefix)
+		case names.IsHidden(folded, "git"), names.IsHidden(folded, "hg"), names.IsHidden(folded, "jj"):
+			return value.Errorf(value.Denied, "%s is protected: settings and hooks of version control can run commands", w.Shown(p)).
+				WithHint("ask the user to change the file, or use git commands")
+		case folded == ".cassidy" || names.IsShort(folded, "cassid"):
+			return value.Errorf(value.Denied, "%s is protected: only the user may change tools, policies and settings", w.Shown(p)).
+				WithHint("ask the user to change the file")
+		case slices.Contains(notes, folded):
+			return value.Errorf(value.Denied, "%s is protected: models read it as instructions in every task", w.Shown(p)).
+				WithHint("show the text to the user, and ask them to change the file")
+		case strings.HasPrefix(folded, swap.Prefix):
+			return value.Errorf(value.Denied, "%s is protected: names that begin with %s are reserved for temporary files", w.Shown(p), swap.Prefix)
 		}
 	}
 	return nil
 }
 
-// keepOut notes which of some folders and files lie in the project.
-func (w *Folder) keepOut(names []string) {
-	for _, name := range names {
+// keepOut protects the given folders and files that are in the project.
+func (w *Folder) keepOut(paths []string) {
+	for _, name := range paths {
 		abs, err := filepath.Abs(name)
 		if name == "" || err != nil {
 			continue
 		}
 		followed, err := filepath.EvalSymlinks(abs)
 		if err != nil {
-			followed = abs // it is not there yet
+			followed = abs // it does not exist yet
 		}
 		for _, at := range []string{abs, followed} {
-			if p, err := w.Inside(at); err == nil && p != "." {
-				w.kept = append(w.kept, fsFoldPath(p))
+			if p, err := w.inside(at); err == nil && p != "." {
+				w.kept = append(w.kept, names.FoldPath(p))
 			}
 		}
 	}
 }
 
-// isKept reports whether a path is, or lies in, what no script may change.
+// isKept reports whether a path is in Options.Protect, or inside such a path.
 func (w *Folder) isKept(p string) bool {
 	if len(w.kept) == 0 {
 		return false
 	}
-	folded := fsFoldPath(p) + "/"
+	folded := names.FoldPath(p) + "/"
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(folded, kept+"/") })
 }
 
-// HoldsKept reports whether what no script may change lies in a folder.
+// HoldsKept reports whether a folder contains a path of Options.Protect.
 func (w *Folder) HoldsKept(p string) bool {
-	folded := fsFoldPath(p) + "/"
+	folded := names.FoldPath(p) + "/"
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(kept+"/", folded) })
 }
 
-// fsFoldPath folds each name of a path.
-func fsFoldPath(p string) string {
-	names := strings.Split(p, "/")
-	for i, name := range names {
-		names[i] = fsFold(name)
-	}
-	return strings.Join(names, "/")
-}
-
-// fsShortName reports whether a name is the one that Windows gives beside a
-// longer one: GIT~1 for .git.
-func fsShortName(folded, stem string) bool {
-	digits, ok := strings.CutPrefix(folded, stem+"~")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
-// fsFold gives the form under which a forgiving file system would find a
-// name: letters folded to small ones (with ß as ss, and the i without and with
-// its dot), full-width forms as ASCII, what is invisible dropped (HFS+, and
-// ext4 with casefold), dots and spaces at the end and a stream after a colon
-// left away (Windows).
-func fsFold(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		if r >= 0xFF01 && r <= 0xFF5E {
-			r -= 0xFF01 - '!'
-		}
-		switch {
-		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
-		case r == 'ß' || r == 'ẞ':
-			b.WriteString("ss")
-		case r == 'ı' || r == 'İ':
-			b.WriteByte('i')
-		default:
-			b.WriteRune(fsSmall(r))
-		}
-	}
-	folded, _, _ := strings.Cut(b.String(), ":")
-	return strings.TrimRight(folded, ". ")
-}
-
-// fsSmall gives the small ASCII letter that a rune folds to, else its own
-// lower case.
-func fsSmall(r rune) rune {
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		if 'a' <= f && f <= 'z' {
-			return f
-		}
-	}
-	return unicode.ToLower(r)
-}
+// Fold returns a form in which two names are equal if any common file system takes them for the
+// same.
+func Fold(name string) string { return names.Fold(name) }

@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestF01PathsThatLeave(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "x", "sub/b": "y"})
-	inSub := deskAt(t, &Options{Root: d.dir, WorkDir: "sub"})
+	d := newProject(t, map[string]string{"a": "x", "sub/b": "y"})
+	inSub := openProject(t, &Options{Root: d.Dir, WorkDir: "sub"})
 	for _, tt := range []struct {
 		path string
 		says string
@@ -30,37 +29,37 @@ func TestF01PathsThatLeave(t *testing.T) {
 		{"a\nb", "control"},
 		{"a\x7f", "control"},
 		{"a\u0085b", "control"},
-		{"a/", "can only be a folder"},
-		{"a/.", "can only be a folder"},
+		{"a/", "ends with a slash"},
+		{"a/.", "ends with a slash"},
 	} {
-		d.fails(value.Security, tt.says, "fs.read", "path", tt.path)
-		d.fails(value.Security, tt.says, "fs.read_bytes", "path", tt.path)
-		d.fails(value.Security, tt.says, "fs.write", "path", tt.path, "content", "x")
-		d.fails(value.Security, tt.says, "fs.append", "path", tt.path, "content", "x")
-		d.fails(value.Security, tt.says, "fs.edit", "path", tt.path, "old", "x", "new", "y")
-		if tt.says == "can only be a folder" {
+		d.Fails(value.Security, tt.says, "fs.read", "path", tt.path)
+		d.Fails(value.Security, tt.says, "fs.read_bytes", "path", tt.path)
+		d.Fails(value.Security, tt.says, "fs.write", "path", tt.path, "content", "x")
+		d.Fails(value.Security, tt.says, "fs.append", "path", tt.path, "content", "x")
+		d.Fails(value.Security, tt.says, "fs.edit", "path", tt.path, "old", "x", "new", "y")
+		if tt.says == "ends with a slash" {
 			continue
 		}
 		for _, name := range []string{"fs.list", "fs.stat", "fs.exists", "fs.remove", "fs.mkdir"} {
-			d.fails(value.Security, tt.says, name, "path", tt.path)
+			d.Fails(value.Security, tt.says, name, "path", tt.path)
 		}
-		d.fails(value.Security, tt.says, "fs.glob", "pattern", "*", "path", tt.path)
-		d.fails(value.Security, tt.says, "fs.search", "pattern", "x", "path", tt.path)
-		d.fails(value.Security, tt.says, "fs.move", "from", tt.path, "to", "z")
-		d.fails(value.Security, tt.says, "fs.move", "from", "a", "to", tt.path)
+		d.Fails(value.Security, tt.says, "fs.glob", "pattern", "*", "path", tt.path)
+		d.Fails(value.Security, tt.says, "fs.search", "pattern", "x", "path", tt.path)
+		d.Fails(value.Security, tt.says, "fs.move", "from", tt.path, "to", "z")
+		d.Fails(value.Security, tt.says, "fs.move", "from", "a", "to", tt.path)
 	}
-	inSub.fails(value.Security, "leads out", "fs.read", "path", "../../x")
-	if got := inSub.must("fs.read", "path", "../a"); got != "x" {
+	inSub.Fails(value.Security, "leads out", "fs.read", "path", "../../x")
+	if got := inSub.Must("fs.read", "path", "../a"); got != "x" {
 		t.Errorf(`fs.read("../a") from sub = %q, want "x"`, got)
 	}
 	for _, pattern := range []string{"../*", "/etc/*", "/*", "../../**"} {
-		d.fails(value.Security, "leads out", "fs.glob", "pattern", pattern)
+		d.Fails(value.Security, "leads out", "fs.glob", "pattern", pattern)
 	}
 	for _, pattern := range []string{"*/../a", "*/./a", "**//a", "[a", "{a", "", `a\`} {
-		d.fails(value.Invalid, "glob", "fs.glob", "pattern", pattern)
+		d.Fails(value.Invalid, "glob", "fs.glob", "pattern", pattern)
 	}
-	if !d.stage.Empty() {
-		t.Errorf("staged = %v, want nothing", d.stage.Changes())
+	if !d.Stage.Empty() {
+		t.Errorf("staged = %v, want nothing", d.Stage.Changes())
 	}
 }
 
@@ -120,21 +119,20 @@ func TestOpenRefuses(t *testing.T) {
 func TestNoFilesLent(t *testing.T) {
 	w, err := Open(nil)
 	rowtest.NoError(t, err)
-	d := &desk{t: t, w: w, stage: &tool.Stage{}}
-	d.grant("fs.read", "fs.write")
-	d.fails(value.Denied, "no files", "fs.read", "path", "a")
-	d.fails(value.Denied, "no files", "fs.write", "path", "/etc/passwd", "content", "")
-	d.fails(value.Denied, "no files", "fs.list")
-	d.fails(value.Denied, "no files", "fs.restore", "files", value.List{value.NewDict("path", "a", "was", "", "is", "")})
-	d.fails(value.Internal, "without files", "fs.commit")
+	d := projectOf(t, w, "")
+	d.Fails(value.Denied, "files are unavailable", "fs.read", "path", "a")
+	d.Fails(value.Denied, "files are unavailable", "fs.write", "path", "/etc/passwd", "content", "")
+	d.Fails(value.Denied, "files are unavailable", "fs.list")
+	d.Fails(value.Denied, "files are unavailable", "fs.restore", "files", value.List{value.NewDict("path", "a", "was", "", "is", "")})
+	d.Fails(value.Internal, "the files or the stage are not set", "fs.commit")
 	rowtest.NoError(t, w.Close())
 }
 
 func TestPathTooDeepOrLong(t *testing.T) {
-	d := newDesk(t, nil)
-	d.fails(value.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
-	d.fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
-	d.fails(value.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
+	d := newProject(t, nil)
+	d.Fails(value.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
+	d.Fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
+	d.Fails(value.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
 }
 
 // protectedPaths are ways to write a protected name, as some file system finds it.
@@ -145,34 +143,35 @@ var protectedPaths = []string{
 	".g\u200cit/config", ".gi\u200dt/config", ".git\ufeff/config", ".\u2060git/x", ".g\u00adit/x", ".git\ufe0f/x", ".g\U000e0001it/x", ".cas\u180esidy/x",
 	"．git/x", ".ｇｉｔ/x", ".ＣＡＳＳＩＤＹ/x",
 	".git./config", ".git /config", ".git. . /config", ".git::$INDEX_ALLOCATION/config", ".git:x", "git~1/config", "GIT~2/x", "CASSID~1/x",
+	".hg/hgrc", "a/.HG/hgrc", "hg~1/hgrc", ".jj/repo/config.toml",
 	".cassidy-tmp-00000000000000000000000000000000",
 }
 
 func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newProject(t, map[string]string{
 		".git/config": "[core]", ".cassidy/tools/x.star": "tool", "a.txt": "a", "vendor/.git/HEAD": "ref",
 	})
-	before := rowtest.Snapshot(t, d.dir)
+	before := rowtest.Snapshot(t, d.Dir)
 	for _, p := range protectedPaths {
-		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
-		d.fails(value.Denied, "protected", "fs.append", "path", p, "content", "evil")
-		d.fails(value.Denied, "protected", "fs.edit", "path", p, "old", "a", "new", "b")
-		d.fails(value.Denied, "protected", "fs.remove", "path", p, "recursive", true)
-		d.fails(value.Denied, "protected", "fs.mkdir", "path", p)
-		d.fails(value.Denied, "protected", "fs.move", "from", "a.txt", "to", p, "overwrite", true)
-		d.fails(value.Denied, "protected", "fs.move", "from", p, "to", "b.txt")
-		d.fails(value.Denied, "protected", "fs.restore", "files", value.List{value.NewDict("path", p, "was", "", "is", "file")})
+		d.Fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
+		d.Fails(value.Denied, "protected", "fs.append", "path", p, "content", "evil")
+		d.Fails(value.Denied, "protected", "fs.edit", "path", p, "old", "a", "new", "b")
+		d.Fails(value.Denied, "protected", "fs.remove", "path", p, "recursive", true)
+		d.Fails(value.Denied, "protected", "fs.mkdir", "path", p)
+		d.Fails(value.Denied, "protected", "fs.move", "from", "a.txt", "to", p, "overwrite", true)
+		d.Fails(value.Denied, "protected", "fs.move", "from", p, "to", "b.txt")
+		d.Fails(value.Denied, "protected", "fs.restore", "files", value.List{value.NewDict("path", p, "was", "", "is", "file")})
 	}
-	d.fails(value.Denied, "protected", "fs.remove", "path", "vendor", "recursive", true)
-	d.fails(value.Denied, "protected", "fs.move", "from", "vendor", "to", "elsewhere")
+	d.Fails(value.Denied, "protected", "fs.remove", "path", "vendor", "recursive", true)
+	d.Fails(value.Denied, "protected", "fs.move", "from", "vendor", "to", "elsewhere")
 	d.commit()
-	if got := rowtest.Snapshot(t, d.dir); len(got) != len(before) {
+	if got := rowtest.Snapshot(t, d.Dir); len(got) != len(before) {
 		t.Errorf("the project = %v, want %v", got, before)
 	}
-	if got := d.must("fs.read", "path", ".cassidy/tools/x.star"); got != "tool" {
+	if got := d.Must("fs.read", "path", ".cassidy/tools/x.star"); got != "tool" {
 		t.Errorf("reading .cassidy = %q, want it allowed", got)
 	}
-	if got := d.must("fs.read", "path", ".git/config"); got != "[core]" {
+	if got := d.Must("fs.read", "path", ".git/config"); got != "[core]" {
 		t.Errorf("reading .git = %q, want it allowed", got)
 	}
 }
@@ -183,23 +182,23 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 	dir := t.TempDir()
 	rowtest.PutFile(t, dir, "mine/home/state/trust", "old")
 	rowtest.PutFile(t, dir, "mine/homely", "x")
-	d := deskAt(t, &Options{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
+	d := openProject(t, &Options{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
 	for _, p := range []string{"mine/home/state/trust", "mine/home/new", "mine/home", "mine/../mine/HOME/x", "MINE/Home/x"} {
-		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
+		d.Fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
 	}
-	d.fails(value.Denied, "protected", "fs.remove", "path", "mine", "recursive", true)
-	d.fails(value.Denied, "protected", "fs.move", "from", "mine/home", "to", "moved")
-	d.must("fs.write", "path", "mine/homely", "content", "y")
-	d.must("fs.write", "path", "elsewhere", "content", "y")
-	if !d.w.HoldsKept("mine") || d.w.HoldsKept("homely") {
+	d.Fails(value.Denied, "protected", "fs.remove", "path", "mine", "recursive", true)
+	d.Fails(value.Denied, "protected", "fs.move", "from", "mine/home", "to", "moved")
+	d.Must("fs.write", "path", "mine/homely", "content", "y")
+	d.Must("fs.write", "path", "elsewhere", "content", "y")
+	if !d.files.HoldsKept("mine") || d.files.HoldsKept("homely") {
 		t.Error("a command could write the folder that holds what is kept, or not the others")
 	}
 }
 
 func TestNamesThatAreNotProtected(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newProject(t, nil)
 	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git"} {
-		d.must("fs.write", "path", p, "content", "ok")
+		d.Must("fs.write", "path", p, "content", "ok")
 	}
 	d.commit()
 }

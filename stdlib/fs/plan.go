@@ -7,20 +7,21 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// An fsPlan is what one effect is about to stage: all of it, or none where one
-// part cannot be.
+// A plan is what one effect stages: all of it, or nothing if one part fails.
 type plan struct {
 	look    *look
-	changes []fsPlanned
+	changes []plannedChange
 	bytes   int64 // held by changes
 }
 
-// An fsPlanned is one change of a plan. old is what the call sees at the path,
-// which is what is on disk where the call has not changed it yet.
-type fsPlanned struct {
+// A plannedChange is one change of a plan. old is the state that the call sees: the staged one,
+// or else that on disk.
+type plannedChange struct {
 	path     string
 	old, new tool.FileState
 }
@@ -28,36 +29,36 @@ type fsPlanned struct {
 func (l *look) plan() *plan { return &plan{look: l} }
 
 func (p *plan) add(at string, old, becomes tool.FileState) {
-	p.changes = append(p.changes, fsPlanned{at, old, becomes})
+	p.changes = append(p.changes, plannedChange{at, old, becomes})
 	p.bytes += int64(len(old.Data))
 }
 
-// parents plans the folders on the way to a path that are not there.
+// parents plans the missing parent folders of a path.
 func (p *plan) parents(of string) error {
 	l := p.look
 	var missing []string
 	for q := path.Dir(of); q != "."; q = path.Dir(q) {
-		s, err := l.find(q, fsFollowNone)
+		s, err := l.find(q, followNone)
 		if err != nil {
 			return err
 		}
 		s.close()
-		if s.kind() == fsFolder {
+		if s.kind() == kindFolder {
 			break
 		}
-		if s.kind() != fsNothing {
+		if s.kind() != kindNothing {
 			return s.notFolder()
 		}
 		missing = append(missing, q)
 	}
 	for _, q := range slices.Backward(missing) {
-		p.add(q, tool.FileState{}, tool.FileState{Exists: true, Dir: true, Mode: fsNewFolder})
+		p.add(q, tool.FileState{}, tool.FileState{Exists: true, Dir: true, Mode: order.NewFolder})
 	}
 	return nil
 }
 
-// tree plans to remove what is at a spot: a file, or a folder and all that is
-// in it. Each is told to also before it is planned.
+// tree plans to remove a file, or a folder with its content. also is called for each file and
+// folder before it is planned.
 func (p *plan) tree(s *spot, also func(*spot, tool.FileState) error) error {
 	l := p.look
 	if err := row.Stopped(l.ctx); err != nil {
@@ -73,11 +74,11 @@ func (p *plan) tree(s *spot, also func(*spot, tool.FileState) error) error {
 	if err := also(s, old); err != nil {
 		return err
 	}
-	// What is over the limits for certain is not read to its end.
+	// Stop early if the limits are exceeded anyway.
 	if p.bytes += int64(len(old.Data)); p.bytes > l.w.limits.Total || len(p.changes) > 4*l.w.limits.Files {
 		return l.w.tooMuch()
 	}
-	p.changes = append(p.changes, fsPlanned{s.path, old, tool.FileState{}})
+	p.changes = append(p.changes, plannedChange{s.path, old, tool.FileState{}})
 	if !old.Dir {
 		return nil
 	}
@@ -95,46 +96,49 @@ func (p *plan) tree(s *spot, also func(*spot, tool.FileState) error) error {
 	return nil
 }
 
-// moved plans what a part of a tree becomes at its new place.
+// moved plans a file or folder of a tree at its new path.
 func (p *plan) moved(found *spot, st tool.FileState, to *spot, under string) error {
 	l, at := p.look, to.path+under
 	if under != "" {
-		if strings.Count(at, "/") >= fsMaxDepth || len(at) > fsMaxPath {
-			return value.Errorf(value.Invalid, "%s would be too deep", l.w.Shown(at))
+		if strings.Count(at, "/") >= maxDepth || len(at) > names.MaxPath {
+			return value.Errorf(value.Invalid, "move to %s: the path is too long or has more than %d folders", l.w.Shown(at), maxDepth)
 		}
-		for _, c := range []tool.Capability{reads(found.path), Writes(found.path), Writes(at)} {
+		for _, c := range []tool.Capability{reads(found.path), writes(found.path), writes(at)} {
 			if err := l.allows(c); err != nil {
 				return err
 			}
 		}
-		p.changes = append(p.changes, fsPlanned{at, tool.FileState{}, st})
+		p.changes = append(p.changes, plannedChange{at, tool.FileState{}, st})
 		return nil
 	}
 	old, err := to.now()
 	if err != nil {
 		return err
 	}
-	p.changes = append(p.changes, fsPlanned{at, old, st})
+	p.changes = append(p.changes, plannedChange{at, old, st})
 	return nil
 }
 
-// stage checks the plan against what the call first saw and against the
-// limits, and puts it into the stage.
+// stage checks the plan against what the call has read and against the limits, and adds it to
+// the stage.
 func (p *plan) stage() error {
 	l := p.look
 	for _, c := range p.changes {
 		if int64(len(c.new.Data)) > l.w.limits.Write {
-			return fsLimit(value.LimitWrites, "%s would be larger than %s", l.w.Shown(c.path), fsSize(l.w.limits.Write))
+			return limitError(value.LimitWrites, "write %s: the new content is larger than the limit of %s", l.w.Shown(c.path), sizeText(l.w.limits.Write))
 		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
-			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("its owner can make it writable; a tool does not")
+			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("ask the owner to make the file writable, as with chmod u+w").WithLimit(value.LimitReadOnly)
 		}
 		if _, staged := l.stage.Changed(c.path); staged {
 			continue
 		}
-		if seen, ok := l.stage.Seen(c.path); ok && !fsSame(seen, c.old) {
+		if seen, ok := l.stage.Seen(c.path); ok && !sameState(seen, c.old) {
 			return l.changed(c.path)
 		}
+	}
+	if err := p.guard(); err != nil {
+		return err
 	}
 	if err := p.fits(); err != nil {
 		return err
@@ -144,15 +148,14 @@ func (p *plan) stage() error {
 			l.stage.Saw(c.path, c.old)
 		}
 		if seen, _ := l.stage.Seen(c.path); seen.Dir && c.new.Dir {
-			c.new.Mode = seen.Mode // a folder that was removed and is made again stays
+			c.new.Mode = seen.Mode // a folder that is removed and made again is unchanged
 		}
 		l.stage.Change(c.path, c.new)
 	}
 	return nil
 }
 
-// fits says whether what the call has written stays within its limits once the
-// plan is added.
+// fits fails if the stage exceeds the limits with the plan.
 func (p *plan) fits() error {
 	stage, limits := p.look.stage, p.look.w.limits
 	size := stage.Size()
@@ -175,7 +178,7 @@ func (p *plan) fits() error {
 	}
 	switch {
 	case size.Files > limits.Files || size.Folders > limits.Files:
-		return fsLimit(value.LimitFiles, "a call changes at most %d files, and as many folders", limits.Files)
+		return limitError(value.LimitFiles, "the call changes more than %d files or folders", limits.Files).WithHint("change fewer files in one call")
 	case size.Written > limits.Total || size.Kept > limits.Total:
 		return p.look.w.tooMuch()
 	}
@@ -183,10 +186,10 @@ func (p *plan) fits() error {
 }
 
 func (w *Files) tooMuch() error {
-	return fsLimit(value.LimitWrites, "a call writes at most %s, and replaces or removes no more", fsSize(w.limits.Total))
+	return limitError(value.LimitWrites, "the call writes, replaces or removes more than %s", sizeText(w.limits.Total)).WithHint("change fewer or smaller files in one call")
 }
 
-// fsSame reports whether two states are the same thing with the same content.
-func fsSame(a, b tool.FileState) bool {
+// sameState reports whether two states are the same thing with the same content.
+func sameState(a, b tool.FileState) bool {
 	return a.Exists == b.Exists && a.Dir == b.Dir && a.Hash == b.Hash
 }

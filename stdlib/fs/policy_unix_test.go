@@ -20,7 +20,7 @@ var (
 	policyGlobs = []string{"**", "a/**", "a/*", "b/x", "b/**/x", "*", "?/x", "{a,b}/y", "none"}
 )
 
-// FuzzPathPolicy makes a tree of files, each of which holds its own real path,
+// FuzzPathPolicy makes a tree of files that hold their own real paths,
 // and of links that lead anywhere; then it reads and writes by any path, with
 // any grant. What is read must be a file that is granted by its real path, and
 // nothing that is not granted may change.
@@ -56,17 +56,17 @@ func FuzzPathPolicy(f *testing.F) {
 			script = pick([]string{"l1", "l2", "a/l", "b/l", "l1/x", "l2/x", "a/l/x", "b/l/sub/x", "b/sub/l", "l1/secret", "l2/l1/x"})
 		}
 		before := rowtest.Snapshot(t, base)
-		d := deskAt(t, &Options{Root: dir})
-		d.grant("fs.read:"+glob, "fs.write:"+glob)
-		if v, err := d.call("fs.read", "path", script); err == nil {
+		d := openProject(t, &Options{Root: dir})
+		d.Grant("fs.read:"+glob, "fs.write:"+glob)
+		if v, err := d.Call("fs.read", "path", script); err == nil {
 			real := v.(string)
 			if ok, matchErr := doublestar.Match(glob, real); !ok || matchErr != nil {
 				t.Fatalf("with %s the path %q read %q", glob, script, real)
 			}
 		}
-		_, err := d.call("fs.write", "path", script, "content", "changed")
+		_, err := d.Call("fs.write", "path", script, "content", "changed")
 		if err == nil {
-			_, err = d.call("fs.commit")
+			_, err = d.Call("fs.commit")
 		}
 		for name, was := range before {
 			now := rowtest.Snapshot(t, base)[name]

@@ -12,43 +12,46 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/grep"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-func (w *Files) fsReadFuncs() []tool.Func {
+func (w *Files) readFuncs() []tool.Func {
 	file := []tool.Param{tool.Required("path", tool.TypeString, "the file")}
 	either := []tool.Param{tool.Required("path", tool.TypeString, "the file or folder")}
 	return []tool.Func{
-		w.fsReadFunc(w.filePath, (*look).readText, tool.Func{
-			Name:    "read",
-			Doc:     "Read a text file.",
-			Params:  file,
-			Returns: "its text",
-		}),
-		w.fsReadFunc(w.filePath, (*look).readBytes, tool.Func{
-			Name: "read_bytes",
-			Doc:  "Read a file that may hold anything, or a part of it. A file of more than 8 MB can be read in parts only.",
+		w.readFunc(w.filePath, readText, tool.Func{
+			Name: "read",
+			Doc:  "Read a text file, or some of its lines. Read a file of more than 8 MB in parts.",
 			Params: append(slices.Clip(file),
-				atLeast(tool.Optional("offset", tool.TypeInteger, int64(0), "where to begin, in bytes"), 0),
-				atLeast(tool.Optional("length", tool.TypeInteger, nil, "how many bytes to read; without it, all up to the end"), 0)),
-			Returns: "its bytes; fewer than length where the file ends before, none where it does before offset",
+				atLeast(tool.Optional("offset", tool.TypeInteger, int64(1), "the first line to read, counted from 1"), 1),
+				atLeast(tool.Optional("limit", tool.TypeInteger, nil, "the number of lines to read; default: up to the end of the file"), 1)),
+			Returns: "the text; always complete lines; an empty text if offset is after the last line",
 		}),
-		w.fsReadFunc(w.anyPath, (*look).stat, tool.Func{
+		w.readFunc(w.filePath, readBytes, tool.Func{
+			Name: "read_bytes",
+			Doc:  "Read any file, or a part of it, as bytes. Read a file of more than 8 MB in parts.",
+			Params: append(slices.Clip(file),
+				atLeast(tool.Optional("offset", tool.TypeInteger, int64(0), "the first byte to read, counted from 0"), 0),
+				atLeast(tool.Optional("length", tool.TypeInteger, nil, "the number of bytes to read; default: up to the end of the file"), 0)),
+			Returns: "the bytes; fewer than length if the file ends earlier",
+		}),
+		w.readFunc(w.anyPath, statPath, tool.Func{
 			Name:    "stat",
-			Doc:     "Describe a file or folder. It fails where there is none.",
+			Doc:     "Describe a file or folder. The call fails if the path does not exist.",
 			Params:  either,
 			Returns: `{"name", "path", "kind": "file", "dir" or "other", "size", "modified": RFC 3339 text}`,
 		}),
-		w.fsReadFunc(w.anyPath, (*look).exists, tool.Func{
+		w.readFunc(w.anyPath, pathExists, tool.Func{
 			Name:    "exists",
-			Doc:     "Tell whether there is a file or folder.",
+			Doc:     "Report whether a file or folder exists.",
 			Params:  either,
 			Returns: "True or False",
 		}),
 	}
 }
 
-// atLeast narrows a parameter that is a number.
+// atLeast sets the minimum of a parameter that is a number.
 func atLeast(p tool.Param, low int64) tool.Param {
 	p.Type.Min = low
 	return p
@@ -60,8 +63,8 @@ func (w *Folder) anyPath(raw string) (string, error) {
 	return p, err
 }
 
-// fsReadFunc completes a row that reads the one path of its argument "path".
-func (w *Files) fsReadFunc(resolve func(string) (string, error), do func(*look, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
+// readFunc completes a function that reads the path of its argument "path".
+func (w *Files) readFunc(resolve func(string) (string, error), do func(*look, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Read
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
@@ -70,12 +73,12 @@ func (w *Files) fsReadFunc(resolve func(string) (string, error), do func(*look, 
 		}
 		return []tool.Capability{reads(p)}, nil
 	}
-	f.Do = w.fsDo(do)
+	f.Do = w.doRead(do)
 	return f
 }
 
-// fsDo makes the Do of a row from what it does with its call's look.
-func (w *Files) fsDo(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+// doRead returns the Do of a function that works on a look.
+func (w *Files) doRead(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if err := row.Stopped(ctx); err != nil {
 			return tool.Outcome{}, err
@@ -88,15 +91,14 @@ func (w *Files) fsDo(do func(*look, *value.Dict) (value.Value, error)) func(cont
 	}
 }
 
-// seek finds a path to read, over every link. Where links lead to another
-// path, the call must be allowed to read that one too. folder tells that the
-// path as it is written can only mean a folder.
+// seek finds a path to read, following all links. If links lead to another path, the call must
+// be allowed to read that one too. folder reports that the path can only be a folder.
 func (l *look) seek(raw string) (s *spot, folder bool, err error) {
 	p, folder, err := l.w.Resolve(raw)
 	if err != nil {
 		return nil, false, err
 	}
-	if s, err = l.find(p, fsFollowAll); err != nil {
+	if s, err = l.find(p, followAll); err != nil {
 		return nil, false, err
 	}
 	if s.path != p {
@@ -108,17 +110,17 @@ func (l *look) seek(raw string) (s *spot, folder bool, err error) {
 	return s, folder, nil
 }
 
-// toRead is seek for something that has to be there.
+// toRead is seek for something that must exist.
 func (l *look) toRead(raw string) (*spot, error) {
 	s, folder, err := l.seek(raw)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case s.kind() == fsNothing:
+	case s.kind() == kindNothing:
 		l.sawNothing(s)
 		err = s.missing()
-	case folder && s.kind() != fsFolder:
+	case folder && s.kind() != kindFolder:
 		err = s.notFolder()
 	default:
 		return s, nil
@@ -127,8 +129,7 @@ func (l *look) toRead(raw string) (*spot, error) {
 	return nil, err
 }
 
-// file finds the regular file, or what else is there but a folder, at the path
-// of the arguments. Close it.
+// file finds what is at the path of the arguments, and fails for a folder. Close the spot.
 func (l *look) file(args *value.Dict) (*spot, error) {
 	if _, err := l.w.filePath(args.Text("path")); err != nil {
 		return nil, err
@@ -137,16 +138,15 @@ func (l *look) file(args *value.Dict) (*spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.kind() == fsFolder {
+	if s.kind() == kindFolder {
 		defer s.close()
 		return nil, s.isFolder()
 	}
 	return s, nil
 }
 
-// content reads a whole file, and notes in the stage what it was, so that a
-// write that builds on it fails where it is no longer that. The content may be in
-// the buffer.
+// content reads a complete file, and notes its state in the stage, so that a write that builds
+// on it fails if the file has changed. The content may be in buf.
 func (l *look) content(args *value.Dict, buf []byte) ([]byte, error) {
 	s, err := l.file(args)
 	if err != nil {
@@ -160,14 +160,17 @@ func (l *look) content(args *value.Dict, buf []byte) ([]byte, error) {
 	return data, err
 }
 
-// sawNothing notes that there was nothing, which is also a thing to build on.
+// sawNothing notes in the stage that there was nothing at a spot.
 func (l *look) sawNothing(s *spot) {
 	if l.notes && s.staged == nil {
 		l.stage.Saw(s.path, tool.FileState{})
 	}
 }
 
-func (l *look) readText(args *value.Dict) (value.Value, error) {
+func readText(l *look, args *value.Dict) (value.Value, error) {
+	if offset := args.IntOr("offset", 1); offset > 1 || row.Arg(args, "limit") != nil {
+		return readLines(l, args, offset, args.IntOr("limit", math.MaxInt64-offset))
+	}
 	buf := l.w.buffer()
 	defer l.w.buffers.Put(buf)
 	data, err := l.content(args, *buf)
@@ -175,18 +178,40 @@ func (l *look) readText(args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	if !utf8.Valid(data) {
-		return nil, fsNotText(args.Text("path"))
+		return nil, notText(args.Text("path"))
 	}
 	return string(data), nil
 }
 
-func fsNotText(shown string) error {
-	return value.Errorf(value.Failed, "%s is not UTF-8 text", shown).WithHint("fs.read_bytes reads it as bytes")
+// readLines reads some lines of a file. Like readPart it notes nothing in the stage.
+func readLines(l *look, args *value.Dict, offset, limit int64) (value.Value, error) {
+	s, err := l.file(args)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	in, done, err := s.stream()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	text, err := grep.Part(l.ctx, in, offset, min(limit, math.MaxInt64-offset), l.w.limits.Read)
+	switch {
+	case err != nil:
+		return nil, l.failed("read", s.asked, err)
+	case !utf8.Valid(text):
+		return nil, notText(args.Text("path"))
+	}
+	return string(text), nil
 }
 
-func (l *look) readBytes(args *value.Dict) (value.Value, error) {
+func notText(shown string) error {
+	return value.Errorf(value.Failed, "%s is not UTF-8 text", shown).WithHint("to read bytes, call fs.read_bytes")
+}
+
+func readBytes(l *look, args *value.Dict) (value.Value, error) {
 	if offset := args.Int("offset"); offset > 0 || row.Arg(args, "length") != nil {
-		return l.readPart(args, offset, args.IntOr("length", math.MaxInt64))
+		return readPart(l, args, offset, args.IntOr("length", math.MaxInt64))
 	}
 	buf := l.w.buffer()
 	defer l.w.buffers.Put(buf)
@@ -194,14 +219,13 @@ func (l *look) readBytes(args *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Neither the buffer nor the stage's own bytes must leave: who gets a value
-	// may change it.
+	// A copy: the caller may change the value, but not the buffer or the staged bytes.
 	return append(make([]byte, 0, len(data)), data...), nil
 }
 
-// readPart reads a part of a file. What the whole was is not noted in the stage:
-// nobody has seen it.
-func (l *look) readPart(args *value.Dict, offset, length int64) (value.Value, error) {
+// readPart reads a part of a file. It notes nothing in the stage, as nobody has seen the complete
+// file.
+func readPart(l *look, args *value.Dict, offset, length int64) (value.Value, error) {
 	s, err := l.file(args)
 	if err != nil {
 		return nil, err
@@ -218,8 +242,8 @@ func (l *look) readPart(args *value.Dict, offset, length int64) (value.Value, er
 	defer f.Close()
 	length = min(length, max(info.Size()-offset, 0))
 	if limit := l.w.limits.Read; length > limit {
-		return nil, fsLimit(value.LimitRead, "%s has %d bytes there, more than %s", l.w.Shown(s.asked), length, fsSize(limit)).
-			WithHint("give a length, and read the rest from the next offset")
+		return nil, limitError(value.LimitRead, "read %s: %d bytes are more than the limit of %s", l.w.Shown(s.asked), length, sizeText(limit)).
+			WithHint("pass a smaller length, and read the rest from the next offset")
 	}
 	data := make([]byte, length)
 	n, err := f.ReadAt(data, offset)
@@ -229,7 +253,7 @@ func (l *look) readPart(args *value.Dict, offset, length int64) (value.Value, er
 	return data[:n], nil
 }
 
-func (l *look) stat(args *value.Dict) (value.Value, error) {
+func statPath(l *look, args *value.Dict) (value.Value, error) {
 	s, err := l.toRead(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -238,20 +262,20 @@ func (l *look) stat(args *value.Dict) (value.Value, error) {
 	return s.describe(s.asked), nil
 }
 
-func (l *look) exists(args *value.Dict) (value.Value, error) {
+func pathExists(l *look, args *value.Dict) (value.Value, error) {
 	s, folder, err := l.seek(args.Text("path"))
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	if s.kind() == fsNothing {
+	if s.kind() == kindNothing {
 		l.sawNothing(s)
 		return false, nil
 	}
-	return !folder || s.kind() == fsFolder, nil
+	return !folder || s.kind() == kindFolder, nil
 }
 
-// describe tells what is at a spot, under the path that the script knows it by.
+// describe returns the result of fs.stat for a spot, with the path p of the script.
 func (s *spot) describe(p string) *value.Dict {
 	size, modified := int64(0), s.look.w.now()
 	switch {

@@ -2,116 +2,333 @@ package fs
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/records"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// reconcile brings files to one side of a commit that nobody knows the outcome
-// of. The argument is that of fs.restore, so of each of its changes After is
-// what was there before the commit, and Before what the commit leaves.
+// reconcile finds out whether a commit with an unknown outcome was carried out, and settles one
+// that was only half done. The argument is that of fs.restore: After of each change is the
+// state before the commit, and Before the state after it. The proof that a file was written
+// is what the commit has left under its temporary names, never the content of the file:
+// somebody else can have written the same.
 func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 	changes, err := w.restorable(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	l := w.look(ctx, tool.Grant{})
-	back, done, err := l.standing(changes)
+	changes = records.Reversed(changes)
+	unlock, err := w.lock(ctx)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	all := make([]fsOp, len(changes))
-	for i, c := range changes {
-		all[i].path = c.Path
+	defer unlock()
+	d := diskOf(ctx, w, e.Args.Text(argMark)).of(changes)
+	defer d.close("")
+	t, err := d.interrupted(changes, false)
+	if err != nil {
+		return tool.Outcome{}, err
 	}
-	// A temporary file of the commit would hold up the removal of its folder.
-	l.sweepAround(all, fsTempStems(changes))
-	if done {
-		back = nil
+	decision := e.Args.Text(argDecision)
+	found := value.NewDict("done", decision == "mine")
+	switch decision {
+	case "mine":
+		err = t.complete(true)
+	case "theirs":
+		t.abandon()
+	default:
+		done, settled := t.settle()
+		found.Put("done", done)
+		if list := t.unsettled(); !settled && len(list) > 0 {
+			found.Put("unsettled", list)
+		} else if !settled {
+			t.abandon()
+		}
 	}
-	paths := make(value.List, len(back))
-	for i, c := range back {
-		paths[i] = c.Path
-	}
-	_, err = l.apply(back, true)
 	if err == nil {
-		err = l.sync(all) // who died may not have got that far
+		err = t.sync(t.ops()) // the process may have died before
 	}
 	if value.KindOf(err) == value.Conflict {
-		err = value.ErrorOf(err, value.Conflict).WithHint(fsSettleHint)
+		err = value.ErrorOf(err, value.Conflict).WithHint("restore the files as before or after the commit, and resume the run")
 	}
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	found := value.NewDict("done", done)
-	if len(paths) > 0 {
-		found.Put("restored", paths)
+	if list := t.restored(); len(list) > 0 {
+		found.Put("restored", list)
 	}
 	return tool.Outcome{Value: found}, nil
 }
 
-// standing looks where each change of a commit stands. It returns what it takes
-// to put everything back as it was, and whether everything is as the commit
-// leaves it. It fails where a path is neither.
-func (l *look) standing(changes []tool.Change) (back []tool.Change, done bool, err error) {
-	done = true
-	for _, c := range changes {
-		if err := row.Stopped(l.ctx); err != nil {
-			return nil, false, err
-		}
-		now, err := l.found(c.Path)
-		if err != nil {
-			return nil, false, err
-		}
-		is, was := fsSame(now, c.Before), fsSame(now, c.After)
-		if !is && !was {
-			if now.Exists || !fsChangesKind(c) {
-				return nil, false, l.neither(c.Path)
-			}
-			c.Before = now
-		}
-		if !was {
-			back = append(back, c)
-		}
-		done = done && is
-	}
-	return back, done, nil
+// A trace is what a commit that was interrupted has left.
+type trace struct {
+	disk
+	changes []tool.Change
+	parts   []*part // in the order of the operations
+	undone  map[string]bool
 }
 
-// found returns what is on disk at a path that a commit may have changed.
-func (l *look) found(p string) (tool.FileState, error) {
-	s, err := l.find(p, fsFollowNone)
-	if err != nil {
-		return tool.FileState{}, err
+// A part is one operation of an interrupted commit.
+type part struct {
+	order.Operation
+	now   tool.FileState // what is there; of what is neither a file nor a folder, a file without a hash
+	known swap.Evidence
+	held  bool // the path cannot be reached, as a folder on the way is another one now
+}
+
+// interrupted returns the trace of a commit on disk. What it displaced although it was not the
+// expected file is put back.
+func (d disk) interrupted(changes []tool.Change, exact bool) (*trace, error) {
+	steps := make([]*order.Step, len(changes))
+	for i, c := range changes {
+		steps[i] = &order.Step{Change: c, Now: c.Before}
 	}
-	defer s.close()
-	if s.kind() == fsOther {
-		return tool.FileState{}, l.neither(p)
+	t := &trace{disk: d, changes: changes, undone: map[string]bool{}}
+	for _, op := range order.Of(steps, exact) {
+		if err := row.Stopped(d.ctx); err != nil {
+			return nil, err
+		}
+		p := &part{Operation: op}
+		t.parts = append(t.parts, p)
+		if t.examine(p); p.known == swap.Foreign {
+			_ = t.at(p.Path, func(_ *spot, at swap.Place) error { return at.Restore(p.After.Hash) })
+			t.examine(p)
+		}
 	}
-	now, _, err := s.state(l.w.limits.kept())
-	if value.KindOf(err) == value.Limit {
-		err = l.neither(p) // no commit replaces or writes a file of that size
+	return t, nil
+}
+
+// examine finds out what is known of a part.
+func (t *trace) examine(p *part) {
+	err := t.at(p.Path, func(s *spot, at swap.Place) (err error) {
+		if p.now, err = t.stateOf(s); err != nil || p.IsFolder() {
+			return err
+		}
+		p.known, err = at.Evidence(p.Before.Hash, p.After.Hash)
+		return err
+	})
+	p.held = err != nil
+}
+
+// stateOf returns what is at a spot.
+func (d disk) stateOf(s *spot) (tool.FileState, error) {
+	if s.kind() == kindOther {
+		return tool.FileState{Exists: true}, nil
+	}
+	now, _, err := s.state(d.w.limits.kept())
+	if k := value.KindOf(err); k == value.Limit || k == value.Denied { // no commit writes such a file
+		return tool.FileState{Exists: true}, nil
 	}
 	return now, err
 }
 
-const fsSettleHint = "make it what it was before or what it was to be, and try again"
-
-func (l *look) neither(p string) error {
-	return value.Errorf(value.Conflict, "%s is neither what it was before a commit that did not end nor what the commit makes of it; nothing was changed", l.w.Shown(p)).
-		WithHint(fsSettleHint)
+// done reports whether a part was carried out. A folder is as anybody has made it.
+func (p *part) done() bool {
+	if p.IsFolder() {
+		return !p.held && p.now.Dir == p.After.Dir
+	}
+	return p.known == swap.Done
 }
 
-// fsTempStems are what the names of a commit's temporary files begin with, and
-// of those of putting it back.
-func fsTempStems(changes []tool.Change) map[string]bool {
-	stems := map[string]bool{}
-	for _, c := range changes {
-		stems[fsTempStem(c.Path, c.Before.Hash)] = true
-		stems[fsTempStem(c.Path, c.After.Hash)] = true
+// doubtful reports whether a part may have been carried out, but cannot be proved: its
+// temporary files are gone. Without them a replacement has not begun, unless they were swept.
+func (t *trace) doubtful(p *part) bool {
+	if p.IsFolder() || p.known != swap.None || p.held {
+		return false
 	}
-	return stems
+	if !p.Before.Exists && sameState(p.now, p.After) { // by somebody else, or its mark was swept
+		return true
+	}
+	return time.Since(swap.Begun(t.mark)) > staleAfter && !sameState(p.now, p.Before)
+}
+
+// untouched reports whether what a part has done is as it left it.
+func (p *part) untouched() bool {
+	return p.IsFolder() || sameState(p.now, p.After) || !p.After.Exists && p.now.Dir
+}
+
+// clean reports whether a part that was not carried out can be now.
+func (p *part) clean() bool {
+	switch {
+	case p.held:
+		return false
+	case p.IsFolder():
+		return true
+	case p.IsFile() && p.known != swap.Ready:
+		return false
+	}
+	return sameState(p.now, p.Before) || p.now.Dir && !p.Before.Exists // the folder is removed by a part before it
+}
+
+// settle finds out whether the commit was carried out. One that was half done is undone, or
+// else completed. settled is false if neither is possible, or if it cannot be known.
+func (t *trace) settle() (done, settled bool) {
+	begun, ended := false, true
+	back, forward := true, true
+	for _, p := range t.parts {
+		if t.doubtful(p) || p.known == swap.Foreign {
+			return false, false
+		}
+		if p.done() {
+			begun = begun || !p.IsFolder()
+			back = back && p.untouched()
+			continue
+		}
+		ended = false
+		forward = forward && p.clean()
+	}
+	switch {
+	case ended:
+		return true, true
+	case back || !begun:
+		return false, t.revert(begun)
+	case forward:
+		settled = t.complete(false) == nil
+		return settled, settled
+	}
+	return false, false
+}
+
+// revert undoes what was done, and removes the temporary files. Unless the commit has changed
+// files, folders that others use now are left. ok is false if somebody changes the files
+// meanwhile.
+func (t *trace) revert(begun bool) (ok bool) {
+	for _, p := range slices.Backward(t.parts) {
+		if !p.done() {
+			continue
+		}
+		if err := t.undo(p.Operation); err != nil && begun {
+			return false
+		} else if err == nil {
+			t.undone[p.Path] = true
+		}
+	}
+	_ = t.salvage(t.ops())
+	return true
+}
+
+// complete carries out the parts that were not. With force it also overwrites and removes what
+// others have changed since.
+func (t *trace) complete(force bool) error {
+	var late []order.Operation
+	for _, p := range t.parts {
+		if p.done() || force && t.doubtful(p) || p.known == swap.Foreign {
+			continue
+		}
+		op := p.Operation
+		err := t.at(op.Path, func(s *spot, at swap.Place) error {
+			op.Info = s.disk
+			switch {
+			case p.IsFile() && p.known != swap.Ready:
+				return value.Errorf(value.Conflict, "write %s: the temporary file with the new content was removed", t.w.Shown(p.Path)).
+					WithHint("answer no to the question of the run, and write the file again")
+			case force && p.IsFile():
+				return at.Overwrite()
+			case force && !p.After.Exists && s.disk == nil:
+				return nil
+			}
+			return t.exchange(op, s, at)
+		})
+		switch {
+		case p.IsFolder(): // others use it
+		case err != nil:
+			return t.explain(op.Path, err)
+		case !force:
+			late = append(late, op)
+		}
+	}
+	return t.verify(late)
+}
+
+// abandon undoes what was done and not changed since, and leaves everything else as it is.
+func (t *trace) abandon() {
+	for _, p := range slices.Backward(t.parts) {
+		if p.done() && p.untouched() && t.undo(p.Operation) == nil {
+			t.undone[p.Path] = true
+		}
+	}
+	_ = t.salvage(t.ops())
+}
+
+// unsettled returns the files about which a person has to decide. It is empty if the commit
+// cannot be completed anyway, as it died before its new contents were there.
+func (t *trace) unsettled() value.List {
+	list := value.List{}
+	for _, p := range t.parts {
+		if p.held || p.IsFile() && p.known == swap.None && !t.doubtful(p) {
+			return nil
+		}
+		if p.IsFolder() || p.done() && p.untouched() || !p.done() && !t.doubtful(p) && p.known != swap.Foreign && p.clean() {
+			continue
+		}
+		d := value.NewDict("path", p.Path, "now", records.Content(p.now), "then", nil)
+		switch {
+		case t.doubtful(p) && sameState(p.now, p.After), p.done():
+			d.Put("then", records.Content(p.now))
+		case p.known == swap.Ready:
+			_ = t.at(p.Path, func(_ *spot, at swap.Place) error {
+				d.Put("then", at.Kept(t.w.limits.kept()))
+				return nil
+			})
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (t *trace) ops() []order.Operation {
+	return value.Map(t.parts, func(p *part) order.Operation { return p.Operation })
+}
+
+// restored returns the paths that revert has restored, in the order of the changes.
+func (t *trace) restored() (list value.List) {
+	for _, c := range t.changes {
+		if t.undone[c.Path] {
+			list = append(list, c.Path)
+		}
+	}
+	return list
+}
+
+// resumeRestore settles a try of a restore that a crash has interrupted. done reports that the
+// restore was carried out; then undo is what reverts it.
+func (d disk) resumeRestore(changes []tool.Change) (undo *tool.Effect, done bool, err error) {
+	t, err := d.interrupted(changes, true)
+	if err != nil {
+		return nil, false, err
+	}
+	if slices.ContainsFunc(t.parts, t.doubtful) {
+		return nil, false, nil // what is there is compared again
+	}
+	if begun := func(p *part) bool { return p.done() && !p.IsFolder() }; !slices.ContainsFunc(t.parts, begun) {
+		_ = t.salvage(t.ops()) // an interrupted try has changed no file
+		return nil, false, nil
+	}
+	undo = records.Undo(t.displaced())
+	done, settled := t.settle()
+	if !settled {
+		t.abandon()
+		err = d.changed(changes[0].Path)
+	}
+	return undo, done, err
+}
+
+// displaced returns the changes of a commit that was carried out, with what it displaced.
+func (t *trace) displaced() []tool.Change {
+	changes := slices.Clone(t.changes)
+	for i, c := range changes {
+		if c.Before.Exists && !c.Before.Dir {
+			_ = t.at(c.Path, func(_ *spot, at swap.Place) error {
+				changes[i].Before.Data = at.Kept(t.w.limits.kept())
+				return nil
+			})
+		}
+	}
+	return changes
 }

@@ -2,115 +2,135 @@ package fs
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
-// prepare returns what a commit of the desk's stage would leave to undo it.
-func (d *desk) prepare() *tool.Effect {
-	d.t.Helper()
-	out, err := d.run(context.Background(), "fs.prepare")
+// prepare returns what a commit of the stage would leave to undo it.
+func (d *project) prepare() *tool.Effect {
+	d.T.Helper()
+	out, err := d.Run(context.Background(), "fs.prepare")
 	if err != nil {
-		d.t.Fatalf("fs.prepare: %v", err)
+		d.T.Fatalf("fs.prepare: %v", err)
+	}
+	if out.Undo != nil {
+		d.mark = out.Undo.Args.Text(argMark)
 	}
 	return out.Undo
 }
 
+// tempName returns the name of a temporary file of a commit.
+func tempName(mark, p, kind string) string {
+	return swap.Prefix + mark + tool.HashBytes([]byte(p))[:12] + kind
+}
+
 // reconciled checks what fs.reconcile gives.
-func (d *desk) reconciled(undo *tool.Effect, want *value.Dict) {
-	d.t.Helper()
+func (d *project) reconciled(undo *tool.Effect, want *value.Dict) {
+	d.T.Helper()
 	out, err := d.withRecord("fs.reconcile", undo)
 	if err != nil {
-		d.t.Fatalf("fs.reconcile: %v", err)
+		d.T.Fatalf("fs.reconcile: %v", err)
 	}
 	if !value.Equal(out.Value, want) || out.Undo != nil {
-		d.t.Errorf("fs.reconcile = %s, want %s and no undo", value.FormatJSON(out.Value, ""), value.FormatJSON(want, ""))
+		d.T.Errorf("fs.reconcile = %s, want %s and no undo", value.FormatJSON(out.Value, ""), value.FormatJSON(want, ""))
+	}
+	if want.Bool("done") {
+		d.finish(undo)
 	}
 }
 
-// dies carries out the first k operations of a commit, with a temporary file of
-// the next where that writes one, and returns how many there are.
-func (d *desk) dies(changes []tool.Change, k int) int {
-	d.t.Helper()
-	l := d.w.look(context.Background(), tool.Grant{})
-	steps, err := l.compare(changes)
-	rowtest.NoError(d.t, err)
-	ops := fsOrder(steps, false)
-	for _, op := range ops[:min(k, len(ops))] {
-		rowtest.NoError(d.t, l.do(op))
+// finish removes the temporary files of a commit, as the host does once its outcome is recorded.
+func (d *project) finish(undo *tool.Effect) {
+	d.T.Helper()
+	if _, err := d.withRecord("fs.finish", undo); err != nil {
+		d.T.Fatalf("fs.finish: %v", err)
 	}
-	if k < len(ops) && ops[k].after.Exists && !ops[k].after.Dir {
-		temp := path.Join(path.Dir(ops[k].path), fsTempName(ops[k].path, ops[k].after.Hash))
-		rowtest.NoError(d.t, os.WriteFile(filepath.Join(d.dir, temp), []byte("hal"), 0o600))
+}
+
+// dies carries out the first k operations of a commit, with the new contents of the next ones
+// and a half written one, and returns how many there are.
+func (d *project) dies(changes []tool.Change, k int) int {
+	d.T.Helper()
+	l := diskOf(context.Background(), d.files, d.mark)
+	steps, err := l.compare(changes)
+	rowtest.NoError(d.T, err)
+	l = l.of(changes)
+	ops := order.Of(steps, false)
+	for i, op := range ops[:min(k, len(ops))] {
+		rowtest.NoError(d.T, l.writeSpares(ops[i:]))
+		rowtest.NoError(d.T, l.change(op, l.exchange))
+	}
+	if k < len(ops) && ops[k].IsFile() {
+		rowtest.NoError(d.T, l.writeSpares(ops[k:]))
+		folder := path.Dir(ops[k].Path)
+		for l.folders[folder] {
+			folder = path.Dir(folder)
+		}
+		temp := path.Join(folder, tempName(d.mark, ops[k].Path, "w"))
+		rowtest.NoError(d.T, os.WriteFile(filepath.Join(d.Dir, temp), []byte("hal"), 0o600))
 	}
 	return len(ops)
 }
 
 // stageAgain stages changes in a new stage, as a call that is run again does.
-func (d *desk) stageAgain(changes []tool.Change) {
-	d.stage = &tool.Stage{}
+func (d *project) stageAgain(changes []tool.Change) {
+	d.Stage = &tool.Stage{}
 	for _, c := range changes {
-		d.stage.Saw(c.Path, c.Before)
-		d.stage.Change(c.Path, c.After)
+		d.Stage.Saw(c.Path, c.Before)
+		d.Stage.Change(c.Path, c.After)
 	}
 }
 
 // sameTree checks what is on disk.
-func (d *desk) sameTree(want map[string]string, when string) {
-	d.t.Helper()
-	if diff := cmp.Diff(want, rowtest.Snapshot(d.t, d.dir)); diff != "" {
-		d.t.Fatalf("the disk %s (-want +got):\n%s", when, diff)
+func (d *project) sameTree(want map[string]string, when string) {
+	d.T.Helper()
+	if diff := cmp.Diff(want, rowtest.Snapshot(d.T, d.Dir)); diff != "" {
+		d.T.Fatalf("the disk %s (-want +got):\n%s", when, diff)
 	}
 }
 
-// withoutTemp leaves temporary files out, which are nobody's.
-func withoutTemp(all map[string]string) map[string]string {
-	maps.DeleteFunc(all, func(p, _ string) bool { return strings.HasPrefix(path.Base(p), fsTempPrefix) })
-	return all
-}
-
-// fsRandomCommit makes a tree in a new folder, and stages changes of it.
-func fsRandomCommit(rt *rapid.T, root string) *desk {
+// randomCommit makes a tree in a new folder, and stages changes of it.
+func randomCommit(rt *rapid.T, root string) *project {
 	dir, err := os.MkdirTemp(root, "")
 	rowtest.NoError(rt, err)
 	w, err := Open(&Options{Root: dir})
 	rowtest.NoError(rt, err)
 	rt.Cleanup(func() { w.Close() })
-	d := (&desk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
-	fsRandomOps(rt, d, "the tree")
+	d := projectOf(rt, w, dir)
+	randomChanges(rt, d, "the tree")
 	d.commit()
 	for p := range rowtest.Snapshot(rt, dir) {
 		if p != "." && rapid.IntRange(0, 3).Draw(rt, "mode") == 0 {
 			rowtest.NoError(rt, os.Chmod(filepath.Join(dir, p), 0o700))
 		}
 	}
-	d.stage = &tool.Stage{}
-	fsRandomOps(rt, d, "the call")
+	d.Stage = &tool.Stage{}
+	randomChanges(rt, d, "the call")
 	return d
 }
 
 // Wherever a commit dies: reconciling it leaves all or nothing of it, and then
-// it can be carried out again, and taken back.
+// it can be carried out again, and undone.
 func TestReconcileAfterEachOperation(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		d := fsRandomCommit(rt, root)
-		changes := d.stage.Changes()
-		before := rowtest.Snapshot(rt, d.dir)
+		d := randomCommit(rt, root)
+		changes := d.Stage.Changes()
+		before := rowtest.Snapshot(rt, d.Dir)
 		saw := seenByScript(rt, d, ".", map[string]string{})
 		undo := d.prepare()
 		if undo == nil {
@@ -121,7 +141,7 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 		var after map[string]string
 		for k, n := 0, 1; k <= n; k++ {
 			n = d.dies(changes, k)
-			d.stage = &tool.Stage{}
+			d.Stage = &tool.Stage{}
 			if k == n {
 				d.reconciled(undo, value.NewDict("done", true))
 			} else {
@@ -136,53 +156,97 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 				d.reconciled(undo, value.NewDict("done", false))
 				d.stageAgain(changes)
 				undo = d.commit()
+				undo.Args.Put(argMark, d.mark)
 			}
 			if diff := cmp.Diff(saw, seenByScript(rt, d, ".", map[string]string{})); diff != "" {
 				rt.Fatalf("after the commit (-what the call saw +got):\n%s", diff)
 			}
 			if after == nil {
-				after = rowtest.Snapshot(rt, d.dir)
+				after = rowtest.Snapshot(rt, d.Dir)
 			}
 			d.sameTree(after, "after the commit")
-			redo, err := d.restore(undo)
+			_, err := d.restore(undo)
 			rowtest.NoError(rt, err)
 			d.sameTree(before, "after the undo")
-			d.reconciled(redo, value.NewDict("done", true))
 			d.reconciled(undo, value.NewDict("done", false))
 		}
 	})
 }
 
-// What is not the commit's is not touched, nor anything else then.
+// Whatever somebody else writes into a file of a commit that died is not lost without a
+// question, and whatever is answered, nothing is left half done.
 func TestReconcileWithAChangeOfSomebodyElse(t *testing.T) {
 	root := t.TempDir()
-	n := 0
+	asked, settled := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		d := fsRandomCommit(rt, root)
-		changes, undo := d.stage.Changes(), d.prepare()
+		d := randomCommit(rt, root)
+		changes, undo := d.Stage.Changes(), d.prepare()
 		if undo == nil {
 			return
 		}
 		d.dies(changes, rapid.IntRange(0, 2*len(changes)).Draw(rt, "operations"))
-		c := rapid.SampledFrom(changes).Draw(rt, "path")
-		if fsSame(c.Before, c.After) {
-			return // no part of the commit
+		theirs := map[string]bool{}
+		for _, c := range changes {
+			if sameState(c.Before, c.After) || rapid.IntRange(0, 2).Draw(rt, "touches "+c.Path) == 0 {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(d.Dir, c.Path), []byte("theirs"), 0o644); err == nil {
+				theirs[c.Path] = true // else a folder is there, or none to hold it
+			}
 		}
-		if err := os.WriteFile(filepath.Join(d.dir, c.Path), []byte("theirs"), 0o644); err != nil {
-			return // a folder is there, or none to hold it
+		stay := func(when string) {
+			for p := range theirs {
+				if got, err := os.ReadFile(filepath.Join(d.Dir, p)); err != nil || string(got) != "theirs" {
+					rt.Errorf("%s %s is %q, %v, want what somebody else wrote", when, p, got, err)
+				}
+			}
 		}
-		n++
-		changed := rowtest.Snapshot(rt, d.dir)
-		_, err := d.withRecord("fs.reconcile", undo)
-		rowtest.Wrong(rt, err, value.Conflict, c.Path+" is neither", "fs.reconcile")
-		d.sameTree(changed, "after the conflict")
+		out, err := d.withRecord("fs.reconcile", undo)
+		rowtest.NoError(rt, err)
+		stay("after fs.reconcile")
+		result := out.Value.(*value.Dict)
+		if !result.Has("unsettled") {
+			settled++
+			d.finish(undo)
+			d.noTemporaryFiles()
+			return
+		}
+		asked++
+		for _, v := range result.Elements("unsettled") {
+			if p := v.(*value.Dict).Text("path"); !theirs[p] {
+				rt.Errorf("%s is unsettled, which nobody has touched", p)
+			}
+		}
+		decision := rapid.SampledFrom([]string{"mine", "theirs"}).Draw(rt, "decision")
+		out, err = d.withRecord("fs.reconcile", undo, argDecision, decision)
+		rowtest.NoError(rt, err)
+		if done := out.Value.(*value.Dict).Bool("done"); done != (decision == "mine") {
+			rt.Errorf("done is %v after the decision %s", done, decision)
+		}
+		if decision == "theirs" {
+			stay("after the decision theirs")
+		}
+		d.finish(undo)
+		d.noTemporaryFiles()
 	})
-	if n == 0 {
-		t.Error("there was no conflict: this tests nothing")
+	if asked == 0 || settled == 0 {
+		t.Errorf("asked %d times, settled %d times: this tests nothing", asked, settled)
 	}
 }
 
-func TestReconcileConflicts(t *testing.T) {
+// noTemporaryFiles checks that none is left.
+func (d *project) noTemporaryFiles() {
+	d.T.Helper()
+	for p := range rowtest.Snapshot(d.T, d.Dir) {
+		if strings.HasPrefix(path.Base(p), swap.Prefix) {
+			d.T.Errorf("%s is left", p)
+		}
+	}
+}
+
+// TestReconcileOfChangedFiles dies after k operations of one commit, changes something, and
+// checks what is made of it: the file that was changed is never touched.
+func TestReconcileOfChangedFiles(t *testing.T) {
 	type change func(t *testing.T, dir string)
 	put := func(name string) change {
 		return func(t *testing.T, dir string) { rowtest.PutFile(t, dir, name, "theirs") }
@@ -191,90 +255,181 @@ func TestReconcileConflicts(t *testing.T) {
 		return func(t *testing.T, dir string) { rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, name))) }
 	}
 	const all = 100
+	done := value.NewDict("done", true)
 	for _, tt := range []struct {
 		name     string
 		k        int // how many operations were done
 		meantime change
-		says     string // "" is no conflict
+		asks     string // the files that a person is asked about
 		want     *value.Dict
 	}{
-		{"changed before the commit", 0, put("a"), "a is neither", nil},
-		{"changed after the commit", all, put("a"), "a is neither", nil},
-		{"gone", all, gone("a"), "a is neither", nil},
-		{"a folder now", all, func(t *testing.T, dir string) { gone("a")(t, dir); rowtest.PutFile(t, dir, "a/", "") }, "a is neither", nil},
-		{"longer than any file of a commit", all, func(t *testing.T, dir string) { rowtest.NoError(t, os.Truncate(filepath.Join(dir, "a"), 8<<20+1)) }, "a is neither", nil},
-		{"there again", all, put("old/x"), "old/x is neither", nil},
-		{"a stranger in a folder of a commit that is done", all, put("new/late"), "", value.NewDict("done", true)},
-		{"a stranger in a folder that has to go", 6, put("new/late"), "new/late has changed", nil},
-		{"a stranger in a folder that stays", 6, put("late"), "",
+		{"changed before the commit", 0, put("a"), "", value.NewDict("done", false)},
+		{"changed after the commit", all, put("a"), "", done},
+		{"gone", all, gone("a"), "", done},
+		{"a folder now", all, func(t *testing.T, dir string) { gone("a")(t, dir); rowtest.PutFile(t, dir, "a/", "") }, "", done},
+		{"longer than any file of a commit", all, func(t *testing.T, dir string) { rowtest.NoError(t, os.Truncate(filepath.Join(dir, "a"), 8<<20+1)) }, "", done},
+		{"there again", all, put("old/x"), "", done},
+		{"a file that was written", 7, put("a"), "", done},
+		{"a file that was written, and one that was not", 7, func(t *testing.T, dir string) { put("a")(t, dir); put("old/x")(t, dir) }, "a old/x", nil},
+		{"another file in a folder of a commit that is done", all, put("new/late"), "", done},
+		{"another file in a folder that has to go", 6, put("new/late"), "", nil},
+		{"another file in a folder that stays", 6, put("late"), "",
 			value.NewDict("done", false, "restored", value.List{"kind", "kind/y", "new", "new/sub", "turn"})},
-		{"the folder is back, by hand", 3, func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "kind/y", "y") }, "",
-			value.NewDict("done", false, "restored", value.List{"turn"})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
-			d.must("fs.write", "path", "a", "content", "2")
-			d.must("fs.move", "from", "old", "to", "new/sub")
-			d.must("fs.remove", "path", "kind", "recursive", true)
-			d.must("fs.write", "path", "kind", "content", "file")
-			d.must("fs.remove", "path", "turn")
-			d.must("fs.mkdir", "path", "turn")
+			d := newProject(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
+			d.Must("fs.write", "path", "a", "content", "2")
+			d.Must("fs.move", "from", "old", "to", "new/sub")
+			d.Must("fs.remove", "path", "kind", "recursive", true)
+			d.Must("fs.write", "path", "kind", "content", "file")
+			d.Must("fs.remove", "path", "turn")
+			d.Must("fs.mkdir", "path", "turn")
 			undo := d.prepare()
-			d.dies(d.stage.Changes(), tt.k)
-			tt.meantime(t, d.dir)
-			if tt.says == "" {
-				d.reconciled(undo, tt.want)
-				return
+			d.dies(d.Stage.Changes(), tt.k)
+			tt.meantime(t, d.Dir)
+			out, err := d.withRecord("fs.reconcile", undo)
+			rowtest.NoError(t, err)
+			result := out.Value.(*value.Dict)
+			var asked []string
+			list, _ := result.Get("unsettled")
+			for _, v := range result.Elements("unsettled") {
+				asked = append(asked, v.(*value.Dict).Text("path"))
 			}
-			changed := withoutTemp(rowtest.Snapshot(t, d.dir))
-			_, err := d.withRecord("fs.reconcile", undo)
-			rowtest.Wrong(t, err, value.Conflict, tt.says, "fs.reconcile")
-			if hint := value.ErrorOf(err, value.Internal).Hint; hint != fsSettleHint {
-				t.Errorf("hint %q, want %q", hint, fsSettleHint)
+			if got := strings.Join(asked, " "); got != tt.asks {
+				t.Errorf("it asks about %q, want %q (%s)", got, tt.asks, value.FormatJSON(list, ""))
 			}
-			if diff := cmp.Diff(changed, withoutTemp(rowtest.Snapshot(t, d.dir))); diff != "" {
-				t.Errorf("the disk after the conflict (-want +got):\n%s", diff)
+			if tt.want != nil && !value.Equal(result, tt.want) {
+				t.Errorf("fs.reconcile = %s, want %s", value.FormatJSON(result, ""), value.FormatJSON(tt.want, ""))
 			}
 		})
 	}
 }
 
+// TestReconcileWithAFileForAFolder has somebody put a file in place of a folder of a commit that
+// died, at each of its operations: it stays, unless a person decides otherwise.
+func TestReconcileWithAFileForAFolder(t *testing.T) {
+	stage := map[string]func(d *project){
+		"new": func(d *project) {
+			d.Must("fs.mkdir", "path", "new/sub/deep")
+			d.Must("fs.write", "path", "same", "content", "2")
+		},
+		"turn": func(d *project) {
+			d.Must("fs.remove", "path", "turn")
+			d.Must("fs.mkdir", "path", "turn/sub")
+		},
+		"old": func(d *project) {
+			d.Must("fs.write", "path", "same", "content", "2")
+			d.Must("fs.remove", "path", "old", "recursive", true)
+		},
+	}
+	for name, change := range stage {
+		for k, n := 0, 1; k <= n; k++ {
+			for _, decision := range []string{"mine", "theirs"} {
+				d := newProject(t, map[string]string{"same": "1", "turn": "t", "old/sub/deep/": ""})
+				change(d)
+				undo := d.prepare()
+				n = d.dies(d.Stage.Changes(), k)
+				rowtest.NoError(t, os.RemoveAll(filepath.Join(d.Dir, name)))
+				rowtest.PutFile(t, d.Dir, name, "theirs")
+				out, err := d.withRecord("fs.reconcile", undo)
+				rowtest.NoError(t, err)
+				if got := rowtest.GetFile(t, d.Dir, name); got != "theirs" {
+					t.Errorf("%s after %d operations and fs.reconcile: %q, want what somebody else wrote", name, k, got)
+				}
+				if out.Value.(*value.Dict).Has("unsettled") {
+					_, err = d.withRecord("fs.reconcile", undo, argDecision, decision)
+				} else {
+					_, err = d.restore(undo)
+				}
+				if err != nil && value.KindOf(err) != value.Conflict {
+					t.Errorf("%s after %d operations, then %s: %v", name, k, decision, err)
+				}
+			}
+		}
+	}
+}
+
+// The content that the commit would have written is no proof that it did: somebody else may
+// have written the same.
+func TestReconcileNeedsProof(t *testing.T) {
+	d := newProject(t, map[string]string{"n": "5"})
+	d.Must("fs.write", "path", "n", "content", "6")
+	undo := d.prepare()
+	d.dies(d.Stage.Changes(), 0)
+	rowtest.PutFile(t, d.Dir, "n", "6") // of another process, which counts too
+	d.reconciled(undo, value.NewDict("done", false))
+	if got := rowtest.GetFile(t, d.Dir, "n"); got != "6" {
+		t.Errorf("n = %q, want what the other process wrote", got)
+	}
+
+	// And what it has written, it has written, whatever is there now.
+	d.Stage = &tool.Stage{}
+	d.Must("fs.write", "path", "n", "content", "7")
+	undo = d.prepare()
+	d.dies(d.Stage.Changes(), 1)
+	rowtest.PutFile(t, d.Dir, "n", "8")
+	d.reconciled(undo, value.NewDict("done", true))
+	if got := rowtest.GetFile(t, d.Dir, "n"); got != "8" {
+		t.Errorf("n = %q, want what the other process wrote", got)
+	}
+
+	// It has not begun where it has left nothing.
+	d.Stage = &tool.Stage{}
+	d.Must("fs.write", "path", "n", "content", "9")
+	undo = d.prepare()
+	rowtest.PutFile(t, d.Dir, "n", "9")
+	d.reconciled(undo, value.NewDict("done", false))
+
+	// What was swept meanwhile, and a new file that was not marked yet, cannot be proved.
+	unsettled := func(p string) *value.Dict {
+		return value.NewDict("done", false, "unsettled", value.List{value.NewDict("path", p, "now", []byte("9"), "then", []byte("9"))})
+	}
+	undo.Args.Put(argMark, swap.NewMark(time.Now().Add(-2*staleAfter)))
+	d.reconciled(undo, unsettled("n"))
+	d.Stage = &tool.Stage{}
+	d.Must("fs.write", "path", "new", "content", "9")
+	undo = d.prepare()
+	rowtest.PutFile(t, d.Dir, "new", "9")
+	d.reconciled(undo, unsettled("new"))
+}
+
 // A grant that allows a write allows it to be reconciled, and no more.
 func TestReconcileIsGated(t *testing.T) {
-	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
-	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
+	d := newProject(t, map[string]string{"keep": ""}, "fs.write:out/*/*.md")
+	d.Must("fs.write", "path", "out/deep/a.md", "content", "1")
 	undo := d.prepare()
 	d.reconciled(undo, value.NewDict("done", false))
-	d.commit()
+	_, err := d.Run(context.Background(), "fs.commit", argMark, d.mark)
+	rowtest.NoError(t, err)
 	d.reconciled(undo, value.NewDict("done", true))
-	d.grant("fs.write:other", "fs.read")
-	_, err := d.withRecord("fs.reconcile", undo)
+	d.Grant("fs.write:other", "fs.read")
+	_, err = d.withRecord("fs.reconcile", undo)
 	rowtest.Wrong(t, err, value.Denied, "fs.write:out/deep/a.md", "fs.reconcile of what is not granted")
 }
 
-// Of the temporary files in a folder only those of the commit that died are
-// known to be nobody's, and those that are old.
+// Of the temporary files in a folder only those of the commit that died are removed: those of
+// other commits show what became of them.
 func TestReconcileSweepsItsOwn(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2"})
-	d.must("fs.write", "path", "a", "content", "new")
-	d.must("fs.write", "path", "b", "content", "new")
-	undo, changes := d.prepare(), d.stage.Changes()
-	own := []string{fsTempName("a", tool.HashBytes([]byte("new"))), fsTempName("a", tool.HashBytes([]byte("1")))}
-	other := []string{fsTempName("a", tool.HashBytes([]byte("2"))), fsTempName("c", tool.HashBytes([]byte("new")))}
+	d := newProject(t, map[string]string{"a": "1", "b": "2"})
+	d.Must("fs.write", "path", "a", "content", "new")
+	d.Must("fs.write", "path", "b", "content", "new")
+	undo, changes := d.prepare(), d.Stage.Changes()
+	other := []string{tempName(swap.NewMark(time.Now()), "a", "n"), tempName(swap.NewMark(time.Now()), "b", "o")}
 	for _, k := range []int{0, 1, 2} {
-		for _, name := range append(own, other...) {
-			rowtest.PutFile(t, d.dir, name, "half")
+		for _, name := range other {
+			rowtest.PutFile(t, d.Dir, name, "half")
 		}
 		d.dies(changes, k)
 		_, err := d.withRecord("fs.reconcile", undo)
 		rowtest.NoError(t, err)
-		for _, name := range own {
-			if _, err := os.Lstat(filepath.Join(d.dir, name)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("after %d operations: %s, a temporary file of the commit, is there: %v", k, name, err)
+		d.finish(undo)
+		for p := range rowtest.Snapshot(t, d.Dir) {
+			if strings.HasPrefix(p, swap.Prefix+d.mark) {
+				t.Errorf("after %d operations: %s, a temporary file of the commit, is there", k, p)
 			}
 		}
 		for _, name := range other {
-			if got := rowtest.GetFile(t, d.dir, name); got != "half" {
+			if got := rowtest.GetFile(t, d.Dir, name); got != "half" {
 				t.Errorf("after %d operations: %s = %q, want it as it was", k, name, got)
 			}
 		}

@@ -1,72 +1,83 @@
 package fs
 
 import (
-	"bytes"
 	"errors"
-	"regexp"
+	"fmt"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/globs"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/grep"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Bounds of one search: of the expression, since every byte may be tried in
-// each of its states; of a line, of which the part beyond is not looked at; of
-// what is shown of a line; of all that is read, which is the text of a large
-// project; of the beginning of a file that tells whether it is text; and of
-// what is tried before the context is looked at again, which with the worst
-// expression takes some 50 ms.
-const (
-	fsMaxExpression = 1000
-	fsMaxLine       = 64 << 10
-	fsShownLine     = 500
-	fsMaxSearched   = 64 << 20
-	fsSniffed       = 8000
-	fsUnchecked     = 4 << 10
-)
+// maxSearched is how many bytes of all files one search reads.
+const maxSearched = 1 << 30
+
+// maxSkipped is how many of the things that were left out a search names.
+const maxSkipped = 100
 
 func (w *Files) searchFunc() tool.Func {
-	limit := tool.Optional("limit", tool.TypeInteger, int64(1000), "how many lines to give at most")
+	limit := tool.Optional("limit", tool.TypeInteger, int64(1000), "the maximum number of lines")
 	limit.Type.Min = int64(1)
-	return w.fsReadFunc(w.anyPath, (*look).search, tool.Func{
+	return w.readFunc(w.anyPath, searchFiles, tool.Func{
 		Name: "search",
-		Doc: "Find the lines of text files that match. Binary files, files too large to read, " +
-			"what git keeps and what the tool may not read are left out.",
+		Doc: "Find the matching lines of text files. Files can have any size. Binary files, " +
+			"git's own files (.git) and files that the tool may not read are omitted. The end of the result lists everything else that was not searched.",
 		Params: []tool.Param{
-			tool.Required("pattern", tool.TypeString, "a regular expression (RE2), or a text where regex is false"),
-			tool.Optional("path", tool.TypeString, ".", "the folder to look in, or one file"),
-			tool.Optional("glob", tool.TypeString, "**", "which files, relative to path; one without a slash is for the name alone, as in *.py"),
+			tool.Required("pattern", tool.TypeString, "a regular expression (RE2), or plain text if regex is False"),
+			tool.Optional("path", tool.TypeString, ".", "the folder to search, or one file"),
+			tool.Optional("glob", tool.TypeString, "**", "the glob of the files to search, relative to path; a glob without a slash, such as *.py, matches the file name only"),
 			tool.Optional("regex", tool.TypeBoolean, true, "whether the pattern is a regular expression"),
-			tool.Optional("ignore_case", tool.TypeBoolean, false, "take capital and small letters as the same"),
-			tool.Optional("hidden", tool.TypeBoolean, false, "also files and folders whose names begin with a dot"),
+			tool.Optional("ignore_case", tool.TypeBoolean, false, "ignore the case of letters"),
+			tool.Optional("hidden", tool.TypeBoolean, false, "also search files and folders whose names begin with a dot"),
 			limit,
 		},
-		Returns: `a list of {"path", "line": its number from 1, "text"} in the order of the paths, the first ones where there are more than the limit`,
+		Returns: `a list of {"path", "line": the line number from 1, "text"}, sorted by path; at most limit items. ` +
+			`Then one item for each file, folder or line that was not searched: {"path", "line": 0 or the line number, "text": "", "skipped": the reason}. ` +
+			`Reasons are: it cannot be read, the line is longer than 64 KB, or the total is more than 1 GB. ` +
+			`At most 100 such items are listed; if there are more, the last item has the number of the items that are not listed`,
 	})
 }
 
-// An fsSearch is one search under way.
-type fsSearch struct {
-	look  *look
-	re    *regexp.Regexp
-	glob  string
-	base  string // the folder that the glob is relative to
-	limit int
-	left  int64 // bytes that may still be read
-	found value.List
+// A searcher is one search in progress.
+type searcher struct {
+	look    *look
+	search  *grep.Search
+	glob    string
+	base    string // the folder that the glob is relative to
+	limit   int
+	found   value.List
+	skipped value.List // what was not searched: maxSkipped items at most
+	more    int        // how many others
 }
 
-func (l *look) search(args *value.Dict) (value.Value, error) {
-	re, err := fsExpression(args)
+// skip notes that something was not searched.
+func (k *searcher) skip(p string, line int64, why string) {
+	if len(k.skipped) == maxSkipped {
+		k.more++
+		return
+	}
+	k.skipped = append(k.skipped, value.NewDict("path", k.look.w.Shown(p), "line", line, "text", "", "skipped", why))
+}
+
+// result returns what was found, and then what was skipped.
+func (k *searcher) result() value.List {
+	list := append(k.found, k.skipped...)
+	if k.more > 0 {
+		list = append(list, value.NewDict("path", "", "line", int64(0), "text", "", "skipped", fmt.Sprintf("%d more", k.more)))
+	}
+	return list
+}
+
+func searchFiles(l *look, args *value.Dict) (value.Value, error) {
+	search, err := grep.New(args.Text("pattern"), !args.Bool("regex"), args.Bool("ignore_case"), maxSearched)
 	if err != nil {
 		return nil, err
 	}
 	glob := args.Text("glob")
-	if err := fsCheckPattern(glob); err != nil {
+	if err := globs.Check(glob); err != nil {
 		return nil, err
 	}
 	s, err := l.toRead(args.Text("path"))
@@ -74,131 +85,66 @@ func (l *look) search(args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	defer s.close()
-	k := &fsSearch{look: l, re: re, glob: fsBelow(glob), base: s.path, left: fsMaxSearched, found: value.List{}}
+	k := &searcher{look: l, search: search, glob: globs.Inside(glob), base: s.path, found: value.List{}}
 	k.limit = l.limit(args)
-	if s.kind() != fsFolder {
+	if s.kind() != kindFolder {
 		err = k.file(s)
 	} else {
-		walk := walk{look: l, hidden: args.Bool("hidden") || fsNamesHidden(glob), depth: fsMaxDepth, visit: k.visit}
+		walk := walk{look: l, hidden: args.Bool("hidden") || globs.NamesHidden(glob), depth: maxDepth, visit: k.visit, skip: k.skip}
 		err = walk.run(s, 0)
 	}
 	if err != nil && !errors.Is(err, errFsEnough) {
 		return nil, err
 	}
-	return k.found, nil
+	return k.result(), nil
 }
 
-func fsExpression(args *value.Dict) (*regexp.Regexp, error) {
-	pattern := args.Text("pattern")
-	if pattern == "" || len(pattern) > fsMaxExpression {
-		return nil, value.Errorf(value.Invalid, "a pattern has 1 to %d bytes, this one %d", fsMaxExpression, len(pattern))
-	}
-	if !args.Bool("regex") {
-		pattern = regexp.QuoteMeta(pattern)
-	}
-	if args.Bool("ignore_case") {
-		pattern = "(?i)" + pattern
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, value.Errorf(value.Invalid, "%q is not a regular expression: %w", args.Text("pattern"), err).
-			WithHint("regex=False looks for the text as it is")
-	}
-	return re, nil
-}
-
-// visit searches one file of a walk, if it is among those that were asked for.
-func (k *fsSearch) visit(s *spot) error {
-	if s.kind() != fsFile || !k.wanted(s) || k.look.allows(reads(s.path)) != nil {
+// visit searches one file of a walk, if it matches the glob.
+func (k *searcher) visit(s *spot) error {
+	if s.kind() != kindFile {
 		return nil
 	}
-	err := k.file(s)
-	switch {
-	case err == nil, errors.Is(err, errFsEnough):
+	if wanted, err := k.wanted(s); err != nil || !wanted || k.look.allows(reads(s.path)) != nil {
 		return err
-	case value.KindOf(err) == value.Limit && value.ErrorOf(err, value.Internal).Limit == value.LimitRead:
-		return nil // larger than what can be read
-	case value.KindOf(err) == value.Failed, value.KindOf(err) == value.Conflict:
-		return nil // not readable, or gone
+	}
+	err := k.file(s)
+	switch value.KindOf(err) {
+	case value.Denied:
+		return nil // perhaps kept from the call by a rule
+	case value.Failed, value.Conflict: // not readable, or gone
+		if !errors.Is(err, errFsEnough) {
+			k.skip(s.path, 0, value.ErrorOf(err, value.Failed).Message())
+			return nil
+		}
 	}
 	return err
 }
 
-func (k *fsSearch) wanted(s *spot) bool {
+func (k *searcher) wanted(s *spot) (bool, error) {
 	if !strings.Contains(k.glob, "/") {
-		return doublestar.MatchUnvalidated(k.glob, s.name)
+		return k.look.matches(k.glob, s.name)
 	}
-	return doublestar.MatchUnvalidated(k.glob, strings.TrimPrefix(s.path, k.base+"/"))
+	return k.look.matches(k.glob, strings.TrimPrefix(s.path, k.base+"/"))
 }
 
-func (k *fsSearch) file(s *spot) error {
+func (k *searcher) file(s *spot) error {
 	if err := row.Stopped(k.look.ctx); err != nil {
 		return err
 	}
-	buf := k.look.w.buffer()
-	defer k.look.w.buffers.Put(buf)
-	data, err := s.read(k.look.w.limits.Read, *buf)
+	in, done, err := s.stream()
 	if err != nil {
 		return err
 	}
-	if k.left -= int64(len(data)); k.left < 0 {
-		return fsLimit(value.LimitSearch, "more than %s to search", fsSize(fsMaxSearched)).WithHint("name a folder further down, or a glob")
+	defer done()
+	err = k.search.File(k.look.ctx, in, func(line int64, text string) bool {
+		k.found = append(k.found, value.NewDict("path", k.look.w.Shown(s.path), "line", line, "text", text))
+		return len(k.found) < k.limit
+	}, func(line int64, why string) { k.skip(s.path, line, why) })
+	if err != nil {
+		return k.look.failed("read", s.path, err)
 	}
-	if bytes.IndexByte(data[:min(len(data), fsSniffed)], 0) >= 0 {
-		return nil
-	}
-	return k.lines(s, data)
-}
-
-func (k *fsSearch) lines(s *spot, data []byte) error {
-	unchecked := 0
-	for number := int64(1); len(data) > 0; number++ {
-		line, rest, _ := bytes.Cut(data, []byte("\n"))
-		data = rest
-		line = bytes.TrimSuffix(line, []byte("\r"))
-		if len(line) > fsMaxLine {
-			line = line[:fsMaxLine]
-		}
-		if unchecked += len(line) + 1; unchecked > fsUnchecked {
-			unchecked = 0
-			if err := row.Stopped(k.look.ctx); err != nil {
-				return err
-			}
-		}
-		at := k.re.FindIndex(line)
-		if at == nil {
-			continue
-		}
-		k.found = append(k.found, value.NewDict("path", k.look.w.Shown(s.path), "line", number, "text", fsCutLine(line, at[0])))
-		if len(k.found) == k.limit {
-			return errFsEnough
-		}
+	if len(k.found) == k.limit {
+		return errFsEnough
 	}
 	return nil
-}
-
-// fsCutLine gives a line as text, of a long one the part around a match.
-func fsCutLine(line []byte, at int) string {
-	if len(line) <= fsShownLine {
-		return strings.ToValidUTF8(string(line), "\uFFFD")
-	}
-	start := 0
-	if at > fsShownLine/2 {
-		start = at - fsShownLine/4
-	}
-	for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) {
-		start--
-	}
-	end := min(start+fsShownLine, len(line))
-	for end < len(line) && end > start && !utf8.RuneStart(line[end]) {
-		end--
-	}
-	text := strings.ToValidUTF8(string(line[start:end]), "\uFFFD")
-	if start > 0 {
-		text = "…" + text
-	}
-	if end < len(line) {
-		text += "…"
-	}
-	return text
 }

@@ -4,160 +4,89 @@ import (
 	"context"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/records"
 )
 
-func (w *Files) fsCommitFuncs() []tool.Func {
-	files := []tool.Param{tool.Required("files", tool.TypeArray, "what the commit left to undo it")}
+func (w *Files) commitFuncs() []tool.Func {
+	files := []tool.Param{
+		tool.Required("files", tool.TypeArray, "the undo that the commit returned"),
+		tool.Optional(argMark, tool.TypeString, "", "the mark of its temporary files"),
+	}
 	return []tool.Func{{
-		Name:     "prepare",
-		Doc:      "Find the files as a commit would have to, and say what it would leave to undo it. Nothing is written.",
-		Returns:  "None; its undo is the commit's, none where nothing would change",
-		Kind:     tool.Read,
-		Do:       w.prepareStage,
-		Internal: true,
+		Name:    "prepare",
+		Doc:     "Check the files as a commit does, and return the undo of the commit. Nothing is written.",
+		Returns: "None; the undo is that of the commit, if the commit changes files",
+		Kind:    tool.Read,
+		Do:      w.prepareStage,
+		Mode:    tool.ModeInternal,
 	}, {
-		Name:     "commit",
-		Doc:      "Carry out on disk what a call has staged, all or nothing, and empty its stage.",
-		Returns:  `a list of {"path", "kind": "file" or "dir", "action": "created", "changed" or "removed", "bytes"}, with paths relative to the project`,
-		Kind:     tool.Write,
-		Do:       w.commitStage,
-		Internal: true,
+		Name:    "commit",
+		Doc:     "Write all staged changes of a call to disk, or none. Empty the stage.",
+		Returns: `a list of {"path", "kind": "file" or "dir", "action": "created", "changed" or "removed", "bytes"}, with paths relative to the project`,
+		Params:  files[1:],
+		Kind:    tool.Write,
+		Do:      w.commitStage,
+		Mode:    tool.ModeInternal,
 	}, {
-		Name:     "restore",
-		Doc:      "Take a commit back: put files as they were before it, where they are still as it left them.",
-		Params:   files,
-		Returns:  "a list as of commit",
-		Kind:     tool.Write,
-		Target:   w.restoreTarget,
-		Do:       w.restore,
-		Internal: true,
+		Name: "restore",
+		Doc:  "Undo a commit: restore the files. It fails if a file was changed after the commit.",
+		Params: append(slices.Clip(files),
+			tool.Optional(argRest, tool.TypeBoolean, false, "skip files that are already as before the commit")),
+		Returns: "a list like that of commit",
+		Kind:    tool.Write,
+		Target:  w.restoreTarget,
+		Do:      w.restore,
+		Mode:    tool.ModeInternal,
 	}, {
 		Name: "reconcile",
-		Doc: "Find out whether a commit was carried out of which nobody knows, as after a crash. " +
-			"What one that died has left half done is put back as it was before.",
-		Params:   files,
-		Returns:  `{"done": whether everything is as the commit leaves it, else it is as before}, with "restored", a list of paths, where some had to be put back`,
-		Kind:     tool.Write,
-		Target:   w.restoreTarget,
-		Do:       w.reconcile,
-		Internal: true,
+		Doc: "Find out whether a commit was completed before a crash. " +
+			"An incomplete commit is undone. Where other programs have changed its files since, it is completed instead.",
+		Params: append(slices.Clip(files),
+			tool.Optional(argDecision, tool.TypeString, "", "the user's decision about an unsettled commit: \"mine\" completes the commit, \"theirs\" leaves the files unchanged")),
+		Returns: `{"done": whether the commit was completed}. "restored" is a list of the restored paths, if any. ` +
+			`"unsettled" is a list of {"path", "now", "then"} with the contents or None, if the user has to decide`,
+		Kind:   tool.Write,
+		Target: w.restoreTarget,
+		Do:     w.reconcile,
+		Mode:   tool.ModeInternal,
+	}, {
+		Name:    "finish",
+		Doc:     "Remove the temporary files of a commit whose outcome is recorded.",
+		Params:  files,
+		Returns: "None",
+		Kind:    tool.Write,
+		Target:  w.restoreTarget,
+		Do:      w.finish,
+		Mode:    tool.ModeInternal,
 	}}
 }
 
-// fsReport tells what became of each path.
-func fsReport(steps []*fsStep) value.List {
-	list := make(value.List, len(steps))
-	for i, s := range steps {
-		action, is := "changed", s.After
-		switch {
-		case !s.Before.Exists:
-			action = "created"
-		case !s.After.Exists:
-			action, is = "removed", s.Before
-		}
-		list[i] = value.NewDict("path", s.Path, "kind", string(fsExpected(is)), "action", action, "bytes", int64(len(s.After.Data)))
-	}
-	return list
-}
+// The arguments of the functions for commits beside "files".
+const (
+	argMark     = "mark"
+	argRest     = "rest"
+	argDecision = "decision"
+)
 
-// fsUndo makes the effect that takes steps back, nil for none. For each path it
-// holds what was there, and what has to be there for it to be put back.
-func fsUndo(steps []*fsStep) *tool.Effect {
-	if len(steps) == 0 {
-		return nil
-	}
-	files := make(value.List, len(steps))
-	for i, s := range steps {
-		d := value.NewDict("path", s.Path, "was", string(fsExpected(s.now)), "is", string(fsExpected(s.After)))
-		if s.now.Exists {
-			d.Put("mode", int64(s.now.Mode))
-		}
-		if s.now.Exists && !s.now.Dir {
-			d.Put("content", s.now.Data)
-		}
-		if s.After.Exists {
-			d.Put("is_mode", int64(s.After.Mode))
-			d.Put("is_hash", s.After.Hash)
-		}
-		files[i] = d
-	}
-	return &tool.Effect{Func: "fs.restore", Args: value.NewDict("files", files)}
-}
-
-// restorable reads the argument of fs.restore. It comes from a record, which
-// may be damaged, so every part of it is checked.
+// restorable reads the argument of fs.restore.
 func (w *Files) restorable(args *value.Dict) ([]tool.Change, error) {
-	v, _ := args.Get("files")
-	items, _ := value.Elements(v)
-	changes := make([]tool.Change, 0, len(items))
-	seen := map[string]bool{}
-	for _, item := range items {
-		d, ok := item.(*value.Dict)
-		if !ok {
-			return nil, value.Errorf(value.Invalid, "a file to restore is an object, not %s", value.TypeOf(item))
+	return records.Restored(args, func(p string) error {
+		if w.Root == nil {
+			return value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR, or set Options.Dir in a Go program")
 		}
-		c, err := w.restorableOne(d)
-		if err != nil {
-			return nil, err
+		if err := names.CheckPath(p); err != nil {
+			return err
 		}
-		if seen[c.Path] {
-			return nil, value.Errorf(value.Invalid, "%s is to be restored twice", c.Path)
+		if !fs.ValidPath(p) || p == "." {
+			return value.Errorf(value.Security, "restore files: the path %q is outside the project", p)
 		}
-		seen[c.Path] = true
-		changes = append(changes, c)
-	}
-	return changes, nil
-}
-
-func (w *Files) restorableOne(d *value.Dict) (tool.Change, error) {
-	c := tool.Change{Path: d.Text("path")}
-	if w.Root == nil {
-		return c, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
-	}
-	if err := CheckText(c.Path); err != nil {
-		return c, err
-	}
-	if !fs.ValidPath(c.Path) || c.Path == "." {
-		return c, value.Errorf(value.Security, "%q is not a path of the project", c.Path)
-	}
-	if err := w.Protect(c.Path); err != nil {
-		return c, err
-	}
-	var ok bool
-	if c.After, ok = fsRecorded(d.Text("was"), d.Int("mode")); ok && c.After.Exists && !c.After.Dir {
-		v, _ := d.Get("content")
-		c.After.Data, ok = v.([]byte)
-		c.After.Hash = tool.HashBytes(c.After.Data)
-	}
-	if ok {
-		c.Before, ok = fsRecorded(d.Text("is"), d.Int("is_mode"))
-		c.Before.Hash = d.Text("is_hash")
-	}
-	if !ok {
-		return c, value.Errorf(value.Invalid, "the record of %s is damaged", c.Path)
-	}
-	return c, nil
-}
-
-func fsRecorded(kind string, mode int64) (tool.FileState, bool) {
-	if mode < 0 || mode > 0o777 {
-		return tool.FileState{}, false
-	}
-	st := tool.FileState{Exists: true, Mode: uint32(mode)}
-	switch spotKind(kind) {
-	case fsNothing:
-		return tool.FileState{}, true
-	case fsFile:
-		return st, true
-	case fsFolder:
-		st.Dir = true
-		return st, true
-	}
-	return tool.FileState{}, false
+		return w.Protect(p)
+	})
 }
 
 func (w *Files) restoreTarget(args *value.Dict) ([]tool.Capability, error) {
@@ -167,29 +96,76 @@ func (w *Files) restoreTarget(args *value.Dict) ([]tool.Capability, error) {
 	}
 	var needs []tool.Capability
 	for _, c := range changes {
-		if !fsOnTheWay(c, changes) {
-			needs = append(needs, Writes(c.Path))
+		if !records.OnTheWay(c, changes) {
+			needs = append(needs, writes(c.Path))
 		}
 	}
 	return needs, nil
 }
 
-// fsOnTheWay reports whether a change is of a folder that a commit made or
-// removed only because of what is in it. A write takes no right to the folders
-// on its way, so nor does its undo.
-func fsOnTheWay(c tool.Change, all []tool.Change) bool {
-	if c.Before.Exists && !c.Before.Dir || c.After.Exists && !c.After.Dir {
-		return false
-	}
-	return slices.ContainsFunc(all, func(other tool.Change) bool { return strings.HasPrefix(other.Path, c.Path+"/") })
-}
-
+// restore undoes a commit. A try that a crash has interrupted is settled first: then the mark
+// is the same.
 func (w *Files) restore(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 	changes, err := w.restorable(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	return w.look(ctx, tool.Grant{}).apply(changes, true)
+	unlock, err := w.lock(ctx)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	defer unlock()
+	if err := w.guardChanges(changes); err != nil {
+		return tool.Outcome{}, err
+	}
+	d := diskOf(ctx, w, e.Args.Text(argMark)).of(changes)
+	defer d.close("")
+	if d.keep {
+		undo, done, err := d.resumeRestore(changes)
+		if err != nil || done {
+			return tool.Outcome{Value: value.List{}, Undo: undo}, err
+		}
+	}
+	if e.Args.Bool(argRest) {
+		if changes, err = d.rest(changes); err != nil {
+			return tool.Outcome{}, err
+		}
+	}
+	return d.apply(changes, true)
+}
+
+// rest returns the changes that are not carried out yet. It fails if a path is neither as
+// before the change nor as after it.
+func (d disk) rest(changes []tool.Change) (rest []tool.Change, err error) {
+	for _, c := range changes {
+		s, err := d.find(c.Path, followNone)
+		if err != nil {
+			return nil, err
+		}
+		now, err := d.stateOf(s)
+		s.close()
+		switch {
+		case err != nil:
+			return nil, err
+		case sameState(now, c.After):
+			continue
+		case !now.Exists && order.ChangesKind(c):
+			c.Before = now
+		case !sameState(now, c.Before):
+			return nil, d.conflict(c.Path)
+		}
+		rest = append(rest, c)
+	}
+	return rest, nil
+}
+
+// finish removes the temporary files of a commit.
+func (w *Files) finish(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+	changes, err := w.restorable(e.Args)
+	if err == nil {
+		d := diskOf(ctx, w, e.Args.Text(argMark)).of(changes)
+		defer d.close("")
+		d.drop(changes)
+	}
+	return tool.Outcome{}, err
 }

@@ -7,41 +7,64 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/globs"
+	fsnames "github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-func (w *Files) fsWalkFuncs() []tool.Func {
+func (w *Files) walkFuncs() []tool.Func {
 	return []tool.Func{
-		w.fsReadFunc(w.anyPath, (*look).list, tool.Func{
-			Name:    "list",
-			Doc:     "List what is in a folder, by name. What the tool may not read is left out.",
-			Params:  []tool.Param{tool.Optional("path", tool.TypeString, ".", "the folder")},
-			Returns: `a list of {"name", "path", "kind": "file", "dir" or "other", "size", "modified"}`,
+		w.readFunc(w.anyPath, listFolder, tool.Func{
+			Name: "list",
+			Doc:  "List the files and folders in a folder, sorted by name. Files and folders that the tool may not read are omitted.",
+			Params: []tool.Param{
+				tool.Optional("path", tool.TypeString, ".", "the folder"),
+				tool.Optional("hidden", tool.TypeBoolean, true, "also list names that begin with a dot"),
+				total("entries"),
+			},
+			Returns: `a list of {"name", "path", "kind": "file", "dir" or "other", "size", "modified"}. More than 10,000 entries are an error, unless total is True`,
 		}),
 		w.globFunc(),
 		w.searchFunc(),
 	}
 }
 
-// fsListed is how many dicts of five fields a list can hold and still be one
-// value.
-const fsListed = (value.MaxNodes - 1) / 11
+// total is the parameter that adds the number of all results.
+func total(name string) tool.Param {
+	return tool.Optional("total", tool.TypeBoolean, false, `also count the items beyond the limit: the result is {"`+name+`": the list, "total": the number of all items}`)
+}
 
-func (l *look) list(args *value.Dict) (value.Value, error) {
+// counted returns a list of results, with how many there are if that was asked for.
+func counted(args *value.Dict, name string, list value.List, all int) value.Value {
+	if !args.Bool("total") {
+		return list
+	}
+	return value.NewDict(name, list, "total", int64(all))
+}
+
+// maxListed is how many dicts of five fields a list can have: a value has at most MaxNodes parts.
+const maxListed = (value.MaxNodes - 1) / 11
+
+func listFolder(l *look, args *value.Dict) (value.Value, error) {
 	s, err := l.toRead(args.Text("path"))
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	if s.kind() != fsFolder {
+	if s.kind() != kindFolder {
 		return nil, s.notFolder()
 	}
-	l.budget = min(l.w.limits.Entries, fsListed)
+	most, all := min(l.w.limits.Entries, maxListed), 0
+	if !args.Bool("total") {
+		l.budget = most
+	}
 	inside, err := l.open(s)
 	if err != nil {
 		return nil, err
@@ -49,31 +72,34 @@ func (l *look) list(args *value.Dict) (value.Value, error) {
 	defer inside.close()
 	list := value.List{}
 	for _, child := range inside.spots {
-		if l.allows(reads(child.path)) == nil {
+		if l.allows(reads(child.path)) != nil || !args.Bool("hidden") && strings.HasPrefix(child.name, ".") {
+			continue
+		}
+		if all++; all <= most {
 			list = append(list, l.throughLink(child).describe(child.path))
 		}
 	}
-	return list, nil
+	return counted(args, "entries", list, all), nil
 }
 
-// throughLink returns what a link leads to, if that is inside and may be read,
-// else the spot itself. What it returns is for looking at only.
+// throughLink returns the target of a link, if that is inside the project and may be read, or else
+// the spot itself. The target is closed: only its kind and state can be used.
 func (l *look) throughLink(s *spot) *spot {
 	if s.disk == nil || s.disk.Mode()&os.ModeSymlink == 0 {
 		return s
 	}
-	end, err := l.find(s.path, fsFollowAll)
+	end, err := l.find(s.path, followAll)
 	if err != nil {
 		return s
 	}
 	end.close()
-	if end.kind() == fsNothing || l.allows(reads(end.path)) != nil {
+	if end.kind() == kindNothing || l.allows(reads(end.path)) != nil {
 		return s
 	}
 	return end
 }
 
-// An fsInside is an open folder and what is in it.
+// An inside is an open folder and its content.
 type inside struct {
 	dir   *os.Root // nil for a folder that is only staged
 	spots []*spot
@@ -85,8 +111,8 @@ func (in *inside) close() {
 	}
 }
 
-// open lists the folder at a spot, on disk and staged, in the order in which
-// the paths below it sort: a folder stands where its name with a slash does.
+// open lists the folder at a spot, on disk and staged, in the order of the paths inside: a folder
+// is sorted by its name with a slash.
 func (l *look) open(folder *spot) (*inside, error) {
 	in := &inside{}
 	names := slices.Clone(l.stagedIn(folder.path))
@@ -119,15 +145,15 @@ func (l *look) open(folder *spot) (*inside, error) {
 }
 
 func (s *spot) order() string {
-	if s.kind() == fsFolder {
+	if s.kind() == kindFolder {
 		return s.name + "/"
 	}
 	return s.name
 }
 
-// names reads the names in a folder, and no more than may still be met.
+// names reads the names in a folder, and fails if these are more than the budget.
 func (l *look) names(dir *os.Root, folder string) ([]string, error) {
-	const batch = 1000 // the context is looked at between batches
+	const batch = 1000 // the context is checked between batches
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, l.failed("read", folder, err)
@@ -138,7 +164,7 @@ func (l *look) names(dir *os.Root, folder string) ([]string, error) {
 		more, err := f.Readdirnames(batch)
 		names = append(names, more...)
 		if l.budget -= len(more); l.budget < 0 {
-			return nil, fsLimit(value.LimitEntries, "too many files in %s", l.w.Shown(folder)).WithHint("name a folder further down")
+			return nil, limitError(value.LimitEntries, "too many files in %s", l.w.Shown(folder)).WithHint("pass a subfolder as path")
 		}
 		if errors.Is(err, io.EOF) {
 			return names, nil
@@ -152,17 +178,16 @@ func (l *look) names(dir *os.Root, folder string) ([]string, error) {
 	}
 }
 
-// child looks at one name in a folder. It is nil where there is nothing, or
-// nothing for scripts.
+// child returns the spot of a name in a folder, or nil if there is nothing or nothing for scripts.
 func (l *look) child(dir *os.Root, folder, name string) (*spot, error) {
 	p := path.Join(folder, name)
 	s := &spot{look: l, asked: p, path: p, name: name, dir: dir}
 	switch {
-	case strings.HasPrefix(name, fsTempPrefix):
+	case strings.HasPrefix(name, swap.Prefix):
 		return nil, nil
-	case !fsNameable(name) && l.strict:
-		return nil, value.Errorf(value.Failed, "%s holds a file whose name %q is not text", l.w.Shown(folder), name)
-	case !fsNameable(name):
+	case !fsnames.Usable(name) && l.strict:
+		return nil, value.Errorf(value.Failed, "%s contains a file whose name %q is not valid UTF-8", l.w.Shown(folder), name)
+	case !fsnames.Usable(name):
 		return nil, nil
 	}
 	if st, ok := l.stage.Changed(p); ok {
@@ -174,7 +199,7 @@ func (l *look) child(dir *os.Root, folder, name string) (*spot, error) {
 	}
 	info, err := dir.Lstat(name)
 	if err != nil {
-		return nil, nil // gone between the two looks
+		return nil, nil // removed meanwhile
 	}
 	s.disk = info
 	return s, nil
@@ -192,16 +217,17 @@ func (l *look) stagedIn(folder string) []string {
 	return l.staged[folder]
 }
 
-// An fsWalk visits the files below a folder in the order of their paths.
-// Links to folders are not followed, and what git keeps is not entered.
+// A walk visits the files inside a folder in the order of their paths. It does not follow links to
+// folders, and does not enter .git.
 type walk struct {
 	look   *look
 	hidden bool // enter and visit names that begin with a dot
-	depth  int  // how many folders deep to go
+	depth  int  // the maximum depth in folders
 	visit  func(*spot) error
+	skip   func(p string, line int64, why string) // notes a folder that cannot be read; nil notes nothing
 }
 
-// errFsEnough ends a walk that has found all that was asked for.
+// errFsEnough ends a walk that has reached its limit.
 var errFsEnough = errors.New("enough")
 
 func (k *walk) run(folder *spot, depth int) error {
@@ -212,7 +238,10 @@ func (k *walk) run(folder *spot, depth int) error {
 	in, err := l.open(folder)
 	if err != nil {
 		if depth > 0 && value.KindOf(err) != value.Limit && value.KindOf(err) != value.Canceled && value.KindOf(err) != value.Timeout {
-			return nil // what cannot be read is left out
+			if k.skip != nil {
+				k.skip(folder.path, 0, value.ErrorOf(err, value.Failed).Message())
+			}
+			return nil // unreadable folders are left out
 		}
 		return err
 	}
@@ -222,9 +251,9 @@ func (k *walk) run(folder *spot, depth int) error {
 			continue
 		}
 		switch {
-		case s.kind() != fsFolder:
+		case s.kind() != kindFolder:
 			err = k.visit(s)
-		case depth < k.depth && fsFold(s.name) != ".git":
+		case depth < k.depth && fsnames.Fold(s.name) != ".git":
 			err = k.run(s, depth+1)
 		}
 		if err != nil {
@@ -234,70 +263,21 @@ func (k *walk) run(folder *spot, depth int) error {
 	return nil
 }
 
-// Bounds of a pattern. The alternatives of nested braces multiply, and each is
-// tried on each path.
-const (
-	fsMaxPattern      = 1000
-	fsMaxAlternatives = 64
-)
-
-// fsCheckPattern refuses a pattern that is not one, or too dear to match.
-func fsCheckPattern(pattern string) error {
-	switch {
-	case pattern == "" || !doublestar.ValidatePattern(pattern):
-		return value.Errorf(value.Invalid, "%q is not a valid glob", pattern).WithHint("as in *.csv, docs/** or src/**/*.{js,ts}")
-	case len(pattern) > fsMaxPattern:
-		return value.Errorf(value.Invalid, "a glob of more than %d bytes", fsMaxPattern)
-	case fsAlternatives(pattern) > fsMaxAlternatives:
-		return value.Errorf(value.Invalid, "a glob of more than %d alternatives", fsMaxAlternatives)
-	}
-	return nil
-}
-
-// fsAlternatives bounds from above how many patterns without braces a pattern
-// stands for.
-func fsAlternatives(pattern string) int {
-	var open []int
-	all := 1
-	for i := 0; i < len(pattern) && all <= fsMaxAlternatives; i++ {
-		switch pattern[i] {
-		case '\\':
-			i++
-		case '{':
-			open = append(open, 1)
-		case ',':
-			if len(open) > 0 {
-				open[len(open)-1]++
-			}
-		case '}':
-			if len(open) > 0 {
-				all *= open[len(open)-1]
-				open = open[:len(open)-1]
-			}
-		}
-	}
-	return all
-}
-
-// fsNamesHidden reports whether a pattern asks for names that begin with a dot.
-func fsNamesHidden(pattern string) bool {
-	return strings.HasPrefix(pattern, ".") || strings.Contains(pattern, "/.")
-}
-
 func (w *Files) globFunc() tool.Func {
-	limit := tool.Optional("limit", tool.TypeInteger, int64(10_000), "how many paths to give at most")
+	limit := tool.Optional("limit", tool.TypeInteger, int64(10_000), "the maximum number of paths")
 	limit.Type.Min = int64(1)
 	return tool.Func{
 		Name: "glob",
-		Doc: "Find files by a pattern: * and ? within a name, ** over folders, [a-z] and {a,b}. " +
-			"Gives files, not folders; what git keeps and what the tool may not read are left out.",
+		Doc: "Find the files whose paths match a pattern. * and ? match within a name. ** matches any number of folders. [a-z] and {a,b} are alternatives. " +
+			"Folders, git's own files (.git) and files that the tool may not read are omitted.",
 		Params: []tool.Param{
 			tool.Required("pattern", tool.TypeString, "the pattern, relative to path, as in **/*.py"),
-			tool.Optional("path", tool.TypeString, ".", "the folder to look in"),
-			tool.Optional("hidden", tool.TypeBoolean, false, "also names that begin with a dot; a pattern that writes the dot finds them anyway"),
+			tool.Optional("path", tool.TypeString, ".", "the folder to search"),
+			tool.Optional("hidden", tool.TypeBoolean, false, "also find names that begin with a dot; a pattern with the dot, such as .*, always finds them"),
 			limit,
+			total("paths"),
 		},
-		Returns: "a sorted list of paths, the first ones where there are more than the limit",
+		Returns: "a sorted list of paths, at most limit",
 		Kind:    tool.Read,
 		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			_, folder, _, err := w.globBase(args)
@@ -306,16 +286,15 @@ func (w *Files) globFunc() tool.Func {
 			}
 			return []tool.Capability{reads(folder)}, nil
 		},
-		Do: w.fsDo((*look).glob),
+		Do: w.doRead(globFiles),
 	}
 }
 
-// globBase splits a pattern into the folder that it names outright, which is
-// the one that must be readable, and the rest. raw is that folder as it has
-// to be resolved.
+// globBase splits a pattern into the folder before the first wildcard, which must be readable,
+// and the rest. raw is that folder before it is resolved.
 func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error) {
 	pattern := args.Text("pattern")
-	if err := fsCheckPattern(pattern); err != nil {
+	if err := globs.Check(pattern); err != nil {
 		return "", "", "", err
 	}
 	if _, _, err := w.Resolve(args.Text("path")); err != nil {
@@ -323,30 +302,21 @@ func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error)
 	}
 	base, rest := doublestar.SplitPattern(pattern)
 	switch {
-	case w.Absolute(base):
+	case w.isAbsolute(base):
 		raw = base
 	default:
 		raw = strings.TrimSuffix(args.Text("path"), "/") + "/" + base
 	}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == ".." || part == "." || part == "" {
-			return "", "", "", value.Errorf(value.Invalid, "%q is not a valid glob: an empty part, . or .. can only stand at its beginning", pattern)
+			return "", "", "", value.Errorf(value.Invalid, "invalid glob %q: an empty part, . and .. are allowed only at the beginning", pattern).WithHint("as in *.csv, docs/** or src/**/*.{js,ts}")
 		}
 	}
 	folder, _, err = w.Resolve(raw)
-	return raw, folder, fsBelow(rest), err
+	return raw, folder, globs.Inside(rest), err
 }
 
-// fsBelow makes a pattern for files of one that ends in /**: that matches a
-// folder too, and so would take a file for a folder with everything below it.
-func fsBelow(pattern string) string {
-	if strings.HasSuffix(pattern, "/**") {
-		return pattern + "/*"
-	}
-	return pattern
-}
-
-func (l *look) glob(args *value.Dict) (value.Value, error) {
+func globFiles(l *look, args *value.Dict) (value.Value, error) {
 	raw, _, rest, err := l.w.globBase(args)
 	if err != nil {
 		return nil, err
@@ -357,18 +327,24 @@ func (l *look) glob(args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	defer s.close()
-	if s.kind() != fsFolder {
-		return found, l.mustBeFolder(args.Text("path"))
+	if s.kind() != kindFolder {
+		return counted(args, "paths", found, 0), l.mustBeFolder(args.Text("path"))
 	}
-	limit := l.limit(args)
-	walk := walk{look: l, hidden: args.Bool("hidden") || fsNamesHidden(rest), depth: fsGlobDepth(rest)}
+	limit, all := l.limit(args), 0
+	walk := walk{look: l, hidden: args.Bool("hidden") || globs.NamesHidden(rest), depth: globs.Depth(rest, maxDepth)}
 	walk.visit = func(f *spot) error {
 		under := strings.TrimPrefix(f.path, s.path+"/")
-		if !doublestar.MatchUnvalidated(rest, under) || l.allows(reads(f.path)) != nil || l.throughLink(f).kind() != fsFile {
+		matches, err := l.matches(rest, under)
+		if err != nil {
+			return err
+		}
+		if !matches || l.allows(reads(f.path)) != nil || l.throughLink(f).kind() != kindFile {
 			return nil
 		}
-		found = append(found, l.w.Shown(f.path))
-		if len(found) == limit {
+		if all++; all <= limit {
+			found = append(found, l.w.Shown(f.path))
+		}
+		if all == limit && !args.Bool("total") {
 			return errFsEnough
 		}
 		return nil
@@ -376,34 +352,40 @@ func (l *look) glob(args *value.Dict) (value.Value, error) {
 	if err := walk.run(s, 0); err != nil && !errors.Is(err, errFsEnough) {
 		return nil, err
 	}
-	return found, nil
+	return counted(args, "paths", found, all), nil
 }
 
-// limit is how many results to give: as many as are asked for, and no more
-// than the host's limit. An integer beyond int64 asks for all.
+// maxMatching is how long one effect may match paths with a pattern: far longer than a
+// usual pattern takes for all the paths that an effect may see.
+const maxMatching = time.Second
+
+// matches reports whether a path matches a pattern. It fails if the effect has matched for
+// too long.
+func (l *look) matches(pattern, p string) (bool, error) {
+	start := time.Now()
+	ok := doublestar.MatchUnvalidated(pattern, p)
+	if l.matching += time.Since(start); l.matching > maxMatching {
+		return false, limitError(value.LimitEntries, "match the glob %q: the time limit of %v is exceeded", row.Short(pattern), maxMatching)
+	}
+	return ok, nil
+}
+
+// limit returns how many results to return: the argument, and at most the limit of the host. An
+// integer beyond int64 means all.
 func (l *look) limit(args *value.Dict) int {
 	most := int64(l.w.limits.Entries)
 	return int(min(args.IntOr("limit", most), most))
 }
 
-// mustBeFolder says why there is nothing to find in a path, where that is the
-// path's fault.
+// mustBeFolder fails if a path is not a folder.
 func (l *look) mustBeFolder(raw string) error {
 	s, err := l.toRead(raw)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if s.kind() != fsFolder {
+	if s.kind() != kindFolder {
 		return s.notFolder()
 	}
 	return nil
-}
-
-// fsGlobDepth is how many folders deep a pattern can find something.
-func fsGlobDepth(pattern string) int {
-	if strings.Contains(pattern, "**") {
-		return fsMaxDepth
-	}
-	return min(strings.Count(pattern, "/"), fsMaxDepth)
 }

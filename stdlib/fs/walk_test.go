@@ -18,7 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
-func fsTexts(v value.Value) string {
+func textsOf(v value.Value) string {
 	var texts []string
 	for _, item := range v.(value.List) {
 		switch item := item.(type) {
@@ -32,7 +32,7 @@ func fsTexts(v value.Value) string {
 }
 
 func TestGlob(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newProject(t, map[string]string{
 		"a.md": "", "b.txt": "", "docs/c.md": "", "docs/sub/d.md": "", "docs/sub/e.txt": "",
 		".env": "", ".github/ci.yml": "", "docs/.draft.md": "", ".git/config.md": "", "docs/.git/x.md": "", "z[1].txt": "", "docs.md": "",
 	})
@@ -62,24 +62,24 @@ func TestGlob(t *testing.T) {
 		{"*", "docs/../docs/sub", "docs/sub/d.md docs/sub/e.txt", false},
 		{"*.MD", ".", "", false},
 	} {
-		got := fsTexts(d.must("fs.glob", "pattern", tt.pattern, "path", tt.path, "hidden", tt.hidden))
+		got := textsOf(d.Must("fs.glob", "pattern", tt.pattern, "path", tt.path, "hidden", tt.hidden))
 		if got != tt.want {
 			t.Errorf("fs.glob(%q, %q, hidden=%v) = %q, want %q", tt.pattern, tt.path, tt.hidden, got, tt.want)
 		}
 	}
-	if got := fsTexts(d.must("fs.glob", "pattern", "**/*.md", "limit", int64(2))); got != "a.md docs.md" {
+	if got := textsOf(d.Must("fs.glob", "pattern", "**/*.md", "limit", int64(2))); got != "a.md docs.md" {
 		t.Errorf("fs.glob with limit 2 = %q, want the first two", got)
 	}
-	d.fails(value.Invalid, ">= 1", "fs.glob", "pattern", "*", "limit", int64(0))
-	d.fails(value.Failed, "File not found: nope", "fs.glob", "pattern", "*", "path", "nope")
-	d.fails(value.Failed, "a.md is not a folder", "fs.glob", "pattern", "*", "path", "a.md")
+	d.Fails(value.Invalid, ">= 1", "fs.glob", "pattern", "*", "limit", int64(0))
+	d.Fails(value.Failed, "File not found: nope", "fs.glob", "pattern", "*", "path", "nope")
+	d.Fails(value.Failed, "a.md is not a folder", "fs.glob", "pattern", "*", "path", "a.md")
 }
 
 // The folder that has to be readable is the one that the pattern names
 // outright, and of what is below only what is granted is shown.
 func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
-	d := newDesk(t, map[string]string{"docs/a.md": "word", "docs/in/b.md": "word", "secret/c.md": "word", "docs-evil/d.md": "word"})
-	d.grant("fs.read:docs/**")
+	d := newProject(t, map[string]string{"docs/a.md": "word", "docs/in/b.md": "word", "secret/c.md": "word", "docs-evil/d.md": "word"})
+	d.Grant("fs.read:docs/**")
 	for _, tt := range []struct {
 		name string
 		args []value.Value
@@ -87,30 +87,30 @@ func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
 	}{
 		{"fs.glob", []value.Value{"pattern", "**", "path", "docs"}, "docs/a.md docs/in/b.md"},
 		{"fs.glob", []value.Value{"pattern", "docs/**/*.md"}, "docs/a.md docs/in/b.md"},
-		{"fs.glob", []value.Value{"pattern", d.dir + "/docs/*.md"}, "docs/a.md"},
+		{"fs.glob", []value.Value{"pattern", d.Dir + "/docs/*.md"}, "docs/a.md"},
 		{"fs.search", []value.Value{"pattern", "word", "path", "docs"}, "docs/a.md:1:word docs/in/b.md:1:word"},
 	} {
-		if got := fsTexts(d.must(tt.name, tt.args...)); got != tt.want {
+		if got := textsOf(d.Must(tt.name, tt.args...)); got != tt.want {
 			t.Errorf("%s(%v) = %q, want %q", tt.name, tt.args, got, tt.want)
 		}
 	}
-	d.fails(value.Denied, "fs.read:.", "fs.glob", "pattern", "**")
-	d.fails(value.Denied, "fs.read:.", "fs.glob", "pattern", "{docs,secret}/*")
-	d.fails(value.Denied, "fs.read:secret", "fs.glob", "pattern", "secret/*")
-	d.fails(value.Denied, "fs.read:secret", "fs.glob", "pattern", "docs/../secret/*")
-	d.fails(value.Denied, "fs.read:docs-evil", "fs.list", "path", "docs-evil")
-	d.fails(value.Denied, "fs.read:.", "fs.search", "pattern", "word")
-	d.grant("fs.read:.", "fs.read:docs", "fs.read:docs/*.md")
+	d.Fails(value.Denied, "fs.read:.", "fs.glob", "pattern", "**")
+	d.Fails(value.Denied, "fs.read:.", "fs.glob", "pattern", "{docs,secret}/*")
+	d.Fails(value.Denied, "fs.read:secret", "fs.glob", "pattern", "secret/*")
+	d.Fails(value.Denied, "fs.read:secret", "fs.glob", "pattern", "docs/../secret/*")
+	d.Fails(value.Denied, "fs.read:docs-evil", "fs.list", "path", "docs-evil")
+	d.Fails(value.Denied, "fs.read:.", "fs.search", "pattern", "word")
+	d.Grant("fs.read:.", "fs.read:docs", "fs.read:docs/*.md")
 	for name, want := range map[string]string{"fs.glob": "docs/a.md", "fs.search": "docs/a.md:1:word"} {
 		pattern := map[string]string{"fs.glob": "**", "fs.search": "word"}[name]
-		if got := fsTexts(d.must(name, "pattern", pattern)); got != want {
+		if got := textsOf(d.Must(name, "pattern", pattern)); got != want {
 			t.Errorf("%s = %q, want %q", name, got, want)
 		}
 	}
-	if got := fsNamesOf(d.must("fs.list")); got != "docs/" {
+	if got := namesOf(d.Must("fs.list")); got != "docs/" {
 		t.Errorf("fs.list() = %q, want only what may be read", got)
 	}
-	row := d.row("fs.glob")
+	row := d.Func("fs.glob")
 	args, err := row.Bind(nil, value.NewDict("pattern", "**"))
 	rowtest.NoError(t, err)
 	out, err := row.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
@@ -120,22 +120,22 @@ func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
 }
 
 func TestGlobPatternsThatAreTooDear(t *testing.T) {
-	d := newDesk(t, map[string]string{strings.Repeat("a", 200): ""})
-	d.fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,a}", 30)+"x")
-	d.fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,{a,{a,b}}}", 9))
-	d.fails(value.Invalid, "alternatives", "fs.search", "pattern", "x", "glob", strings.Repeat("{a,a}", 30))
-	d.fails(value.Invalid, "bytes", "fs.glob", "pattern", strings.Repeat("*", 2000))
+	d := newProject(t, map[string]string{strings.Repeat("a", 200): ""})
+	d.Fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,a}", 30)+"x")
+	d.Fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,{a,{a,b}}}", 9))
+	d.Fails(value.Invalid, "alternatives", "fs.search", "pattern", "x", "glob", strings.Repeat("{a,a}", 30))
+	d.Fails(value.Invalid, "bytes", "fs.glob", "pattern", strings.Repeat("*", 2000))
 	rowtest.Within(t, "a pattern of many stars", func() {
-		d.must("fs.glob", "pattern", strings.Repeat("*a", 100)+"b")
-		d.must("fs.glob", "pattern", strings.Repeat("**/", 100)+"b")
-		d.must("fs.glob", "pattern", strings.Repeat("{a,a}", 6)+strings.Repeat("*a", 50)+"b")
+		d.Must("fs.glob", "pattern", strings.Repeat("*a", 100)+"b")
+		d.Must("fs.glob", "pattern", strings.Repeat("**/", 100)+"b")
+		d.Must("fs.glob", "pattern", strings.Repeat("{a,a}", 6)+strings.Repeat("*a", 50)+"b")
 	})
 }
 
 // What fs.glob finds is what doublestar finds on the same files.
 func TestGlobAgreesWithDoublestar(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "", "ab": "", "b/a": "", "b/ab/a": "", "b/ab/ba": "", "ba/b/a/b": "", "a.b/ab": ""})
-	fsys := os.DirFS(d.dir)
+	d := newProject(t, map[string]string{"a": "", "ab": "", "b/a": "", "b/ab/a": "", "b/ab/ba": "", "ba/b/a/b": "", "a.b/ab": ""})
+	fsys := os.DirFS(d.Dir)
 	rapid.Check(t, func(rt *rapid.T) {
 		part := rapid.SampledFrom([]string{"**", "*", "a", "b", "ab", "?", "?b", "[ab]", "[!a]", "{a,b}", "{a,ab}*", "*b", "a*", "{b/a,b/ab}", "a.b"})
 		pattern := strings.Join(rapid.SliceOfN(part, 1, 4).Draw(rt, "parts"), "/")
@@ -144,14 +144,14 @@ func TestGlobAgreesWithDoublestar(t *testing.T) {
 			rt.Fatalf("doublestar.Glob(%q): %v", pattern, err)
 		}
 		slices.Sort(want)
-		if got, want := fsTexts(d.must("fs.glob", "pattern", pattern)), strings.Join(slices.Compact(want), " "); got != want {
+		if got, want := textsOf(d.Must("fs.glob", "pattern", pattern)), strings.Join(slices.Compact(want), " "); got != want {
 			rt.Fatalf("fs.glob(%q) = %q, want %q", pattern, got, want)
 		}
 	})
 }
 
 func TestSearch(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newProject(t, map[string]string{
 		"a.txt": "one\nTwo two\r\n\nthree", "src/b.py": "def two():\n    pass\n", "src/deep/c.py": "x = 2 # two\n",
 		"bin": "two\x00two", "latin": "caf\xe9 two\n", ".env": "two", "src/.git/x": "two", "dots": "a.b\naxb\n",
 	})
@@ -175,55 +175,95 @@ func TestSearch(t *testing.T) {
 		{"nothing", []value.Value{"pattern", "zebra"}, ""},
 		{"an empty line", []value.Value{"pattern", "^$", "glob", "a.txt"}, "a.txt:3:"},
 	} {
-		if got := fsTexts(d.must("fs.search", tt.args...)); got != tt.want {
+		if got := textsOf(d.Must("fs.search", tt.args...)); got != tt.want {
 			t.Errorf("%s: fs.search(%v) = %q, want %q", tt.name, tt.args, got, tt.want)
 		}
 	}
-	d.fails(value.Invalid, "not a regular expression", "fs.search", "pattern", "(")
-	d.fails(value.Invalid, "not a regular expression", "fs.search", "pattern", `(a)\1`)
-	d.fails(value.Invalid, "1 to 1000 bytes", "fs.search", "pattern", "")
-	d.fails(value.Failed, "File not found: nope", "fs.search", "pattern", "x", "path", "nope")
+	d.Fails(value.Invalid, "invalid regular expression", "fs.search", "pattern", "(")
+	d.Fails(value.Invalid, "invalid regular expression", "fs.search", "pattern", `(a)\1`)
+	d.Fails(value.Invalid, "1 to 1000 bytes", "fs.search", "pattern", "")
+	d.Fails(value.Failed, "File not found: nope", "fs.search", "pattern", "x", "path", "nope")
 }
 
 func TestSearchCutsLongLines(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newProject(t, map[string]string{
 		"long":  strings.Repeat("é", 5000) + "needle" + strings.Repeat("é", 5000),
 		"start": "needle" + strings.Repeat("x", 5000),
 		"far":   strings.Repeat("x", 100<<10) + "needle",
 	})
-	found := d.must("fs.search", "pattern", "needle").(value.List)
-	if len(found) != 2 {
-		t.Fatalf("fs.search found %d lines, want 2: beyond 64 KB of a line nothing is looked for", len(found))
+	found := d.Must("fs.search", "pattern", "needle").(value.List)
+	if last := found[len(found)-1].(*value.Dict); len(found) != 3 || last.Text("path") != "far" || last.Int("line") != 1 || last.Text("skipped") != "line too long: the last 36870 bytes were not searched" {
+		t.Fatalf("fs.search = %s, want 2 lines, and what was not searched: beyond 64 KB of a line nothing is looked for", value.FormatJSON(found, ""))
 	}
+	found = found[:2]
 	for _, item := range found {
 		text := item.(*value.Dict).Text("text")
-		if len(text) > fsShownLine+10 || !strings.Contains(text, "needle") || !utf8.ValidString(text) || !strings.Contains(text, "…") {
+		if len(text) > 510 || !strings.Contains(text, "needle") || !utf8.ValidString(text) || !strings.Contains(text, "…") {
 			t.Errorf("%s: text of %d bytes %.40q…, want a cut one with the match", item.(*value.Dict).Text("path"), len(text), text)
 		}
 	}
 }
 
 func TestSearchIsBounded(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newProject(t, nil)
 	line := strings.Repeat("a", 1023) + "\n"
 	for i := range 9 {
-		rowtest.PutFile(t, d.dir, fmt.Sprintf("f%d", i), strings.Repeat(line, 8<<10))
+		rowtest.PutFile(t, d.Dir, fmt.Sprintf("f%d", i), strings.Repeat(line, 8<<10))
 	}
-	d.fails(value.Limit, "more than 64 MB to search", "fs.search", "pattern", "zebra")
+	if got := d.Must("fs.search", "pattern", "zebra").(value.List); len(got) != 0 {
+		t.Errorf("fs.search = %s, want nothing left out of 72 MB", value.FormatJSON(got, ""))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err := d.run(ctx, "fs.search", "pattern", strings.Repeat("(a?){50}", 20)+"b", "glob", "f0")
+	_, err := d.Run(ctx, "fs.search", "pattern", strings.Repeat("(a?){50}", 20)+"b", "glob", "f0")
 	rowtest.Wrong(t, err, value.Timeout, "time", "a search that is slow")
 }
 
 func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
-	d := newDesk(t, map[string]string{"big": strings.Repeat("needle\n", 100), "small": "needle"})
-	small := deskAt(t, &Options{Root: d.dir, Limits: Limits{Read: 50, Entries: 1}})
-	if got := fsTexts(small.must("fs.search", "pattern", "needle")); got != "small:1:needle" {
-		t.Errorf("fs.search = %q, want the file that can be read", got)
+	d := newProject(t, map[string]string{"big": strings.Repeat("needle\n", 100), "small": "needle"})
+	small := openProject(t, &Options{Root: d.Dir, Limits: Limits{Read: 50, Entries: 1}})
+	if got := textsOf(small.Must("fs.search", "pattern", "needle")); got != "big:1:needle" {
+		t.Errorf("fs.search = %q, want the first line of a file that is too large to read in one piece", got)
 	}
-	small.fails(value.Limit, "big is larger", "fs.search", "pattern", "needle", "path", "big")
-	if got := fsTexts(small.must("fs.glob", "pattern", "*", "limit", int64(50))); got != "big" {
+	if got := small.Must("fs.read", "path", "big", "offset", int64(100), "limit", int64(5)); got != "needle\n" {
+		t.Errorf("fs.read of the last line = %q", got)
+	}
+	if got := small.Must("fs.read", "path", "big", "offset", int64(101)); got != "" {
+		t.Errorf("fs.read after the last line = %q, want nothing", got)
+	}
+	small.Fails(value.Limit, "lines 2 to 9 have more than 50 bytes", "fs.read", "path", "big", "offset", int64(2), "limit", int64(8))
+	if got := small.Must("fs.glob", "pattern", "*", "total", true); !value.Equal(got, value.NewDict("paths", value.List{"big"}, "total", int64(2))) {
+		t.Errorf("fs.glob with total = %s", value.FormatJSON(got, ""))
+	}
+	small.Fails(value.Limit, "too many files", "fs.list")
+	if got := small.Must("fs.list", "total", true).(*value.Dict); got.Int("total") != 2 || len(got.Elements("entries")) != 1 {
+		t.Errorf("fs.list with total = %s", value.FormatJSON(got, ""))
+	}
+	if got := textsOf(small.Must("fs.glob", "pattern", "*", "limit", int64(50))); got != "big" {
 		t.Errorf("fs.glob = %q, want no more than the limit of the host", got)
+	}
+}
+
+// TestX10GlobTime checks that a pattern that takes long to match takes a bounded time of
+// the host.
+func TestX10GlobTime(t *testing.T) {
+	deep := strings.Repeat(strings.Repeat("a", 60)+"/", 30)
+	files := map[string]string{}
+	for i := range 100 {
+		files[fmt.Sprintf("%s%s%d", deep, strings.Repeat("a", 200), i)] = "text"
+	}
+	d := newProject(t, files)
+	pattern := strings.Repeat("**/*{a,aa}*/", 6) + "b"
+	for _, effect := range [][]value.Value{{"fs.glob", "pattern", pattern}, {"fs.search", "pattern", "x", "glob", pattern}} {
+		start := time.Now()
+		_, err := d.Run(context.Background(), effect[0].(string), effect[1:]...)
+		if took := time.Since(start); took > 10*time.Second || err != nil && value.KindOf(err) != value.Limit {
+			t.Errorf("%s took %v: %v", effect[0], took, err)
+		}
+	}
+	l := d.files.look(context.Background(), tool.Grant{})
+	l.matching = maxMatching
+	if _, err := l.matches("*", "x"); value.KindOf(err) != value.Limit || !strings.Contains(err.Error(), "the time limit of 1s is exceeded") {
+		t.Errorf("matches after the time is over: %v", err)
 	}
 }

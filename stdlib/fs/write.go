@@ -8,61 +8,57 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 )
 
-// The permissions of what is new, before the process's umask.
-const (
-	fsNewFile   = 0o644
-	fsNewFolder = 0o755
-)
-
-func (w *Files) fsWriteFuncs() []tool.Func {
+func (w *Files) writeFuncs() []tool.Func {
 	file := tool.Required("path", tool.TypeString, "the file")
 	content := tool.Required("content", tool.TypeAny, "text or bytes")
-	overwrite := tool.Optional("overwrite", tool.TypeBoolean, false, "replace a file that is there")
+	overwrite := tool.Optional("overwrite", tool.TypeBoolean, false, "replace an existing file")
 	return []tool.Func{
-		w.fsWriteFunc(w.filePath, (*look).write, tool.Func{
+		w.writeFunc(w.filePath, writeFile, tool.Func{
 			Name:    "write",
-			Doc:     "Write a file, in place of what was there. Folders on the way are made.",
+			Doc:     "Write a file. An existing file is replaced, and missing parent folders are created.",
 			Params:  []tool.Param{file, content},
-			Returns: `{"path", "bytes": its size, "created": whether it is new}`,
+			Returns: `{"path", "bytes": the size of the file, "created": whether the file is new}`,
 		}),
-		w.fsWriteFunc(w.filePath, (*look).append, tool.Func{
+		w.writeFunc(w.filePath, appendFile, tool.Func{
 			Name:    "append",
-			Doc:     "Write at the end of a file, or a new one.",
+			Doc:     "Append to a file. A missing file is created.",
 			Params:  []tool.Param{file, content},
-			Returns: `{"path", "bytes": its size now, "created": whether it is new}`,
+			Returns: `{"path", "bytes": the new size of the file, "created": whether the file is new}`,
 		}),
 		w.editFunc(),
-		w.fsWriteFunc(w.anyPath, (*look).remove, tool.Func{
+		w.writeFunc(w.anyPath, removePath, tool.Func{
 			Name: "remove",
 			Doc:  "Remove a file, or an empty folder.",
 			Params: []tool.Param{
 				tool.Required("path", tool.TypeString, "the file or folder"),
-				tool.Optional("recursive", tool.TypeBoolean, false, "a folder with all that is in it"),
+				tool.Optional("recursive", tool.TypeBoolean, false, "also remove a folder with contents"),
 			},
-			Returns: `{"path", "removed": how many files and folders}`,
+			Returns: `{"path", "removed": the number of files and folders}`,
 		}),
 		{
 			Name:    "move",
-			Doc:     "Move or rename a file or folder. Folders on the way are made.",
-			Params:  []tool.Param{tool.Required("from", tool.TypeString, "what to move"), tool.Required("to", tool.TypeString, "its new path, with its name"), overwrite},
-			Returns: `{"from", "to", "moved": how many files and folders}`,
+			Doc:     "Move or rename a file or folder. Missing parent folders are created.",
+			Params:  []tool.Param{tool.Required("from", tool.TypeString, "the file or folder to move"), tool.Required("to", tool.TypeString, "its new path, including its name"), overwrite},
+			Returns: `{"from", "to", "moved": the number of files and folders}`,
 			Kind:    tool.Write,
 			Target:  w.moveTarget,
-			Do:      w.fsStaged((*look).move),
+			Do:      w.doStaged(movePath),
 		},
-		w.fsWriteFunc(w.anyPath, (*look).mkdir, tool.Func{
+		w.writeFunc(w.anyPath, makeFolders, tool.Func{
 			Name:    "mkdir",
-			Doc:     "Make a folder, and those on the way to it. It may be there already.",
+			Doc:     "Create a folder and its missing parent folders. An existing folder is not an error.",
 			Params:  []tool.Param{tool.Required("path", tool.TypeString, "the folder")},
-			Returns: `{"path", "created": whether it is new}`,
+			Returns: `{"path", "created": whether the folder is new}`,
 		}),
 	}
 }
 
-// fsWriteFunc completes a row that stages changes of its argument "path".
-func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*look, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
+// writeFunc completes a function that stages changes of its argument "path".
+func (w *Files) writeFunc(resolve func(string) (string, error), do func(*look, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Write
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
@@ -72,9 +68,9 @@ func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*look,
 		if err != nil {
 			return nil, err
 		}
-		return []tool.Capability{Writes(p)}, nil
+		return []tool.Capability{writes(p)}, nil
 	}
-	f.Do = w.fsStaged(func(l *look, args *value.Dict) (value.Value, error) {
+	f.Do = w.doStaged(func(l *look, args *value.Dict) (value.Value, error) {
 		if _, err := resolve(args.Text("path")); err != nil {
 			return nil, err
 		}
@@ -83,24 +79,24 @@ func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*look,
 	return f
 }
 
-// fsStaged is fsDo for rows that need a stage.
-func (w *Files) fsStaged(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
-	return w.fsDo(func(l *look, args *value.Dict) (value.Value, error) {
+// doStaged is doRead for functions that need a stage.
+func (w *Files) doStaged(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+	return w.doRead(func(l *look, args *value.Dict) (value.Value, error) {
 		if l.stage == nil {
-			return nil, value.Errorf(value.Internal, "a write without a stage to keep it")
+			return nil, value.Errorf(value.Internal, "write: the call has no stage")
 		}
 		return do(l, args)
 	})
 }
 
-// toWrite finds a path to write. A link in the last place is not followed;
-// where one on the way leads elsewhere, the call must be allowed to write there.
+// toWrite finds a path to write. It does not follow a link in the last part. If a link in another
+// part leads elsewhere, the call must be allowed to write there.
 func (l *look) toWrite(raw string) (*spot, error) {
 	p, folder, err := l.w.Resolve(raw)
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.find(p, fsFollowFolders)
+	s, err := l.find(p, followFolders)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +106,12 @@ func (l *look) toWrite(raw string) (*spot, error) {
 	case err != nil:
 	case s.behind != "":
 		err = value.Errorf(value.Failed, "%s is a file, not a folder", l.w.Shown(s.behind))
-	case s.path != p && !fsNameable(s.path):
-		err = value.Errorf(value.Failed, "%s leads to a path that is not text", l.w.Shown(p))
-	case folder && s.kind() != fsFolder && s.kind() != fsNothing:
+	case s.path != p && !names.Usable(s.path):
+		err = value.Errorf(value.Failed, "%s is a link to a path that is not valid UTF-8", l.w.Shown(p))
+	case folder && s.kind() != kindFolder && s.kind() != kindNothing:
 		err = s.notFolder()
 	case s.path != p:
-		err = l.allows(Writes(s.path))
+		err = l.allows(writes(s.path))
 	}
 	if err != nil {
 		s.close()
@@ -137,8 +133,8 @@ func (s *spot) now() (tool.FileState, error) {
 // content is kept for the undo.
 func (l Limits) kept() int64 { return max(l.Read, l.Write) }
 
-// fsContent gives the bytes of a content argument, in memory of their own.
-func fsContent(args *value.Dict) ([]byte, error) {
+// givenContent gives the bytes of a content argument, in memory of their own.
+func givenContent(args *value.Dict) ([]byte, error) {
 	v, _ := args.Get("content")
 	switch v := v.(type) {
 	case string:
@@ -147,20 +143,20 @@ func fsContent(args *value.Dict) ([]byte, error) {
 		return append([]byte{}, v...), nil
 	}
 	return nil, value.Errorf(value.Invalid, "argument 'content' should be string or bytes but got %s", value.TypeOf(v)).
-		WithHint("json.encode or str makes a text of it")
+		WithHint("convert it to text with json.encode(value) or str(value)")
 }
 
-func (l *look) write(args *value.Dict) (value.Value, error) {
-	return l.put(args, func(_, content []byte) []byte { return content })
+func writeFile(l *look, args *value.Dict) (value.Value, error) {
+	return putFile(l, args, func(_, content []byte) []byte { return content })
 }
 
-func (l *look) append(args *value.Dict) (value.Value, error) {
-	return l.put(args, func(old, content []byte) []byte { return slices.Concat(old, content) })
+func appendFile(l *look, args *value.Dict) (value.Value, error) {
+	return putFile(l, args, func(old, content []byte) []byte { return slices.Concat(old, content) })
 }
 
-// put stages what a file becomes, from what it is and the content argument.
-func (l *look) put(args *value.Dict, become func(old, content []byte) []byte) (value.Value, error) {
-	content, err := fsContent(args)
+// putFile stages what a file becomes, from what it is and the content argument.
+func putFile(l *look, args *value.Dict, become func(old, content []byte) []byte) (value.Value, error) {
+	content, err := givenContent(args)
 	if err != nil {
 		return nil, err
 	}
@@ -183,29 +179,29 @@ func (l *look) put(args *value.Dict, become func(old, content []byte) []byte) (v
 	}
 	mode := old.Mode
 	if !old.Exists {
-		mode = fsNewFile
+		mode = order.NewFile
 	}
-	plan.add(s.path, old, fsFileState(data, mode))
+	plan.add(s.path, old, fileState(data, mode))
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
 	return value.NewDict("path", l.w.Shown(s.asked), "bytes", int64(len(data)), "created", !old.Exists), nil
 }
 
-func fsFileState(data []byte, mode uint32) tool.FileState {
+func fileState(data []byte, mode uint32) tool.FileState {
 	return tool.FileState{Exists: true, Mode: mode, Data: data, Hash: tool.HashBytes(data)}
 }
 
-func (l *look) mkdir(args *value.Dict) (value.Value, error) {
+func makeFolders(l *look, args *value.Dict) (value.Value, error) {
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
 	switch s.kind() {
-	case fsFolder:
+	case kindFolder:
 		return value.NewDict("path", l.w.Shown(s.asked), "created", false), nil
-	case fsNothing:
+	case kindNothing:
 	default:
 		return nil, s.notFolder()
 	}
@@ -219,7 +215,7 @@ func (l *look) mkdir(args *value.Dict) (value.Value, error) {
 	return value.NewDict("path", l.w.Shown(s.asked), "created", true), nil
 }
 
-func (l *look) remove(args *value.Dict) (value.Value, error) {
+func removePath(l *look, args *value.Dict) (value.Value, error) {
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -238,7 +234,7 @@ func (l *look) remove(args *value.Dict) (value.Value, error) {
 		if found == s {
 			return nil
 		}
-		return l.allows(Writes(found.path))
+		return l.allows(writes(found.path))
 	})
 	if err != nil {
 		return nil, err
@@ -249,9 +245,9 @@ func (l *look) remove(args *value.Dict) (value.Value, error) {
 	return value.NewDict("path", l.w.Shown(s.asked), "removed", int64(len(plan.changes))), nil
 }
 
-// empty refuses a folder that holds something.
+// empty fails for a folder that is not empty.
 func (l *look) empty(s *spot) error {
-	if s.kind() != fsFolder {
+	if s.kind() != kindFolder {
 		return nil
 	}
 	l.strict = true
@@ -261,18 +257,18 @@ func (l *look) empty(s *spot) error {
 	}
 	defer in.close()
 	if len(in.spots) > 0 {
-		return value.Errorf(value.Failed, "%s is a folder that is not empty", l.w.Shown(s.asked)).
-			WithHint("recursive=True removes it with all that is in it")
+		return value.Errorf(value.Failed, "remove %s: the folder is not empty", l.w.Shown(s.asked)).
+			WithHint("to remove the folder with all contents, pass recursive=True")
 	}
 	return nil
 }
 
-// removable refuses what cannot be taken from its place.
+// removable fails for something that cannot be removed or moved.
 func (l *look) removable(s *spot) error {
 	switch {
 	case s.path == ".":
-		return value.Errorf(value.Denied, "%s is the project itself", l.w.Shown(s.asked))
-	case s.kind() == fsNothing:
+		return value.Errorf(value.Denied, "%s is the root folder of the project and cannot be moved or removed", l.w.Shown(s.asked))
+	case s.kind() == kindNothing:
 		l.sawNothing(s)
 		return s.missing()
 	}
@@ -291,10 +287,10 @@ func (w *Files) moveTarget(args *value.Dict) ([]tool.Capability, error) {
 		}
 		paths[i] = p
 	}
-	return []tool.Capability{reads(paths[0]), Writes(paths[0]), Writes(paths[1])}, nil
+	return []tool.Capability{reads(paths[0]), writes(paths[0]), writes(paths[1])}, nil
 }
 
-func (l *look) move(args *value.Dict) (value.Value, error) {
+func movePath(l *look, args *value.Dict) (value.Value, error) {
 	from, err := l.toWrite(args.Text("from"))
 	if err != nil {
 		return nil, err
@@ -326,7 +322,7 @@ func (l *look) move(args *value.Dict) (value.Value, error) {
 	return value.NewDict("from", l.w.Shown(from.asked), "to", l.w.Shown(to.asked), "moved", int64(len(plan.changes)-made)/2), nil
 }
 
-// movable says whether one path can become another.
+// movable fails if one path cannot become another.
 func (l *look) movable(from, to *spot, overwrite bool) error {
 	if err := l.removable(from); err != nil {
 		return err
@@ -339,17 +335,17 @@ func (l *look) movable(from, to *spot, overwrite bool) error {
 	shown := l.w.Shown(to.asked)
 	switch {
 	case to.path == from.path:
-		return value.Errorf(value.Invalid, "%s is where it is already", shown)
+		return value.Errorf(value.Invalid, "%s is both the source and the target", shown).WithHint("pass another path as the target")
 	case strings.HasPrefix(to.path, from.path+"/"):
-		return value.Errorf(value.Invalid, "%s is inside %s", shown, l.w.Shown(from.asked))
-	case to.slash && from.kind() != fsFolder:
-		return value.Errorf(value.Failed, "%s/ can only be a folder", shown).WithHint("give the whole new path, as in %s", l.w.Shown(path.Join(to.path, from.name)))
-	case to.kind() == fsFolder:
-		return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("give the whole new path, as in %s", l.w.Shown(path.Join(to.path, from.name)))
-	case to.kind() != fsNothing && from.kind() == fsFolder:
-		return value.Errorf(value.Failed, "%s is a file, and %s a folder", shown, l.w.Shown(from.asked))
-	case to.kind() != fsNothing && !overwrite:
-		return value.Errorf(value.Failed, "%s exists already", shown).WithHint("overwrite=True replaces it")
+		return value.Errorf(value.Invalid, "the target %s is inside the source %s", shown, l.w.Shown(from.asked)).WithHint("pass a target outside the source")
+	case to.slash && from.kind() != kindFolder:
+		return value.Errorf(value.Failed, "the target %s/ ends with a slash, but the source is a file", shown).WithHint("pass the complete new path, as in %s", l.w.Shown(path.Join(to.path, from.name)))
+	case to.kind() == kindFolder:
+		return value.Errorf(value.Failed, "the target %s is a folder", shown).WithHint("pass the complete new path, as in %s", l.w.Shown(path.Join(to.path, from.name)))
+	case to.kind() != kindNothing && from.kind() == kindFolder:
+		return value.Errorf(value.Failed, "the target %s is a file, but the source %s is a folder", shown, l.w.Shown(from.asked)).WithHint("remove the file first, or pass another target")
+	case to.kind() != kindNothing && !overwrite:
+		return value.Errorf(value.Failed, "%s already exists", shown).WithHint("pass overwrite=True to replace it")
 	}
 	return nil
 }

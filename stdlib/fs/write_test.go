@@ -16,25 +16,25 @@ import (
 )
 
 // after commits what is staged and compares files on disk; "" stands for none.
-func (d *desk) after(want map[string]string) {
-	d.t.Helper()
+func (d *project) after(want map[string]string) {
+	d.T.Helper()
 	d.commit()
-	all := rowtest.Snapshot(d.t, d.dir)
+	all := rowtest.Snapshot(d.T, d.Dir)
 	for name, content := range want {
 		got, ok := all[name]
 		switch _, text, _ := strings.Cut(got, " "); {
 		case content == "" && ok:
-			d.t.Errorf("%s is %q, want it gone", name, got)
+			d.T.Errorf("%s is %q, want it gone", name, got)
 		case content == "/" && !strings.HasPrefix(got, "d"):
-			d.t.Errorf("%s is %q, want a folder", name, got)
+			d.T.Errorf("%s is %q, want a folder", name, got)
 		case content != "" && content != "/" && text != content:
-			d.t.Errorf("%s holds %q, want %q", name, text, content)
+			d.T.Errorf("%s holds %q, want %q", name, text, content)
 		}
 	}
 }
 
 func TestWriteAndAppend(t *testing.T) {
-	d := newDesk(t, map[string]string{"a.txt": "old", "dir/": ""})
+	d := newProject(t, map[string]string{"a.txt": "old", "dir/": ""})
 	for _, tt := range []struct {
 		name, path string
 		content    value.Value
@@ -50,85 +50,85 @@ func TestWriteAndAppend(t *testing.T) {
 		{"fs.write", "日本/é.txt", "ö", 2, true},
 	} {
 		want := value.NewDict("path", tt.path, "bytes", tt.bytes, "created", tt.created)
-		if got := d.must(tt.name, "path", tt.path, "content", tt.content); !value.Equal(got, want) {
+		if got := d.Must(tt.name, "path", tt.path, "content", tt.content); !value.Equal(got, want) {
 			t.Errorf("%s(%q) = %s, want %s", tt.name, tt.path, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
 	}
-	d.fails(value.Failed, "dir is a folder", "fs.write", "path", "dir", "content", "x")
-	d.fails(value.Failed, "a.txt is a file, not a folder", "fs.write", "path", "a.txt/b", "content", "x")
-	d.fails(value.Failed, "is a folder", "fs.write", "path", "b/c", "content", "x")
-	d.fails(value.Failed, "log.txt is a file, not a folder", "fs.write", "path", "log.txt/x/y", "content", "x")
-	d.fails(value.Failed, "is a folder", "fs.write", "path", ".", "content", "x")
+	d.Fails(value.Failed, "dir is a folder", "fs.write", "path", "dir", "content", "x")
+	d.Fails(value.Failed, "a.txt is a file, not a folder", "fs.write", "path", "a.txt/b", "content", "x")
+	d.Fails(value.Failed, "is a folder", "fs.write", "path", "b/c", "content", "x")
+	d.Fails(value.Failed, "log.txt is a file, not a folder", "fs.write", "path", "log.txt/x/y", "content", "x")
+	d.Fails(value.Failed, "is a folder", "fs.write", "path", ".", "content", "x")
 	for _, v := range []value.Value{nil, int64(1), value.List{"a"}, value.NewDict()} {
-		d.fails(value.Invalid, "string or bytes", "fs.write", "path", "x", "content", v)
+		d.Fails(value.Invalid, "string or bytes", "fs.write", "path", "x", "content", v)
 	}
 	d.after(map[string]string{"a.txt": "new more", "b/c/d.txt": "\xff\x00x", "log.txt": "line\n", "日本/é.txt": "ö", "x": ""})
 }
 
 func TestWriteWithoutAStage(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "x"})
-	d.stage = nil
-	d.fails(value.Internal, "stage", "fs.write", "path", "a", "content", "x")
-	d.fails(value.Internal, "stage", "fs.move", "from", "a", "to", "b")
-	d.fails(value.Internal, "stage", "fs.remove", "path", "a")
-	d.fails(value.Internal, "stage", "fs.commit")
-	if got := d.must("fs.read", "path", "a"); got != "x" {
+	d := newProject(t, map[string]string{"a": "x"})
+	d.Stage = nil
+	d.Fails(value.Internal, "stage", "fs.write", "path", "a", "content", "x")
+	d.Fails(value.Internal, "stage", "fs.move", "from", "a", "to", "b")
+	d.Fails(value.Internal, "stage", "fs.remove", "path", "a")
+	d.Fails(value.Internal, "stage", "fs.commit")
+	if got := d.Must("fs.read", "path", "a"); got != "x" {
 		t.Errorf("fs.read without a stage = %q, want x", got)
 	}
 }
 
 func TestEdit(t *testing.T) {
-	d := newDesk(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
+	d := newProject(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
 	want := value.NewDict("path", "a.go", "replacements", int64(1), "diff",
 		"--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n two\n five\n")
-	if got := d.must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !value.Equal(got, want) {
+	if got := d.Must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !value.Equal(got, want) {
 		t.Errorf("fs.edit = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
-	d.fails(value.Failed, "the old text is in a.go 2 times, at lines 2, 4\ngive more", "fs.edit", "path", "a.go", "old", "two", "new", "2")
-	got := d.must("fs.edit", "path", "a.go", "old", "two\n", "new", "", "replace_all", true).(*value.Dict)
+	d.Fails(value.Failed, "edit a.go: the old text occurs 2 times, at lines 2, 4\ninclude more", "fs.edit", "path", "a.go", "old", "two", "new", "2")
+	got := d.Must("fs.edit", "path", "a.go", "old", "two\n", "new", "", "replace_all", true).(*value.Dict)
 	wantDiff := "--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,3 @@\n one\n-two\n 3\n-two\n five\n"
 	if diff := cmp.Diff(wantDiff, got.Text("diff")); diff != "" || got.Int("replacements") != 2 {
 		t.Errorf("fs.edit of all: %d replacements, want 2; diff (-want +got):\n%s", got.Int("replacements"), diff)
 	}
-	d.fails(value.Failed, "the old text is not in a.go\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
-	d.fails(value.Failed, `end in "\r\n"`, "fs.edit", "path", "crlf", "old", "a\nb", "new", "x")
-	d.fails(value.Failed, "other spaces it is there at line 1", "fs.edit", "path", "tabs", "old", "if x:\n    return 1", "new", "x")
-	d.fails(value.Failed, "not UTF-8", "fs.edit", "path", "bin", "old", "a", "new", "b")
-	d.fails(value.Invalid, "'old' is empty", "fs.edit", "path", "a.go", "old", "", "new", "b")
-	d.fails(value.Invalid, "the same", "fs.edit", "path", "a.go", "old", "x", "new", "x")
-	d.fails(value.Failed, "File not found: b.go\ndid you mean a.go?", "fs.edit", "path", "b.go", "old", "x", "new", "y")
+	d.Fails(value.Failed, "edit a.go: the old text was not found\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
+	d.Fails(value.Failed, `write each line break as "\r\n"`, "fs.edit", "path", "crlf", "old", "a\nb", "new", "x")
+	d.Fails(value.Failed, "line 1 has the text with different spaces", "fs.edit", "path", "tabs", "old", "if x:\n    return 1", "new", "x")
+	d.Fails(value.Failed, "not UTF-8", "fs.edit", "path", "bin", "old", "a", "new", "b")
+	d.Fails(value.Invalid, "'old' is empty", "fs.edit", "path", "a.go", "old", "", "new", "b")
+	d.Fails(value.Invalid, "the same", "fs.edit", "path", "a.go", "old", "x", "new", "x")
+	d.Fails(value.Failed, "File not found: b.go\ndid you mean a.go?", "fs.edit", "path", "b.go", "old", "x", "new", "y")
 	d.after(map[string]string{"a.go": "one\n3\nfive\n", "crlf": "a\r\nb\r\n"})
 }
 
 func TestEditOfMuch(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newProject(t, map[string]string{
 		"many":  strings.Repeat("a\n", 20_000),
 		"large": strings.Repeat("x\n", 1<<20) + "end\n",
 		"dup":   strings.Repeat("dup\n", 50),
 		"same":  strings.Repeat("a\n", 100_000),
 	})
-	many := d.must("fs.edit", "path", "many", "old", "a", "new", "b", "replace_all", true).(*value.Dict)
+	many := d.Must("fs.edit", "path", "many", "old", "a", "new", "b", "replace_all", true).(*value.Dict)
 	if got := many.Text("diff"); !strings.Contains(got, "20000 replacements") {
 		t.Errorf("diff = %.100q, want a word that it is left out", got)
 	}
-	large := d.must("fs.edit", "path", "large", "old", "end", "new", "END").(*value.Dict)
+	large := d.Must("fs.edit", "path", "large", "old", "end", "new", "END").(*value.Dict)
 	if got := large.Text("diff"); len(got) > 200 {
 		t.Errorf("diff of %d bytes, want it left out", len(got))
 	}
-	dup := d.must("fs.edit", "path", "dup", "old", "dup", "new", strings.Repeat("y", 5000), "replace_all", true).(*value.Dict)
-	if got := dup.Text("diff"); len(got) > fsShownDiff+100 || !strings.HasSuffix(got, "(the diff goes on)\n") {
+	dup := d.Must("fs.edit", "path", "dup", "old", "dup", "new", strings.Repeat("y", 5000), "replace_all", true).(*value.Dict)
+	if got := dup.Text("diff"); len(got) > 64<<10+100 || !strings.HasSuffix(got, "(diff truncated)\n") {
 		t.Errorf("diff of %d bytes ending in %q, want it cut", len(got), got[len(got)-30:])
 	}
-	d.fails(value.Failed, "50 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", "fs.edit", "path", "dup", "old", strings.Repeat("y", 5000), "new", "x")
-	d.fails(value.Limit, "would be larger", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
+	d.Fails(value.Failed, "50 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", "fs.edit", "path", "dup", "old", strings.Repeat("y", 5000), "new", "x")
+	d.Fails(value.Limit, "edit many: the new content is larger", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
 	rowtest.Within(t, "a guess at a text that is not there", func() {
-		d.fails(value.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 50_000)+"b", "new", "x")
-		d.fails(value.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 40)+"b", "new", "x")
+		d.Fails(value.Failed, "edit same: the old text was not found", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 50_000)+"b", "new", "x")
+		d.Fails(value.Failed, "edit same: the old text was not found", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 40)+"b", "new", "x")
 	})
 }
 
 func TestRemove(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
+	d := newProject(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
 	for _, tt := range []struct {
 		path      string
 		recursive bool
@@ -137,212 +137,212 @@ func TestRemove(t *testing.T) {
 		{"a", false, 1}, {"empty", false, 1}, {"full", true, 4},
 	} {
 		if tt.recursive {
-			d.fails(value.Failed, "full is a folder that is not empty\nrecursive=True", "fs.remove", "path", tt.path)
+			d.Fails(value.Failed, "remove full: the folder is not empty\nto remove the folder with all contents, pass recursive=True", "fs.remove", "path", tt.path)
 		}
 		want := value.NewDict("path", tt.path, "removed", tt.removed)
-		if got := d.must("fs.remove", "path", tt.path, "recursive", tt.recursive); !value.Equal(got, want) {
+		if got := d.Must("fs.remove", "path", tt.path, "recursive", tt.recursive); !value.Equal(got, want) {
 			t.Errorf("fs.remove(%q) = %s, want %s", tt.path, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
-		d.fails(value.Failed, "File not found", "fs.remove", "path", tt.path)
+		d.Fails(value.Failed, "File not found", "fs.remove", "path", tt.path)
 	}
 	d.after(map[string]string{"a": "", "empty": "", "full": "", "full/sub/y": ""})
 }
 
 func TestMove(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
+	d := newProject(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
 	want := value.NewDict("from", "a", "to", "new/place/a", "moved", int64(1))
-	if got := d.must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
+	if got := d.Must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
 		t.Errorf("fs.move = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
-	d.fails(value.Failed, "exists already\noverwrite=True", "fs.move", "from", "new/place/a", "to", "b")
-	d.must("fs.move", "from", "new/place/a", "to", "b", "overwrite", true)
-	d.fails(value.Failed, "dir is a folder\ngive the whole new path, as in dir/b", "fs.move", "from", "b", "to", "dir")
-	d.fails(value.Failed, "c/ can only be a folder", "fs.move", "from", "b", "to", "c/")
-	d.fails(value.Failed, "b is a file, and dir a folder", "fs.move", "from", "dir", "to", "b", "overwrite", true)
-	d.fails(value.Invalid, "inside", "fs.move", "from", "dir", "to", "dir/sub/z")
-	d.fails(value.Invalid, "already", "fs.move", "from", "b", "to", "./b")
-	d.fails(value.Failed, "File not found: nope", "fs.move", "from", "nope", "to", "c")
-	d.fails(value.Failed, "b is a file, not a folder", "fs.move", "from", "dir", "to", "b/c")
-	if got := d.must("fs.move", "from", "dir", "to", "far/away").(*value.Dict).Int("moved"); got != 5 {
+	d.Fails(value.Failed, "already exists\npass overwrite=True", "fs.move", "from", "new/place/a", "to", "b")
+	d.Must("fs.move", "from", "new/place/a", "to", "b", "overwrite", true)
+	d.Fails(value.Failed, "the target dir is a folder\npass the complete new path, as in dir/b", "fs.move", "from", "b", "to", "dir")
+	d.Fails(value.Failed, "the target c/ ends with a slash, but the source is a file", "fs.move", "from", "b", "to", "c/")
+	d.Fails(value.Failed, "the target b is a file, but the source dir is a folder", "fs.move", "from", "dir", "to", "b", "overwrite", true)
+	d.Fails(value.Invalid, "inside", "fs.move", "from", "dir", "to", "dir/sub/z")
+	d.Fails(value.Invalid, "both the source and the target", "fs.move", "from", "b", "to", "./b")
+	d.Fails(value.Failed, "File not found: nope", "fs.move", "from", "nope", "to", "c")
+	d.Fails(value.Failed, "b is a file, not a folder", "fs.move", "from", "dir", "to", "b/c")
+	if got := d.Must("fs.move", "from", "dir", "to", "far/away").(*value.Dict).Int("moved"); got != 5 {
 		t.Errorf("fs.move of a folder moved %d, want 5", got)
 	}
 	d.after(map[string]string{"a": "", "new/place/a": "", "new/place": "/", "b": "1", "far/away/x": "3", "far/away/sub/y": "4", "far/away/none": "/", "dir": ""})
 }
 
 func TestMkdir(t *testing.T) {
-	d := newDesk(t, map[string]string{"file": "x", "there/": ""})
+	d := newProject(t, map[string]string{"file": "x", "there/": ""})
 	for path, created := range map[string]bool{"a/b/c": true, "there": false, ".": false, "slash/": true} {
 		want := value.NewDict("path", strings.TrimSuffix(path, "/"), "created", created)
-		if got := d.must("fs.mkdir", "path", path); !value.Equal(got, want) {
+		if got := d.Must("fs.mkdir", "path", path); !value.Equal(got, want) {
 			t.Errorf("fs.mkdir(%q) = %s, want %s", path, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
 	}
-	d.fails(value.Failed, "file is not a folder", "fs.mkdir", "path", "file")
-	d.fails(value.Failed, "file is a file, not a folder", "fs.mkdir", "path", "file/x")
+	d.Fails(value.Failed, "file is not a folder", "fs.mkdir", "path", "file")
+	d.Fails(value.Failed, "file is a file, not a folder", "fs.mkdir", "path", "file/x")
 	d.after(map[string]string{"a/b/c": "/", "there": "/", "slash": "/"})
 }
 
 // One call may do and undo and do otherwise: what counts is how it ends.
 func TestOneCallChangesItsMind(t *testing.T) {
-	d := newDesk(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
-	d.must("fs.remove", "path", "f")
-	d.must("fs.write", "path", "f/now/folder", "content", "1")
-	d.must("fs.remove", "path", "d", "recursive", true)
-	d.must("fs.write", "path", "d", "content", "now a file")
-	d.must("fs.write", "path", "temp", "content", "t")
-	d.must("fs.move", "from", "temp", "to", "temp2")
-	d.must("fs.remove", "path", "temp2")
-	d.must("fs.remove", "path", "keep")
-	d.must("fs.write", "path", "keep", "content", "k")
-	if got := fsNamesOf(d.must("fs.list")); got != "d f/ keep" {
+	d := newProject(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
+	d.Must("fs.remove", "path", "f")
+	d.Must("fs.write", "path", "f/now/folder", "content", "1")
+	d.Must("fs.remove", "path", "d", "recursive", true)
+	d.Must("fs.write", "path", "d", "content", "now a file")
+	d.Must("fs.write", "path", "temp", "content", "t")
+	d.Must("fs.move", "from", "temp", "to", "temp2")
+	d.Must("fs.remove", "path", "temp2")
+	d.Must("fs.remove", "path", "keep")
+	d.Must("fs.write", "path", "keep", "content", "k")
+	if got := namesOf(d.Must("fs.list")); got != "d f/ keep" {
 		t.Errorf("fs.list = %q, want %q", got, "d f/ keep")
 	}
 	d.after(map[string]string{"f/now/folder": "1", "d": "now a file", "temp": "", "temp2": "", "keep": "k"})
 
-	d.must("fs.remove", "path", "f", "recursive", true)
-	d.must("fs.write", "path", "f/again", "content", "2")
-	d.fails(value.Failed, "File not found: f/now", "fs.stat", "path", "f/now")
+	d.Must("fs.remove", "path", "f", "recursive", true)
+	d.Must("fs.write", "path", "f/again", "content", "2")
+	d.Fails(value.Failed, "File not found: f/now", "fs.stat", "path", "f/now")
 	d.after(map[string]string{"f/again": "2", "f/now": ""})
 }
 
 // A look at what the call has removed must not pass for a look at the disk.
 func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
-	d := newDesk(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
-	d.must("fs.remove", "path", "d", "recursive", true)
+	d := newProject(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
+	d.Must("fs.remove", "path", "d", "recursive", true)
 	for _, p := range []string{"d", "d/e", "d/none", "d/e/a", "d/e/empty", "d/e/new"} {
-		if got := d.must("fs.exists", "path", p); got != false {
+		if got := d.Must("fs.exists", "path", p); got != false {
 			t.Errorf("fs.exists(%q) = %v, want false", p, got)
 		}
-		d.fails(value.Failed, "File not found", "fs.remove", "path", p)
+		d.Fails(value.Failed, "File not found", "fs.remove", "path", p)
 	}
-	d.must("fs.write", "path", "d/e/new", "content", "2")
-	d.must("fs.mkdir", "path", "d/none")
+	d.Must("fs.write", "path", "d/e/new", "content", "2")
+	d.Must("fs.mkdir", "path", "d/none")
 	d.after(map[string]string{"d/e/a": "", "d/e/empty": "", "d/e/new": "2", "d/none": "/"})
 }
 
 func TestF08WhatIsNotGranted(t *testing.T) {
-	d := newDesk(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
-	before := rowtest.Snapshot(t, d.dir)
-	d.grant("fs.read")
-	d.fails(value.Denied, "fs.write:in/a", "fs.write", "path", "in/a", "content", "x")
-	d.fails(value.Denied, "fs.write:in/a", "fs.edit", "path", "in/a", "old", "a", "new", "x")
-	d.fails(value.Denied, "fs.write:in/a", "fs.remove", "path", "in/a")
-	d.fails(value.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "in/z")
-	d.fails(value.Denied, "fs.write:new", "fs.mkdir", "path", "new")
-	d.grant("fs.read", "fs.write")
-	for _, p := range []string{".", "in/..", d.dir, "./"} {
-		d.fails(value.Denied, "the project itself", "fs.remove", "path", p, "recursive", true)
-		d.fails(value.Denied, "the project itself", "fs.move", "from", p, "to", "elsewhere")
+	d := newProject(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
+	before := rowtest.Snapshot(t, d.Dir)
+	d.Grant("fs.read")
+	d.Fails(value.Denied, "fs.write:in/a", "fs.write", "path", "in/a", "content", "x")
+	d.Fails(value.Denied, "fs.write:in/a", "fs.edit", "path", "in/a", "old", "a", "new", "x")
+	d.Fails(value.Denied, "fs.write:in/a", "fs.remove", "path", "in/a")
+	d.Fails(value.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "in/z")
+	d.Fails(value.Denied, "fs.write:new", "fs.mkdir", "path", "new")
+	d.Grant("fs.read", "fs.write")
+	for _, p := range []string{".", "in/..", d.Dir, "./"} {
+		d.Fails(value.Denied, "the root folder of the project", "fs.remove", "path", p, "recursive", true)
+		d.Fails(value.Denied, "the root folder of the project", "fs.move", "from", p, "to", "elsewhere")
 	}
-	d.grant("fs.read:in/**", "fs.write:in/**")
-	d.fails(value.Denied, "fs.write:out/d", "fs.move", "from", "in/a", "to", "out/d")
-	d.fails(value.Denied, "fs.read:out/c", "fs.move", "from", "out/c", "to", "in/c")
-	d.fails(value.Denied, "fs.write:in-evil", "fs.write", "path", "in-evil", "content", "")
-	d.grant("fs.read", "fs.write:out/**")
-	d.fails(value.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "out/a")
-	d.grant("fs.read", "fs.write:in", "fs.write:in/a", "fs.write:out/**")
-	d.fails(value.Denied, "fs.write:in/deep", "fs.remove", "path", "in", "recursive", true)
-	d.fails(value.Denied, "fs.write:in/deep", "fs.move", "from", "in", "to", "out/in")
-	d.grant("fs.write")
-	d.fails(value.Denied, "fs.read:top", "fs.move", "from", "top", "to", "out/top")
+	d.Grant("fs.read:in/**", "fs.write:in/**")
+	d.Fails(value.Denied, "fs.write:out/d", "fs.move", "from", "in/a", "to", "out/d")
+	d.Fails(value.Denied, "fs.read:out/c", "fs.move", "from", "out/c", "to", "in/c")
+	d.Fails(value.Denied, "fs.write:in-evil", "fs.write", "path", "in-evil", "content", "")
+	d.Grant("fs.read", "fs.write:out/**")
+	d.Fails(value.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "out/a")
+	d.Grant("fs.read", "fs.write:in", "fs.write:in/a", "fs.write:out/**")
+	d.Fails(value.Denied, "fs.write:in/deep", "fs.remove", "path", "in", "recursive", true)
+	d.Fails(value.Denied, "fs.write:in/deep", "fs.move", "from", "in", "to", "out/in")
+	d.Grant("fs.write")
+	d.Fails(value.Denied, "fs.read:top", "fs.move", "from", "top", "to", "out/top")
 	d.commit()
-	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.Dir)); diff != "" {
 		t.Errorf("something was written (-want +got):\n%s", diff)
 	}
 }
 
 func TestF02APrefixIsNoFolder(t *testing.T) {
-	d := newDesk(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
-	in := deskAt(t, &Options{Root: d.dir, WorkDir: "in"}).grant("fs.read:in/**", "fs.write:in/**")
-	in.fails(value.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
-	in.fails(value.Denied, "fs.write:in-evil/f", "fs.write", "path", "../in-evil/f", "content", "x")
-	root := deskAt(t, &Options{Root: d.dir + "/in"})
-	_, err := root.call("fs.read", "path", d.dir+"/in-evil/f")
+	d := newProject(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
+	in := openProject(t, &Options{Root: d.Dir, WorkDir: "in"}, "fs.read:in/**", "fs.write:in/**")
+	in.Fails(value.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
+	in.Fails(value.Denied, "fs.write:in-evil/f", "fs.write", "path", "../in-evil/f", "content", "x")
+	root := openProject(t, &Options{Root: d.Dir + "/in"})
+	_, err := root.Call("fs.read", "path", d.Dir+"/in-evil/f")
 	rowtest.Wrong(t, err, value.Security, "leads out", "fs.read of a whole path beside the root")
-	root.fails(value.Security, "leads out", "fs.read", "path", "../in-evil/f")
-	if got := root.must("fs.read", "path", d.dir+"/in/f"); got != "in" {
+	root.Fails(value.Security, "leads out", "fs.read", "path", "../in-evil/f")
+	if got := root.Must("fs.read", "path", d.Dir+"/in/f"); got != "in" {
 		t.Errorf("fs.read by its whole path = %q, want it", got)
 	}
 }
 
 func TestF12Quotas(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newProject(t, nil)
 	for i := range 256 {
-		d.must("fs.write", "path", fmt.Sprintf("many/%03d", i), "content", "x")
+		d.Must("fs.write", "path", fmt.Sprintf("many/%03d", i), "content", "x")
 	}
-	d.fails(value.Limit, "at most 256 files", "fs.write", "path", "many/256", "content", "x")
-	d.must("fs.write", "path", "many/255", "content", "again")
-	d.must("fs.remove", "path", "many/000")
-	d.must("fs.write", "path", "many/256", "content", "x")
-	if got := rowtest.Snapshot(t, d.dir); len(got) != 1 {
+	d.Fails(value.Limit, "more than 256 files", "fs.write", "path", "many/256", "content", "x")
+	d.Must("fs.write", "path", "many/255", "content", "again")
+	d.Must("fs.remove", "path", "many/000")
+	d.Must("fs.write", "path", "many/256", "content", "x")
+	if got := rowtest.Snapshot(t, d.Dir); len(got) != 1 {
 		t.Errorf("%d paths on disk before the commit, want only the root", len(got))
 	}
-	d.stage = &tool.Stage{}
+	d.Stage = &tool.Stage{}
 
 	eight := strings.Repeat("x", 8<<20)
-	d.fails(value.Limit, "one would be larger than 8 MB", "fs.write", "path", "one", "content", eight+"x")
+	d.Fails(value.Limit, "write one: the new content is larger than the limit of 8 MB", "fs.write", "path", "one", "content", eight+"x")
 	for i := range 4 {
-		d.must("fs.write", "path", fmt.Sprintf("f%d", i), "content", eight)
+		d.Must("fs.write", "path", fmt.Sprintf("f%d", i), "content", eight)
 	}
-	d.fails(value.Limit, "at most 32 MB", "fs.write", "path", "f4", "content", "x")
-	d.fails(value.Limit, "would be larger", "fs.append", "path", "f0", "content", "x")
+	d.Fails(value.Limit, "more than 32 MB", "fs.write", "path", "f4", "content", "x")
+	d.Fails(value.Limit, "write f0: the new content is larger", "fs.append", "path", "f0", "content", "x")
 	for i, limit := range []string{"writes", "files"} {
-		small := deskAt(t, &Options{Root: d.dir, Limits: Limits{Total: 10, Files: 1}})
-		_, err := small.call("fs.write", "path", "a", "content", "123456789")
+		small := openProject(t, &Options{Root: d.Dir, Limits: Limits{Total: 10, Files: 1}})
+		_, err := small.Call("fs.write", "path", "a", "content", "123456789")
 		if err == nil {
-			_, err = small.call("fs.write", "path", "b", "content", []string{"12", ""}[i])
+			_, err = small.Call("fs.write", "path", "b", "content", []string{"12", ""}[i])
 		}
 		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Limit {
 			t.Errorf("over the limit of %s: %v, want an error of kind Limit", limit, err)
 		}
 	}
-	d.stage = &tool.Stage{}
-	if got := rowtest.Snapshot(t, d.dir); len(got) != 1 {
+	d.Stage = &tool.Stage{}
+	if got := rowtest.Snapshot(t, d.Dir); len(got) != 1 {
 		t.Errorf("%d paths on disk after the stage was dropped, want only the root", len(got))
 	}
 }
 
 func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newProject(t, nil)
 	for i := range 256 {
-		d.must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
+		d.Must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
 	}
-	d.fails(value.Limit, "at most 256 files", "fs.mkdir", "path", "one-more")
-	d.stage = &tool.Stage{}
+	d.Fails(value.Limit, "more than 256 files", "fs.mkdir", "path", "one-more")
+	d.Stage = &tool.Stage{}
 	for i := range 300 {
-		rowtest.PutFile(t, d.dir, fmt.Sprintf("tree/%03d", i), "x")
+		rowtest.PutFile(t, d.Dir, fmt.Sprintf("tree/%03d", i), "x")
 	}
-	d.fails(value.Limit, "at most 256 files", "fs.remove", "path", "tree", "recursive", true)
-	d.fails(value.Limit, "at most 256 files", "fs.move", "from", "tree", "to", "wood")
-	if !d.stage.Empty() {
-		t.Errorf("%d changes are staged, want none: a plan is staged whole or not at all", len(d.stage.Changes()))
+	d.Fails(value.Limit, "more than 256 files", "fs.remove", "path", "tree", "recursive", true)
+	d.Fails(value.Limit, "more than 256 files", "fs.move", "from", "tree", "to", "wood")
+	if !d.Stage.Empty() {
+		t.Errorf("%d changes are staged, want none: a plan is staged whole or not at all", len(d.Stage.Changes()))
 	}
 	for i := range 5 {
-		rowtest.PutFile(t, d.dir, fmt.Sprintf("big/%d", i), strings.Repeat("x", 7<<20))
+		rowtest.PutFile(t, d.Dir, fmt.Sprintf("big/%d", i), strings.Repeat("x", 7<<20))
 	}
-	d.fails(value.Limit, "at most 32 MB", "fs.remove", "path", "big", "recursive", true)
-	if got := len(rowtest.Snapshot(t, d.dir)); got != 308 {
+	d.Fails(value.Limit, "more than 32 MB", "fs.remove", "path", "big", "recursive", true)
+	if got := len(rowtest.Snapshot(t, d.Dir)); got != 308 {
 		t.Errorf("%d paths on disk, want all 308", got)
 	}
 }
 
 func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "x"})
-	d.must("fs.write", "path", "b", "content", "new")
+	d := newProject(t, map[string]string{"a": "x"})
+	d.Must("fs.write", "path", "b", "content", "new")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := d.run(ctx, "fs.commit")
+	_, err := d.Run(ctx, "fs.commit")
 	rowtest.Wrong(t, err, value.Canceled, "canceled", "fs.commit")
-	if got := rowtest.Snapshot(t, d.dir); got["b"] != "" || d.stage.Empty() {
-		t.Errorf("after a commit that was stopped: b = %q, stage empty = %v, want nothing done", got["b"], d.stage.Empty())
+	if got := rowtest.Snapshot(t, d.Dir); got["b"] != "" || d.Stage.Empty() {
+		t.Errorf("after a commit that was stopped: b = %q, stage empty = %v, want nothing done", got["b"], d.Stage.Empty())
 	}
 }
 
 // TestReadOnlyFilesStay checks that a file whose owner took away the right to
 // write it is not replaced, though its folder would allow it.
 func TestReadOnlyFilesStay(t *testing.T) {
-	d := newDesk(t, map[string]string{"a.txt": "old"})
-	if err := os.Chmod(filepath.Join(d.dir, "a.txt"), 0o444); err != nil {
+	d := newProject(t, map[string]string{"a.txt": "old"})
+	if err := os.Chmod(filepath.Join(d.Dir, "a.txt"), 0o444); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]value.Value{
@@ -350,6 +350,6 @@ func TestReadOnlyFilesStay(t *testing.T) {
 		{"fs.append", "path", "a.txt", "content", "new"},
 		{"fs.edit", "path", "a.txt", "old", "old", "new", "new"},
 	} {
-		d.fails(value.Denied, "a.txt is read-only", args[0].(string), args[1:]...)
+		d.Fails(value.Denied, "a.txt is read-only", args[0].(string), args[1:]...)
 	}
 }

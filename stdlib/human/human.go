@@ -1,9 +1,14 @@
-// Package human lets scripts ask the person for whom they run, and report to them.
+// Package human lets scripts ask the person for whom they run, and report to them: the
+// module human, and the functions emit, progress and log.
+//
+// Who answers is not part of the package: the host provides it with the call
+// ([tool.Grant.Ask]), as it does for reports ([tool.Grant.Emit]).
 package human
 
 import (
 	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -13,23 +18,26 @@ import (
 
 // The bounds of what is asked and answered.
 const (
-	MaxQuestion = 4 << 10  // bytes: what somebody reads before he answers
-	MaxAnswer   = 64 << 10 // bytes: what somebody pastes
+	maxQuestion = 4 << 10  // bytes: what a person reads before they answer
+	maxAnswer   = 64 << 10 // bytes: what a person pastes
 )
 
-// Module returns the questions to a person. To ask again does no harm, so an
-// answer that was lost is asked for once more.
+// Module returns the module human: questions to a person. They take the capability human.
+// A question whose answer was lost is asked again. Its error is of kind Denied where nobody
+// can answer, and parks a run that can wait.
 func Module() tool.Module {
-	question := tool.Required("question", tool.TypeString, "what to ask, at most 4 KB")
-	otherwise := tool.Optional("default", tool.TypeString, nil, "what to give where the answer is empty; the person is told")
+	question := tool.Required("question", tool.TypeString, "the question, at most 4 KB")
+	otherwise := tool.Optional("default", tool.TypeString, nil, "the result for an empty answer; it is shown with the question")
 	otherwise.Type.Nullable = true
+	timeout := tool.Optional("timeout", tool.TypeNumber, nil, "the number of seconds to wait for the answer, also while the run is parked; default: the limit of the host")
+	timeout.Type.Nullable = true
 	return tool.Module{
 		Name: "human",
-		Doc: "Questions to the person for whom the call is made. The call's time stands still until the answer; a run that is recorded can wait for it " +
-			"without a process. Where nobody is there to answer and the run cannot wait, asking is refused. No flag and no rule answers for him.",
+		Doc: "Questions to the user. The time until the answer does not count toward the timeout of the call. A recorded run can be parked: it then waits on disk until there is an answer. " +
+			"If no user can answer and the run cannot be parked, the call fails. Flags such as --yes and rules in the config never answer a question.",
 		Funcs: []tool.Func{
-			newFunc("ask", "Ask a person, who answers in a line of text.", "the answer as a string", ask, question, otherwise),
-			newFunc("confirm", "Ask a person, who answers yes or no.", "True for yes, False for no", confirm, question),
+			newFunc("ask", "Ask the user for a line of text. After the timeout, the default is the result. Without a default, the call then fails.", "the answer as a string", ask, question, otherwise, timeout),
+			newFunc("confirm", "Ask the user a yes-or-no question. After the timeout, the call fails.", "True for yes, False for no", confirm, question, timeout),
 		},
 	}
 }
@@ -46,20 +54,23 @@ func ask(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error)
 	question := e.Args.Text("question")
 	otherwise, _ := e.Args.Get("default")
 	if text, _ := otherwise.(string); text != "" {
-		question += "\n(an empty answer means: " + text + ")"
+		question += "\n(default: " + text + ")"
 	}
-	v, err := put(ctx, question, false, g)
+	v, err := put(ctx, e, question, false, g)
+	if otherwise != nil && value.KindOf(err) == value.Timeout && ctx.Err() == nil {
+		return tool.Outcome{Value: otherwise}, nil
+	}
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	answer, ok := v.(string)
 	switch {
 	case !ok:
-		return tool.Outcome{}, value.Errorf(value.Internal, "the answer should be text but is %s", value.TypeOf(v))
-	case len(answer) > MaxAnswer:
-		return tool.Outcome{}, limit("the answer is longer than %d KB", MaxAnswer>>10)
+		return tool.Outcome{}, value.Errorf(value.Internal, "invalid answer: expected text, got %s", value.TypeOf(v))
+	case len(answer) > maxAnswer:
+		return tool.Outcome{}, limit("invalid answer: longer than %d KB", maxAnswer>>10)
 	case !utf8.ValidString(answer):
-		return tool.Outcome{}, value.Errorf(value.Failed, "the answer is not UTF-8 text")
+		return tool.Outcome{}, value.Errorf(value.Failed, "invalid answer: not UTF-8 text")
 	case answer == "" && otherwise != nil:
 		return tool.Outcome{Value: otherwise}, nil
 	}
@@ -67,38 +78,57 @@ func ask(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error)
 }
 
 func confirm(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-	v, err := put(ctx, e.Args.Text("question"), true, g)
+	v, err := put(ctx, e, e.Args.Text("question"), true, g)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	if _, ok := v.(bool); !ok {
-		return tool.Outcome{}, value.Errorf(value.Internal, "the answer should be yes or no but is %s", value.TypeOf(v))
+		return tool.Outcome{}, value.Errorf(value.Internal, "invalid answer: expected yes or no, got %s", value.TypeOf(v))
 	}
 	return tool.Outcome{Value: v}, nil
 }
 
-// humanPut puts a question, without the characters that could redraw the
-// terminal of whom it asks.
-func put(ctx context.Context, question string, confirm bool, g tool.Grant) (value.Value, error) {
+// put asks the question of an effect, without the characters that could redraw the terminal
+// of the person.
+func put(ctx context.Context, e tool.Effect, question string, confirm bool, g tool.Grant) (value.Value, error) {
 	if err := row.Stopped(ctx); err != nil {
 		return nil, err
 	}
-	if len(question) > MaxQuestion {
-		return nil, limit("the question is longer than %d KB", MaxQuestion>>10)
+	if len(question) > maxQuestion {
+		return nil, limit("the question is longer than %d KB", maxQuestion>>10)
 	}
-	text := strings.TrimSpace(value.Clean(question, MaxQuestion))
+	timeout, err := timeoutOf(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimSpace(value.Clean(question, maxQuestion))
 	if text == "" {
 		return nil, value.Errorf(value.Invalid, "the question is empty")
 	}
 	if g.Ask == nil {
-		return nil, value.Errorf(value.Denied, "there is nobody to ask here").
-			WithHint("run it on a terminal; or give what is asked for as an argument of the tool")
+		return nil, value.Errorf(value.Denied, "ask the user: no user can answer questions in this run").
+			WithHint("run cassidy on a terminal, or pass the answer as an argument of the tool")
 	}
-	return g.Ask(ctx, text, confirm)
+	return g.Ask(ctx, text, confirm, timeout)
+}
+
+// timeoutOf returns the timeout in the arguments, or 0.
+func timeoutOf(args *value.Dict) (time.Duration, error) {
+	given, _ := args.Get("timeout")
+	if given == nil {
+		return 0, nil
+	}
+	const most = 10 * 365 * 24 * 3600
+	seconds, ok := given.(float64)
+	if i, isInt := given.(int64); isInt {
+		seconds, ok = float64(i), true
+	}
+	if !ok || !(seconds > 0 && seconds <= most) {
+		return 0, value.Errorf(value.Invalid, "argument 'timeout' should be a number of seconds greater than 0, at most 10 years, but got %s", value.FormatJSON(given, ""))
+	}
+	return max(time.Duration(seconds*float64(time.Second)), time.Millisecond), nil
 }
 
 func limit(format string, args ...any) *value.Error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit = value.LimitHuman
-	return e
+	return value.Errorf(value.Limit, format, args...).WithLimit(value.LimitHuman)
 }

@@ -10,32 +10,33 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Notices returns the reports of a call to its user.
+// Notices returns the functions emit, progress and log, with which a call reports to its
+// user. They take no capability, and do nothing where nobody listens.
 func Notices() tool.Module {
 	number := func(name, doc string) tool.Param {
 		p := tool.Optional(name, tool.TypeNumber, nil, doc)
 		p.Type.Nullable = true
 		return p
 	}
-	return tool.Module{Doc: "What a call tells its user while it runs.", Funcs: []tool.Func{
+	return tool.Module{Doc: "Functions that report to the user while the call runs.", Funcs: []tool.Func{
 		noticeFunc(func(args *value.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
 			Name:   "emit",
-			Doc:    "Send a piece of the output to the user before the call ends. It is shown, and is no part of the result.",
-			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the text to show")},
+			Doc:    "Show a piece of output to the user before the call ends. The output is not part of the result.",
+			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the output to show")},
 		}),
 		noticeFunc(readProgress, tool.Func{
 			Name: "progress",
-			Doc:  "Tell the user how far the call has come.",
+			Doc:  "Report the progress of the call to the user.",
 			Params: []tool.Param{
-				tool.Required("message", tool.TypeString, "what is being done"),
-				number("done", "how much is done"),
-				number("total", "of how much"),
+				tool.Required("message", tool.TypeString, "the current activity, as text"),
+				number("done", "the completed amount"),
+				number("total", "the total amount"),
 			},
 		}),
 		noticeFunc(func(args *value.Dict) tool.Report { return tool.Log{Message: notice(args, "message")} }, tool.Func{
 			Name:   "log",
-			Doc:    "Leave a line for whoever looks into what the call did.",
-			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
+			Doc:    "Add a line to the log of the call.",
+			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text; any other value is shown as JSON")},
 		}),
 	}}
 }

@@ -1,4 +1,5 @@
-// Package number is what scripts can compute with numbers, exact, rounded and random.
+// Package number is what scripts can compute with numbers, exact, rounded and random: the
+// modules math and random, and the function uuid.
 package number
 
 import (
@@ -12,23 +13,24 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Math returns the module math.
+// Math returns the module math: powers, logarithms, angles, rounding, and integers of any
+// length. Its functions are pure.
 func Math() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "math",
-		Doc: "Computes with numbers. Whole numbers stay exact, of any size up to 4096 digits; a result that is no " +
-			"number, as the root of -1, is an error.",
-		Funcs: slices.Concat(mathCurves(), mathAngles(), mathWholes(), mathLists()),
+		Doc: "Mathematical functions. Integers are exact, with up to 4096 digits. A result that is not a " +
+			"number, such as the square root of -1, is an error.",
+		Funcs: slices.Concat(powers(), angles(), integers(), lists()),
 		Consts: []tool.Const{
 			{Name: "pi", Doc: "The ratio of a circle's circumference to its diameter.", Value: math.Pi},
 			{Name: "e", Doc: "The base of the natural logarithm.", Value: math.E},
 		},
-	}
+	})
 }
 
-// mathOne completes a row for a function of one number. Where says for which it
-// is defined, or is "" for all.
-func mathOne(r tool.Func, where string, f func(float64) float64) tool.Func {
+// ofOne completes a function of one number. where describes the numbers for which it is defined;
+// "" means all.
+func ofOne(r tool.Func, where string, f func(float64) float64) tool.Func {
 	doc, problem := "The number.", ""
 	if where != "" {
 		doc, problem = "The number, "+where+".", "x should be "+where
@@ -39,14 +41,14 @@ func mathOne(r tool.Func, where string, f func(float64) float64) tool.Func {
 		if err != nil {
 			return nil, err
 		}
-		return mathResult(f(x), problem)
+		return finite(f(x), problem)
 	})
 	return r
 }
 
-// mathTwo completes a row for a function of two numbers, its parameters. The
-// problem is what is wrong where it is not defined, or "" if it always is.
-func mathTwo(r tool.Func, problem string, f func(float64, float64) float64) tool.Func {
+// ofTwo completes a function of two numbers. problem is the error for numbers for which it is
+// not defined; "" if it always is.
+func ofTwo(r tool.Func, problem string, f func(float64, float64) float64) tool.Func {
 	r.Do = row.Do(func(a *value.Dict) (value.Value, error) {
 		first, err := row.Float(a, r.Params[0].Name)
 		if err != nil {
@@ -56,133 +58,133 @@ func mathTwo(r tool.Func, problem string, f func(float64, float64) float64) tool
 		if err != nil {
 			return nil, err
 		}
-		return mathResult(f(first, second), problem)
+		return finite(f(first, second), problem)
 	})
 	return r
 }
 
-func mathX() tool.Param { return tool.Required("x", tool.TypeNumber, "A number.") }
+func paramX() tool.Param { return tool.Required("x", tool.TypeNumber, "A number.") }
 
-func mathY() tool.Param { return tool.Required("y", tool.TypeNumber, "Another number.") }
+func paramY() tool.Param { return tool.Required("y", tool.TypeNumber, "Another number.") }
 
-func mathCurves() []tool.Func {
+func powers() []tool.Func {
 	return []tool.Func{
-		mathOne(tool.Func{Name: "sqrt", Doc: "Takes the square root.", Returns: "the root, a float"}, "0 or greater", math.Sqrt),
-		mathOne(tool.Func{Name: "exp", Doc: "Raises e to a power.", Returns: "e to the power x, a float"}, "", math.Exp),
-		mathOne(tool.Func{Name: "log2", Doc: "Takes the logarithm to base 2.", Returns: "the logarithm, a float"}, "greater than 0", math.Log2),
-		mathOne(tool.Func{Name: "log10", Doc: "Takes the logarithm to base 10.", Returns: "the logarithm, a float"}, "greater than 0", math.Log10),
-		mathOne(tool.Func{Name: "fabs", Doc: "Drops the sign of a number.", Returns: "the number without its sign, a float"}, "", math.Abs),
-		mathTwo(tool.Func{
-			Name: "fmod", Doc: "Gives what is left of x when y is taken from it as often as possible, with the sign of x.",
-			Returns: "the rest, a float", Params: []tool.Param{mathX(), mathY()},
+		ofOne(tool.Func{Name: "sqrt", Doc: "Return the square root of a number.", Returns: "a float"}, "0 or greater", math.Sqrt),
+		ofOne(tool.Func{Name: "exp", Doc: "Return e to the power x.", Returns: "a float"}, "", math.Exp),
+		ofOne(tool.Func{Name: "log2", Doc: "Return the logarithm to base 2.", Returns: "a float"}, "greater than 0", math.Log2),
+		ofOne(tool.Func{Name: "log10", Doc: "Return the logarithm to base 10.", Returns: "a float"}, "greater than 0", math.Log10),
+		ofOne(tool.Func{Name: "fabs", Doc: "Return the absolute value of a number.", Returns: "a float"}, "", math.Abs),
+		ofTwo(tool.Func{
+			Name: "fmod", Doc: "Return the remainder of x / y. It has the sign of x.",
+			Returns: "a float", Params: []tool.Param{paramX(), paramY()},
 		}, "y should not be 0", math.Mod),
-		mathTwo(tool.Func{
-			Name: "hypot", Doc: "Gives the length of the vector (x, y), without going out of range in between.",
-			Returns: "the length, a float", Params: []tool.Param{mathX(), mathY()},
+		ofTwo(tool.Func{
+			Name: "hypot", Doc: "Return the length of the vector (x, y). Intermediate results do not overflow.",
+			Returns: "a float", Params: []tool.Param{paramX(), paramY()},
 		}, "", math.Hypot),
 		{
 			Name: "log",
-			Doc:  "Takes the natural logarithm, or that to a base.",
+			Doc:  "Return the natural logarithm, or the logarithm to a base.",
 			Params: []tool.Param{
 				tool.Required("x", tool.TypeNumber, "The number, greater than 0."),
-				tool.Maybe("base", tool.TypeNumber, "The base; without it, e."),
+				tool.Maybe("base", tool.TypeNumber, "The base. Default: e."),
 			},
-			Returns: "the logarithm, a float",
-			Do:      row.Do(mathLog),
+			Returns: "a float",
+			Do:      row.Do(log),
 		},
 		{
 			Name: "pow",
-			Doc:  "Raises x to the power y; exactly, for whole numbers and y not negative.",
+			Doc:  "Return x to the power y. The result is exact if both are integers and y is not negative.",
 			Params: []tool.Param{
 				tool.Required("x", tool.TypeNumber, "The base."),
 				tool.Required("y", tool.TypeNumber, "The exponent."),
 			},
-			Returns: "an integer if both are and y is not negative, else a float",
-			Do:      row.Do(mathPow),
+			Returns: "an integer if both are integers and y is not negative, else a float",
+			Do:      row.Do(pow),
 		},
 	}
 }
 
-func mathAngles() []tool.Func {
+func angles() []tool.Func {
 	return []tool.Func{
-		mathOne(tool.Func{Name: "sin", Doc: "Takes the sine of an angle in radians.", Returns: "the sine, a float"}, "", math.Sin),
-		mathOne(tool.Func{Name: "cos", Doc: "Takes the cosine of an angle in radians.", Returns: "the cosine, a float"}, "", math.Cos),
-		mathOne(tool.Func{Name: "tan", Doc: "Takes the tangent of an angle in radians.", Returns: "the tangent, a float"}, "", math.Tan),
-		mathOne(tool.Func{Name: "asin", Doc: "Gives the angle with a sine.", Returns: "the angle in radians"}, "from -1 to 1", math.Asin),
-		mathOne(tool.Func{Name: "acos", Doc: "Gives the angle with a cosine; acos(-1) is pi.", Returns: "the angle in radians"}, "from -1 to 1", math.Acos),
-		mathOne(tool.Func{Name: "atan", Doc: "Gives the angle with a tangent.", Returns: "the angle in radians"}, "", math.Atan),
-		mathTwo(tool.Func{
-			Name: "atan2", Doc: "Gives the angle of the vector (x, y), in its right quarter; y comes first.",
-			Returns: "the angle in radians, from -pi to pi", Params: []tool.Param{mathY(), mathX()},
+		ofOne(tool.Func{Name: "sin", Doc: "Return the sine of an angle in radians.", Returns: "a float"}, "", math.Sin),
+		ofOne(tool.Func{Name: "cos", Doc: "Return the cosine of an angle in radians.", Returns: "a float"}, "", math.Cos),
+		ofOne(tool.Func{Name: "tan", Doc: "Return the tangent of an angle in radians.", Returns: "a float"}, "", math.Tan),
+		ofOne(tool.Func{Name: "asin", Doc: "Return the angle whose sine is x.", Returns: "the angle in radians"}, "from -1 to 1", math.Asin),
+		ofOne(tool.Func{Name: "acos", Doc: "Return the angle whose cosine is x: acos(-1) is pi.", Returns: "the angle in radians"}, "from -1 to 1", math.Acos),
+		ofOne(tool.Func{Name: "atan", Doc: "Return the angle whose tangent is x.", Returns: "the angle in radians"}, "", math.Atan),
+		ofTwo(tool.Func{
+			Name: "atan2", Doc: "Return the angle of the vector (x, y). y is the first argument.",
+			Returns: "the angle in radians, from -pi to pi", Params: []tool.Param{paramY(), paramX()},
 		}, "", math.Atan2),
-		mathOne(tool.Func{Name: "radians", Doc: "Turns degrees into radians; radians(180) is pi.", Returns: "the angle in radians"}, "",
+		ofOne(tool.Func{Name: "radians", Doc: "Convert degrees to radians: radians(180) is pi.", Returns: "the angle in radians"}, "",
 			func(x float64) float64 { return x / 180 * math.Pi }),
-		mathOne(tool.Func{Name: "degrees", Doc: "Turns radians into degrees.", Returns: "the angle in degrees"}, "",
+		ofOne(tool.Func{Name: "degrees", Doc: "Convert radians to degrees.", Returns: "the angle in degrees"}, "",
 			func(x float64) float64 { return x / math.Pi * 180 }),
 	}
 }
 
-func mathWholes() []tool.Func {
+func integers() []tool.Func {
 	x := tool.Required("x", tool.TypeNumber, "The number.")
 	pair := []tool.Param{
-		tool.Required("a", tool.TypeNumber, "A whole number."),
-		tool.Required("b", tool.TypeNumber, "A whole number."),
+		tool.Required("a", tool.TypeNumber, "An integer."),
+		tool.Required("b", tool.TypeNumber, "An integer."),
 	}
 	return []tool.Func{
-		{Name: "floor", Doc: "Rounds down to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Floor)},
-		{Name: "ceil", Doc: "Rounds up to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Ceil)},
-		{Name: "trunc", Doc: "Rounds toward 0 to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Trunc)},
+		{Name: "floor", Doc: "Round down to an integer.", Params: []tool.Param{x}, Returns: "an integer", Do: rounder(math.Floor)},
+		{Name: "ceil", Doc: "Round up to an integer.", Params: []tool.Param{x}, Returns: "an integer", Do: rounder(math.Ceil)},
+		{Name: "trunc", Doc: "Round toward 0 to an integer.", Params: []tool.Param{x}, Returns: "an integer", Do: rounder(math.Trunc)},
 		{
 			Name: "round",
-			Doc: "Rounds to a number of decimals, halves away from 0. What counts is the number as it is written, " +
-				"so round(2.675, 2) is 2.68.",
+			Doc: "Round a number, as written in decimal notation, to the given digits. Halves are rounded away from 0: " +
+				"round(2.675, 2) is 2.68.",
 			Params: []tool.Param{
 				x,
-				row.Between(tool.Optional("digits", tool.TypeInteger, int64(0), "How many decimals to keep; -2 rounds to hundreds."), -400, 400),
+				row.Between(tool.Optional("digits", tool.TypeInteger, int64(0), "The number of decimals. -2 rounds to hundreds."), -400, 400),
 			},
-			Returns: "an integer if digits is 0 or less or x is one, else a float",
-			Do:      row.Do(mathRound),
+			Returns: "an integer if x is an integer or digits is 0 or less; else a float",
+			Do:      row.Do(round),
 		},
 		{
-			Name: "gcd", Doc: "Gives the greatest number that divides both.", Params: pair, Returns: "an integer, not negative",
-			Do: row.Do(mathGCD),
+			Name: "gcd", Doc: "Return the greatest common divisor.", Params: pair, Returns: "an integer of at least 0",
+			Do: row.Do(gcd),
 		},
 		{
-			Name: "lcm", Doc: "Gives the smallest number that both divide.", Params: pair, Returns: "an integer, not negative",
-			Do: row.Do(mathLCM),
+			Name: "lcm", Doc: "Return the least common multiple.", Params: pair, Returns: "an integer of at least 0",
+			Do: row.Do(lcm),
 		},
 		{
-			Name: "factorial", Doc: "Multiplies the whole numbers from 1 to n.",
-			Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "A whole number from 0 to 1000.")},
+			Name: "factorial", Doc: "Return the product of the integers from 1 to n.",
+			Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "An integer from 0 to 1000.")},
 			Returns: "an integer",
-			Do:      row.Do(mathFactorial),
+			Do:      row.Do(factorial),
 		},
 	}
 }
 
-// mathMaxBits is how large an exact number may be: about 4096 decimal digits,
+// maxBits is how large an exact number may be: about 4096 decimal digits,
 // which is the longest that can be read back from JSON.
-const mathMaxBits = 13_600
+const maxBits = 13_600
 
-// mathResult refuses what is no number. The problem says why it may be none; ""
-// means that only a result beyond the range of floats is.
-func mathResult(f float64, problem string) (value.Value, error) {
+// finite returns a result, or an error if it is not a finite number. problem is the reason for
+// the error; "" means that the result is beyond the range of floats.
+func finite(f float64, problem string) (value.Value, error) {
 	if !math.IsNaN(f) && !math.IsInf(f, 0) {
 		return f, nil
 	}
 	if problem != "" {
-		return nil, row.Invalid("the result is no number: %s", problem)
+		return nil, row.Invalid("the result is not a number: %s", problem)
 	}
 	return nil, row.Invalid("the result is too large for a float")
 }
 
-// mathInteger returns a whole number as one, however it is represented.
-func mathInteger(v value.Value, label string) (*big.Int, error) {
+// integer returns a whole number, in any representation, as an integer.
+func integer(v value.Value, label string) (*big.Int, error) {
 	switch n := v.(type) {
 	case int64:
 		return big.NewInt(n), nil
 	case *big.Int:
-		if n.BitLen() > mathMaxBits {
+		if n.BitLen() > maxBits {
 			return nil, row.Limit("%s has more than 4096 digits", label)
 		}
 		return n, nil
@@ -192,44 +194,44 @@ func mathInteger(v value.Value, label string) (*big.Int, error) {
 		return nil, err
 	}
 	if f != math.Trunc(f) {
-		return nil, row.Invalid("%s should be a whole number (got %v)", label, f)
+		return nil, row.Invalid("%s should be an integer (got %v)", label, f)
 	}
 	i, _ := new(big.Float).SetFloat64(f).Int(nil)
 	return i, nil
 }
 
-func mathLog(a *value.Dict) (value.Value, error) {
+func log(a *value.Dict) (value.Value, error) {
 	x, err := row.Float(a, "x")
 	if err != nil {
 		return nil, err
 	}
 	if row.Arg(a, "base") == nil {
-		return mathResult(math.Log(x), "x should be greater than 0")
+		return finite(math.Log(x), "x should be greater than 0")
 	}
 	base, err := row.Float(a, "base")
 	if err != nil {
 		return nil, err
 	}
-	const problem = "x and base should be greater than 0, and base not 1"
+	const problem = "x and base should be greater than 0, and base should not be 1"
 	switch base {
 	case 2:
-		return mathResult(math.Log2(x), problem)
+		return finite(math.Log2(x), problem)
 	case 10:
-		return mathResult(math.Log10(x), problem)
+		return finite(math.Log10(x), problem)
 	}
 	if base <= 0 {
-		return mathResult(math.NaN(), problem)
+		return finite(math.NaN(), problem)
 	}
-	return mathResult(math.Log(x)/math.Log(base), problem)
+	return finite(math.Log(x)/math.Log(base), problem)
 }
 
-func mathPow(a *value.Dict) (value.Value, error) {
+func pow(a *value.Dict) (value.Value, error) {
 	if y, ok := row.Arg(a, "y").(int64); ok && y >= 0 && value.TypeOf(row.Arg(a, "x")) == "integer" {
-		x, err := mathInteger(row.Arg(a, "x"), "argument 'x'")
+		x, err := integer(row.Arg(a, "x"), "argument 'x'")
 		if err != nil {
 			return nil, err
 		}
-		if x.BitLen() > 1 && y > mathMaxBits/int64(x.BitLen()-1) {
+		if x.BitLen() > 1 && y > maxBits/int64(x.BitLen()-1) {
 			return nil, row.Limit("the result has more than 4096 digits")
 		}
 		if x.BitLen() <= 1 { // 0, 1 or -1: only whether y is odd counts
@@ -245,18 +247,18 @@ func mathPow(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mathResult(math.Pow(x, y), "the power is too large for a float, or not real")
+	return finite(math.Pow(x, y), "the power is not a real number, or is too large for a float")
 }
 
-// mathWhole makes the Do of a function that rounds floats; integers are whole
-// already, and huge floats become huge integers.
-func mathWhole(round func(float64) float64) row.Run {
+// rounder returns the Do of a function that rounds floats. Integers stay as they are, and huge
+// floats become huge integers.
+func rounder(round func(float64) float64) row.Run {
 	return row.Do(func(a *value.Dict) (value.Value, error) {
 		v := row.Arg(a, "x")
 		if f, ok := v.(float64); ok {
 			v = round(f)
 		}
-		i, err := mathInteger(v, "argument 'x'")
+		i, err := integer(v, "argument 'x'")
 		if err != nil {
 			return nil, err
 		}
@@ -264,16 +266,16 @@ func mathWhole(round func(float64) float64) row.Run {
 	})
 }
 
-func mathRound(a *value.Dict) (value.Value, error) {
+func round(a *value.Dict) (value.Value, error) {
 	digits := a.Int("digits")
 	v := row.Arg(a, "x")
 	f, isFloat := v.(float64)
 	if !isFloat {
-		i, err := mathInteger(v, "argument 'x'")
+		i, err := integer(v, "argument 'x'")
 		if err != nil {
 			return nil, err
 		}
-		return value.Integer(mathHalfAway(new(big.Rat).SetInt(i), min(digits, 0))), nil
+		return value.Integer(roundHalfAway(new(big.Rat).SetInt(i), min(digits, 0))), nil
 	}
 	if _, err := row.Float(a, "x"); err != nil {
 		return nil, err
@@ -282,22 +284,22 @@ func mathRound(a *value.Dict) (value.Value, error) {
 	if f != math.Trunc(f) {
 		exact.SetString(strconv.FormatFloat(f, 'g', -1, 64))
 	}
-	scaled := mathHalfAway(exact, digits)
+	scaled := roundHalfAway(exact, digits)
 	if digits <= 0 {
 		return value.Integer(scaled), nil
 	}
-	rounded, _ := new(big.Rat).SetFrac(scaled, mathTen(digits)).Float64()
+	rounded, _ := new(big.Rat).SetFrac(scaled, powerOfTen(digits)).Float64()
 	return rounded, nil
 }
 
-func mathTen(n int64) *big.Int {
+func powerOfTen(n int64) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(n), nil)
 }
 
-// mathHalfAway rounds to a number of decimals. With decimals to keep, it gives
-// the number times ten to that power; without, the rounded number itself.
-func mathHalfAway(x *big.Rat, digits int64) *big.Int {
-	unit := new(big.Rat).SetInt(mathTen(max(digits, -digits)))
+// roundHalfAway rounds to a number of decimals, halves away from 0. With digits > 0 it returns
+// the result times 10 to the power digits, otherwise the result itself.
+func roundHalfAway(x *big.Rat, digits int64) *big.Int {
+	unit := new(big.Rat).SetInt(powerOfTen(max(digits, -digits)))
 	if digits > 0 {
 		unit.Inv(unit)
 	}
@@ -311,24 +313,24 @@ func mathHalfAway(x *big.Rat, digits int64) *big.Int {
 	return whole
 }
 
-func mathPair(a *value.Dict) (x, y *big.Int, err error) {
-	if x, err = mathInteger(row.Arg(a, "a"), "argument 'a'"); err != nil {
+func integerPair(a *value.Dict) (x, y *big.Int, err error) {
+	if x, err = integer(row.Arg(a, "a"), "argument 'a'"); err != nil {
 		return nil, nil, err
 	}
-	y, err = mathInteger(row.Arg(a, "b"), "argument 'b'")
+	y, err = integer(row.Arg(a, "b"), "argument 'b'")
 	return x, y, err
 }
 
-func mathGCD(a *value.Dict) (value.Value, error) {
-	x, y, err := mathPair(a)
+func gcd(a *value.Dict) (value.Value, error) {
+	x, y, err := integerPair(a)
 	if err != nil {
 		return nil, err
 	}
 	return value.Integer(new(big.Int).GCD(nil, nil, new(big.Int).Abs(x), new(big.Int).Abs(y))), nil
 }
 
-func mathLCM(a *value.Dict) (value.Value, error) {
-	x, y, err := mathPair(a)
+func lcm(a *value.Dict) (value.Value, error) {
+	x, y, err := integerPair(a)
 	if err != nil {
 		return nil, err
 	}
@@ -337,17 +339,17 @@ func mathLCM(a *value.Dict) (value.Value, error) {
 	}
 	x, y = new(big.Int).Abs(x), new(big.Int).Abs(y)
 	x.Quo(x, new(big.Int).GCD(nil, nil, x, y))
-	if x.Mul(x, y).BitLen() > mathMaxBits {
+	if x.Mul(x, y).BitLen() > maxBits {
 		return nil, row.Limit("the result has more than 4096 digits")
 	}
 	return value.Integer(x), nil
 }
 
-// mathMaxFactorial keeps a factorial within the digits of exact numbers.
-const mathMaxFactorial = 1000
+// maxFactorial keeps a factorial within the digits of exact numbers.
+const maxFactorial = 1000
 
-func mathFactorial(a *value.Dict) (value.Value, error) {
-	n, err := row.Size(a, "n", mathMaxFactorial)
+func factorial(a *value.Dict) (value.Value, error) {
+	n, err := row.Size(a, "n", maxFactorial)
 	if err != nil {
 		return nil, err
 	}

@@ -11,67 +11,70 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Random returns the module random. It draws from the random numbers of the call.
+// Random returns the module random: number, integer, choice, sample, shuffle and bytes. It
+// draws from the random numbers of the call ([tool.Grant]), which [Seed] seeds; they are
+// not for secrets.
 func Random() tool.Module {
-	list := tool.Required("list", tool.TypeArray, "The list, which stays as it is.")
-	return tool.Module{
+	list := tool.Required("list", tool.TypeArray, "The list. It is not changed.")
+	return row.Pure(tool.Module{
 		Name: "random",
-		Doc: "Draws random numbers. A call draws from one seed that is recorded with it, so that a run that is resumed or " +
-			"replayed draws the same again. Not for keys and passwords.",
+		Doc: "Random numbers. The seed of each call is recorded: a resumed or " +
+			"replayed run gets the same numbers. Do not use these numbers for keys or passwords.",
 		Funcs: []tool.Func{
 			{
-				Name: "number", Doc: "Draws a number from 0 up to but without 1.",
-				Returns: "a float", Do: randomDo(func(r *rand.Rand, _ *value.Dict) (value.Value, error) { return r.Float64(), nil }),
+				Name: "number", Doc: "Return a random number, at least 0 and less than 1.",
+				Returns: "a float", Do: withRandom(func(r *rand.Rand, _ *value.Dict) (value.Value, error) { return r.Float64(), nil }),
 			},
 			{
-				Name: "integer", Doc: "Draws an integer from a range.",
+				Name: "integer", Doc: "Return a random integer from low to high.",
 				Params: []tool.Param{
-					tool.Required("low", tool.TypeInteger, "The least that may come."),
-					tool.Required("high", tool.TypeInteger, "The greatest that may come."),
+					tool.Required("low", tool.TypeInteger, "The smallest possible result."),
+					tool.Required("high", tool.TypeInteger, "The largest possible result."),
 				},
-				Returns: "an integer from low to high, both included", Do: randomDo(randomInteger),
+				Returns: "an integer; low and high are possible results", Do: withRandom(randomInt),
 			},
 			{
-				Name: "choice", Doc: "Draws one item of a list.", Params: []tool.Param{list},
-				Returns: "the item; an empty list is an error", Do: randomDo(randomChoice),
+				Name: "choice", Doc: "Return a random item of a list.", Params: []tool.Param{list},
+				Returns: "the item; an empty list is an error", Do: withRandom(randomChoice),
 			},
 			{
-				Name: "sample", Doc: "Draws several items of a list, each of them at most once.",
-				Params:  []tool.Param{list, tool.Required("n", tool.TypeInteger, "How many, at most as many as there are.")},
-				Returns: "a list, in the order in which they were drawn", Do: randomDo(randomSample),
+				Name: "sample", Doc: "Return several random items of a list. No item is repeated.",
+				Params:  []tool.Param{list, tool.Required("n", tool.TypeInteger, "The number of items, at most the length of the list.")},
+				Returns: "a list in random order", Do: withRandom(randomSample),
 			},
 			{
-				Name: "shuffle", Doc: "Puts the items of a list into a random order.", Params: []tool.Param{list},
-				Returns: "a new list", Do: randomDo(randomShuffle),
+				Name: "shuffle", Doc: "Return the items of a list in random order.", Params: []tool.Param{list},
+				Returns: "a new list", Do: withRandom(randomShuffle),
 			},
 			{
-				Name: "bytes", Doc: "Draws bytes.",
-				Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "How many, at most 8 MB.")},
-				Returns: "the bytes", Do: randomDo(randomBytes),
+				Name: "bytes", Doc: "Return random bytes.",
+				Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "The number of bytes, at most 8 MB.")},
+				Returns: "the bytes", Do: withRandom(randomBytes),
 			},
 		},
-	}
+	})
 }
 
-// UUID returns the function uuid, which is called without the name of a module.
+// UUID returns the function uuid, which is called without the name of a module and draws
+// as [Random] does.
 func UUID() tool.Module {
-	return tool.Module{
-		Doc: "Functions that need no module.",
+	return row.Pure(tool.Module{
+		Doc: "A unique identifier.",
 		Funcs: []tool.Func{{
 			Name:    "uuid",
-			Doc:     "Makes an identifier that no one else makes: a random UUID (version 4), drawn as the numbers of random are.",
-			Returns: `the text, as in "0b2f6e0e-5a3c-4c7e-9f1d-2d9a1b3c4d5e"`,
-			Do:      randomDo(randomUUID),
+			Doc:     "Return a unique identifier: a random UUID (version 4). A replay of the call returns the same identifier.",
+			Returns: `text such as "0b2f6e0e-5a3c-4c7e-9f1d-2d9a1b3c4d5e"`,
+			Do:      withRandom(randomUUID),
 		}},
-	}
+	})
 }
 
-// randomDo makes a row's Do of a function that draws from the random numbers
-// that the call is lent.
-func randomDo(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) row.Run {
+// withRandom makes a row's Do of a function that draws from the random numbers
+// that the call is granted.
+func withRandom(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) row.Run {
 	return func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if g.Rand == nil {
-			return tool.Outcome{}, value.Errorf(value.Denied, "this call is lent no random numbers")
+			return tool.Outcome{}, value.Errorf(value.Denied, "random numbers are unavailable: the call has no seed")
 		}
 		r, err := g.Rand()
 		if err != nil {
@@ -82,14 +85,14 @@ func randomDo(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) row.Run 
 	}
 }
 
-func randomInteger(r *rand.Rand, a *value.Dict) (value.Value, error) {
+func randomInt(r *rand.Rand, a *value.Dict) (value.Value, error) {
 	low, ok := row.Arg(a, "low").(int64)
 	high, also := row.Arg(a, "high").(int64)
 	if !ok || !also {
-		return nil, row.Invalid("low and high should fit 64 bits")
+		return nil, row.Invalid("arguments 'low' and 'high' should fit in 64 bits")
 	}
 	if high < low {
-		return nil, row.Invalid("high (%d) should not be less than low (%d)", high, low)
+		return nil, row.Invalid("argument 'high' (%d) is less than 'low' (%d)", high, low)
 	}
 	// The difference may be beyond int64; as uint64 it wraps to what it is.
 	if n := uint64(high) - uint64(low) + 1; n != 0 {
@@ -99,7 +102,7 @@ func randomInteger(r *rand.Rand, a *value.Dict) (value.Value, error) {
 }
 
 func randomChoice(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	items := row.Elements(a, "list")
+	items := a.Elements("list")
 	if len(items) == 0 {
 		return nil, row.Invalid("the list is empty")
 	}
@@ -107,10 +110,10 @@ func randomChoice(r *rand.Rand, a *value.Dict) (value.Value, error) {
 }
 
 func randomSample(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	items := row.Elements(a, "list")
+	items := a.Elements("list")
 	n, ok := row.Arg(a, "n").(int64)
 	if !ok || n < 0 || n > int64(len(items)) {
-		return nil, row.Invalid("argument 'n' should be from 0 to %d, as many as there are", len(items))
+		return nil, row.Invalid("argument 'n' should be from 0 to %d, the length of the list", len(items))
 	}
 	list := append(value.List{}, items...)
 	for i := range int(n) {
@@ -121,7 +124,7 @@ func randomSample(r *rand.Rand, a *value.Dict) (value.Value, error) {
 }
 
 func randomShuffle(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	list := append(value.List{}, row.Elements(a, "list")...)
+	list := append(value.List{}, a.Elements("list")...)
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list, nil
 }

@@ -17,7 +17,7 @@ func TestRandom(t *testing.T) {
 	list := value.List{"a", "b", "c", "d"}
 	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "random.integer", Args: []any{int64(5), int64(5)}, Want: int64(5)},
-		{Fn: "random.integer", Args: []any{int64(5), int64(4)}, Err: "should not be less than"},
+		{Fn: "random.integer", Args: []any{int64(5), int64(4)}, Err: "is less than 'low'"},
 		{Fn: "random.integer", Args: []any{int64(5), rowtest.Big("99999999999999999999")}, Err: "must be <= 9223372036854775807"},
 		{Fn: "random.integer", Args: []any{0.5, int64(4)}, Err: "should be integer"},
 		{Fn: "random.choice", Args: []any{value.List{}}, Err: "empty"},
@@ -118,12 +118,24 @@ func TestUUID(t *testing.T) {
 	}
 }
 
-// The zero grant lends nothing, random numbers neither.
+// The zero grant provides nothing, not even random numbers.
 func TestRandomNeedsAGrant(t *testing.T) {
 	for _, name := range []string{"random.number", "uuid"} {
 		f := rowtest.Find(t, modules(), name)
 		if _, err := f.Do(context.Background(), tool.Effect{Args: &value.Dict{}}, tool.Grant{}); value.KindOf(err) != value.Denied {
 			t.Errorf("%s without random numbers gives %v, want an error of kind Denied", name, err)
 		}
+	}
+}
+
+func TestRandomSeed(t *testing.T) {
+	d := &rowtest.Caller{T: t, Modules: []tool.Module{Seed()}}
+	seen := map[int64]bool{}
+	for range 100 {
+		seed, ok := d.Must("random.seed").(int64)
+		if !ok || seen[seed] {
+			t.Errorf("random.seed() = %v, want another integer each time", seed)
+		}
+		seen[seed] = true
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Seed returns the effect that the random numbers of a call begin with.
+// Seed returns the effect random.seed, from which the engine gets the seed of a call's
+// random numbers. It is recorded, so that a call that is resumed draws the same numbers.
 func Seed() tool.Module {
 	return tool.Module{Name: "random", Doc: "Random numbers.", Funcs: []tool.Func{{
-		Name:     "seed",
-		Doc:      "Draw the seed of a call's random numbers.",
-		Returns:  "an integer of 64 bits that nobody can foresee",
-		Kind:     tool.Recorded,
-		Internal: true,
+		Name:    "seed",
+		Doc:     "Return the seed of a call's random numbers.",
+		Returns: "an unpredictable integer of 64 bits",
+		Kind:    tool.Recorded,
+		Mode:    tool.ModeInternal,
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 			var b [8]byte
 			rand.Read(b[:]) // never fails: crypto/rand ends the process instead

@@ -1,4 +1,8 @@
-// Package shell takes command lines apart, and runs none.
+// Package shell is what scripts can do with other programs: take a command line apart,
+// and run a command in the folder of a project.
+//
+// A command runs in the ways in which it only reads, as a table knows them, or as a rule
+// of the user allows. The launcher that is given confines it.
 package shell
 
 import (
@@ -18,14 +22,14 @@ import (
 // models write, and short enough that what it nests fits on a stack.
 const longestLine = 32 << 10
 
-// Split returns the function shell.split.
+// Split returns the function shell.split, which is pure: it runs nothing.
 func Split() tool.Module {
-	return tool.Module{Name: "shell", Doc: "Other programs.", Funcs: []tool.Func{{
+	return row.Pure(tool.Module{Name: "shell", Doc: "Commands: programs that are installed on the system.", Funcs: []tool.Func{{
 		Name: "split",
-		Doc: "Take a command line apart as a shell would, where that needs no shell: one command whose words are known beforehand, " +
-			"without variables, patterns, pipes, redirections and several commands.",
+		Doc: "Split a command line into arguments like a shell. The line must be one command without variables, patterns, pipes " +
+			"or redirections. Other lines need a shell.",
 		Params:  []tool.Param{tool.Required("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
-		Returns: `a dictionary: argv, the list for shell.run; or dynamic, why only a shell can run the line, as in "it has a pipe"`,
+		Returns: `a dict: {"argv": the list for shell.run}. If the line needs a shell: {"dynamic": the reason}, such as "the line has a pipe"`,
 		Do: row.Do(func(a *value.Dict) (value.Value, error) {
 			argv, why, err := splitLine(a.Text("line"))
 			switch {
@@ -40,7 +44,7 @@ func Split() tool.Module {
 			}
 			return value.NewDict("argv", list), nil
 		}),
-	}}}
+	}}})
 }
 
 // splitLine gives the words of a command line, or why they are known to a shell
@@ -50,21 +54,21 @@ func splitLine(line string) (argv []string, dynamic string, err error) {
 		return nil, "", row.Limit("the command line is longer than %d KB", longestLine>>10)
 	}
 	if strings.ContainsRune(line, 0) {
-		return nil, "", row.Invalid("the command line holds the character NUL")
+		return nil, "", row.Invalid("the command line contains a NUL character")
 	}
 	if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		return nil, "it has a control character", nil // which each shell reads in its own way
+		return nil, "the line has a control character", nil // which each shell reads in its own way
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, "", row.Invalid("this is no command line: %s", text).WithHint("it is read by sh, not by bash: without [[ ]], arrays and <( )")
+		return nil, "", row.Invalid("invalid command line: %s", text).WithHint("use the syntax of sh, without [[ ]], arrays and <( ) of bash")
 	}
 	if len(file.Stmts) == 0 {
-		return nil, "", row.Invalid("the command line is empty")
+		return nil, "", row.Invalid("the command line is empty").WithHint("write a command, as in git status")
 	}
 	if len(file.Stmts) > 1 {
-		return nil, "it has several commands", nil
+		return nil, "the line has several commands", nil
 	}
 	call, why := simpleCall(file.Stmts[0])
 	if why != "" {
@@ -78,7 +82,7 @@ func splitLine(line string) (argv []string, dynamic string, err error) {
 		argv = append(argv, text)
 	}
 	if slices.Contains(builtins(), argv[0]) {
-		return nil, argv[0] + " is a part of the shell", nil
+		return nil, argv[0] + " is a builtin of the shell", nil
 	}
 	return argv, "", nil
 }
@@ -87,25 +91,25 @@ func splitLine(line string) (argv []string, dynamic string, err error) {
 func simpleCall(s *syntax.Stmt) (*syntax.CallExpr, string) {
 	switch {
 	case s.Negated:
-		return nil, "its exit code is negated"
+		return nil, "the line negates the exit code with !"
 	case s.Background || s.Coprocess || s.Disown:
-		return nil, "it runs in the background"
+		return nil, "the line runs a command in the background"
 	case len(s.Redirs) > 0:
-		return nil, "it has a redirection"
+		return nil, "the line has a redirection"
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		if len(c.Assigns) > 0 {
-			return nil, "it sets a variable"
+			return nil, "the line sets a variable"
 		}
 		return c, ""
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
-			return nil, "it has a pipe"
+			return nil, "the line has a pipe"
 		}
-		return nil, "it has several commands"
+		return nil, "the line has several commands"
 	}
-	return nil, "it is a program for the shell"
+	return nil, "the line has shell syntax, such as if or ( )"
 }
 
 // staticWord gives the text of a word, or why only the shell knows it.
@@ -115,7 +119,7 @@ func staticWord(w *syntax.Word) (text, dynamic string) {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			if why := b.Len() == 0 && i == 0 && strings.HasPrefix(p.Value, "~"); why {
-				return "", "it names a home folder by ~"
+				return "", "the line has a home folder (~)"
 			}
 			if why := litMeans(p.Value); why != "" {
 				return "", why
@@ -123,22 +127,22 @@ func staticWord(w *syntax.Word) (text, dynamic string) {
 			b.WriteString(unescape(p.Value, ""))
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				return "", "it has a quote that begins with $"
+				return "", "the line has a quote that begins with $"
 			}
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
 			if p.Dollar {
-				return "", "it has a quote that begins with $"
+				return "", "the line has a quote that begins with $"
 			}
 			for _, inner := range p.Parts {
 				lit, ok := inner.(*syntax.Lit)
 				if !ok {
-					return "", "it has a variable or another substitution"
+					return "", "the line has a variable or substitution ($)"
 				}
 				b.WriteString(unescape(lit.Value, "$`\"\\\n"))
 			}
 		default:
-			return "", "it has a variable or another substitution"
+			return "", "the line has a variable or substitution ($)"
 		}
 	}
 	return b.String(), ""
@@ -147,7 +151,7 @@ func staticWord(w *syntax.Word) (text, dynamic string) {
 // braces are what some shells take for several words: {a,b} and {1..9}.
 var braces = regexp.MustCompile(`\{[^{}]*(,|\.\.)[^{}]*\}|\{[^{}]*,`)
 
-// litMeans says what text without quotes means to a shell beside itself.
+// litMeans returns what text without quotes means to a shell beside itself.
 func litMeans(text string) string {
 	bare := strings.Builder{}
 	for i := 0; i < len(text); i++ {
@@ -159,15 +163,15 @@ func litMeans(text string) string {
 	}
 	switch {
 	case strings.ContainsAny(bare.String(), "*?["):
-		return "it has a pattern for names of files"
+		return "the line has a file pattern"
 	case braces.MatchString(bare.String()):
-		return "it has braces that stand for several words"
+		return "the line has a brace expansion"
 	}
 	return ""
 }
 
 // unescape takes away the backslashes that say that what follows means itself:
-// all, or those before one of some characters. A line that goes on after a
+// all, or those before one of some characters. A line that continues after a
 // backslash is one.
 func unescape(text, only string) string {
 	var b strings.Builder

@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// withColumn returns the table with one more column, or another one.
+// withColumn returns the table with a column added or replaced.
 func (c *call) withColumn() (*Table, error) {
 	var to *Type
 	if name, ok := c.value("type").(string); ok {
@@ -19,7 +19,7 @@ func (c *call) withColumn() (*Table, error) {
 		to = &t
 	}
 	if c.args.Text("name") == "" {
-		return nil, value.Errorf(value.Invalid, "a column needs a name")
+		return nil, value.Errorf(value.Invalid, "the name of the new column is empty")
 	}
 	switch v := c.value("values").(type) {
 	case tool.Function:
@@ -35,7 +35,7 @@ func (c *call) withColumn() (*Table, error) {
 	}
 }
 
-// computedColumn asks a function of the script for the value of each row.
+// computedColumn calls a function of the script for the value of each row.
 func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
 	t := c.table()
 	b, err := t.gather(c.ctx, c.grant)
@@ -53,8 +53,8 @@ func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
 	return newHeld(t.names, b, t.notes...).placed(c.ctx, c.args.Text("name"), column)
 }
 
-// valuesBy asks a function of the script for a value of each row. Errors name the
-// column that they are for.
+// valuesBy calls a function of the script for a value of each row. Errors name the
+// column.
 func (c *call) valuesBy(f tool.Function, b *Batch, column string) ([]value.Value, error) {
 	values := make([]value.Value, 0, b.Rows)
 	budget := newBudget(c.grant)
@@ -78,16 +78,16 @@ func (c *call) valuesBy(f tool.Function, b *Batch, column string) ([]value.Value
 	return values, nil
 }
 
-// typed makes a column of values, of a type if one is given.
+// typed returns a column of values, of a type if one is specified.
 func (c *call) typed(values []value.Value, to *Type) (*Column, error) {
 	column := columnOfValues(values)
 	if to == nil {
 		return column, nil
 	}
 	v := &conversion{column: c.args.Text("name"), to: *to}
-	column, err := v.of(c.ctx, column)
+	column, err := v.convert(c.ctx, column)
 	if err != nil {
-		err = value.ErrorOf(err, value.Failed).WithHint("give values of this type, or None for a missing one")
+		err = value.ErrorOf(err, value.Failed).WithHint("use values of this type, and None for missing values")
 	}
 	return column, err
 }
@@ -100,7 +100,7 @@ func (c *call) listedColumn(values []value.Value, to *Type) (*Table, error) {
 		return nil, err
 	}
 	if n != len(values) {
-		return nil, value.Errorf(value.Invalid, "the list has %s, and the table %s", counted(len(values), "value"), counted(n, "row"))
+		return nil, value.Errorf(value.Invalid, "the list has %s, but the table has %s", counted(len(values), "value"), counted(n, "row"))
 	}
 	for i, v := range values {
 		if err := checkPlain(v); err != nil {
@@ -114,7 +114,7 @@ func (c *call) listedColumn(values []value.Value, to *Type) (*Table, error) {
 	return t.placed(c.ctx, c.args.Text("name"), column)
 }
 
-// constantColumn adds a value that is the same in each row.
+// constantColumn adds a column with the same value in each row.
 func (c *call) constantColumn(v value.Value, to *Type) (*Table, error) {
 	one, err := c.typed([]value.Value{v}, to)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *call) constantColumn(v value.Value, to *Type) (*Table, error) {
 	})
 }
 
-// placed returns the table with a column of as many values as it has rows.
+// placed returns the table with a column that is already complete.
 func (t *Table) placed(ctx context.Context, name string, column *Column) (*Table, error) {
 	return t.withEach(ctx, name, column.Type, func(first, rows int) *Column {
 		if first+rows > column.Len() {
@@ -139,9 +139,8 @@ func (t *Table) placed(ctx context.Context, name string, column *Column) (*Table
 	})
 }
 
-// withEach returns the table with a column of which part gives the values of some
-// rows, by the number of the first and how many there are; nil where it has none
-// for them, since the file has grown.
+// withEach returns the table with a column that part computes: it returns the values of
+// rows rows from the row first on, or nil if it has none because the file has grown.
 func (t *Table) withEach(ctx context.Context, name string, typ Type, part func(first, rows int) *Column) (*Table, error) {
 	at := slices.Index(t.names, name)
 	names, types := slices.Clone(t.names), slices.Clone(t.types)
@@ -157,7 +156,7 @@ func (t *Table) withEach(ctx context.Context, name string, typ Type, part func(f
 				columns = append(columns, nil)
 			}
 			if columns[at] = part(first, b.Rows); columns[at] == nil {
-				return nil, value.Errorf(value.Failed, "the table has more rows than when column %q was added", cut(name))
+				return nil, value.Errorf(value.Failed, "column %q has too few values: the table has more rows now", cut(name))
 			}
 			first += b.Rows
 			return &Batch{Rows: b.Rows, Columns: columns}, nil

@@ -10,26 +10,27 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An accumulator takes the values of a column for each of many groups, a batch at
-// a time: ids are the groups of its rows, of which there are n by now. It returns
-// how many more bytes it needs beside what each group takes.
+// An accumulator aggregates the values of a column for many groups, one batch at a time.
+// n is the number of groups so far, and ids has the group of each row. add returns the
+// additional bytes that it needs beyond the fixed size of each group.
 type accumulator interface {
 	add(n int, ids []int32, c *Column) int64
 }
 
-// An aggregate is one column that agg makes.
+// An aggregate is one column of the result of agg.
 type aggregate struct {
 	name   string
-	from   int // the place of its column, or -1
+	from   int // the index of its column, or -1
 	with   accumulator
 	column func(n int) *Column // the result of n groups
 }
 
-// aggregates are those of one agg. Those that need the same share it.
+// aggregates are the aggregates of one call of agg. Those over the same values share an
+// accumulator.
 type aggregates struct {
 	list   []aggregate
 	shared map[sharing]accumulator
-	bytes  int64 // of one group
+	bytes  int64 // per group
 }
 
 type sharing struct {
@@ -37,7 +38,7 @@ type sharing struct {
 	family string
 }
 
-// Which types a function of agg takes.
+// The types that the functions of agg accept.
 const (
 	fitsAll   = "any column"
 	fitsOrder = "columns of text, numbers, bools and dates"
@@ -46,7 +47,8 @@ const (
 	fitsRank  = "columns of numbers and dates"
 )
 
-// aggFunctions are the names of the functions of agg, and what they fit.
+// aggFunctions returns the names of the functions of agg, and the types that they
+// accept.
 func aggFunctions() [][2]string {
 	return [][2]string{
 		{"count", fitsAll}, {"missing", fitsAll}, {"distinct", fitsAll}, {"first", fitsAll}, {"last", fitsAll},
@@ -71,7 +73,7 @@ func fits(what string, t Type) bool {
 	return true
 }
 
-// fraction returns the quantile that a function gives, if it does.
+// fraction returns the quantile of a function. ok is false for other functions.
 func fraction(function string) (float64, bool) {
 	switch function {
 	case "median":
@@ -88,7 +90,8 @@ func fraction(function string) (float64, bool) {
 	return float64(tens*10+ones) / 100, tens <= 9 && ones <= 9 && tens+ones > 0
 }
 
-// checkFit fails where there is no such function, or it does not fit the column.
+// checkFit returns an error if the function does not exist or does not accept the
+// column.
 func checkFit(t *Table, function string, from int) error {
 	var names, good []string
 	what := ""
@@ -106,19 +109,19 @@ func checkFit(t *Table, function string, from int) error {
 	}
 	switch {
 	case what == "":
-		return value.Errorf(value.Invalid, "there is no function %q%s", cut(function), meantFunction(function, names)).
+		return value.Errorf(value.Invalid, "unknown function %q%s", cut(function), suggestFunction(function, names)).
 			WithHint("the functions are %s and p01 to p99", strings.Join(names, ", "))
 	case from < 0 && function != "count":
-		return value.Errorf(value.Invalid, "%q needs a column", function).WithHint("write (\"column\", %q)", function)
+		return value.Errorf(value.Invalid, "function %q needs a column", function).WithHint("write (\"column\", %q)", function)
 	case from >= 0 && !fits(what, t.types[from]):
-		return value.Errorf(value.Invalid, "%q takes %s, and %q is %s", function, what, cut(t.names[from]), t.types[from]).
-			WithHint("what fits is %s", strings.Join(good, ", "))
+		return value.Errorf(value.Invalid, "function %q needs %s, but column %q is %s", function, what, cut(t.names[from]), t.types[from]).
+			WithHint("use one of the columns %s", strings.Join(good, ", "))
 	}
 	return nil
 }
 
-// meantFunction says which function a name from elsewhere stands for.
-func meantFunction(name string, names []string) string {
+// suggestFunction suggests the function for a name in other libraries.
+func suggestFunction(name string, names []string) string {
 	usual := map[string]string{
 		"avg": "mean", "average": "mean", "std": "stdev", "stddev": "stdev", "sd": "stdev", "var": "variance", "n": "count", "size": "count", "len": "count",
 		"nunique": "distinct", "n_distinct": "distinct", "count_distinct": "distinct", "total": "sum", "minimum": "min", "maximum": "max",
@@ -129,7 +132,7 @@ func meantFunction(name string, names []string) string {
 	return value.DidYouMean(name, names)
 }
 
-// share returns the accumulator of this family over the column, made once.
+// share returns the accumulator of this family for the column. It is created once.
 func share[A accumulator](s *aggregates, from int, family string, bytes int64, made A) A {
 	key := sharing{from, family}
 	if a, ok := s.shared[key]; ok {
@@ -143,12 +146,12 @@ func share[A accumulator](s *aggregates, from int, family string, bytes int64, m
 	return made
 }
 
-// put adds the aggregate of a function over a column, or over no column, which
-// checkFit has found to fit.
+// put adds the aggregate of a function over a column, or over no column. The caller has
+// called checkFit.
 func (s *aggregates) put(name, function string, from int, t Type, copies bool) {
 	a := aggregate{name: name, from: from}
 	if f, ok := fraction(function); ok {
-		q := share(s, from, "quantile", 96, &groupQuantiles{})
+		q := share(s, from, "quantile", 96, newGroupQuantiles())
 		a.with, a.column = q, func(n int) *Column { return q.result(n, f, t) }
 		s.list = append(s.list, a)
 		return
@@ -158,27 +161,88 @@ func (s *aggregates) put(name, function string, from int, t Type, copies bool) {
 		c := share(s, from, function, 8, &groupCount{missing: function == "missing"})
 		a.with, a.column = c, c.result
 	case "distinct":
-		d := share(s, from, function, 56, &groupDistinct{})
+		d := share(s, from, function, 56, &groupDistinct{perGroup: perGroup[distinctHashes]{put: func(h *distinctHashes, c *Column, i int) int64 { return h.add(c.hash(i)) }}})
 		a.with, a.column = d, d.result
 	case "first", "last", "min", "max":
 		p := share(s, from, function, 24, &groupPick{how: function, copies: copies, best: newColumn(t, 0)})
 		a.with, a.column = p, p.result
 	case "sum", "mean":
-		if t == Float {
-			f := share(s, from, "sum", 24, &groupFloats{})
-			a.with, a.column = f, map[string]func(int) *Column{"sum": f.sum, "mean": f.mean}[function]
-			break
+		g := share(s, from, "sum", 40, &perGroup[total]{put: (*total).add})
+		a.with, a.column = g, func(n int) *Column { return sums(g.all(n), t) }
+		if function == "mean" {
+			a.column = func(n int) *Column { return floatsOf(g.all(n), func(s *total) (float64, bool) { return s.mean(t) }) }
 		}
-		w := share(s, from, "sum", 24, &groupWhole{})
-		a.with, a.column = w, map[string]func(int) *Column{"sum": w.sum, "mean": w.mean}[function]
 	case "stdev", "variance":
-		p := share(s, from, "spread", 24, &groupSpread{})
-		a.with, a.column = p, func(n int) *Column { return p.result(n, function == "stdev") }
+		g := share(s, from, "spread", 24, &perGroup[variance]{put: (*variance).put})
+		a.with, a.column = g, func(n int) *Column { return floatsOf(g.all(n), (*variance).value) }
+		if function == "stdev" {
+			a.column = func(n int) *Column { return floatsOf(g.all(n), (*variance).stdev) }
+		}
 	}
 	s.list = append(s.list, a)
 }
 
-// grown returns the slice with room for n groups, those added zero.
+// A perGroup has a state for each group. put adds the i-th value of a column to a state,
+// and returns the additional bytes that it needs.
+type perGroup[S any] struct {
+	states []S
+	put    func(s *S, c *Column, i int) int64
+}
+
+func (g *perGroup[S]) add(n int, ids []int32, c *Column) (bytes int64) {
+	states := g.all(n)
+	for i, id := range ids {
+		if !c.missing(i) {
+			bytes += g.put(&states[id], c, i)
+		}
+	}
+	return bytes
+}
+
+// all returns the states of n groups.
+func (g *perGroup[S]) all(n int) []S {
+	g.states = grown(g.states, n)
+	return g.states
+}
+
+// floatsOf returns a column of floats, one for each state that has one.
+func floatsOf[S any](states []S, value func(*S) (float64, bool)) *Column {
+	c := newColumn(Float, len(states))
+	for i := range states {
+		if v, ok := value(&states[i]); ok {
+			c.addFloat(v)
+		} else {
+			c.addMissing()
+		}
+	}
+	return c
+}
+
+// sums returns a column of sums of a column of type t. Sums of integers and bools are
+// integers, or floats if one does not fit.
+func sums(totals []total, t Type) *Column {
+	large := func(s total) bool { _, ok := s.whole.int64(); return !ok }
+	if t == Float || slices.ContainsFunc(totals, large) {
+		return floatsOf(totals, func(s *total) (float64, bool) {
+			if t == Float {
+				return s.sum.float(), s.n > 0
+			}
+			return s.whole.float(), s.n > 0
+		})
+	}
+	c := newColumn(Integer, len(totals))
+	for _, s := range totals {
+		if s.n == 0 {
+			c.addMissing()
+			continue
+		}
+		v, _ := s.whole.int64()
+		c.addInt(v)
+	}
+	return c
+}
+
+// grown returns the slice with n elements, the new ones zero.
 func grown[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s
@@ -186,8 +250,8 @@ func grown[T any](s []T, n int) []T {
 	return append(s, make([]T, n-len(s))...)
 }
 
-// A groupCount counts the rows of groups, or the values of a column that are
-// there, or those that are missing.
+// A groupCount counts the rows of groups, or the present or the missing values of a
+// column.
 type groupCount struct {
 	missing bool
 	n       []int64
@@ -213,119 +277,6 @@ func (g *groupCount) add(n int, ids []int32, c *Column) int64 {
 
 func (g *groupCount) result(n int) *Column { return &Column{Type: Integer, Ints: grown(g.n, n)} }
 
-// groupWhole are the sums of integers and bools.
-type groupWhole struct {
-	sums []wholeSum
-	n    []int64
-}
-
-func (g *groupWhole) add(n int, ids []int32, c *Column) int64 {
-	g.sums, g.n = grown(g.sums, n), grown(g.n, n)
-	for i, id := range ids {
-		if c.Missing == nil || !c.Missing[i] {
-			g.sums[id].add(c.Ints[i])
-			g.n[id]++
-		}
-	}
-	return 0
-}
-
-// sum is a column of integers, or of floats where one sum does not fit.
-func (g *groupWhole) sum(n int) *Column {
-	g.sums, g.n = grown(g.sums, n), grown(g.n, n)
-	c := newColumn(Integer, n)
-	for i := range g.sums {
-		if _, ok := g.sums[i].int64(); !ok {
-			return g.floats(func(i int) float64 { return g.sums[i].float() })
-		}
-	}
-	for i := range g.sums {
-		if g.n[i] == 0 {
-			c.addMissing()
-			continue
-		}
-		v, _ := g.sums[i].int64()
-		c.addInt(v)
-	}
-	return c
-}
-
-func (g *groupWhole) mean(n int) *Column {
-	g.sums, g.n = grown(g.sums, n), grown(g.n, n)
-	return g.floats(func(i int) float64 { return g.sums[i].mean(g.n[i]) })
-}
-
-func (g *groupWhole) floats(f func(i int) float64) *Column { return floatsOf(g.n, f) }
-
-// floatsOf is a column of floats, missing where a group has no values.
-func floatsOf(n []int64, f func(i int) float64) *Column {
-	c := newColumn(Float, len(n))
-	for i := range n {
-		if n[i] == 0 {
-			c.addMissing()
-			continue
-		}
-		c.addFloat(f(i))
-	}
-	return c
-}
-
-// groupFloats are the sums of floats.
-type groupFloats struct {
-	sums []floatSum
-	n    []int64
-}
-
-func (g *groupFloats) add(n int, ids []int32, c *Column) int64 {
-	g.sums, g.n = grown(g.sums, n), grown(g.n, n)
-	for i, id := range ids {
-		if c.Missing == nil || !c.Missing[i] {
-			g.sums[id].add(c.Floats[i])
-			g.n[id]++
-		}
-	}
-	return 0
-}
-
-func (g *groupFloats) sum(n int) *Column {
-	g.sums, g.n = grown(g.sums, n), grown(g.n, n)
-	return floatsOf(g.n, func(i int) float64 { return g.sums[i].float() })
-}
-
-func (g *groupFloats) mean(n int) *Column {
-	g.sums, g.n = grown(g.sums, n), grown(g.n, n)
-	return floatsOf(g.n, func(i int) float64 { return g.sums[i].float() / float64(g.n[i]) })
-}
-
-// groupSpread are the variances of groups.
-type groupSpread struct{ s []spread }
-
-func (g *groupSpread) add(n int, ids []int32, c *Column) int64 {
-	g.s = grown(g.s, n)
-	for i, id := range ids {
-		if !c.missing(i) {
-			g.s[id].add(c.float(i))
-		}
-	}
-	return 0
-}
-
-func (g *groupSpread) result(n int, root bool) *Column {
-	c := newColumn(Float, n)
-	for _, s := range grown(g.s, n) {
-		v, ok := s.variance()
-		switch {
-		case !ok:
-			c.addMissing()
-		case root:
-			c.addFloat(math.Sqrt(v))
-		default:
-			c.addFloat(v)
-		}
-	}
-	return c
-}
-
 // float returns the i-th value of a column of numbers, bools or times.
 func (c *Column) float(i int) float64 {
 	if c.Type == Float {
@@ -334,26 +285,15 @@ func (c *Column) float(i int) float64 {
 	return float64(c.Ints[i])
 }
 
-// groupDistinct are the numbers of distinct values of groups.
+// groupDistinct counts the distinct values of groups.
 type groupDistinct struct {
-	hashes    []distinctHashes
+	perGroup[distinctHashes]
 	estimated bool
-}
-
-func (g *groupDistinct) add(n int, ids []int32, c *Column) int64 {
-	g.hashes = grown(g.hashes, n)
-	bytes := int64(0)
-	for i, id := range ids {
-		if !c.missing(i) {
-			bytes += g.hashes[id].add(c.hash(i))
-		}
-	}
-	return bytes
 }
 
 func (g *groupDistinct) result(n int) *Column {
 	c := newColumn(Integer, n)
-	for _, h := range grown(g.hashes, n) {
+	for _, h := range g.all(n) {
 		count, estimated := h.count()
 		g.estimated = g.estimated || estimated
 		c.addInt(count)
@@ -361,8 +301,8 @@ func (g *groupDistinct) result(n int) *Column {
 	return c
 }
 
-// hash spreads the i-th value over 64 bits. 0 and -0 are one value, and so are all
-// that are NaN.
+// hash returns a 64-bit hash of the i-th value. 0 and -0 are equal, and all NaNs are
+// equal.
 func (c *Column) hash(i int) uint64 {
 	switch c.Type {
 	case Text:
@@ -375,7 +315,7 @@ func (c *Column) hash(i int) uint64 {
 	return hashInt(c.Ints[i])
 }
 
-// floatKey is the same for floats that are the same value.
+// floatKey returns the same key for equal floats, and one for all NaNs.
 func floatKey(f float64) int64 {
 	if f != f {
 		f = math.NaN()
@@ -383,11 +323,11 @@ func floatKey(f float64) int64 {
 	return int64(math.Float64bits(f + 0)) // -0 + 0 is 0
 }
 
-// groupPick is one of the values of each group: the first, last, least or
-// greatest that is not missing.
+// groupPick selects one value of each group: the first, last, least or greatest that is
+// not missing.
 type groupPick struct {
 	how    string
-	copies bool // texts must be copied, since they are part of a file's
+	copies bool // texts must be copied, because they are part of the text of a file
 	best   *Column
 	set    []bool
 }
@@ -411,7 +351,7 @@ func (g *groupPick) add(n int, ids []int32, c *Column) int64 {
 	return 0
 }
 
-// pick goes through the values of a batch. NaN is neither least nor greatest.
+// pick processes the values of a batch. NaN is neither least nor greatest.
 func pick[T cmp.Ordered](how string, set []bool, best []T, ids []int32, values []T, missing []bool) {
 	for i, id := range ids {
 		if v := values[i]; (missing == nil || !missing[i]) && better(how, set[id], v, best[id]) {
@@ -420,7 +360,7 @@ func pick[T cmp.Ordered](how string, set []bool, best []T, ids []int32, values [
 	}
 }
 
-// better reports whether v takes the place of what a group has by now.
+// better reports whether v replaces the selected value of a group.
 func better[T cmp.Ordered](how string, has bool, v, best T) bool {
 	switch how {
 	case "first":
@@ -471,11 +411,10 @@ func (g *groupPick) result(n int) *Column {
 	return c
 }
 
-// groupQuantiles are the quantiles of groups. They are exact while there are at
-// most manyValues in all groups together; then those groups that have more than
-// fewValues go over to sketches.
+// groupQuantiles computes the quantiles of groups. They are exact up to manyValues in
+// all groups together; beyond that, groups with more than fewValues use sketches.
 type groupQuantiles struct {
-	q    []quantiles
+	perGroup[quantiles]
 	kept int // values in groups without a sketch
 	many bool
 }
@@ -485,18 +424,13 @@ const (
 	fewValues  = 2 * groupSketch
 )
 
-func (g *groupQuantiles) add(n int, ids []int32, c *Column) int64 {
-	g.q = grown(g.q, n)
-	bytes := int64(0)
-	for i, id := range ids {
-		if c.missing(i) {
-			continue
-		}
+func newGroupQuantiles() *groupQuantiles {
+	g := &groupQuantiles{}
+	g.put = func(q *quantiles, c *Column, i int) (bytes int64) {
 		most := exactQuantiles
 		if g.many {
 			most = fewValues
 		}
-		q := &g.q[id]
 		before := len(q.exact)
 		q.add(c.float(i), most, groupSketch)
 		switch {
@@ -504,49 +438,46 @@ func (g *groupQuantiles) add(n int, ids []int32, c *Column) int64 {
 			bytes += 8
 			g.kept++
 		case len(q.exact) < before:
-			bytes += int64(3*groupSketch-before) * 8
-			g.kept -= before
+			bytes += g.compressed(before)
 		}
 		if g.kept > manyValues && !g.many {
-			bytes += g.compress()
+			g.many = true
+			for i := range g.states {
+				if before := len(g.states[i].exact); before > fewValues {
+					g.states[i].compress(groupSketch)
+					bytes += g.compressed(before)
+				}
+			}
 		}
+		return bytes
 	}
-	return bytes
+	return g
 }
 
-func (g *groupQuantiles) compress() int64 {
-	g.many = true
-	bytes := int64(0)
-	for i := range g.q {
-		if before := len(g.q[i].exact); before > fewValues {
-			g.q[i].compress(groupSketch)
-			bytes += int64(3*groupSketch-before) * 8
-			g.kept -= before
-		}
-	}
-	return bytes
+// compressed returns the additional bytes of a sketch that replaced n values.
+func (g *groupQuantiles) compressed(n int) int64 {
+	g.kept -= n
+	return int64(3*groupSketch-n) * 8
 }
 
 func (g *groupQuantiles) estimated() bool {
-	return slices.ContainsFunc(g.q, func(q quantiles) bool { return q.estimated() })
+	return slices.ContainsFunc(g.states, func(q quantiles) bool { return q.estimated() })
 }
 
-// result is a column of floats, or for points in time one of their type.
+// result returns a column of floats, or for points in time a column of their type.
 func (g *groupQuantiles) result(n int, fraction float64, t Type) *Column {
-	if !t.time() {
-		t = Float
-	}
-	c := newColumn(t, n)
-	g.q = grown(g.q, n)
-	for i := range g.q {
-		switch q := &g.q[i]; {
-		case q.n == 0:
-			c.addMissing()
-		case t.time():
-			c.addInt(int64(math.Floor(q.at(fraction)[0])))
-		default:
-			c.addFloat(q.at(fraction)[0])
+	floats := floatsOf(g.all(n), func(q *quantiles) (float64, bool) {
+		if q.n == 0 {
+			return 0, false
 		}
+		return q.at(fraction)[0], true
+	})
+	if !t.time() {
+		return floats
 	}
-	return c
+	times := &Column{Type: t, Ints: make([]int64, n), Missing: floats.Missing}
+	for i, v := range floats.Floats {
+		times.Ints[i] = int64(math.Floor(v))
+	}
+	return times
 }

@@ -17,25 +17,25 @@ import (
 	"unicode/utf16"
 )
 
-// What is here reads the files of testdata and sums them up a second time, in the
-// simplest way there is, and shares no code with what it checks.
+// This file parses the files of testdata and aggregates them a second time, in the
+// simplest way and without code in common with the code under test.
 
-// An agreeCell is what a file says at one place.
+// An agreeCell is a cell of a file.
 type agreeCell struct {
 	text   string
 	quoted bool
 	absent bool
 }
 
-// An agreeColumn holds values as Go has them: string, int64, float64, bool or,
-// where it is missing, nil. A point in time is its number.
+// An agreeColumn has Go values: string, int64, float64, bool, or nil for a missing
+// value. A point in time is its number.
 type agreeColumn struct {
 	name   string
 	typ    Type
 	values []any
 }
 
-// load reads the file by hand, with the types that the test says.
+// load parses the file with the types of the test.
 func (f *agreeFile) load(t *testing.T, content []byte) []agreeColumn {
 	t.Helper()
 	var rows [][]agreeCell
@@ -102,7 +102,7 @@ func agreeText(encoding string, b []byte) string {
 	return strings.TrimPrefix(string(b), "\ufeff")
 }
 
-// agreeSplit takes rows off a text.
+// agreeSplit splits a text into rows.
 func agreeSplit(s string, delimiter byte) [][]agreeCell {
 	var rows [][]agreeCell
 	var row []agreeCell
@@ -139,7 +139,7 @@ func agreeSplit(s string, delimiter byte) [][]agreeCell {
 	return rows
 }
 
-// records makes rows of objects.
+// records returns rows of objects.
 func (f *agreeFile) records(list []map[string]any) [][]agreeCell {
 	var rows [][]agreeCell
 	for _, one := range list {
@@ -161,7 +161,7 @@ func (f *agreeFile) records(list []map[string]any) [][]agreeCell {
 	return rows
 }
 
-// agreeSheet reads the one sheet of the spreadsheet, whose style 1 is a date.
+// agreeSheet reads the one sheet of the spreadsheet; style 1 is a date.
 func agreeSheet(t *testing.T, content []byte) [][]agreeCell {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
@@ -223,7 +223,7 @@ func agreeSheet(t *testing.T, content []byte) [][]agreeCell {
 	return rows
 }
 
-// value is what a cell says, where its column is of that type.
+// value parses a cell of a column of that type.
 func (f *agreeFile) value(t *testing.T, typ Type, c agreeCell) any {
 	t.Helper()
 	s := c.text
@@ -266,7 +266,7 @@ func (f *agreeFile) value(t *testing.T, typ Type, c agreeCell) any {
 	return v
 }
 
-// plainNumber writes a number as Go does.
+// plainNumber rewrites a number in the notation of Go.
 func (f *agreeFile) plainNumber(s string) string {
 	if f.thousands != "" {
 		s = strings.ReplaceAll(s, f.thousands, "")
@@ -274,10 +274,10 @@ func (f *agreeFile) plainNumber(s string) string {
 	return strings.Replace(s, cmp.Or(f.decimal, "."), ".", 1)
 }
 
-// agreeStats sums up a column, or the part of it that a group has.
+// agreeStats are the aggregates of a column, or of one group in it.
 type agreeStats map[string]any
 
-// agreeFits says which functions a type has beside those of all.
+// agreeFits returns the functions for a type besides those for all types.
 func agreeFits(t Type) []string {
 	list := []string{"count", "missing", "distinct", "first", "last", "min", "max"}
 	quantiles := []string{"q1", "median", "q3", "p01", "p10", "p90", "p99"}
@@ -292,25 +292,25 @@ func agreeFits(t Type) []string {
 	return append(list, quantiles...)
 }
 
-// agreeFraction is the fraction of a quantile.
+// agreeFraction returns the fraction of a quantile.
 func agreeFraction(name string) (float64, bool) {
 	f, ok := map[string]float64{"q1": .25, "median": .5, "q3": .75, "p01": .01, "p10": .1, "p90": .9, "p99": .99}[name]
 	return f, ok
 }
 
-// stats computes every function that fits. What has no values has no key.
+// stats computes all functions for the type. Without values there is no key.
 func (c agreeColumn) stats() agreeStats {
 	s := agreeStats{}
 	var there []any
 	distinct := map[any]int{}
-	var order []any // distinct values, in the order in which they came
+	var order []any // distinct values, in the order of their first occurrence
 	for _, v := range c.values {
 		if v == nil {
 			continue
 		}
 		there = append(there, v)
 		if v == 0.0 {
-			v = 0.0 // and not -0
+			v = 0.0 // not -0
 		}
 		if distinct[v]++; distinct[v] == 1 {
 			order = append(order, v)
@@ -374,8 +374,8 @@ func agreeBig(v any) *big.Float {
 	return f.SetFloat64(agreeNumber(v))
 }
 
-// sums are exact until the end, but that a deviation is the root of the variance
-// as a float holds it.
+// sums computes exact values, except that a deviation is the root of the variance as a
+// float.
 func (c agreeColumn) sums(s agreeStats, there []any) {
 	sum := agreeBig(int64(0))
 	for _, v := range there {
@@ -403,7 +403,7 @@ func (c agreeColumn) sums(s agreeStats, there []any) {
 	s["variance"], s["stdev"] = variance, math.Sqrt(variance)
 }
 
-// quantile is that of type 7 of Hyndman and Fan.
+// quantile returns the quantile of type 7 of Hyndman and Fan.
 func (c agreeColumn) quantile(sorted []any, fraction float64) any {
 	rank := fraction * float64(len(sorted)-1)
 	low, high := sorted[int(math.Floor(rank))], sorted[int(math.Ceil(rank))]
@@ -417,7 +417,7 @@ func (c agreeColumn) quantile(sorted []any, fraction float64) any {
 	return c.shown(int64(math.Floor(f)))
 }
 
-// shown is a value as scripts see it.
+// shown returns a value as scripts see it.
 func (c agreeColumn) shown(v any) any {
 	n, _ := v.(int64)
 	switch c.typ {
@@ -431,7 +431,7 @@ func (c agreeColumn) shown(v any) any {
 	return v
 }
 
-// written is a value as text: a float has a point or an exponent.
+// written formats a value: a float has a point or an exponent.
 func (c agreeColumn) written(v any) string {
 	switch v := c.shown(v).(type) {
 	case int64:
@@ -453,13 +453,13 @@ func (c agreeColumn) written(v any) string {
 	}
 }
 
-// An agreeGroup are the rows with one key.
+// An agreeGroup has the rows with one key.
 type agreeGroup struct {
 	key     []any // as scripts see it
 	columns []agreeColumn
 }
 
-// agreeGroups puts rows into groups, in the order in which they first appear.
+// agreeGroups groups rows in the order of their first row.
 func agreeGroups(columns []agreeColumn, by []string) []agreeGroup {
 	var groups []agreeGroup
 	var keys []int

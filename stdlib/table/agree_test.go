@@ -19,18 +19,18 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An agreeFile is a file of testdata: how a script reads it, and what a person
-// who looks at it says that it holds.
+// An agreeFile is a file of testdata: how a script reads it, and what it contains
+// according to a person.
 type agreeFile struct {
 	name      string
-	options   []value.Value // of data.read
+	options   []value.Value // the options of data.read
 	columns   []agreeNamed
 	by        []string // the columns to group by
 	delimiter byte
 	encoding  string
 	thousands string
 	decimal   string
-	layout    string // of dates, as package time has it
+	layout    string // the layout of dates for package time
 }
 
 type agreeNamed struct {
@@ -38,7 +38,7 @@ type agreeNamed struct {
 	typ  Type
 }
 
-// agreeFiles are the files, each with one of the usual troubles or more.
+// agreeFiles are the files. Each has at least one usual difficulty.
 func agreeFiles() []agreeFile {
 	orders := []agreeNamed{{"order", Integer}, {"region", Text}, {"note", Text}, {"quantity", Integer}, {"price", Float}, {"paid", Bool}, {"day", Date}}
 	wide := []agreeNamed{{"region", Text}}
@@ -47,7 +47,7 @@ func agreeFiles() []agreeFile {
 	}
 	return []agreeFile{
 		{name: "orders_quotes.csv", delimiter: ',', by: []string{"region"},
-			options: []value.Value{"types", value.NewDict("quantity", "integer")}, // its quotes say text
+			options: []value.Value{"types", value.NewDict("quantity", "integer")}, // its quotes mean text
 			columns: []agreeNamed{{"order", Integer}, {"customer", Text}, {"region", Text}, {"note", Text}, {"quantity", Integer}, {"price", Float}, {"paid", Bool}}},
 		{name: "people_bom_crlf.csv", delimiter: ',', by: []string{"city", "member"},
 			columns: []agreeNamed{{"id", Integer}, {"name", Text}, {"city", Text}, {"height", Float}, {"weight", Integer}, {"born", Date}, {"member", Bool}}},
@@ -77,7 +77,7 @@ func agreeFiles() []agreeFile {
 	}
 }
 
-// agreeScript asks a table for all that is compared.
+// agreeScript returns everything that is compared.
 const agreeScript = `
 def agree(path: str, options: dict, by: list[str], wanted: dict) -> dict:
     """Sum up a file.
@@ -99,7 +99,7 @@ def agree(path: str, options: dict, by: list[str], wanted: dict) -> dict:
 tool(agree, needs = ["fs.read"])
 `
 
-// agreeEffects serves the files of testdata as the gate does those of a project.
+// agreeEffects serves the files of testdata as the gate serves those of a project.
 func agreeEffects(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 	content, err := agreeContent(e.Args.Text("path"))
 	if err != nil {
@@ -113,11 +113,11 @@ func agreeEffects(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		start := min(e.Args.Int("offset"), size)
 		return tool.Outcome{Value: content[start : start+min(e.Args.IntOr("length", size), size-start)]}, nil
 	}
-	return tool.Outcome{}, value.Errorf(value.Denied, "%s is not for tables", e.Func)
+	return tool.Outcome{}, value.Errorf(value.Denied, "unexpected effect %s", e.Func)
 }
 
-// agreeLarge before the name of a file stands for the same with so many blank
-// lines after it that it is too large to be held.
+// agreeLarge as a prefix of the name of a file appends enough blank lines that the file
+// is too large to be held.
 const agreeLarge = "large/"
 
 func agreeContent(path string) ([]byte, error) {
@@ -133,7 +133,7 @@ func agreeContent(path string) ([]byte, error) {
 	return append(content, strings.Repeat(line, maxHeld/len(line)+1)...), nil
 }
 
-// agreeRun runs a script of one tool.
+// agreeRun runs a script with one tool.
 func agreeRun(t *testing.T, path, source string, args *value.Dict) value.Value {
 	t.Helper()
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module()}})
@@ -144,7 +144,7 @@ func agreeRun(t *testing.T, path, source string, args *value.Dict) value.Value {
 	return out.Value
 }
 
-// result is what the script gives for a file.
+// result returns the result of the script for a file.
 func (f *agreeFile) result(t *testing.T, path string) *value.Dict {
 	t.Helper()
 	by := value.List{}
@@ -161,8 +161,8 @@ func (f *agreeFile) result(t *testing.T, path string) *value.Dict {
 	return v.(*value.Dict)
 }
 
-// TestAgree compares what a script is told of each file with what SQLite says of
-// the same cells, and with what the test computes itself.
+// TestAgree compares the results of a script for each file with those of SQLite for the
+// same cells, and with those that the test computes.
 func TestAgree(t *testing.T) {
 	for _, f := range agreeFiles() {
 		t.Run(f.name, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestAgreeLarge wants the same of a file that is read again for each thing that is
-// asked as of one that is held. Blank lines are nothing in a CSV file.
+// TestAgreeLarge checks that a file that is read again for each operation has the same
+// results as a held file. Blank lines in a CSV file are ignored.
 func TestAgreeLarge(t *testing.T) {
 	some := []string{"orders_quotes.csv", "umsatz_latin1.csv", "wide_200.csv", "survey_missing.csv", "trials_utf16.tsv"}
 	for _, f := range agreeFiles() {
@@ -208,7 +208,7 @@ func TestAgreeLarge(t *testing.T) {
 	}
 }
 
-// agreeShow writes a value down.
+// agreeShow formats a value.
 func agreeShow(v any) string {
 	var s strings.Builder
 	switch v := v.(type) {
@@ -226,12 +226,11 @@ func agreeShow(v any) string {
 	return s.String()
 }
 
-// compare fails where two values are not the same: floats by 1e-12 of them, all
-// else exactly.
+// compare fails if two values differ: floats by more than 1e-12 of them.
 func (f *agreeFile) compare(t *testing.T, judge, column, statistic string, got, want any) {
 	t.Helper()
 	if !agreeSame(got, want) {
-		t.Errorf("%s: %s: %s is %v (%T), and by %s %v (%T)", f.name, column, statistic, got, got, judge, want, want)
+		t.Errorf("%s: %s: %s is %v (%T), but %s has %v (%T)", f.name, column, statistic, got, got, judge, want, want)
 	}
 }
 
@@ -249,7 +248,7 @@ func agreeOf(v value.Value, name string) any {
 	return x
 }
 
-// compareSummary compares what summary says of each column.
+// compareSummary compares the summary of each column.
 func (f *agreeFile) compareSummary(t *testing.T, got value.List, columns []agreeColumn, db *agreeDB) {
 	t.Helper()
 	if len(got) != len(columns) {
@@ -262,7 +261,7 @@ func (f *agreeFile) compareSummary(t *testing.T, got value.List, columns []agree
 		f.compare(t, "the test", c.name, "estimated", agreeOf(got[i], "estimated"), false)
 		want, bySQL := c.stats(), db.stats(t, i, c, "true", nil)
 		db.top(t, i, c, bySQL)
-		if c.typ == Bool { // a share of bools is for agg
+		if c.typ == Bool { // agg computes shares of bools
 			delete(want, "mean")
 			delete(bySQL, "mean")
 		}
@@ -281,7 +280,7 @@ func (f *agreeFile) compareGroups(t *testing.T, got value.List, columns []agreeC
 	groups := agreeGroups(columns, f.by)
 	keys := db.groups(t, columns, f.by)
 	if len(got) != len(groups) || len(keys) != len(groups) {
-		t.Fatalf("%s: %d groups, by the test %d, by SQLite %d", f.name, len(got), len(groups), len(keys))
+		t.Fatalf("%s: %d groups, the test has %d, SQLite %d", f.name, len(got), len(groups), len(keys))
 	}
 	for i, g := range groups {
 		where := fmt.Sprintf("group %d", i)
@@ -300,7 +299,7 @@ func (f *agreeFile) compareGroups(t *testing.T, got value.List, columns []agreeC
 		f.compare(t, "the test", where, "rows", agreeOf(got[i], "rows"), int64(len(g.columns[0].values)))
 		for at, c := range g.columns {
 			want, bySQL := c.stats(), agreeStats{}
-			if at%(1+len(columns)/20) == 0 { // of 200 columns SQLite is asked of each eleventh
+			if at%(1+len(columns)/20) == 0 { // SQLite checks every eleventh of 200 columns
 				bySQL = db.stats(t, at, c, strings.Join(terms, " AND "), keys[i])
 			}
 			for _, function := range agreeFits(c.typ) {
@@ -314,8 +313,8 @@ func (f *agreeFile) compareGroups(t *testing.T, got value.List, columns []agreeC
 	}
 }
 
-// An agreeDB holds the cells of a file in SQLite: points in time as their numbers,
-// the columns as c0, c1 …
+// An agreeDB has the cells of a file in SQLite: points in time as numbers, in the
+// columns c0, c1 …
 type agreeDB struct{ *sql.DB }
 
 func agreeLoad(t *testing.T, columns []agreeColumn) *agreeDB {
@@ -325,7 +324,7 @@ func agreeLoad(t *testing.T, columns []agreeColumn) *agreeDB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	db.SetMaxOpenConns(1) // each connection has a memory of its own
+	db.SetMaxOpenConns(1) // each connection has its own database
 	var names, marks []string
 	for i, c := range columns {
 		affinity := map[Type]string{Text: "TEXT", Float: "REAL"}[c.typ]
@@ -386,8 +385,8 @@ func (db *agreeDB) rows(t *testing.T, query string, args []any, n int) [][]any {
 	return all
 }
 
-// ask returns the one row of a query, or nil.
-func (db *agreeDB) ask(t *testing.T, query string, args []any, n int) []any {
+// one returns the single row of a query, or nil.
+func (db *agreeDB) one(t *testing.T, query string, args []any, n int) []any {
 	t.Helper()
 	if all := db.rows(t, query, args, n); len(all) > 0 {
 		return all[0]
@@ -395,7 +394,7 @@ func (db *agreeDB) ask(t *testing.T, query string, args []any, n int) []any {
 	return nil
 }
 
-// fromSQL is a value of the column as scripts see it.
+// fromSQL returns a value of the column as scripts see it.
 func (c agreeColumn) fromSQL(v any) any {
 	if n, ok := v.(int64); ok && c.typ == Bool {
 		return n != 0
@@ -406,17 +405,17 @@ func (c agreeColumn) fromSQL(v any) any {
 	return c.shown(v)
 }
 
-// stats asks for what SQLite can tell of the rows that a condition picks. What it
-// does not know has no key.
+// stats computes the functions that SQLite has for the rows of a condition. Others have
+// no key.
 func (db *agreeDB) stats(t *testing.T, at int, c agreeColumn, where string, args []any) agreeStats {
 	t.Helper()
 	x := fmt.Sprintf("c%d", at)
-	v := db.ask(t, fmt.Sprintf("SELECT count(%[1]s), count(*) - count(%[1]s), count(DISTINCT %[1]s), min(%[1]s), max(%[1]s) FROM t WHERE %[2]s", x, where), args, 5)
+	v := db.one(t, fmt.Sprintf("SELECT count(%[1]s), count(*) - count(%[1]s), count(DISTINCT %[1]s), min(%[1]s), max(%[1]s) FROM t WHERE %[2]s", x, where), args, 5)
 	s := agreeStats{"count": v[0], "missing": v[1], "distinct": v[2], "min": c.fromSQL(v[3]), "max": c.fromSQL(v[4])}
 	n := v[0].(int64)
 	for name, order := range map[string]string{"first": "", "last": "DESC"} {
 		s[name] = nil
-		if v := db.ask(t, fmt.Sprintf("SELECT %[1]s FROM t WHERE %[2]s AND %[1]s IS NOT NULL ORDER BY rowid %[3]s LIMIT 1", x, where, order), args, 1); v != nil {
+		if v := db.one(t, fmt.Sprintf("SELECT %[1]s FROM t WHERE %[2]s AND %[1]s IS NOT NULL ORDER BY rowid %[3]s LIMIT 1", x, where, order), args, 1); v != nil {
 			s[name] = c.fromSQL(v[0])
 		}
 	}
@@ -434,19 +433,19 @@ func (db *agreeDB) stats(t *testing.T, at int, c agreeColumn, where string, args
 	return s
 }
 
-// sums asks for the sum, which SQLite does not tell where it may not fit.
+// sums computes the sum, which SQLite cannot do if it may overflow.
 func (db *agreeDB) sums(t *testing.T, s agreeStats, c agreeColumn, x, where string, args []any) {
 	t.Helper()
-	v := db.ask(t, fmt.Sprintf("SELECT total(%[1]s), avg(%[1]s), total(abs(CAST(%[1]s AS REAL))) FROM t WHERE %[2]s", x, where), args, 3)
+	v := db.one(t, fmt.Sprintf("SELECT total(%[1]s), avg(%[1]s), total(abs(CAST(%[1]s AS REAL))) FROM t WHERE %[2]s", x, where), args, 3)
 	s["mean"] = v[1]
 	if c.typ == Float {
 		s["sum"] = v[0]
 	} else if v[2].(float64) < 1<<62 {
-		s["sum"] = db.ask(t, fmt.Sprintf("SELECT sum(%s) FROM t WHERE %s", x, where), args, 1)[0]
+		s["sum"] = db.one(t, fmt.Sprintf("SELECT sum(%s) FROM t WHERE %s", x, where), args, 1)[0]
 	}
 }
 
-// quantile lies between the two values around a rank.
+// quantile interpolates between the two values around a rank.
 func (db *agreeDB) quantile(t *testing.T, c agreeColumn, x, where string, args []any, rank float64) any {
 	t.Helper()
 	two := db.rows(t, fmt.Sprintf("SELECT %[1]s * 1.0 FROM t WHERE %[2]s AND %[1]s IS NOT NULL ORDER BY %[1]s LIMIT 2 OFFSET %[3]d", x, where, int(rank)), args, 1)
@@ -461,19 +460,19 @@ func (db *agreeDB) quantile(t *testing.T, c agreeColumn, x, where string, args [
 	return c.shown(int64(math.Floor(v)))
 }
 
-// top asks for the most frequent value, the one that came first among such.
+// top selects the most frequent value, of equally frequent ones the first.
 func (db *agreeDB) top(t *testing.T, at int, c agreeColumn, s agreeStats) {
 	t.Helper()
-	v := db.ask(t, fmt.Sprintf("SELECT c%[1]d, count(*) AS n FROM t WHERE c%[1]d IS NOT NULL GROUP BY c%[1]d ORDER BY n DESC, min(rowid) LIMIT 1", at), nil, 2)
+	v := db.one(t, fmt.Sprintf("SELECT c%[1]d, count(*) AS n FROM t WHERE c%[1]d IS NOT NULL GROUP BY c%[1]d ORDER BY n DESC, min(rowid) LIMIT 1", at), nil, 2)
 	if v != nil {
 		if f, ok := v[0].(float64); ok {
-			v[0] = f + 0 // and not -0
+			v[0] = f + 0 // not -0
 		}
 		s["top"], s["top_count"] = c.written(c.rawSQL(v[0])), v[1]
 	}
 }
 
-// rawSQL is a value of the column as the test holds it.
+// rawSQL returns a value of the column as the test stores it.
 func (c agreeColumn) rawSQL(v any) any {
 	if n, ok := v.(int64); ok && c.typ == Bool {
 		return n != 0
@@ -481,7 +480,7 @@ func (c agreeColumn) rawSQL(v any) any {
 	return v
 }
 
-// groups returns the keys of the groups, in the order in which they first appear.
+// groups returns the keys of the groups in the order of their first row.
 func (db *agreeDB) groups(t *testing.T, columns []agreeColumn, by []string) [][]any {
 	t.Helper()
 	var names []string
@@ -494,7 +493,7 @@ func (db *agreeDB) groups(t *testing.T, columns []agreeColumn, by []string) [][]
 	return db.rows(t, "SELECT "+list+" FROM t GROUP BY "+list+" ORDER BY min(rowid)", nil, len(names))
 }
 
-// TestTenLines runs a tool of ten lines in both languages over all files.
+// TestTenLines runs a tool of ten lines in both languages on all files.
 func TestTenLines(t *testing.T) {
 	scripts := map[string]string{}
 	for _, name := range []string{"ten.star", "ten.lua"} {
@@ -513,19 +512,19 @@ func TestTenLines(t *testing.T) {
 			for _, part := range []string{"counts", "about"} {
 				s, l := agreeOf(star, part), agreeOf(lua, part)
 				if text, ok := s.(string); !ok || text == "" || s != l {
-					t.Errorf("%s: %s: Lua gives\n%v\nand Starlark\n%v", f.name, part, l, s)
+					t.Errorf("%s: %s: Lua returns\n%v\nand Starlark\n%v", f.name, part, l, s)
 				}
 			}
 		})
 	}
 }
 
-// TestEmptyFile reads a file with nothing in it.
+// TestEmptyFile reads an empty file.
 func TestEmptyFile(t *testing.T) {
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module()}})
 	args := value.NewDict("path", "empty.csv", "options", &value.Dict{}, "by", value.List{"region"}, "wanted", &value.Dict{})
 	_, err := e.Run(t.Context(), tool.Script{Path: "agree.star", Source: agreeScript}, tool.Call{Args: args}, agreeEffects)
 	if err == nil || !strings.Contains(err.Error(), "empty.csv is empty") {
-		t.Errorf("an empty file gives %v, want an error that names it", err)
+		t.Errorf("an empty file: %v, want an error that names it", err)
 	}
 }

@@ -1,16 +1,16 @@
 package table
 
 import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-import "github.com/cassidy-run/cassidy/runtime/tool"
-
-// A budget is how much memory an operation may still take for what it makes.
+// A budget is the memory that an operation may use for its result.
 type budget struct{ left, all int64 }
 
-// newBudget returns a third of the memory of the process: slices that grow take
-// twice what they hold, and the script has more than one table.
+// newBudget returns a budget of a third of the memory of the process: a slice that grows
+// takes up to twice its size, and the script has more than one table.
 func newBudget(g tool.Grant) *budget {
 	n := int64(tool.DefaultMemory)
 	if g.Memory > 0 {
@@ -24,14 +24,14 @@ func (b *budget) take(n int64) error {
 		return nil
 	}
 	return b.over("the rows").
-		WithHint("take fewer rows or columns with filter, head or select, group them, or declare limits = {\"memory\": …}")
+		WithHint("use fewer rows or columns with filter, head or select, or declare limits = {\"memory\": …}")
 }
 
-// over is the error of what takes more than all of the budget.
+// over returns the error for something that needs more than the entire budget.
 func (b *budget) over(what string) *value.Error {
-	return overMemory("%s take more than %d MB of memory", what, b.all>>20)
+	return row.Limit("out of memory: %s take more than the limit of %d MB", what, b.all>>20)
 }
 
-// mapEntry is about how many bytes an entry of a map takes beside its key while
-// the map grows.
+// mapEntry is the approximate number of bytes that a map entry takes in addition to its
+// key while the map grows.
 const mapEntry = 64

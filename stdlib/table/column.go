@@ -10,18 +10,18 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Column is a sequence of values of one type, in the one slice of that type.
-// Once it is part of a batch it is not changed.
+// A Column is a sequence of values of one type, held in the slice for that type. It is
+// not modified once it is part of a batch.
 type Column struct {
 	Type    Type
 	Ints    []int64       // Integer; Bool as 0 and 1; Date in days, DateTime and Instant in microseconds since 1970
 	Floats  []float64     // Float
 	Texts   []string      // Text
 	Values  []value.Value // Any
-	Missing []bool        // nil where no value is missing; what a missing one holds beside is of no account
+	Missing []bool        // nil if no value is missing; the value of a missing entry is unspecified
 }
 
-// newColumn returns an empty column with room for n values.
+// newColumn returns an empty column with capacity for n values.
 func newColumn(t Type, n int) *Column {
 	c := &Column{Type: t}
 	switch t {
@@ -65,10 +65,10 @@ func (c *Column) addMissing() {
 	default:
 		c.Ints = append(c.Ints, 0)
 	}
-	c.Missing = append(slices.Grow(c.Missing, n+1-len(c.Missing))[:n], true) // those between are false
+	c.Missing = append(slices.Grow(c.Missing, n+1-len(c.Missing))[:n], true) // the entries in between are false
 }
 
-// known says that the last value that was appended is not missing.
+// known marks the value that was appended last as not missing.
 func (c *Column) known() {
 	if c.Missing != nil {
 		c.Missing = append(c.Missing, false)
@@ -118,8 +118,8 @@ func (c *Column) value(i int) value.Value {
 	return c.text(i)
 }
 
-// text returns the i-th value as it is written into a CSV file; "" where it is
-// missing. Each value has one text, and reads back as itself.
+// text returns the i-th value as written into a CSV file, or "" if it is missing. Each
+// value has exactly one text, which parses to the same value.
 func (c *Column) text(i int) string {
 	if c.missing(i) {
 		return ""
@@ -139,8 +139,8 @@ func (c *Column) text(i int) string {
 	return formatTime(c.Type, c.Ints[i])
 }
 
-// valueText writes a value of an any column: a text is itself, and a number which
-// JSON has not is written as in a column of floats.
+// valueText formats a value of an any column: a text as it is, and a number that JSON
+// cannot represent as in a column of floats.
 func valueText(v value.Value) string {
 	switch v := v.(type) {
 	case string:
@@ -151,10 +151,10 @@ func valueText(v value.Value) string {
 	return value.FormatJSON(v, "")
 }
 
-// formatFloat writes a number so that it reads back as a float, as itself: 2.0,
-// 0.1, 1e+30, NaN, +Inf.
+// formatFloat formats a number so that it parses to the same float: 2.0, 0.1, 1e+30,
+// NaN, +Inf.
 func formatFloat(f float64) string {
-	const full = 1e15 // up to here a number is written without an exponent
+	const full = 1e15 // smaller numbers are written without an exponent
 	form := byte('g')
 	if size := math.Abs(f); size >= 1 && size < full {
 		form = 'f'
@@ -170,10 +170,10 @@ func formatFloat(f float64) string {
 
 const (
 	secondsPerDay = 24 * 60 * 60
-	microsecond   = 1_000_000 // in a second
+	microsecond   = 1_000_000 // microseconds per second
 )
 
-// formatTime writes a point in time by ISO 8601: 2006-01-02, 2006-01-02T15:04:05,
+// formatTime formats a point in time in ISO 8601: 2006-01-02, 2006-01-02T15:04:05,
 // 2006-01-02T15:04:05.25Z.
 func formatTime(t Type, n int64) string {
 	switch t {
@@ -185,58 +185,52 @@ func formatTime(t Type, n int64) string {
 	return time.UnixMicro(n).UTC().Format("2006-01-02T15:04:05.999999Z07:00")
 }
 
-// slice returns the values from i to j, which share the memory of c.
+// slice returns the values from i to j. They share the memory of c.
 func (c *Column) slice(i, j int) *Column {
-	d := &Column{Type: c.Type}
-	switch c.Type {
-	case Text:
-		d.Texts = c.Texts[i:j:j]
-	case Float:
-		d.Floats = c.Floats[i:j:j]
-	case Any:
-		d.Values = c.Values[i:j:j]
-	default:
-		d.Ints = c.Ints[i:j:j]
-	}
-	if c.Missing != nil {
-		d.Missing = c.Missing[i:j:j]
-	}
-	return d
+	return &Column{c.Type, part(c.Ints, i, j), part(c.Floats, i, j), part(c.Texts, i, j), part(c.Values, i, j), part(c.Missing, i, j)}
 }
 
-// pick returns the values at these places, in their order; -1 is a missing one.
-// Few of many have texts of their own: see [Batch.owned].
-func (c *Column) pick(places []int) *Column {
+func part[T any](s []T, i, j int) []T {
+	if len(s) == 0 {
+		return s
+	}
+	return s[i:j:j]
+}
+
+// pick returns the values at these indexes, in the order of the indexes; the index -1
+// yields a missing value. If they are few of many, their texts are copied: see
+// [Batch.owned].
+func (c *Column) pick(indexes []int) *Column {
 	d := &Column{Type: c.Type}
 	switch c.Type {
 	case Text:
-		d.Texts = picked(c.Texts, places)
+		d.Texts = picked(c.Texts, indexes)
 	case Float:
-		d.Floats = picked(c.Floats, places)
+		d.Floats = picked(c.Floats, indexes)
 	case Any:
-		d.Values = picked(c.Values, places)
+		d.Values = picked(c.Values, indexes)
 	default:
-		d.Ints = picked(c.Ints, places)
+		d.Ints = picked(c.Ints, indexes)
 	}
-	for k, i := range places {
+	for k, i := range indexes {
 		if i >= 0 && !c.missing(i) {
 			continue
 		}
 		if d.Missing == nil {
-			d.Missing = make([]bool, len(places))
+			d.Missing = make([]bool, len(indexes))
 		}
 		d.Missing[k] = true
 	}
-	const few = 2 // one of so many, or fewer
-	if len(places) < c.Len()/few {
+	const few = 2 // fewer than one in this many
+	if len(indexes) < c.Len()/few {
 		return d.owned()
 	}
 	return d
 }
 
-func picked[T any](values []T, places []int) []T {
-	made := make([]T, len(places))
-	for k, i := range places {
+func picked[T any](values []T, indexes []int) []T {
+	made := make([]T, len(indexes))
+	for k, i := range indexes {
 		if i >= 0 {
 			made[k] = values[i]
 		}
@@ -244,7 +238,7 @@ func picked[T any](values []T, places []int) []T {
 	return made
 }
 
-// owned returns the column with texts in memory of its own: see [Batch.owned].
+// owned returns the column with a copy of its texts: see [Batch.owned].
 func (c *Column) owned() *Column {
 	d := *c
 	switch c.Type {
@@ -292,7 +286,7 @@ func (c *Column) extend(d *Column) {
 	c.Missing = append(missing, make([]bool, c.Len()-len(missing))...)
 }
 
-// size returns about how many bytes the column takes.
+// size returns the approximate number of bytes that the column takes.
 func (c *Column) size() int64 {
 	n := int64(8*len(c.Ints) + 8*len(c.Floats) + 16*len(c.Texts) + c.textBytes() + len(c.Missing))
 	for _, v := range c.Values {

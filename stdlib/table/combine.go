@@ -9,42 +9,48 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// combineRows are the methods that make one table of several.
-func combineRows() []row {
-	return []row{
+// combineRows are the methods that combine several tables.
+func combineRows() []member {
+	return []member{
 		{tool.Func{
 			Name: "concat",
-			Doc: "Puts the rows of other tables after those of this one. All have the same columns, in any order. " +
-				"A column that is integer in one and float in another becomes float, and otherwise one whose types differ becomes any.",
+			Doc: "Append the rows of other tables. All tables must have the same columns, in any order. " +
+				"Integer and float columns become float. Other columns with different types become any.",
 			Params: []tool.Param{
-				tool.Required("others", "tables", "The tables, as a list or one after the other."),
-				tool.Optional("fill", tool.TypeBoolean, false, "Whether a table has missing values for the columns that it lacks. Without it, that is an error."),
+				tool.Required("others", "tables", "The tables, as a list or as separate arguments."),
+				tool.Optional("fill", tool.TypeBoolean, false, "What happens if one of the tables lacks a column. If True, its rows get missing values in this column. If False, this is an error."),
 			},
-			Variadic: true, Returns: "a table",
+			Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.concatenated()) }},
 		{tool.Func{
 			Name: "join",
-			Doc: "Joins the rows of two tables whose keys are equal; where several match, each of them gives a row. inner keeps the rows that match, left all rows of this table, outer those of both; " +
-				"semi keeps the rows of this table that match, anti those that do not, both without columns of the other. A missing key matches nothing, the integer 1 matches 1.0, and text only text. " +
-				"The columns of this table come first, then the others of the right one; the keys come once, under their names in this table. Rows keep the order of this table, and those that match one row the order " +
-				"of the right one; what of it matches nothing comes last.",
+			Doc: "Join the rows of two tables with equal keys. A row with several matches gives a row for each match. The kinds of joins are:\n\n" +
+				"- inner: the rows with a match\n" +
+				"- left: all rows of this table\n" +
+				"- outer: all rows of both tables\n" +
+				"- semi: the rows of this table with a match, without the columns of the other table\n" +
+				"- anti: the rows of this table without a match, without the columns of the other table\n\n" +
+				"A missing key matches nothing. The integer 1 matches 1.0. A text matches only a text. " +
+				"The columns of this table come first, then those of the right table except its keys. The keys occur once, with their names in this table. " +
+				"Rows are in the order of this table. Several matches of a row are in the order of the right table. " +
+				"Rows of the right table without a match come last.",
 			Params: []tool.Param{
-				tool.Required("other", "table", "The table on the right, which is held in memory."),
-				tool.Required("on", tool.TypeAny, `The columns that must be equal: names that both tables have, or {"left": "right"}.`),
+				tool.Required("other", "table", "The table on the right. It is kept in memory."),
+				tool.Required("on", tool.TypeAny, `The key columns: names of columns in both tables, or {"left": "right"}.`),
 				tool.Optional("how", tool.TypeString, "inner", "inner, left, outer, semi or anti."),
-				tool.Optional("suffix", tool.TypeString, "_right", "What the name of a column of the right table ends with where this one has a column of that name."),
+				tool.Optional("suffix", tool.TypeString, "_right", "The suffix for a column of the right table, if this table has a column with the same name."),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.joined()) }},
 	}
 }
 
-// A concatenation is several tables that become one.
+// A concatenation combines several tables into one.
 type concatenation struct {
-	tables []*Table
-	names  []string
-	types  []Type
-	places [][]int // of each table's columns by those of the result; -1: it has none
+	tables  []*Table
+	names   []string
+	types   []Type
+	indexes [][]int // the columns of each table by those of the result; -1: lacking
 }
 
 // concatenated returns the rows of several tables.
@@ -65,7 +71,7 @@ func (c *call) concatenated() (*Table, error) {
 			continue
 		}
 		if rows > math.MaxInt-t.rows {
-			return nil, value.Errorf(value.Limit, "the tables have more rows than can be counted")
+			return nil, value.Errorf(value.Limit, "concat: the tables have too many rows in total")
 		}
 		rows += t.rows
 	}
@@ -85,7 +91,7 @@ func (t *Table) hold(ctx context.Context, g tool.Grant) (*Table, error) {
 	return newHeld(t.names, b, t.notes...), nil
 }
 
-// tables are the table of the call and those that it is given.
+// tables returns the receiver and the tables in the arguments.
 func (c *call) tables() ([]*Table, error) {
 	others := []value.Value{c.value("others")}
 	if list, ok := value.Elements(c.value("others")); ok {
@@ -96,14 +102,14 @@ func (c *call) tables() ([]*Table, error) {
 		t, ok := v.(*Table)
 		if !ok {
 			return nil, value.Errorf(value.Invalid, "argument 'others' should be tables but got %s", value.TypeOf(v)).
-				WithHint("data.read and data.parse give tables")
+				WithHint("pass a table from data.read or data.parse")
 		}
 		tables = append(tables, t)
 	}
 	return tables, nil
 }
 
-// plan finds the columns of the result, and where each table has them.
+// plan determines the columns of the result, and their indexes in each table.
 func (a *concatenation) plan(fill bool) error {
 	at := map[string]int{}
 	for n, t := range a.tables {
@@ -122,26 +128,26 @@ func (a *concatenation) plan(fill bool) error {
 		}
 	}
 	for n, t := range a.tables {
-		places := slices.Repeat([]int{-1}, len(a.names))
+		indexes := slices.Repeat([]int{-1}, len(a.names))
 		for i, name := range t.names {
-			places[at[name]] = i
+			indexes[at[name]] = i
 		}
-		if missing := slices.Index(places, -1); missing >= 0 && !fill {
+		if missing := slices.Index(indexes, -1); missing >= 0 && !fill {
 			return lacks(n+1, 1, a.names[missing])
 		}
-		a.places = append(a.places, places)
+		a.indexes = append(a.indexes, indexes)
 	}
 	return nil
 }
 
-// lacks is the error of a column that one table has and another has not; tables
-// are counted from 1, which is the one whose method was called.
+// lacks returns the error for a column that only one of two tables has. Tables are
+// numbered from 1, the receiver.
 func lacks(without, with int, name string) error {
-	return value.Errorf(value.Invalid, "table %d has a column %q, which table %d has not", with, cut(name), without).
-		WithHint("choose the same columns with select, or say fill = True to have missing values there")
+	return value.Errorf(value.Invalid, "table %d has a column %q, but table %d does not", with, cut(name), without).
+		WithHint("select the same columns with select, or pass fill = True for missing values")
 }
 
-// scan reads the tables one after the other.
+// scan reads the tables in sequence.
 func (a *concatenation) scan(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
 	for n, t := range a.tables {
 		first := 0
@@ -160,18 +166,18 @@ func (a *concatenation) scan(ctx context.Context, g tool.Grant, yield func(*Batc
 	return nil
 }
 
-// convert makes a batch of the result from one of the n-th table.
+// convert converts a batch of the n-th table to the columns of the result.
 func (a *concatenation) convert(ctx context.Context, n int, b *Batch, first int) (*Batch, error) {
 	d := &Batch{Rows: b.Rows, Columns: make([]*Column, len(a.names))}
-	for i, at := range a.places[n] {
+	for i, at := range a.indexes[n] {
 		if at < 0 {
 			d.Columns[i] = missingColumn(a.types[i], b.Rows)
 			continue
 		}
 		var err error
 		v := &conversion{column: a.names[i], to: a.types[i], first: first}
-		if d.Columns[i], err = v.of(ctx, b.Columns[at]); err != nil {
-			return nil, value.ErrorOf(err, value.Failed).WithHint("give the column the same type in all tables, with with_types")
+		if d.Columns[i], err = v.convert(ctx, b.Columns[at]); err != nil {
+			return nil, value.ErrorOf(err, value.Failed).WithHint("convert the column to the same type in all tables with with_types")
 		}
 	}
 	return d, nil

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"pgregory.net/rapid"
 )
 
 func TestConcatAgreesWithPlain(t *testing.T) {
@@ -20,14 +21,14 @@ func TestConcatAgreesWithPlain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinded(w)
+		withKinds(w)
 		want := slices.Concat(records(t, u), records(t, v), records(t, u))
 		both(t, u, u.names, u.types, want, "concat", value.List{w, u})
 		both(t, u, u.names, u.types, want, "concat", streamed(w, 2, false), u)
 		for form, f := range forms(u) {
 			made := tableBy(t, f, "concat", v)
 			if streams := made.held == nil; streams != (f.held == nil) {
-				t.Errorf("%s: concat gives a table that is read: %v", form, streams)
+				t.Errorf("%s: concat returns a stream: %v", form, streams)
 			}
 		}
 	})
@@ -41,18 +42,18 @@ func TestConcatJoinsTypes(t *testing.T) {
 	for _, v := range forms(b) {
 		both(t, a, names, types, want, "concat", v, named{"fill": true})
 	}
-	refused(t, a, `table 2 has a column "y", which table 1 has not`, "fill = True", "concat", b)
-	refused(t, b, `table 2 has a column "x", which table 1 has not`, "fill = True", "concat", a)
-	refused(t, a, `table 1 has a column "x", which table 2 has not`, "select", "concat", tableBy(t, b, "drop", "y"))
+	refused(t, a, `table 2 has a column "y", but table 1 does not`, "fill = True", "concat", b)
+	refused(t, b, `table 2 has a column "x", but table 1 does not`, "fill = True", "concat", a)
+	refused(t, a, `table 1 has a column "x", but table 2 does not`, "select", "concat", tableBy(t, b, "drop", "y"))
 	refused(t, a, `unexpected argument "fil"; did you mean "fill"?`, "", "concat", b, named{"fil": true})
 	refused(t, a, "argument 'fill' should be boolean but got string", "", "concat", b, named{"fill": "yes"})
 	refused(t, a, "argument 'others' should be tables but got string", "data.read", "concat", "b")
 	refused(t, a, "argument 'others' should be tables but got integer", "data.read", "concat", value.List{a, int64(1)})
 	c := heldTable("n", columnFrom(Integer, int64(1<<53+1)))
-	refused(t, c, `row 1, column "n": 9007199254740993 cannot become float`, "with_types", "concat", heldTable("n", columnFrom(Float, 0.5)))
+	refused(t, c, `row 1, column "n": 9007199254740993 cannot be converted to float`, "with_types", "concat", heldTable("n", columnFrom(Float, 0.5)))
 }
 
-// plainJoin joins records by comparing each with each.
+// plainJoin joins records by comparing all pairs.
 func plainJoin(left, right [][]value.Value, lk, rk []int, others []int, how string) (want [][]value.Value) {
 	matched := make([]bool, len(right))
 	width := 0
@@ -142,7 +143,7 @@ func TestJoinAgreesWithPlain(t *testing.T) {
 			for at, typ := range types {
 				if n, ok := row[at].(int64); ok && typ == Float {
 					if row[at] = float64(n); n > 1<<53 {
-						return // the float would not be the number, which is an error, as tested below
+						return // the float would be rounded, which is an error, as tested below
 					}
 				}
 			}
@@ -162,28 +163,28 @@ func TestJoinErrors(t *testing.T) {
 		args       []value.Value
 		want, hint string
 	}{
-		{[]value.Value{v, "id"}, `column "id" is integer and "id" of the right table is text: they are never equal`, `with_types({"id": "integer"})`},
-		{[]value.Value{v, "when"}, `column "when" is date and "when" of the right table is datetime: they are never equal`, "with_types"},
-		{[]value.Value{v, value.NewDict("when", "all")}, `column "when" is date and "all" of the right table is any: they are never equal`, "with_types"},
-		{[]value.Value{v, "note", named{"suffix": ""}}, `two columns would be named "id"`, "another suffix"},
-		{[]value.Value{v, "ids"}, `there is no column "ids"; did you mean "id"?`, "the columns are id, when, note"},
-		{[]value.Value{v, value.NewDict("id", "key")}, `in the right table, there is no column "key"`, "the columns are id, when, note, note_right, all"},
-		{[]value.Value{v, value.NewDict("note", "note", "when", "note")}, `column "note" of the right table is a key twice`, ""},
-		{[]value.Value{v, value.List{}}, "join needs a column that both tables have", "customer_id"},
-		{[]value.Value{v, int64(1)}, "argument 'on' should be names of columns but got 1", ""},
-		{[]value.Value{v, value.NewDict("id", int64(1))}, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`, ""},
-		{[]value.Value{v, "note", "full"}, `there is no join "full"`, "inner, left, outer, semi, anti"},
+		{[]value.Value{v, "id"}, `values of column "id" (integer) and column "id" of the right table (text) are never equal`, `with_types({"id": "integer"})`},
+		{[]value.Value{v, "when"}, `values of column "when" (date) and column "when" of the right table (datetime) are never equal`, "with_types"},
+		{[]value.Value{v, value.NewDict("when", "all")}, `values of column "when" (date) and column "all" of the right table (any) are never equal`, "with_types"},
+		{[]value.Value{v, "note", named{"suffix": ""}}, `join: the result has two columns named "id"`, "another suffix"},
+		{[]value.Value{v, "ids"}, `no column "ids"; did you mean "id"?`, "the columns are id, when, note"},
+		{[]value.Value{v, value.NewDict("id", "key")}, `in the right table, no column "key"`, "the columns are id, when, note, note_right, all"},
+		{[]value.Value{v, value.NewDict("note", "note", "when", "note")}, `column "note" of the right table is used twice as a key`, ""},
+		{[]value.Value{v, value.List{}}, "argument 'on' needs at least one column", "customer_id"},
+		{[]value.Value{v, int64(1)}, "argument 'on' should be column names but got 1", ""},
+		{[]value.Value{v, value.NewDict("id", int64(1))}, `argument 'on' should be column names, or a dict from left to right column names, as in {"id": "customer_id"}`, ""},
+		{[]value.Value{v, "note", "full"}, `unknown join "full"`, "inner, left, outer, semi, anti"},
 		{[]value.Value{"v", "note"}, "argument 'other' should be table but got string", "data.read"},
 	} {
 		refused(t, u, test.want, test.hint, "join", test.args...)
 	}
-	refused(t, v, `two columns would be named "note_right"`, "another suffix", "join", u, value.NewDict("all", "id"))
+	refused(t, v, `join: the result has two columns named "note_right"`, "another suffix", "join", u, value.NewDict("all", "id"))
 	big := heldTable("id", columnFrom(Integer, int64(math.MaxInt64)))
-	refused(t, big, `row 1, column "id": 9223372036854775807 cannot become float`, "", "join", heldTable("id", columnFrom(Float, 0.5)), "id", "outer")
+	refused(t, big, `row 1, column "id": 9223372036854775807 cannot be converted to float`, "", "join", heldTable("id", columnFrom(Float, 0.5)), "id", "outer")
 }
 
-// A join of many with many ends where its rows take too much memory, and one that
-// is read in parts never holds them.
+// A many-to-many join ends when its rows take too much memory. A streamed join never
+// holds them.
 func TestJoinOfManyWithMany(t *testing.T) {
 	c := newColumn(Integer, 0)
 	for range 30_000 {
@@ -215,7 +216,7 @@ func TestJoinOfManyWithMany(t *testing.T) {
 	}
 }
 
-// What stays a table that is read in parts says so, and what it holds is bounded.
+// Tables that stay streamed are streams, and their memory is bounded.
 func TestWhatStaysStreamed(t *testing.T) {
 	u := heldTable("a", columnFrom(Integer, int64(1), int64(2), nil), "b", columnFrom(Text, "x", "y", "z"))
 	v := streamed(u, 2, false)
@@ -232,15 +233,15 @@ func TestWhatStaysStreamed(t *testing.T) {
 	} {
 		made := tableBy(t, v, test.name, test.args...)
 		if got := made.held == nil; got != test.want {
-			t.Errorf("%s%v of a table that is read is one that is read: %v, want %v", test.name, test.args, got, test.want)
+			t.Errorf("%s%v of a stream is a stream: %v, want %v", test.name, test.args, got, test.want)
 		}
 		again := fmt.Sprint(records(t, made))
 		if got := fmt.Sprint(records(t, made)); got != again {
-			t.Errorf("%s%v gives %s, and then %s", test.name, test.args, again, got)
+			t.Errorf("%s%v is %s, and then %s", test.name, test.args, again, got)
 		}
 	}
 	var failure = value.Errorf(value.Failed, "the disk is away")
-	broken := kinded(newStream(u.names, u.types, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
+	broken := withKinds(newStream(u.names, u.types, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
 		if err := yield(u.held); err != nil {
 			return err
 		}
@@ -251,12 +252,12 @@ func TestWhatStaysStreamed(t *testing.T) {
 			t.Errorf("%s of a table that cannot be read: %v", name, err)
 		}
 	}
-	if got := records(t, tableBy(t, broken, "head", int64(3))); len(got) != 3 { // it has read enough
-		t.Errorf("head of a table that breaks off behind gives %v", got)
+	if got := records(t, tableBy(t, broken, "head", int64(3))); len(got) != 3 { // it reads enough rows
+		t.Errorf("head of a table that fails later is %v", got)
 	}
 }
 
-// An operation that gathers is bounded by the memory of the call.
+// Operations that hold rows are limited by the memory of the call.
 func TestMemoryIsBounded(t *testing.T) {
 	text := newColumn(Text, 0)
 	for i := range 5000 {

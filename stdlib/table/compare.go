@@ -9,8 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// unordered is what a comparison gives where a number is NaN: neither less nor
-// equal nor greater.
+// unordered is the result of a comparison with NaN.
 const unordered = 2
 
 // compareFloats compares two numbers.
@@ -26,7 +25,7 @@ func compareFloats(a, b float64) int {
 	return unordered
 }
 
-// compareIntFloat compares an integer with a float, without rounding either.
+// compareIntFloat compares an integer with a float without rounding.
 func compareIntFloat(n int64, f float64) int {
 	switch {
 	case f != f:
@@ -43,8 +42,8 @@ func compareIntFloat(n int64, f float64) int {
 	return cmp.Compare(whole, f)
 }
 
-// compareValues compares two values of a script. ok is false where they are of
-// kinds that have no order between them. Lists are compared item by item.
+// compareValues compares two values of a script. ok is false if they have no order.
+// Lists are compared item by item.
 func compareValues(a, b value.Value) (order int, ok bool) {
 	switch a := a.(type) {
 	case string:
@@ -84,7 +83,7 @@ func compareValues(a, b value.Value) (order int, ok bool) {
 	return cmp.Compare(len(x), len(y)), true
 }
 
-// bigFloat is a number of any size; nil for what is none, and for NaN.
+// bigFloat returns a number as a big float, or nil if v is NaN or not a number.
 func bigFloat(v value.Value) *big.Float {
 	switch v := v.(type) {
 	case int64:
@@ -106,7 +105,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// reversed is the order of two things that were compared the other way round.
+// reversed returns the result of a comparison with the operands exchanged.
 func reversed(order int) int {
 	if order == unordered {
 		return order

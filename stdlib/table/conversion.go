@@ -9,18 +9,18 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A conversion makes a column of another type. A value that does not fit is an
-// error, or becomes a missing one.
+// A conversion converts a column to another type. A value that does not fit is an error
+// or becomes a missing value.
 type conversion struct {
 	column  string // its name, for errors
 	to      Type
-	missing bool // what does not fit becomes missing
-	first   int  // how many rows come before the batch at hand, for errors
+	missing bool // values that do not fit become missing
+	first   int  // the number of rows before the current batch, for errors
 }
 
-// canBecome reports whether values of a type can become some of another. What
-// one cannot is said at once, and not once for each value.
-func (t Type) canBecome(to Type) bool {
+// canConvert reports whether some values of a type can be converted to another type. If
+// not, the error is reported once, not for each value.
+func (t Type) canConvert(to Type) bool {
 	switch {
 	case t == to, t == Text, t == Any, to == Text, to == Any:
 		return true
@@ -30,16 +30,16 @@ func (t Type) canBecome(to Type) bool {
 	return true // numbers and bools
 }
 
-// check fails where no value of the type can be converted.
+// check returns an error if no value of the type can be converted.
 func (v *conversion) check(from Type) error {
-	if from.canBecome(v.to) {
+	if from.canConvert(v.to) {
 		return nil
 	}
-	return value.Errorf(value.Invalid, "column %q is %s, which cannot become %s", cut(v.column), from, v.to)
+	return value.Errorf(value.Invalid, "column %q of type %s cannot be converted to %s", cut(v.column), from, v.to)
 }
 
-// of converts a column.
-func (v *conversion) of(ctx context.Context, c *Column) (*Column, error) {
+// convert returns the converted column.
+func (v *conversion) convert(ctx context.Context, c *Column) (*Column, error) {
 	if c.Type == v.to {
 		return c, nil
 	}
@@ -66,13 +66,13 @@ func (v *conversion) of(ctx context.Context, c *Column) (*Column, error) {
 	return d, nil
 }
 
-// misfit is the error of a value that cannot be converted.
+// misfit returns the error for a value that cannot be converted.
 func (v *conversion) misfit(c *Column, i int) error {
-	return value.Errorf(value.Invalid, "row %d, column %q: %s cannot become %s", v.first+i+1, cut(v.column), valueShown(c.value(i)), v.to).
-		WithHint(`with errors = "missing" such values become missing ones`)
+	return value.Errorf(value.Invalid, "row %d, column %q: %s cannot be converted to %s", v.first+i+1, cut(v.column), valueShown(c.value(i)), v.to).
+		WithHint(`to make such values missing, pass errors = "missing"`)
 }
 
-// addConverted appends the i-th value of a column of another type, which is not
+// addConverted appends the i-th value of a column of another type, which must not be
 // missing. It reports whether the value fits.
 func (c *Column) addConverted(d *Column, i int) bool {
 	switch {
@@ -87,14 +87,14 @@ func (c *Column) addConverted(d *Column, i int) bool {
 	case d.Type == Text:
 		return c.addParsed(d.Texts[i])
 	case d.Type == Float:
-		return c.addNumber(d.Floats[i])
+		return c.addFloatValue(d.Floats[i])
 	case c.Type.time():
 		return c.addTime(d.Type, d.Ints[i])
 	}
-	return c.addWhole(d.Ints[i])
+	return c.addIntValue(d.Ints[i])
 }
 
-// addValue appends what a script holds, if it fits: dates and times are texts.
+// addValue appends a value of a script if it fits: dates and times are texts.
 func (c *Column) addValue(v value.Value) bool {
 	switch v := v.(type) {
 	case nil:
@@ -107,17 +107,17 @@ func (c *Column) addValue(v value.Value) bool {
 		}
 		return c.addParsed(v)
 	case int64:
-		return c.addWhole(v)
+		return c.addIntValue(v)
 	case float64:
-		return c.addNumber(v)
+		return c.addFloatValue(v)
 	case bool:
-		return c.addWhole(int64(bit(v)))
+		return c.addIntValue(int64(bit(v)))
 	}
 	return false
 }
 
-// addParsed appends what a text says, if it fits; spaces around it are of no
-// account.
+// addParsed parses a text without the spaces around it, and appends the value if it
+// fits.
 func (c *Column) addParsed(s string) bool {
 	s = strings.Trim(s, " \t\r\n")
 	switch c.Type {
@@ -135,7 +135,7 @@ func (c *Column) addParsed(s string) bool {
 		return ok
 	case Bool:
 		b, ok := parseBool(s)
-		return ok && c.addWhole(int64(bit(b)))
+		return ok && c.addIntValue(int64(bit(b)))
 	}
 	n, ok := parseTime(c.Type, s)
 	if ok {
@@ -144,9 +144,9 @@ func (c *Column) addParsed(s string) bool {
 	return ok
 }
 
-// parseTime reads a text as a point in time. A date is the midnight with which it
-// begins, and without a zone an instant is in UTC; but a datetime with a zone is
-// none: to drop it would be another time.
+// parseTime parses a text as a point in time. A date is the midnight at its start, and
+// an instant without a zone is in UTC. A datetime with a zone is rejected: without the
+// zone it would be another time.
 func parseTime(t Type, s string) (int64, bool) {
 	if days, ok := parseDate(s); ok {
 		if t == Date {
@@ -160,33 +160,33 @@ func parseTime(t Type, s string) (int64, bool) {
 
 const microsPerDay = secondsPerDay * microsecond
 
-// addNumber appends a float to a column of numbers or bools, if it fits.
-func (c *Column) addNumber(f float64) bool {
+// addFloatValue appends a float to a column of numbers or bools if it fits.
+func (c *Column) addFloatValue(f float64) bool {
 	if c.Type == Float {
 		c.addFloat(f)
 		return true
 	}
-	n, ok := wholeNumber(f)
-	return ok && c.addWhole(n)
+	n, ok := exactInt(f)
+	return ok && c.addIntValue(n)
 }
 
-// wholeNumber returns a float as the integer that it is.
-func wholeNumber(f float64) (int64, bool) {
+// exactInt returns a float as an integer. ok is false if it is not one.
+func exactInt(f float64) (int64, bool) {
 	if f != math.Trunc(f) || f < -(1<<63) || f >= 1<<63 {
 		return 0, false
 	}
 	return int64(f), true
 }
 
-// addWhole appends an integer to a column of numbers or bools, if it fits. One
-// that a float would round does not.
-func (c *Column) addWhole(n int64) bool {
+// addIntValue appends an integer to a column of numbers or bools if it fits. An integer
+// that a float would round does not fit a column of floats.
+func (c *Column) addIntValue(n int64) bool {
 	switch c.Type {
 	case Integer:
 		c.addInt(n)
 		return true
 	case Float:
-		back, ok := wholeNumber(float64(n))
+		back, ok := exactInt(float64(n))
 		if ok = ok && back == n; ok {
 			c.addFloat(float64(n))
 		}
@@ -200,10 +200,10 @@ func (c *Column) addWhole(n int64) bool {
 	return false
 }
 
-// addTime appends a point in time of another type, if it fits: a date only has
-// room for midnight.
+// addTime appends a point in time of another type if it fits. Only midnight fits a date.
 func (c *Column) addTime(from Type, n int64) bool {
 	switch {
+	case from == c.Type:
 	case from == Date:
 		n *= microsPerDay
 	case c.Type == Date:
@@ -216,8 +216,8 @@ func (c *Column) addTime(from Type, n int64) bool {
 	return true
 }
 
-// add appends a value that the column was made for: one of its type, an integer
-// among floats, or a missing one.
+// add appends a value that is known to fit: one of the type of the column, an integer
+// among floats, or a missing value.
 func (c *Column) add(v value.Value) {
 	switch v := v.(type) {
 	case nil:
@@ -238,58 +238,44 @@ func (c *Column) add(v value.Value) {
 	}
 }
 
-// addRead appends a value that a file holds, as with_types converts it, and beside
-// that a number of any size to floats. It fails where the value does not fit.
+// addRead appends a value of a file, converted as by with_types; also, numbers of any
+// size become floats. It returns an error if the value does not fit.
 func (c *Column) addRead(v value.Value) error {
-	if !c.takes(v) {
-		return value.Errorf(value.Invalid, "%s is not of type %s", valueShown(v), c.Type)
-	}
-	return nil
-}
-
-// takes is addRead, and reports whether the value fits.
-func (c *Column) takes(v value.Value) bool {
-	found, isTime := v.(foundTime)
-	switch {
+	fits := true
+	switch at, isTime := v.(foundTime); {
 	case v == nil:
 		c.addMissing()
+	case isTime && c.Type.time():
+		fits = c.addTime(at.typ, at.n)
+	case isTime && c.Type != Any && c.Type != Text:
+		fits = false
 	case isTime:
-		return c.addFound(found)
+		return c.addRead(formatTime(at.typ, at.n))
 	case c.Type == Any:
 		c.addAny(v)
-	case c.Type == Text: // a column of codes may have been saved as numbers
+	case c.Type == Text: // codes may have been saved as numbers
 		switch v.(type) {
 		case string, int64, float64, bool, *big.Int:
 			c.addText(valueText(v))
 		default:
-			return false
+			fits = false
 		}
 	case c.Type == Float:
-		if n := bigFloat(v); n != nil {
-			f, _ := n.Float64()
+		switch n := v.(type) {
+		case int64:
+			c.addFloat(float64(n))
+		case *big.Int:
+			f, _ := new(big.Float).SetInt(n).Float64()
 			c.addFloat(f)
-			return !math.IsInf(f, 0) || n.IsInf()
+			fits = !math.IsInf(f, 0)
+		default:
+			fits = c.addValue(v)
 		}
-		return c.addValue(v)
 	default:
-		return c.addValue(v)
+		fits = c.addValue(v)
 	}
-	return true
-}
-
-// addFound appends what a cell of a spreadsheet shows as a date or a time.
-func (c *Column) addFound(t foundTime) bool {
-	switch {
-	case c.Type == Any:
-		c.addAny(formatTime(t.typ, t.n))
-	case c.Type == Text:
-		c.addText(formatTime(t.typ, t.n))
-	case c.Type == t.typ:
-		c.addInt(t.n)
-	case c.Type.time():
-		return c.addTime(t.typ, t.n)
-	default:
-		return false
+	if !fits {
+		return value.Errorf(value.Invalid, "%s is not of type %s", valueShown(v), c.Type)
 	}
-	return true
+	return nil
 }

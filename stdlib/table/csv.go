@@ -8,45 +8,49 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
-// A csvFile is a CSV file, and what is known of it.
+// A csvFile is a CSV file with its specified and detected properties.
 type csvFile struct {
 	in       *input
 	encoding string
 	mark     int  // bytes of the byte order mark
-	guessed  bool // that it is UTF-8
+	guessed  bool // the encoding UTF-8 is a guess
 	delimiter,
 	quote string
 	skip    int
 	fill    bool
-	header  *bool // whether the first row names the columns; nil until it is known
+	header  *bool // whether the first row names the columns; nil until it is detected
 	numbers numbers
-	missing map[string]bool // what stands for a missing value in every column; nil: the rule
+	missing map[string]bool // the texts that mean a missing value in every column; nil: the default ones
 	columns []*csvColumn
-	wanted  []bool // of the columns, those that are converted; nil: all
+	width   int    // the cells of each row; 0 before the first one
+	wanted  []bool // the columns to convert; nil: all
 
-	filled, firstFilled int // rows that were, and the line of the first
+	filled, firstFilled int // the number of filled rows, and the line of the first
 	notes               []string
 }
 
-// readCSV reads a CSV file. It looks at all of it once, to find the types of the
-// columns; a small one is then held, and a large one read again for each scan.
+// readCSV reads a CSV file. It first reads the entire file to infer the types of the
+// columns. A small file is then held in memory, and a large one is read again for each
+// scan.
 func readCSV(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
 	p, err := in.open(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	t, err := findCSV(ctx, g, p, o, "")
+	t, err := inferCSV(ctx, g, p, o, "")
 	if err == errNotUTF8 {
 		p.at = 0
-		return findCSV(ctx, g, p, o, windowsEncoding)
+		return inferCSV(ctx, g, p, o, windowsEncoding)
 	}
 	return t, err
 }
 
-// findCSV finds out all about a file. encoding is "", or what it must be.
-func findCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encoding string) (*Table, error) {
+// inferCSV infers the properties of a file and returns its table. encoding is the
+// encoding, or "" to detect it.
+func inferCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encoding string) (*Table, error) {
 	f, err := newCSVFile(p.in, o)
 	if err != nil {
 		return nil, err
@@ -68,11 +72,11 @@ func findCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encodi
 	return pass.table()
 }
 
-// newCSVFile checks what was said about a file.
+// newCSVFile returns a file with the options, which it checks.
 func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 	f := &csvFile{in: in, delimiter: o.delimiter, quote: o.quote, skip: o.skip, fill: o.fill, header: o.header}
 	if f.delimiter != "" && !oneCharacter(f.delimiter) {
-		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character, and no line break").WithHint(`as in delimiter = ";" or "\t"`)
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a line break").WithHint(`as in delimiter = ";" or "\t"`)
 	}
 	if f.quote != "" && (!oneCharacter(f.quote) || f.quote == f.delimiter) {
 		return nil, errQuote()
@@ -81,10 +85,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 		return nil, value.Errorf(value.Invalid, "argument 'skip' should not be negative")
 	}
 	if o.missing != nil {
-		f.missing = make(map[string]bool, len(o.missing))
-		for _, s := range o.missing {
-			f.missing[s] = true
-		}
+		f.missing = setOf(o.missing)
 	}
 	var err error
 	f.numbers, err = newNumbers(o.thousands, o.decimal, o.percent)
@@ -92,7 +93,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 }
 
 func errQuote() error {
-	return value.Errorf(value.Invalid, "argument 'quote' should be one character, which is no line break and not the delimiter").
+	return value.Errorf(value.Invalid, "argument 'quote' should be one character other than a line break and the delimiter").
 		WithHint(`as in quote = "'", or "" for none`)
 }
 
@@ -102,23 +103,23 @@ func oneCharacter(s string) bool {
 	return len(runes) == 1 && runes[0] != '\n' && runes[0] != '\r' && runes[0] != 0 && runes[0] != '\ufffd' && runes[0] != '\ufeff'
 }
 
-// scanner begins to read the file.
-func (f *csvFile) scanner(p *parts) *scanner {
-	return &scanner{name: f.in.name, guessed: f.guessed, line: 1, source: newSource(p, f.encoding, f.mark)}
-}
+// maxCells is the maximum number of cells of a row.
+const maxCells = 100_000
 
-// scan reads the rows of the file: first the first one alone, then the others in
-// batches. A batch that was yielded is used again if again says so.
-func (f *csvFile) scan(p *parts, first func(*csvRows) error, yield func(*csvRows) (again bool, err error)) error {
-	s := f.scanner(p)
-	if err := s.more(); err != nil {
+// scan reads the rows of the file: first the first row alone, then the others in
+// batches. If yield returns again, its batch is reused.
+func (f *csvFile) scan(p *parts, first func(*csv.Rows) error, yield func(*csv.Rows) (again bool, err error)) error {
+	text := newSource(f.in.name, f.encoding, p.Next)
+	text.skip, text.guessed = f.mark, f.guessed
+	s := csv.New(f.in.name, maxCells, text.checked)
+	if err := s.More(); err != nil {
 		return err
 	}
-	if err := s.skipLines(f.skip); err != nil {
+	if err := s.SkipLines(f.skip); err != nil {
 		return err
 	}
 	if f.delimiter == "" {
-		if err := s.firstLine(); err != nil {
+		if err := s.FirstLine(); err != nil {
 			return err
 		}
 		f.findDelimiter(s)
@@ -126,21 +127,22 @@ func (f *csvFile) scan(p *parts, first func(*csvRows) error, yield func(*csvRows
 			return errQuote()
 		}
 	}
-	s.begin(f.delimiter, f.quote)
-	head := &csvRows{}
+	s.Begin(f.delimiter, f.quote)
+	head := &csv.Rows{}
+	f.width = 0
 	if err := f.next(s, head, 1); err != nil {
 		if err == io.EOF {
-			return value.Errorf(value.Failed, "%s is empty: a table has at least a row that names its columns", f.in.name)
+			return value.Errorf(value.Failed, "%s is empty: expected at least a row of column names", f.in.name)
 		}
 		return err
 	}
-	head.width = len(head.spans)
+	f.width = len(head.Spans)
 	if err := first(head); err != nil {
 		return err
 	}
-	b := &csvRows{}
+	b := &csv.Rows{}
 	for {
-		b.width, b.spans, b.lines = head.width, b.spans[:0], b.lines[:0]
+		b.Spans, b.Lines = b.Spans[:0], b.Lines[:0]
 		err := f.next(s, b, batchRows)
 		if err == io.EOF {
 			return nil
@@ -156,76 +158,76 @@ func (f *csvFile) scan(p *parts, first func(*csvRows) error, yield func(*csvRows
 			return err
 		}
 		if !again {
-			b = &csvRows{}
+			b = &csv.Rows{}
 		}
 	}
 }
 
-// next reads at least one row, and at most as many as are asked for; io.EOF says
-// that there is none.
-func (f *csvFile) next(s *scanner, b *csvRows, most int) error {
-	const room = 1 << 17 // cells in a batch: a wide table has fewer rows in one
+// next reads at least one row and at most most rows. It returns io.EOF if there are no
+// more.
+func (f *csvFile) next(s *csv.Scanner, b *csv.Rows, most int) error {
+	const maxBatchCells = 1 << 17 // a batch of a wide table has fewer rows
 	for {
-		for len(b.lines) < most && len(b.spans) < room {
-			before := len(b.spans)
-			ok, err := s.row(b)
+		for len(b.Lines) < most && len(b.Spans) < maxBatchCells {
+			before := len(b.Spans)
+			ok, err := s.Row(b)
 			if err != nil {
 				return err
 			}
 			if !ok {
 				break
 			}
-			b.text = s.text
-			if n := len(b.spans) - before; n != b.width && b.width > 0 {
+			if n := len(b.Spans) - before; n != f.width && f.width > 0 {
 				if err := f.ragged(s, b, n); err != nil {
 					return err
 				}
 			}
 		}
 		switch {
-		case len(b.lines) > 0:
+		case len(b.Lines) > 0:
 			return nil
-		case s.ended:
+		case s.Ended():
 			return io.EOF
 		}
-		if err := s.more(); err != nil {
+		if err := s.More(); err != nil {
 			return err
 		}
 	}
 }
 
-// ragged fills the last row, which is not as long as it should be, or fails.
-func (f *csvFile) ragged(s *scanner, b *csvRows, n int) error {
-	last, first := len(b.lines)-1, len(b.spans)-n
-	line := b.lines[last]
-	if n == 1 && b.spans[first].mark == plain && blank(b.cell(b.spans[first], f.quote)) {
-		b.spans, b.lines = b.spans[:first], b.lines[:last] // a line of spaces is as good as an empty one
+// ragged handles a last row of the wrong length: it fills it with missing values or
+// returns an error.
+func (f *csvFile) ragged(s *csv.Scanner, b *csv.Rows, n int) error {
+	last, first := len(b.Lines)-1, len(b.Spans)-n
+	line := b.Lines[last]
+	if n == 1 && b.Spans[first].Mark == csv.Plain && blank(b.Cell(b.Spans[first], f.quote)) {
+		b.Spans, b.Lines = b.Spans[:first], b.Lines[:last] // a line of spaces counts as blank
 		return nil
 	}
-	if n < b.width && f.fill {
+	if n < f.width && f.fill {
 		if f.filled++; f.filled == 1 {
 			f.firstFilled = line
 		}
-		for range b.width - n {
-			b.spans = append(b.spans, span{})
+		for range f.width - n {
+			b.Spans = append(b.Spans, csv.Span{})
 		}
 		return nil
 	}
-	whose := "the header has"
+	whose := "the header"
 	if f.header != nil && !*f.header {
-		whose = "the first row has"
+		whose = "the first row"
 	}
-	err := s.fail(line, "the row has %s where %s %d", counted(n, "cell"), whose, b.width)
-	if n < b.width {
-		return err.WithHint("mend the row, or read the file with fill = True, which fills short rows with missing values")
+	err := s.Fail(line, "the row has %s, but %s has %d", counted(n, "cell"), whose, f.width)
+	if n < f.width {
+		return err.WithHint("fix the row, or pass fill = True to fill short rows with missing values")
 	}
-	return err.WithHint("mend the row, put quotes around a cell that holds the delimiter %q, or say another delimiter", f.delimiter)
+	return err.WithHint("fix the row, put quotes around cells with the delimiter %q, or pass another delimiter", f.delimiter)
 }
 
-// blank reports whether a text has nothing but spaces.
+// blank reports whether a text is empty or only spaces.
 func blank(s string) bool { return trimSpaces(s) == "" }
 
-// trimSpaces is [strings.Trim] of spaces, for the many cells that have none.
+// trimSpaces is [strings.Trim] of spaces, optimized for cells without them.
 func trimSpaces(s string) string {
 	if s == "" || s[0] != ' ' && s[len(s)-1] != ' ' {
 		return s
@@ -233,7 +235,7 @@ func trimSpaces(s string) string {
 	return strings.Trim(s, " ")
 }
 
-// table makes the table of what a pass has found.
+// table returns the table of the file after a pass.
 func (p *csvPass) table() (*Table, error) {
 	f := p.file
 	names, types := make([]string, len(f.columns)), make([]Type, len(f.columns))
@@ -247,8 +249,8 @@ func (p *csvPass) table() (*Table, error) {
 	return f.stream(names, types, p.rows, notes), nil
 }
 
-// held makes a table of the rows that were kept; where they take too much memory
-// as columns, of the bytes of the file.
+// held returns a table of the rows that were kept. If their columns take too much
+// memory, the table reads the bytes of the file instead.
 func (p *csvPass) held(names []string, types []Type, notes []string) (*Table, error) {
 	f := p.file
 	all := newBatch(types)
@@ -269,13 +271,13 @@ func (p *csvPass) held(names []string, types []Type, notes []string) (*Table, er
 	return newHeld(names, all, notes...), nil
 }
 
-// stream returns the table of a file that is read whenever it is looked at.
+// stream returns a table that reads the file on demand.
 func (f *csvFile) stream(names []string, types []Type, rows int, notes []string) *Table {
 	t := newStream(names, types, rows, f.read, notes...)
-	t.part = func(places []int) Scan {
+	t.part = func(indexes []int) Scan {
 		part := *f
 		part.wanted = make([]bool, len(names))
-		for _, at := range places {
+		for _, at := range indexes {
 			part.wanted[at] = true
 		}
 		return part.read
@@ -289,23 +291,23 @@ func (f *csvFile) read(ctx context.Context, g tool.Grant, yield func(*Batch) err
 	if err != nil {
 		return err
 	}
-	one := *f // scans may run side by side, and count the rows they fill
-	convert := func(b *csvRows) error {
+	one := *f // scans may run in parallel, and each counts the rows it fills
+	convert := func(b *csv.Rows) error {
 		made, err := one.convert(b)
 		if err != nil {
 			return err
 		}
 		return yield(made)
 	}
-	return one.scan(p, func(b *csvRows) error {
+	return one.scan(p, func(b *csv.Rows) error {
 		if *one.header {
 			return nil
 		}
 		return convert(b)
-	}, func(b *csvRows) (bool, error) { return true, convert(b) })
+	}, func(b *csv.Rows) (bool, error) { return true, convert(b) })
 }
 
-// allNotes are the notes of a table.
+// allNotes returns the notes of the table.
 func (f *csvFile) allNotes() []string {
 	notes := f.notes
 	if f.skip > 0 {
@@ -316,7 +318,7 @@ func (f *csvFile) allNotes() []string {
 		if f.filled == 1 {
 			were = "was"
 		}
-		notes = append(notes, fmt.Sprintf("%s %s short and filled with missing values, the first in line %d", counted(f.filled, "row"), were, f.firstFilled))
+		notes = append(notes, fmt.Sprintf("%s %s short, the first in line %d: filled with missing values", counted(f.filled, "row"), were, f.firstFilled))
 	}
 	return notes
 }

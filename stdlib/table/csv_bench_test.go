@@ -15,8 +15,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// benchCSV writes a file of a million rows and ten columns, and returns a grant
-// that reads it.
+// benchCSV creates a file of a million rows and ten columns, and returns a grant that
+// reads it.
 func benchCSV(b *testing.B) (path string, g tool.Grant) {
 	path = filepath.Join(b.TempDir(), "bench.csv")
 	f, err := os.Create(path)
@@ -50,8 +50,8 @@ func benchCSV(b *testing.B) (path string, g tool.Grant) {
 	}}
 }
 
-// BenchmarkReadCSV finds the types of a file of 80 MB, and reads it once with
-// them; the same is only split by encoding/csv.
+// BenchmarkReadCSV infers the types of a file of 80 MB and reads it. encoding/csv only
+// splits the same file.
 func BenchmarkReadCSV(b *testing.B) {
 	ctx := context.Background()
 	path, g := benchCSV(b)
@@ -81,7 +81,7 @@ func BenchmarkReadCSV(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r := csv.NewReader(bufio.NewReaderSize(f, pieceSize))
+		r := csv.NewReader(bufio.NewReaderSize(f, 256<<10))
 		r.ReuseRecord = true
 		for err == nil {
 			_, err = r.Read()

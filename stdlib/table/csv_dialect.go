@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
-// findEncoding settles the encoding: what was said, else what the first bytes
-// tell, else UTF-8 until that turns out to be wrong.
-func (f *csvFile) findEncoding(p *parts, said string) error {
-	name, err := parseEncoding(said)
+// findEncoding determines the encoding: the specified one, else the one detected from
+// the first bytes, else UTF-8 until that fails.
+func (f *csvFile) findEncoding(p *parts, specified string) error {
+	name, err := parseEncoding(specified)
 	if err != nil {
 		return err
 	}
@@ -20,7 +21,7 @@ func (f *csvFile) findEncoding(p *parts, said string) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	found, mark := findEncoding(head[:n])
+	found, mark := detectEncoding(head[:n])
 	switch {
 	case name == "" && found == "":
 		f.encoding, f.guessed = utf8Encoding, true
@@ -45,17 +46,17 @@ func (f *csvFile) findEncoding(p *parts, said string) error {
 
 func (f *csvFile) noteEncoding() {
 	if f.encoding != utf8Encoding {
-		f.notes = append(f.notes, "encoding "+f.encoding+" (found)")
+		f.notes = append(f.notes, "encoding "+f.encoding+" (detected)")
 	}
 }
 
-// delimiters are what is tried as one, the most usual first.
+// delimiters are the candidates for a delimiter, the most usual first.
 var delimiters = []string{",", ";", "\t", "|"}
 
-// findDelimiter takes the delimiter that divides the first rows alike: that by
-// which most of them have as many cells as the first row, and that more than one;
-// of equals the one with more cells. A file which none divides has one column.
-func (f *csvFile) findDelimiter(s *scanner) {
+// findDelimiter detects the delimiter: the one for which the largest share of the first
+// rows has as many cells as the first row, and more than one. If several are equal, it
+// takes the one with more cells. A file without a delimiter has one column.
+func (f *csvFile) findDelimiter(s *csv.Scanner) {
 	f.delimiter = delimiters[0]
 	best, cells := 0.0, 1
 	for _, d := range delimiters {
@@ -68,31 +69,31 @@ func (f *csvFile) findDelimiter(s *scanner) {
 		}
 	}
 	if f.delimiter != delimiters[0] {
-		f.notes = append(f.notes, fmt.Sprintf("delimiter %q (found)", f.delimiter))
+		f.notes = append(f.notes, fmt.Sprintf("delimiter %q (detected)", f.delimiter))
 	}
 }
 
-// try returns how large a share of the first rows has as many cells as the first,
-// and how many that are.
-func (f *csvFile) try(s *scanner, delimiter string) (share float64, cells int) {
+// try returns the share of the first rows that have as many cells as the first row, and
+// that number of cells.
+func (f *csvFile) try(s *csv.Scanner, delimiter string) (share float64, cells int) {
 	const enough = 50 // rows
 	one := *s
-	one.begin(delimiter, f.quote)
-	b := &csvRows{}
+	one.Begin(delimiter, f.quote)
+	b := &csv.Rows{}
 	rows, alike := 0, 0
 	for rows < enough {
-		b.spans, b.lines = b.spans[:0], b.lines[:0]
-		ok, err := one.row(b)
+		b.Spans, b.Lines = b.Spans[:0], b.Lines[:0]
+		ok, err := one.Row(b)
 		if err != nil {
-			return 0, 0 // quotes do not fit this delimiter
+			return 0, 0 // the quotes are invalid with this delimiter
 		}
 		if !ok {
 			break
 		}
 		if rows++; rows == 1 {
-			cells = len(b.spans)
+			cells = len(b.Spans)
 		}
-		if len(b.spans) == cells {
+		if len(b.Spans) == cells {
 			alike++
 		}
 	}
@@ -102,18 +103,17 @@ func (f *csvFile) try(s *scanner, delimiter string) (share float64, cells int) {
 	return float64(alike) / float64(rows), cells
 }
 
-// findHeader settles whether the first row names the columns, and how they are
-// called.
-func (f *csvFile) findHeader(b *csvRows, types map[string]Type, forms []*dateForm) error {
-	cells := make([]string, b.width)
-	for i, sp := range b.spans {
-		cells[i] = b.cell(sp, f.quote)
+// findHeader determines whether the first row names the columns, and their names.
+func (f *csvFile) findHeader(b *csv.Rows, types map[string]Type, forms []*dateForm) error {
+	cells := make([]string, f.width)
+	for i, sp := range b.Spans {
+		cells[i] = b.Cell(sp, f.quote)
 	}
 	if f.header == nil {
 		header := f.isHeader(cells, forms)
 		f.header = &header
 		if !header {
-			f.notes = append(f.notes, "no header: the first row has values only")
+			f.notes = append(f.notes, "no header: the first row has only values")
 		}
 	}
 	if !*f.header {
@@ -132,17 +132,17 @@ func (f *csvFile) findHeader(b *csvRows, types map[string]Type, forms []*dateFor
 		if t, ok := types[name]; ok {
 			f.columns[i].typ, f.columns[i].forced, f.columns[i].words = t, true, t != Text
 			if t == Any {
-				return value.Errorf(value.Invalid, "a column of a CSV file cannot be of type any").WithHint(`read it as text: types = {%q: "text"}`, name)
+				return value.Errorf(value.Invalid, "argument 'types': a column of a CSV file cannot have the type any").WithHint(`use text: types = {%q: "text"}`, name)
 			}
 		}
 	}
 	return checkTypes(types, names)
 }
 
-// isHeader reports whether a first row names columns: unless each of its cells is
-// empty or reads as a number, a date or a time.
+// isHeader reports whether a first row names columns. It does not if each of its cells
+// is empty or reads as a number, a date or a time.
 func (f *csvFile) isHeader(cells []string, forms []*dateForm) bool {
-	values := seenInteger | seenFloat | seenDate | seenDateTime | seenInstant
+	values := hasInteger | hasFloat | hasDate | hasDateTime | hasInstant
 	some := false
 	for _, s := range cells {
 		if blank(s) {
@@ -155,5 +155,5 @@ func (f *csvFile) isHeader(cells []string, forms []*dateForm) bool {
 			return true
 		}
 	}
-	return !some // a first row of empty cells, as of an index without a name
+	return !some // a row of empty cells is a header, as for an index without a name
 }

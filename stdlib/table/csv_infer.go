@@ -7,33 +7,35 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
-// A csvColumn is a column of a file: what was seen in it, and so how it is read.
+// A csvColumn is a column of a file: the kinds of cells seen in it, and how it is
+// parsed.
 type csvColumn struct {
 	name   string
 	typ    Type
-	forced bool      // the type was said
+	forced bool      // the caller specified the type
 	words  bool      // NA and the like are missing values
-	form   *dateForm // how its dates are written, or nil
+	form   *dateForm // the format of its dates, or nil
 
-	seen seen
-	last seen // what the last cell was, which the next may be, too
+	seen kindSet
+	last kindSet // the kind of the last cell, as a guess for the next
 	fits *formFits
 
-	lookalike string // how its first cells would be numbers, or ""
+	lookalike string // the number format that its first cells match, or ""
 }
 
-// A csvPass looks at all rows of a file, to find the types of its columns.
+// A csvPass reads all rows of a file to infer the types of its columns.
 type csvPass struct {
 	file   *csvFile
 	forms  []*dateForm
 	types  map[string]Type
 	budget *budget
-	keep   bool // the rows, until they can be made columns
-	kept   []*csvRows
+	keep   bool // keep the rows, to convert them to columns
+	kept   []*csv.Rows
 	rows   int
-	quoted bool // all cells so far were
+	quoted bool // all cells so far were quoted
 }
 
 func (p *csvPass) run(ctx context.Context, from *parts) error {
@@ -52,15 +54,15 @@ func (p *csvPass) run(ctx context.Context, from *parts) error {
 	return ctx.Err()
 }
 
-// first looks at the first row of the file.
-func (p *csvPass) first(b *csvRows) error {
+// first processes the first row of the file.
+func (p *csvPass) first(b *csv.Rows) error {
 	f := p.file
 	if err := f.findHeader(b, p.types, p.forms); err != nil {
 		return err
 	}
-	// to_csv puts quotes around a name only where there could be a delimiter in it.
-	p.quoted = allQuoted(b) && slices.ContainsFunc(b.spans, func(sp span) bool {
-		return sp.mark == free && sp.end > sp.start && !strings.ContainsAny(b.text[sp.start:sp.end], ",;\t|\ufeff")
+	// to_csv quotes a name only if it contains a possible delimiter.
+	p.quoted = allQuoted(b) && slices.ContainsFunc(b.Spans, func(sp csv.Span) bool {
+		return sp.Mark == csv.Free && sp.End > sp.Start && !strings.ContainsAny(b.Text[sp.Start:sp.End], ",;\t|\ufeff")
 	})
 	if len(p.forms) > 0 {
 		for _, c := range f.columns {
@@ -74,39 +76,39 @@ func (p *csvPass) first(b *csvRows) error {
 	return err
 }
 
-// allQuoted reports whether each cell with something in it is quoted.
-func allQuoted(b *csvRows) bool {
-	for _, sp := range b.spans {
-		if sp.mark == plain && sp.end > sp.start {
+// allQuoted reports whether each nonempty cell is quoted.
+func allQuoted(b *csv.Rows) bool {
+	for _, sp := range b.Spans {
+		if sp.Mark == csv.Plain && sp.End > sp.Start {
 			return false
 		}
 	}
 	return true
 }
 
-// look looks at some rows.
-func (p *csvPass) look(b *csvRows) (again bool, err error) {
+// look processes some rows.
+func (p *csvPass) look(b *csv.Rows) (again bool, err error) {
 	f := p.file
 	if p.quoted {
 		p.quoted = allQuoted(b)
 	}
 	for i, c := range f.columns {
-		if c.seen&seenText == 0 && (p.quoted || c.seen&seenFree == 0) || c.fits.some() {
+		if c.seen&hasText == 0 && (p.quoted || c.seen&hasQuoted == 0) || c.fits.some() {
 			c.look(f, b, i)
 		}
-		if c.forced && c.typ != Text && c.fits == nil { // whether it fits is said now, and not when the table is used
+		if c.forced && c.typ != Text && c.fits == nil { // report a misfit now, not when the table is used
 			if err := f.convertColumn(c, b, i, &Column{Type: c.typ}); err != nil {
 				return false, err
 			}
 		}
 	}
-	if p.rows < batchRows/2 { // the first batch, whose rows come after the very first
+	if p.rows < batchRows/2 { // the first batch
 		f.lookAlikes(b)
 	}
-	p.rows += len(b.lines)
+	p.rows += len(b.Lines)
 	if p.keep {
-		const room = 12 // of a span
-		p.keep = p.budget.take(int64(len(b.spans)*room)) == nil
+		const spanSize = 12 // bytes of a span
+		p.keep = p.budget.take(int64(len(b.Spans)*spanSize)) == nil
 		p.kept = append(p.kept, b)
 	}
 	if !p.keep {
@@ -115,36 +117,37 @@ func (p *csvPass) look(b *csvRows) (again bool, err error) {
 	return !p.keep, nil
 }
 
-// look notes what the cells of the column are.
-func (c *csvColumn) look(f *csvFile, b *csvRows, column int) {
+// look records the kinds of the cells of the column.
+func (c *csvColumn) look(f *csvFile, b *csv.Rows, column int) {
 	usual := f.numbers.usual && c.fits == nil && f.missing == nil
-	for k := column; k < len(b.spans); k += b.width {
-		sp := b.spans[k]
-		s := b.text[sp.start:sp.end]
-		if usual && (sp.mark == plain || sp.mark == free && c.seen&seenFree != 0) && c.same(s) {
+	for k := column; k < len(b.Spans); k += f.width {
+		sp := b.Spans[k]
+		s := b.Text[sp.Start:sp.End]
+		if usual && (sp.Mark == csv.Plain || sp.Mark == csv.Free && c.seen&hasQuoted != 0) && c.same(s) {
 			continue
 		}
 		c.lookAt(f, b, sp)
 	}
 }
 
-// same reports whether a cell is what the one before was, for what that can be
-// told quickly.
+// same reports whether a cell has the kind of the previous one. It checks only what is
+// fast to check.
 func (c *csvColumn) same(s string) bool {
 	if s == "" {
 		return true
 	}
 	ok := false
 	switch c.last {
-	case seenText:
+	case hasText:
 		return true
-	case seenInteger:
+	case hasInteger:
 		_, ok = parseInteger(s)
-	case seenFloat:
-		ok = quickFloat(s)
-	case seenDate:
+	case hasFloat:
+		_, ok = parseFloat(s)
+		ok = ok && strings.IndexByte(s, '.') >= 0
+	case hasDate:
 		_, ok = parseDate(s)
-	case seenDateTime:
+	case hasDateTime:
 		var zoned bool
 		_, zoned, ok = parseDateTime(s)
 		ok = ok && !zoned
@@ -152,63 +155,40 @@ func (c *csvColumn) same(s string) bool {
 	return ok
 }
 
-// quickFloat reports whether a cell is digits with a point between them.
-func quickFloat(s string) bool {
-	if s[0] == '-' {
-		s = s[1:]
-	}
-	before := countDigits(s)
-	if before == 0 || before > 1 && s[0] == '0' || before == len(s) || s[before] != '.' || before > 300 {
-		return false
-	}
-	return before+1+countDigits(s[before+1:]) == len(s)
-}
-
-// lookAt notes what a cell is.
-func (c *csvColumn) lookAt(f *csvFile, b *csvRows, sp span) {
-	s := b.cell(sp, f.quote)
+// lookAt records the kind of a cell.
+func (c *csvColumn) lookAt(f *csvFile, b *csv.Rows, sp csv.Span) {
+	s := b.Cell(sp, f.quote)
 	trimmed := trimSpaces(s)
 	if trimmed == "" || f.missing[s] {
 		return
 	}
-	if sp.mark == free {
-		c.seen |= seenFree
+	if sp.Mark == csv.Free {
+		c.seen |= hasQuoted
 	}
 	if f.missing == nil && isWord(s) {
-		c.seen |= seenWord
+		c.seen |= hasBlank
 		return
 	}
 	if c.fits.some() {
 		c.fits.look(trimmed)
 	}
-	if c.seen&seenText != 0 {
+	if c.seen&hasText != 0 {
 		return
 	}
 	c.last = f.numbers.kindOf(trimmed)
 	c.seen |= c.last
 }
 
-// settle decides the type of the column from all that was seen. It returns a note
-// where that needs one.
+// settle determines the type of the column from all cells. It returns a note if one is
+// needed.
 func (c *csvColumn) settle(quoted bool) (note string) {
-	if !quoted && c.seen&seenFree != 0 {
-		c.seen |= seenText
+	if !quoted && c.seen&hasQuoted != 0 {
+		c.seen |= hasText
 	}
-	values := c.seen &^ (seenWord | seenFree)
-	found := Text
-	switch values {
-	case seenInteger:
-		found = Integer
-	case seenFloat, seenFloat | seenInteger:
-		found = Float
-	case seenBool:
-		found = Bool
-	case seenDate:
-		found = Date
-	case seenDateTime, seenDateTime | seenDate:
-		found = DateTime
-	case seenInstant:
-		found = Instant
+	values := c.seen &^ (hasBlank | hasQuoted)
+	found := values.columnType()
+	if found == Any {
+		found = Text
 	}
 	form, ambiguous := c.fits.choose()
 	if form != nil {
@@ -222,17 +202,17 @@ func (c *csvColumn) settle(quoted bool) (note string) {
 	}
 	c.words = c.typ != Text || values == 0
 	if ambiguous != "" && c.typ == Text && !c.forced {
-		return fmt.Sprintf("column %s is text, since its dates fit %s", quoteCut(c.name), ambiguous)
+		return fmt.Sprintf("column %s is text: the dates match several formats: %s", quoteCut(c.name), ambiguous)
 	}
 	if c.lookalike != "" && c.typ == Text && !c.forced {
-		return fmt.Sprintf("column %s is text, whose first values are numbers with %s", quoteCut(c.name), c.lookalike)
+		return fmt.Sprintf("column %s is text, but its first values are numbers: pass %s", quoteCut(c.name), c.lookalike)
 	}
 	return ""
 }
 
-// convert makes columns of rows.
-func (f *csvFile) convert(b *csvRows) (*Batch, error) {
-	made := &Batch{Rows: len(b.lines), Columns: make([]*Column, len(f.columns))}
+// convert returns the columns of some rows.
+func (f *csvFile) convert(b *csv.Rows) (*Batch, error) {
+	made := &Batch{Rows: len(b.Lines), Columns: make([]*Column, len(f.columns))}
 	columns := make([]Column, len(f.columns))
 	for i, c := range f.columns {
 		if f.wanted != nil && !f.wanted[i] {
@@ -247,8 +227,8 @@ func (f *csvFile) convert(b *csvRows) (*Batch, error) {
 	return made, nil
 }
 
-func (f *csvFile) convertColumn(c *csvColumn, b *csvRows, column int, d *Column) error {
-	n := len(b.lines)
+func (f *csvFile) convertColumn(c *csvColumn, b *csv.Rows, column int, d *Column) error {
+	n := len(b.Lines)
 	switch c.typ {
 	case Text:
 		d.Texts = make([]string, n)
@@ -258,20 +238,20 @@ func (f *csvFile) convertColumn(c *csvColumn, b *csvRows, column int, d *Column)
 		d.Ints = make([]int64, n)
 	}
 	usual := f.numbers.usual && f.missing == nil && c.form == nil
-	for row, k := 0, column; k < len(b.spans); row, k = row+1, k+b.width {
-		sp := b.spans[k]
-		s := b.text[sp.start:sp.end]
+	for row, k := 0, column; k < len(b.Spans); row, k = row+1, k+f.width {
+		sp := b.Spans[k]
+		s := b.Text[sp.Start:sp.End]
 		ok := false
 		if usual && len(s) > 0 {
 			switch c.typ {
 			case Text:
-				if ok = sp.mark != doubled && s[0] != ' ' && !c.words; ok {
+				if ok = sp.Mark != csv.Doubled && s[0] != ' ' && !c.words; ok {
 					d.Texts[row] = s
 				}
 			case Integer:
 				d.Ints[row], ok = parseInteger(s)
 			case Float:
-				if s[0] != 'N' { // NaN stands for a missing value, unless others are said
+				if s[0] != 'N' { // NaN is a missing value, unless others are specified
 					d.Floats[row], ok = parseFloat(s)
 				}
 			case Date:
@@ -282,19 +262,19 @@ func (f *csvFile) convertColumn(c *csvColumn, b *csvRows, column int, d *Column)
 				ok = ok && !zoned
 			}
 		}
-		if !ok && !f.convertCell(c, b.cell(sp, f.quote), sp.mark, d, row) {
-			return f.misfit(c, b.cell(sp, f.quote), b.lines[row], column)
+		if !ok && !f.convertCell(c, b.Cell(sp, f.quote), sp.Mark, d, row) {
+			return f.misfit(c, b.Cell(sp, f.quote), b.Lines[row], column)
 		}
 	}
 	return nil
 }
 
-// convertCell sets a value of a column by a cell of any form; ok says that it
-// fits.
-func (f *csvFile) convertCell(c *csvColumn, s string, m mark, d *Column, row int) (ok bool) {
+// convertCell parses a cell with any option and sets the value. ok is false if the cell
+// does not fit the type.
+func (f *csvFile) convertCell(c *csvColumn, s string, m csv.Mark, d *Column, row int) (ok bool) {
 	trimmed := trimSpaces(s)
 	switch {
-	case f.missing[s], trimmed == "" && (m == plain || c.typ != Text), f.missing == nil && c.words && isWord(s):
+	case f.missing[s], trimmed == "" && (m == csv.Plain || c.typ != Text), f.missing == nil && c.words && isWord(s):
 		if d.Missing == nil {
 			d.Missing = make([]bool, d.Len())
 		}
@@ -311,7 +291,7 @@ func (f *csvFile) convertCell(c *csvColumn, s string, m mark, d *Column, row int
 	return ok
 }
 
-// parse reads a value that is kept as an integer.
+// parse parses a value that is stored as an integer.
 func (f *csvFile) parse(c *csvColumn, s string) (v int64, ok bool) {
 	if c.form != nil {
 		if v, ok = c.form.parse(s); ok && c.form.typ == Date && c.typ == DateTime {
@@ -339,26 +319,26 @@ func (f *csvFile) parse(c *csvColumn, s string) (v int64, ok bool) {
 	return v, ok && zoned == (c.typ == Instant)
 }
 
-// misfit is the error for a cell that is not of the type that was said.
+// misfit returns the error for a cell that does not have the specified type.
 func (f *csvFile) misfit(c *csvColumn, s string, line, column int) error {
 	if !c.forced {
-		return f.in.changed()
+		return f.in.changedError()
 	}
 	err := value.Errorf(value.Failed, "%s, line %d, column %s (%d): %s is not of type %s", f.in.name, line, quoteCut(c.name), column+1, quoteCut(s), c.typ)
-	return err.WithHint(`read the column as text, with types = {%q: "text"}, or say what stands for a missing value: missing = [%q]`, c.name, string(wholeRunes([]byte(s[:min(len(s), 60)]))))
+	return err.WithHint(`to read the column as text, pass types = {%q: "text"}; to read the value as missing, pass missing = [%q]`, c.name, string(completeRunes([]byte(s[:min(len(s), 60)]))))
 }
 
-// formFits are the forms of dates that all values of a column fit so far.
+// formFits records which date formats all values of a column match so far.
 type formFits struct {
 	forms  []*dateForm
 	alive  uint16
-	differ [maxForms]uint16 // by form, the others that once read another value
+	differ [maxForms]uint16 // by format, the others that once parsed another value
 	any    bool
 }
 
 func (s *formFits) some() bool { return s != nil && s.alive != 0 }
 
-// look tries a value.
+// look checks a value.
 func (s *formFits) look(text string) {
 	s.any = true
 	var values [maxForms]int64
@@ -380,8 +360,8 @@ func (s *formFits) look(text string) {
 	}
 }
 
-// choose returns the one form that all values fit, or those that read them as
-// different values: none of them is guessed to be meant.
+// choose returns the format that all values match. If several match and parse the values
+// differently, it returns none of them and lists them in ambiguous.
 func (s *formFits) choose() (form *dateForm, ambiguous string) {
 	if !s.some() || !s.any {
 		return nil, ""
@@ -401,5 +381,5 @@ func (s *formFits) choose() (form *dateForm, ambiguous string) {
 	if !different {
 		return form, ""
 	}
-	return nil, fmt.Sprintf("%s alike", someNames(slices.Compact(texts)))
+	return nil, "all of " + someNames(slices.Compact(texts))
 }

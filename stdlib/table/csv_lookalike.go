@@ -4,41 +4,42 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
-// A numberForm is a way of writing numbers that has to be said.
+// A numberForm is a number format that has to be specified.
 type numberForm struct {
 	thousands, decimal string
 	percent            bool
 }
 
-// numberForms are those that are looked for, the plainer before what they are
-// part of.
+// numberForms returns the formats to look for, each before those that extend it.
 func numberForms() []numberForm {
 	var forms []numberForm
 	for _, percent := range []bool{false, true} {
 		forms = append(forms, numberForm{"", ".", percent}, numberForm{"", ",", percent}, numberForm{",", ".", percent},
 			numberForm{".", ",", percent}, numberForm{"'", ".", percent}, numberForm{" ", ",", percent})
 	}
-	return forms[1:] // the first need not be said
+	return forms[1:] // the first is the default
 }
 
-// String is the form as a caller says it.
+// String returns the arguments that specify the format.
 func (n numberForm) String() string {
-	var said []string
+	var options []string
 	if n.decimal != "." {
-		said = append(said, fmt.Sprintf("decimal = %q", n.decimal))
+		options = append(options, fmt.Sprintf("decimal = %q", n.decimal))
 	}
 	if n.thousands != "" {
-		said = append(said, fmt.Sprintf("thousands = %q", n.thousands))
+		options = append(options, fmt.Sprintf("thousands = %q", n.thousands))
 	}
 	if n.percent {
-		said = append(said, "percent = True")
+		options = append(options, "percent = True")
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(options, ", ")
 }
 
-// used reports whether one of the cells has what is special about the form.
+// used reports whether one of the cells has a character that is special in the format.
 func (n numberForm) used(cells []string) bool {
 	marks := n.thousands
 	if n.decimal != "." {
@@ -50,8 +51,8 @@ func (n numberForm) used(cells []string) bool {
 	return slices.ContainsFunc(cells, func(s string) bool { return strings.ContainsAny(s, marks) })
 }
 
-// lookalike says how some cells would be read as numbers, or "". Of two forms the
-// plainer is named, and both where neither is.
+// lookalike returns the formats in which all cells are numbers, or "". It returns the
+// simplest format, and thousands = "," too if the texts fit both.
 func lookalike(cells []string) string {
 	var found []string
 	for _, form := range numberForms() {
@@ -75,20 +76,19 @@ func allNumbers(n numbers, cells []string) bool {
 	return len(cells) > 0
 }
 
-// lookAlikes notes of each column of texts how it might be numbers, by its first
-// cells.
-func (f *csvFile) lookAlikes(b *csvRows) {
+// lookAlikes sets the lookalike of each column of texts, from its first cells.
+func (f *csvFile) lookAlikes(b *csv.Rows) {
 	const enough = 100
 	if !f.numbers.usual {
-		return // the caller has said how numbers are written
+		return // the caller specified the number format
 	}
 	for i, c := range f.columns {
-		if c.seen&seenText == 0 || c.forced {
+		if c.seen&hasText == 0 || c.forced {
 			continue
 		}
 		var cells []string
-		for k := i; k < len(b.spans) && len(cells) < enough; k += b.width {
-			if s := trimSpaces(b.cell(b.spans[k], f.quote)); s != "" && !isWord(s) {
+		for k := i; k < len(b.Spans) && len(cells) < enough; k += f.width {
+			if s := trimSpaces(b.Cell(b.Spans[k], f.quote)); s != "" && !isWord(s) {
 				cells = append(cells, s)
 			}
 		}

@@ -27,7 +27,7 @@ func TestLookalike(t *testing.T) {
 }
 
 func TestLookalikeIsNoted(t *testing.T) {
-	const note = `column "price" is text, whose first values are numbers with decimal = ",", thousands = "."`
+	const note = `column "price" is text, but its first values are numbers: pass decimal = ",", thousands = "."`
 	for _, test := range []struct {
 		text string
 		o    *readOptions
@@ -35,7 +35,7 @@ func TestLookalikeIsNoted(t *testing.T) {
 	}{
 		{"ware;price\ntea;1.203,50\nx;NA\n", csvOptions(), true},
 		{"ware;price\ntea;1.203,50\nx;none\n", csvOptions(), false},
-		{"ware;price\ntea;1.203,50\n", &readOptions{quote: `"`, decimal: ","}, false}, // the caller knows
+		{"ware;price\ntea;1.203,50\n", &readOptions{quote: `"`, decimal: ","}, false}, // specified by the caller
 		{"ware;price\ntea;1.203,50\n", &readOptions{quote: `"`, decimal: ".", types: map[string]Type{"price": Text}}, false},
 	} {
 		u, err := csvBytes([]byte(test.text), test.o)

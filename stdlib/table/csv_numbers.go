@@ -7,11 +7,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// numbers is how the numbers of a file are written.
+// numbers is the format of the numbers of a file.
 type numbers struct {
-	usual     bool   // as JSON has them, and nothing else was said
-	thousands string // between groups of three digits, or ""
-	decimal   string // before the fraction
+	usual     bool   // as in JSON, without other options
+	thousands string // separator of groups of three digits, or ""
+	decimal   string // decimal separator
 	percent   bool   // "12.5%" is 0.125
 }
 
@@ -33,14 +33,15 @@ func newNumbers(thousands, decimal string, percent bool) (numbers, error) {
 	return n, nil
 }
 
-// normal writes a number as JSON has it. percent says that it is in hundredths.
+// normal converts a number to the notation of JSON. percent reports whether it ends in a
+// percent sign.
 func (n *numbers) normal(s string) (text string, percent, ok bool) {
 	if n.percent && strings.HasSuffix(s, "%") {
 		s, percent = strings.TrimSuffix(s[:len(s)-1], " "), true
 	}
 	whole, fraction, point := strings.Cut(s, n.decimal)
 	if n.decimal == "," && strings.Contains(s, ".") && n.thousands != "." {
-		return "", false, false // else 1.5 would be a number, too
+		return "", false, false // otherwise 1.5 would be a number too
 	}
 	if n.thousands != "" {
 		if whole, ok = n.ungrouped(whole); !ok {
@@ -53,11 +54,11 @@ func (n *numbers) normal(s string) (text string, percent, ok bool) {
 	return whole, percent, true
 }
 
-// ungrouped takes the separators out of the digits before the point; there may be
-// none, but where there is one, each group behind it has three digits.
+// ungrouped removes the separators from the digits before the point. Separators are
+// optional, but the groups after the first one must have three digits.
 func (n *numbers) ungrouped(s string) (string, bool) {
 	if n.thousands == " " {
-		s = strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(s) // which keep a number in one line
+		s = strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(s) // nonbreaking spaces
 	}
 	groups := strings.Split(s, n.thousands)
 	for i, g := range groups {
@@ -72,7 +73,7 @@ func (n *numbers) ungrouped(s string) (string, bool) {
 	return strings.Join(groups, ""), true
 }
 
-// integer reads an integer.
+// integer parses an integer.
 func (n *numbers) integer(s string) (int64, bool) {
 	if n.usual {
 		return parseInteger(s)
@@ -84,7 +85,7 @@ func (n *numbers) integer(s string) (int64, bool) {
 	return parseInteger(text)
 }
 
-// float reads a number. It reads nan, as Python writes it, beside NaN.
+// float parses a number. It accepts NaN, and nan as written by Python.
 func (n *numbers) float(s string) (float64, bool) {
 	if s == "nan" {
 		return math.NaN(), true
@@ -103,9 +104,9 @@ func (n *numbers) float(s string) (float64, bool) {
 	return f, ok
 }
 
-// isFloat reports whether s is a number that is no integer by its form: it has a
-// point or an exponent, or is -0 or none of the numbers. So the digits of an
-// integer that is too large are text, which loses none of them.
+// isFloat reports whether s is a number in the notation of a float: it has a point or an
+// exponent, or is -0, NaN or an infinity. An integer that is too large is text, so no
+// digits are lost.
 func (n *numbers) isFloat(s string) bool {
 	if !n.usual {
 		text, percent, ok := n.normal(s)
@@ -117,90 +118,44 @@ func (n *numbers) isFloat(s string) bool {
 		}
 		s = text
 	}
-	rest := s
-	if s != "" && s[0] == '-' {
-		rest = s[1:]
-	}
-	before := countDigits(rest)
-	switch {
-	case before == len(rest):
-		return s == "-0"
-	case before > 1 && rest[0] == '0':
-		return false
-	case rest[before] != '.':
-		return s == "nan" || isNumber(s)
-	}
-	const most = 300 // digits, which fit every float
-	after := countDigits(rest[before+1:])
-	if before+1+after == len(rest) && before < most {
-		return before+after > 0
-	}
-	return isNumber(s)
-}
-
-func isNumber(s string) bool {
 	_, ok := parseFloat(s)
-	return ok
+	return s == "nan" || s == "-0" || ok && strings.ContainsAny(s, ".eENI")
 }
 
-func countDigits(s string) int {
-	i := 0
-	for i < len(s) && s[i]-'0' <= 9 {
-		i++
-	}
-	return i
-}
-
-// What was seen in the cells of a column, of which some are no value.
-type seen uint16
-
-const (
-	seenInteger seen = 1 << iota
-	seenFloat
-	seenBool
-	seenDate
-	seenDateTime
-	seenInstant
-	seenText
-	seenWord // NA and the like, which may be a missing value
-	seenFree // a cell in quotes that it does not need
-)
-
-// kindOf tells what a cell reads as. It has something in it, and no spaces around
-// that.
-func (n *numbers) kindOf(s string) seen {
+// kindOf returns the kind of a cell, which is not empty and has no spaces around it.
+func (n *numbers) kindOf(s string) kindSet {
 	c := s[0]
 	if c-'0' > 9 && c != '-' && c != '.' {
 		switch c {
 		case 't', 'T', 'f', 'F':
 			if _, ok := parseBool(s); ok {
-				return seenBool
+				return hasBool
 			}
-			return seenText
+			return hasText
 		case 'N', 'n', '+':
 			if n.isFloat(s) {
-				return seenFloat
+				return hasFloat
 			}
-			return seenText
+			return hasText
 		}
 		if n.usual || n.decimal != "," || c != ',' {
-			return seenText
+			return hasText
 		}
 	}
 	if _, ok := n.integer(s); ok {
-		return seenInteger
+		return hasInteger
 	}
 	if _, ok := parseDate(s); ok {
-		return seenDate
+		return hasDate
 	}
 	if n.isFloat(s) {
-		return seenFloat
+		return hasFloat
 	}
 	if _, zoned, ok := parseDateTime(s); ok {
 		if zoned {
-			return seenInstant
+			return hasInstant
 		}
-		return seenDateTime
+		return hasDateTime
 	}
-	return seenText
+	return hasText
 }

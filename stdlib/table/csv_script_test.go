@@ -10,8 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Scripts of both languages read a file and write it again, and what is wrong
-// with one is told as it is written here.
+// Scripts of both languages read a file and write it again, with the same errors.
 func TestCSVScripts(t *testing.T) {
 	file := []byte("id;name\n1;\"x\"\n2;\n")
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
@@ -30,10 +29,10 @@ func TestCSVScripts(t *testing.T) {
 		{`data.read("a.csv").to_csv()`, `data.read("a.csv"):to_csv()`, "id,name\n1,x\n2,\n"},
 		{`data.read("a.csv", types = {"id": "text"}).to_csv(delimiter = ";", header = False)`, `data.read("a.csv", {types = {id = "text"}}):to_csv({delimiter = ";", header = false})`, "\"1\";x\n\"2\";\n"},
 		{`str(data.read("a.csv").types)`, `tostring(data.read("a.csv").types.id)`, "integer"},
-		{`data.read("a.csv").notes[0]`, `data.read("a.csv").notes[1]`, `delimiter ";" (found)`},
+		{`data.read("a.csv").notes[0]`, `data.read("a.csv").notes[1]`, `delimiter ";" (detected)`},
 		{`data.read("a.csv", missing = ["x"]).to_csv()`, `data.read("a.csv", {missing = {"x"}}):to_csv()`, "id,name\n1,\n2,\n"},
-		{`data.read("a.csv", encoding = "klingon")`, `data.read("a.csv", {encoding = "klingon"})`, `there is no encoding "klingon"`},
-		{`data.parse("a,b\n1\n")`, `data.parse("a,b\n1\n")`, "text, line 2: the row has 1 cell where the header has 2"},
+		{`data.read("a.csv", encoding = "klingon")`, `data.read("a.csv", {encoding = "klingon"})`, `unknown encoding "klingon"`},
+		{`data.parse("a,b\n1\n")`, `data.parse("a,b\n1\n")`, "text, line 2: the row has 1 cell, but the header has 2"},
 		{`data.parse("a,b\n1\n", fill = True).to_csv()`, `data.parse("a,b\n1\n", {fill = true}):to_csv()`, "a,b\n1,\n"},
 	} {
 		for path, source := range map[string]string{"f.star": star + test.star + "\n", "f.lua": lua + test.lua + " end}\n"} {

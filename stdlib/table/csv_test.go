@@ -15,18 +15,19 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	scan "github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
-// csvOptions are the options of a call that says nothing.
+// csvOptions returns the default options of a call.
 func csvOptions() *readOptions { return &readOptions{quote: `"`, decimal: "."} }
 
-// csvBytes reads a table from bytes as data.parse does.
+// csvBytes reads a table from bytes like data.parse.
 func csvBytes(b []byte, o *readOptions) (*Table, error) {
 	in := &input{name: "text", held: b, size: int64(len(b))}
 	return readCSV(context.Background(), tool.Grant{}, in, o)
 }
 
-// csvStream reads it as a large file.
+// csvStream reads it like a large file.
 func csvStream(b []byte, o *readOptions) (*Table, error) {
 	in := &input{name: "text", file: true, size: int64(len(b))}
 	return readCSV(context.Background(), csvGrant(b), in, o)
@@ -43,7 +44,7 @@ func csvGrant(b []byte) tool.Grant {
 	}}
 }
 
-// csvShow writes a table with its types: "a:integer b:text | 1 'x' | - ”".
+// csvShow formats a table with its types: "a:integer b:text | 1 'x' | - ”".
 func csvShow(t *Table, g tool.Grant) string {
 	var out strings.Builder
 	for i, name := range t.names {
@@ -98,39 +99,39 @@ func TestReadCSV(t *testing.T) {
 		{name: "quotes and line ends", in: "a,b\r\n\"x\r\ny\",\"5\"\" disk\"\r5\" disk,\"\"\"\"\n\n\n", want: "a:text b:text | 'x\r\ny' '5\" disk' | '5\" disk' '\"'"},
 		{name: "no quotes", in: "a,b\n\"x,y\"\n", set: func(o *readOptions) { o.quote = "" }, want: "a:text b:text | '\"x' 'y\"'"},
 		{name: "another quote", in: "a,b\n'x,''y',1", set: func(o *readOptions) { o.quote = "'" }, want: "a:text b:integer | 'x,'y' 1"},
-		{name: "semicolons", in: "a;b\n1,5;x, y\n", want: "a:text b:text | '1,5' 'x, y'", notes: `delimiter ";" (found); column "a" is text, whose first values are numbers with decimal = ","`},
-		{name: "bars", in: "a|b\n1|2\n", want: "a:integer b:integer | 1 2", notes: `delimiter "|" (found)`},
+		{name: "semicolons", in: "a;b\n1,5;x, y\n", want: "a:text b:text | '1,5' 'x, y'", notes: `delimiter ";" (detected); column "a" is text, but its first values are numbers: pass decimal = ","`},
+		{name: "bars", in: "a|b\n1|2\n", want: "a:integer b:integer | 1 2", notes: `delimiter "|" (detected)`},
 		{name: "a wide delimiter", in: "a→b\n1→↓\n", set: func(o *readOptions) { o.delimiter = "→" }, want: "a:integer b:text | 1 '↓'"},
 		{name: "one column", in: "a\n1\n\n2\n", want: "a:integer | 1 | 2"},
 		{name: "one column, missing", in: "a\nx\n \n\"\"\n", want: "a:text | 'x' | - | ''"},
 		{name: "lines of spaces", in: "a,b\n1,2\n  \n3,4\n   \n", want: "a:integer b:integer | 1 2 | 3 4"},
-		{name: "no header", in: "1,2024-01-01\n2,2024-01-02\n", want: "column_1:integer column_2:date | 1 2024-01-01 | 2 2024-01-02", notes: "no header: the first row has values only"},
+		{name: "no header", in: "1,2024-01-01\n2,2024-01-02\n", want: "column_1:integer column_2:date | 1 2024-01-01 | 2 2024-01-02", notes: "no header: the first row has only values"},
 		{name: "header said", in: "1,2\n3,4\n", set: func(o *readOptions) { o.header = &yes }, want: "1:integer 2:integer | 3 4"},
 		{name: "header denied", in: "a,b\nc,d\n", set: func(o *readOptions) { o.header = &no }, want: "column_1:text column_2:text | 'a' 'b' | 'c' 'd'"},
 		{name: "names", in: "a,,a,a_2,a,column_2\n1,2,3,4,5,6\n", want: "a:integer column_3:integer a_3:integer a_2:integer a_4:integer column_2:integer | 1 2 3 4 5 6",
-			notes: `columns without a name are called column_3; names that were there before: "a" is a_3, "a" is a_4`},
+			notes: `columns without a name: renamed to column_3; repeated names: "a" is a_3, "a" is a_4`},
 		{name: "header only", in: "a,b", want: "a:text b:text"},
 		{name: "fill", in: "a,b,c\n1\n1,2,3\n4,5\n", set: func(o *readOptions) { o.fill = true }, want: "a:integer b:integer c:integer | 1 - - | 1 2 3 | 4 5 -",
-			notes: "2 rows were short and filled with missing values, the first in line 2"},
+			notes: "2 rows were short, the first in line 2: filled with missing values"},
 		{name: "skip", in: "report of\r\n\ra,b\n1,2\n", set: func(o *readOptions) { o.skip = 2 }, want: "a:integer b:integer | 1 2", notes: "2 lines skipped"},
 		{name: "thousands", in: "a,b,c\n\"1,234\",1,\"12,34\"\n\"-1,234,567.5\",2,1\n", set: func(o *readOptions) { o.thousands = "," }, want: "a:float b:integer c:text | 1234.0 1 '12,34' | -1234567.5 2 '1'"},
-		{name: "decimal", in: "a;b\n1.234,5;1.5\n2;x\n", set: func(o *readOptions) { o.thousands, o.decimal = ".", "," }, want: "a:float b:text | 1234.5 '1.5' | 2.0 'x'", notes: `delimiter ";" (found)`},
+		{name: "decimal", in: "a;b\n1.234,5;1.5\n2;x\n", set: func(o *readOptions) { o.thousands, o.decimal = ".", "," }, want: "a:float b:text | 1234.5 '1.5' | 2.0 'x'", notes: `delimiter ";" (detected)`},
 		{name: "percent", in: "a\n12.5%\n5 %\n", set: func(o *readOptions) { o.percent = true }, want: "a:float | 0.125 | 0.05"},
 		{name: "dates", in: "a,b\n29.02.2024,01/02/24 1:05 PM\n1.3.2024,12/31/70 12:00 am\n", set: func(o *readOptions) { o.dates = []string{"%d.%m.%Y", "%m/%d/%y %I:%M %p"} },
 			want: "a:date b:datetime | 2024-02-29 2024-01-02T13:05:00 | 2024-03-01 1970-12-31T00:00:00"},
 		{name: "dates with names and zones", in: "a,b\n\"Thu, 29 Feb 2024\",29/Feb/2024:12:00:00.25 +0100\n", set: func(o *readOptions) { o.dates = []string{"%a, %d %b %Y", "%d/%b/%Y:%T.%f %z"} },
 			want: "a:date b:instant | 2024-02-29 2024-02-29T11:00:00.25Z"},
 		{name: "no header, dates said", in: "29.02.2024;1\n01.03.2024;2\n", set: func(o *readOptions) { o.dates = []string{"%d.%m.%Y"} }, want: "column_1:date column_2:integer | 2024-02-29 1 | 2024-03-01 2",
-			notes: `delimiter ";" (found); no header: the first row has values only`},
+			notes: `delimiter ";" (detected); no header: the first row has only values`},
 		{name: "dates that are not guessed", in: "a,b\n01/02/2024,03/04/2024\n13/02/2024,05/06/2024\n", set: func(o *readOptions) { o.dates = []string{"%d/%m/%Y", "%m/%d/%Y"} },
-			want: "a:date b:text | 2024-02-01 '03/04/2024' | 2024-02-13 '05/06/2024'", notes: `column "b" is text, since its dates fit %d/%m/%Y, %m/%d/%Y alike`},
+			want: "a:date b:text | 2024-02-01 '03/04/2024' | 2024-02-13 '05/06/2024'", notes: `column "b" is text: the dates match several formats: all of %d/%m/%Y, %m/%d/%Y`},
 		{name: "types said", in: "a,b,c\n007,1,2024-01-01\n8,NA,2024-01-01 10:00\n", set: func(o *readOptions) { o.types = map[string]Type{"a": Text, "b": Float, "c": DateTime} },
 			want: "a:text b:float c:datetime | '007' 1.0 2024-01-01T00:00:00 | '8' - 2024-01-01T10:00:00"},
 		{name: "utf-8 with a mark", in: "\ufeffa,b\n1,ü\n", want: "a:integer b:text | 1 'ü'"},
-		{name: "windows-1252", in: "a,b\n1,\x80\xfc\n", want: "a:integer b:text | 1 '€ü'", notes: "encoding windows-1252 (found)"},
+		{name: "windows-1252", in: "a,b\n1,\x80\xfc\n", want: "a:integer b:text | 1 '€ü'", notes: "encoding windows-1252 (detected)"},
 		{name: "latin-1", in: "a,b\n1,\xfc\n", set: func(o *readOptions) { o.encoding = "ISO-8859-1" }, want: "a:integer b:text | 1 'ü'"},
-		{name: "utf-16le", in: "\xff\xfea\x00\n\x00\xac\x20\n\x00", want: "a:text | '€'", notes: "encoding utf-16le (found)"},
-		{name: "utf-16be, no mark", in: "\x00a\x00,\x00b\x00\n\x001\x00,\x00x\x00\n", want: "a:integer b:text | 1 'x'", notes: "encoding utf-16be (found)"},
+		{name: "utf-16le", in: "\xff\xfea\x00\n\x00\xac\x20\n\x00", want: "a:text | '€'", notes: "encoding utf-16le (detected)"},
+		{name: "utf-16be, no mark", in: "\x00a\x00,\x00b\x00\n\x001\x00,\x00x\x00\n", want: "a:integer b:text | 1 'x'", notes: "encoding utf-16be (detected)"},
 		{name: "utf-16 said", in: "\xfe\xff\x00a\x00\n\xd8\x3d\xde\x00\x00\n", set: func(o *readOptions) { o.encoding = "utf16" }, want: "a:text | '😀'"},
 	} {
 		for kind, read := range map[string]func([]byte, *readOptions) (*Table, error){"held": csvBytes, "stream": csvStream} {
@@ -161,29 +162,29 @@ func TestReadCSVErrors(t *testing.T) {
 	}{
 		{in: "", want: "text is empty"},
 		{in: "\n\r\n", want: "text is empty"},
-		{in: "a,b\n1,2\n\n3\n", want: "text, line 4: the row has 1 cell where the header has 2"},
-		{in: "a,b\n\"x\ny\",2\n3,4,5\n", want: "text, line 4: the row has 3 cells where the header has 2"},
-		{in: "1,2\n3\n", want: "line 2: the row has 1 cell where the first row has 2"},
+		{in: "a,b\n1,2\n\n3\n", want: "text, line 4: the row has 1 cell, but the header has 2"},
+		{in: "a,b\n\"x\ny\",2\n3,4,5\n", want: "text, line 4: the row has 3 cells, but the header has 2"},
+		{in: "1,2\n3\n", want: "line 2: the row has 1 cell, but the first row has 2"},
 		{in: "a\n1,2\n", set: func(o *readOptions) { o.fill = true }, want: "line 2: the row has 2 cells"},
-		{in: "a,b\n1,\"x\ny\n", want: "line 2: the quote that opens a cell is never closed"},
-		{in: "a,b\n\"1\n2\",\"x\n", want: "line 3: the quote that opens a cell is never closed"},
+		{in: "a,b\n1,\"x\ny\n", want: "line 2: unclosed quote: the cell has no closing quote"},
+		{in: "a,b\n\"1\n2\",\"x\n", want: "line 3: unclosed quote: the cell has no closing quote"},
 		{in: "a,b\n1,\"x\ny\"z\n", want: "line 3, character"},
 		{in: "a,b\n1,é\xff\n", set: func(o *readOptions) { o.encoding = "utf-8" }, want: "line 2: character 4 is not UTF-8 (byte 0xff)"},
-		{in: "a,b\n1,2\nx\x00,1\n", want: "line 3: a zero byte"},
-		{in: "a,b\n1,2\n", set: func(o *readOptions) { o.encoding = "utf-9" }, want: `there is no encoding "utf-9"; did you mean "utf-8"`},
+		{in: "a,b\n1,2\nx\x00,1\n", want: "line 3: unexpected zero byte"},
+		{in: "a,b\n1,2\n", set: func(o *readOptions) { o.encoding = "utf-9" }, want: `unknown encoding "utf-9"; did you mean "utf-8"`},
 		{in: "a,b\n1,2\n3,x\n", set: func(o *readOptions) { o.types = map[string]Type{"b": Integer} }, want: `text, line 3, column "b" (2): "x" is not of type integer`},
-		{in: "a,b\n1,2\n", set: func(o *readOptions) { o.types = map[string]Type{"bb": Integer} }, want: `there is no column "bb"; did you mean "b"`},
+		{in: "a,b\n1,2\n", set: func(o *readOptions) { o.types = map[string]Type{"bb": Integer} }, want: `no column "bb"; did you mean "b"`},
 		{in: "a\n1\n", set: func(o *readOptions) { o.types = map[string]Type{"a": Any} }, want: "type any"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.delimiter = ",," }, want: "one character"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.quote = "," }, want: ""},
-		{in: "a\n1\n", set: func(o *readOptions) { o.delimiter, o.quote = ",", "," }, want: "not the delimiter"},
+		{in: "a\n1\n", set: func(o *readOptions) { o.delimiter, o.quote = ",", "," }, want: "other than a line break and the delimiter"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.thousands = "." }, want: "both"},
-		{in: "a\n1\n", set: func(o *readOptions) { o.dates = []string{"%d.%m.%Q"} }, want: "there is no directive %Q"},
-		{in: "a\n1\n", set: func(o *readOptions) { o.dates = []string{"%H:%M"} }, want: "no full date"},
+		{in: "a\n1\n", set: func(o *readOptions) { o.dates = []string{"%d.%m.%Q"} }, want: "unknown directive %Q"},
+		{in: "a\n1\n", set: func(o *readOptions) { o.dates = []string{"%H:%M"} }, want: "is not a complete date"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.skip = -1 }, want: "negative"},
-		{in: "a\n" + strings.Repeat("x", maxCell+1) + "\n", want: "line 2: a cell is longer than 8 MB"},
-		{in: "a\n\n\"" + strings.Repeat("x\n", maxCell/4), want: "line 3: the quote that opens a cell is never closed"},
-		{in: "a\n\n\"" + strings.Repeat("x\n", maxCell), want: "line 3: the quote that opens a cell is not closed within 8 MB"},
+		{in: "a\n" + strings.Repeat("x", scan.MaxCell+1) + "\n", want: "line 2: a cell is longer than 8 MB"},
+		{in: "a\n\n\"" + strings.Repeat("x\n", scan.MaxCell/4), want: "line 3: unclosed quote: the cell has no closing quote"},
+		{in: "a\n\n\"" + strings.Repeat("x\n", scan.MaxCell), want: "line 3: unclosed quote: the cell has no closing quote within 8 MB"},
 		{in: strings.Repeat("x,", maxCells) + "x\n", want: "line 1: the row has more than 100000 cells"},
 	} {
 		o := csvOptions()
@@ -208,7 +209,7 @@ func TestReadCSVAcrossParts(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("id,name,note\r\n")
 	want := 0
-	for ; text.Len() < 2*partSize+pieceSize; want++ {
+	for ; text.Len() < 2*partSize+scan.PieceSize; want++ {
 		fmt.Fprintf(&text, "%d,é%d,\"a \"\"b\"\",\r\n%s\"\r\n", want, want, strings.Repeat("→", want%7))
 	}
 	g := csvGrant([]byte(text.String()))
@@ -258,17 +259,16 @@ func TestReadCSVDecodesAcrossParts(t *testing.T) {
 			t.Fatalf("row %d is %q", i, s)
 		}
 	}
-	_, err = csvStream(append(file, 0x3d, 0xd8, 'x', 0), csvOptions()) // half of a character
+	_, err = csvStream(append(file, 0x3d, 0xd8, 'x', 0), csvOptions()) // half a character
 	if err == nil || !strings.Contains(err.Error(), "UTF-16") {
 		t.Errorf("read = %v, want an error", err)
 	}
 }
 
-// A table may be very wide, and a row very long, without time that grows with the
-// square of it.
+// The time for a very wide table or a very long row must be linear.
 func TestReadCSVTakesLinearTime(t *testing.T) {
 	wide := strings.Repeat("name,", maxCells-1) + "name\n" + strings.Repeat(strings.Repeat("1,", maxCells-1)+"1\n", 5)
-	long := "a,b\n\"" + strings.Repeat(`""`, maxCell/4) + "\"," + strings.Repeat("x", maxCell-1) + "\n"
+	long := "a,b\n\"" + strings.Repeat(`""`, scan.MaxCell/4) + "\"," + strings.Repeat("x", scan.MaxCell-1) + "\n"
 	for name, text := range map[string]string{"wide": wide, "long": long, "blank": "a\n" + strings.Repeat("\n", 4<<20) + "1\n", "commas": strings.Repeat(",\n", 2<<20)} {
 		for kind, read := range map[string]func([]byte, *readOptions) (*Table, error){"held": csvBytes, "stream": csvStream} {
 			got, err := read([]byte(text), csvOptions())
@@ -279,8 +279,8 @@ func TestReadCSVTakesLinearTime(t *testing.T) {
 	}
 }
 
-// FuzzReadCSV checks that nothing makes the reader panic, that a held and a
-// streamed table are the same, and that what encoding/csv also accepts is read alike.
+// FuzzReadCSV checks that the reader does not panic, that a held and a streamed table
+// are equal, and that files accepted by encoding/csv have the same rows.
 func FuzzReadCSV(f *testing.F) {
 	for _, s := range []string{"a,b\n1,2\n", "\"a\"\"b\",c\n\n\"x\ny\",1", "a\"b,c", "\"a\"b", "\"", ",\n,", "\ufeff\"\",a", "a\r\nb\r", "a;b\n1;2\n3;4", "\xff\xfea\x00", "a\n\xfc\n", " \n \n"} {
 		f.Add([]byte(s))
@@ -297,7 +297,7 @@ func FuzzReadCSV(f *testing.F) {
 			}
 		}
 		if err != nil && strings.Contains(err.Error(), "changed") {
-			t.Errorf("read(%q): a value is not what was found: %v", text, err)
+			t.Errorf("read(%q): the second pass differs: %v", text, err)
 		}
 		csvAgrees(t, text)
 	})
@@ -323,7 +323,7 @@ func csvAgrees(t *testing.T, text []byte) {
 	}
 	n := 0
 	for _, record := range want {
-		if len(record) > 1 || len(record) == 1 { // a line of spaces is a row for both where there is one column
+		if len(record) > 1 || len(record) == 1 { // with one column, a line of spaces is a row for both
 			for i, cell := range record {
 				if c := got.held.Columns[i]; n >= got.rows || c.text(n) != cell && !(c.missing(n) && blank(cell)) {
 					t.Fatalf("read(%q): row %d is not %q", text, n, record)
@@ -337,7 +337,7 @@ func csvAgrees(t *testing.T, text []byte) {
 	}
 }
 
-// texts are drawn from what could be taken for something else.
+// csvTexts draws texts that could be read as other types.
 func csvTexts() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{"", " ", "NA", "N/A", "NaN", "nan", "null", "1", "-1.5", "1e5", "007", "true", "False", "2024-01-01", "2024-01-01 10:00", "2024-01-01T10:00Z",
@@ -347,8 +347,7 @@ func csvTexts() *rapid.Generator[string] {
 	)
 }
 
-// csvColumns draws a column; a table without rows has texts only, and so has a
-// column without values.
+// csvDraw draws a column. Without rows or without values it has texts.
 func csvDraw(r *rapid.T, rows int) *Column {
 	typ := Text
 	if rows > 0 {
@@ -378,7 +377,7 @@ func csvDraw(r *rapid.T, rows int) *Column {
 	return c
 }
 
-// What to_csv writes is read back as the same table.
+// TestCSVRoundTrip checks that the output of to_csv is read back as the same table.
 func TestCSVRoundTrip(t *testing.T) {
 	ctx := context.Background()
 	name := csvTexts().Filter(func(s string) bool {
@@ -449,7 +448,7 @@ func TestWriteCSV(t *testing.T) {
 	}
 }
 
-// isFloat and kindOf agree with what reads the numbers.
+// TestCSVKindAgreesWithParse checks isFloat and kindOf against the parsers of numbers.
 func TestCSVKindAgreesWithParse(t *testing.T) {
 	n := numbers{usual: true}
 	rapid.Check(t, func(r *rapid.T) {
@@ -459,9 +458,6 @@ func TestCSVKindAgreesWithParse(t *testing.T) {
 		large := number && !integer && s != "-0" && !strings.ContainsAny(s, ".eENI")
 		if got, want := n.isFloat(s), number && !integer && !large; got != want {
 			r.Errorf("isFloat(%q) = %v, want %v", s, got, want)
-		}
-		if s != "" && quickFloat(s) && !n.isFloat(s) {
-			r.Errorf("quickFloat(%q) = true", s)
 		}
 	})
 }

@@ -14,9 +14,9 @@ func TestWriteCSVRefusesNUL(t *testing.T) {
 		table *Table
 		want  string
 	}{
-		{tableOf("a", Integer, []value.Value{1, 2}, "b", Text, []value.Value{"x", "y\x00z"}), `row 2, column "b": the text has a NUL character`},
-		{tableOf("b", Any, []value.Value{int64(1), "\x00"}), `row 2, column "b": the text has a NUL character`},
-		{tableOf("a\x00", Text, []value.Value{"x"}), `the name of column 1 has a NUL character`},
+		{tableOf("a", Integer, []value.Value{1, 2}, "b", Text, []value.Value{"x", "y\x00z"}), `row 2, column "b": the text contains a NUL character`},
+		{tableOf("b", Any, []value.Value{int64(1), "\x00"}), `row 2, column "b": the text contains a NUL character`},
+		{tableOf("a\x00", Text, []value.Value{"x"}), `the name of column 1 contains a NUL character`},
 	} {
 		got, err := writeCSV(context.Background(), tool.Grant{}, test.table, ",", true)
 		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.HasPrefix(e.Message(), test.want) || e.Hint == "" {
@@ -33,8 +33,8 @@ func TestWriteCSVRefusesNUL(t *testing.T) {
 	}
 }
 
-// TestWords are messages that count or that guess what was meant.
-func TestWords(t *testing.T) {
+// TestMessages checks messages with counts and suggestions.
+func TestMessages(t *testing.T) {
 	u := tableOf("a", Integer, []value.Value{1})
 	_, cross := method(u, "join", u, "a", named{"how": "cross"})
 	_, avg := callRow(t, u, "agg", nil, "n", pair("a", "avg"))
@@ -44,10 +44,10 @@ func TestWords(t *testing.T) {
 		err        error
 		want, hint string
 	}{
-		"cross":   {cross, `there is no join "cross"`, "add_column"},
-		"avg":     {avg, `there is no function "avg"; did you mean "mean"?`, "the functions are"},
+		"cross":   {cross, `unknown join "cross"`, "add_column"},
+		"avg":     {avg, `unknown function "avg"; did you mean "mean"?`, "the functions are"},
 		"quote":   {quote, "argument 'quote' should be one character", "none"},
-		"row":     {row, "there is no row 5: the table has 1 row", ""},
+		"row":     {row, "no row 5: the table has 1 row", ""},
 		"seconds": {errQueryTime(1), "the query took longer than 1 second", "timeout"},
 	} {
 		if e := value.ErrorOf(test.err, value.Failed); test.err == nil || !strings.HasPrefix(e.Message(), test.want) || !strings.Contains(e.Hint, test.hint) {
@@ -61,14 +61,14 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f[1].Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
-		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.HasPrefix(e.Message(), `there is no encoding "klingon"`) {
-			t.Errorf("parse(%.9q, encoding = \"klingon\"): %v, want it to be refused", text, err)
+		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.HasPrefix(e.Message(), `unknown encoding "klingon"`) {
+			t.Errorf("parse(%.9q, encoding = \"klingon\"): %v, want an error", text, err)
 		}
 	}
 	short := csvOptions()
 	short.fill, short.skip = true, 1
 	filled, err := csvBytes([]byte("title\na,b\n1\n"), short)
-	if want := "1 line skipped; 1 row was short and filled with missing values, the first in line 3"; err != nil || strings.Join(filled.notes, "; ") != want {
+	if want := "1 line skipped; 1 row was short, the first in line 3: filled with missing values"; err != nil || strings.Join(filled.notes, "; ") != want {
 		t.Errorf("notes = %q, %v, want %q", filled.notes, err, want)
 	}
 }

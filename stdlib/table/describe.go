@@ -12,37 +12,40 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// describeColumns is how many columns a text shows: more is nothing to read.
+// describeColumns is the maximum number of columns in a text, for readability.
 const describeColumns = 100
 
-// describeMethods are the forms of describe.
+// describeMethods returns the forms of describe.
 func describeMethods() []string { return []string{"basic", "skim", "codebook"} }
 
-const factsDoc = "It reads the rows once, in memory that does not grow with them. What cannot be exact in that is an estimate and marked so: " +
-	"the number of distinct values and the most frequent ones beyond 10,000 distinct values (within 2 %), and quartiles of a column with more than 10,000 distinct values and more than 100,000 values (within 0.5 % of the rank); " +
-	"both sooner where there are many columns. Quartiles lie by linear interpolation between the two nearest values (as in R and numpy; between dates rounded down). " +
-	"The standard deviation is that of a sample. NaN is a value: it makes a mean and a deviation NaN, and is passed over by minimum, maximum and quartiles."
+const factsDoc = "The rows are read once, with a fixed amount of memory. Some results are therefore estimates, and marked as estimates:\n\n" +
+	"- the number of distinct values and the most frequent values, if a column has more than 10,000 distinct values; the error is at most 2 %\n" +
+	"- quartiles, if a column has more than 10,000 distinct values and more than 100,000 values; the error is at most 0.5 % of the rank\n\n" +
+	"If a table has many columns, these limits are lower. Quartiles are interpolated linearly between the two nearest values, as in R and numpy. " +
+	"Between dates, the result is rounded down. " +
+	"The standard deviation is that of a sample. NaN is a value. Means and deviations with NaN are NaN. Minimum, maximum and quartiles ignore NaN."
 
-func describeRows() []row {
-	return []row{
+func describeRows() []member {
+	return []member{
 		{tool.Func{
 			Name: "describe",
-			Doc: "Tells what is in the columns, as a text for people and models: values, missing ones, ranges, the most frequent values. " +
+			Doc: "Describe the columns as text for people and models: values, missing values, ranges, the most frequent values. " +
 				"It shows at most 100 columns. " + factsDoc,
 			Params: []tool.Param{
-				tool.Optional("method", tool.TypeString, "skim", "basic: a line for each column. skim: tables by kind of column, with small histograms. codebook: a paragraph for each column."),
-				tool.Maybe("columns", tool.TypeCharacter, "The columns to tell of; without any, the first 100."),
+				tool.Optional("method", tool.TypeString, "skim", "The form. basic: a line for each column. skim: tables for each kind of column, with small histograms. codebook: a paragraph for each column."),
+				tool.Maybe("columns", tool.TypeCharacter, "The columns to describe. Default: the first 100."),
 			},
 			Returns: "a text",
 		}, describe},
 		{tool.Func{
 			Name: "summary",
-			Doc: "Makes a table with a row for each column that tells what is in it: column, type, count (of the values that are there), missing, distinct, " +
-				"min, q1, median, q3, max, mean, stdev, top (the most frequent value, as text and cut to 60 characters where it is long), top_count, and estimated, " +
-				"which says whether distinct, top or a quartile is an estimate. " + factsDoc,
-			Params:  []tool.Param{tool.Maybe("columns", tool.TypeCharacter, "The columns to tell of; without any, all.")},
+			Doc: "Return a table with a row for each column. Its columns are column, type, count, missing, distinct, " +
+				"min, q1, median, q3, max, mean, stdev, top, top_count and estimated. count is the number of values that are present. " +
+				"top is the most frequent value as text, of at most 60 characters. estimated is True if distinct, top or a quartile is an estimate. " + factsDoc,
+			Params:  []tool.Param{tool.Maybe("columns", tool.TypeCharacter, "The columns to describe. Default: all.")},
 			Returns: "a table",
 		}, summary},
 	}
@@ -57,7 +60,7 @@ func describe(c *call) (value.Value, error) {
 	if !ok {
 		return nil, oneOf("method", c.args.Text("method"), describeMethods())
 	}
-	names := c.names("columns")
+	names := row.Strings(c.args, "columns")
 	if c.value("columns") == nil {
 		names = t.names
 	}
@@ -72,19 +75,17 @@ func describe(c *call) (value.Value, error) {
 	return d.text.String(), nil
 }
 
-// facts are what is known of a column. All of it comes from one pass.
+// facts are the statistics of a column, collected in one pass.
 type facts struct {
 	name      string
 	typ       Type
-	copies    bool // texts must be copied, since they are part of a file's
-	most      int  // values that are kept for quantiles
+	copies    bool // texts must be copied, because they are part of the text of a file
+	most      int  // the maximum number of values to keep for quantiles
 	missing   int64
-	n         int64 // values
-	whole     wholeSum
-	sum       floatSum
-	spread    spread
+	total     // of the values
+	variance  variance
 	q         quantiles
-	ints      *tally[int64] // numbers, by their bits where they are floats, and times
+	ints      *tally[int64] // numbers (floats by their bits) and times
 	texts     *tally[string]
 	least     int64 // of integers and times
 	greatest  int64
@@ -96,29 +97,28 @@ type facts struct {
 	textBytes int64
 }
 
-// facts reads the rows and tells what is in these columns, and how many rows there
-// are.
+// facts reads the rows and returns the facts of these columns, and the number of rows.
 func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*facts, int, error) {
-	places, err := t.columns(names)
+	indexes, err := t.columns(names)
 	if err != nil {
 		return nil, 0, err
 	}
 	b := newBudget(g)
-	all := make([]*facts, len(places))
-	for i, at := range places {
-		all[i] = newFacts(t.names[at], t.types[at], b.all/int64(max(len(places), 1)), t.held == nil)
+	all := make([]*facts, len(indexes))
+	for i, at := range indexes {
+		all[i] = newFacts(t.names[at], t.types[at], b.all/int64(max(len(indexes), 1)), t.held == nil)
 	}
 	taken, rows := int64(0), 0
-	err = t.eachOf(ctx, g, places, func(batch *Batch) error {
+	err = t.eachOf(ctx, g, indexes, func(batch *Batch) error {
 		rows += batch.Rows
-		addFacts(all, batch, places)
+		addFacts(all, batch, indexes)
 		now := int64(0)
 		for _, f := range all {
 			now += f.size()
 		}
 		if b.take(now-taken) != nil {
 			return b.over("the facts of " + counted(len(all), "column")).
-				WithHint("ask for fewer with columns = […], or declare limits = {\"memory\": …}")
+				WithHint("pass fewer columns with columns = […], or declare limits = {\"memory\": …}")
 		}
 		taken = now
 		return nil
@@ -129,17 +129,16 @@ func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*fac
 	return all, rows, err
 }
 
-// addFacts takes a batch, two columns at a time: each column is looked at by
-// itself.
-func addFacts(all []*facts, batch *Batch, places []int) {
+// addFacts adds a batch, two columns in parallel.
+func addFacts(all []*facts, batch *Batch, indexes []int) {
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-			all[i].add(batch.Columns[places[i]])
+			all[i].add(batch.Columns[indexes[i]])
 		}
 	}
 	var other sync.WaitGroup
-	var broken any // a panic is the caller's, who may survive it
+	var broken any // a panic is passed to the caller, which may recover
 	if len(all) > 1 && batch.Rows > batchRows/2 {
 		other.Go(func() {
 			defer func() { broken = recover() }()
@@ -153,10 +152,10 @@ func addFacts(all []*facts, batch *Batch, places []int) {
 	}
 }
 
-// newFacts returns those of no values. They may take about this many bytes, though
-// never too few to be of use.
+// newFacts returns empty facts, which may take about this many bytes but at least a
+// useful minimum.
 func newFacts(name string, t Type, bytes int64, copies bool) *facts {
-	const least = 4 * columnSketch // less would save nothing against a sketch
+	const least = 4 * columnSketch // less would save no memory compared with a sketch
 	f := &facts{name: name, typ: t, copies: copies, most: int(min(max(bytes/2/16, least), exactQuantiles))}
 	switch t {
 	case Text, Any:
@@ -169,13 +168,13 @@ func newFacts(name string, t Type, bytes int64, copies bool) *facts {
 	return f
 }
 
-// copied is a text that can be held, and counts its bytes.
+// copied returns a text that can be kept, and counts its bytes.
 func (f *facts) copied(s string) string {
 	f.textBytes += int64(len(s))
 	return f.held(s)
 }
 
-// size is about how many bytes the facts take.
+// size returns the approximate number of bytes that the facts take.
 func (f *facts) size() int64 {
 	n := 512 + f.textBytes + int64(8*cap(f.q.exact))
 	if f.q.sketch != nil {
@@ -190,24 +189,30 @@ func (f *facts) size() int64 {
 	return n + int64(len(f.first)+len(f.last))
 }
 
-// add takes the values of a batch.
+// add adds the values of a batch.
 func (f *facts) add(c *Column) {
-	before := f.missing
-	switch f.typ {
-	case Text:
-		f.addTexts(c)
-	case Any:
-		f.addValues(c)
-	case Float:
-		f.addFloats(c)
-	case Integer:
-		f.addWhole(c, true)
-	case Bool:
-		f.addBools(c)
-	default:
-		f.addWhole(c, false)
+	for i := range c.Len() {
+		if c.missing(i) {
+			f.missing++
+			continue
+		}
+		switch f.typ {
+		case Text:
+			f.addText(c.Texts[i])
+			f.n++
+		case Any:
+			f.texts.add(textKey(value.FormatJSON(c.Values[i], "")))
+			f.n++
+		case Bool:
+			f.total.add(c, i)
+		case Float:
+			f.total.add(c, i)
+			f.variance.add(c.Floats[i])
+			f.count(c.Floats[i], floatKey(c.Floats[i]))
+		default:
+			f.addInt(c, i)
+		}
 	}
-	f.n += int64(c.Len()) - (f.missing - before)
 	if f.textBytes > 0 && f.texts.distinct != nil {
 		f.textBytes = 0
 		for _, e := range f.texts.entries {
@@ -217,7 +222,36 @@ func (f *facts) add(c *Column) {
 	f.addExamples(c)
 }
 
-// addExamples notes the first three distinct values.
+// addInt adds an integer or a point in time.
+func (f *facts) addInt(c *Column, i int) {
+	v := c.Ints[i]
+	if f.n == 0 {
+		f.least, f.greatest = v, v
+	}
+	f.least, f.greatest = min(f.least, v), max(f.greatest, v)
+	f.total.add(c, i)
+	if f.typ == Integer {
+		f.variance.add(float64(v))
+	}
+	f.count(float64(v), v)
+}
+
+func (f *facts) addText(s string) {
+	if f.n == 0 || s < f.first {
+		f.first = f.held(s)
+	}
+	if f.n == 0 || s > f.last {
+		f.last = f.held(s)
+	}
+	n := utf8.RuneCountInString(s)
+	if f.n == 0 || n < f.shortest {
+		f.shortest = n
+	}
+	f.longest = max(f.longest, n)
+	f.texts.add(textKey(s))
+}
+
+// addExamples keeps the first three distinct values.
 func (f *facts) addExamples(c *Column) {
 	const enough = 3
 	for i := 0; i < c.Len() && len(f.examples) < enough; i++ {
@@ -227,51 +261,33 @@ func (f *facts) addExamples(c *Column) {
 		s := strings.Clone(cut(c.text(i)))
 		if !slices.Contains(f.examples, s) {
 			f.examples = append(f.examples, s)
-		} else if f.tells(len(f.examples)) {
+		} else if f.hasFewer(len(f.examples)) {
 			return
 		}
 	}
 }
 
-// tells reports whether the column has no more than n distinct values by now, so
-// that no other need be looked for.
-func (f *facts) tells(n int) bool {
+// hasFewer reports whether the column has at most n distinct values so far, so that no
+// other value is needed.
+func (f *facts) hasFewer(n int) bool {
 	d, _ := f.distinct()
 	return d <= int64(n)
 }
 
-func (f *facts) addWhole(c *Column, number bool) {
-	for i, v := range c.Ints {
-		if c.missing(i) {
-			f.missing++
-			continue
-		}
-		if f.q.n == 0 {
-			f.least, f.greatest = v, v
-		}
-		f.least, f.greatest = min(f.least, v), max(f.greatest, v)
-		if number {
-			f.whole.add(v)
-			f.spread.add(float64(v))
-		}
-		f.count(float64(v), v)
-	}
-}
-
-// count takes a number for the quantiles and for what is distinct. While each
-// value is counted by itself, the counts are all that quantiles need.
+// count counts a number for the quantiles and for the distinct values. As long as each
+// distinct value has a count of its own, the counts suffice for the quantiles.
 func (f *facts) count(v float64, key int64) {
 	f.ints.add(key)
 	if v != v {
 		return
 	}
-	f.q.see(v)
+	f.q.observe(v)
 	if f.ints.distinct != nil {
 		f.q.keep(v, f.most, columnSketch)
 	}
 }
 
-// number is the value of a key of count.
+// number returns the number of a key of count.
 func (f *facts) number(key int64) float64 {
 	if f.typ == Float {
 		return math.Float64frombits(uint64(key))
@@ -279,7 +295,7 @@ func (f *facts) number(key int64) float64 {
 	return float64(key)
 }
 
-// spill gives the quantiles the values that were counted.
+// spill adds the counted values to the quantiles.
 func (f *facts) spill(key, count int64) {
 	if v := f.number(key); v == v {
 		for range count {
@@ -288,62 +304,18 @@ func (f *facts) spill(key, count int64) {
 	}
 }
 
-// settle ends the pass.
+// settle completes the facts after the pass.
 func (f *facts) settle() {
 	if f.ints == nil || f.ints.distinct != nil {
 		return
 	}
-	f.q.counted = make([]weighed, 0, len(f.ints.entries))
+	f.q.counted = make([]weighted, 0, len(f.ints.entries))
 	for _, e := range f.ints.entries {
 		if v := f.number(e.key); v == v {
-			f.q.counted = append(f.q.counted, weighed{v, e.count})
+			f.q.counted = append(f.q.counted, weighted{v, e.count})
 		}
 	}
 	slices.SortFunc(f.q.counted, byValue)
-}
-
-func (f *facts) addBools(c *Column) {
-	for i, v := range c.Ints {
-		if c.missing(i) {
-			f.missing++
-			continue
-		}
-		f.whole.add(v)
-	}
-}
-
-func (f *facts) addFloats(c *Column) {
-	for i, v := range c.Floats {
-		if c.missing(i) {
-			f.missing++
-			continue
-		}
-		f.sum.add(v)
-		f.spread.add(v)
-		f.count(v, floatKey(v))
-	}
-}
-
-func (f *facts) addTexts(c *Column) {
-	for i, s := range c.Texts {
-		if c.missing(i) {
-			f.missing++
-			continue
-		}
-		none := len(f.texts.entries) == 0 && f.texts.distinct == nil
-		if none || s < f.first {
-			f.first = f.held(s)
-		}
-		if none || s > f.last {
-			f.last = f.held(s)
-		}
-		n := utf8.RuneCountInString(s)
-		if none || n < f.shortest {
-			f.shortest = n
-		}
-		f.longest = max(f.longest, n)
-		f.texts.add(textKey(s))
-	}
 }
 
 func (f *facts) held(s string) string {
@@ -353,17 +325,7 @@ func (f *facts) held(s string) string {
 	return s
 }
 
-func (f *facts) addValues(c *Column) {
-	for i, v := range c.Values {
-		if c.missing(i) {
-			f.missing++
-			continue
-		}
-		f.texts.add(textKey(value.FormatJSON(v, "")))
-	}
-}
-
-// textKey stands for a text where it is counted: long ones take their beginning,
+// textKey returns the key for counting a text. For a long text, it is the beginning,
 // which is all that is shown, and a hash.
 func textKey(s string) string {
 	if len(s) <= longText {
@@ -373,11 +335,10 @@ func textKey(s string) string {
 	return s[:longText-len(hash)] + string(hash[:])
 }
 
-// longText is more bytes than what is shown of a text can have: 60 characters.
+// longText is more bytes than a shown text can have: 60 characters.
 const longText = 288
 
-// distinct returns how many distinct values there are, and whether that is an
-// estimate.
+// distinct returns the number of distinct values, and whether it is an estimate.
 func (f *facts) distinct() (int64, bool) {
 	switch {
 	case f.ints != nil:
@@ -396,7 +357,7 @@ func (f *facts) distinct() (int64, bool) {
 	return n, false
 }
 
-// A frequent is a value of a column, as text, and how often it is there.
+// A frequent is a value of a column as text, and its count.
 type frequent struct {
 	text  string
 	count int64
@@ -428,7 +389,7 @@ func (f *facts) top(n int) []frequent {
 	return list
 }
 
-// intText is the text of a key of ints.
+// intText formats a key of ints.
 func (f *facts) intText(key int64) string {
 	if f.typ == Float {
 		return formatFloat(math.Float64frombits(uint64(key)))
@@ -436,22 +397,12 @@ func (f *facts) intText(key int64) string {
 	return (&Column{Type: f.typ, Ints: []int64{key}}).text(0)
 }
 
-// mean is known of numbers and bools, where there is one.
+// mean returns the mean of numbers and bools, if there are any.
 func (f *facts) mean() (float64, bool) {
-	switch {
-	case f.n == 0:
+	if !f.typ.number() && f.typ != Bool {
 		return 0, false
-	case f.typ == Float:
-		return f.sum.float() / float64(f.n), true
-	case f.typ == Integer || f.typ == Bool:
-		return f.whole.mean(f.n), true
 	}
-	return 0, false
-}
-
-func (f *facts) stdev() (float64, bool) {
-	v, ok := f.spread.variance()
-	return math.Sqrt(v), ok
+	return f.total.mean(f.typ)
 }
 
 // limits returns the least and the greatest value as scripts see them, or nil.
@@ -465,7 +416,7 @@ func (f *facts) limits() (least, greatest value.Value) {
 		trues, _ := f.whole.int64()
 		return trues == f.n, trues > 0
 	case f.typ == Float:
-		if f.q.n == 0 { // only NaN
+		if f.q.n == 0 { // all values are NaN
 			return nil, nil
 		}
 		return f.q.min, f.q.max
@@ -474,8 +425,8 @@ func (f *facts) limits() (least, greatest value.Value) {
 	return c.value(0), c.value(1)
 }
 
-// quartiles returns the three quartiles of numbers and points in time as scripts
-// see them, or nil.
+// quartiles returns the three quartiles of numbers and points in time as scripts see
+// them, or nil.
 func (f *facts) quartiles() [3]value.Value {
 	var found [3]value.Value
 	if f.q.n == 0 {
@@ -495,7 +446,7 @@ func summary(c *call) (value.Value, error) {
 	t := c.table()
 	names := t.names
 	if c.value("columns") != nil {
-		names = c.names("columns")
+		names = row.Strings(c.args, "columns")
 	}
 	all, _, err := t.facts(c.ctx, c.grant, names)
 	if err != nil {
@@ -517,7 +468,7 @@ func (f *facts) summarize(made *Batch) {
 	row := []value.Value{f.name, f.typ.String(), f.n, f.missing, distinct, least, q[0], q[1], q[2], greatest}
 	mean, ok := f.mean()
 	row = append(row, known(mean, ok && f.typ != Bool))
-	stdev, ok := f.stdev()
+	stdev, ok := f.variance.stdev()
 	row = append(row, known(stdev, ok), nil, nil, estimated || f.q.estimated())
 	if top := f.top(1); len(top) > 0 {
 		row[12], row[13] = top[0].text, top[0].count

@@ -15,7 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// described is the text of describe.
+// described returns the text of describe.
 func described(t testing.TB, of *Table, named ...value.Value) string {
 	t.Helper()
 	v, err := callRow(t, of, "describe", nil, named...)
@@ -48,7 +48,7 @@ func TestSummaryEdges(t *testing.T) {
 		name   string
 		typ    Type
 		values []value.Value
-		want   string // from count on
+		want   string // the columns from count on
 	}{
 		{"no rows", Integer, []value.Value{}, "0|0|0|-|-|-|-|-|-|-|-|-|false"},
 		{"all missing", Float, []value.Value{nil, nil}, "0|2|0|-|-|-|-|-|-|-|-|-|false"},
@@ -67,7 +67,7 @@ func TestSummaryEdges(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := lines(mustTable(t, tableOf("x", test.typ, test.values), "summary", nil))[1]
-		if test.name == "zeros" { // the sign of a zero is of no account
+		if test.name == "zeros" { // the sign of a zero is ignored
 			got, test.want = strings.ReplaceAll(got, "-0.0", "0.0"), strings.ReplaceAll(test.want, "-0.0", "0.0")
 		}
 		a, b := strings.Split(got, "|")[2:], strings.Split(test.want, "|")
@@ -175,13 +175,13 @@ region (text)
 			t.Errorf("describe(%q) =\n%s\nwant\n%s", method, got, want)
 		}
 	}
-	if _, err := callRow(t, of, "describe", nil, "method", "skin"); err == nil || !strings.Contains(err.Error(), `there is no method "skin"`) ||
+	if _, err := callRow(t, of, "describe", nil, "method", "skin"); err == nil || !strings.Contains(err.Error(), `unknown method "skin"`) ||
 		value.ErrorOf(err, value.Failed).Hint != "the methods are basic, skim, codebook" {
 		t.Errorf("describe(skin) = %v, want an error that names the three", err)
 	}
 }
 
-// TestDescribeHostile has what must not break lines or take long.
+// TestDescribeHostile has texts that must not break lines or take long.
 func TestDescribeHostile(t *testing.T) {
 	of := tableOf("a\nb\x1b[31m", Text, []value.Value{"x\ny", strings.Repeat("é", 1<<20), "\x00", "  "})
 	for _, method := range describeMethods() {
@@ -207,7 +207,7 @@ func TestDescribeHostile(t *testing.T) {
 		wide.Columns = append(wide.Columns, &Column{Type: Integer, Ints: []int64{1}})
 	}
 	got := described(t, newHeld(names, wide), "method", "basic")
-	if n := strings.Count(got, "\n"); n != 104 || !strings.Contains(got, "100 of 100,000 columns are shown; describe(columns = [\"c99999\"]) shows others") {
+	if n := strings.Count(got, "\n"); n != 104 || !strings.Contains(got, "100 of 100,000 columns; for others use describe(columns = [\"c99999\"])") {
 		t.Errorf("describe of 100,000 columns has %d lines: %.300s", n, got)
 	}
 	if got := described(t, newHeld(names, wide), "columns", value.List{"c99999"}); !strings.Contains(got, "c99999") || strings.Contains(got, "are shown") {
@@ -220,7 +220,7 @@ func TestDescribeMany(t *testing.T) {
 	ids, floats, texts := newColumn(Integer, n), newColumn(Float, n), newColumn(Text, n)
 	for i := range n {
 		ids.addInt(int64(i))
-		floats.addFloat(math.Pow(float64(i*7919%n), 1.5)) // 7919 shares no divisor with n: all of them, mixed
+		floats.addFloat(math.Pow(float64(i*7919%n), 1.5)) // 7919 and n are coprime, so this is a permutation
 		if i%4 == 0 {
 			texts.addText("often")
 		} else {
@@ -340,14 +340,14 @@ func TestSketchBound(t *testing.T) {
 				weight += it.weight
 			}
 			if weight != n {
-				t.Errorf("a sketch of %d values stands for %d", n, weight)
+				t.Errorf("a sketch of %d values represents %d", n, weight)
 			}
 		}
 	}
 }
 
-// TestDescribeWideAndLong has 100 columns of long texts that are all different,
-// which fit in the memory of a process, since each column keeps less.
+// TestDescribeWideAndLong has 100 columns of long distinct texts. They fit in the memory
+// of a process, because each column keeps fewer of them.
 func TestDescribeWideAndLong(t *testing.T) {
 	const columns, batches, rows = 100, 6, 500
 	var names []string

@@ -9,26 +9,26 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A description is the text of describe on its way.
+// A description builds the text of describe.
 type description struct {
-	brief  bool // no quartiles are shown
+	brief  bool // quartiles are not shown
 	table  *Table
 	rows   int
-	wanted int // columns; more than there are facts of
+	wanted int // number of columns; may exceed the number of facts
 	facts  []*facts
 	text   strings.Builder
 }
 
 func (d *description) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }
 
-// head tells of the table as a whole.
+// head describes the entire table.
 func (d *description) head() {
 	d.line("%s", extent(d.rows, len(d.table.names)))
 	for _, note := range d.table.notes {
 		d.line("%s", escaped(note))
 	}
 	if d.wanted > len(d.facts) {
-		d.line("%d of %s columns are shown; describe(columns = [\"%s\"]) shows others",
+		d.line("%d of %s columns; for others use describe(columns = [\"%s\"])",
 			len(d.facts), thousands(int64(d.wanted)), escaped(cut(d.table.names[len(d.table.names)-1])))
 	}
 	var quartiles []string
@@ -48,7 +48,7 @@ func (d *description) head() {
 	}
 }
 
-// basic is a line for each column.
+// basic writes a line for each column.
 func (d *description) basic() {
 	t := newLayout("name", "type", ">missing", "summary")
 	for _, f := range d.facts {
@@ -57,7 +57,7 @@ func (d *description) basic() {
 	d.section("", t)
 }
 
-// brief tells of a column in a few words.
+// brief describes a column in a few words.
 func (f *facts) brief() string {
 	least, greatest := f.limits()
 	switch {
@@ -78,7 +78,7 @@ func (f *facts) brief() string {
 	return s
 }
 
-// skim is a table for each kind of column.
+// skim writes a table for each kind of column.
 func (d *description) skim() {
 	numbers := newLayout("name", "type", ">n", ">missing", ">mean", ">sd", ">p0", ">p25", ">p50", ">p75", ">p100", "histogram")
 	dates := newLayout("name", "type", ">n", ">missing", ">distinct", "min", "median", "max")
@@ -90,7 +90,7 @@ func (d *description) skim() {
 		least, greatest := f.limits()
 		q := f.quartiles()
 		mean, hasMean := f.mean()
-		stdev, hasStdev := f.stdev()
+		stdev, hasStdev := f.variance.stdev()
 		switch {
 		case f.typ.number():
 			numbers.add(f.title(), f.typ.String(), n, missing, shownValue(known(mean, hasMean)), shownValue(known(stdev, hasStdev)),
@@ -124,7 +124,7 @@ func (d *description) section(title string, t *layout) {
 	t.write(&d.text)
 }
 
-// codebook is a paragraph for each column.
+// codebook writes a paragraph for each column.
 func (d *description) codebook() {
 	for _, f := range d.facts {
 		d.line("\n%s (%s)", f.title(), f.typ)
@@ -135,7 +135,7 @@ func (d *description) codebook() {
 			continue
 		}
 		f.ranges(d)
-		const few = 20 // values that can be listed
+		const few = 20 // values can be listed completely
 		switch n, _ := f.distinct(); {
 		case n <= few:
 			d.line("  all values: %s", f.frequents(few))
@@ -153,33 +153,27 @@ func (d *description) codebook() {
 	}
 }
 
-// ranges tells between which values those of a column lie.
+// ranges describes the range of the values of a column.
 func (f *facts) ranges(d *description) {
-	least, _ := f.limits()
+	least, greatest := f.limits()
 	switch {
 	case f.typ == Text:
 		d.line("  length: %s to %s", thousands(int64(f.shortest)), counted(f.longest, "character"))
 	case f.typ == Bool || least == nil:
 	default:
-		c := newColumn(f.typ, 2)
-		if f.typ == Float {
-			c.Floats = append(c.Floats, f.q.min, f.q.max)
-		} else {
-			c.Ints = append(c.Ints, f.least, f.greatest)
-		}
-		d.line("  range: %s to %s", c.text(0), c.text(1))
+		d.line("  range: %s to %s", valueText(least), valueText(greatest))
 		q := f.quartiles()
 		d.line("  quartiles: %s, %s, %s", shownValue(q[0]), shownValue(q[1]), shownValue(q[2]))
 	}
 	if mean, ok := f.mean(); ok && f.typ.number() {
-		stdev, ok := f.stdev()
+		stdev, ok := f.variance.stdev()
 		d.line("  mean: %s; standard deviation: %s", short(mean), shownValue(known(stdev, ok)))
 	}
 }
 
 func (f *facts) title() string { return shownText(cut(f.name)) }
 
-// distinctText is the number of distinct values, marked where it is an estimate.
+// distinctText returns the number of distinct values, marked if it is an estimate.
 func (f *facts) distinctText() string {
 	n, estimated := f.distinct()
 	if estimated {
@@ -188,8 +182,8 @@ func (f *facts) distinctText() string {
 	return thousands(n)
 }
 
-// frequents lists the most frequent values with their counts. Where no value is
-// there more than once, that says nothing, and it is empty but for a few values.
+// frequents lists the most frequent values with their counts. If there are many values
+// and none of them is repeated, the list is empty.
 func (f *facts) frequents(n int) string {
 	top := f.top(n)
 	distinct, estimated := f.distinct()
@@ -207,7 +201,7 @@ func (f *facts) frequents(n int) string {
 	return strings.Join(list, ", ")
 }
 
-// quoted is a value in a list of them, where a text must not be taken for two.
+// quoted formats a value in a list, in which texts must be distinct.
 func (f *facts) quoted(s string) string {
 	switch {
 	case f.typ != Text:
@@ -218,7 +212,7 @@ func (f *facts) quoted(s string) string {
 	return shownText(s)
 }
 
-// histogram shows how the values are spread from the least to the greatest.
+// histogram shows the distribution of the values from the least to the greatest.
 func (f *facts) histogram() string {
 	levels := []rune("▁▂▃▅▇")
 	counts := f.q.bars(8)
@@ -233,8 +227,8 @@ func (f *facts) histogram() string {
 	return string(bars)
 }
 
-// short writes a number with about six digits: a whole one in full, and a large one
-// rounded to that. From 1e15 on it has an exponent.
+// short formats a number with about six digits: an integer in full, and a large number
+// rounded. From 1e15 on it has an exponent.
 func short(f float64) string {
 	const large, full = 1e6, 1e15
 	switch size := math.Abs(f); {
@@ -245,7 +239,7 @@ func short(f float64) string {
 	}
 }
 
-// shownValue is a statistic in a table, or "-" where there is none.
+// shownValue formats a statistic in a table; "-" if there is none.
 func shownValue(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -260,7 +254,7 @@ func shownValue(v value.Value) string {
 	return fmt.Sprint(v)
 }
 
-// percent is the share of n in all, in brackets.
+// percent formats the share of n in all, in parentheses.
 func percent(n, all int64) string {
 	if all == 0 {
 		return ""
@@ -268,13 +262,14 @@ func percent(n, all int64) string {
 	return fmt.Sprintf(" (%.1f %%)", 100*float64(n)/float64(all))
 }
 
-// A layout is lines of cells, aligned.
+// A layout has lines of aligned cells.
 type layout struct {
 	columns []*shownColumn
 	rows    int
 }
 
-// newLayout returns one with these columns; ">" before a name has it on the right.
+// newLayout returns a layout with these columns; ">" before a name aligns it on the
+// right.
 func newLayout(columns ...string) *layout {
 	t := &layout{}
 	for _, c := range columns {

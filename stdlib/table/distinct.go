@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// exactDistinct is how many distinct values are told apart; beyond that their
-// number is an estimate.
+// exactDistinct is the number of distinct values that are counted exactly. Beyond that
+// their number is an estimate.
 const exactDistinct = 10_000
 
-// A hyperLogLog estimates how many distinct hashes it was given (Flajolet et al.
-// 2007), with a standard error of 1.04 / sqrt(2^14) = 0.8 %.
+// A hyperLogLog estimates the number of distinct hashes (Flajolet et al. 2007), with a
+// standard error of 1.04 / sqrt(2^14) = 0.8 %.
 type hyperLogLog struct{ registers [1 << registerBits]uint8 }
 
 const registerBits = 14
@@ -23,8 +23,8 @@ func (h *hyperLogLog) add(hash uint64) {
 	*r = max(*r, rank)
 }
 
-// estimate follows Ertl (2017), whose estimator needs no table of corrections and
-// is good for small numbers and large.
+// estimate uses the estimator of Ertl (2017), which needs no correction table and is
+// accurate for small and large numbers.
 func (h *hyperLogLog) estimate() int64 {
 	const q = 64 - registerBits
 	var count [q + 2]float64
@@ -68,8 +68,8 @@ func tau(x float64) float64 {
 	return z / 3
 }
 
-// hashInt spreads a number over 64 bits (splitmix64). Hashes are the same in every
-// process, so that estimates are.
+// hashInt returns a 64-bit hash of a number (splitmix64). Hashes are the same in every
+// process, so that estimates are too.
 func hashInt(v int64) uint64 {
 	x := uint64(v) + 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -77,11 +77,11 @@ func hashInt(v int64) uint64 {
 	return x ^ x>>31
 }
 
-// hashText spreads a text over 64 bits, eight bytes at a time, by folded
+// hashText returns a 64-bit hash of a text, eight bytes at a time, with folded
 // multiplication as in wyhash.
 func hashText(s string) uint64 {
 	h := uint64(len(s)) * 0x9e3779b97f4a7c15
-	b := []byte(s) // not copied: it is only read
+	b := []byte(s) // not copied, because it is only read
 	for ; len(b) >= 8; b = b[8:] {
 		h = fold(h^binary.LittleEndian.Uint64(b), 0xa0761d6478bd642f)
 	}
@@ -97,94 +97,55 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// distinctHashes counts distinct values by their hashes: each for itself while
-// they are few. Two of 10,000 values have the same hash in one of 10^11 tables.
+// distinctHashes counts distinct values by their hashes: exactly while they are few. Two
+// of 10,000 values have the same hash in one of 10^11 tables.
 type distinctHashes struct {
-	set    []uint64 // open addressing; 0 is an empty place
-	n      int
-	zero   bool // whether the hash 0 is one of them
+	set    map[uint64]struct{}
 	sketch *hyperLogLog
 }
 
-// add takes a hash and returns how many more bytes it needs.
+// add adds a hash, and returns the additional bytes that it needs.
 func (d *distinctHashes) add(hash uint64) int64 {
-	switch {
-	case d.sketch != nil:
+	const setBytes = 20 // of a hash in the set, which is not full
+	if d.sketch != nil {
 		d.sketch.add(hash)
 		return 0
-	case hash == 0:
-		d.zero = true
-		return 0
 	}
-	if d.n*4 >= len(d.set)*3 {
-		return d.grow(hash)
+	if d.set == nil {
+		d.set = map[uint64]struct{}{}
 	}
-	d.put(hash)
-	return 0
+	before := len(d.set)
+	if d.set[hash] = struct{}{}; len(d.set) <= exactDistinct {
+		return int64(len(d.set)-before) * setBytes
+	}
+	d.sketch = &hyperLogLog{}
+	for h := range d.set {
+		d.sketch.add(h)
+	}
+	d.set = nil
+	return int64(len(d.sketch.registers) - before*setBytes)
 }
 
-func (d *distinctHashes) put(hash uint64) {
-	mask := uint64(len(d.set) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		switch d.set[i] {
-		case hash:
-			return
-		case 0:
-			d.set[i] = hash
-			d.n++
-			return
-		}
-	}
-}
-
-func (d *distinctHashes) grow(hash uint64) int64 {
-	before := d.set
-	if d.n > exactDistinct {
-		d.sketch = &hyperLogLog{}
-		for _, h := range before {
-			if h != 0 {
-				d.sketch.add(h)
-			}
-		}
-		d.sketch.add(hash)
-		d.set = nil
-		return int64(len(d.sketch.registers) - 8*len(before))
-	}
-	d.set, d.n = make([]uint64, max(4, 2*len(before))), 0
-	for _, h := range before {
-		if h != 0 {
-			d.put(h)
-		}
-	}
-	d.put(hash)
-	return int64(8 * (len(d.set) - len(before)))
-}
-
-// count returns how many there are, and whether that is an estimate.
+// count returns the number of distinct hashes, and whether it is an estimate.
 func (d *distinctHashes) count() (int64, bool) {
 	if d.sketch != nil {
 		return d.sketch.estimate(), true
 	}
-	n := int64(d.n)
-	if d.zero {
-		n++
-	}
-	return n, false
+	return int64(len(d.set)), false
 }
 
-// A tally counts the values of a column: each for itself while there are at most
-// t.most of them. Beyond that it holds what is left of commonValues
-// counters (Misra and Gries 1982), which lose at most one count for each
-// commonValues values: what is more frequent than that stays.
+// A tally counts the values of a column: exactly while there are at most t.most distinct
+// values. Beyond that it has commonValues counters (Misra and Gries 1982), which lose at
+// most one count for each commonValues values, so all more frequent values remain.
 type tally[K comparable] struct {
-	at       map[K]int32 // where an entry is
+	at       map[K]int32 // the index of an entry
 	entries  []entry[K]
-	distinct *hyperLogLog // once there are too many
-	lost     int64        // how many counts an entry may lack
+	distinct *hyperLogLog // set when there are too many
+	lost     int64        // the maximum number of lost counts of an entry
 	hash     func(K) uint64
-	keep     func(K) K      // gives a key that can be held: not a part of a file's text
-	spill    func(K, int64) // is told of each entry before they become estimates; may be nil
-	most     int            // how many values are told apart, at least commonValues
+	keep     func(K) K      // returns a key that can be kept: not part of the text of a file
+	spill    func(K, int64) // is called with each entry before they become estimates; may be nil
+	most     int            // the maximum number of exact counts, at least commonValues
 }
 
 type entry[K comparable] struct {
@@ -192,8 +153,8 @@ type entry[K comparable] struct {
 	count int64
 }
 
-// commonValues is 1,000 since a value of less than a thousandth of the rows is
-// not what anybody wants to see as a common one.
+// commonValues is 1,000, because a value of less than a thousandth of the rows is not of
+// interest as a frequent value.
 const commonValues = 1000
 
 func newTally[K comparable](most int, hash func(K) uint64, keep func(K) K) *tally[K] {
@@ -221,10 +182,10 @@ func (t *tally[K]) add(key K) {
 	t.entries = append(t.entries, entry[K]{key, 1})
 }
 
-// entryBytes is about what an entry of a tally takes, beside the bytes of a text.
+// entryBytes is the approximate size of an entry of a tally without the bytes of a text.
 const entryBytes = mapEntry + 48
 
-// size is about how many bytes the tally takes.
+// size returns the approximate number of bytes that the tally takes.
 func (t *tally[K]) size() int64 {
 	n := int64(len(t.entries)) * entryBytes
 	if t.distinct != nil {
@@ -233,7 +194,7 @@ func (t *tally[K]) size() int64 {
 	return n
 }
 
-// overflow goes over to estimates.
+// overflow switches to estimates.
 func (t *tally[K]) overflow() {
 	t.distinct = &hyperLogLog{}
 	counts := make([]int64, len(t.entries))
@@ -246,11 +207,11 @@ func (t *tally[K]) overflow() {
 	}
 	slices.Sort(counts)
 	t.lost = counts[len(counts)-commonValues]
-	t.at = make(map[K]int32, commonValues) // a smaller one: it is cleared often
+	t.at = make(map[K]int32, commonValues) // smaller, because it is cleared often
 	t.reduce(t.lost)
 }
 
-// reduce takes n off each count, and what is left with none away.
+// reduce subtracts n from each count, and removes entries without a count.
 func (t *tally[K]) reduce(n int64) {
 	clear(t.at)
 	left := t.entries[:0]
@@ -264,8 +225,7 @@ func (t *tally[K]) reduce(n int64) {
 	t.entries = left
 }
 
-// count returns how many distinct values there are, and whether that is an
-// estimate.
+// count returns the number of distinct values, and whether it is an estimate.
 func (t *tally[K]) count() (int64, bool) {
 	if t.distinct != nil {
 		return t.distinct.estimate(), true
@@ -273,9 +233,9 @@ func (t *tally[K]) count() (int64, bool) {
 	return int64(len(t.entries)), false
 }
 
-// top returns the n most frequent values, those that came first before others;
-// where the counts are estimates, those that are surely among the frequent. An
-// estimate is off by at most half of what may be lost.
+// top returns the n most frequent values, in the order of their first occurrence if
+// counts are equal. If the counts are estimates, it returns only values that are
+// certainly frequent. An estimate is off by at most half of the counts that may be lost.
 func (t *tally[K]) top(n int) []entry[K] {
 	best := slices.Clone(t.entries)
 	slices.SortStableFunc(best, func(a, b entry[K]) int { return int(b.count - a.count) })

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
-// The encodings of text files, by the names that errors and notes show.
+// The encodings of text files, by the names in errors and notes.
 const (
 	utf8Encoding    = "utf-8"
-	utf16Encoding   = "utf-16" // either of the two that follow
+	utf16Encoding   = "utf-16" // either of the following two
 	utf16LEEncoding = "utf-16le"
 	utf16BEEncoding = "utf-16be"
 	latin1Encoding  = "latin-1"
@@ -25,8 +26,7 @@ const (
 
 var encodingNames = []string{utf8Encoding, utf16Encoding, utf16LEEncoding, utf16BEEncoding, latin1Encoding, windowsEncoding}
 
-// parseEncoding returns the encoding of a name or of one of its usual aliases;
-// "" for "".
+// parseEncoding returns the encoding with a name or one of its usual aliases; "" for "".
 func parseEncoding(name string) (string, error) {
 	plain := strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 	switch plain {
@@ -45,17 +45,18 @@ func parseEncoding(name string) (string, error) {
 	case "windows-1252", "windows1252", "cp1252", "cp-1252", "1252", "win-1252", "win1252", "ansi":
 		return windowsEncoding, nil
 	}
-	return "", value.Errorf(value.Invalid, "there is no encoding %s%s", quoteCut(name), value.DidYouMean(plain, encodingNames)).
+	return "", value.Errorf(value.Invalid, "unknown encoding %s%s", quoteCut(name), value.DidYouMean(plain, encodingNames)).
 		WithHint("the encodings are %s", strings.Join(encodingNames, ", "))
 }
 
-// headSize is how many bytes of a file are enough to see UTF-16 by its zeros.
+// headSize is the number of bytes of a file that is enough to detect UTF-16 by its
+// zeros.
 const headSize = 512
 
-// findEncoding tells the encoding of a file by its first bytes: by a byte order
-// mark, or by the zeros that UTF-16 has where a text is Latin. "" says that they
-// do not tell it. mark is how many bytes the byte order mark has.
-func findEncoding(head []byte) (name string, mark int) {
+// detectEncoding detects the encoding of a file by its first bytes: by a byte order
+// mark, or by the zeros that UTF-16 has in Latin text. It returns "" if neither is
+// found. mark is the number of bytes of the byte order mark.
+func detectEncoding(head []byte) (name string, mark int) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		return utf8Encoding, 3
@@ -64,13 +65,13 @@ func findEncoding(head []byte) (name string, mark int) {
 	case bytes.HasPrefix(head, []byte("\xfe\xff")):
 		return utf16BEEncoding, 2
 	}
-	var zeros [2]int // at even and at odd places
+	var zeros [2]int // at even and at odd offsets
 	for i, b := range head {
 		if b == 0 {
 			zeros[i%2]++
 		}
 	}
-	const share = 3 // of the characters, one in how many: a Latin text has nearly all
+	const share = 3 // one in so many characters; in a Latin text nearly all have a zero
 	switch pairs := len(head) / 2; {
 	case zeros[1] > pairs/share && zeros[0] == 0:
 		return utf16LEEncoding, 0
@@ -80,7 +81,7 @@ func findEncoding(head []byte) (name string, mark int) {
 	return "", 0
 }
 
-// decoderOf returns what turns an encoding into UTF-8; nil for UTF-8.
+// decoderOf returns the transformer from an encoding to UTF-8; nil for UTF-8.
 func decoderOf(encoding string) transform.Transformer {
 	switch encoding {
 	case utf16LEEncoding:
@@ -95,32 +96,62 @@ func decoderOf(encoding string) transform.Transformer {
 	return nil
 }
 
-// A source gives the text of an input in pieces of whole characters.
+// A source returns the text of an input in pieces of complete characters.
 type source struct {
-	parts   *parts
-	decoder transform.Transformer // nil: the input is UTF-8
-	skip    int                   // bytes at the beginning which are no text
-	rest    []byte                // what is left of the part at hand
-	last    bool                  // no part follows it
+	name    string                 // of the input, for errors
+	part    func() ([]byte, error) // returns the next part, or io.EOF
+	decoder transform.Transformer  // nil: the input is UTF-8
+	skip    int                    // bytes before the text
+	rest    []byte                 // the unread bytes of the current part
+	last    bool                   // the current part is the last one
 
-	wide, big bool // it is UTF-16, and that with the higher byte first
-	broken    bool // a character was not
+	wide, big bool // the input is UTF-16; with the high byte first
+	guessed   bool // the encoding UTF-8 is a guess; if it is wrong, the error is errNotUTF8
+	broken    bool // a character was invalid
 }
 
-// newSource begins to read an input.
-func newSource(p *parts, encoding string, mark int) *source {
-	return &source{parts: p, decoder: decoderOf(encoding), skip: mark,
+// newSource starts to read an input, of which part returns the parts.
+func newSource(name, encoding string, part func() ([]byte, error)) *source {
+	return &source{name: name, part: part, decoder: decoderOf(encoding),
 		wide: encoding == utf16LEEncoding || encoding == utf16BEEncoding, big: encoding == utf16BEEncoding}
 }
 
-// longestRune is how many bytes a character has at most, in every encoding.
-const longestRune = 4
+// errNotUTF8 reports that a text that was assumed to be UTF-8 is not.
+var errNotUTF8 = value.Errorf(value.Failed, "the text is not UTF-8")
 
-// next returns the following bytes of the text, about n, and io.EOF at the end.
-// They are not yet known to be UTF-8 where nothing was decoded.
+// checked is the [csv.Next] of the text.
+func (s *source) checked(n int, locate func(before []byte) (line, column int)) ([]byte, error) {
+	piece, err := s.next(n)
+	if err != nil {
+		return nil, err
+	}
+	if at := bytes.IndexByte(piece, 0); at >= 0 {
+		line, _ := locate(piece[:at])
+		return nil, value.Errorf(value.Failed, "%s: unexpected zero byte: the file is probably binary, not text", csv.Line(s.name, line)).
+			WithHint(`for text in UTF-16, pass encoding = "utf-16le"`)
+	}
+	if s.broken {
+		line, column := locate(piece[:max(bytes.Index(piece, replacement), 0)])
+		return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-16", csv.Line(s.name, line), column).
+			WithHint("pass another encoding, or check that the file is complete")
+	}
+	at := invalidAt(piece)
+	switch {
+	case at < 0 || s.decoder != nil:
+		return piece, nil
+	case s.guessed:
+		return nil, errNotUTF8
+	}
+	line, column := locate(piece[:at])
+	return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-8 (byte 0x%02x)", csv.Line(s.name, line), column, piece[at]).
+		WithHint(`if the file has another encoding, pass it, as in encoding = "windows-1252"`)
+}
+
+// next returns the next bytes of the text, about n, or io.EOF at the end. If the input
+// is UTF-8, they may be invalid.
 func (s *source) next(n int) ([]byte, error) {
-	for len(s.rest) < longestRune && !s.last {
-		part, err := s.parts.Next()
+	for len(s.rest) < utf8.UTFMax && !s.last {
+		part, err := s.part()
 		switch {
 		case err == io.EOF:
 			s.last = true
@@ -141,13 +172,13 @@ func (s *source) next(n int) ([]byte, error) {
 		return s.decode(piece, atEnd)
 	}
 	if !atEnd {
-		piece = wholeRunes(piece)
+		piece = completeRunes(piece)
 	}
 	s.rest = s.rest[len(piece):]
 	return piece, nil
 }
 
-// join returns a and b behind each other, without a copy where a is empty.
+// join returns a followed by b, without a copy if a is empty.
 func join(a, b []byte) []byte {
 	if len(a) == 0 {
 		return b
@@ -156,21 +187,21 @@ func join(a, b []byte) []byte {
 }
 
 func (s *source) decode(piece []byte, atEnd bool) ([]byte, error) {
-	const most = 3 // bytes of UTF-8 for one of the input
-	text := make([]byte, most*len(piece)+longestRune)
+	const most = 3 // bytes of UTF-8 for one byte of the input
+	text := make([]byte, most*len(piece)+utf8.UTFMax)
 	n, took, err := s.decoder.Transform(text, piece, atEnd)
 	if err != nil && err != transform.ErrShortSrc {
-		return nil, value.Errorf(value.Failed, "%s cannot be decoded: %v", s.parts.in.name, err)
+		return nil, value.Errorf(value.Failed, "%s cannot be decoded: %v", s.name, err)
 	}
 	s.rest = s.rest[took:]
 	s.broken = s.broken || s.wide && bytes.Count(text[:n], replacement) != countReplacements(piece[:took], s.big)
 	return text[:n], nil
 }
 
-// replacement is what a decoder puts where something is wrong.
+// replacement is the character that a decoder writes for an invalid one.
 var replacement = []byte("\ufffd")
 
-// countReplacements counts those that a text in UTF-16 has itself.
+// countReplacements counts the replacement characters that a text in UTF-16 contains.
 func countReplacements(b []byte, big bool) int {
 	high, low, n := 1, 0, 0
 	if big {
@@ -184,9 +215,9 @@ func countReplacements(b []byte, big bool) int {
 	return n
 }
 
-// wholeRunes cuts off the beginning of a character at the end.
-func wholeRunes(b []byte) []byte {
-	for i := len(b) - 1; i >= 0 && i > len(b)-longestRune; i-- {
+// completeRunes removes an incomplete character at the end.
+func completeRunes(b []byte) []byte {
+	for i := len(b) - 1; i >= 0 && i > len(b)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {
 			if !utf8.FullRune(b[i:]) {
 				return b[:i]
@@ -197,17 +228,15 @@ func wholeRunes(b []byte) []byte {
 	return b
 }
 
-// invalidAt returns where the first byte is that is not UTF-8, or -1.
+// invalidAt returns the index of the first byte that is not UTF-8, or -1.
 func invalidAt(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
 	}
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n <= 1 {
+	for i, r := range string(b) {
+		if r == utf8.RuneError && !bytes.HasPrefix(b[i:], replacement) {
 			return i
 		}
-		i += n
 	}
 	return -1
 }

@@ -8,58 +8,62 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// filterRows are the methods that choose rows by what they hold, order them, and
-// deal with missing values.
-func filterRows() []row {
-	some := tool.Maybe("columns", tool.TypeCharacter, `The names, as a list or one after the other; without any, all columns count.`)
-	return []row{
+// filterRows are the methods that select rows by their values, sort them, and handle
+// missing values.
+func filterRows() []member {
+	some := tool.Maybe("columns", tool.TypeCharacter, `The names, as a list or as separate arguments. Default: all columns.`)
+	return []member{
 		{tool.Func{
 			Name: "filter",
-			Doc: "Gives the rows for which something holds: a function of the row, or a comparison of a column, as in `t.filter(\"price\", \">\", 10)`. " +
-				"The operators are == != < <= > >=, in and \"not in\" (with a list), contains, starts_with, ends_with and matches (a regular expression of RE2, found anywhere; all four for texts, and contains " +
-				"for lists too), missing and present (without a value). Numbers are compared with numbers, texts with texts character by character, and a date or a time with a text that says one. " +
-				"A missing value matches nothing but missing, not even != or \"not in\"; and NaN is unequal to all. In a column of type any, values of another kind than the one given are unequal to it. " +
-				"The function gives True or False; None is False.",
+			Doc: "Return the rows that match. Pass a function, or compare a column with a value, as in `t.filter(\"price\", \">\", 10)`. The operators are:\n\n" +
+				"- == != < <= > >=\n" +
+				"- in and \"not in\", with a list\n" +
+				"- contains, for texts and lists\n" +
+				"- starts_with and ends_with, for texts\n" +
+				"- matches, for texts: a regular expression (RE2) that may match anywhere\n" +
+				"- missing and present, without a value\n\n" +
+				"Numbers are compared with numbers, and texts with texts, character by character. A date or time is compared with a text in ISO 8601. " +
+				"A missing value matches only the operator missing. NaN is unequal to everything. In a column of type any, values of different types are unequal. " +
+				"A function returns True if the row matches, else False or None.",
 			Params: []tool.Param{
-				tool.Required("where", tool.TypeAny, "The name of a column, or a function that is given each row as a dict."),
+				tool.Required("where", tool.TypeAny, "The name of a column, or a function that takes a row as a dict."),
 				tool.Maybe("op", tool.TypeString, "The operator, after the name of a column."),
-				tool.Maybe("value", tool.TypeAny, "What the column is compared with."),
+				tool.Maybe("value", tool.TypeAny, "The value to compare with."),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.filtered()) }},
 		{tool.Func{
 			Name: "sort",
-			Doc: "Sorts the rows by columns, or by what a function gives for each row. Rows that are alike keep their order. Numbers are sorted by size, with NaN after them, texts by the code points of their " +
-				"characters, and false before true; missing values come last, always. A column of type any is sorted if its values can be compared with each other: all numbers, all texts, all bools, or lists of such. " +
-				"\"-name\" is that column from the largest.",
+			Doc: "Sort the rows by columns, or by the results of a function for each row. Equal rows keep their order. A name with a minus, such as \"-price\", sorts by the column price in descending order. Numbers are sorted by size. NaN comes after all numbers. Texts are sorted by the code points of their characters. False comes before True. " +
+				"Missing values always come last. A column of type any can be sorted if it has only numbers, only texts, only bools, or only lists of one of these types.",
 			Params: []tool.Param{
-				tool.Maybe("by", "names", `The names, as a list or one after the other, the most important first; or a function that is given a row as a dict.`),
-				tool.Optional("descending", tool.TypeBoolean, false, "Whether to sort from the largest."),
-				tool.Maybe("key", "function", "Another way to give the function."),
+				tool.Maybe("by", "names", `The names, as a list or as separate arguments; or a function that takes a row as a dict. The first name is the most important.`),
+				tool.Optional("descending", tool.TypeBoolean, false, "Whether to sort in descending order."),
+				tool.Maybe("key", "function", "The function, if you pass it by name."),
 			},
-			Variadic: true, Returns: "a table",
+			Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.sorted()) }},
 		{tool.Func{
-			Name: "distinct", Doc: "Gives each row once, or the first row for each combination of values of some columns. The order stays. Two missing values are alike here.",
-			Params: []tool.Param{some}, Variadic: true, Returns: "a table",
+			Name: "distinct", Doc: "Return the distinct rows, in order. With columns, return the first row for each combination of their values. Missing values are equal here.",
+			Params: []tool.Param{some}, Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.distinct()) }},
 		{tool.Func{
-			Name: "sample", Doc: "Draws rows by chance, each at most once and all as likely. They stay in their order. All rows come where there are no more than n.",
+			Name: "sample", Doc: "Return n random rows, in the order of the table. No row is repeated. All rows are equally probable. A table with fewer rows is returned completely.",
 			Params: []tool.Param{
-				tool.Required("n", tool.TypeInteger, "How many."),
-				tool.Maybe("seed", tool.TypeInteger, "A number that makes the choice the same each time. Without it, the call's random numbers are used, as the module random does."),
+				tool.Required("n", tool.TypeInteger, "The number of rows."),
+				tool.Maybe("seed", tool.TypeInteger, "The seed of the random choice. The same seed gives the same rows. Default: a random seed, which is recorded with the call, as in the module random."),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.sampled()) }},
 		{tool.Func{
-			Name: "drop_missing", Doc: "Leaves out the rows in which a value is missing.",
-			Params: []tool.Param{some}, Variadic: true, Returns: "a table",
+			Name: "drop_missing", Doc: "Remove the rows that have a missing value.",
+			Params: []tool.Param{some}, Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.withoutMissing()) }},
 		{tool.Func{
 			Name: "fill_missing",
-			Doc: "Puts values in the place of missing ones. One value is for all columns whose type it fits; a dict gives a value for each column, and one that does not fit the type of its column is an error. " +
-				"A date or a time is given as a text.",
-			Params:  []tool.Param{tool.Required("value", tool.TypeAny, `The value; or values by the names of columns, as in {"price": 0, "note": ""}.`)},
+			Doc: "Replace missing values. A single value is used for all columns with a suitable type. A dict has a value for each column. A value with the wrong type for the column is an error. " +
+				"Pass dates and times as texts.",
+			Params:  []tool.Param{tool.Required("value", tool.TypeAny, `The value, or values by column name, as in {"price": 0, "note": ""}.`)},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.filled()) }},
 	}
@@ -71,7 +75,7 @@ func (c *call) filtered() (*Table, error) {
 	switch where := c.value("where").(type) {
 	case tool.Function:
 		if op != "" || c.value("value") != nil {
-			return nil, value.Errorf(value.Invalid, "filter takes a function, or a column with an operator and a value, not both")
+			return nil, value.Errorf(value.Invalid, "filter: pass a function, or a column with an operator and a value, not both")
 		}
 		return c.filteredBy(where)
 	case string:
@@ -82,44 +86,31 @@ func (c *call) filtered() (*Table, error) {
 	}
 }
 
-// filteredWhere returns the rows whose value of a column matches.
+// filteredWhere returns the rows whose value in a column matches.
 func (c *call) filteredWhere(name, op string) (*Table, error) {
 	t := c.table()
 	at, err := t.column(name)
 	if err != nil {
 		if op == "" && strings.ContainsAny(name, "<>=") {
-			return nil, value.Errorf(value.Invalid, "there is no column %s", quoteCut(name)).WithHint(`a condition is three arguments: filter("price", ">", 10)`)
+			return nil, value.Errorf(value.Invalid, "no column %s", quoteCut(name)).WithHint(`write a condition as three arguments: filter("price", ">", 10)`)
 		}
 		return nil, err
 	}
 	switch {
 	case op == "":
-		return nil, value.Errorf(value.Invalid, "filter(%q) lacks an operator", cut(name)).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
+		return nil, value.Errorf(value.Invalid, "filter(%q): the operator is missing", cut(name)).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
 	case op != "missing" && op != "present":
-		return c.filteredTest(at, &condition{name, t.types[at], op, c.value("value")})
 	case c.value("value") != nil:
-		return nil, value.Errorf(value.Invalid, "%q takes no value", op)
+		return nil, value.Errorf(value.Invalid, "operator %q does not accept a value", op)
 	}
-	want := op == "missing"
-	return t.where(c.ctx, func(b *Batch, rows []int) []int {
-		for i := range b.Rows {
-			if b.Columns[at].missing(i) == want {
-				rows = append(rows, i)
-			}
-		}
-		return rows
-	})
-}
-
-func (c *call) filteredTest(at int, n *condition) (*Table, error) {
-	holds, err := n.test()
+	holds, err := (&condition{name, t.types[at], op, c.value("value")}).test()
 	if err != nil {
 		return nil, err
 	}
-	return c.table().where(c.ctx, func(b *Batch, rows []int) []int {
+	return t.where(c.ctx, func(b *Batch, rows []int) []int {
 		column := b.Columns[at]
 		for i := range b.Rows {
-			if !column.missing(i) && holds(column, i) {
+			if column.missing(i) && op == "missing" || !column.missing(i) && holds(column, i) {
 				rows = append(rows, i)
 			}
 		}
@@ -127,11 +118,11 @@ func (c *call) filteredTest(at int, n *condition) (*Table, error) {
 	})
 }
 
-// where returns the rows that choose appends the places of, batch by batch.
+// where returns the selected rows. choose appends the indexes of the rows of a batch.
 func (t *Table) where(ctx context.Context, choose func(b *Batch, rows []int) []int) (*Table, error) {
 	if t.held == nil {
 		return t.derived(ctx, t.names, t.types, -1, func() mapper {
-			var rows []int // used again for each batch
+			var rows []int // reused for each batch
 			return func(_ context.Context, b *Batch) (*Batch, error) {
 				rows = choose(b, rows[:0])
 				if len(rows) == b.Rows {
@@ -154,12 +145,12 @@ func (t *Table) where(ctx context.Context, choose func(b *Batch, rows []int) []i
 	return newHeld(t.names, t.held.pick(rows), t.notes...), nil
 }
 
-// filteredBy returns the rows for which a function of the script says so.
+// filteredBy returns the rows for which a function of the script returns True.
 func (c *call) filteredBy(f tool.Function) (*Table, error) {
 	t, first := c.table(), 0
-	return c.kept(func(b *Batch, rows []int) ([]int, error) {
+	return c.keepRows(func(b *Batch, rows []int) ([]int, error) {
 		for i := range b.Rows {
-			keep, err := c.holds(f, t.record(b, i), first+i)
+			keep, err := c.test(f, t.record(b, i), first+i)
 			if err != nil {
 				return nil, err
 			}
@@ -172,9 +163,9 @@ func (c *call) filteredBy(f tool.Function) (*Table, error) {
 	})
 }
 
-// kept holds the rows that choose appends the places of, batch by batch: it is
-// asked once about each row, and now.
-func (c *call) kept(choose func(b *Batch, rows []int) ([]int, error)) (*Table, error) {
+// keepRows returns the selected rows in memory. choose appends the indexes of the rows
+// of a batch. It is called immediately, and once for each row.
+func (c *call) keepRows(choose func(b *Batch, rows []int) ([]int, error)) (*Table, error) {
 	t := c.table()
 	kept := newBatch(t.types)
 	budget := newBudget(c.grant)
@@ -193,8 +184,8 @@ func (c *call) kept(choose func(b *Batch, rows []int) ([]int, error)) (*Table, e
 	return newHeld(t.names, kept, t.notes...), nil
 }
 
-// holds asks a function of the script about a row.
-func (c *call) holds(f tool.Function, record value.Value, row int) (bool, error) {
+// test calls a function of the script with a row.
+func (c *call) test(f tool.Function, record value.Value, row int) (bool, error) {
 	if err := c.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -206,8 +197,8 @@ func (c *call) holds(f tool.Function, record value.Value, row int) (bool, error)
 	case bool:
 		return v, nil
 	case nil:
-		return false, nil // as of r["x"] and r["x"] > 3, where it is missing
+		return false, nil // as in r["x"] and r["x"] > 3 with a missing value
 	default:
-		return false, value.Errorf(value.Invalid, "row %d: the function gave %s, not True or False", row+1, valueShown(v))
+		return false, value.Errorf(value.Invalid, "row %d: expected True or False from the function, got %s", row+1, valueShown(v))
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"pgregory.net/rapid"
 )
 
-// plainOrder is the order of two values of records, done another way than
-// compareValues: by kind, with exact rational numbers. Dates and times of the tests
-// are texts of one length each.
+// plainOrder compares two values of records with another algorithm than compareValues:
+// by kind, with exact rational numbers. Dates and times of the tests are texts of equal
+// length.
 func plainOrder(a, b value.Value) (int, bool) {
 	if x, ok := a.(string); ok {
 		y, ok := b.(string)
@@ -29,7 +30,7 @@ func plainOrder(a, b value.Value) (int, bool) {
 			return new(big.Rat).SetInt64(v)
 		case float64:
 			if math.IsInf(v, 0) {
-				v = math.Copysign(math.MaxFloat64, v) // which the tests have not
+				v = math.Copysign(math.MaxFloat64, v) // not in the tests
 			}
 			return new(big.Rat).SetFloat64(v) // nil for NaN
 		case bool:
@@ -146,31 +147,31 @@ func TestFilterErrors(t *testing.T) {
 		args       []value.Value
 		want, hint string
 	}{
-		{[]value.Value{"citi", "==", "x"}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
-		{[]value.Value{"city"}, `filter("city") lacks an operator`, `filter("city", "missing")`},
-		{[]value.Value{"city", "="}, `there is no operator "="; did you mean "=="?`, "the operators are ==, !="},
-		{[]value.Value{"city", "starts", "x"}, `there is no operator "starts"; did you mean "starts_with"?`, "the operators are"},
-		{[]value.Value{"city", "=="}, `filter("city", "==") lacks a value`, `"missing"`},
-		{[]value.Value{"city", "missing", int64(1)}, `"missing" takes no value`, ""},
-		{[]value.Value{"city", ">", int64(3)}, `column "city" is text, and cannot be compared with 3`, `with_types({"city": "…"})`},
-		{[]value.Value{"people", "==", "7"}, `column "people" is integer, and cannot be compared with "7"`, "with_types"},
-		{[]value.Value{"people", "==", true}, `column "people" is integer, and cannot be compared with true`, "with_types"},
-		{[]value.Value{"capital", "==", int64(1)}, `column "capital" is bool, and cannot be compared with 1`, "with_types"},
-		{[]value.Value{"since", ">", "yesterday"}, `column "since" is date, and cannot be compared with "yesterday"`, "write a date as 2024-02-29"},
-		{[]value.Value{"since", ">", "2024-02-29T10:00"}, `column "since" is date, and cannot be compared with "2024-02-29T10:00"`, "write a date"},
-		{[]value.Value{"seen", ">", int64(0)}, `column "seen" is instant, and cannot be compared with 0`, "2024-02-29T12:30:00Z"},
-		{[]value.Value{"at", ">", "2024-02-29T10:00Z"}, `column "at" is datetime, and cannot be compared with "2024-02-29T10:00Z"`, "without a zone"},
-		{[]value.Value{"people", "in", int64(7)}, `"in" takes a list of values, not integer`, ""},
-		{[]value.Value{"people", "in", value.List{"7"}}, `column "people" is integer, and cannot be compared with "7"`, ""},
-		{[]value.Value{"people", "contains", "7"}, `column "people" is integer, and "contains" is for text`, `with_types({"people": "text"})`},
-		{[]value.Value{"city", "contains", int64(7)}, `"contains" takes a text, not integer`, ""},
-		{[]value.Value{"city", "matches", "(a"}, "the regular expression \"(a\" is wrong: missing closing ): `(a`", "RE2"},
-		{[]value.Value{"city", "matches", int64(1)}, `"matches" takes a regular expression, not integer`, ""},
-		{[]value.Value{"city", "==", u}, `column "city" is text, and cannot be compared with a table`, ""},
+		{[]value.Value{"citi", "==", "x"}, `no column "citi"; did you mean "city"?`, "the columns are"},
+		{[]value.Value{"city"}, `filter("city"): the operator is missing`, `filter("city", "missing")`},
+		{[]value.Value{"city", "="}, `unknown operator "="; did you mean "=="?`, "the operators are ==, !="},
+		{[]value.Value{"city", "starts", "x"}, `unknown operator "starts"; did you mean "starts_with"?`, "the operators are"},
+		{[]value.Value{"city", "=="}, `filter("city", "=="): the value is missing`, `"missing"`},
+		{[]value.Value{"city", "missing", int64(1)}, `operator "missing" does not accept a value`, ""},
+		{[]value.Value{"city", ">", int64(3)}, `column "city" has type text and cannot be compared with 3`, `with_types({"city": "…"})`},
+		{[]value.Value{"people", "==", "7"}, `column "people" has type integer and cannot be compared with "7"`, "with_types"},
+		{[]value.Value{"people", "==", true}, `column "people" has type integer and cannot be compared with true`, "with_types"},
+		{[]value.Value{"capital", "==", int64(1)}, `column "capital" has type bool and cannot be compared with 1`, "with_types"},
+		{[]value.Value{"since", ">", "yesterday"}, `column "since" has type date and cannot be compared with "yesterday"`, "write a date as 2024-02-29"},
+		{[]value.Value{"since", ">", "2024-02-29T10:00"}, `column "since" has type date and cannot be compared with "2024-02-29T10:00"`, "write a date"},
+		{[]value.Value{"seen", ">", int64(0)}, `column "seen" has type instant and cannot be compared with 0`, "2024-02-29T12:30:00Z"},
+		{[]value.Value{"at", ">", "2024-02-29T10:00Z"}, `column "at" has type datetime and cannot be compared with "2024-02-29T10:00Z"`, "without a zone"},
+		{[]value.Value{"people", "in", int64(7)}, `operator "in" needs a list of values, got integer`, ""},
+		{[]value.Value{"people", "in", value.List{"7"}}, `column "people" has type integer and cannot be compared with "7"`, ""},
+		{[]value.Value{"people", "contains", "7"}, `column "people" has type integer, but operator "contains" needs text`, `with_types({"people": "text"})`},
+		{[]value.Value{"city", "contains", int64(7)}, `operator "contains" needs a text, got integer`, ""},
+		{[]value.Value{"city", "matches", "(a"}, "invalid regular expression \"(a\": missing closing ): `(a`", "RE2"},
+		{[]value.Value{"city", "matches", int64(1)}, `operator "matches" needs a regular expression, got integer`, ""},
+		{[]value.Value{"city", "==", u}, `column "city" has type text and cannot be compared with a table`, ""},
 		{[]value.Value{int64(1)}, "argument 'where' should be the name of a column or a function but got integer", "lambda"},
-		{[]value.Value{fn(true), "=="}, "filter takes a function, or a column with an operator and a value, not both", ""},
-		{[]value.Value{fn("yes")}, `row 1: the function gave "yes", not True or False`, ""},
-		{[]value.Value{fn(int64(1))}, `row 1: the function gave 1, not True or False`, ""},
+		{[]value.Value{fn(true), "=="}, "filter: pass a function, or a column with an operator and a value, not both", ""},
+		{[]value.Value{fn("yes")}, `row 1: expected True or False from the function, got "yes"`, ""},
+		{[]value.Value{fn(int64(1))}, `row 1: expected True or False from the function, got 1`, ""},
 	} {
 		refused(t, u, test.want, test.hint, "filter", test.args...)
 	}
@@ -193,11 +194,11 @@ func plainSorted(rows [][]value.Value, less func(a, b []value.Value) bool) [][]v
 func TestSortAgreesWithPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
-		places := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 3).Draw(t, "by") // all but any
+		indexes := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 3).Draw(t, "by") // all but any
 		descending := rapid.Bool().Draw(t, "descending")
-		minus := rapid.SliceOfN(rapid.Bool(), len(places), len(places)).Draw(t, "minus")
-		by := make(value.List, len(places))
-		for i, at := range places {
+		minus := rapid.SliceOfN(rapid.Bool(), len(indexes), len(indexes)).Draw(t, "minus")
+		by := make(value.List, len(indexes))
+		for i, at := range indexes {
 			by[i] = u.names[at]
 			if minus[i] {
 				by[i] = "-" + u.names[at]
@@ -212,7 +213,7 @@ func TestSortAgreesWithPlain(t *testing.T) {
 			return 0
 		}
 		want := plainSorted(records(t, u), func(a, b []value.Value) bool {
-			for i, at := range places {
+			for i, at := range indexes {
 				if x, y := last(a[at]), last(b[at]); x != y {
 					return x < y
 				} else if x > 0 {
@@ -264,12 +265,12 @@ func TestSortErrors(t *testing.T) {
 		args []value.Value
 		want string
 	}{
-		{[]value.Value{"a"}, `rows 1 and 2 cannot be sorted by "a": "x" and 1 have no order`},
-		{[]value.Value{"b"}, `rows 1 and 2 cannot be sorted by "b": {} and {} have no order`},
-		{[]value.Value{"c"}, `there is no column "c"`},
-		{[]value.Value{"-c"}, `there is no column "c"`},
-		{nil, "sort takes names of columns, or one function of the row"},
-		{[]value.Value{int64(1)}, "argument 'by' should be names of columns but got [1]"},
+		{[]value.Value{"a"}, `rows 1 and 2 cannot be sorted by "a": cannot compare "x" with 1`},
+		{[]value.Value{"b"}, `rows 1 and 2 cannot be sorted by "b": cannot compare {} with {}`},
+		{[]value.Value{"c"}, `no column "c"`},
+		{[]value.Value{"-c"}, `no column "c"`},
+		{nil, "sort: pass column names or one function of the row, not both"},
+		{[]value.Value{int64(1)}, "argument 'by' should be column names but got [1]"},
 		{[]value.Value{"a", named{"reverse": true}}, `unexpected argument "reverse"`},
 		{[]value.Value{"a", named{"decending": true}}, `unexpected argument "decending"; did you mean "descending"?`},
 		{[]value.Value{"a", named{"descending": int64(1)}}, "argument 'descending' should be boolean but got number"},
@@ -282,24 +283,24 @@ func TestSortErrors(t *testing.T) {
 func TestDistinctAgreesWithPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
-		places := rapid.SliceOfN(rapid.IntRange(0, len(u.names)-1), 0, 3).Draw(t, "by")
+		indexes := rapid.SliceOfN(rapid.IntRange(0, len(u.names)-1), 0, 3).Draw(t, "by")
 		var names []value.Value
-		for _, at := range places {
+		for _, at := range indexes {
 			names = append(names, u.names[at])
 		}
-		if len(places) == 0 {
+		if len(indexes) == 0 {
 			for at := range u.names {
-				places = append(places, at)
+				indexes = append(indexes, at)
 			}
 		}
 		seen := map[string]bool{}
 		var want [][]value.Value
 		for _, row := range records(t, u) {
 			key := ""
-			for _, at := range places {
+			for _, at := range indexes {
 				v := row[at]
 				if n, ok := v.(int64); ok && u.types[at] == Any {
-					v = float64(n) // 1 and 1.0 are one
+					v = float64(n) // 1 and 1.0 are equal
 				}
 				key += fmt.Sprintf("%T%v|", v, v)
 			}
@@ -316,10 +317,10 @@ func TestMissingAgreesWithPlain(t *testing.T) {
 	fills := map[string]value.Value{"text": "–", "integer": int64(9), "float": int64(9), "bool": false, "date": "2024-02-29", "datetime": "2024-02-29T01:02:03", "instant": "2024-02-29T01:02:03Z", "any": value.List{}}
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
-		places := rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 0, 3, rapid.ID).Draw(t, "columns")
+		indexes := rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 0, 3, rapid.ID).Draw(t, "columns")
 		var names []value.Value
 		dict := &value.Dict{}
-		for _, at := range places {
+		for _, at := range indexes {
 			names = append(names, u.names[at])
 			dict.Put(u.names[at], fills[u.names[at]])
 		}
@@ -327,13 +328,13 @@ func TestMissingAgreesWithPlain(t *testing.T) {
 		for _, row := range records(t, u) {
 			gap := false
 			for at, v := range row {
-				gap = gap || v == nil && (len(places) == 0 || slices.Contains(places, at))
+				gap = gap || v == nil && (len(indexes) == 0 || slices.Contains(indexes, at))
 			}
 			if !gap {
 				dropped = append(dropped, row)
 			}
 			row = slices.Clone(row)
-			for _, at := range places {
+			for _, at := range indexes {
 				if row[at] == nil {
 					row[at] = fills[u.names[at]]
 					if u.types[at] == Float {
@@ -353,14 +354,14 @@ func TestFillMissingOfOneValue(t *testing.T) {
 	both(t, u, u.names, u.types, [][]value.Value{{int64(0), 0.0, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", int64(0))
 	both(t, u, u.names, u.types, [][]value.Value{{nil, 0.5, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", 0.5)
 	both(t, u, u.names, u.types, [][]value.Value{{nil, nil, "?", nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", "?")
-	refused(t, u, "true fits the type of no column", "fill_missing({", "fill_missing", true)
-	refused(t, u, `column "a" is integer, and cannot hold 0.5`, "with_types", "fill_missing", value.NewDict("a", 0.5))
-	refused(t, u, `column "a" is integer, and cannot hold "0"`, "with_types", "fill_missing", value.NewDict("a", "0"))
-	refused(t, u, `column "d" is date, and cannot hold "soon"`, "2024-02-29", "fill_missing", value.NewDict("d", "soon"))
-	refused(t, u, `column "c" is text, and cannot hold null`, "", "fill_missing", value.NewDict("c", nil))
-	refused(t, u, `there is no column "e"`, "", "fill_missing", value.NewDict("e", "soon"))
-	refused(t, u, `there is no column "e"`, "", "drop_missing", "e")
-	refused(t, u, `there is no column "e"`, "", "distinct", "e")
+	refused(t, u, "no column has a suitable type for true", "fill_missing({", "fill_missing", true)
+	refused(t, u, `column "a" has type integer and cannot hold 0.5`, "with_types", "fill_missing", value.NewDict("a", 0.5))
+	refused(t, u, `column "a" has type integer and cannot hold "0"`, "with_types", "fill_missing", value.NewDict("a", "0"))
+	refused(t, u, `column "d" has type date and cannot hold "soon"`, "2024-02-29", "fill_missing", value.NewDict("d", "soon"))
+	refused(t, u, `column "c" has type text and cannot hold null`, "", "fill_missing", value.NewDict("c", nil))
+	refused(t, u, `no column "e"`, "", "fill_missing", value.NewDict("e", "soon"))
+	refused(t, u, `no column "e"`, "", "drop_missing", "e")
+	refused(t, u, `no column "e"`, "", "distinct", "e")
 }
 
 func TestSample(t *testing.T) {
@@ -391,23 +392,24 @@ func TestSample(t *testing.T) {
 			counts[last]++
 		}
 	}
-	// Each row is drawn 200 times on average; the statistic has 99 degrees of freedom
-	// (less for drawing without replacement), and is below 170 but for one in 100,000.
+	// Each row is drawn 200 times on average. The statistic has 99 degrees of freedom
+	// (fewer for drawing without replacement), and exceeds 170 with a probability of 1
+	// in 100,000.
 	chi := 0.0
 	for _, count := range counts {
 		chi += math.Pow(float64(count)-draws*n/100, 2) / (draws * n / 100)
 	}
 	if chi > 170 {
-		t.Errorf("the rows are not as likely: chi² = %v, counts %v", chi, counts)
+		t.Errorf("the rows are not equally likely: chi² = %v, counts %v", chi, counts)
 	}
 	both(t, u, u.names, u.types, records(t, u), "sample", int64(1000))
 	both(t, u, u.names, u.types, nil, "sample", int64(0))
-	if got := tableBy(t, u, "sample", int64(3)); got.rows != 3 { // by the call's random numbers
+	if got := tableBy(t, u, "sample", int64(3)); got.rows != 3 { // with the random numbers of the call
 		t.Errorf("sample(3) has %d rows", got.rows)
 	}
 	refused(t, u, "argument 'n' must be >= 0 (got -1)", "", "sample", int64(-1))
 	_, err := bound(&kinds{}, filterRows())[3].Do(context.Background(), tool.Effect{Args: value.NewDict("n", int64(1)), Self: u}, tool.Grant{})
-	if err == nil || err.Error() != "this call is lent no random numbers" {
+	if err == nil || err.Error() != "random numbers are unavailable: the call has no seed" {
 		t.Errorf("sample without random numbers: %v", err)
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// salesModule is a module whose only function gives a table.
+// salesModule is a module whose only function returns a table.
 func salesModule() tool.Module {
 	k := &kinds{}
 	k.table = tool.ObjectType{Name: "table", Doc: "A table.", Fields: bound(k, tableFields()), Methods: bound(k, slices.Concat(groupRows(), describeRows()))}
 	k.groups = tool.ObjectType{Name: "groups", Doc: "Groups.", Methods: bound(k, groupsRows())}
-	give := row{tool.Func{Name: "sales", Doc: "Gives a table.", Returns: "a table"}, func(*call) (value.Value, error) { return sales(), nil }}
-	return tool.Module{Name: "data", Doc: "Tables.", Funcs: bound(k, []row{give}), Objects: []*tool.ObjectType{&k.table, &k.groups}}
+	give := member{tool.Func{Name: "sales", Doc: "Gives a table.", Returns: "a table"}, func(*call) (value.Value, error) { return sales(), nil }}
+	return tool.Module{Name: "data", Doc: "Tables.", Funcs: bound(k, []member{give}), Objects: []*tool.ObjectType{&k.table, &k.groups}}
 }
 
-// TestGroupScripts has the same in both languages.
+// TestGroupScripts checks that both languages have the same results.
 func TestGroupScripts(t *testing.T) {
 	tests := []struct{ name, star, lua, want string }{
 		{"agg", `data.sales().group_by("region").agg(total = ("amount", "sum"), n = "count")`,
@@ -38,7 +38,7 @@ func TestGroupScripts(t *testing.T) {
 	}
 	e := engine.New(&engine.Options{Modules: []tool.Module{salesModule()}})
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-		t.Errorf("the script asks for %s", e.Func)
+		t.Errorf("unexpected effect %s", e.Func)
 		return tool.Outcome{}, nil
 	}
 	for _, test := range tests {

@@ -17,7 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// callRow calls a method of a table or of groups, as a script would.
+// callRow calls a method of a table or of groups like a script.
 func callRow(t testing.TB, self tool.Object, method string, positional []value.Value, named ...value.Value) (value.Value, error) {
 	t.Helper()
 	return callGranted(t, tool.Grant{}, self, method, positional, named...)
@@ -39,11 +39,11 @@ func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, po
 		}
 		return r.do(&call{context.Background(), g, args, self})
 	}
-	t.Fatalf("there is no method %s", method)
+	t.Fatalf("unknown method %s", method)
 	return nil, nil
 }
 
-// mustTable is callRow where a table must come of it.
+// mustTable is callRow for methods that return a table.
 func mustTable(t testing.TB, self tool.Object, method string, positional []value.Value, named ...value.Value) *Table {
 	t.Helper()
 	v, err := callRow(t, self, method, positional, named...)
@@ -52,7 +52,7 @@ func mustTable(t testing.TB, self tool.Object, method string, positional []value
 	}
 	made, ok := v.(*Table)
 	if !ok {
-		t.Fatalf("%s gives %T, want a table", method, v)
+		t.Fatalf("%s returns %T, want a table", method, v)
 	}
 	return made
 }
@@ -66,8 +66,8 @@ func grouped(t testing.TB, of *Table, columns ...value.Value) *groups {
 	return v.(*groups)
 }
 
-// tableOf makes a table of columns: a name, a type and the values as scripts see
-// them, nil for a missing one; points in time are their numbers.
+// tableOf returns a table of columns: a name, a type and the values as scripts see them,
+// nil for a missing one. Points in time are numbers.
 func tableOf(columns ...any) *Table {
 	b := &Batch{}
 	var names []string
@@ -90,7 +90,7 @@ func tableOf(columns ...any) *Table {
 	return newHeld(names, b)
 }
 
-// lines is a table as text, to be compared.
+// lines formats a table for comparison.
 func lines(t *Table) []string {
 	list := []string{strings.Join(t.names, "|")}
 	for i := range t.rows {
@@ -123,7 +123,7 @@ func sales() *Table {
 func TestAgg(t *testing.T) {
 	tests := []struct {
 		function string
-		want     string // of north, south and the missing region
+		want     string // for north, south and the missing region
 	}{
 		{"amount count", "3 2 0"},
 		{"amount missing", "0 0 1"},
@@ -143,7 +143,7 @@ func TestAgg(t *testing.T) {
 		{"price distinct", "2 2 1"},
 		{"price stdev", "0.7071067811865476 NaN -"},
 		{"day min", "1970-01-01 1970-01-02 1970-01-04"},
-		{"day median", "1970-01-03 1970-01-03 1970-01-04"}, // of south: 2.5 days, rounded down
+		{"day median", "1970-01-03 1970-01-03 1970-01-04"}, // south: 2.5 days, rounded down
 		{"product max", "b a a"},
 		{"product distinct", "2 1 1"},
 		{"product last", "a a a"},
@@ -200,14 +200,14 @@ func TestAggErrors(t *testing.T) {
 		v    value.Value
 		want string
 	}{
-		{"x", pair("region", "sum"), `"sum" takes columns of numbers and bools, and "region" is text`},
-		{"x", pair("ok", "median"), `"median" takes columns of numbers and dates, and "ok" is bool`},
-		{"x", pair("amount", "medain"), `there is no function "medain"`},
-		{"x", pair("amount", "p00"), `there is no function "p00"`},
-		{"x", pair("amuont", "sum"), `there is no column "amuont"`},
+		{"x", pair("region", "sum"), `function "sum" needs columns of numbers and bools, but column "region" is text`},
+		{"x", pair("ok", "median"), `function "median" needs columns of numbers and dates, but column "ok" is bool`},
+		{"x", pair("amount", "medain"), `unknown function "medain"`},
+		{"x", pair("amount", "p00"), `unknown function "p00"`},
+		{"x", pair("amuont", "sum"), `no column "amuont"`},
 		{"x", "sum", `"sum" needs a column`},
 		{"x", int64(3), `column "x" should be "count", or a column and a function`},
-		{"region", "count", `the table is grouped by "region"`},
+		{"region", "count", `column "region" already exists`},
 	}
 	for _, test := range tests {
 		_, err := callRow(t, grouped(t, sales(), "region"), "agg", nil, test.name, test.v)
@@ -217,7 +217,7 @@ func TestAggErrors(t *testing.T) {
 		}
 	}
 	if _, err := callRow(t, grouped(t, sales(), "region"), "agg", nil); err == nil {
-		t.Error("agg() passes, want an error")
+		t.Error("agg() returns no error")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestSumOverflow(t *testing.T) {
 	fits := tableOf("k", Text, []value.Value{"a", "a", "a", "b"}, "v", Integer, big)
 	got := lines(mustTable(t, grouped(t, fits, "k"), "agg", nil, "s", pair("v", "sum")))
 	if want := []string{"k|s", "a|9223372036854775807", "b|9223372036854775807"}; !slices.Equal(got, want) {
-		t.Errorf("a sum that leaves 64 bits and comes back = %q, want %q", got, want)
+		t.Errorf("a sum that temporarily exceeds 64 bits = %q, want %q", got, want)
 	}
 	got = lines(mustTable(t, fits, "agg", nil, "s", pair("v", "sum"), "m", pair("v", "mean")))
 	if want := []string{"s|m", "1.8446744073709552e+19|4.611686018427388e+18"}; !slices.Equal(got, want) {
@@ -243,13 +243,13 @@ func TestGroupLimit(t *testing.T) {
 	of := newHeld([]string{"id"}, &Batch{Rows: n, Columns: []*Column{c}})
 	_, err := callGranted(t, tool.Grant{Memory: 32 << 20}, grouped(t, of, "id"), "agg", nil, "n", "count")
 	var e *value.Error
-	if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != value.LimitMemory || !strings.Contains(err.Error(), "groups take more than 10 MB") {
+	if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != value.LimitMemory || !strings.Contains(err.Error(), "groups take more than the limit of 10 MB") {
 		t.Errorf("too many groups = %v, want a limit of memory", err)
 	}
 }
 
-// naive sums up the values of a group in another way: all of them sorted, with
-// numbers of any size.
+// naive aggregates the values of a group with another algorithm: sorted, with numbers of
+// any size.
 func naive(function string, values []float64) string {
 	sorted := slices.Clone(values)
 	sort.Float64s(sorted)
@@ -306,7 +306,7 @@ func naive(function string, values []float64) string {
 	return formatFloat(f)
 }
 
-// near reports whether two texts are the same, or numbers that differ by rounding.
+// near reports whether two texts are equal or numbers that differ only by rounding.
 func near(a, b string, scale float64) bool {
 	if a == b {
 		return true
@@ -388,7 +388,7 @@ func TestGroupQuantilesBound(t *testing.T) {
 		if first == nil {
 			first = lines(got)
 		} else if again := lines(got); !slices.Equal(first, again) {
-			t.Errorf("the same rows give %q and then %q", first, again)
+			t.Errorf("the same rows have the results %q and %q", first, again)
 		}
 		for row := range got.rows {
 			var sorted []float64

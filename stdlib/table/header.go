@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// headerName is what a cell of a header says: without the spaces around it, and
-// with a space for each control character.
+// headerName returns the column name in a cell of a header: without the spaces around
+// it, and with a space for each control character.
 func headerName(s string) string {
 	visible := func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -21,16 +21,13 @@ func headerName(s string) string {
 	return strings.Clone(strings.TrimSpace(strings.Map(visible, s)))
 }
 
-// uniqueNames has each column have a name of its own: one without any is called
-// column_1, column_2 and so on by its place, and one that was there before gets a
-// number, as name_2. The notes tell of it, unless no column has a name.
+// uniqueNames makes column names unique. A column without a name is named column_1,
+// column_2 and so on by its position, and a repeated name gets a number, as in name_2.
+// The notes report the changes, unless no column has a name.
 func uniqueNames(given []string) (names, notes []string) {
 	names = slices.Clone(given)
-	taken := make(map[string]bool, len(names))
-	for _, name := range names {
-		taken[name] = true
-	}
-	last := make(map[string]int, len(names)) // the number that was last put behind a name
+	taken := setOf(names)
+	last := make(map[string]int, len(names)) // the last number that was appended to a name
 	var made, changed []string
 	for i, name := range names {
 		if name == "" {
@@ -45,16 +42,16 @@ func uniqueNames(given []string) (names, notes []string) {
 		changed = append(changed, fmt.Sprintf("%s is %s", quoteCut(name), names[i]))
 	}
 	if 0 < len(made) && len(made) < len(names) {
-		notes = append(notes, "columns without a name are called "+someNames(made))
+		notes = append(notes, "columns without a name: renamed to "+someNames(made))
 	}
 	if len(changed) > 0 {
-		notes = append(notes, "names that were there before: "+someNames(changed))
+		notes = append(notes, "repeated names: "+someNames(changed))
 	}
 	return names, notes
 }
 
-// unusedName returns a name with a number behind it, at least n, that no column
-// has, and takes it.
+// unusedName returns a name with a number appended, at least n, that no column has, and
+// adds it to taken.
 func unusedName(taken map[string]bool, name string, n int) (string, int) {
 	for ; ; n++ {
 		s := name + strconv.Itoa(n)
@@ -65,12 +62,9 @@ func unusedName(taken map[string]bool, name string, n int) (string, int) {
 	}
 }
 
-// checkTypes fails where a type is said of a column that there is not.
+// checkTypes returns an error if types has a column that does not exist.
 func checkTypes(types map[string]Type, names []string) error {
-	known := make(map[string]bool, len(names))
-	for _, name := range names {
-		known[name] = true
-	}
+	known := setOf(names)
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if !known[name] {
 			return noSuchColumn(name, names)
@@ -79,10 +73,10 @@ func checkTypes(types map[string]Type, names []string) error {
 	return nil
 }
 
-// typesOfColumns returns the types of columns: those that the caller says, and
-// else those that the values have.
+// typesOfColumns returns the types of columns: those that the caller specified, and the
+// types of their values for the others.
 func (o *readOptions) typesOfColumns(names []string, columns []kindSet) ([]Type, error) {
-	if len(names) > 0 { // else nothing is known: a file without records
+	if len(names) > 0 { // otherwise the columns are unknown: a file without records
 		if err := checkTypes(o.types, names); err != nil {
 			return nil, err
 		}

@@ -8,32 +8,32 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An input is where the bytes of a table are: in memory, or in a file of the
-// project that is read in parts, through the gate, whenever they are wanted.
+// An input is the source of the bytes of a table: memory, or a file of the project that
+// is read in parts through the gate, on demand.
 type input struct {
-	name     string // as errors show it: the path, or "text"
-	held     []byte // all of it, where it is in memory
+	name     string // for errors: the path, or "text"
+	held     []byte // the full input if it is in memory
 	file     bool   // it is a file, at the path name
 	size     int64
-	modified string // when the file was, as fs.stat tells it
-	looked   bool   // fs.stat was asked just now, and need not be for the first reading
+	modified string // the modification time that fs.stat reported
+	looked   bool   // fs.stat was just called, so the first pass does not call it again
 }
 
 const (
-	// maxHeld is how large a file may be that is kept in memory; a larger one is
-	// read again whenever it is looked at. It is what one effect may carry.
+	// maxHeld is the size of the largest file that is kept in memory. A larger file is
+	// read again for each operation. It is the most that one effect may carry.
 	maxHeld = 8 << 20
-	// partSize is how much of a file one effect brings.
+	// partSize is the size of the part of a file that one effect reads.
 	partSize = 4 << 20
-	// maxFile is how large a file may be. What asks for its rows reads it twice or
-	// thrice, and a call may have 1,000 effects or so, each of a part.
+	// maxFile is the size of the largest file. An operation on its rows reads it two or
+	// three times, and a call may have about 1,000 effects, one for each part.
 	maxFile = 2 << 30
 )
 
-// openFile looks at a file, and reads it where it is small.
+// openFile checks a file, and reads it if it is small.
 func openFile(g tool.Grant, path string) (*input, error) {
 	in := &input{name: path, file: true}
-	stat, err := in.ask(g, "fs.stat", value.NewDict("path", path))
+	stat, err := in.request(g, "fs.stat", value.NewDict("path", path))
 	if err != nil {
 		return nil, err
 	}
@@ -41,81 +41,79 @@ func openFile(g tool.Grant, path string) (*input, error) {
 	in.size, in.modified = d.Int("size"), d.Text("modified")
 	switch isFile := d.Text("kind") != "dir"; {
 	case isFile && in.size > maxFile:
-		return nil, value.Errorf(value.Limit, "%s is larger than %d GB", path, maxFile>>30).
-			WithHint("split it and read the parts, or load it into a database")
+		return nil, value.Errorf(value.Limit, "%s is larger than the limit of %d GB", path, maxFile>>30).
+			WithHint("split the file and read the parts, or load the file into a database")
 	case isFile && in.size > maxHeld:
 		in.looked = true
 		return in, nil
 	}
-	in.held, err = in.bytes(g, value.NewDict("path", path)) // which says it where this is no file
+	in.held, err = in.bytes(g, value.NewDict("path", path)) // which returns the error if this is not a file
 	in.size = int64(len(in.held))
 	return in, err
 }
 
-// ask asks for an effect as the script would.
-func (in *input) ask(g tool.Grant, name string, args *value.Dict) (value.Value, error) {
+// request requests an effect as the script would.
+func (in *input) request(g tool.Grant, name string, args *value.Dict) (value.Value, error) {
 	if g.Do == nil {
-		return nil, value.Errorf(value.Denied, "files are not available here")
+		return nil, value.Errorf(value.Denied, "files are unavailable: no project folder is open")
 	}
 	out, err := g.Do(name, args)
 	return out.Value, err
 }
 
 func (in *input) bytes(g tool.Grant, args *value.Dict) ([]byte, error) {
-	v, err := in.ask(g, "fs.read_bytes", args)
+	v, err := in.request(g, "fs.read_bytes", args)
 	if err != nil {
 		return nil, err
 	}
 	b, ok := v.([]byte)
 	if !ok {
-		return nil, value.Errorf(value.Internal, "fs.read_bytes gave %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Internal, "fs.read_bytes: expected bytes, got %s", value.TypeOf(v))
 	}
 	return b, nil
 }
 
-// unchanged fails where the file is no longer the one that was opened: what was
-// found out about it does not hold for another.
-func (in *input) unchanged(g tool.Grant) error {
+// checkUnchanged returns an error if the file was changed since it was opened, because
+// what was detected then may no longer apply.
+func (in *input) checkUnchanged(g tool.Grant) error {
 	if in.held != nil || !in.file {
 		return nil
 	}
-	stat, err := in.ask(g, "fs.stat", value.NewDict("path", in.name))
+	stat, err := in.request(g, "fs.stat", value.NewDict("path", in.name))
 	if err != nil {
 		return err
 	}
 	if d, _ := stat.(*value.Dict); d.Int("size") != in.size || d.Text("modified") != in.modified {
-		return in.changed()
+		return in.changedError()
 	}
 	return nil
 }
 
-func (in *input) changed() error {
-	return value.Errorf(value.Failed, "%s was changed while it was read", in.name).WithHint("read it again, with data.read")
+func (in *input) changedError() error {
+	return value.Errorf(value.Failed, "read %s: the file was changed by another process", in.name).WithHint("read the file again with data.read")
 }
 
-// A parts reads an input at any place, a part at a time; it keeps the last one.
+// A parts reads an input at any offset, one part at a time. It keeps the last part.
 type parts struct {
 	in    *input
 	ctx   context.Context
 	grant tool.Grant
-	start int64 // where the part at hand begins
+	start int64 // the offset of the current part
 	part  []byte
-	at    int64 // where Read goes on
+	at    int64 // the offset of the next Read
 }
 
-// open begins to read the input, from its start. The first time is right after the
-// file was looked at.
+// open starts to read the input. The first call must follow openFile directly.
 func (in *input) open(ctx context.Context, g tool.Grant) (*parts, error) {
 	if in.looked {
 		in.looked = false
-	} else if err := in.unchanged(g); err != nil {
+	} else if err := in.checkUnchanged(g); err != nil {
 		return nil, err
 	}
 	return &parts{in: in, ctx: ctx, grant: g}, nil
 }
 
-// Next returns the following part, which the reader may keep, and io.EOF at the
-// end.
+// Next returns the next part, which the caller may keep, or io.EOF at the end.
 func (p *parts) Next() ([]byte, error) {
 	if p.at >= p.in.size {
 		return nil, p.end()
@@ -128,15 +126,15 @@ func (p *parts) Next() ([]byte, error) {
 	return part, nil
 }
 
-// end returns io.EOF, or that the file was changed meanwhile.
+// end returns io.EOF, or an error if the file was changed in the meantime.
 func (p *parts) end() error {
-	if err := p.in.unchanged(p.grant); err != nil {
+	if err := p.in.checkUnchanged(p.grant); err != nil {
 		return err
 	}
 	return io.EOF
 }
 
-// load makes the part that holds a place the one at hand.
+// load makes the part that contains an offset the current one.
 func (p *parts) load(at int64) error {
 	if p.start <= at && at < p.start+int64(len(p.part)) {
 		return nil
@@ -155,7 +153,7 @@ func (p *parts) load(at int64) error {
 		return err
 	}
 	if int64(len(part)) != want {
-		return p.in.changed()
+		return p.in.changedError()
 	}
 	p.start, p.part = start, part
 	return nil

@@ -26,19 +26,19 @@ func TestFileTooLarge(t *testing.T) {
 	}
 	_, err := openFile(sized(maxFile+1), "big.csv")
 	e := value.ErrorOf(err, value.Failed)
-	if err == nil || e.Kind != value.Limit || e.Message() != "big.csv is larger than 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
+	if err == nil || e.Kind != value.Limit || e.Message() != "big.csv is larger than the limit of 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
 		t.Errorf("a larger file: %v (hint %q) after %d reads", err, e.Hint, reads)
 	}
 }
 
-// TestFileIsLookedAt counts how often: when it is opened, and at the end of each
-// pass, and at the beginning of each but the first.
-func TestFileIsLookedAt(t *testing.T) {
+// TestFileIsChecked counts the checks of a file: when it is opened, at the end of each
+// pass, and at the start of each pass but the first.
+func TestFileIsChecked(t *testing.T) {
 	content := []byte("a,b\n" + strings.Repeat("1,x"+strings.Repeat(" ", 60)+"\n", (maxHeld>>6)+10))
-	looks, modified := 0, "then"
+	checks, modified := 0, "then"
 	g := tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		if name == "fs.stat" {
-			looks++
+			checks++
 			return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(len(content)), "modified", modified)}, nil
 		}
 		at := args.Int("offset")
@@ -49,14 +49,14 @@ func TestFileIsLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, err := readCSV(context.Background(), g, in, csvOptions())
-	if err != nil || looks != 2 {
-		t.Fatalf("read: %v, after %d looks, want 2", err, looks)
+	if err != nil || checks != 2 {
+		t.Fatalf("read: %v, after %d checks, want 2", err, checks)
 	}
 	pass := func() error {
 		return u.each(context.Background(), g, func(*Batch) error { return nil })
 	}
-	if err := pass(); err != nil || looks != 4 {
-		t.Errorf("a pass: %v, after %d looks, want 4", err, looks)
+	if err := pass(); err != nil || checks != 4 {
+		t.Errorf("a pass: %v, after %d checks, want 4", err, checks)
 	}
 	modified = "now"
 	if err := pass(); err == nil || !strings.Contains(err.Error(), "changed") {

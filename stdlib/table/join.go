@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The ways to join.
+// The kinds of joins.
 const (
 	joinInner = "inner"
 	joinLeft  = "left"
@@ -19,31 +19,31 @@ const (
 
 var joinNames = []string{joinInner, joinLeft, joinOuter, joinSemi, joinAnti}
 
-// A joining is two tables that become one: the rows of the left one are looked up
-// in an index of the right one.
-type joining struct {
+// A joinPlan combines two tables into one: it looks up the rows of the left table in an
+// index of the right one.
+type joinPlan struct {
 	how         string
 	left, right *Table
 	leftKeys    []int
 	rightKeys   []int
-	isKey       []bool // of the columns of the right table
-	keyAt       []int  // of the columns of the left table: which key one is, from 1, or 0
-	others      []int  // the columns of the right table that are no keys
+	isKey       []bool // by columns of the right table
+	keyAt       []int  // by columns of the left table: the number of the key from 1, or 0
+	others      []int  // the columns of the right table that are not keys
 	names       []string
 	types       []Type
 
 	rows   *Batch         // of the right table
-	first  map[string]int // by key, the first row of the right table that has it
-	follow []int          // by row, the next one with the same key, or -1
+	first  map[string]int // the first row of the right table by key
+	follow []int          // the next row with the same key by row, or -1
 }
 
-// joined returns the rows of two tables whose keys are equal.
+// joined returns the rows of two tables with equal keys.
 func (c *call) joined() (*Table, error) {
 	right, err := c.otherTable("other")
 	if err != nil {
 		return nil, err
 	}
-	j := &joining{how: c.args.Text("how"), left: c.table(), right: right}
+	j := &joinPlan{how: c.args.Text("how"), left: c.table(), right: right}
 	if err := checkJoin(j.how); err != nil {
 		return nil, err
 	}
@@ -65,14 +65,14 @@ func (c *call) joined() (*Table, error) {
 
 func checkJoin(how string) error {
 	if how == "cross" {
-		return value.Errorf(value.Invalid, "there is no join %q", how).
-			WithHint("give both tables a column with the same value in each row, as in add_column(\"all\", 1), and join on it")
+		return value.Errorf(value.Invalid, "unknown join %q", how).
+			WithHint("for all combinations of rows, add a column with the same value to both tables, as in add_column(\"all\", 1), and join on this column")
 	}
 	return oneOf("join", how, joinNames)
 }
 
-// findKeys reads the argument on.
-func (j *joining) findKeys(on value.Value) error {
+// findKeys parses the argument on.
+func (j *joinPlan) findKeys(on value.Value) error {
 	pairs, _ := on.(*value.Dict)
 	if pairs == nil {
 		names, err := textsOf("on", on)
@@ -85,7 +85,7 @@ func (j *joining) findKeys(on value.Value) error {
 		}
 	}
 	if pairs.Len() == 0 {
-		return value.Errorf(value.Invalid, "join needs a column that both tables have").WithHint(`as in join(other, "id"), or join(other, {"id": "customer_id"})`)
+		return value.Errorf(value.Invalid, "argument 'on' needs at least one column").WithHint(`as in join(other, "id"), or join(other, {"id": "customer_id"})`)
 	}
 	j.isKey, j.keyAt = make([]bool, len(j.right.names)), make([]int, len(j.left.names))
 	left, right := j.left.finder(pairs.Len()), j.right.finder(pairs.Len())
@@ -93,7 +93,7 @@ func (j *joining) findKeys(on value.Value) error {
 		l, isLeft := k.(string)
 		r, isRight := v.(string)
 		if !isLeft || !isRight {
-			return value.Errorf(value.Invalid, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`)
+			return value.Errorf(value.Invalid, `argument 'on' should be column names, or a dict from left to right column names, as in {"id": "customer_id"}`)
 		}
 		from, err := left(l)
 		if err != nil {
@@ -111,14 +111,14 @@ func (j *joining) findKeys(on value.Value) error {
 	return nil
 }
 
-func (j *joining) addKey(l, r int) error {
+func (j *joinPlan) addKey(l, r int) error {
 	left, right := j.left.names[l], j.right.names[r]
 	if j.isKey[r] {
-		return value.Errorf(value.Invalid, "column %q of the right table is a key twice", cut(right))
+		return value.Errorf(value.Invalid, "column %q of the right table is used twice as a key", cut(right))
 	}
 	if t, u := j.left.types[l], j.right.types[r]; !t.mayEqual(u) {
-		return value.Errorf(value.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", cut(left), t, cut(right), u).
-			WithHint(`convert one of them, as in with_types({%q: %q})`, cut(right), t)
+		return value.Errorf(value.Invalid, "values of column %q (%s) and column %q of the right table (%s) are never equal", cut(left), t, cut(right), u).
+			WithHint(`convert one of the columns, as in with_types({%q: %q})`, cut(right), t)
 	}
 	j.isKey[r] = true
 	j.leftKeys, j.rightKeys = append(j.leftKeys, l), append(j.rightKeys, r)
@@ -128,7 +128,7 @@ func (j *joining) addKey(l, r int) error {
 	return nil
 }
 
-// mayEqual reports whether a value of one type can be equal to one of another.
+// mayEqual reports whether values of two types can be equal.
 func (t Type) mayEqual(u Type) bool {
 	switch {
 	case t == u, t.number() && u.number():
@@ -139,8 +139,8 @@ func (t Type) mayEqual(u Type) bool {
 	return u == Any && !t.time()
 }
 
-// nameColumns finds the columns of the result.
-func (j *joining) nameColumns(suffix string) error {
+// nameColumns sets the columns of the result.
+func (j *joinPlan) nameColumns(suffix string) error {
 	j.names, j.types = slices.Clone(j.left.names), slices.Clone(j.left.types)
 	if j.how == joinSemi || j.how == joinAnti {
 		return nil
@@ -150,10 +150,7 @@ func (j *joining) nameColumns(suffix string) error {
 			j.types[at] = j.types[at].join(j.right.types[j.rightKeys[i]])
 		}
 	}
-	taken := map[string]bool{}
-	for _, name := range j.names {
-		taken[name] = true
-	}
+	taken := setOf(j.names)
 	for at, name := range j.right.names {
 		if j.isKey[at] {
 			continue
@@ -162,7 +159,7 @@ func (j *joining) nameColumns(suffix string) error {
 			name += suffix
 		}
 		if taken[name] {
-			return value.Errorf(value.Invalid, "two columns would be named %q", cut(name)).WithHint("give another suffix, or rename a column first")
+			return value.Errorf(value.Invalid, "join: the result has two columns named %q", cut(name)).WithHint("use another suffix, or rename a column first")
 		}
 		taken[name] = true
 		j.others = append(j.others, at)
@@ -171,8 +168,8 @@ func (j *joining) nameColumns(suffix string) error {
 	return nil
 }
 
-// index reads the right table.
-func (j *joining) index(c *call) error {
+// index builds the index of the right table.
+func (j *joinPlan) index(c *call) error {
 	var err error
 	if j.rows, err = j.right.gather(c.ctx, c.grant); err != nil {
 		return err
@@ -182,7 +179,7 @@ func (j *joining) index(c *call) error {
 	columns := j.rows.chosen(j.rightKeys)
 	budget := newBudget(c.grant)
 	var key []byte
-	for i := j.rows.Rows - 1; i >= 0; i-- { // so that the first row with a key comes first
+	for i := j.rows.Rows - 1; i >= 0; i-- { // backwards, so that the first row with a key comes first
 		if i%batchRows == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
@@ -201,19 +198,19 @@ func (j *joining) index(c *call) error {
 	return nil
 }
 
-// A joined is one reading of the result.
-type joined struct {
-	*joining
+// A joinScan is one pass over the result.
+type joinScan struct {
+	*joinPlan
 	ctx     context.Context
 	yield   func(*Batch) error
-	matched []bool // the rows of the right table that were; nil where nobody asks
-	left    []int  // pairs of rows that make the next batch; -1 says that there is none
+	matched []bool // the matched rows of the right table; nil if they are not needed
+	left    []int  // pairs of rows of the next batch; -1: no row
 	right   []int
 }
 
 // scan reads the result.
-func (j *joining) scan(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
-	r := &joined{joining: j, ctx: ctx, yield: yield}
+func (j *joinPlan) scan(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
+	r := &joinScan{joinPlan: j, ctx: ctx, yield: yield}
 	if j.how == joinOuter {
 		r.matched = make([]bool, j.rows.Rows)
 	}
@@ -248,9 +245,9 @@ func (j *joining) scan(ctx context.Context, g tool.Grant, yield func(*Batch) err
 	return r.flush(nil)
 }
 
-// row adds what becomes of a row of the left table, whose first match is at a row
-// of the right one, or -1.
-func (r *joined) row(b *Batch, i, at int) error {
+// row adds the results of a row of the left table. at is its first match in the right
+// table, or -1.
+func (r *joinScan) row(b *Batch, i, at int) error {
 	switch r.how {
 	case joinSemi, joinAnti:
 		if (at >= 0) == (r.how == joinSemi) {
@@ -273,8 +270,8 @@ func (r *joined) row(b *Batch, i, at int) error {
 	return nil
 }
 
-// add adds a pair of rows of which one may be -1.
-func (r *joined) add(b *Batch, left, right int) error {
+// add adds a pair of rows, one of them may be -1.
+func (r *joinScan) add(b *Batch, left, right int) error {
 	r.left, r.right = append(r.left, left), append(r.right, right)
 	if len(r.left) < batchRows {
 		return nil
@@ -282,17 +279,17 @@ func (r *joined) add(b *Batch, left, right int) error {
 	return r.flush(b)
 }
 
-// flush yields the pairs of rows that there are; b is the batch of the left ones.
-func (r *joined) flush(b *Batch) error {
+// flush yields the collected pairs of rows; b is the batch of the left ones.
+func (r *joinScan) flush(b *Batch) error {
 	n := len(r.left)
 	if n == 0 {
 		return nil
 	}
-	if err := r.ctx.Err(); err != nil { // one row can match a million others
+	if err := r.ctx.Err(); err != nil { // one row can match millions of others
 		return err
 	}
 	made := &Batch{Rows: n, Columns: make([]*Column, 0, len(r.names))}
-	for at, t := range r.types[:len(r.joining.left.names)] {
+	for at, t := range r.types[:len(r.joinPlan.left.names)] {
 		c, err := r.leftColumn(b, at, t)
 		if err != nil {
 			return err
@@ -306,9 +303,9 @@ func (r *joined) flush(b *Batch) error {
 	return r.yield(made)
 }
 
-// leftColumn makes a column of the left table; a key comes from the right one
-// where only that has the row.
-func (r *joined) leftColumn(b *Batch, at int, t Type) (*Column, error) {
+// leftColumn returns a column of the left table. A key is taken from the right table if
+// only that has the row.
+func (r *joinScan) leftColumn(b *Batch, at int, t Type) (*Column, error) {
 	key := r.keyAt[at] - 1
 	var c *Column
 	switch {
@@ -319,5 +316,5 @@ func (r *joined) leftColumn(b *Batch, at int, t Type) (*Column, error) {
 	default:
 		return missingColumn(t, len(r.left)), nil
 	}
-	return (&conversion{column: r.names[at], to: t}).of(r.ctx, c)
+	return (&conversion{column: r.names[at], to: t}).convert(r.ctx, c)
 }

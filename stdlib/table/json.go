@@ -5,22 +5,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// readJSON reads a list of objects (records), a list of lists (rows), a list of
-// plain values (one column), an object of equally long lists (columns), or an
-// object in which exactly one member is a list of objects (those).
+// readJSON reads a list of objects (records), a list of lists (rows), a list of plain
+// values (one column), an object of equally long lists (columns), or an object in which
+// exactly one member is a list of objects (records).
 //
-// The text is read twice: to find out the columns and their types, and for the
-// rows. A large file is so a table that is read again whenever it is looked at;
-// only the columns of an object are held, whatever they take.
+// The text is read twice: for the columns and their types, and for the rows. So the
+// table of a large file is read again for each operation. The columns of an object are
+// always held in memory.
 func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
 	if o.skip > 0 {
-		return nil, value.Errorf(value.Invalid, "%s: lines of JSON cannot be passed over", in.name).WithHint("leave skip out")
+		return nil, value.Errorf(value.Invalid, "%s: argument 'skip' is not supported for JSON", in.name).WithHint("omit skip")
 	}
 	r := &jsonReader{in: in, o: o}
 	s, err := r.open(ctx, g)
@@ -35,7 +35,7 @@ func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 		if err != nil {
 			return nil, err
 		}
-		if err := r.endOf(s); err != nil {
+		if err := r.expectEnd(s); err != nil {
 			return nil, err
 		}
 		if allColumns(members) {
@@ -50,8 +50,8 @@ func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 	return r.table(ctx, g)
 }
 
-// readJSONLines reads one JSON value a line: objects, or lists. Blank lines are
-// passed over.
+// readJSONLines reads one JSON value per line: objects, or lists. Blank lines are
+// skipped.
 func readJSONLines(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
 	r := &jsonReader{in: in, o: o, lines: true}
 	return r.table(ctx, g)
@@ -61,21 +61,22 @@ func readJSONLines(ctx context.Context, g tool.Grant, in *input, o *readOptions)
 type jsonReader struct {
 	in     *input
 	o      *readOptions
-	lines  bool   // one a line
-	member string // they are in this member of an object,
-	within bool   // if so
+	lines  bool   // one per line
+	member string // the object member with the records,
+	within bool   // if set
 
 	kind    recordKind // of all records
 	names   []string
-	places  map[string]int // of the names
+	indexes map[string]int // of the names in names
 	columns []kindSet
 	types   []Type
-	headed  bool // the first record has the names
+	headed  bool // the first record is the header
 	rows    int
 	notes   []string
+	kept    []record // all records, or nil
 }
 
-// A recordKind is what the records are.
+// A recordKind is the kind of all records of an input.
 type recordKind uint8
 
 const (
@@ -96,7 +97,7 @@ func kindOfRecord(v value.Value) recordKind {
 	return aValue
 }
 
-// A record is one of the records, counted from 1.
+// A record is one record, with its number from 1.
 type record struct {
 	n     int
 	line  int
@@ -104,7 +105,7 @@ type record struct {
 	value value.Value
 }
 
-// open begins to read the input from its start.
+// open starts to read the input from its beginning.
 func (r *jsonReader) open(ctx context.Context, g tool.Grant) (*jsonScanner, error) {
 	p, err := r.in.open(ctx, g)
 	if err != nil {
@@ -113,33 +114,41 @@ func (r *jsonReader) open(ctx context.Context, g tool.Grant) (*jsonScanner, erro
 	return newJSONScanner(r.in.name, r.o.encoding, p.Next)
 }
 
-// shapeError says what is read.
+// shapeError returns the error for a value that is not a table.
 func (r *jsonReader) shapeError(s *jsonScanner) error {
 	_, v, err := s.value()
 	if err != nil {
 		return err
 	}
-	return value.Errorf(value.Invalid, "%s: %s is no table", r.in.name, value.TypeOf(v)).WithHint("%s", shapesRead)
+	return value.Errorf(value.Invalid, "%s: expected a table in JSON, got %s", r.in.name, value.TypeOf(v)).WithHint("%s", shapesRead)
 }
 
-const shapesRead = "these are read: a list of objects, a list of lists, a list of plain values, an object of equally long lists, " +
-	"and an object with exactly one list of objects in it; of JSON, json.decode reads the rest"
+const shapesRead = "use a list of objects, a list of lists, a list of plain values, an object of equally long lists, " +
+	"or an object with exactly one list of objects; for other JSON, call json.decode"
 
-// endOf fails where something follows the value.
-func (r *jsonReader) endOf(s *jsonScanner) error {
+// expectEnd returns an error if something follows the value.
+func (r *jsonReader) expectEnd(s *jsonScanner) error {
 	c, err := s.peek()
 	if err != nil || c == 0 && s.at >= len(s.buf) {
 		return err
 	}
 	e := value.ErrorOf(s.unexpected("the end"), value.Invalid)
 	if c == '{' || c == '[' {
-		return e.WithHint("if there is a value on each line, say format = %q", formatLines)
+		return e.WithHint("if each line has a value, pass format = %q", formatLines)
 	}
 	return e
 }
 
 // each calls f with each record.
 func (r *jsonReader) each(ctx context.Context, g tool.Grant, f func(record) error) error {
+	for _, rec := range r.kept {
+		if err := f(rec); err != nil {
+			return err
+		}
+	}
+	if r.kept != nil {
+		return ctx.Err()
+	}
 	s, err := r.open(ctx, g)
 	if err != nil {
 		return err
@@ -161,16 +170,7 @@ func (r *jsonReader) each(ctx context.Context, g tool.Grant, f func(record) erro
 		return r.eachLine(s, read)
 	}
 	list := func() error {
-		return s.list(func() error {
-			raw, err := s.element()
-			if err == nil {
-				err = read(raw)
-			}
-			if err == nil {
-				s.step(len(raw))
-			}
-			return err
-		})
+		return s.list(func() error { return s.take(read) })
 	}
 	if !r.within {
 		err = list()
@@ -179,17 +179,13 @@ func (r *jsonReader) each(ctx context.Context, g tool.Grant, f func(record) erro
 			if name == r.member {
 				return list()
 			}
-			raw, err := s.element()
-			if err == nil {
-				s.step(len(raw))
-			}
-			return err
+			return s.take(func([]byte) error { return nil })
 		})
 	}
 	if err != nil {
 		return err
 	}
-	return r.endOf(s)
+	return r.expectEnd(s)
 }
 
 func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
@@ -202,7 +198,7 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 		if len(bytes.TrimSpace(raw)) > 0 && s.line >= r.o.skip {
 			if err := read(raw); err != nil {
 				if e := value.ErrorOf(err, value.Invalid); last && e.Kind == value.Invalid && e.Hint == "" && !bytes.HasSuffix(bytes.TrimSpace(raw), []byte("}")) {
-					return e.WithHint("it is the last line, and seems to be cut off")
+					return e.WithHint("check that the file is complete: the error is in the last line")
 				}
 				return err
 			}
@@ -215,7 +211,7 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 	}
 }
 
-// at names a record in errors.
+// at formats the position of a record for errors.
 func (r *jsonReader) at(rec record) string {
 	if r.lines {
 		return fmt.Sprintf("%s, line %d", r.in.name, rec.line)
@@ -223,90 +219,40 @@ func (r *jsonReader) at(rec record) string {
 	return fmt.Sprintf("%s, record %d (line %d)", r.in.name, rec.n, rec.line)
 }
 
-// table reads the records twice. What is held is mostly read in one go, by the types
-// that the first records have.
+// table reads the records twice. Those of a held input are kept in between, if they do
+// not take too much memory.
 func (r *jsonReader) table(ctx context.Context, g tool.Grant) (*Table, error) {
-	if r.in.held != nil {
-		return r.heldTable(ctx, g)
-	}
-	if err := r.each(ctx, g, r.survey); err != nil {
-		return nil, err
-	}
-	var err error
-	if r.types, err = r.o.typesOfColumns(r.names, r.columns); err != nil {
-		return nil, err
-	}
-	return newStream(r.names, r.types, r.rows, r.scan, r.notes...), nil
-}
-
-func (r *jsonReader) heldTable(ctx context.Context, g tool.Grant) (*Table, error) {
-	const first = 1000 // records, whose types are mostly those of all
-	guess := *r
-	err := guess.each(ctx, g, func(rec record) error {
-		if rec.n > first {
-			return errStop
+	var kept []record
+	keep, budget := r.in.held != nil, newBudget(g)
+	err := r.each(ctx, g, func(rec record) error {
+		if keep = keep && budget.take(valueSize(rec.value)) == nil; keep {
+			kept = append(kept, rec)
+		} else {
+			kept = nil
 		}
-		return guess.survey(rec)
+		return r.survey(rec)
 	})
-	if err != nil && err != errStop {
-		return nil, err
-	}
-	types, err := r.o.typesOfColumns(guess.names, guess.columns)
-	f := &filling{r: r, types: types, fits: err == nil, all: newBatch(types), batch: newBatch(types), budget: newBudget(g)}
-	if err := r.each(ctx, g, f.add); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if r.types, err = r.o.typesOfColumns(r.names, r.columns); err != nil {
 		return nil, err
 	}
-	if f.fits && slices.Equal(r.types, types) {
-		if err := f.flush(); err != nil {
-			return nil, err
-		}
-		return newHeld(r.names, f.all, r.notes...), nil
+	t := newStream(r.names, r.types, r.rows, r.scan, r.notes...)
+	if r.in.held == nil {
+		return t, nil
 	}
-	return newStream(r.names, r.types, r.rows, r.scan, r.notes...).hold(ctx, g)
+	r.kept = kept
+	return t.hold(ctx, g)
 }
 
-// A filling surveys records and fills columns of guessed types, while they fit.
-type filling struct {
-	r          *jsonReader
-	types      []Type
-	fits       bool
-	all, batch *Batch
-	budget     *budget
-}
-
-func (f *filling) add(rec record) error {
-	if err := f.r.survey(rec); err != nil {
-		return err
-	}
-	f.fits = f.fits && len(f.r.names) == len(f.types)
-	if !f.fits || f.r.headed && rec.n == 1 {
-		return nil
-	}
-	if f.fits = f.r.fill(f.batch, rec) == nil; f.fits && f.batch.Rows == rowsPerBatch(len(f.types)) {
-		return f.flush()
-	}
-	return nil
-}
-
-func (f *filling) flush() error {
-	if err := f.budget.take(f.batch.size()); err != nil {
-		return err
-	}
-	f.all.extend(f.batch)
-	f.batch = newBatch(f.types)
-	return nil
-}
-
-// survey notes the columns of a record and the kinds of their values.
+// survey records the columns of a record and the kinds of their values.
 func (r *jsonReader) survey(rec record) error {
 	kind := kindOfRecord(rec.value)
 	if r.kind == 0 {
-		r.places = map[string]int{}
+		r.indexes = map[string]int{}
 		if r.lines && kind == aValue {
-			return value.Errorf(value.Invalid, "%s is %s, and should be an object or a list", r.at(rec), value.TypeOf(rec.value))
+			return value.Errorf(value.Invalid, "%s is %s, expected an object or a list", r.at(rec), value.TypeOf(rec.value))
 		}
 		r.kind = kind
 		if header, err := r.begin(rec); header || err != nil {
@@ -314,7 +260,7 @@ func (r *jsonReader) survey(rec record) error {
 		}
 	}
 	if kind != r.kind {
-		return value.Errorf(value.Invalid, "%s is %s, where the ones before are each %s", r.at(rec), recordKinds[kind], recordKinds[r.kind])
+		return value.Errorf(value.Invalid, "%s is %s, but each previous record is %s", r.at(rec), recordKinds[kind], recordKinds[r.kind])
 	}
 	r.rows++
 	if r.kind == anObject {
@@ -327,8 +273,8 @@ func (r *jsonReader) survey(rec record) error {
 	return err
 }
 
-// begin takes the columns of lists and plain values from the first record, and
-// reports whether that is the header.
+// begin sets the columns of lists and plain values from the first record. It reports
+// whether that record is the header.
 func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 	width := 1
 	switch r.kind {
@@ -347,7 +293,7 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 		r.headed = len(items) > 0 && len(texts) == len(items)
 		if r.o.header != nil {
 			if *r.o.header && !r.headed {
-				return false, value.Errorf(value.Invalid, "%s is no header: not all of its values are texts", r.at(rec)).WithHint("say header = False")
+				return false, value.Errorf(value.Invalid, "%s is not a header: some values are not texts", r.at(rec)).WithHint("pass header = False")
 			}
 			r.headed = *r.o.header
 		}
@@ -370,60 +316,60 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 	return r.headed, nil
 }
 
-// maxJSONColumns is how many columns records may have: more are not a table, but
-// records with keys of their own each.
+// maxJSONColumns is the maximum number of columns. With more, the input is probably not
+// a table, but records that each have their own keys.
 const maxJSONColumns = 100_000
 
 func (r *jsonReader) tooWide(rec record) error {
-	return overMemory("%s: with it there are more than %d columns", r.at(rec), maxJSONColumns).
-		WithHint("read it with json.decode")
+	return row.Limit("%s: more than %d columns", r.at(rec), maxJSONColumns).
+		WithHint("use json.decode")
 }
 
 func (r *jsonReader) surveyObject(rec record) error {
 	i := -1
 	for k, v := range rec.value.(*value.Dict).All() {
 		name, _ := k.(string)
-		at, ok := r.place(name, i+1)
+		at, ok := r.column(name, i+1)
 		if !ok {
 			at = len(r.names)
 			if at == maxJSONColumns {
 				return r.tooWide(rec)
 			}
-			r.places[name] = at
+			r.indexes[name] = at
 			r.names, r.columns = append(r.names, name), append(r.columns, 0)
 		}
 		i = at
-		r.columns[at].add(r.present(v))
+		r.columns[at].add(r.nonMissing(v))
 	}
 	return nil
 }
 
-// place returns the column of a name. It is mostly the one after the last.
-func (r *jsonReader) place(name string, likely int) (int, bool) {
+// column returns the column of a name, which is usually the one at likely.
+func (r *jsonReader) column(name string, likely int) (int, bool) {
 	if likely < len(r.names) && r.names[likely] == name {
 		return likely, true
 	}
-	at, ok := r.places[name]
+	at, ok := r.indexes[name]
 	return at, ok
 }
 
-// present is nil for a text that stands for a missing value.
-func (r *jsonReader) present(v value.Value) value.Value {
+// nonMissing returns v, or nil if it is a text that means a missing value.
+func (r *jsonReader) nonMissing(v value.Value) value.Value {
 	if s, ok := v.(string); ok && slices.Contains(r.o.missing, s) {
 		return nil
 	}
 	return v
 }
 
-// cells are the values of a record that is a list or a plain value.
+// cells returns the values of a record that is a list or a plain value.
 func (r *jsonReader) cells(rec record) ([]value.Value, error) {
 	items := []value.Value{rec.value}
 	if r.kind == aList {
 		items, _ = value.Elements(rec.value)
 		if len(items) > len(r.names) || len(items) < len(r.names) && !r.o.fill {
-			e := value.Errorf(value.Invalid, "%s has %s, and should have %d", r.at(rec), counted(len(items), "value"), len(r.names))
+			e := value.Errorf(value.Invalid, "%s has %s, expected %d", r.at(rec), counted(len(items), "value"), len(r.names))
 			if len(items) < len(r.names) {
-				return nil, e.WithHint("fill = True fills short rows with missing values")
+				return nil, e.WithHint("to fill short rows with missing values, pass fill = True")
 			}
 			return nil, e
 		}
@@ -431,7 +377,7 @@ func (r *jsonReader) cells(rec record) ([]value.Value, error) {
 	if len(r.o.missing) > 0 {
 		items = slices.Clone(items)
 		for i, v := range items {
-			items[i] = r.present(v)
+			items[i] = r.nonMissing(v)
 		}
 	}
 	return items, nil
@@ -439,7 +385,7 @@ func (r *jsonReader) cells(rec record) ([]value.Value, error) {
 
 // scan reads the rows.
 func (r *jsonReader) scan(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
-	const mostBytes = 4 << 20 // of a batch: a record may be long
+	const maxBatchBytes = 4 << 20 // a record may be long
 	most, bytes := rowsPerBatch(len(r.types)), 0
 	b := newBatch(r.types)
 	err := r.each(ctx, g, func(rec record) error {
@@ -447,12 +393,12 @@ func (r *jsonReader) scan(ctx context.Context, g tool.Grant, yield func(*Batch) 
 			return nil
 		}
 		if kindOfRecord(rec.value) != r.kind {
-			return r.in.changed()
+			return r.in.changedError()
 		}
 		if err := r.fill(b, rec); err != nil {
 			return err
 		}
-		if bytes += rec.size; b.Rows < most && bytes < mostBytes {
+		if bytes += rec.size; b.Rows < most && bytes < maxBatchBytes {
 			return nil
 		}
 		full := b
@@ -471,12 +417,12 @@ func (r *jsonReader) fill(b *Batch, rec record) error {
 		i := -1
 		for k, v := range rec.value.(*value.Dict).All() {
 			name, _ := k.(string)
-			at, ok := r.place(name, i+1)
+			at, ok := r.column(name, i+1)
 			if !ok {
-				return r.in.changed()
+				return r.in.changedError()
 			}
 			i = at
-			if err := b.Columns[at].addRead(r.present(v)); err != nil {
+			if err := b.Columns[at].addRead(r.nonMissing(v)); err != nil {
 				return r.misfit(rec, at, err)
 			}
 		}
@@ -503,5 +449,3 @@ func (r *jsonReader) fill(b *Batch, rec record) error {
 func (r *jsonReader) misfit(rec record, column int, err error) error {
 	return value.Errorf(value.Invalid, "%s, column %q: %s", r.at(rec), cut(r.names[column]), value.ErrorOf(err, value.Invalid).Message())
 }
-
-func formatCount(n int) string { return strconv.Itoa(n) }

@@ -6,22 +6,23 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// A jsonMember is a member of the object that a file is.
+// A jsonMember is a member of the object in a file.
 type jsonMember struct {
 	name    string
 	list    bool
-	objects bool // all elements are objects, and there are some
+	objects bool // all elements are objects, and there is at least one
 	count   int
 }
 
-// surveyMembers passes over an object, and notes what is in it.
+// surveyMembers consumes an object and returns its members.
 func surveyMembers(s *jsonScanner) ([]jsonMember, error) {
 	var members []jsonMember
 	err := s.object(func(name string) error {
 		if len(members) == maxJSONColumns {
-			return overMemory("%s: an object of more than %d members", s.name, maxJSONColumns)
+			return row.Limit("%s: an object has more than %d members", s.name, maxJSONColumns)
 		}
 		m := jsonMember{name: name}
 		c, err := s.peek()
@@ -35,11 +36,11 @@ func surveyMembers(s *jsonScanner) ([]jsonMember, error) {
 					objects++
 				}
 				m.count++
-				return s.pass()
+				return s.skip()
 			})
 			m.objects = m.count > 0 && objects == m.count
 		} else {
-			err = s.pass()
+			err = s.skip()
 		}
 		members = append(members, m)
 		return err
@@ -47,17 +48,16 @@ func surveyMembers(s *jsonScanner) ([]jsonMember, error) {
 	return members, err
 }
 
-// pass passes over an element, which must be JSON.
-func (s *jsonScanner) pass() error {
-	raw, _, err := s.value()
-	if err == nil {
-		s.step(len(raw))
-	}
-	return err
+// skip skips an element, which must be valid JSON.
+func (s *jsonScanner) skip() error {
+	return s.take(func(raw []byte) error {
+		_, err := s.parse(raw)
+		return err
+	})
 }
 
-// allColumns reports whether the members are the columns of a table: equally long
-// lists. One list of objects alone is rather a list of records.
+// allColumns reports whether the members are the columns of a table: equally long lists.
+// A single list of objects is a list of records instead.
 func allColumns(members []jsonMember) bool {
 	for _, m := range members {
 		if !m.list || m.count != members[0].count {
@@ -67,7 +67,7 @@ func allColumns(members []jsonMember) bool {
 	return len(members) > 1 || len(members) == 1 && !members[0].objects
 }
 
-// findRecords takes the one member that is a list of objects.
+// findRecords selects the one member that is a list of objects.
 func (r *jsonReader) findRecords(members []jsonMember) error {
 	lists, uneven, rest := 0, "", []string{}
 	for _, m := range members {
@@ -76,29 +76,29 @@ func (r *jsonReader) findRecords(members []jsonMember) error {
 			lists++
 			r.member, r.within = m.name, true
 		case m.list && m.count != members[0].count && members[0].list:
-			uneven = fmt.Sprintf(": %q is a list of %d, %q one of %d", cut(members[0].name), members[0].count, cut(m.name), m.count)
+			uneven = fmt.Sprintf(": %q is a list of %d, and %q a list of %d", cut(members[0].name), members[0].count, cut(m.name), m.count)
 			fallthrough
 		default:
 			rest = append(rest, cut(m.name))
 		}
 	}
 	if lists != 1 {
-		return value.Errorf(value.Invalid, "%s: the object is no table%s", r.in.name, uneven).WithHint("%s", shapesRead)
+		return value.Errorf(value.Invalid, "%s: the object is not a table%s", r.in.name, uneven).WithHint("%s", shapesRead)
 	}
-	note := fmt.Sprintf("the records are those of %q", cut(r.member))
+	note := fmt.Sprintf("the records are in %q", cut(r.member))
 	if len(rest) > 0 {
-		note += "; passed over: " + someNames(rest)
+		note += "; skipped: " + someNames(rest)
 	}
 	r.notes = append(r.notes, note)
 	return nil
 }
 
-// readColumns reads an object of lists. The columns are held, since the first value
-// of the last one stands after all others.
+// readColumns reads an object of lists. The columns are held in memory, because the
+// first value of the last one follows all values of the others.
 func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []jsonMember) (*Table, error) {
-	names, columns := make([]string, len(members)), make([]kindSet, len(members))
-	for i, m := range members {
-		names[i] = m.name
+	columns := make([]kindSet, len(members))
+	for _, m := range members {
+		r.names = append(r.names, m.name)
 	}
 	err := r.eachCell(ctx, g, func(column, _, _ int, v value.Value) error {
 		columns[column].add(v)
@@ -107,14 +107,14 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 	if err != nil {
 		return nil, err
 	}
-	types, err := r.o.typesOfColumns(names, columns)
+	types, err := r.o.typesOfColumns(r.names, columns)
 	if err != nil {
 		return nil, err
 	}
 	b, budget := newBatch(types), newBudget(g)
 	b.Rows = members[0].count
 	err = r.eachCell(ctx, g, func(column, n, line int, v value.Value) error {
-		const most = 8 // bytes that a number takes
+		const most = 8 // bytes of a number
 		taken := int64(most)
 		if s, ok := v.(string); ok {
 			taken += int64(len(s)) + most
@@ -125,14 +125,14 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 			return err
 		}
 		if err := b.Columns[column].addRead(v); err != nil {
-			return value.Errorf(value.Invalid, "%s, column %q: %s", r.at(record{n: n, line: line}), cut(names[column]), value.ErrorOf(err, value.Invalid).Message())
+			return r.misfit(record{n: n, line: line}, column, err)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newHeld(names, b, r.notes...), nil
+	return newHeld(r.names, b, r.notes...), nil
 }
 
 // eachCell calls f with each value of the columns.
@@ -150,15 +150,13 @@ func (r *jsonReader) eachCell(ctx context.Context, g tool.Grant, f func(column, 
 			if n%batchRows == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			raw, v, err := s.value()
-			if err != nil {
-				return err
-			}
-			if err := f(column, n, s.line+1, r.present(v)); err != nil {
-				return err
-			}
-			s.step(len(raw))
-			return nil
+			return s.take(func(raw []byte) error {
+				v, err := s.parse(raw)
+				if err != nil {
+					return err
+				}
+				return f(column, n, s.line+1, r.nonMissing(v))
+			})
 		})
 	})
 }

@@ -2,35 +2,37 @@ package table
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// A jsonScanner steps through JSON text from one element to the next, so that a
-// file of any size is read with one record in memory. It finds where an element
-// ends; what is in it, [value.ParseJSON] says.
+// A jsonScanner iterates over the elements of JSON text, so that a file of any size is
+// read with one record in memory. It only finds the end of an element; [value.ParseJSON]
+// parses it.
 type jsonScanner struct {
 	name string                 // of the input, for errors
-	next func() ([]byte, error) // the following part, or io.EOF
+	next func() ([]byte, error) // returns the next part, or io.EOF
 	buf  []byte
 	at   int
-	done bool // nothing follows buf
-	line int  // where at is, from 0
-	col  int  // in characters, from 0
+	done bool // buf is the last part
+	line int  // the line of at, from 0
+	col  int  // the column of at in characters, from 0
 }
 
-// maxJSONRecord is how long one record may be: as long as a file that is kept in memory.
+// maxJSONRecord is the maximum size of one record: the size of a file that is kept in
+// memory.
 const maxJSONRecord = maxHeld
 
-// newJSONScanner begins to read UTF-8 or UTF-16. Since JSON begins with a bracket,
-// its first bytes tell which.
+// newJSONScanner starts to read UTF-8 or UTF-16. JSON begins with an ASCII character, so
+// the first bytes show which encoding it is.
 func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonScanner, error) {
-	said, err := parseEncoding(encoding)
+	specified, err := parseEncoding(encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -41,28 +43,28 @@ func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonSc
 			return nil, err
 		}
 	}
-	found, mark := findEncoding(s.buf[:min(len(s.buf), headSize)])
+	found, mark := detectEncoding(s.buf[:min(len(s.buf), headSize)])
 	s.at = mark
-	var order binary.ByteOrder
-	switch found {
-	case utf16LEEncoding:
-		order = binary.LittleEndian
-	case utf16BEEncoding:
-		order = binary.BigEndian
-	}
-	wide := order != nil
-	if said != "" && wide != strings.HasPrefix(said, utf16Encoding) || said == latin1Encoding || said == windowsEncoding {
-		return nil, value.Errorf(value.Invalid, "%s: JSON is UTF-8 or UTF-16, and this one is not %s", name, said).
-			WithHint("leave the encoding out, or convert the file to UTF-8")
+	wide := found == utf16LEEncoding || found == utf16BEEncoding
+	if specified != "" && wide != strings.HasPrefix(specified, utf16Encoding) || specified == latin1Encoding || specified == windowsEncoding {
+		return nil, value.Errorf(value.Invalid, "%s: invalid encoding: JSON must be UTF-8 or UTF-16, but the input is not %s", name, specified).
+			WithHint("omit encoding, or convert the file to UTF-8")
 	}
 	if wide {
-		d := &wideDecoder{order: order, name: name, next: next, rest: s.buf[s.at:]}
-		s.buf, s.at, s.done, s.next = nil, 0, false, d.part
+		text := newSource(name, found, next)
+		text.rest, text.last = s.buf[s.at:], s.done
+		s.buf, s.at, s.done = nil, 0, false
+		s.next = func() ([]byte, error) {
+			return text.checked(partSize, func(before []byte) (line, column int) {
+				line, column = s.after(slices.Concat(s.buf[s.at:], before))
+				return line + 1, column + 1
+			})
+		}
 	}
 	return s, nil
 }
 
-// fill appends the following part to the text at hand.
+// fill appends the next part to the buffered text.
 func (s *jsonScanner) fill() error {
 	part, err := s.next()
 	if err == io.EOF {
@@ -81,19 +83,24 @@ func (s *jsonScanner) fill() error {
 	return nil
 }
 
-// step passes over n bytes.
+// step skips n bytes.
 func (s *jsonScanner) step(n int) {
-	b := s.buf[s.at : s.at+n]
-	if k := bytes.LastIndexByte(b, '\n'); k >= 0 {
-		s.line += bytes.Count(b, []byte{'\n'})
-		s.col = 0
-		b = b[k+1:]
-	}
-	s.col += utf8.RuneCount(b)
+	s.line, s.col = s.after(s.buf[s.at : s.at+n])
 	s.at += n
 }
 
-// peek passes over white space and returns the byte that follows, or 0 at the end.
+// after returns the position after some text.
+func (s *jsonScanner) after(b []byte) (line, col int) {
+	line, col = s.line, s.col
+	if k := bytes.LastIndexByte(b, '\n'); k >= 0 {
+		line += bytes.Count(b, []byte{'\n'})
+		col = 0
+		b = b[k+1:]
+	}
+	return line, col + utf8.RuneCount(b)
+}
+
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *jsonScanner) peek() (byte, error) {
 	for {
 		n := 0
@@ -114,13 +121,13 @@ func (s *jsonScanner) peek() (byte, error) {
 	}
 }
 
-// element returns the text of the element that follows, which is good until the
-// next one. Of a malformed one it returns so much that ParseJSON tells the fault.
+// element returns the text of the next element, which is valid until the next call. For
+// a malformed element it returns enough text for ParseJSON to report the error.
 func (s *jsonScanner) element() ([]byte, error) {
 	for {
 		raw := s.buf[s.at:]
-		n, whole := elementEnd(raw)
-		if whole || s.done {
+		n, complete := elementEnd(raw)
+		if complete || s.done {
 			return raw[:max(n, min(1, len(raw)))], nil
 		}
 		if len(raw) > maxJSONRecord {
@@ -133,13 +140,13 @@ func (s *jsonScanner) element() ([]byte, error) {
 }
 
 func (s *jsonScanner) tooLong() error {
-	return overMemory("%s: the record at line %d is longer than %d MB", s.name, s.line+1, maxJSONRecord>>20).
-		WithHint("a large file should be a list of records, or have a record on each line")
+	return row.Limit("%s: the record at line %d is longer than %d MB", s.name, s.line+1, maxJSONRecord>>20).
+		WithHint("write a large file as a list of records, or with a record on each line")
 }
 
-// elementEnd returns how long the element is that b begins with. whole is false
-// where it could go on after b.
-func elementEnd(b []byte) (n int, whole bool) {
+// elementEnd returns the length of the element at the start of b. complete is false if
+// the element could continue after b.
+func elementEnd(b []byte) (n int, complete bool) {
 	depth := 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
@@ -156,7 +163,7 @@ func elementEnd(b []byte) (n int, whole bool) {
 			depth++
 		case '}', ']':
 			if depth--; depth <= 0 {
-				return i + 1 + depth, true // without the bracket where it closes what is around a number
+				return i + 1 + depth, true // without the bracket if it closes the list or object around a number
 			}
 		case ',', ' ', '\n', '\t', '\r', ':':
 			if depth == 0 {
@@ -167,8 +174,8 @@ func elementEnd(b []byte) (n int, whole bool) {
 	return len(b), false
 }
 
-// stringEnd returns the length of the string that b begins with, with both quotes;
-// 0 where it does not end in b.
+// stringEnd returns the length of the string at the start of b including its quotes, or
+// 0 if b does not contain its end.
 func stringEnd(b []byte) int {
 	for i := 1; ; i++ {
 		k := bytes.IndexByte(b[i:], '"')
@@ -177,7 +184,7 @@ func stringEnd(b []byte) int {
 		}
 		i += k
 		slashes := 0
-		for b[i-1-slashes] == '\\' { // ends at the first quote
+		for b[i-1-slashes] == '\\' { // stops at the opening quote
 			slashes++
 		}
 		if slashes%2 == 0 {
@@ -186,7 +193,19 @@ func stringEnd(b []byte) int {
 	}
 }
 
-// value returns the element that follows as text and as value.
+// take calls f with the text of the next element, and skips it.
+func (s *jsonScanner) take(f func(raw []byte) error) error {
+	raw, err := s.element()
+	if err == nil {
+		err = f(raw)
+	}
+	if err == nil {
+		s.step(len(raw))
+	}
+	return err
+}
+
+// value returns the next element as text and as a value.
 func (s *jsonScanner) value() (raw []byte, v value.Value, err error) {
 	if raw, err = s.element(); err == nil {
 		v, err = s.parse(raw)
@@ -194,61 +213,66 @@ func (s *jsonScanner) value() (raw []byte, v value.Value, err error) {
 	return raw, v, err
 }
 
-// parse reads an element that begins where the scanner is.
+// parse parses an element that begins at the position of the scanner.
 func (s *jsonScanner) parse(raw []byte) (value.Value, error) {
 	v, err := value.ParseJSON(raw)
 	if err == nil {
 		return v, nil
 	}
-	// The place that the error names is one in raw. Read behind as many lines and
-	// characters as there are before raw in the file, it is the right one.
-	const most = 16 << 20 // bytes that this may take
+	// The position in the error is relative to raw. Parsing raw after as many lines and
+	// characters as precede it in the file gives the right position.
+	const most = 16 << 20 // bytes for the padding
 	if s.line+s.col < most {
 		_, err = value.ParseJSON(append([]byte(strings.Repeat("\n", s.line)+strings.Repeat(" ", s.col)), raw...))
 		return nil, s.wrap(err, "")
 	}
-	return nil, s.wrap(err, "after line "+formatCount(s.line)+": ")
+	return nil, s.wrap(err, "after line "+strconv.Itoa(s.line)+": ")
 }
 
-// wrap names the input in an error.
+// wrap adds the input to an error.
 func (s *jsonScanner) wrap(err error, where string) error {
 	return renamedError(err, "%s: %s%s", s.name, where, value.ErrorOf(err, value.Invalid).Message())
 }
 
-// expect passes over one byte, or says what should be there.
-func (s *jsonScanner) expect(want byte, in string) error {
+// require returns an error if the next byte is not want, which in describes.
+func (s *jsonScanner) require(want byte, in string) error {
 	c, err := s.peek()
 	if err == nil && c != want {
 		err = s.unexpected(in)
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// expect skips the byte want, or returns an error.
+func (s *jsonScanner) expect(want byte, in string) error {
+	err := s.require(want, in)
+	if err == nil {
+		s.step(1)
 	}
-	s.step(1)
-	return nil
+	return err
 }
 
 func (s *jsonScanner) unexpected(want string) error {
-	where := value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: the text ends where %s should follow", s.name, s.line+1, s.col+1, want)
+	where := value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: expected %s but got the end of the text", s.name, s.line+1, s.col+1, want)
 	if s.at < len(s.buf) {
 		r, _ := utf8.DecodeRune(s.buf[s.at:])
-		where = value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: %q where %s should follow", s.name, s.line+1, s.col+1, r, want)
+		where = value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: expected %s but got %q", s.name, s.line+1, s.col+1, want, r)
 	}
 	return where
 }
 
-// list calls f with the scanner before each element of a list; f passes over it.
+// list calls f before each element of a list; f must consume it.
 func (s *jsonScanner) list(f func() error) error {
 	return s.elements('[', ']', "a comma or ]", f)
 }
 
-// object calls f with the name of each member, and with the scanner before its
-// value; f passes over it.
+// object calls f with the name of each member before its value; f must consume the
+// value.
 func (s *jsonScanner) object(f func(name string) error) error {
 	given := map[string]bool{}
 	return s.elements('{', '}', "a comma or }", func() error {
-		if c, err := s.peek(); err != nil || c != '"' {
-			return first(err, s.unexpected("a name in double quotes"))
+		if err := s.require('"', "a name in double quotes"); err != nil {
+			return err
 		}
 		raw, v, err := s.value()
 		if err != nil {
@@ -268,13 +292,6 @@ func (s *jsonScanner) object(f func(name string) error) error {
 		}
 		return f(name)
 	})
-}
-
-func first(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 func (s *jsonScanner) elements(opening, closing byte, want string, f func() error) error {
@@ -311,8 +328,8 @@ func (s *jsonScanner) elements(opening, closing byte, want string, f func() erro
 	}
 }
 
-// lineText returns the line that follows, without its end, and false after the
-// last one. The scanner is left before it.
+// lineText returns the next line without its end, or false after the last one. It does
+// not move the scanner.
 func (s *jsonScanner) lineText() ([]byte, bool, error) {
 	for {
 		raw := s.buf[s.at:]
@@ -329,63 +346,4 @@ func (s *jsonScanner) lineText() ([]byte, bool, error) {
 			return nil, false, err
 		}
 	}
-}
-
-// A wideDecoder turns parts of UTF-16 into parts of UTF-8.
-type wideDecoder struct {
-	order binary.ByteOrder
-	name  string
-	next  func() ([]byte, error)
-	rest  []byte // bytes that are not decoded yet
-	ended bool
-}
-
-func (d *wideDecoder) part() ([]byte, error) {
-	for !d.ended {
-		part, err := d.next()
-		if err != nil && err != io.EOF {
-			return nil, err
-		}
-		d.ended = err == io.EOF
-		b := append(d.rest, part...)
-		text, used := decodeWide(b, d.order, d.ended)
-		if d.ended && used < len(b) {
-			return nil, value.Errorf(value.Invalid, "%s: the UTF-16 text ends in the middle of a character", d.name)
-		}
-		d.rest = append([]byte(nil), b[used:]...)
-		if len(text) > 0 {
-			return text, nil
-		}
-	}
-	return nil, io.EOF
-}
-
-// decodeWide decodes the whole characters of b. Half of a surrogate pair becomes a
-// byte that UTF-8 has not, so that it is refused where it stands.
-func decodeWide(b []byte, order binary.ByteOrder, all bool) (text []byte, used int) {
-	const unit = 2 // bytes
-	text = make([]byte, 0, len(b))
-	for used+unit <= len(b) {
-		r := rune(order.Uint16(b[used:]))
-		if !utf16.IsSurrogate(r) {
-			text = utf8.AppendRune(text, r)
-			used += unit
-			continue
-		}
-		if used+2*unit > len(b) && !all {
-			break
-		}
-		full := utf8.RuneError
-		if used+2*unit <= len(b) {
-			full = utf16.DecodeRune(r, rune(order.Uint16(b[used+unit:])))
-		}
-		if full == utf8.RuneError {
-			text = append(text, 0xff)
-			used += unit
-			continue
-		}
-		text = utf8.AppendRune(text, full)
-		used += 2 * unit
-	}
-	return text, used
 }

@@ -18,7 +18,7 @@ func TestJSONScripts(t *testing.T) {
 		{`data.parse('[{"a":1}]').to_json(indent = 2)`, `data.parse('[{"a":1}]'):to_json({indent = 2})`, "[\n  {\n    \"a\": 1\n  }\n]"},
 		{`data.parse('{"a":1}\n{"a":null}').to_jsonl()`, `data.parse('{"a":1}\n{"a":null}'):to_jsonl()`, "{\"a\":1}\n{\"a\":null}\n"},
 		{`str(data.parse('[{"a":"x"}]').to_records()[0]["a"])`, `data.parse('[{"a":"x"}]'):to_records()[1].a`, "x"},
-		{`data.parse('[1', format = "json")`, `data.parse('[1', {format = "json"})`, "text: invalid JSON at line 1, column 3: the text ends where a comma or ] should follow"},
+		{`data.parse('[1', format = "json")`, `data.parse('[1', {format = "json"})`, "text: invalid JSON at line 1, column 3: expected a comma or ] but got the end of the text"},
 	} {
 		for path, source := range map[string]string{"f.star": star + test.star + "\n", "f.lua": lua + test.lua + " end}\n"} {
 			out, err := e.Run(context.Background(), tool.Script{Path: path, Source: source}, tool.Call{Entry: map[string]string{"f.star": "f"}[path]}, nil)

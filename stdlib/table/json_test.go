@@ -28,7 +28,7 @@ func parseAs(format, text string, o readOptions) (*Table, error) {
 	return read(context.Background(), tool.Grant{}, in, &o)
 }
 
-// show writes names, types and values, a row a line.
+// show formats names, types and values, one row per line.
 func show(t *testing.T, tab *Table) string {
 	t.Helper()
 	var b strings.Builder
@@ -78,13 +78,13 @@ func TestReadJSON(t *testing.T) {
 		{name: "lists without a header", in: `[[1,"x"],[2,"y"]]`, want: "column_1:integer column_2:text \n1 \"x\"\n2 \"y\"\n"},
 		{name: "header refused", in: `[["a","b"],["c","d"]]`, o: readOptions{header: yes(false)}, want: "column_1:text column_2:text \n\"a\" \"b\"\n\"c\" \"d\"\n"},
 		{name: "names twice and none", in: `[["a","","a","a_2"],[1,2,3,4]]`,
-			want: "a:integer column_2:integer a_3:integer a_2:integer \n1 2 3 4\nnote: columns without a name are called column_2\nnote: names that were there before: \"a\" is a_3\n"},
+			want: "a:integer column_2:integer a_3:integer a_2:integer \n1 2 3 4\nnote: columns without a name: renamed to column_2\nnote: repeated names: \"a\" is a_3\n"},
 		{name: "filled", in: `[["a","b"],[1],[2,3]]`, o: readOptions{fill: true}, want: "a:integer b:integer \n1 null\n2 3\n"},
 		{name: "columns", in: `{"a":[1,2],"b":["x",null]}`, want: "a:integer b:text \n1 \"x\"\n2 null\n"},
 		{name: "one column", in: `{"a":[1,2]}`, want: "a:integer \n1\n2\n"},
 		{name: "two columns of objects", in: `{"a":[{}],"b":[{}]}`, want: "a:any b:any \n{} {}\n"},
-		{name: "within", in: `{"next":null,"data":[{"a":1},{"a":2}],"tags":[1]}`, want: "a:integer \n1\n2\nnote: the records are those of \"data\"; passed over: next, tags\n"},
-		{name: "within, alone", in: `{"data":[{"a":1}]}`, want: "a:integer \n1\nnote: the records are those of \"data\"\n"},
+		{name: "within", in: `{"next":null,"data":[{"a":1},{"a":2}],"tags":[1]}`, want: "a:integer \n1\n2\nnote: the records are in \"data\"; skipped: next, tags\n"},
+		{name: "within, alone", in: `{"data":[{"a":1}]}`, want: "a:integer \n1\nnote: the records are in \"data\"\n"},
 		{name: "values", in: `[1,2.5,null]`, want: "value:float \n1.0\n2.5\nnull\n"},
 		{name: "none", in: `[]`, want: "\n"},
 		{name: "missing texts", in: `[{"a":"-"},{"a":1},{"a":"NA"}]`, o: readOptions{missing: []string{"-", "NA"}}, want: "a:integer \nnull\n1\nnull\n"},
@@ -142,40 +142,40 @@ func TestReadJSONErrors(t *testing.T) {
 		o                readOptions
 		want             string
 	}{
-		{name: "empty", in: "", want: "text: invalid JSON at line 1, column 1: the text ends where a value should follow"},
-		{name: "a text", in: `"x"`, want: "text: string is no table"},
-		{name: "one object", in: `{"a":1,"b":2}`, want: "text: the object is no table"},
-		{name: "empty object", in: `{}`, want: "text: the object is no table"},
-		{name: "uneven", in: `{"a":[1],"b":[1,2]}`, want: `text: the object is no table: "a" is a list of 1, "b" one of 2`},
-		{name: "two lists of objects", in: `{"a":[{}],"b":[{},{}]}`, want: `text: the object is no table`},
-		{name: "mixture", in: "[{\"a\":1},\n[1]]", want: "text, record 2 (line 2) is a list, where the ones before are each an object"},
-		{name: "ragged", in: "[[\"a\",\"b\"],\n[1]]", want: "text, record 2 (line 2) has 1 value, and should have 2"},
-		{name: "too long", in: "[[\"a\"],[1,2]]", o: readOptions{fill: true}, want: "text, record 2 (line 1) has 2 values, and should have 1"},
-		{name: "no header", in: `[[1]]`, o: readOptions{header: yes(true)}, want: "text, record 1 (line 1) is no header: not all of its values are texts"},
-		{name: "syntax", in: "[{\"a\":1},\n {\"a\" 2}]", want: `text: invalid JSON at line 2, column 7: '2' where a colon should follow`},
-		{name: "comma", in: "[{\"a\":1}\n {\"a\":2}]", want: `text: invalid JSON at line 2, column 2: '{' where a comma or ] should follow`},
-		{name: "trailing comma", in: "[1,]", want: `text: invalid JSON at line 1, column 4: ']' where a value should follow`},
-		{name: "cut off", in: "[{\"a\":1},{\"a\"", want: "text: invalid JSON at line 1, column 14: the text ends where a colon should follow"},
-		{name: "cut off after a record", in: "[{\"a\":1}", want: "text: invalid JSON at line 1, column 9: the text ends where a comma or ] should follow"},
-		{name: "lines in a JSON file", in: "[1]\n[2]", want: `text: invalid JSON at line 2, column 1: '[' where the end should follow`},
-		{name: "lines of objects in a JSON file", in: "{\"a\":[1]}\n{\"a\":[2]}", want: `text: invalid JSON at line 2, column 1: '{' where the end should follow`},
+		{name: "empty", in: "", want: "text: invalid JSON at line 1, column 1: expected a value but got the end of the text"},
+		{name: "a text", in: `"x"`, want: "text: expected a table in JSON, got string"},
+		{name: "one object", in: `{"a":1,"b":2}`, want: "text: the object is not a table"},
+		{name: "empty object", in: `{}`, want: "text: the object is not a table"},
+		{name: "uneven", in: `{"a":[1],"b":[1,2]}`, want: `text: the object is not a table: "a" is a list of 1, and "b" a list of 2`},
+		{name: "two lists of objects", in: `{"a":[{}],"b":[{},{}]}`, want: `text: the object is not a table`},
+		{name: "mixture", in: "[{\"a\":1},\n[1]]", want: "text, record 2 (line 2) is a list, but each previous record is an object"},
+		{name: "ragged", in: "[[\"a\",\"b\"],\n[1]]", want: "text, record 2 (line 2) has 1 value, expected 2"},
+		{name: "too long", in: "[[\"a\"],[1,2]]", o: readOptions{fill: true}, want: "text, record 2 (line 1) has 2 values, expected 1"},
+		{name: "no header", in: `[[1]]`, o: readOptions{header: yes(true)}, want: "text, record 1 (line 1) is not a header: some values are not texts"},
+		{name: "syntax", in: "[{\"a\":1},\n {\"a\" 2}]", want: `text: invalid JSON at line 2, column 7: expected a colon but got '2'`},
+		{name: "comma", in: "[{\"a\":1}\n {\"a\":2}]", want: `text: invalid JSON at line 2, column 2: expected a comma or ] but got '{'`},
+		{name: "trailing comma", in: "[1,]", want: `text: invalid JSON at line 1, column 4: expected a value but got ']'`},
+		{name: "cut off", in: "[{\"a\":1},{\"a\"", want: "text: invalid JSON at line 1, column 14: expected a colon but got the end of the text"},
+		{name: "cut off after a record", in: "[{\"a\":1}", want: "text: invalid JSON at line 1, column 9: expected a comma or ] but got the end of the text"},
+		{name: "lines in a JSON file", in: "[1]\n[2]", want: `text: invalid JSON at line 2, column 1: expected the end but got '['`},
+		{name: "lines of objects in a JSON file", in: "{\"a\":[1]}\n{\"a\":[2]}", want: `text: invalid JSON at line 2, column 1: expected the end but got '{'`},
 		{name: "twice", in: "[{\"a\":1},\n\n{\"b\":1,\"b\":2}]", want: `text: invalid JSON at line 3, column 8: the name "b" is given twice`},
 		{name: "twice outside", in: "{\"b\":[1],\n\"b\":[2]}", want: `text: invalid JSON at line 2, column 1: the name "b" is given twice`},
-		{name: "deep", in: strings.Repeat("[", 100), want: "text: invalid JSON at line 1, column 66: nested more than 64 deep"},
-		{name: "control character", in: "[\"a\x01\"]", want: `text: invalid JSON at line 1, column 4: a line break or control character in a string (write it as \n or \u0001)`},
-		{name: "not UTF-8", in: "[\"a\xff\"]", want: "text: invalid JSON at line 1, column 2: a string that is not UTF-8"},
-		{name: "half a pair", in: wide("\ufeff[\"", binary.LittleEndian) + "\x00\xd8\"\x00]\x00", want: "text: invalid JSON at line 1, column 2: a string that is not UTF-8"},
-		{name: "half a character", in: wide("\ufeff[1]", binary.LittleEndian) + "x", want: "text: the UTF-16 text ends in the middle of a character"},
-		{name: "another encoding", in: "[1]", o: readOptions{encoding: "latin-1"}, want: "text: JSON is UTF-8 or UTF-16, and this one is not latin-1"},
+		{name: "deep", in: strings.Repeat("[", 100), want: "text: invalid JSON at line 1, column 66: the JSON is nested more than 64 levels deep"},
+		{name: "control character", in: "[\"a\x01\"]", want: `text: invalid JSON at line 1, column 4: control character in a string (write \n or \u0001)`},
+		{name: "not UTF-8", in: "[\"a\xff\"]", want: "text: invalid JSON at line 1, column 2: the string is not UTF-8"},
+		{name: "half a pair", in: wide("\ufeff[\"", binary.LittleEndian) + "\x00\xd8\"\x00]\x00", want: "text, line 1: character 3 is not UTF-16"},
+		{name: "half a character", in: wide("\ufeff[1]", binary.LittleEndian) + "x", want: "text, line 1: character 4 is not UTF-16"},
+		{name: "another encoding", in: "[1]", o: readOptions{encoding: "latin-1"}, want: "text: invalid encoding: JSON must be UTF-8 or UTF-16, but the input is not latin-1"},
 		{name: "type", in: "[{\"a\":1},\n{\"a\":\"x\"}]", o: readOptions{types: map[string]Type{"a": Integer}}, want: `text, record 2 (line 2), column "a": "x" is not of type integer`},
 		{name: "type of a fraction", in: "[1.5]", o: readOptions{types: map[string]Type{"value": Integer}}, want: `text, record 1 (line 1), column "value": 1.5 is not of type integer`},
 		{name: "type of a column", in: `{"a":[1,true]}`, o: readOptions{types: map[string]Type{"a": Date}}, want: `text, record 1 (line 1), column "a": 1 is not of type date`},
-		{name: "type of no column", in: `[{"abc":1}]`, o: readOptions{types: map[string]Type{"abd": Date}}, want: `there is no column "abd"; did you mean "abc"?`},
-		{name: "skip", in: "[1]", o: readOptions{skip: 1}, want: "text: lines of JSON cannot be passed over"},
-		{name: "last line", format: "jsonl", in: "{\"a\":1}\n{\"a\":", want: "text: invalid JSON at line 2, column 6: the text ends where a value should follow"},
-		{name: "a value", format: "jsonl", in: "1\n", want: "text, line 1 is integer, and should be an object or a list"},
-		{name: "a value later", format: "jsonl", in: "{}\n\n1\n", want: "text, line 3 is a plain value, where the ones before are each an object"},
-		{name: "over two lines", format: "jsonl", in: "{\"a\":\n1}\n", want: "text: invalid JSON at line 1, column 6: the text ends where a value should follow"},
+		{name: "type of no column", in: `[{"abc":1}]`, o: readOptions{types: map[string]Type{"abd": Date}}, want: `no column "abd"; did you mean "abc"?`},
+		{name: "skip", in: "[1]", o: readOptions{skip: 1}, want: "text: argument 'skip' is not supported for JSON"},
+		{name: "last line", format: "jsonl", in: "{\"a\":1}\n{\"a\":", want: "text: invalid JSON at line 2, column 6: expected a value but got the end of the text"},
+		{name: "a value", format: "jsonl", in: "1\n", want: "text, line 1 is integer, expected an object or a list"},
+		{name: "a value later", format: "jsonl", in: "{}\n\n1\n", want: "text, line 3 is a plain value, but each previous record is an object"},
+		{name: "over two lines", format: "jsonl", in: "{\"a\":\n1}\n", want: "text: invalid JSON at line 1, column 6: expected a value but got the end of the text"},
 		{name: "a cell in an error", in: `["` + strings.Repeat("é", 100) + `"]`, o: readOptions{types: map[string]Type{"value": Integer}},
 			want: `text, record 1 (line 1), column "value": "` + strings.Repeat("é", 59) + `…" is not of type integer`},
 	} {
@@ -226,7 +226,7 @@ func TestJSONBounds(t *testing.T) {
 			t.Errorf("%s: the error is %v, want a limit of %s", name, err, test.limit)
 		}
 	}
-	// More than the memory of the process allows.
+	// More than the memory of the process.
 	in := &input{name: "text", held: []byte("[" + strings.Repeat("1,", 100_000) + "1]")}
 	in.size = int64(len(in.held))
 	_, err := readJSON(context.Background(), tool.Grant{Memory: 1 << 20}, in, &readOptions{})
@@ -245,7 +245,7 @@ func TestJSONIsCanceled(t *testing.T) {
 	}
 }
 
-// chunks gives a text in pieces of n bytes.
+// chunks splits a text into pieces of n bytes.
 func chunks(s string, n int) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		if s == "" {
@@ -258,7 +258,7 @@ func chunks(s string, n int) func() ([]byte, error) {
 	}
 }
 
-// Where a part ends is of no account.
+// The results do not depend on the ends of the parts.
 func TestJSONScannerChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{
@@ -294,7 +294,7 @@ func TestJSONScannerChunks(t *testing.T) {
 	})
 }
 
-// fileGrant serves one file as the gate does.
+// fileGrant serves one file like the gate.
 func fileGrant(content []byte) tool.Grant {
 	return tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		switch name {
@@ -305,7 +305,7 @@ func fileGrant(content []byte) tool.Grant {
 			n := min(args.IntOr("length", int64(len(content))), int64(len(content))-at)
 			return tool.Outcome{Value: content[at : at+n]}, nil
 		}
-		return tool.Outcome{}, value.Errorf(value.Denied, "no %s here", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "unexpected effect %s", name)
 	}}
 }
 
@@ -354,14 +354,14 @@ func TestJSONHeldAndStreamed(t *testing.T) {
 				t.Errorf("streamed and held differ (%v)", err)
 			}
 			changed := fileGrant(content[:len(content)-1])
-			if _, err := streamed.gather(ctx, changed); err == nil || !strings.Contains(err.Error(), "was changed while it was read") {
+			if _, err := streamed.gather(ctx, changed); err == nil || !strings.Contains(err.Error(), "the file was changed by another process") {
 				t.Errorf("of a changed file, the error is %v", err)
 			}
 		})
 	}
 }
 
-// What the first records let one guess is not what the table is.
+// TestJSONAfterTheGuess checks tables whose first records suggest other types.
 func TestJSONAfterTheGuess(t *testing.T) {
 	for name, test := range map[string]struct{ last, want string }{
 		"as guessed":   {`{"a":1,"b":"2024-02-29"}`, "[integer date]"},
@@ -391,8 +391,8 @@ func TestJSONAfterTheGuess(t *testing.T) {
 	}
 }
 
-// jsonTable makes tables that read back as themselves: of the texts, those that a
-// reader takes for dates are left out, and each column has a value.
+// jsonTable draws tables that are read back unchanged: without texts that a reader would
+// read as dates, and with at least one value in each column.
 func jsonTable() *rapid.Generator[*Table] {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "12", "1.5", "true", "null", "é\"\\\n\u2028", "NA"})).Filter(func(s string) bool { return kindOfText(s) == hasText })
 	return rapid.Custom(func(t *rapid.T) *Table {
@@ -459,10 +459,10 @@ func TestJSONRoundTrip(t *testing.T) {
 				t.Fatalf("%v: %s", err, text)
 			}
 			if same, err := back.Equal(context.Background(), tool.Grant{}, tab); err != nil || !same {
-				t.Errorf("%s gives %s, which reads as %v %v (%v)", test.method, text, back.names, back.types, err)
+				t.Errorf("%s returns %s, which is read as %v %v (%v)", test.method, text, back.names, back.types, err)
 			}
 			if test.format == "json" && !json.Valid([]byte(text)) {
-				t.Errorf("%s gives %q", test.method, text)
+				t.Errorf("%s returns %q", test.method, text)
 			}
 		}
 	})
@@ -504,9 +504,9 @@ func TestWriteJSONErrors(t *testing.T) {
 		args   *value.Dict
 		want   string
 	}{
-		{floats, &value.Dict{}, `row 2, column "x": the number NaN has no JSON form`},
-		{long, &value.Dict{}, "the text would be longer than 8 MB"},
-		{nested, value.NewDict("indent", int64(16)), "the text would be longer than 8 MB"},
+		{floats, &value.Dict{}, `row 2, column "x": encode JSON: unsupported number NaN`},
+		{long, &value.Dict{}, "the result is longer than the limit of 8 MB"},
+		{nested, value.NewDict("indent", int64(16)), "the result is longer than the limit of 8 MB"},
 		{floats, value.NewDict("indent", int64(17)), "argument 'indent' should be from 0 to 16 but got 17"},
 	} {
 		tab := newHeld([]string{"x"}, &Batch{Rows: test.column.Len(), Columns: []*Column{test.column}})
@@ -536,7 +536,7 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// A held text is read once; a file is surveyed, and read again for its rows.
+// A held text is read once. A file is surveyed, and read again for its rows.
 func BenchmarkReadJSONLines(b *testing.B) {
 	for name, rows := range map[string]int{"held": 50_000, "streamed": 1_200_000} {
 		b.Run(name, func(b *testing.B) { benchmarkLines(b, rows) })
@@ -584,7 +584,7 @@ func benchmarkLines(b *testing.B, rows int) {
 
 func timesOf(b *testing.B) time.Duration { return time.Duration(b.N) }
 
-// timeOf is how long f takes, the mean of some tries.
+// timeOf returns the mean time of several calls of f.
 func timeOf(tries int, f func()) time.Duration {
 	start := time.Now()
 	for range tries {

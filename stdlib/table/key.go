@@ -8,8 +8,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// What distinguishes values of different kinds in a key. A number is the same as
-// an integer and as a float.
+// The kinds of keys. Numbers have one kind, so an integer and an equal float have the
+// same key.
 const (
 	keyMissing = iota
 	keyInteger
@@ -20,8 +20,8 @@ const (
 	keyOther
 )
 
-// appendKey appends bytes that are the same for two values exactly where these
-// are equal. No key is the beginning of another.
+// appendKey appends a key that is equal for two values if and only if the values are
+// equal. No key is a prefix of another.
 func (c *Column) appendKey(key []byte, i int) []byte {
 	if c.missing(i) {
 		return append(key, keyMissing)
@@ -51,11 +51,11 @@ func appendTextKey(key []byte, s string) []byte {
 }
 
 func appendFloatKey(key []byte, f float64) []byte {
-	if n, ok := wholeNumber(f); ok {
+	if n, ok := exactInt(f); ok {
 		return appendIntKey(key, keyInteger, n)
 	}
 	if f != f {
-		f = math.NaN() // there are several
+		f = math.NaN() // there are several NaNs
 	}
 	return binary.BigEndian.AppendUint64(append(key, keyFloat), math.Float64bits(f))
 }
@@ -78,15 +78,15 @@ func appendValueKey(key []byte, v value.Value) []byte {
 		}
 	}
 	code, err := value.Append(nil, v)
-	if err != nil { // nested too deep for a record
+	if err != nil { // nested too deep for JSON
 		code = []byte(value.FormatJSON(v, ""))
 	}
 	key = binary.AppendUvarint(append(key, keyOther), uint64(len(code)))
 	return append(key, code...)
 }
 
-// appendRowKey appends the key of some columns of a row. missing says that one of
-// them is missing.
+// appendRowKey appends the key of some columns of a row. missing reports whether a value
+// is missing.
 func appendRowKey(key []byte, columns []*Column, i int) (_ []byte, missing bool) {
 	for _, c := range columns {
 		missing = missing || c.missing(i)
@@ -95,10 +95,10 @@ func appendRowKey(key []byte, columns []*Column, i int) (_ []byte, missing bool)
 	return key, missing
 }
 
-// chosen returns the columns at these places.
-func (b *Batch) chosen(places []int) []*Column {
-	columns := make([]*Column, len(places))
-	for i, at := range places {
+// chosen returns the columns at these indexes.
+func (b *Batch) chosen(indexes []int) []*Column {
+	columns := make([]*Column, len(indexes))
+	for i, at := range indexes {
 		columns[i] = b.Columns[at]
 	}
 	return columns

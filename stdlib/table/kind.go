@@ -6,10 +6,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The values of JSON and of a spreadsheet have types of their own. What a column
-// holds is found out in a first reading, as the set of the kinds of its values;
-// a second one fills the column. So the order of the rows is of no account, and
-// nothing is held but the columns.
+// The cells of a file have kinds of their own. A first pass collects
+// the kinds of the values of each column; a second pass fills the columns. So the types
+// do not depend on the order of the rows, and only the columns are held in memory.
 
 // A foundTime is a cell of a spreadsheet that shows a date, or a date and time.
 type foundTime struct {
@@ -17,7 +16,7 @@ type foundTime struct {
 	n   int64
 }
 
-// kindSet is the set of the kinds of values that a column has.
+// kindSet is a set of kinds of values, those of one column.
 type kindSet uint16
 
 const (
@@ -29,13 +28,15 @@ const (
 	hasDateText // a text that is a date by ISO 8601
 	hasDateTimeText
 	hasInstantText
-	hasDate // a foundTime
+	hasDate // a foundTime, or a date in a CSV file
 	hasDateTime
-	hasBlank // a text that is a missing value where the others are no texts
-	hasOther // a list, a dict, an integer beyond 64 bits
+	hasInstant
+	hasBlank  // a text that is a missing value if the other values are not texts
+	hasQuoted // a cell of a CSV file in quotes that are not needed
+	hasOther  // a list, a dict, an integer beyond 64 bits
 )
 
-// add notes a value. A text is looked into only while the column may be one of
+// add adds the kind of a value. A text is parsed only while the column may be one of
 // dates.
 func (s *kindSet) add(v value.Value) {
 	switch v := v.(type) {
@@ -64,13 +65,13 @@ func (s *kindSet) add(v value.Value) {
 	}
 }
 
-// exact reports whether a float holds the integer.
+// exact reports whether a float can represent the integer exactly.
 func exact(i int64) bool {
 	const most = 1 << 53
 	return -most <= i && i <= most
 }
 
-// kindOfText is what a text of JSON is: numbers in quotes are meant as texts.
+// kindOfText returns the kind of a text in JSON. Numbers in quotes are texts.
 func kindOfText(s string) kindSet {
 	if _, ok := parseDate(s); ok {
 		return hasDateText
@@ -84,7 +85,7 @@ func kindOfText(s string) kindSet {
 	return hasText
 }
 
-// columnType is the type that holds all of the values without a loss.
+// columnType returns the type that can hold all values without loss.
 func (s kindSet) columnType() Type {
 	const texts = hasText | hasDateText | hasDateTimeText | hasInstantText
 	switch known := s &^ hasBlank; {
@@ -100,7 +101,7 @@ func (s kindSet) columnType() Type {
 		return Date
 	case known&^(hasDate|hasDateTime) == 0, s == hasDateTimeText:
 		return DateTime
-	case s == hasInstantText:
+	case known == hasInstant, s == hasInstantText:
 		return Instant
 	case known&^texts == 0:
 		return Text
@@ -108,8 +109,8 @@ func (s kindSet) columnType() Type {
 	return Any
 }
 
-// columnOfValues returns the column that holds what a script gave. A text is text
-// even where it says a date, and integers among floats become floats, as where a
+// columnOfValues returns a column with the values that a script provided. A text stays a
+// text even if it looks like a date. Integers among floats become floats, as when a
 // script adds the two.
 func columnOfValues(values []value.Value) *Column {
 	var kinds kindSet
@@ -129,8 +130,8 @@ func columnOfValues(values []value.Value) *Column {
 
 func isText(v value.Value) bool { _, ok := v.(string); return ok }
 
-// isWord reports whether a text may stand for a missing value without being said
-// to.
+// isWord reports whether a text is one of the words for a missing value that need no
+// declaration.
 func isWord(s string) bool {
 	switch s {
 	case "NA", "N/A", "NaN", "null", "NULL":
@@ -139,9 +140,9 @@ func isWord(s string) bool {
 	return false
 }
 
-// checkPlain fails for a value that a cell cannot hold: a function or an object, or
-// one that is larger or nested deeper than a value may be: it could be neither
-// compared nor written.
+// checkPlain returns an error for a value that a cell cannot hold because it could not
+// be compared or written: a function, an object, or a value larger or nested deeper than
+// values may be.
 func checkPlain(v value.Value) error {
 	nodes := value.MaxNodes
 	return checkNested(v, value.MaxDepth, &nodes)
@@ -149,7 +150,7 @@ func checkPlain(v value.Value) error {
 
 func checkNested(v value.Value, depth int, nodes *int) error {
 	if *nodes--; *nodes < 0 {
-		return overValue(value.LimitNodes, "a cell cannot hold a value of more than %s parts", thousands(value.MaxNodes))
+		return overValue(value.LimitNodes, "a cell cannot hold a value with more than %s items", thousands(value.MaxNodes))
 	}
 	switch v.(type) {
 	case nil, string, int64, float64, bool, []byte, *big.Int:
@@ -161,7 +162,7 @@ func checkNested(v value.Value, depth int, nodes *int) error {
 	case !isDict && !isList:
 		return value.Errorf(value.Invalid, "a cell cannot hold a %s", value.TypeOf(v))
 	case depth == 0:
-		return overValue(value.LimitDepth, "a cell cannot hold a value nested more than %d deep", value.MaxDepth)
+		return overValue(value.LimitDepth, "a cell cannot hold a value with more than %d levels of nesting", value.MaxDepth)
 	}
 	for k, x := range d.All() {
 		*nodes++ // keys are not counted
@@ -183,5 +184,5 @@ func checkNested(v value.Value, depth int, nodes *int) error {
 func overValue(limit value.LimitName, format string, args ...any) error {
 	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
-	return e.WithHint("give a part of it, or the text that json.encode makes of a part")
+	return e.WithHint("use a part of the value, or encode a part as text with json.encode")
 }

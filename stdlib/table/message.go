@@ -7,27 +7,27 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// cut returns a text as a message shows it: whole, or of a long one the beginning,
-// 60 characters with the ellipsis. A cell may have 8 MB.
+// cut shortens a text for a message to 60 characters including an ellipsis. A cell may
+// have 8 MB.
 func cut(s string) string {
 	const most = 60
 	return cutTo(s, most)
 }
 
-// cutTo returns at most so many characters of a text.
+// cutTo shortens a text to a maximum number of characters.
 func cutTo(s string, most int) string {
 	const longest = 4                                  // bytes of a character
-	runes := []rune(s[:min(len(s), longest*(most+1))]) // of a longer text more than fit
+	runes := []rune(s[:min(len(s), longest*(most+1))]) // more than enough of a longer text
 	if len(runes) <= most {
 		return s
 	}
 	return string(runes[:most-1]) + "…"
 }
 
-// quoteCut is a text in quotes, cut.
+// quoteCut returns a shortened text in quotes.
 func quoteCut(s string) string { return strconv.Quote(cut(s)) }
 
-// valueShown is a value as messages show it, on one line and cut.
+// valueShown formats a value for a message: on one line, shortened.
 func valueShown(v value.Value) string {
 	switch v := v.(type) {
 	case foundTime:
@@ -37,13 +37,13 @@ func valueShown(v value.Value) string {
 	case float64:
 		return formatFloat(v)
 	}
-	if checkPlain(v) != nil { // a function has no text
+	if checkPlain(v) != nil { // a function has no text form
 		return "a " + value.TypeOf(v)
 	}
 	return cut(value.FormatJSON(v, ""))
 }
 
-// counted is a number of things: 1 row, 1,000 rows.
+// counted formats a count with its noun: 1 row, 1,000 rows.
 func counted(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -51,12 +51,12 @@ func counted(n int, noun string) string {
 	return thousands(int64(n)) + " " + noun
 }
 
-// extent is how large a table is.
+// extent formats the size of a table.
 func extent(rows, columns int) string {
 	return counted(rows, "row") + " × " + counted(columns, "column")
 }
 
-// thousands writes a count as 1,234,567.
+// thousands formats a number as 1,234,567.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -79,43 +79,35 @@ func someNames(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// noSuchColumn is the error of a name that no column has.
+// noSuchColumn returns the error for a column name that does not exist.
 func noSuchColumn(name string, names []string) *value.Error {
-	return value.Errorf(value.Invalid, "there is no column %s%s", quoteCut(name), value.DidYouMean(name, names)).
+	return value.Errorf(value.Invalid, "no column %s%s", quoteCut(name), value.DidYouMean(name, names)).
 		WithHint("the columns are %s", someNames(names))
 }
 
-// namedTwice is the error of a column that is given twice where once makes sense.
+// namedTwice returns the error for a column that is named twice where once is allowed.
 func namedTwice(name string) *value.Error {
-	return value.Errorf(value.Invalid, "column %s is named twice", quoteCut(name))
+	return value.Errorf(value.Invalid, "column %s is repeated", quoteCut(name))
 }
 
-// oneOf fails where a name is none of those that an argument can be: what says
-// what it would be, as in "operator".
+// oneOf returns the error for an unknown name. what is the kind of name, as in
+// "operator".
 func oneOf(what, name string, names []string) error {
 	for _, n := range names {
 		if n == name {
 			return nil
 		}
 	}
-	return value.Errorf(value.Invalid, "there is no %s %s%s", what, quoteCut(name), value.DidYouMean(name, names)).
+	return value.Errorf(value.Invalid, "unknown %s %s%s", what, quoteCut(name), value.DidYouMean(name, names)).
 		WithHint("the %ss are %s", what, strings.Join(names, ", "))
 }
 
-// overMemory is the error of what takes more memory than it may.
-func overMemory(format string, args ...any) *value.Error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit = value.LimitMemory
-	return e
-}
-
-// inCell says in an error where the cell is.
+// inCell adds the position of the cell to an error.
 func inCell(err error, row int, column string) error {
 	return renamedError(err, "row %d, column %s: %s", row, quoteCut(column), value.ErrorOf(err, value.Failed).Message())
 }
 
-// renamedError is an error with another message, and with the kind, the limit and
-// the hint that it has.
+// renamedError returns an error with another message and the same kind, limit and hint.
 func renamedError(err error, format string, args ...any) *value.Error {
 	e := value.ErrorOf(err, value.Failed)
 	made := value.Errorf(e.Kind, format, args...)

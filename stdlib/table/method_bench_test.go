@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// million is a table of a million rows of five columns.
+// million returns a table of a million rows and five columns.
 func million() *Table {
 	const n = 1_000_000
 	r := rand.New(rand.NewPCG(1, 2))
@@ -27,9 +27,8 @@ func million() *Table {
 	return heldTable("id", id, "n", n1, "price", f, "name", s, "day", d)
 }
 
-// BenchmarkFilterAndSort measures methods on a million rows. What they cost is
-// compared with the least that they could: a pass over the column that they look
-// at, or a sort of its bare values.
+// BenchmarkFilterAndSort measures methods on a million rows, compared with the minimum
+// cost: a pass over the column, or a sort of its bare values.
 func BenchmarkFilterAndSort(b *testing.B) {
 	u := million()
 	prices := u.held.Columns[2].Floats

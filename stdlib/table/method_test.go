@@ -9,15 +9,17 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"pgregory.net/rapid"
 )
 
-// named are the named arguments of a call of a test.
+// named are the named arguments of a call.
 type named map[string]value.Value
 
-// method calls a method of a table as a script does. Last may come named arguments.
+// method calls a method of a table like a script. The last argument may be named
+// arguments.
 func method(t *Table, name string, args ...value.Value) (value.Value, error) {
 	dict := &value.Dict{}
 	if n := len(args); n > 0 {
@@ -43,14 +45,14 @@ func method(t *Table, name string, args ...value.Value) (value.Value, error) {
 	panic("no method " + name)
 }
 
-// fataler is what testing.TB and rapid.T have in common.
+// fataler is the common interface of testing.TB and rapid.T.
 type fataler interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// tableBy is method for one that gives a table.
+// tableBy is method for methods that return a table.
 func tableBy(t fataler, u *Table, name string, args ...value.Value) *Table {
 	t.Helper()
 	v, err := method(u, name, args...)
@@ -60,7 +62,7 @@ func tableBy(t fataler, u *Table, name string, args ...value.Value) *Table {
 	return v.(*Table)
 }
 
-// heldTable makes a table of columns: a name and its column, one after the other.
+// heldTable returns a table of columns: a name and its column, as separate arguments.
 func heldTable(pairs ...any) *Table {
 	b := &Batch{}
 	var names []string
@@ -70,16 +72,16 @@ func heldTable(pairs ...any) *Table {
 		b.Columns = append(b.Columns, c)
 		b.Rows = c.Len()
 	}
-	return kinded(newHeld(names, b))
+	return withKinds(newHeld(names, b))
 }
 
-// kinded is what the rows of a module do with the tables that they give.
-func kinded(t *Table) *Table {
+// withKinds sets the object types, as the rows of a module do for their results.
+func withKinds(t *Table) *Table {
 	t.kinds = &kinds{table: tool.ObjectType{Name: "table"}}
 	return t
 }
 
-// columnFrom makes a column of the values of a script.
+// columnFrom returns a column of the values of a script.
 func columnFrom(t Type, values ...value.Value) *Column {
 	c := newColumn(t, 0)
 	for _, v := range values {
@@ -94,14 +96,14 @@ func columnFrom(t Type, values ...value.Value) *Column {
 	return c
 }
 
-// streamed is the same table, read in batches of so many rows. Where known is
-// false, nobody knows how many there are.
+// streamed returns the same table as a stream with batches of so many rows. If known is
+// false, the number of rows is unknown.
 func streamed(t *Table, size int, known bool) *Table {
 	rows := -1
 	if known {
 		rows = t.rows
 	}
-	return kinded(newStream(t.names, t.types, rows, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
+	return withKinds(newStream(t.names, t.types, rows, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
 		for i := 0; i < t.rows; i += size {
 			if err := yield(t.held.slice(i, min(i+size, t.rows))); err != nil {
 				return err
@@ -111,12 +113,12 @@ func streamed(t *Table, size int, known bool) *Table {
 	}))
 }
 
-// forms are the forms in which a table may come.
+// forms are the same table held and streamed.
 func forms(t *Table) map[string]*Table {
 	return map[string]*Table{"held": t, "by 1": streamed(t, 1, false), "by 3": streamed(t, 3, true), "by 100": streamed(t, 100, false)}
 }
 
-// records are the rows as scripts see them, without their names.
+// records returns the rows as scripts see them, without names.
 func records(t fataler, u *Table) [][]value.Value {
 	t.Helper()
 	var rows [][]value.Value
@@ -130,7 +132,7 @@ func records(t fataler, u *Table) [][]value.Value {
 			row := make([]value.Value, len(b.Columns))
 			for at, c := range b.Columns {
 				if c.Type != u.types[at] {
-					t.Fatalf("column %d is %v, and said to be %v", at, c.Type, u.types[at])
+					t.Fatalf("column %d is %v, but declared as %v", at, c.Type, u.types[at])
 				}
 				row[at] = c.value(i)
 			}
@@ -144,7 +146,7 @@ func records(t fataler, u *Table) [][]value.Value {
 	return rows
 }
 
-// check fails where a table does not have these names, types and rows.
+// check fails if a table does not have these names, types and rows.
 func check(t fataler, what string, got *Table, names []string, types []Type, want [][]value.Value) {
 	t.Helper()
 	if !slices.Equal(got.names, names) || !slices.Equal(got.types, types) {
@@ -152,7 +154,7 @@ func check(t fataler, what string, got *Table, names []string, types []Type, wan
 	}
 	rows := records(t, got)
 	if got.rows >= 0 && got.rows != len(rows) {
-		t.Fatalf("%s says that it has %d rows, and has %d", what, got.rows, len(rows))
+		t.Fatalf("%s declares %d rows, but has %d", what, got.rows, len(rows))
 	}
 	if len(rows) != len(want) {
 		t.Fatalf("%s = %v, want %v", what, rows, want)
@@ -166,7 +168,7 @@ func check(t fataler, what string, got *Table, names []string, types []Type, wan
 	}
 }
 
-// drawTable draws a table with a column of each of some types.
+// drawTable draws a table with a column of each of several types.
 func drawTable(t *rapid.T, label string) *Table {
 	names := []string{"text", "integer", "float", "bool", "date", "datetime", "instant", "any", "number"}
 	kinds := []Type{Text, Integer, Float, Bool, Date, DateTime, Instant, Any, Float}
@@ -183,10 +185,10 @@ func drawTable(t *rapid.T, label string) *Table {
 		}
 		b.Columns = append(b.Columns, c)
 	}
-	return kinded(newHeld(names, b))
+	return withKinds(newHeld(names, b))
 }
 
-// drawCell appends one of a few values, so that they come more than once.
+// drawCell appends one of a few values, so that values are repeated.
 func drawCell(t *rapid.T, c *Column, whole bool) {
 	switch c.Type {
 	case Text:
@@ -210,7 +212,7 @@ func drawCell(t *rapid.T, c *Column, whole bool) {
 	}
 }
 
-// both checks what a method makes of each form of a table.
+// both checks the result of a method for each form of a table.
 func both(t fataler, u *Table, names []string, types []Type, want [][]value.Value, name string, args ...value.Value) {
 	t.Helper()
 	for form, v := range forms(u) {
@@ -218,7 +220,7 @@ func both(t fataler, u *Table, names []string, types []Type, want [][]value.Valu
 	}
 }
 
-// refused checks that a method fails in each form of a table, in the same words.
+// refused checks that a method returns the same error for each form of a table.
 func refused(t *testing.T, u *Table, want, hint, name string, args ...value.Value) {
 	t.Helper()
 	for form, v := range forms(u) {

@@ -4,17 +4,18 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// withoutMissing returns the rows in which no value of some columns is missing.
+// withoutMissing returns the rows that have no missing value in some columns.
 func (c *call) withoutMissing() (*Table, error) {
 	t := c.table()
-	places, err := t.someColumns(c.names("columns"))
+	indexes, err := t.someColumns(row.Strings(c.args, "columns"))
 	if err != nil {
 		return nil, err
 	}
 	return t.where(c.ctx, func(b *Batch, rows []int) []int {
-		columns := b.chosen(places)
+		columns := b.chosen(indexes)
 	next:
 		for i := range b.Rows {
 			for _, column := range columns {
@@ -28,26 +29,26 @@ func (c *call) withoutMissing() (*Table, error) {
 	})
 }
 
-// filled returns the table with values for the missing ones.
+// filled returns the table with the missing values replaced.
 func (c *call) filled() (*Table, error) {
 	t := c.table()
 	v := c.value("value")
 	d, byName := v.(*value.Dict)
 	if v == nil || !byName && checkPlain(v) != nil {
-		return nil, value.Errorf(value.Invalid, "argument 'value' should be a value, or values by the names of columns, but got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "argument 'value' should be a value or a dict from column names to values, but got %s", value.TypeOf(v))
 	}
-	fills := make([]*Column, len(t.names)) // one value each, or nil
+	fills := make([]*Column, len(t.names)) // each has one value, or is nil
 	if !byName {
 		if !fillAll(fills, t.types, v) {
-			return nil, value.Errorf(value.Invalid, "%s fits the type of no column", valueShown(v)).
-				WithHint(`give values by the names of columns: fill_missing({"name": value})`)
+			return nil, value.Errorf(value.Invalid, "no column has a suitable type for %s", valueShown(v)).
+				WithHint(`pass values by column name: fill_missing({"name": value})`)
 		}
 	}
 	find := t.finder(d.Len())
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
-			return nil, value.Errorf(value.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", valueShown(k))
+			return nil, value.Errorf(value.Invalid, "argument 'value' should be a dict from column names to values: the key %s is not a text", valueShown(k))
 		}
 		at, err := find(name)
 		if err != nil {
@@ -67,7 +68,7 @@ func (c *call) filled() (*Table, error) {
 	})
 }
 
-// fillAll sets the value for each column whose type it fits. It reports whether
+// fillAll sets the fill of each column whose type the value fits. It reports whether
 // there is one.
 func fillAll(fills []*Column, types []Type, v value.Value) bool {
 	found := false
@@ -78,18 +79,17 @@ func fillAll(fills []*Column, types []Type, v value.Value) bool {
 	return found
 }
 
-// unfit is the error of a value that a column cannot hold.
+// unfit returns the error for a value that a column cannot hold.
 func (n *condition) unfit() error {
-	e := value.Errorf(value.Invalid, "column %q is %s, and cannot hold %s", cut(n.column), n.typ, valueShown(n.value))
+	e := value.Errorf(value.Invalid, "column %q has type %s and cannot hold %s", cut(n.column), n.typ, valueShown(n.value))
 	if n.typ.time() {
 		return e.WithHint("write a date as 2024-02-29, a datetime as 2024-02-29T12:30:00 and an instant as 2024-02-29T12:30:00Z")
 	}
-	return e.WithHint("give a value of that type, or convert the column with with_types")
+	return e.WithHint("pass a value of the column's type, or convert the column with with_types")
 }
 
-// operand returns a column with one value of a type, or nil where the value is of
-// another. A text is a date or a time where the column has these, and else nothing
-// but a text.
+// operand returns a column with the value v, or nil if v does not have type t. A text is
+// parsed as a date or time if t is one of those; otherwise it is only a text.
 func operand(t Type, v value.Value) *Column {
 	c := newColumn(t, 1)
 	fits := false
@@ -113,7 +113,7 @@ func operand(t Type, v value.Value) *Column {
 	return c
 }
 
-// fillBatch returns a batch with values for the missing ones.
+// fillBatch returns the batch with the missing values replaced.
 func fillBatch(b *Batch, fills []*Column) *Batch {
 	d := &Batch{Rows: b.Rows, Columns: make([]*Column, len(b.Columns))}
 	for i, c := range b.Columns {

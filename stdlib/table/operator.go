@@ -9,14 +9,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// operators are those of filter.
+// operators are the operators of filter.
 var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains", "starts_with", "ends_with", "matches", "missing", "present"}
 
-// A test tells which values of a column a filter keeps. Missing ones are not asked
-// about.
+// A test reports whether a filter keeps a value of a column. It is not called for
+// missing values.
 type test func(c *Column, i int) bool
 
-// A condition is what filter was told about a column.
+// A condition is a condition of filter on a column.
 type condition struct {
 	column string
 	typ    Type
@@ -24,27 +24,29 @@ type condition struct {
 	value  value.Value
 }
 
-// test makes the test of a condition.
+// test returns the test of a condition.
 func (n *condition) test() (test, error) {
 	switch n.op {
 	case "==", "!=", "<", "<=", ">", ">=":
-		return n.ordered()
+		return n.orderTest()
 	case "in", "not in":
-		return n.among()
+		return n.listTest()
 	case "contains":
-		return n.texts(strings.Contains)
+		return n.textTest(strings.Contains)
 	case "starts_with":
-		return n.texts(strings.HasPrefix)
+		return n.textTest(strings.HasPrefix)
 	case "ends_with":
-		return n.texts(strings.HasSuffix)
+		return n.textTest(strings.HasSuffix)
 	case "matches":
-		return n.matches()
+		return n.regexpTest()
+	case "missing", "present":
+		return func(*Column, int) bool { return n.op == "present" }, nil
 	}
 	return nil, oneOf("operator", n.op, operators)
 }
 
-// accepts tells for which orders an operator holds. A number that is none has no
-// order, and is unequal to all.
+// accepts reports whether an operator holds for an order. NaN has no order, and is
+// unequal to everything.
 func accepts(op string, order int) bool {
 	switch op {
 	case "==":
@@ -61,8 +63,8 @@ func accepts(op string, order int) bool {
 	return order == 1 || order == 0
 }
 
-// ordered makes the test of == != < <= > >=.
-func (n *condition) ordered() (test, error) {
+// orderTest returns the test of == != < <= > >=.
+func (n *condition) orderTest() (test, error) {
 	compare, err := n.comparison()
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func (n *condition) ordered() (test, error) {
 	return func(c *Column, i int) bool { return holds[compare(c, i)+1] }, nil
 }
 
-// comparison compares the values of the column with the operand.
+// comparison returns a function that compares the values of the column with the operand.
 func (n *condition) comparison() (func(c *Column, i int) int, error) {
 	switch v := n.value.(type) {
 	case string:
@@ -113,8 +115,8 @@ func (n *condition) comparison() (func(c *Column, i int) int, error) {
 	return nil, n.misfit()
 }
 
-// anyComparison compares values that are of several kinds: those that have no
-// order with the operand are unequal to it, and no more.
+// anyComparison compares values of several types. Values without an order relative to
+// the operand are unequal to it.
 func (n *condition) anyComparison() (func(c *Column, i int) int, error) {
 	if err := checkPlain(n.value); err != nil || n.value == nil {
 		return nil, n.misfit()
@@ -132,14 +134,14 @@ func (n *condition) anyComparison() (func(c *Column, i int) int, error) {
 	}, nil
 }
 
-// misfit is the error of an operand that the values of the column cannot be
-// compared with.
+// misfit returns the error for an operand that cannot be compared with the values of the
+// column.
 func (n *condition) misfit() error {
 	if n.value == nil {
-		return value.Errorf(value.Invalid, "filter(%q, %q) lacks a value", cut(cut(n.column)), n.op).
-			WithHint(`filter(%q, "missing") gives the rows where it is missing, "present" the others`, cut(n.column))
+		return value.Errorf(value.Invalid, "filter(%q, %q): the value is missing", cut(n.column), n.op).
+			WithHint(`to find rows without a value, use filter(%q, "missing"); for the other rows, use "present"`, cut(n.column))
 	}
-	e := value.Errorf(value.Invalid, "column %q is %s, and cannot be compared with %s", cut(cut(n.column)), n.typ, valueShown(n.value))
+	e := value.Errorf(value.Invalid, "column %q has type %s and cannot be compared with %s", cut(n.column), n.typ, valueShown(n.value))
 	switch n.typ {
 	case Date:
 		return e.WithHint("write a date as 2024-02-29")
@@ -148,23 +150,23 @@ func (n *condition) misfit() error {
 	case Instant:
 		return e.WithHint("write a time as 2024-02-29T12:30:00Z")
 	}
-	return e.WithHint(`give a value of that type, or convert the column: with_types({%q: "…"})`, cut(n.column))
+	return e.WithHint(`pass a value of the column's type, or convert the column: with_types({%q: "…"})`, cut(n.column))
 }
 
-// among makes the test of in and not in.
-func (n *condition) among() (test, error) {
+// listTest returns the test of in and not in.
+func (n *condition) listTest() (test, error) {
 	items, ok := value.Elements(n.value)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "%q takes a list of values, not %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a list of values, got %s", n.op, value.TypeOf(n.value))
 	}
 	set := make(map[string]bool, len(items))
 	for _, item := range items {
 		one := &condition{n.column, n.typ, "==", item}
-		if _, err := one.comparison(); err != nil { // whether it can be compared at all
+		if _, err := one.comparison(); err != nil { // check that it can be compared
 			return nil, err
 		}
 		if f, ok := item.(float64); ok && f != f {
-			continue // equal to nothing
+			continue // NaN is equal to nothing
 		}
 		if n.typ.time() {
 			at, _ := parseTime(n.typ, item.(string))
@@ -181,19 +183,19 @@ func (n *condition) among() (test, error) {
 	}, nil
 }
 
-// texts makes the test of an operator on texts. In a column of any values it is
-// asked of the texts, and contains of lists too.
-func (n *condition) texts(holds func(s, part string) bool) (test, error) {
+// textTest returns the test of an operator on texts. In a column of type any it applies
+// to the texts, and contains to lists too.
+func (n *condition) textTest(holds func(s, part string) bool) (test, error) {
 	if n.typ == Any && n.op == "contains" {
-		return n.holding(holds)
+		return n.containsTest(holds)
 	}
 	if n.typ != Text && n.typ != Any {
-		return nil, value.Errorf(value.Invalid, "column %q is %s, and %q is for text", cut(cut(n.column)), n.typ, n.op).
-			WithHint(`convert it first: with_types({%q: "text"})`, cut(n.column))
+		return nil, value.Errorf(value.Invalid, "column %q has type %s, but operator %q needs text", cut(n.column), n.typ, n.op).
+			WithHint(`convert the column first: with_types({%q: "text"})`, cut(n.column))
 	}
 	part, ok := n.value.(string)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "%q takes a text, not %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a text, got %s", n.op, value.TypeOf(n.value))
 	}
 	if n.typ == Text {
 		return func(c *Column, i int) bool { return holds(c.Texts[i], part) }, nil
@@ -204,10 +206,10 @@ func (n *condition) texts(holds func(s, part string) bool) (test, error) {
 	}, nil
 }
 
-// holding makes the test of contains in a column of any values.
-func (n *condition) holding(holds func(s, part string) bool) (test, error) {
+// containsTest returns the test of contains in a column of type any.
+func (n *condition) containsTest(holds func(s, part string) bool) (test, error) {
 	if n.value == nil || checkPlain(n.value) != nil {
-		return nil, value.Errorf(value.Invalid, "%q takes a value, not %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a value, got %s", n.op, value.TypeOf(n.value))
 	}
 	part, isText := n.value.(string)
 	key := string(appendValueKey(nil, n.value))
@@ -220,16 +222,16 @@ func (n *condition) holding(holds func(s, part string) bool) (test, error) {
 	}, nil
 }
 
-// matches makes the test of a regular expression.
-func (n *condition) matches() (test, error) {
+// regexpTest returns the test of a regular expression.
+func (n *condition) regexpTest() (test, error) {
 	pattern, ok := n.value.(string)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "%q takes a regular expression, not %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a regular expression, got %s", n.op, value.TypeOf(n.value))
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "the regular expression %s is wrong: %s", valueShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
-			WithHint("it is one of RE2; a character with a meaning of its own stands for itself after a backslash")
+		return nil, value.Errorf(value.Invalid, "invalid regular expression %s: %s", valueShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
+			WithHint("use RE2 syntax; to match a special character, write a backslash before it")
 	}
-	return n.texts(func(s, _ string) bool { return re.MatchString(s) })
+	return n.textTest(func(s, _ string) bool { return re.MatchString(s) })
 }

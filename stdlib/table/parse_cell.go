@@ -3,14 +3,16 @@ package table
 import (
 	"math"
 	"strconv"
+	"strings"
+	"time"
 )
 
-// What a cell of text says is read here, by hand: the reader of a file asks it
-// of each cell, some of them several times. Nothing is allocated, and nothing
-// around a value is passed over, not even a space.
+// Cells of text are parsed here: the reader of a file parses each cell, and some of them
+// several times. Nothing around a value is skipped, not even a space. The text is checked
+// before a library parses it, which accepts more and allocates its errors.
 
-// digits reads the digits that s begins with. It returns their value, and how many
-// there are; past 19 of them the value is of no account.
+// digits parses the leading digits of s. It returns their value and their count. With
+// more than 19 digits the value is unspecified.
 func digits(s string) (n int64, count int) {
 	for count < len(s) {
 		d := s[count] - '0'
@@ -23,98 +25,35 @@ func digits(s string) (n int64, count int) {
 	return n, count
 }
 
-// parseInteger reads an integer as JSON writes it, if it fits 64 bits. -0 is none:
-// only a float can hold it.
+// parseInteger parses an integer as written in JSON if it fits 64 bits. It rejects -0,
+// which only a float can represent.
 func parseInteger(s string) (int64, bool) {
-	rest := s
-	negative := len(s) > 0 && s[0] == '-'
-	if negative {
-		rest = s[1:]
-	}
-	if len(rest) == 0 || rest[0] == '0' && (len(rest) > 1 || negative) {
-		return 0, false
-	}
+	rest := strings.TrimPrefix(s, "-")
 	n, count := digits(rest)
-	if count != len(rest) {
+	if count == 0 || count != len(rest) || rest[0] == '0' && s != "0" {
 		return 0, false
 	}
-	const most = 19 // digits of an integer of 64 bits; 18 always fit
-	if count > most || count == most && !fitsInteger(rest, negative) {
-		return 0, false
+	const safe = 18 // digits that always fit
+	if count > safe {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		return n, true
 	}
-	if negative {
-		return -n, true
+	if rest != s {
+		n = -n
 	}
 	return n, true
 }
 
-// fitsInteger reports whether 19 digits make an integer of 64 bits.
-func fitsInteger(s string, negative bool) bool {
-	if negative {
-		return s <= "9223372036854775808"
-	}
-	return s <= "9223372036854775807"
-}
+// exactPowers are powers of ten; a float represents numbers of so many digits exactly.
+var exactPowers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// exactPowers are the powers of ten that a float holds exactly.
-var exactPowers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
-
-// parseFloat reads a number as JSON writes it, or without one of the digits around
-// the point (.5 and 5.), or as formatFloat writes what JSON has not: NaN, +Inf and
-// -Inf. A number that is too large for a float is none.
+// parseFloat parses a number as written in JSON, or without digits on one side of the
+// point (.5 and 5.), or as formatFloat writes what JSON cannot represent: NaN, +Inf and
+// -Inf. It rejects a number that is too large for a float.
 func parseFloat(s string) (float64, bool) {
-	rest := s
-	negative := len(s) > 0 && s[0] == '-'
-	if negative {
-		rest = s[1:]
-	}
-	whole, before := digits(rest)
-	if before > 1 && rest[0] == '0' {
-		return 0, false
-	}
-	mantissa, after := whole, 0
-	rest = rest[before:]
-	if len(rest) > 0 && rest[0] == '.' {
-		const safe = 18 // digits, past which the sum below would overflow
-		var fraction int64
-		fraction, after = digits(rest[1:])
-		if before+after <= safe {
-			mantissa = whole*int64(exactPowers[after]) + fraction
-		}
-		rest = rest[1+after:]
-	}
-	if before+after == 0 {
-		return parseSpecial(s)
-	}
-	exponent, ok := parseExponent(rest)
-	if !ok {
-		return 0, false
-	}
-	exponent -= after
-	const exact = 15 // digits, which a float holds exactly
-	if before+after > exact || exponent > 22 || exponent < -22 {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return 0, false
-		}
-		return f, true
-	}
-	// Both are exact, so that the one rounding is the right one.
-	f := float64(mantissa)
-	if exponent < 0 {
-		f /= exactPowers[-exponent]
-	} else {
-		f *= exactPowers[exponent]
-	}
-	if negative {
-		f = -f
-	}
-	return f, true
-}
-
-// parseSpecial reads what formatFloat writes for numbers that are none.
-func parseSpecial(s string) (float64, bool) {
 	switch s {
 	case "NaN":
 		return math.NaN(), true
@@ -123,38 +62,31 @@ func parseSpecial(s string) (float64, bool) {
 	case "-Inf":
 		return math.Inf(-1), true
 	}
-	return 0, false
-}
-
-// parseExponent reads what may stand after the digits of a number: nothing, or e
-// and a whole number.
-func parseExponent(s string) (int, bool) {
-	if s == "" {
-		return 0, true
-	}
-	if s[0] != 'e' && s[0] != 'E' {
+	rest := strings.TrimPrefix(s, "-")
+	whole, before := digits(rest)
+	if before > 1 && rest[0] == '0' || before == 0 && !strings.HasPrefix(rest, ".") {
 		return 0, false
 	}
-	s = s[1:]
-	sign := 1
-	if len(s) > 0 && (s[0] == '-' || s[0] == '+') {
+	fraction, after := int64(0), 0
+	if rest = rest[before:]; rest != "" && rest[0] == '.' {
+		fraction, after = digits(rest[1:])
+		rest = rest[1+after:]
+	}
+	if n := before + after; rest == "" && 0 < n && n < len(exactPowers) { // as in most numbers
+		f := float64(whole*int64(exactPowers[after])+fraction) / exactPowers[after] // the only rounding
 		if s[0] == '-' {
-			sign = -1
+			f = -f
 		}
-		s = s[1:]
+		return f, true
 	}
-	n, count := digits(s)
-	if count == 0 || count != len(s) {
+	if strings.ContainsAny(rest, "xX_") { // which strconv accepts
 		return 0, false
 	}
-	const most = 9 // digits; with more, a number is 0 or too large, and strconv knows which
-	if count > most {
-		n = 999_999_999
-	}
-	return sign * int(n), true
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
 }
 
-// parseBool reads true, True, TRUE, false, False or FALSE.
+// parseBool parses true, True, TRUE, false, False or FALSE.
 func parseBool(s string) (value, ok bool) {
 	switch s {
 	case "true", "True", "TRUE":
@@ -165,8 +97,8 @@ func parseBool(s string) (value, ok bool) {
 	return false, false
 }
 
-// twoDigits reads the two digits at a place of s; a negative number says that there
-// are none. The place must be inside s.
+// twoDigits parses the two digits at an index of s, or returns a negative number if
+// there are no digits. Both must be within s.
 func twoDigits(s string, at int) int {
 	a, b := s[at]-'0', s[at+1]-'0'
 	if a > 9 || b > 9 {
@@ -178,8 +110,8 @@ func twoDigits(s string, at int) int {
 // dateLen is the length of a date: 2006-01-02.
 const dateLen = 10
 
-// parseDate reads a date of the years 1 to 9999, as 2006-01-02 or 2006/01/02, in
-// days since 1970.
+// parseDate parses a date of the years 1 to 9999, as 2006-01-02 or 2006/01/02. It
+// returns days since 1970.
 func parseDate(s string) (days int64, ok bool) {
 	if len(s) != dateLen || s[4] != s[7] || s[4] != '-' && s[4] != '/' {
 		return 0, false
@@ -189,35 +121,11 @@ func parseDate(s string) (days int64, ok bool) {
 		return 0, false
 	}
 	year += century * 100
-	if year == 0 || day > daysIn(year, month) {
+	date := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	if year == 0 || day > 28 && date.Day() != day { // in a shorter month, it is a day of the next
 		return 0, false
 	}
-	return daysSince1970(year, month, day), true
-}
-
-// daysIn is how many days a month has.
-func daysIn(year, month int) int {
-	switch month {
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	case 4, 6, 9, 11:
-		return 30
-	}
-	return 31
-}
-
-// daysSince1970 counts the days of the Gregorian calendar. The year is taken to
-// begin in March, so that the leap day is its last one.
-func daysSince1970(year, month, day int) int64 {
-	if month <= 2 {
-		year--
-		month += 12
-	}
-	const march1970 = 719468 // days from the 1st of March of the year 0 to 1970
-	return int64(365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 1 - march1970)
+	return date.Unix() / secondsPerDay, true
 }
 
 // The first and the last microsecond of the years that a time may have, in UTC.
@@ -226,10 +134,10 @@ const (
 	lastMicro  = (2932896+1)*microsPerDay - 1
 )
 
-// parseDateTime reads a time of the years 1 to 9999 by ISO 8601, in microseconds
-// since 1970: a date as parseDate reads it, T or one space, hours and minutes,
-// then, if need be, seconds with a fraction of at most six digits, and a zone (Z,
-// +01:00 or +0100). zoned says that there is one; the time is then one in UTC.
+// parseDateTime parses a time of the years 1 to 9999 in ISO 8601: a date as in
+// parseDate, T or one space, hours and minutes, optional seconds with an optional
+// fraction of at most six digits, and an optional zone (Z, +01:00 or +0100). It returns
+// microseconds since 1970. If zoned, they are in UTC.
 func parseDateTime(s string) (micros int64, zoned, ok bool) {
 	const shortest = len("2006-01-02T15:04")
 	if len(s) < shortest || s[dateLen] != 'T' && s[dateLen] != ' ' || s[13] != ':' {
@@ -256,8 +164,8 @@ func parseDateTime(s string) (micros int64, zoned, ok bool) {
 	return micros, true, true
 }
 
-// parseSeconds reads the seconds of a time, if there are any. It returns them in
-// microseconds, and what follows them.
+// parseSeconds parses the seconds of a time, if there are any. It returns microseconds,
+// and the rest of s.
 func parseSeconds(s string) (micros int64, rest string, ok bool) {
 	if len(s) == 0 || s[0] != ':' {
 		return 0, s, true
@@ -283,7 +191,7 @@ func parseSeconds(s string) (micros int64, rest string, ok bool) {
 	return micros + fraction, s[1+count:], true
 }
 
-// parseZone reads what a time is ahead of UTC, in microseconds.
+// parseZone parses an offset from UTC. It returns microseconds.
 func parseZone(s string) (int64, bool) {
 	if s == "Z" {
 		return 0, true

@@ -46,12 +46,13 @@ func TestParseFloat(t *testing.T) {
 	for _, s := range []string{"", "-", ".", "-.", "+1", "+.5", "01", "-01", "00.5", "1e", "1e+", "e3", ".e3", "1.5.2", "1,5", "1_0", "0x1p3", "inf", "Inf", "nan", "-NaN", "+NaN",
 		"infinity", " 1", "1 ", "1e400", "-1e400", "1e999999999999", "1e5.", "--1", "1f"} {
 		if got, ok := parseFloat(s); ok {
-			t.Errorf("parseFloat(%q) = %v, want none", s, got)
+			t.Errorf("parseFloat(%q) = %v, want an error", s, got)
 		}
 	}
 }
 
-// What the file says is a number is one by a grammar that is written down twice.
+// TestParseNumberGrammar checks the parsers against a second definition of the grammar
+// of numbers.
 func TestParseNumberGrammar(t *testing.T) {
 	integer := regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 	float := regexp.MustCompile(`^(-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|[+-]Inf)$`)
@@ -78,7 +79,7 @@ func TestParseFloatReadsFormatFloat(t *testing.T) {
 			t.Errorf("parseFloat(%q) = %v, %v, want %v", s, got, ok, f)
 		}
 		if _, ok := parseInteger(s); ok {
-			t.Errorf("parseInteger(%q) reads what a float is written as", s)
+			t.Errorf("parseInteger(%q) accepts a formatted float", s)
 		}
 	})
 }
@@ -91,13 +92,14 @@ func TestParseBool(t *testing.T) {
 	}
 	for _, s := range []string{"", "t", "tRUE", "yes", "1", "0", " true", "true ", "falsE"} {
 		if got, ok := parseBool(s); ok {
-			t.Errorf("parseBool(%q) = %v, want none", s, got)
+			t.Errorf("parseBool(%q) = %v, want an error", s, got)
 		}
 	}
 }
 
 func TestParseDate(t *testing.T) {
-	// Every day of the years 1 to 9999 is about 3.6 million: all of some, then steps.
+	// All days of the years 1 to 9999 would be about 3.6 million: every day of some
+	// years, then steps.
 	day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n := 0; day.Year() <= 9999; n++ {
 		want := day.Unix() / secondsPerDay
@@ -118,7 +120,7 @@ func TestParseDate(t *testing.T) {
 	for _, s := range []string{"", "2024-02-30", "2023-02-29", "1900-02-29", "2024-13-01", "2024-00-01", "2024-01-00", "2024-04-31", "2024-01-32", "0000-01-01",
 		"2024-1-1", "24-01-01", "2024-01/01", "2024/01-01", "20240101", "2024.01.01", " 2024-01-01", "2024-01-01 ", "-024-01-01", "2024-0a-01", "10000-01-01", "２024-01-01", "2024-01-01T00:00"} {
 		if got, ok := parseDate(s); ok {
-			t.Errorf("parseDate(%q) = %v, want none", s, got)
+			t.Errorf("parseDate(%q) = %v, want an error", s, got)
 		}
 	}
 }
@@ -126,7 +128,7 @@ func TestParseDate(t *testing.T) {
 func TestParseDateTime(t *testing.T) {
 	for _, test := range []struct {
 		in    string
-		want  string // by RFC 3339, in UTC
+		want  string // in RFC 3339, in UTC
 		zoned bool
 	}{
 		{"2024-02-29T12:34", "2024-02-29T12:34:00Z", false},
@@ -156,7 +158,7 @@ func TestParseDateTime(t *testing.T) {
 		"2024-02-29T12:34z", "2024-02-29T12:34 Z", "2024-02-29T12:34+1:00", "2024-02-29T12:34+24:00", "2024-02-29T12:34+01:60", "2024-02-29T12:34+01", "2024-02-29T12:34+01.00",
 		"2024-02-29T12.34", "2024-02-29T12:34:56,5", "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2024-02-29T12:34:56Zx", "2024-02-29T12:34:56+", "2024-02-29T12:34:56.Z"} {
 		if got, _, ok := parseDateTime(s); ok {
-			t.Errorf("parseDateTime(%q) = %v, want none", s, got)
+			t.Errorf("parseDateTime(%q) = %v, want an error", s, got)
 		}
 	}
 }
@@ -183,7 +185,7 @@ func FuzzParseCell(f *testing.F) {
 		}
 		if _, ok := parseInteger(s); ok {
 			if _, ok := parseFloat(s); !ok {
-				t.Errorf("parseFloat(%q) refuses an integer", s)
+				t.Errorf("parseFloat(%q) rejects an integer", s)
 			}
 		}
 		if got, ok := parseFloat(s); ok {
@@ -200,7 +202,7 @@ func FuzzParseCell(f *testing.F) {
 				typ = Instant
 			}
 			if again, z, ok := parseDateTime(formatTime(typ, n)); again != n || z != zoned || !ok {
-				t.Errorf("parseDateTime(%q) = %v, which is read again as %v, %v, %v", s, n, again, z, ok)
+				t.Errorf("parseDateTime(%q) = %v, which is formatted and parsed as %v, %v, %v", s, n, again, z, ok)
 			}
 		}
 	})

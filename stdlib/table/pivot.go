@@ -6,34 +6,35 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// pivotColumns is how many columns pivot may make: more is a mistake in the choice
-// of the column, or a table that nobody can read.
+// pivotColumns is the maximum number of columns of pivot. With more, the column was
+// probably chosen by mistake, and the table would be unreadable.
 const pivotColumns = 1000
 
-func pivotRows() []row {
-	return []row{
+func pivotRows() []member {
+	return []member{
 		{tool.Func{
 			Name: "pivot",
-			Doc: "Makes a wide table: the values of one column become columns, in the order in which they first appear, at most 1,000 of them. " +
-				"A row stands for the rows with the same values in the index. A cell sums up the values of its rows by a function of agg; " +
-				"where there are none, it is missing. The column of a missing value is named (missing), that of the empty text (empty).",
+			Doc: "Return a wide table: the values of one column become columns. The new columns are in the order in which the values first occur. There can be at most 1,000 new columns. " +
+				"Each row of the result combines the rows that have the same values in the columns of index. A cell is the result of the function agg for the values of these rows. " +
+				"A cell without values is missing. The column for missing values is named (missing). The column for the empty text is named (empty).",
 			Params: []tool.Param{
-				tool.Required("index", tool.TypeCharacter, "The columns whose values name the rows."),
-				tool.Required("columns", tool.TypeString, "The one column whose values become columns."),
-				tool.Required("values", tool.TypeString, "The column whose values go into the cells."),
-				tool.Optional("agg", tool.TypeString, "first", "The function that makes one value of several, as in agg."),
+				tool.Required("index", tool.TypeCharacter, "The columns that identify the rows."),
+				tool.Required("columns", tool.TypeString, "The column whose values become columns."),
+				tool.Required("values", tool.TypeString, "The column with the values of the cells."),
+				tool.Optional("agg", tool.TypeString, "first", "The function that aggregates several values, as in agg."),
 			},
 			Returns: "a table",
 		}, pivot},
 		{tool.Func{
 			Name: "unpivot",
-			Doc: "Makes a long table: each row becomes one row for each of some columns, with the column's name and the value there. " +
-				"The values have the type that can hold all of them: integers and floats become floats, and other types together any.",
+			Doc: "Return a long table: each row becomes several rows, one for each of the given columns. Each new row has the name and the value of its column. " +
+				"Integers mixed with floats become floats. Other mixed types become any.",
 			Params: []tool.Param{
-				tool.Maybe("columns", tool.TypeCharacter, "The columns that become rows; without any, all that are not in keep."),
-				tool.Maybe("keep", tool.TypeCharacter, "The columns that stay; without any, all that are not in columns."),
+				tool.Maybe("columns", tool.TypeCharacter, "The columns that become rows. Default: all that are not in keep."),
+				tool.Maybe("keep", tool.TypeCharacter, "The columns to keep. Default: all that are not in columns."),
 				tool.Optional("name", tool.TypeString, "name", "The name of the new column of names."),
 				tool.Optional("value", tool.TypeString, "value", "The name of the new column of values."),
 			},
@@ -43,15 +44,15 @@ func pivotRows() []row {
 }
 
 func pivot(c *call) (value.Value, error) {
-	t, index := c.table(), c.names("index")
+	t, index := c.table(), row.Strings(c.args, "index")
 	across, values := c.args.Text("columns"), c.args.Text("values")
 	if len(index) == 0 {
-		return nil, value.Errorf(value.Invalid, "pivot has no index").WithHint("the columns are %s", someNames(t.names))
+		return nil, value.Errorf(value.Invalid, "pivot: argument 'index' needs at least one column").WithHint("the columns are %s", someNames(t.names))
 	}
 	if slices.Contains(index, across) {
-		return nil, value.Errorf(value.Invalid, "column %q cannot be in the index and become columns", cut(across))
+		return nil, value.Errorf(value.Invalid, "column %q cannot be both in index and in columns", cut(across))
 	}
-	grouped, err := groupBy(&call{c.ctx, c.grant, value.NewDict("columns", textList(append(slices.Clone(index), across))), t})
+	grouped, err := groupBy(&call{c.ctx, c.grant, value.NewDict("columns", row.List(append(slices.Clone(index), across))), t})
 	if err != nil {
 		return nil, err
 	}
@@ -69,42 +70,42 @@ func pivot(c *call) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spreadOut(c.ctx, c.grant, long, len(index))
+	return widen(c.ctx, c.grant, long, len(index))
 }
 
-// spreadOut makes a wide table of a long one: its first columns are the index, then
-// come the names of the new columns, and the values.
-func spreadOut(ctx context.Context, g tool.Grant, long *Table, index int) (*Table, error) {
+// widen converts a long table to a wide one. The columns of long are the index, the
+// names of the new columns, and the values.
+func widen(ctx context.Context, g tool.Grant, long *Table, index int) (*Table, error) {
 	all := long.held
 	ids := make([]int32, all.Rows)
 	across := newInterner(false)
 	across.ids(all.Columns[index], ids)
 	if across.n > pivotColumns {
-		return nil, value.Errorf(value.Limit, "pivot would make %s columns, and may make 1,000", thousands(int64(across.n))).
+		return nil, value.Errorf(value.Limit, "pivot: the result has %s columns: the limit is 1,000", thousands(int64(across.n))).
 			WithHint("choose a column with fewer values, or filter first")
 	}
-	places := make([][]int, across.n) // of the cells of each new column
+	indexes := make([][]int, across.n) // the rows with the cells of each new column
 	for row, id := range ids {
-		places[id] = append(places[id], row)
+		indexes[id] = append(indexes[id], row)
 	}
 	names := slices.Clone(long.names[:index])
 	taken := setOf(names)
-	for _, rows := range places {
+	for _, rows := range indexes {
 		name := pivotName(all.Columns[index], rows[0])
 		if taken[name] {
-			return nil, value.Errorf(value.Invalid, "pivot would make two columns named %q", cut(name)).WithHint("rename the column of the index, or change the values first")
+			return nil, value.Errorf(value.Invalid, "pivot: the result has two columns named %q", cut(name)).WithHint("rename the index column, or change the values first")
 		}
 		taken[name] = true
 		names = append(names, name)
 	}
 	b := newBudget(g)
-	keys := (&groups{of: long, columns: upTo(index)}).keys()
+	keys := (&groups{table: long, columns: upTo(index)}).keys()
 	lines, bytes := keys.ids(all)
 	if err := b.take(bytes); err != nil {
 		return nil, err
 	}
 	wide := &Batch{Rows: keys.n, Columns: keys.values.Columns}
-	for _, rows := range places {
+	for _, rows := range indexes {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -117,14 +118,6 @@ func spreadOut(ctx context.Context, g tool.Grant, long *Table, index int) (*Tabl
 	return newHeld(names, wide, long.notes...), nil
 }
 
-func upTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
 func pivotName(c *Column, row int) string {
 	switch {
 	case c.missing(row):
@@ -135,7 +128,8 @@ func pivotName(c *Column, row int) string {
 	return c.text(row)
 }
 
-// filled returns a column of n values: that of each of these rows at its line.
+// filled returns a column of n values: the value of each of these rows at its line, the
+// others missing.
 func filled(values *Column, rows []int, lines []int32, n int) *Column {
 	at := slices.Repeat([]int{-1}, n)
 	for _, row := range rows {
@@ -146,7 +140,7 @@ func filled(values *Column, rows []int, lines []int32, n int) *Column {
 
 func unpivot(c *call) (value.Value, error) {
 	t := c.table()
-	columns, keep := c.names("columns"), c.names("keep")
+	columns, keep := row.Strings(c.args, "columns"), row.Strings(c.args, "keep")
 	kept, moved := setOf(keep), setOf(columns)
 	for _, name := range t.names {
 		switch {
@@ -165,12 +159,12 @@ func unpivot(c *call) (value.Value, error) {
 		return nil, err
 	}
 	if len(from) == 0 {
-		return nil, value.Errorf(value.Invalid, "unpivot has no columns to make rows of").WithHint("the columns are %s", someNames(t.names))
+		return nil, value.Errorf(value.Invalid, "unpivot: no columns to convert to rows").WithHint("the columns are %s", someNames(t.names))
 	}
 	u := &unpivoting{of: t, from: from, stay: stay, value: t.types[from[0]]}
 	names := append(slices.Clone(keep), c.args.Text("name"), c.args.Text("value"))
 	if name, twice := repeated(names); twice {
-		return nil, value.Errorf(value.Invalid, "unpivot would make two columns named %q", cut(name)).WithHint("give name = or value = another name")
+		return nil, value.Errorf(value.Invalid, "unpivot: the result has two columns named %q", cut(name)).WithHint("pass another name for argument name or value")
 	}
 	types := make([]Type, 0, len(names))
 	for _, at := range stay {
@@ -190,15 +184,7 @@ func unpivot(c *call) (value.Value, error) {
 	return asTable(long, err)
 }
 
-func setOf(names []string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
-}
-
-// unpivoting is what unpivot does to each batch.
+// An unpivoting converts batches for unpivot.
 type unpivoting struct {
 	of         *Table
 	from, stay []int

@@ -40,11 +40,11 @@ func TestPivotErrors(t *testing.T) {
 		kind value.Kind
 		want string
 	}{
-		{wide, []value.Value{"a", "b", "b"}, value.Limit, "would make 1,001 columns"},
-		{wide, []value.Value{"a", "a", "b"}, value.Invalid, "cannot be in the index"},
+		{wide, []value.Value{"a", "b", "b"}, value.Limit, "the result has 1,001 columns: the limit is 1,000"},
+		{wide, []value.Value{"a", "a", "b"}, value.Invalid, "cannot be both in index and in columns"},
 		{sales(), []value.Value{"region", "product", "amuont"}, value.Invalid, "no column"},
-		{sales(), []value.Value{"region", "product", "day", "sum"}, value.Invalid, "takes columns of numbers"},
-		{sales(), []value.Value{value.List{}, "product", "day"}, value.Invalid, "no index"},
+		{sales(), []value.Value{"region", "product", "day", "sum"}, value.Invalid, "needs columns of numbers"},
+		{sales(), []value.Value{value.List{}, "product", "day"}, value.Invalid, "argument 'index' needs at least one column"},
 		{tableOf("a", Text, []value.Value{"x"}, "b", Text, []value.Value{"a"}, "c", Text, []value.Value{"y"}), []value.Value{"a", "b", "c"}, value.Invalid, `two columns named "a"`},
 	}
 	for _, test := range tests {
@@ -80,7 +80,7 @@ func TestUnpivot(t *testing.T) {
 			t.Errorf("unpivot of a stream is held")
 		}
 		if same, err := got.Equal(t.Context(), tool.Grant{}, stream); !same || err != nil {
-			t.Errorf("unpivot of a stream = %v, %v, want what it is of a held table", same, err)
+			t.Errorf("unpivot of a stream = %v, %v, want the result for a held table", same, err)
 		}
 	}
 	for _, named := range [][]value.Value{{"name", "value"}, {"columns", value.List{}}, {"columns", value.List{"zz"}}} {

@@ -7,37 +7,37 @@ import (
 )
 
 const (
-	// exactQuantiles is how many values of a column are kept to give its quantiles
-	// exactly: 800 kB of them.
+	// exactQuantiles is the number of values of a column that are kept for exact
+	// quantiles: 800 kB.
 	exactQuantiles = 100_000
-	// columnSketch and groupSketch are the sizes (k) of the sketches of a column
-	// and of a group. A sketch holds up to 3 k values; the error of a rank is
-	// 2.3 / k^0.9 of the rows in 99 of 100 cases: 0.25 % and 0.45 %.
+	// columnSketch and groupSketch are the sizes (k) of the sketches of a column and of
+	// a group. A sketch holds up to 3 k values. The error of a rank is 2.3 / k^0.9 of
+	// the rows in 99 of 100 cases: 0.25 % and 0.45 %.
 	columnSketch = 2048
 	groupSketch  = 1024
 )
 
-// quantiles gives the quantiles of floats: exactly while they are few, beyond
-// that from a sketch. NaN is not among them.
+// quantiles computes the quantiles of floats: exactly while there are few, beyond that
+// with a sketch. It excludes NaN.
 type quantiles struct {
 	exact    []float64
-	sketch   *sketch   // once they are many
-	counted  []weighed // all of them in their order, where somebody has counted them
+	sketch   *sketch    // set when there are many values
+	counted  []weighted // all values in order, if they are counted elsewhere
 	min, max float64
 	n        int64
 }
 
-// add takes a value. Where it would be one too many to be kept, they are given to
-// a sketch of size k.
+// add adds a value. If more than most values would be kept, they are moved to a sketch
+// of size k.
 func (q *quantiles) add(v float64, most, k int) {
 	if v == v {
-		q.see(v)
+		q.observe(v)
 		q.keep(v, most, k)
 	}
 }
 
-// see takes a value, but for what keep does: of a value that is counted elsewhere.
-func (q *quantiles) see(v float64) {
+// observe adds a value without keeping it, because it is counted elsewhere.
+func (q *quantiles) observe(v float64) {
 	if q.n == 0 || v < q.min {
 		q.min = v
 	}
@@ -47,7 +47,7 @@ func (q *quantiles) see(v float64) {
 	q.n++
 }
 
-// keep keeps a value that was seen.
+// keep keeps an observed value.
 func (q *quantiles) keep(v float64, most, k int) {
 	if q.sketch == nil {
 		if len(q.exact) < most {
@@ -59,7 +59,7 @@ func (q *quantiles) keep(v float64, most, k int) {
 	q.sketch.add(v)
 }
 
-// compress gives the values to a sketch of size k.
+// compress moves the values to a sketch of size k.
 func (q *quantiles) compress(k int) {
 	q.sketch = newSketch(k)
 	for _, v := range q.exact {
@@ -68,12 +68,11 @@ func (q *quantiles) compress(k int) {
 	q.exact = nil
 }
 
-// estimated reports whether the quantiles are those of a sketch.
+// estimated reports whether the quantiles are estimates.
 func (q *quantiles) estimated() bool { return q.sketch != nil }
 
-// at returns quantiles for these fractions, by linear interpolation between the
-// two values that are nearest (type 7 of Hyndman and Fan, as in R and numpy).
-// There must be a value.
+// at returns quantiles for these fractions by linear interpolation between the two
+// nearest values (type 7 of Hyndman and Fan, as in R and numpy). There must be a value.
 func (q *quantiles) at(fractions ...float64) []float64 {
 	found := make([]float64, len(fractions))
 	if q.counted != nil {
@@ -103,8 +102,7 @@ func (q *quantiles) at(fractions ...float64) []float64 {
 	return found
 }
 
-// interpolate returns a quantile of n values of which it is known which stands at
-// a rank.
+// interpolate returns a quantile of n values. at returns the value at a rank.
 func interpolate(fraction float64, n int64, at func(rank int64) float64) float64 {
 	rank := fraction * float64(n-1)
 	i := int64(rank)
@@ -112,12 +110,12 @@ func interpolate(fraction float64, n int64, at func(rank int64) float64) float64
 	if part == 0 || at(i) == at(i+1) {
 		return at(i)
 	}
-	// Each is weighed before they are added, since a difference may not fit.
+	// Each is multiplied before the addition, because the difference may overflow.
 	return at(i)*(1-part) + at(i+1)*part
 }
 
-// bars counts the values in n intervals of equal width from the least to the
-// greatest. It is nil where the values have no finite width.
+// bars counts the values in n intervals of equal width from the least to the greatest.
+// It returns nil if the values have no finite range.
 func (q *quantiles) bars(n int) []int64 {
 	width := q.max - q.min
 	if q.n == 0 || width == 0 || math.IsInf(width, 0) || math.IsNaN(width) {
@@ -141,20 +139,20 @@ func (q *quantiles) bars(n int) []int64 {
 	return counts
 }
 
-// A sketch is a KLL sketch (Karnin, Lang, Liberty 2016): values in levels, where
-// one of level h stands for 2^h. A level that is full is sorted, and every second
-// value of it goes up. Its coin is a fixed sequence, so that the same values in
-// the same order give the same quantiles.
+// A sketch is a KLL sketch (Karnin, Lang, Liberty 2016): values in levels, where a value
+// of level h represents 2^h values. A full level is sorted, and every second value of it
+// moves to the next level. Its random bits are a fixed sequence, so that the same values
+// in the same order give the same quantiles.
 type sketch struct {
 	k      int
 	levels [][]float64
 	size   int // values in all levels
-	room   int // how many they may be
+	limit  int // the maximum size
 	coin   uint64
 }
 
-// sketchRatio is how much smaller each level is than the one above; two thirds is
-// the choice of the authors.
+// sketchRatio is the ratio of the sizes of a level and the one above; the authors chose
+// two thirds.
 const sketchRatio = 2.0 / 3
 
 func newSketch(k int) *sketch {
@@ -166,26 +164,26 @@ func newSketch(k int) *sketch {
 // grow adds a level on top.
 func (s *sketch) grow() {
 	s.levels = append(s.levels, nil)
-	s.room = 0
+	s.limit = 0
 	for h := range s.levels {
-		s.room += s.capacity(h)
+		s.limit += s.capacity(h)
 	}
 }
 
 func (s *sketch) capacity(level int) int {
-	const least = 8 // below that sorting is no more than overhead
+	const least = 8 // smaller levels would be sorted too often
 	depth := len(s.levels) - level - 1
 	return max(int(math.Ceil(float64(s.k)*math.Pow(sketchRatio, float64(depth)))), least)
 }
 
 func (s *sketch) add(v float64) {
 	s.levels[0] = append(s.levels[0], v)
-	if s.size++; s.size >= s.room {
+	if s.size++; s.size >= s.limit {
 		s.compact()
 	}
 }
 
-// compact halves the lowest level that is full.
+// compact halves the lowest full level.
 func (s *sketch) compact() {
 	for h := range s.levels {
 		if len(s.levels[h]) < s.capacity(h) {
@@ -199,13 +197,13 @@ func (s *sketch) compact() {
 	}
 }
 
-// halve moves every second value of a level to the next, in the place of two.
+// halve moves every second value of a level to the next level, where it represents two.
 func (s *sketch) halve(level int) {
 	from := s.levels[level]
 	if level == 0 {
-		slices.Sort(from) // the others are sorted
+		slices.Sort(from) // the other levels are sorted
 	}
-	rest := len(from) % 2 // one without a partner stays: the least
+	rest := len(from) % 2 // the least value stays if it has no partner
 	first := rest + s.toss()
 	up := s.levels[level+1]
 	old, added := len(up), len(from)/2
@@ -225,7 +223,7 @@ func (s *sketch) halve(level int) {
 	s.size -= added
 }
 
-// toss gives 0 or 1 (xorshift64*).
+// toss returns 0 or 1 (xorshift64*).
 func (s *sketch) toss() int {
 	s.coin ^= s.coin >> 12
 	s.coin ^= s.coin << 25
@@ -233,28 +231,28 @@ func (s *sketch) toss() int {
 	return int(s.coin * 0x2545f4914f6cdd1d >> 63)
 }
 
-// A weighed is a value that stands for several.
-type weighed struct {
+// A weighted is a value with the number of values that it represents.
+type weighted struct {
 	value  float64
 	weight int64
 }
 
-// items returns what the sketch holds, sorted.
-func (s *sketch) items() []weighed {
-	all := make([]weighed, 0, s.size)
+// items returns the values of the sketch, sorted.
+func (s *sketch) items() []weighted {
+	all := make([]weighted, 0, s.size)
 	for h, level := range s.levels {
 		for _, v := range level {
-			all = append(all, weighed{v, 1 << h})
+			all = append(all, weighted{v, 1 << h})
 		}
 	}
 	slices.SortFunc(all, byValue)
 	return all
 }
 
-func byValue(a, b weighed) int { return cmp.Compare(a.value, b.value) }
+func byValue(a, b weighted) int { return cmp.Compare(a.value, b.value) }
 
-// atRank returns the value whose ranks, counted from 0, hold this one.
-func atRank(items []weighed, rank float64) float64 {
+// atRank returns the value at a rank counted from 0.
+func atRank(items []weighted, rank float64) float64 {
 	below := int64(0)
 	for _, it := range items {
 		if below += it.weight; float64(below) > rank {

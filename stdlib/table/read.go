@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // The formats of files.
@@ -23,80 +24,90 @@ const (
 
 var formatNames = []string{formatCSV, formatTSV, formatJSON, formatLines, formatXLSX}
 
-// readOptions are what a caller says about a file. What is not said is found out.
+// readOptions are the arguments about a file. What they do not specify is detected.
 type readOptions struct {
-	format    string          // "" until it is found out
-	delimiter string          // "" is found out
-	quote     string          // "" means that nothing is quoted
-	header    *bool           // nil is found out
-	encoding  string          // "" is found out
-	types     map[string]Type // of columns by their names
-	missing   []string        // the texts that stand for a missing value; nil: those of the rule
-	thousands string          // what stands between groups of three digits, or ""
-	decimal   string          // what stands before the fraction
+	format    string          // "" until it is detected
+	delimiter string          // "" is detected
+	quote     string          // "" means that no cell is quoted
+	header    *bool           // nil is detected
+	encoding  string          // "" is detected
+	types     map[string]Type // by column name
+	missing   []string        // the texts that mean a missing value; nil: the default ones
+	thousands string          // the separator of groups of three digits, or ""
+	decimal   string          // the decimal separator
 	percent   bool            // "12.5%" is the number 0.125
-	dates     []string        // further forms of dates, as strftime has them
-	fill      bool            // a short row is filled
-	skip      int             // lines before the table
+	dates     []string        // additional date formats, in the notation of strftime
+	fill      bool            // fill short rows with missing values
+	skip      int             // number of lines before the table
 	sheet     value.Value     // name or number from 1; nil is the first visible one
 }
 
 // readParams are the parameters that data.read and data.parse share.
 func readParams() []tool.Param {
 	return []tool.Param{
-		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx; without it, found out by the path's end or the text's beginning."),
-		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file; without it, the one of , ; tab | that divides the first lines alike."),
-		tool.Optional("quote", tool.TypeString, `"`, "The character around cells that may hold anything; an empty text says that there is none."),
-		tool.Maybe("header", tool.TypeBoolean, "Whether the first row names the columns; without it, it does in CSV unless each of its cells is empty or reads as a number, a date or a time, "+
-			"and on a sheet and in lists of JSON where each of its values is a text. Columns without a name are named column_1, column_2 and so on."),
-		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where all of the file is that, else windows-1252. JSON is UTF-8 or UTF-16."),
-		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}; those of the others are found out from all of their values. A value that does not fit is an error.`),
-		tool.Maybe("missing", tool.TypeCharacter, `Texts that stand for a missing value, beside the empty cell. Without it, NA, N/A, NaN, null and NULL do in a column whose other values are no texts.`),
-		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Without it, such a cell is text.`),
+		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx. Default: detected from the extension of the path or the beginning of the text."),
+		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file. Default: detected from the first lines, among , ; tab and |."),
+		tool.Optional("quote", tool.TypeString, `"`, "The character around quoted cells; an empty text means that no cell is quoted."),
+		tool.Maybe("header", tool.TypeBoolean, "Whether the first row has the column names. Default for CSV: False if each cell of the first row is empty, a number, a date or a time; else True. Default for sheets and JSON lists: True if all values of the first row are texts. Columns without a name are named column_1, column_2 and so on."),
+		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252. Default: detected from a byte order mark. Without a mark, valid UTF-8 is UTF-8, and other files are windows-1252. JSON is UTF-8 or UTF-16."),
+		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}. The types of other columns are inferred from all values. A value of another type is an error.`),
+		tool.Maybe("missing", tool.TypeCharacter, `Texts that mean a missing value. The empty cell is always missing. Default: NA, N/A, NaN, null and NULL, except in columns of texts.`),
+		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Default: none; then such a cell is text.`),
 		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
-		tool.Optional("percent", tool.TypeBoolean, false, "Whether 12.5% is the number 0.125. Without it, such a cell is text."),
-		tool.Maybe("dates", tool.TypeCharacter, `Further ways in which dates and times are written, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column is one of dates where all its values fit one form; where they fit two that read them differently, as "%d/%m/%Y" and "%m/%d/%Y" may, it is text. Those of ISO 8601, as 2024-02-29, are known.`),
-		tool.Optional("fill", tool.TypeBoolean, false, "Whether rows that are too short are filled with missing values. Without it, they are an error, as too long ones always are."),
-		tool.Optional("skip", tool.TypeInteger, int64(0), "How many lines, or rows of a sheet, to pass over before the table begins."),
-		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by its name or its number from 1; without it, the first visible one."),
+		tool.Optional("percent", tool.TypeBoolean, false, "Whether 12.5% is the number 0.125. If False, such a cell is text."),
+		tool.Maybe("dates", tool.TypeCharacter, `Additional formats of dates and times, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column has dates if all values match one format. If several formats match all values but give different dates, the column is text. This can happen with "%d/%m/%Y" and "%m/%d/%Y". ISO 8601, as in 2024-02-29, is always recognized.`),
+		tool.Optional("fill", tool.TypeBoolean, false, "Whether to fill short rows with missing values. If False, short rows are an error. Long rows are always an error."),
+		tool.Optional("skip", tool.TypeInteger, int64(0), "The number of lines or sheet rows to skip before the table."),
+		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by name or by number from 1. Default: the first visible sheet."),
 	}
 }
 
-// csvRules says how the cells of a CSV file become values.
-const csvRules = "In a CSV file lines may end in LF, CR LF or CR, a cell in quotes may hold anything, a quote inside a cell without quotes is a quote, and blank lines are passed over. " +
-	"A type is found from all values of a column: integer (of 64 bits), float (any of integers and numbers with a point or an exponent), bool (true, false), date (2024-02-29), " +
-	"datetime, instant (with a zone), else text; 007 and a whole number of more than 64 bits are text. A number may have spaces around it; a text keeps them. " +
-	"A cell without quotes that is empty or only spaces is missing; \"\" is the empty text in a column of texts, else missing. " +
-	"Quotes say text: a column with a cell in quotes that it does not need (it holds no delimiter, quote or line break) is text, " +
-	"except in a file where all is quoted, the names too. Names of columns are cut of spaces; one that was there before gets a number, as name_2. " +
-	"A cell may have 8 MB, a row 16 MB and 100,000 cells. "
+// csvRules documents how the cells of a CSV file become values.
+const csvRules = "\n\nThe rules for CSV:\n\n" +
+	"- Lines end in LF, CR LF or CR. Blank lines are skipped.\n" +
+	"- A cell in quotes may contain any character. In a cell without quotes, a quote is an ordinary character.\n" +
+	"- The type of a column is inferred from all values: integer (64 bits), float, bool (true, false), date (2024-02-29), " +
+	"datetime, instant (with a zone), or else text. 007 and integers of more than 64 bits are text.\n" +
+	"- Spaces around a number are ignored. Spaces in a text are kept.\n" +
+	"- A cell without quotes that is empty or has only spaces is missing. \"\" is the empty text in a column of texts, and missing in other columns.\n" +
+	"- A cell needs quotes if it contains a delimiter, a quote or a line break. If a cell has quotes that it does not need, its column is text. If all cells and names of a file have quotes, the quotes do not affect the types.\n" +
+	"- Spaces around column names are removed. A repeated name gets a number, as in name_2.\n" +
+	"- A cell has at most 8 MB. A row has at most 16 MB and 100,000 cells.\n"
 
-// otherRules says how other files become tables.
-const otherRules = "JSON is a list of objects, of lists or of plain values, an object of equally long lists, which are columns, or one with exactly one list of objects in it; " +
-	"JSON Lines has an object or a list on each line. What an object lacks is missing, texts of dates are dates where all are by ISO 8601, and values of several kinds make a column of type any. " +
-	"Of a spreadsheet one sheet is read: empty rows and columns around the table are left out, the types are those of the cells, and a formula gives the value that was saved with it; " +
-	"one without a value, or with an error that is not #N/A, is an error. A spreadsheet may unpack to 512 MB, and is held in memory. "
+// otherRules documents how other files become tables.
+const otherRules = "\nThe rules for JSON:\n\n" +
+	"- A JSON text is a list of objects, of lists or of plain values.\n" +
+	"- It may also be an object whose values are the columns, as lists of equal length. It may also be an object with exactly one list of objects.\n" +
+	"- JSON Lines has an object or a list on each line.\n" +
+	"- A missing key of an object is a missing value.\n" +
+	"- Texts are dates if all texts of the column are dates in ISO 8601.\n" +
+	"- A column with values of several types has the type any.\n" +
+	"\nThe rules for spreadsheets:\n\n" +
+	"- One sheet is read. Empty rows and columns around the table are skipped.\n" +
+	"- The types are those of the cells.\n" +
+	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with an error value is an error too, but #N/A is a missing value.\n" +
+	"- The file may have at most 512 MB after decompression. It is kept in memory.\n\n"
 
-func readRows() []row {
-	return []row{
+func readRows() []member {
+	return []member{
 		{tool.Func{
 			Name: "read",
-			Doc: "Reads a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
-				"is not kept in memory but read again for each thing that is asked of it, so it may be larger than the memory; such a table can be described, grouped, filtered and asked SQL like any other. " +
+			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
+				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
 				csvRules + otherRules + "The tool declares `fs.read`.",
 			Params:  append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return c.read((*call).fileInput) }},
 		{tool.Func{
 			Name:    "parse",
-			Doc:     "Reads a table from a text, or from the bytes of a file, by the rules of data.read.",
+			Doc:     "Read a table from a text, or from the bytes of a file. The rules are those of data.read.",
 			Params:  append([]tool.Param{tool.Required("text", tool.TypeAny, "The text, or bytes.")}, readParams()...),
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return c.read((*call).textInput) }},
 	}
 }
 
-// read reads the table that the arguments tell of, from where open finds it.
+// read reads the table that the arguments describe, from the input that open returns.
 func (c *call) read(open func(*call, *readOptions) (*input, error)) (value.Value, error) {
 	o, err := c.readOptions()
 	if err != nil {
@@ -119,7 +130,7 @@ func (c *call) textInput(o *readOptions) (*input, error) {
 	case string:
 		in.held = []byte(text)
 		if o.encoding == "" {
-			o.encoding = utf8Encoding // as every text is
+			o.encoding = utf8Encoding // the encoding of every text
 		}
 	case []byte:
 		in.held = text
@@ -130,7 +141,7 @@ func (c *call) textInput(o *readOptions) (*input, error) {
 	return in, nil
 }
 
-// asTable keeps a nil table from becoming a value that is not nil.
+// asTable returns a nil value, not an interface with a nil table, if there is an error.
 func asTable(t *Table, err error) (value.Value, error) {
 	if err != nil {
 		return nil, err
@@ -159,8 +170,8 @@ func read(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table,
 	return readCSV(ctx, g, in, o)
 }
 
-// formatOf returns the format that was said, or that the name or the first bytes
-// tell.
+// formatOf returns the format that was specified or, if none was, the one detected from
+// the name or the first bytes.
 func (o *readOptions) formatOf(in *input) (string, error) {
 	if o.format != "" {
 		return o.format, nil
@@ -179,20 +190,20 @@ func (o *readOptions) formatOf(in *input) (string, error) {
 	case suffix == ".xlsx", suffix == ".xlsm":
 		return formatXLSX, nil
 	case suffix == ".xls", suffix == ".ods", suffix == ".numbers", suffix == ".xlsb":
-		return "", value.Errorf(value.Failed, "%s: a %s file cannot be read", in.name, suffix).WithHint("save it as .xlsx or .csv")
+		return "", value.Errorf(value.Failed, "%s: unsupported format: %s", in.name, suffix).WithHint("save the file as .xlsx or .csv")
 	default:
-		return "", value.Errorf(value.Invalid, "%s: which format is it?", in.name).WithHint("say it: format = %q, or one of %s", formatCSV, strings.Join(formatNames[1:], ", "))
+		return "", value.Errorf(value.Invalid, "%s: unknown format", in.name).WithHint("pass the format, as in format = %q; the formats are %s", formatCSV, strings.Join(formatNames[1:], ", "))
 	}
 }
 
-// formatOfBytes tells the format of a text: JSON begins with a bracket, JSON
-// Lines with one object a line, and a spreadsheet is a zip archive, or another
-// archive that can only be refused.
+// formatOfBytes detects the format of a text. JSON begins with a bracket, and JSON Lines
+// has one object per line. A spreadsheet is a zip archive; other archives are detected
+// so that they can be rejected.
 func formatOfBytes(b []byte) string {
 	if bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte(oldOffice)) {
 		return formatXLSX
 	}
-	if name, mark := findEncoding(b[:min(len(b), headSize)]); name == utf16LEEncoding || name == utf16BEEncoding {
+	if name, mark := detectEncoding(b[:min(len(b), headSize)]); name == utf16LEEncoding || name == utf16BEEncoding {
 		if text, _, err := transform.Bytes(decoderOf(name), b[mark:]); err == nil {
 			b = text
 		}
@@ -206,9 +217,9 @@ func formatOfBytes(b []byte) string {
 	return formatCSV
 }
 
-// formatOfObject tells the format of a text that begins with an object: JSON Lines
-// where that is all of a line, unless it is the only one and all it has are lists,
-// which are columns or records.
+// formatOfObject detects the format of a text that begins with an object. It is JSON
+// Lines if the object is a line of its own, unless it is the only line and all its
+// values are lists, which are columns or records.
 func formatOfObject(text []byte) string {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	line, rest = bytes.TrimSpace(line), bytes.TrimSpace(rest)
@@ -233,12 +244,12 @@ func formatOfObject(text []byte) string {
 	return formatJSON
 }
 
-// readOptions reads the arguments that readParams describe.
+// readOptions returns the arguments that readParams describes.
 func (c *call) readOptions() (*readOptions, error) {
 	o := &readOptions{
 		format: strings.ToLower(c.args.Text("format")), delimiter: c.args.Text("delimiter"), quote: c.args.Text("quote"),
 		encoding: strings.ToLower(c.args.Text("encoding")), thousands: c.args.Text("thousands"), decimal: c.args.Text("decimal"),
-		percent: c.args.Bool("percent"), dates: c.names("dates"), fill: c.args.Bool("fill"),
+		percent: c.args.Bool("percent"), dates: row.Strings(c.args, "dates"), fill: c.args.Bool("fill"),
 		skip: int(c.args.Int("skip")), sheet: c.value("sheet"),
 	}
 	if o.format != "" {
@@ -253,14 +264,14 @@ func (c *call) readOptions() (*readOptions, error) {
 		o.header = &h
 	}
 	if c.value("missing") != nil {
-		o.missing = c.names("missing")
+		o.missing = row.Strings(c.args, "missing")
 	}
 	var err error
 	o.types, err = c.typesOf("types")
 	return o, err
 }
 
-// typesOf is an argument that gives types by the names of columns.
+// typesOf returns an argument that is a dict from column names to types.
 func (c *call) typesOf(name string) (map[string]Type, error) {
 	d, _ := c.value(name).(*value.Dict)
 	types := make(map[string]Type, d.Len())
@@ -268,7 +279,7 @@ func (c *call) typesOf(name string) (map[string]Type, error) {
 		column, isText := k.(string)
 		text, isName := v.(string)
 		if !isText || !isName {
-			return nil, value.Errorf(value.Invalid, `argument '%s' should give a type by the name of each column, as in {"zip": "text"}`, name)
+			return nil, value.Errorf(value.Invalid, `argument '%s' should be a dict from column names to types, as in {"zip": "text"}`, name)
 		}
 		t, err := ParseType(text)
 		if err != nil {

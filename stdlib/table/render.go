@@ -15,38 +15,37 @@ import (
 )
 
 const (
-	// shownRows and shownWidth are what a screen holds, and little of what a model
-	// can read.
+	// shownRows and shownWidth are the size of a screen, and small for a model.
 	shownRows  = 20
 	shownWidth = 160
-	// shownCell is how wide a cell may be.
+	// shownCell is the maximum width of a cell.
 	shownCell = 40
-	// shownMissing stands for a missing value. A text that is the same is quoted.
+	// shownMissing is shown for a missing value. An equal text is quoted.
 	shownMissing = "–"
 	columnGap    = "  "
 )
 
-// Text returns the table as people and models read it.
+// Text formats the table for people and models.
 func (t *Table) Text(ctx context.Context, g tool.Grant) (string, error) {
 	return t.render(ctx, g, shownRows, shownWidth)
 }
 
-// An excerpt is the rows of a table that are shown.
+// An excerpt has the rows of a table that are shown.
 type excerpt struct {
 	table *Table
 	*Batch
-	head int // how many of them come before those that are left out
-	all  int // of the table; -1 where that is not known
+	head int // the number of rows before the omitted ones
+	all  int // the number of rows of the table; -1 if unknown
 }
 
-// render returns the table as text of at most so many rows, each of at most so many
-// columns of a screen. A table that is not held is read until it has the rows.
+// render formats at most so many rows of the table, in lines of at most so many columns
+// of a screen. A table that is not held is read until it has the rows.
 func (t *Table) render(ctx context.Context, g tool.Grant, rows, width int) (string, error) {
 	x, err := t.excerpt(ctx, g, rows)
 	if err != nil {
 		return "", err
 	}
-	const copies = 3 // of a line: its cells, itself, and the text that grows
+	const copies = 3 // the cells, the line, and the growing text
 	line := min(width, len(t.names)*(shownCell+len(columnGap)))
 	if err := newBudget(g).take(copies * int64(x.Rows) * int64(line)); err != nil {
 		return "", err
@@ -70,8 +69,8 @@ func (t *Table) render(ctx context.Context, g tool.Grant, rows, width int) (stri
 	return b.String(), nil
 }
 
-// excerpt takes the rows that are shown: the first and the last of a held table,
-// else the first.
+// excerpt returns the rows to show: the first and the last of a held table, otherwise
+// the first.
 func (t *Table) excerpt(ctx context.Context, g tool.Grant, rows int) (*excerpt, error) {
 	if t.held != nil {
 		if t.rows <= rows {
@@ -101,7 +100,7 @@ func (t *Table) excerpt(ctx context.Context, g tool.Grant, rows int) (*excerpt, 
 	return &excerpt{t, part, part.Rows, all}, err
 }
 
-// omitted is the line for the rows that are left out, or nothing.
+// omitted returns the line for omitted rows, or "".
 func (x *excerpt) omitted() string {
 	switch more := x.all - x.Rows; {
 	case x.all < 0:
@@ -112,7 +111,7 @@ func (x *excerpt) omitted() string {
 	return ""
 }
 
-// summary is the last line.
+// summary returns the last line.
 func (x *excerpt) summary() string {
 	if x.all < 0 {
 		return "more than " + extent(x.Rows, len(x.table.names))
@@ -120,7 +119,7 @@ func (x *excerpt) summary() string {
 	return extent(x.all, len(x.table.names))
 }
 
-// namesInLine lists names until the line is full.
+// namesInLine lists names that fit the line.
 func namesInLine(names []string, most int) string {
 	text := ""
 	for i, name := range names {
@@ -136,26 +135,26 @@ func namesInLine(names []string, most int) string {
 	return text
 }
 
-// headerLines are those above the rows: names and types.
+// headerLines is the number of lines above the rows: names and types.
 const headerLines = 2
 
-// A shownColumn is a column as text: a line for its name, one for its type, and
-// one for each row.
+// A shownColumn is a column as text: a line for its name, one for its type, and one for
+// each row.
 type shownColumn struct {
 	lines []string
 	width int
 	right bool
 }
 
-// columns shows as many columns as there is room for, from both ends of the table,
-// with one of ellipses where others are left out. It returns the names of these.
+// columns formats the columns that fit, from both ends of the table. If some are
+// omitted, a column of ellipses takes their position, and their names are returned.
 func (x *excerpt) columns(width int) (shown []*shownColumn, left []string) {
 	var front, back []*shownColumn
 	n := len(x.Columns)
-	const room = 1 + len(columnGap) // of the ellipses
+	const ellipsisWidth = 1 + len(columnGap)
 	used, most := 0, min(shownCell, max(width, 1))
 	if n > 1 {
-		most = min(shownCell, max(width-room, 1))
+		most = min(shownCell, max(width-ellipsisWidth, 1))
 	}
 	for len(front)+len(back) < n {
 		done := len(front) + len(back)
@@ -168,7 +167,7 @@ func (x *excerpt) columns(width int) (shown []*shownColumn, left []string) {
 			used += len(columnGap)
 		}
 		used += column.width
-		reserve := room
+		reserve := ellipsisWidth
 		if done == n-1 {
 			reserve = 0
 		}
@@ -193,7 +192,7 @@ func ellipses(lines int) *shownColumn {
 	return &shownColumn{lines: slices.Repeat([]string{"…"}, lines), width: 1}
 }
 
-// column shows one column, in cells of at most this width.
+// column formats one column, in cells of at most this width.
 func (x *excerpt) column(at, most int) *shownColumn {
 	c := x.Columns[at]
 	s := &shownColumn{right: c.Type.number(), lines: make([]string, 0, x.Rows+headerLines)}
@@ -210,8 +209,7 @@ func (x *excerpt) column(at, most int) *shownColumn {
 	return s
 }
 
-// shown is the i-th value as it stands in a cell. Only the beginning of a text of
-// which no more will be seen is looked at.
+// shown formats the i-th value for a cell. For a long text it uses only the beginning.
 func (c *Column) shown(i, most int) string {
 	if c.missing(i) {
 		return shownMissing
@@ -223,23 +221,23 @@ func (c *Column) shown(i, most int) string {
 		return shownFloat(c.Floats[i])
 	case Any:
 		if s, ok := c.Values[i].(string); ok {
-			return quoted(beginning(s, most)) // told from a number
+			return quoted(beginning(s, most)) // to distinguish it from a number
 		}
 		return escaped(valueText(c.Values[i]))
 	}
 	return c.text(i)
 }
 
-// beginning returns more of a text than a cell of this width can show.
+// beginning returns more of a text than fits a cell of this width.
 func beginning(s string, most int) string {
-	const perColumn = 32 // bytes, of four characters and their escapes
+	const perColumn = 32 // bytes of four characters and their escapes
 	if len(s) <= perColumn*(most+1) {
 		return s
 	}
 	return strings.ToValidUTF8(s[:perColumn*(most+1)], "")
 }
 
-// shownText is a text, in quotes where it could be taken for something else.
+// shownText formats a text, in quotes if it is ambiguous.
 func shownText(s string) string {
 	plain := s != "" && s != shownMissing && s[0] != '"' && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, invisible)
 	if plain {
@@ -248,18 +246,17 @@ func shownText(s string) string {
 	return quoted(s)
 }
 
-// invisible reports whether a character would not be seen, or move others: a tab,
-// an end of line, one that turns the direction of what follows. What makes one
-// picture of two may stay.
+// invisible reports whether a character is not visible or affects others: a tab, a line
+// end, or a character that changes the text direction. Emoji joiners are allowed.
 func invisible(r rune) bool {
 	const wideSpace = '\u3000' // between words in Chinese and Japanese
 	return r != ' ' && r != wideSpace && r != zeroWidthJoiner && unicode.In(r, unicode.C, unicode.Z)
 }
 
-// quoted is a text as JSON has it.
+// quoted formats a text as in JSON.
 func quoted(s string) string { return escaped(value.FormatJSON(s, "")) }
 
-// escaped replaces the invisible characters that are left in a text.
+// escaped replaces the remaining invisible characters of a text.
 func escaped(s string) string {
 	if !strings.ContainsFunc(s, invisible) {
 		return s
@@ -277,8 +274,8 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// shownFloat writes a number with at most ten significant digits, but all digits
-// before the point and, as far as a float has them, four behind it.
+// shownFloat formats a number with at most ten significant digits, but with all digits
+// before the point and, if the float has them, four after it.
 func shownFloat(f float64) string {
 	const digits = 10
 	exact := formatFloat(f)
@@ -293,7 +290,7 @@ func shownFloat(f float64) string {
 	if size >= 1 {
 		before = int(math.Log10(size)) + 1
 	} else if size > 0 {
-		before = int(math.Floor(math.Log10(size))) + 1 // zeros after the point do not count
+		before = int(math.Floor(math.Log10(size))) + 1 // zeros after the point are not significant
 	}
 	rounded := strconv.FormatFloat(f, 'f', max(digits-before, min(4, 15-before), 1), 64)
 	whole, fraction, _ := strings.Cut(rounded, ".")
@@ -303,21 +300,20 @@ func shownFloat(f float64) string {
 	return whole + "." + fraction
 }
 
-// alignPoints fills up the numbers of a column so that their points stand in one
-// line.
+// alignPoints pads the numbers of a column so that their points are aligned.
 func alignPoints(cells []string) {
 	longest := 0
 	for _, s := range cells {
-		longest = max(longest, afterWhole(s))
+		longest = max(longest, fractionLen(s))
 	}
 	for i, s := range cells {
-		cells[i] = s + strings.Repeat(" ", longest-afterWhole(s))
+		cells[i] = s + strings.Repeat(" ", longest-fractionLen(s))
 	}
 }
 
-// afterWhole is how much of a number stands after its whole part. A number with an
-// exponent is whole.
-func afterWhole(s string) int {
+// fractionLen returns the number of characters of a number after its integer part. A
+// number with an exponent has none.
+func fractionLen(s string) int {
 	at := strings.IndexByte(s, '.')
 	if at < 0 || strings.ContainsAny(s, "e…") {
 		return 0

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/google/go-cmp/cmp"
 )
 
 func rendered(t fataler, u *Table, rows, width int) string {
@@ -113,7 +114,7 @@ func TestRenderLeavesColumnsOut(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := rendered(t, heldTable(pairs[:4]...), 20, 16); strings.Contains(got, "…") {
-		t.Errorf("columns that fit exactly are left out:\n%s", got)
+		t.Errorf("columns that fit exactly are omitted:\n%s", got)
 	}
 	if got := rendered(t, heldTable(pairs[:4]...), 20, 15); !strings.Contains(got, "… 1 more column: c1\n") {
 		t.Errorf("one column does not fit:\n%s", got)
@@ -180,8 +181,7 @@ func TestCutToWidth(t *testing.T) {
 	}
 }
 
-// Whatever the cells, no line is longer than was asked, and there are as many as
-// there should be.
+// FuzzRender checks that no line is too long, and that the number of lines is right.
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{"", "a\nb", "\x00", "東京", "e\u0301", "👩\u200d👩\u200d👧", "\u202e", strings.Repeat("x", 100)} {
 		f.Add(s, s, 40)

@@ -6,10 +6,11 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// tableLacks says how that is done of which a table has no method under the name
-// that other libraries have for it.
+// tableLacks returns a hint for a method that other libraries have and a table does not,
+// or "".
 func tableLacks(name string) string {
 	known := map[string]string{
 		"merge": `t.join(u, "key")`, "fillna": `t.fill_missing(0)`, "dropna": `t.drop_missing("column")`, "apply": `t.add_column("name", function)`,
@@ -26,33 +27,37 @@ func tableLacks(name string) string {
 	return ""
 }
 
-// kinds are the types of the objects that the rows of one [Module] give.
+// kinds are the object types of the values that the rows of one [Module] return.
 type kinds struct{ table, groups tool.ObjectType }
 
-// Module returns the module data: the functions that give tables, and with them
-// the methods that tables have.
+// Module returns the module data: the functions that return tables, and the types of
+// tables and groups with their methods.
 func Module() tool.Module {
 	k := &kinds{}
 	k.table = tool.ObjectType{
 		Name: "table",
-		Doc: "A table: rows under named columns, each of one type: text, integer, float, bool, date, datetime (without a zone), " +
-			"instant (in UTC) or any (lists and objects, or several types). `t[\"name\"]` gives the values of a column as a list, " +
-			"`t[0]` a row as a dict (in Lua the first row is `t[1]`), `len(t)` the number of rows, and a loop the rows. A missing value is None, " +
-			"and is not the empty text; in a row in Lua it is null, which a condition takes for true, so compare: `row.x == null`. Nothing changes a table: each method gives another; of a file that is not kept in memory, at most 1,000 one from the other. Where a table leaves the script, as " +
-			"a tool's result, it is a list of dicts; print(t) and str(t) show it as text.",
+		Doc: "A table has rows and named columns. The type of a column is text, integer, float, bool, date, datetime (without a zone), " +
+			"instant (in UTC) or any. Type any is for lists, objects and mixed types.\n\n" +
+			"- `t[\"name\"]`: the values of a column as a list\n" +
+			"- `t[0]`: a row as a dict; in Lua the first row is `t[1]`\n" +
+			"- `len(t)`: the number of rows\n" +
+			"- a loop iterates over the rows\n\n" +
+			"A missing value is None, not the empty text. In Lua, a missing value in a row is null. null is true in a condition, so compare: `row.x == null`. " +
+			"A table is immutable: each method returns a new table. For a file that is not kept in memory, at most 1,000 operations can be chained. " +
+			"If a tool returns a table, its result is a list of dicts. print(t) and str(t) show the table as text.",
 		Lacks:   tableLacks,
 		Fields:  bound(k, tableFields()),
 		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), writeRows())),
 	}
 	k.groups = tool.ObjectType{
 		Name:    "groups",
-		Doc:     "The rows of a table in groups, as group_by gives them.",
+		Doc:     "The rows of a table in groups, as returned by group_by.",
 		Lacks:   func(string) string { return `as in t.group_by("city").agg(total = ("amount", "sum"), n = "count")` },
 		Methods: bound(k, groupsRows()),
 	}
 	return tool.Module{
 		Name:    "data",
-		Doc:     "Reads tables from files and texts, and asks SQL of them.",
+		Doc:     "Tables from files and texts, and SQL queries on them.",
 		Funcs:   bound(k, slices.Concat(readRows(), sqlRows())),
 		Objects: []*tool.ObjectType{&k.table, &k.groups},
 	}
@@ -63,22 +68,24 @@ type call struct {
 	ctx   context.Context
 	grant tool.Grant
 	args  *value.Dict
-	self  tool.Object // whose method it is, or nil
+	self  tool.Object // the receiver of a method, or nil
 }
 
-// A row is a [tool.Func] and what it does.
-type row struct {
+// A member is a [tool.Func] and its implementation.
+type member struct {
 	tool.Func
 	do func(c *call) (value.Value, error)
 }
 
-// bound completes rows: what they give are objects of these kinds.
-func bound(k *kinds, rows []row) []tool.Func {
-	funcs := make([]tool.Func, len(rows))
-	for i, r := range rows {
+// bound completes functions: the values that they return get the object types in k.
+func bound(k *kinds, members []member) []tool.Func {
+	funcs := make([]tool.Func, len(members))
+	for i, r := range members {
 		funcs[i] = r.Func
 		funcs[i].Kind = tool.Pure
-		funcs[i].Objects = true
+		if funcs[i].Mode == tool.ModePlain {
+			funcs[i].Mode = tool.ModeObjects
+		}
 		funcs[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			v, err := r.do(&call{ctx, g, e.Args, e.Self})
 			if err != nil {
@@ -98,40 +105,30 @@ func bound(k *kinds, rows []row) []tool.Func {
 	return funcs
 }
 
-// table is the table whose method is called.
+// table returns the receiver of the method.
 func (c *call) table() *Table { return c.self.(*Table) }
 
-// value is an argument, or nil.
+// value returns an argument, or nil.
 func (c *call) value(name string) value.Value {
 	v, _ := c.args.Get(name)
 	return v
 }
 
-// names is an argument that is a list of texts.
-func (c *call) names(name string) []string {
-	items, _ := value.Elements(c.value(name))
-	texts := make([]string, len(items))
-	for i, v := range items {
-		texts[i], _ = v.(string)
-	}
-	return texts
-}
-
-// otherTable is an argument that is a table.
+// otherTable returns an argument that is a table.
 func (c *call) otherTable(name string) (*Table, error) {
 	t, ok := c.value(name).(*Table)
 	if !ok {
 		return nil, value.Errorf(value.Invalid, "argument '%s' should be table but got %s", name, value.TypeOf(c.value(name))).
-			WithHint("data.read and data.parse give tables")
+			WithHint("pass a table from data.read or data.parse")
 	}
 	return t, nil
 }
 
-// tableFields are what is read of a table without a call.
-func tableFields() []row {
-	return []row{
-		{tool.Func{Name: "columns", Doc: "The names of the columns, in their order.", Returns: "a list of texts"}, func(c *call) (value.Value, error) {
-			return textList(c.table().names), nil
+// tableFields are the properties of a table, which are read without a call.
+func tableFields() []member {
+	return []member{
+		{tool.Func{Name: "columns", Doc: "The names of the columns, in order.", Returns: "a list of texts"}, func(c *call) (value.Value, error) {
+			return row.List(c.table().names), nil
 		}},
 		{tool.Func{Name: "types", Doc: "The type of each column.", Returns: `a dict, as in {"name": "text", "age": "integer"}`}, func(c *call) (value.Value, error) {
 			d := &value.Dict{}
@@ -140,21 +137,13 @@ func tableFields() []row {
 			}
 			return d, nil
 		}},
-		{tool.Func{Name: "rows", Doc: "The number of rows, as len(t) gives it.", Returns: "an integer"}, func(c *call) (value.Value, error) {
+		{tool.Func{Name: "rows", Doc: "The number of rows, the same as len(t).", Returns: "an integer"}, func(c *call) (value.Value, error) {
 			n, err := c.table().Len(c.ctx, c.grant)
 			return int64(n), err
 		}},
-		{tool.Func{Name: "notes", Doc: "What was found out or decided when the table was read: its encoding and delimiter where they were not said, columns that were given a name, rows that were filled.",
+		{tool.Func{Name: "notes", Doc: "Notes on how the table was read: the detected encoding and delimiter, renamed columns and filled rows.",
 			Returns: "a list of texts"}, func(c *call) (value.Value, error) {
-			return textList(c.table().notes), nil
+			return row.List(c.table().notes), nil
 		}},
 	}
-}
-
-func textList(texts []string) value.List {
-	list := make(value.List, len(texts))
-	for i, s := range texts {
-		list[i] = s
-	}
-	return list
 }

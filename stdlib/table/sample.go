@@ -6,20 +6,21 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // distinct returns the first row of each combination of values.
 func (c *call) distinct() (*Table, error) {
 	t := c.table()
-	places, err := t.someColumns(c.names("columns"))
+	indexes, err := t.someColumns(row.Strings(c.args, "columns"))
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]struct{}{}
 	budget := newBudget(c.grant)
 	var key []byte
-	return c.kept(func(b *Batch, rows []int) ([]int, error) {
-		columns := b.chosen(places)
+	return c.keepRows(func(b *Batch, rows []int) ([]int, error) {
+		columns := b.chosen(indexes)
 		for i := range b.Rows {
 			key, _ = appendRowKey(key[:0], columns, i)
 			if _, ok := seen[string(key)]; ok {
@@ -35,7 +36,7 @@ func (c *call) distinct() (*Table, error) {
 	})
 }
 
-// someColumns returns the places of columns, or of all where none is named.
+// someColumns returns the indexes of columns, or of all if there are no names.
 func (t *Table) someColumns(names []string) ([]int, error) {
 	if len(names) == 0 {
 		names = t.names
@@ -43,17 +44,16 @@ func (t *Table) someColumns(names []string) ([]int, error) {
 	return t.columns(names)
 }
 
-// A drawn is a row that was drawn, until another takes its place.
+// A drawn is a selected row, which a later row may replace.
 type drawn struct {
-	at    int // its number in the table
+	at    int // the row number in the table
 	batch *Batch
-	row   int // its place in the batch
+	row   int // the row number in the batch
 }
 
-// sampled returns rows that are drawn by chance: each row that is read takes the
-// place of one that was drawn before with the probability that makes all of them
-// as likely in the end (a reservoir). So the rows are read once, and no more of
-// them are kept than are drawn.
+// sampled returns random rows (reservoir sampling): each row that is read replaces a
+// selected row with the probability that makes all rows equally likely. So the rows are
+// read once, and only the selected ones are kept.
 func (c *call) sampled() (*Table, error) {
 	n, err := c.count("n")
 	if err != nil {
@@ -96,13 +96,13 @@ func (c *call) sampled() (*Table, error) {
 	return newHeld(t.names, all, t.notes...), nil
 }
 
-// takeDrawn copies the rows that were drawn from a batch into these slots, so that
-// it is not kept as a whole. It returns how much memory they take.
+// takeDrawn copies the selected rows of a batch into these slots, so that the batch is
+// not kept. It returns the memory that they take.
 func takeDrawn(reservoir []drawn, slots []int, b *Batch, start int) int64 {
 	var rows []int
 	copied := &Batch{}
 	for _, slot := range slots {
-		if d := &reservoir[slot]; d.batch == nil { // else it was filled twice
+		if d := &reservoir[slot]; d.batch == nil { // otherwise the slot is already filled
 			d.batch, d.row = copied, len(rows)
 			rows = append(rows, d.at-start)
 		}
@@ -111,13 +111,13 @@ func takeDrawn(reservoir []drawn, slots []int, b *Batch, start int) int64 {
 	return copied.size()
 }
 
-// random returns the random numbers of a seed, or else of the call.
+// random returns the random numbers of a seed, or of the call without one.
 func (c *call) random() (*rand.Rand, error) {
 	if seed, ok := c.value("seed").(int64); ok {
 		return rand.New(rand.NewPCG(uint64(seed), 0)), nil
 	}
 	if c.grant.Rand == nil {
-		return nil, value.Errorf(value.Denied, "this call is lent no random numbers").WithHint("give a seed: sample(n, seed = 1)")
+		return nil, value.Errorf(value.Denied, "random numbers are unavailable: the call has no seed").WithHint("pass a seed, as in sample(n, seed = 1)")
 	}
 	return c.grant.Rand()
 }

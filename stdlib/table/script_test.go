@@ -10,8 +10,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// scripted runs the body of a function in a language. It has the tables t and u,
-// which the module of the test gives.
+// scripted runs the body of a function in a language. The module of the test provides
+// the tables t and u.
 func scripted(t *testing.T, e *engine.Engine, path, body string) (value.Value, error) {
 	t.Helper()
 	source := "def x():\n    \"D.\"\n    t, u, s = data.table(), data.other(), data.stream()\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\n\ntool(x)\n"
@@ -22,7 +22,7 @@ func scripted(t *testing.T, e *engine.Engine, path, body string) (value.Value, e
 	return out.Value, err
 }
 
-// scriptEngine has the module data with three tables to try.
+// scriptEngine has the module data with three tables for tests.
 func scriptEngine() *engine.Engine {
 	t := heldTable(
 		"city", columnFrom(Text, "Oslo", "Bergen", "Bodø", nil),
@@ -34,7 +34,7 @@ func scriptEngine() *engine.Engine {
 	m := Module()
 	k := m.Objects[0]
 	give := func(name string, made func() *Table) tool.Func {
-		return tool.Func{Name: name, Doc: "D.", Kind: tool.Pure, Objects: true, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+		return tool.Func{Name: name, Doc: "D.", Kind: tool.Pure, Mode: tool.ModeObjects, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 			v := *made()
 			v.kinds = &kinds{table: *k}
 			return tool.Outcome{Value: &v}, nil
@@ -88,7 +88,7 @@ func TestScriptsOfBothLanguages(t *testing.T) {
 		{`t.join(u, {"city": "name"}, how = "outer")`, `t:join(u, {city = "name"}, {how = "outer"})`},
 		{`t.join(t, "city", suffix = "_2")`, `t:join(t, "city", {suffix = "_2"})`},
 	} {
-		for _, of := range []string{"t", "s"} { // held, and read
+		for _, of := range []string{"t", "s"} { // held, and streamed
 			star, lua := strings.ReplaceAll(test.star, "t.", of+"."), strings.ReplaceAll(test.lua, "t:", of+":")
 			want, err := scripted(t, e, "x.star", "return str("+star+")")
 			if err != nil {
@@ -100,7 +100,7 @@ func TestScriptsOfBothLanguages(t *testing.T) {
 				t.Errorf("%s = \n%v, %v\n%s = \n%v", lua, got, err, star, want)
 			}
 			if !strings.Contains(want.(string), " × ") {
-				t.Errorf("%s = %s, which is no table", star, want)
+				t.Errorf("%s = %s, which is not a table", star, want)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func TestScriptsShow(t *testing.T) {
 	}
 }
 
-// A function of the script may fail, stop half-way, or use the table again.
+// A function of the script may fail, stop early, or use the table again.
 func TestFunctionsOfScripts(t *testing.T) {
 	e := scriptEngine()
 	for _, test := range []struct {
@@ -131,9 +131,9 @@ func TestFunctionsOfScripts(t *testing.T) {
 		{"is caught", "x.star", `return attempt(lambda: t.filter(lambda r: fail("no")))["ok"]`, false, ""},
 		{"is caught", "x.lua", `return (pcall(function() return t:filter(function() error("no") end) end))`, false, ""},
 		{"works after it was caught", "x.lua", `pcall(function() return t:filter(function() error("no") end) end) return #t:filter(function() return true end)`, int64(4), ""},
-		{"gives a text", "x.star", `return t.filter(lambda r: "yes")`, nil, `row 1: the function gave "yes", not True or False`},
-		{"gives a text", "x.lua", `return t:filter(function() return "yes" end)`, nil, `row 1: the function gave "yes", not True or False`},
-		{"gives a function", "x.star", `return t.add_column("f", lambda r: len)`, nil, "cannot leave the script"},
+		{"gives a text", "x.star", `return t.filter(lambda r: "yes")`, nil, `row 1: expected True or False from the function, got "yes"`},
+		{"gives a text", "x.lua", `return t:filter(function() return "yes" end)`, nil, `row 1: expected True or False from the function, got "yes"`},
+		{"gives a function", "x.star", `return t.add_column("f", lambda r: len)`, nil, "cannot be returned or passed to a function"},
 		{"gives a function", "x.lua", `return t:add_column("f", function() return print end)`, nil, "function"},
 		{"gives nothing", "x.lua", `return #t:filter(function() end)`, int64(0), ""},
 		{"gives a table", "x.star", `return t.add_column("f", lambda r: t.head(1).select("people"))["f"][0]`, value.List{value.NewDict("people", int64(709))}, ""},
@@ -150,12 +150,12 @@ func TestFunctionsOfScripts(t *testing.T) {
 		case test.err == "" && err != nil, test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
 			t.Errorf("a function that %s (%s): %v, want %q", test.name, test.path, err, test.err)
 		case test.err == "" && !value.Equal(got, test.want):
-			t.Errorf("a function that %s (%s) gives %v, want %v", test.name, test.path, got, test.want)
+			t.Errorf("a function that %s (%s) = %v, want %v", test.name, test.path, got, test.want)
 		}
 	}
 }
 
-// An error is told in the same words in both languages.
+// Both languages have the same error messages.
 func TestScriptErrorsOfBothLanguages(t *testing.T) {
 	e := scriptEngine()
 	for _, test := range []struct{ star, lua string }{
@@ -175,17 +175,16 @@ func TestScriptErrorsOfBothLanguages(t *testing.T) {
 	}
 }
 
-// TestNamesThatTablesLack asks for what is nearly a method, for what other
-// libraries call one, and for a column.
-func TestNamesThatTablesLack(t *testing.T) {
+// TestUnknownNames uses misspelled methods, methods of other libraries, and columns.
+func TestUnknownNames(t *testing.T) {
 	e := scriptEngine()
 	for _, test := range []struct{ path, body, message, hint string }{
 		{"x.star", "t.colums", `a table has no colums; did you mean "columns"?`, ""},
 		{"x.star", `t.merge(u)`, "a table has no merge", `write t.join(u, "key")`},
-		{"x.star", "t.people", "a table has no people", `a part of it that has a name is read as in t["people"]`},
+		{"x.star", "t.people", "a table has no people", `to read a column or field, write t["people"]`},
 		{"x.star", `t.group_by("city").sum("people")`, "a groups has no sum", `as in t.group_by("city").agg(total = ("amount", "sum"), n = "count")`},
 		{"x.lua", "t:merge(u)", "a table has no merge", `write t.join(u, "key")`},
-		{"x.lua", "t.colums", `there is no column "colums"`, "the columns are city, people, area, since"},
+		{"x.lua", "t.colums", `no column "colums"`, "the columns are city, people, area, since"},
 	} {
 		_, err := scripted(t, e, test.path, "return "+test.body)
 		got := value.ErrorOf(err, value.Internal)

@@ -6,38 +6,39 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// shapeRows are the methods that choose, name and make columns, and choose rows by
-// their place.
-func shapeRows() []row {
-	columns := tool.Required("columns", tool.TypeCharacter, `The names, as a list or one after the other: "a", "b".`)
-	return []row{
+// shapeRows are the methods that choose, rename and add columns, and choose rows by
+// their position.
+func shapeRows() []member {
+	columns := tool.Required("columns", tool.TypeCharacter, `The names, as a list or as separate arguments: "a", "b".`)
+	return []member{
 		{tool.Func{
-			Name: "head", Doc: "Gives the first rows.",
-			Params:  []tool.Param{tool.Optional("n", tool.TypeInteger, int64(5), "How many.")},
+			Name: "head", Doc: "Return the first rows.",
+			Params:  []tool.Param{tool.Optional("n", tool.TypeInteger, int64(5), "The number of rows.")},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.head()) }},
 		{tool.Func{
-			Name: "tail", Doc: "Gives the last rows.",
-			Params:  []tool.Param{tool.Optional("n", tool.TypeInteger, int64(5), "How many.")},
+			Name: "tail", Doc: "Return the last rows.",
+			Params:  []tool.Param{tool.Optional("n", tool.TypeInteger, int64(5), "The number of rows.")},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.tail()) }},
 		{tool.Func{
-			Name: "select", Doc: "Gives some of the columns, in the order in which they are named. One that is named twice is an error.",
-			Params: []tool.Param{columns}, Variadic: true, Returns: "a table",
+			Name: "select", Doc: "Return the named columns, in the order in which you name them. Naming a column twice is an error.",
+			Params: []tool.Param{columns}, Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.selected()) }},
 		{tool.Func{
-			Name: "drop", Doc: "Leaves out some of the columns. One must remain.",
-			Params: []tool.Param{columns}, Variadic: true, Returns: "a table",
+			Name: "drop", Doc: "Remove some of the columns. At least one must remain.",
+			Params: []tool.Param{columns}, Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.dropped()) }},
 		{tool.Func{
-			Name: "rename", Doc: "Gives columns other names. Two columns of one name are an error.",
-			Params:  []tool.Param{tool.Required("names", tool.TypeObject, `The new name by the old one, as in {"old": "new"}.`)},
+			Name: "rename", Doc: "Rename columns. Two columns with the same name are an error.",
+			Params:  []tool.Param{tool.Required("names", tool.TypeObject, `The new names by the old names, as in {"old": "new"}.`)},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.renamed()) }},
 		{tool.Func{
-			Name: "column", Doc: `Gives the values of a column, as t["name"] does. In Lua, this is the way to a column that has the name of a method.`,
+			Name: "column", Doc: `Return the values of a column, like t["name"]. In Lua, use this method for a column with the name of a method.`,
 			Params:  []tool.Param{tool.Required("name", tool.TypeString, "The name of the column.")},
 			Returns: "a list; a missing value is None",
 		}, func(c *call) (value.Value, error) {
@@ -45,35 +46,40 @@ func shapeRows() []row {
 		}},
 		{tool.Func{
 			Name: "add_column",
-			Doc: "Adds a column at the end, or puts another in the place of the one that has its name. Its type is found out from the values: integers, floats (with integers " +
-				"among them), bools, texts, and any for lists, dicts and a mixture; None is missing. A text is text even where it says a date, unless type = \"date\" is given.",
+			Doc: "Add a column at the end, or replace the column with that name. The type is inferred from the values: integer, float (also for integers mixed with floats), " +
+				"bool, text, or any for lists, dicts and mixed values. None is a missing value. A text that looks like a date stays a text. To convert such texts, pass type = \"date\".",
 			Params: []tool.Param{
 				tool.Required("name", tool.TypeString, "The name of the column."),
 				tool.Param{Name: "values", Type: tool.Type{Name: tool.TypeAny, Nullable: true}, Required: true,
-					Description: "A function that is given each row as a dict and gives its value; or a list with a value for each row; or one text, number, bool or None for all."},
-				tool.Maybe("type", tool.TypeString, "The type of the column. The values are converted as with_types does it."),
+					Description: "A list with a value for each row; or one text, number, bool or None for all rows; or a function that takes a row as a dict and returns the value."},
+				tool.Maybe("type", tool.TypeString, "The type of the column. The values are converted as by with_types."),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.withColumn()) }},
 		{tool.Func{
 			Name: "with_types",
-			Doc: "Converts columns to other types. A text becomes what it says, spaces around it apart: a number as JSON writes it, true or false, a date or a time by ISO 8601. A float " +
-				"becomes an integer where it is whole, a bool 0 or 1, and 0 or 1 a bool. A date is the midnight with which it begins, a datetime an instant in UTC, and the other way round; what is not " +
-				"midnight does not become a date. Everything becomes text or any. A value that does not fit is an error, which names row and column; of a table that is read from a large file it comes when its rows are read.",
+			Doc: "Convert columns to other types:\n\n" +
+				"- A text is parsed as a number as in JSON, as true or false, or as a date or time in ISO 8601. Spaces around the text are ignored.\n" +
+				"- A float without a fraction converts to integer.\n" +
+				"- A bool converts to 0 or 1, and 0 and 1 convert to bool.\n" +
+				"- A date converts to midnight of the day. A datetime or instant converts to a date only if it is midnight.\n" +
+				"- A datetime converts to an instant in UTC, and an instant to a datetime.\n" +
+				"- Every value converts to text, and to any.\n\n" +
+				"All other conversions are errors, which name the row and the column. If a file is not kept in memory, the error occurs when its rows are read.",
 			Params: []tool.Param{
-				tool.Required("types", tool.TypeObject, `The new type by the name of the column, as in {"age": "integer"}: text, integer, float, bool, date, datetime, instant or any.`),
-				tool.Optional("errors", tool.TypeString, "fail", `fail or missing: with missing, a value that does not fit becomes a missing one.`),
+				tool.Required("types", tool.TypeObject, `The new types by column name, as in {"age": "integer"}. The types are text, integer, float, bool, date, datetime, instant and any.`),
+				tool.Optional("errors", tool.TypeString, "fail", `What happens if a value cannot be converted. fail: this is an error. missing: the value becomes missing.`),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.withTypes()) }},
 		{tool.Func{
 			Name: "show",
-			Doc: "Shows the table as print(t) does: names, types, the first and the last rows, and how many there are. Numbers are right-aligned and rounded to 10 digits, " +
-				"a missing value is –, and a text that could be taken for something else (empty, –, with spaces around it or control characters) is in double quotes, as in JSON. " +
-				"Long cells are cut, and columns in the middle left out where the line would become too long.",
+			Doc: "Format the table like print(t): names, types, the first and the last rows, and the number of rows. Numbers are right-aligned and rounded to 10 digits. " +
+				"A missing value is shown as –. Ambiguous texts are in double quotes, as in JSON: the empty text, the text –, texts with spaces around them, and texts with control characters. " +
+				"Long cells are shortened. If lines would be too long, columns in the middle are omitted.",
 			Params: []tool.Param{
-				tool.Optional("rows", tool.TypeInteger, int64(shownRows), "At most how many rows."),
-				tool.Optional("width", tool.TypeInteger, int64(shownWidth), "At most how many characters a line has."),
+				tool.Optional("rows", tool.TypeInteger, int64(shownRows), "The maximum number of rows."),
+				tool.Optional("width", tool.TypeInteger, int64(shownWidth), "The maximum number of characters in a line."),
 			},
 			Returns: "a text",
 		}, func(c *call) (value.Value, error) {
@@ -90,7 +96,7 @@ func shapeRows() []row {
 	}
 }
 
-// count is an argument that says how many.
+// count returns an argument that is a number of rows.
 func (c *call) count(name string) (int, error) {
 	n := c.args.Int(name)
 	if n < 0 {
@@ -133,8 +139,8 @@ func (c *call) head() (*Table, error) {
 	})
 }
 
-// tail returns the last rows. Of a table that is not held, it keeps no more than
-// these while it reads.
+// tail returns the last rows. While it reads a table that is not held, it keeps only the
+// batches that contain them.
 func (c *call) tail() (*Table, error) {
 	n, err := c.count("n")
 	if err != nil {
@@ -169,55 +175,52 @@ func (c *call) tail() (*Table, error) {
 	return newHeld(t.names, all.slice(max(0, rows-n), rows), t.notes...), nil
 }
 
-// selected returns the columns that are named.
+// selected returns the named columns.
 func (c *call) selected() (*Table, error) {
-	names := c.names("columns")
+	names := row.Strings(c.args, "columns")
 	if name, twice := repeated(names); twice {
 		return nil, namedTwice(name)
 	}
-	places, err := c.table().columns(names)
+	indexes, err := c.table().columns(names)
 	if err != nil {
 		return nil, err
 	}
-	return c.table().only(c.ctx, places)
+	return c.table().only(c.ctx, indexes)
 }
 
 // dropped returns the columns that are not named.
 func (c *call) dropped() (*Table, error) {
 	t := c.table()
-	without, err := t.columns(c.names("columns"))
-	if err != nil {
+	names := row.Strings(c.args, "columns")
+	if _, err := t.columns(names); err != nil {
 		return nil, err
 	}
-	out := make([]bool, len(t.names))
-	for _, at := range without {
-		out[at] = true
-	}
-	var places []int
-	for at := range t.names {
-		if !out[at] {
-			places = append(places, at)
+	var indexes []int
+	out := setOf(names)
+	for at, name := range t.names {
+		if !out[name] {
+			indexes = append(indexes, at)
 		}
 	}
-	return t.only(c.ctx, places)
+	return t.only(c.ctx, indexes)
 }
 
-// only returns the columns at these places, in their order.
-func (t *Table) only(ctx context.Context, places []int) (*Table, error) {
-	if len(places) == 0 {
-		return nil, value.Errorf(value.Invalid, "no column would remain").WithHint("the columns are %s", someNames(t.names))
+// only returns the columns at these indexes, in the order of the indexes.
+func (t *Table) only(ctx context.Context, indexes []int) (*Table, error) {
+	if len(indexes) == 0 {
+		return nil, value.Errorf(value.Invalid, "the result has no columns").WithHint("the columns are %s", someNames(t.names))
 	}
-	names, types := make([]string, len(places)), make([]Type, len(places))
-	for i, at := range places {
+	names, types := make([]string, len(indexes)), make([]Type, len(indexes))
+	for i, at := range indexes {
 		names[i], types[i] = t.names[at], t.types[at]
 	}
 	from := *t
 	if t.held == nil && t.part != nil {
-		from.scan = t.part(places)
+		from.scan = t.part(indexes)
 	}
 	return from.derived(ctx, names, types, t.rows, func() mapper {
 		return func(_ context.Context, b *Batch) (*Batch, error) {
-			return &Batch{Rows: b.Rows, Columns: b.chosen(places)}, nil
+			return &Batch{Rows: b.Rows, Columns: b.chosen(indexes)}, nil
 		}
 	})
 }
@@ -232,7 +235,7 @@ func (c *call) renamed() (*Table, error) {
 		old, isOld := from.(string)
 		name, isNew := to.(string)
 		if !isOld || !isNew || name == "" {
-			return nil, value.Errorf(value.Invalid, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`)
+			return nil, value.Errorf(value.Invalid, `argument 'names' should be a dict from old to new column names, as in {"old": "new"}`)
 		}
 		at, err := find(old)
 		if err != nil {
@@ -243,7 +246,7 @@ func (c *call) renamed() (*Table, error) {
 	seen := make(map[string]int, len(names))
 	for i, name := range names {
 		if other, twice := seen[name]; twice {
-			return nil, value.Errorf(value.Invalid, "columns %q and %q would both be named %q", cut(t.names[other]), cut(t.names[i]), cut(name))
+			return nil, value.Errorf(value.Invalid, "rename: columns %q and %q have the same new name %q", cut(t.names[other]), cut(t.names[i]), cut(name))
 		}
 		seen[name] = i
 	}
@@ -252,7 +255,7 @@ func (c *call) renamed() (*Table, error) {
 	})
 }
 
-// withTypes returns the columns in other types.
+// withTypes returns the table with columns converted to other types.
 func (c *call) withTypes() (*Table, error) {
 	t := c.table()
 	given, err := c.typesOf("types")
@@ -265,7 +268,7 @@ func (c *call) withTypes() (*Table, error) {
 	}
 	dict, _ := c.value("types").(*value.Dict)
 	types, find := slices.Clone(t.types), t.finder(dict.Len())
-	for name := range dict.All() { // in the order of the script, so that of two errors it is always the first
+	for name := range dict.All() { // in the order of the script, so the first of several errors is reported
 		at, err := find(name.(string))
 		if err != nil {
 			return nil, err
@@ -278,7 +281,7 @@ func (c *call) withTypes() (*Table, error) {
 	return t.derived(c.ctx, t.names, types, t.rows, func() mapper { return t.conversions(types, rule == "missing") })
 }
 
-// conversions makes the mapper that converts the columns of t to these types.
+// conversions returns a mapper that converts the columns of t to these types.
 func (t *Table) conversions(types []Type, missing bool) mapper {
 	first := 0
 	return func(ctx context.Context, b *Batch) (*Batch, error) {
@@ -286,7 +289,7 @@ func (t *Table) conversions(types []Type, missing bool) mapper {
 		for i, column := range b.Columns {
 			v := &conversion{column: t.names[i], to: types[i], missing: missing, first: first}
 			var err error
-			if d.Columns[i], err = v.of(ctx, column); err != nil {
+			if d.Columns[i], err = v.convert(ctx, column); err != nil {
 				return nil, err
 			}
 		}

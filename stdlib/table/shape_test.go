@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"pgregory.net/rapid"
 )
 
 func TestHeadAndTail(t *testing.T) {
@@ -27,30 +28,30 @@ func TestHeadAndTail(t *testing.T) {
 func TestColumnsChosen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
-		places := rapid.SliceOfNDistinct(rapid.IntRange(0, len(u.names)-1), 1, 4, rapid.ID).Draw(t, "places")
+		indexes := rapid.SliceOfNDistinct(rapid.IntRange(0, len(u.names)-1), 1, 4, rapid.ID).Draw(t, "indexes")
 		var names value.List
-		chosen := func(places []int) (names []string, types []Type, rows [][]value.Value) {
-			for _, at := range places {
+		chosen := func(indexes []int) (names []string, types []Type, rows [][]value.Value) {
+			for _, at := range indexes {
 				names, types = append(names, u.names[at]), append(types, u.types[at])
 			}
 			for _, row := range records(t, u) {
 				var part []value.Value
-				for _, at := range places {
+				for _, at := range indexes {
 					part = append(part, row[at])
 				}
 				rows = append(rows, part)
 			}
 			return names, types, rows
 		}
-		for _, at := range places {
+		for _, at := range indexes {
 			names = append(names, u.names[at])
 		}
-		n, types, rows := chosen(places)
+		n, types, rows := chosen(indexes)
 		both(t, u, n, types, rows, "select", names)
 		both(t, u, n, types, rows, "select", names...)
 		var others []int
 		for at := range u.names {
-			if !slices.Contains(places, at) {
+			if !slices.Contains(indexes, at) {
 				others = append(others, at)
 			}
 		}
@@ -87,27 +88,27 @@ func TestShapeErrors(t *testing.T) {
 	}{
 		{"head", []value.Value{int64(-1)}, "argument 'n' must be >= 0 (got -1)", ""},
 		{"tail", []value.Value{int64(-1)}, "argument 'n' must be >= 0 (got -1)", ""},
-		{"select", []value.Value{"city", "peple"}, `there is no column "peple"; did you mean "people"?`, "the columns are city, people"},
-		{"select", []value.Value{"city", "city"}, `column "city" is named twice`, ""},
-		{"select", []value.Value{value.List{}}, "no column would remain", "the columns are city, people"},
-		{"drop", []value.Value{"x"}, `there is no column "x"`, "the columns are city, people"},
-		{"drop", []value.Value{"city", "people"}, "no column would remain", "the columns are"},
-		{"rename", []value.Value{value.NewDict("citi", "x")}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
-		{"rename", []value.Value{value.NewDict("city", "people")}, `columns "city" and "people" would both be named "people"`, ""},
-		{"rename", []value.Value{value.NewDict("city", int64(1))}, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`, ""},
-		{"rename", []value.Value{value.NewDict("city", "")}, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`, ""},
-		{"column", []value.Value{"x"}, `there is no column "x"`, "the columns are"},
-		{"add_column", []value.Value{"n", value.List{int64(1)}}, "the list has 1 value, and the table 2 rows", ""},
+		{"select", []value.Value{"city", "peple"}, `no column "peple"; did you mean "people"?`, "the columns are city, people"},
+		{"select", []value.Value{"city", "city"}, `column "city" is repeated`, ""},
+		{"select", []value.Value{value.List{}}, "the result has no columns", "the columns are city, people"},
+		{"drop", []value.Value{"x"}, `no column "x"`, "the columns are city, people"},
+		{"drop", []value.Value{"city", "people"}, "the result has no columns", "the columns are"},
+		{"rename", []value.Value{value.NewDict("citi", "x")}, `no column "citi"; did you mean "city"?`, "the columns are"},
+		{"rename", []value.Value{value.NewDict("city", "people")}, `rename: columns "city" and "people" have the same new name "people"`, ""},
+		{"rename", []value.Value{value.NewDict("city", int64(1))}, `argument 'names' should be a dict from old to new column names, as in {"old": "new"}`, ""},
+		{"rename", []value.Value{value.NewDict("city", "")}, `argument 'names' should be a dict from old to new column names, as in {"old": "new"}`, ""},
+		{"column", []value.Value{"x"}, `no column "x"`, "the columns are"},
+		{"add_column", []value.Value{"n", value.List{int64(1)}}, "the list has 1 value, but the table has 2 rows", ""},
 		{"add_column", []value.Value{"n", value.NewDict("a", "b")}, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got object", ""},
-		{"add_column", []value.Value{"", int64(1)}, "a column needs a name", ""},
-		{"add_column", []value.Value{"n", int64(1), "number"}, `there is no type "number"`, "the types are text, integer"},
-		{"add_column", []value.Value{"n", value.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot become integer`, "give values of this type"},
+		{"add_column", []value.Value{"", int64(1)}, "the name of the new column is empty", ""},
+		{"add_column", []value.Value{"n", int64(1), "number"}, `unknown type "number"`, "the types are text, integer"},
+		{"add_column", []value.Value{"n", value.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot be converted to integer`, "use values of this type"},
 		{"add_column", []value.Value{"n", value.List{u, u}}, `row 1, column "n": a cell cannot hold a table`, ""},
-		{"with_types", []value.Value{value.NewDict("city", "integer")}, `row 1, column "city": "Oslo" cannot become integer`, `errors = "missing"`},
-		{"with_types", []value.Value{value.NewDict("people", "date")}, `column "people" is integer, which cannot become date`, ""},
-		{"with_types", []value.Value{value.NewDict("people", "bool")}, `row 1, column "people": 700000 cannot become bool`, ""},
-		{"with_types", []value.Value{value.NewDict("town", "text")}, `there is no column "town"`, ""},
-		{"with_types", []value.Value{value.NewDict("city", "string")}, `there is no type "string"`, "the types are"},
+		{"with_types", []value.Value{value.NewDict("city", "integer")}, `row 1, column "city": "Oslo" cannot be converted to integer`, `errors = "missing"`},
+		{"with_types", []value.Value{value.NewDict("people", "date")}, `column "people" of type integer cannot be converted to date`, ""},
+		{"with_types", []value.Value{value.NewDict("people", "bool")}, `row 1, column "people": 700000 cannot be converted to bool`, ""},
+		{"with_types", []value.Value{value.NewDict("town", "text")}, `no column "town"`, ""},
+		{"with_types", []value.Value{value.NewDict("city", "string")}, `unknown type "string"`, "the types are"},
 		{"with_types", []value.Value{value.NewDict("city", "text"), "ignore"}, `argument 'errors' should be "fail" or "missing", not "ignore"`, ""},
 		{"show", []value.Value{int64(-1)}, "argument 'rows' must be >= 0 (got -1)", ""},
 		{"show", []value.Value{int64(1), int64(-1)}, "argument 'width' must be >= 0 (got -1)", ""},
@@ -167,7 +168,7 @@ func TestAddColumn(t *testing.T) {
 			both(t, u, []string{"a", "b"}, []Type{Text, test.want}, row(cell, nil), "add_column", "b", v, test.typ)
 		}
 		if want := 2 * 2 * len(forms(u)); asked != want {
-			t.Errorf("the function is asked %d times, want %d", asked, want)
+			t.Errorf("the function is called %d times, want %d", asked, want)
 		}
 	}
 }
@@ -205,7 +206,7 @@ func TestWithTypes(t *testing.T) {
 		from  Type
 		value value.Value
 		to    Type
-		want  value.Value // nil: it does not fit
+		want  value.Value // nil: the value does not fit
 	}{
 		{Text, "12", Integer, int64(12)}, {Text, " 12\n", Integer, int64(12)}, {Text, "1.0", Integer, nil}, {Text, "", Integer, nil}, {Text, "012", Integer, nil},
 		{Text, "1e3", Float, 1000.0}, {Text, "5", Float, 5.0}, {Text, "NaN", Float, math.NaN()}, {Text, "x", Float, nil},
@@ -237,11 +238,11 @@ func TestWithTypes(t *testing.T) {
 			both(t, u, names, types, rows(test.want), "with_types", to)
 			continue
 		}
-		refused(t, u, `row 2, column "c": `+valueShown(u.held.Columns[0].value(1))+` cannot become `+test.to.String(), `errors = "missing"`, "with_types", to)
+		refused(t, u, `row 2, column "c": `+valueShown(u.held.Columns[0].value(1))+` cannot be converted to `+test.to.String(), `errors = "missing"`, "with_types", to)
 	}
 }
 
-// What becomes another type and back is what it was.
+// Values that are converted to another type and back are unchanged.
 func TestWithTypesAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")

@@ -16,11 +16,11 @@ type sortKey struct {
 	name       string // as errors show it
 	column     *Column
 	descending bool
-	same       int // bytes that all its texts begin with: they tell none apart
+	common     int // length of the common prefix of all texts, which does not affect the order
 }
 
-// sortItem is a row that is sorted. prefix orders rows as far as it goes, without a
-// look at the columns: most comparisons end there.
+// A sortItem is a row to sort. Most comparisons need only the prefix: if two prefixes
+// differ, they have the order of the rows.
 type sortItem struct {
 	prefix uint64
 	row    int
@@ -47,7 +47,7 @@ func (c *call) sorted() (*Table, error) {
 	return newHeld(c.table().names, b.pick(rows), c.table().notes...), nil
 }
 
-// sortOptions are what a call of sort says.
+// sortOptions are the arguments of sort.
 type sortOptions struct {
 	names      []string
 	key        tool.Function
@@ -74,13 +74,13 @@ func (c *call) sortOptions() (*sortOptions, error) {
 		return nil, err
 	}
 	if (o.key != nil) == (len(o.names) > 0) {
-		return nil, value.Errorf(value.Invalid, "sort takes names of columns, or one function of the row").
+		return nil, value.Errorf(value.Invalid, "sort: pass column names or one function of the row, not both").
 			WithHint(`as in sort("city", "-age"), or sort(key = lambda row: row["first"] + row["last"])`)
 	}
 	return o, nil
 }
 
-// textsOf is a list of texts, or one.
+// textsOf returns an argument that is a list of texts, or one text.
 func textsOf(argument string, v value.Value) ([]string, error) {
 	if s, ok := v.(string); ok {
 		return []string{s}, nil
@@ -94,12 +94,12 @@ func textsOf(argument string, v value.Value) ([]string, error) {
 		ok = ok && isText
 	}
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "argument '%s' should be names of columns but got %s", argument, valueShown(v))
+		return nil, value.Errorf(value.Invalid, "argument '%s' should be column names but got %s", argument, valueShown(v))
 	}
 	return texts, nil
 }
 
-// sortKeys finds the columns to sort by, or makes the one that a function gives.
+// sortKeys returns the columns to sort by, or one with the results of the key function.
 func (c *call) sortKeys(o *sortOptions, b *Batch) ([]sortKey, error) {
 	if o.key != nil {
 		values, err := c.valuesBy(o.key, b, "key")
@@ -124,10 +124,10 @@ func (c *call) sortKeys(o *sortOptions, b *Batch) ([]sortKey, error) {
 	return keys, nil
 }
 
-// sortRows returns the places of the rows in their order.
+// sortRows returns the row numbers in sorted order.
 func sortRows(ctx context.Context, keys []sortKey, n int) ([]int, error) {
 	items := make([]sortItem, n)
-	keys[0].same = keys[0].column.commonStart()
+	keys[0].common = keys[0].column.commonPrefix()
 	for i := range items {
 		items[i] = sortItem{keys[0].prefix(i), i}
 	}
@@ -141,7 +141,7 @@ func sortRows(ctx context.Context, keys []sortKey, n int) ([]int, error) {
 			failed = ctx.Err()
 		}
 		if failed != nil {
-			return 0 // to come to the end
+			return 0 // to finish quickly
 		}
 		for i := range keys {
 			order, ok := keys[i].compare(x.row, y.row)
@@ -162,11 +162,12 @@ func sortRows(ctx context.Context, keys []sortKey, n int) ([]int, error) {
 	return rows, failed
 }
 
-// The prefix of what is sorted behind all, whichever the direction.
+// lastPrefix is the prefix of missing values and NaN, which come last in both
+// directions.
 const lastPrefix = math.MaxUint64
 
-// prefix returns a number by which rows can be told apart: where those of two rows
-// differ, the rows do in the same direction.
+// prefix returns a number for a row. If the numbers of two rows differ, the rows have
+// the same order.
 func (k *sortKey) prefix(i int) uint64 {
 	c := k.column
 	if c.missing(i) {
@@ -178,7 +179,7 @@ func (k *sortKey) prefix(i int) uint64 {
 	case Any:
 		return 0
 	case Text:
-		p = textPrefix(c.Texts[i][k.same:])
+		p = textPrefix(c.Texts[i][k.common:])
 	case Float:
 		f := c.Floats[i] + 0 // -0 is 0
 		if f != f {
@@ -198,23 +199,24 @@ func (k *sortKey) prefix(i int) uint64 {
 	return p
 }
 
-// commonStart returns how many bytes all texts of a column begin with.
-func (c *Column) commonStart() int {
-	first, same := -1, 0
+// commonPrefix returns the length in bytes of the common prefix of all texts of a
+// column.
+func (c *Column) commonPrefix() int {
+	first, common := -1, 0
 	for i, s := range c.Texts {
 		switch {
 		case c.missing(i):
 		case first < 0:
-			first, same = i, len(s)
+			first, common = i, len(s)
 		default:
-			same = sharedStart(s, c.Texts[first][:same])
+			common = sharedPrefix(s, c.Texts[first][:common])
 		}
 	}
-	return same
+	return common
 }
 
-// sharedStart returns how many bytes two texts begin with alike.
-func sharedStart(s, t string) int {
+// sharedPrefix returns the length in bytes of the common prefix of two texts.
+func sharedPrefix(s, t string) int {
 	n := min(len(s), len(t))
 	for i := range n {
 		if s[i] != t[i] {
@@ -224,7 +226,7 @@ func sharedStart(s, t string) int {
 	return n
 }
 
-// textPrefix returns the first bytes of a text as a number.
+// textPrefix returns the first eight bytes of a text as a number.
 func textPrefix(s string) uint64 {
 	p := uint64(0)
 	for i := range 8 {
@@ -236,7 +238,7 @@ func textPrefix(s string) uint64 {
 	return p
 }
 
-// compare compares two rows. ok is false where there is no order between them.
+// compare compares two rows. ok is false if their values have no order.
 func (k *sortKey) compare(i, j int) (order int, ok bool) {
 	c := k.column
 	if c.missing(i) || c.missing(j) {
@@ -267,10 +269,10 @@ func isNaN(v value.Value) bool {
 	return ok && f != f
 }
 
-// incomparable is the error of two rows that cannot be sorted.
+// incomparable returns the error for two rows whose values have no order.
 func (k *sortKey) incomparable(i, j int) error {
 	i, j = min(i, j), max(i, j)
-	return value.Errorf(value.Invalid, "rows %d and %d cannot be sorted by %q: %s and %s have no order",
+	return value.Errorf(value.Invalid, "rows %d and %d cannot be sorted by %q: cannot compare %s with %s",
 		i+1, j+1, cut(k.name), valueShown(k.column.value(i)), valueShown(k.column.value(j))).
 		WithHint("convert the column with with_types, or sort by a function of the row")
 }

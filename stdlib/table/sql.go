@@ -7,39 +7,40 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The wall time of a query in seconds: what it has where nobody says, and at most.
+// The default and the maximum wall time of a query in seconds.
 const (
 	queryTime    = 10
 	maxQueryTime = 60
 )
 
-func sqlRows() []row {
+func sqlRows() []member {
 	e := newSQLEngine()
-	return []row{{tool.Func{
+	return []member{{tool.Func{
 		Name: "sql",
-		Doc: "Asks one SQL query (SQLite) of tables and gives its rows as a table. " +
-			"It begins with SELECT, WITH, VALUES or EXPLAIN, and can change nothing. The tables are known to it by the names that they are given here, " +
-			"quoted as in \"total price\" where a name is not a plain word; upper and lower case are the same. " +
-			"A missing value is NULL, and so is NaN. A bool is 0 or 1; a date, datetime or instant is a text as it is written in a CSV file; lists and objects are JSON text. " +
-			"A column that is taken over as it is keeps its type; of an expression, whole numbers give integer, other numbers float, text text, and several kinds any. " +
-			"A second column of the same name gets a number behind it, as name_2. Nothing is kept from one call to the next. " +
-			"The same query of the same tables gives the same: one that asks for the current time (current_date, current_time, current_timestamp, date('now'), date() and their like) " +
-			"or for random numbers (random, randomblob) is an error; give such a value in params. " +
-			"A query that takes long needs more than its timeout: a tool has 2 seconds of computing unless it declares more, as in limits = {\"cpu\": 10}.",
+		Doc: "Run a SQL query (SQLite) on tables, and return the rows as a table. These rules apply:\n\n" +
+			"- The query begins with SELECT, WITH, VALUES or EXPLAIN, and cannot change anything.\n" +
+			"- The argument tables gives the tables their names. Names are case-insensitive. In the query, put a name that is not a plain word in double quotes, as in \"total price\".\n" +
+			"- A missing value is NULL. NaN is NULL too.\n" +
+			"- A bool is 0 or 1. A date, datetime or instant is a text as in a CSV file. Lists and objects are JSON text.\n" +
+			"- A selected column keeps its type. The type of an expression is inferred: integer, float, text, or any for mixed values.\n" +
+			"- A repeated column name gets a number, as in name_2.\n" +
+			"- Calls share no state.\n" +
+			"- A query cannot use the current time, as in current_date and date('now'). It cannot use random numbers, as in random and randomblob. Pass such values in params.\n\n" +
+			"A tool may compute for 2 seconds. For a long query, declare more, as in limits = {\"cpu\": 10}, and pass timeout.",
 		Params: []tool.Param{
-			tool.Required("query", tool.TypeString, "One query, as in `select city, count(*) as n from people group by city`. A value goes into params, and ? or :name into its place."),
-			tool.Required("tables", tool.TypeObject, `The tables by their names, as in {"people": t}.`),
-			tool.Maybe("params", tool.TypeAny, "The values for ? as a list, or for :name, @name and $name as a dict. They are bound, and never read as SQL."),
-			tool.Optional("timeout", tool.TypeNumber, int64(queryTime), "How many seconds the query may take, at most 60."),
+			tool.Required("query", tool.TypeString, "One query, as in `select city, count(*) as n from people group by city`. For a value, write ? or :name, and pass the value in params."),
+			tool.Required("tables", tool.TypeObject, `The tables by name, as in {"people": t}.`),
+			tool.Maybe("params", tool.TypeAny, "The values: a list for ?, or a dict for :name, @name and $name. Values are never read as SQL."),
+			tool.Optional("timeout", tool.TypeNumber, int64(queryTime), "The maximum time of the query in seconds, at most 60."),
 		},
 		Returns: "a table",
 	}, e.query}}
 }
 
-// query is the row data.sql.
+// query is the implementation of data.sql.
 func (e *sqlEngine) query(c *call) (value.Value, error) {
 	text, _ := c.value("query").(string)
-	statement, err := readStatement(text)
+	statement, err := parseStatement(text)
 	if err != nil {
 		return nil, err
 	}
@@ -75,17 +76,17 @@ func queryTimeout(v value.Value) (float64, error) {
 	return seconds, nil
 }
 
-// A sqlSource is a table that a query can ask.
+// A sqlSource is a table that a query can read.
 type sqlSource struct {
 	name  string
 	table *Table
 	named bool   // the query names it
 	used  []bool // which columns the query names
-	scans int    // how often its rows were read from the start
+	scans int    // how often it was read from the start
 	real  bool   // it was copied into a table of the database
 }
 
-// sqlTables reads the argument: each name stands for one table.
+// sqlTables returns the tables in the argument, by name.
 func sqlTables(v value.Value) ([]*sqlSource, error) {
 	d, ok := v.(*value.Dict)
 	if !ok {
@@ -99,7 +100,7 @@ func sqlTables(v value.Value) ([]*sqlSource, error) {
 		t, ok := v.(*Table)
 		if !ok {
 			return nil, value.Errorf(value.Invalid, "argument 'tables': %q should be table but got %s", cut(name), value.TypeOf(v)).
-				WithHint("data.read and data.parse give tables")
+				WithHint("pass a table from data.read or data.parse")
 		}
 		if err := checkSQLNames(name, t); err != nil {
 			return nil, err
@@ -108,39 +109,39 @@ func sqlTables(v value.Value) ([]*sqlSource, error) {
 		sources = append(sources, &sqlSource{name: name, table: t, used: make([]bool, len(t.names))})
 	}
 	if a, b, ok := caseClash(names); ok {
-		return nil, value.Errorf(value.Invalid, "the tables %q and %q have the same name in SQL, where upper and lower case are the same", a, b).
-			WithHint("give one of them another name")
+		return nil, value.Errorf(value.Invalid, "the tables %q and %q have the same name: SQL names are case-insensitive", a, b).
+			WithHint("rename one of the two")
 	}
 	return sources, nil
 }
 
-// checkSQLNames says why a table cannot be one of SQL.
+// checkSQLNames returns an error if the table cannot be used in SQL.
 func checkSQLNames(name string, t *Table) error {
 	lower := asciiLower(name)
 	switch {
 	case name == "" || len(name) > maxSQLName || strings.ContainsRune(name, 0):
-		return value.Errorf(value.Invalid, "%q cannot be the name of a table in SQL", cut(name)).WithHint("give it a short name")
+		return value.Errorf(value.Invalid, "invalid name of a table in SQL: %q", cut(name)).WithHint("use a short name with letters and digits")
 	case strings.HasPrefix(lower, "sqlite_"):
-		return value.Errorf(value.Invalid, "the name %q cannot be used: SQLite keeps those with sqlite_ for itself", cut(name)).WithHint("give the table another name")
+		return value.Errorf(value.Invalid, "invalid name of a table: %q: names with sqlite_ at the beginning are reserved", cut(name)).WithHint(`choose another name for the table, as in tables = {"t": table}`)
 	case len(t.names) == 0:
-		return value.Errorf(value.Invalid, "the table %q has no columns, and SQL knows none without", cut(name)).WithHint("leave it out")
+		return value.Errorf(value.Invalid, "the table %q has no columns: SQL needs at least one", cut(name)).WithHint("omit it")
 	case len(t.names) > maxSQLColumns:
-		return value.Errorf(value.Invalid, "the table %q has %d columns, and SQL takes at most %d", cut(name), len(t.names), maxSQLColumns).
-			WithHint("take the columns that matter with select")
+		return value.Errorf(value.Invalid, "the table %q has %d columns: the limit of SQL is %d", cut(name), len(t.names), maxSQLColumns).
+			WithHint("choose fewer columns with select")
 	}
 	for _, column := range t.names {
 		if strings.ContainsRune(column, 0) {
-			return value.Errorf(value.Invalid, "the table %q has a column %q, whose name SQL cannot read", cut(name), cut(column)).WithHint("rename it")
+			return value.Errorf(value.Invalid, "the table %q has a column with an invalid name for SQL: %q", cut(name), cut(column)).WithHint("rename it")
 		}
 	}
 	if a, b, ok := caseClash(t.names); ok {
-		return value.Errorf(value.Invalid, "the columns %q and %q of the table %q have the same name in SQL, where upper and lower case are the same",
-			cut(a), cut(b), cut(name)).WithHint("rename one of them")
+		return value.Errorf(value.Invalid, "the columns %q and %q of the table %q have the same name: SQL names are case-insensitive",
+			cut(a), cut(b), cut(name)).WithHint("rename one of the two")
 	}
 	return nil
 }
 
-// caseClash returns two names that differ in case at most.
+// caseClash returns two names that are equal apart from case.
 func caseClash(names []string) (a, b string, clash bool) {
 	seen := map[string]string{}
 	for _, name := range names {
@@ -153,7 +154,7 @@ func caseClash(names []string) (a, b string, clash bool) {
 	return "", "", false
 }
 
-// asciiLower is what SQLite compares names by.
+// asciiLower returns the form of a name that SQLite compares.
 func asciiLower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -163,5 +164,5 @@ func asciiLower(s string) string {
 	}, s)
 }
 
-// quoteSQL writes a name so that SQL reads it as a name, whatever it is.
+// quoteSQL quotes a name for SQL.
 func quoteSQL(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -35,10 +35,10 @@ func sqlBenchTable() *Table {
 
 const benchQuery = "select c0, count(*) as n, sum(c1) as s from t group by c0"
 
-// openBench opens a database with the table in it, virtual.
+// openBench opens a database with the table as a virtual table.
 func openBench(b *testing.B) *sqlQuery {
 	e := newSQLEngine()
-	statement, err := readStatement(benchQuery)
+	statement, err := parseStatement(benchQuery)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -79,10 +79,10 @@ func (q *sqlQuery) ask(b *testing.B) {
 	q.sources[0].scans = 0
 }
 
-// BenchmarkSQL asks a table of 100,000 rows and ten columns, and reports how much
-// longer that takes than if they were in SQLite already.
+// BenchmarkSQL queries a table of 100,000 rows and ten columns, and reports how much
+// slower that is than a table that is already in SQLite.
 func BenchmarkSQL(b *testing.B) {
-	f, tables := sqlFunc(), lend("t", sqlBenchTable())
+	f, tables := sqlFunc(), tablesNamed("t", sqlBenchTable())
 	q := openBench(b)
 	for i := range q.sources[0].used {
 		q.sources[0].used[i] = true
@@ -101,16 +101,16 @@ func BenchmarkSQL(b *testing.B) {
 	b.ReportMetric(float64(ours)/float64(loaded), "x-loaded")
 }
 
-// BenchmarkSQLAll gives back all that it is given.
+// BenchmarkSQLAll returns all rows and columns.
 func BenchmarkSQLAll(b *testing.B) {
-	f, tables := sqlFunc(), lend("t", sqlBenchTable())
+	f, tables := sqlFunc(), tablesNamed("t", sqlBenchTable())
 	for b.Loop() {
 		_, err := askSQL(b, f, "select * from t", tables)
 		must(b, err)
 	}
 }
 
-// BenchmarkSQLWays compares the ways by which SQLite can come to the rows.
+// BenchmarkSQLWays compares ways to provide the rows to SQLite.
 func BenchmarkSQLWays(b *testing.B) {
 	b.Run("virtual", func(b *testing.B) {
 		q := openBench(b)
@@ -139,7 +139,7 @@ func BenchmarkSQLWays(b *testing.B) {
 	})
 }
 
-// insertRows is the way that was not taken.
+// insertRows is the rejected alternative.
 func (q *sqlQuery) insertRows(c driver.Conn) error {
 	s := q.sources[0]
 	x := c.(driver.ExecerContext)

@@ -13,35 +13,36 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A run is resumed and replayed from its record, which has no answers of SQL: each
-// query must give the same again. So a query has no clock and no random numbers.
+// A run is resumed and replayed from its record, which does not contain the results of
+// queries: each query must return the same again. So a query has no clock and no random
+// numbers.
 
-// A clocklessVFS is what SQLite asks for the time on behalf of one connection
-// (a VFS, which is otherwise for files). It has none to give, and notes that it was
-// asked: SQLite itself would take the time for missing, without an error.
+// A clocklessVFS is the source of the time for one connection of SQLite (a VFS, whose
+// main use is files). It returns no time, and records that it was asked: SQLite itself
+// would treat the time as missing, without an error.
 type clocklessVFS struct {
-	at   uintptr // of its struct, in memory of SQLite
+	at   uintptr // the address of its struct, in memory of SQLite
 	name string
-	text uintptr // the name in C
+	text uintptr // the name as a C string
 }
 
-// vfsLayout is where the parts lie: behind the struct of SQLite the address of the
-// code of refuseTime, which makes of its place a function in C, and the note.
+// vfsLayout returns the offsets of the parts: after the struct of SQLite, the address of
+// the code of refuseTime, which makes it a function in C, and the flag asked.
 func vfsLayout() (code, asked, size uintptr) {
 	word := reflect.TypeFor[uintptr]().Size()
 	code = reflect.TypeFor[sqlite3.Tsqlite3_vfs]().Size()
 	return code, code + word, code + 2*word
 }
 
-// refuseTime is the function xCurrentTimeInt64 of the VFS. It must use nothing but
-// its arguments.
+// refuseTime is the function xCurrentTimeInt64 of the VFS. It must use only its
+// arguments.
 func refuseTime(_ *libc.TLS, vfs, _ uintptr) int32 {
 	_, asked, _ := vfsLayout()
 	libc.AssignPtrUintptr(vfs+asked, 1)
 	return sqlite3.SQLITE_ERROR
 }
 
-// newClocklessVFS registers one, which is the usual one in all else.
+// newClocklessVFS registers a VFS that is otherwise the default one.
 func newClocklessVFS() (*clocklessVFS, error) {
 	thread := libc.NewTLS()
 	defer thread.Close()
@@ -57,7 +58,7 @@ func newClocklessVFS() (*clocklessVFS, error) {
 		sqlite3.Xsqlite3_free(thread, v.at)
 		return nil, errSQLMemory(err.Error())
 	}
-	next := vfsField("FpNext") // others may change it at this moment
+	next := vfsField("FpNext") // others may change it concurrently
 	for at := uintptr(0); at < code; at += reflect.TypeFor[uintptr]().Size() {
 		if at != next {
 			libc.AssignPtrUintptr(v.at+at, libc.AtomicLoadPUintptr(usual+at))
@@ -76,7 +77,7 @@ func (v *clocklessVFS) set(field string, to uintptr) {
 	libc.AssignPtrUintptr(v.at+vfsField(field), to)
 }
 
-// vfsField is where a field of the struct lies.
+// vfsField returns the offset of a field of the struct.
 func vfsField(name string) uintptr {
 	f, ok := reflect.TypeFor[sqlite3.Tsqlite3_vfs]().FieldByName(name)
 	if !ok {
@@ -85,13 +86,13 @@ func vfsField(name string) uintptr {
 	return f.Offset
 }
 
-// asked reports whether a query wanted to know the time.
+// asked reports whether a query asked for the time.
 func (v *clocklessVFS) asked() bool {
 	_, asked, _ := vfsLayout()
 	return libc.AtomicLoadPUintptr(v.at+asked) != 0
 }
 
-// close takes the VFS away, after its connection was closed.
+// close unregisters the VFS. Its connection must be closed.
 func (v *clocklessVFS) close() {
 	thread := libc.NewTLS()
 	defer thread.Close()
@@ -101,19 +102,19 @@ func (v *clocklessVFS) close() {
 }
 
 func errSQLTime() error {
-	return value.Errorf(value.Invalid, "SQL: a query cannot ask for the current time: run again, it would give another result").
-		WithHint(`give the time as a parameter: params = {"now": time.now()}, and :now in the query`)
+	return value.Errorf(value.Invalid, "SQL: the current time is not allowed in a query: replay needs the same result").
+		WithHint(`pass the time as a parameter: params = {"now": time.now()}, and :now in the query`)
 }
 
-// sqlRandomText is what the functions random and randomblob say.
-const sqlRandomText = "a query cannot ask for random numbers"
+// sqlRandomText is the error of the functions random and randomblob.
+const sqlRandomText = "random numbers are not allowed in a query"
 
 func errSQLRandom() error {
-	return value.Errorf(value.Invalid, "SQL: %s: run again, it would give another result", sqlRandomText).
-		WithHint("take random rows with t.sample(n), or make numbers with the module random and give them as parameters or as a column")
+	return value.Errorf(value.Invalid, "SQL: %s: replay needs the same result", sqlRandomText).
+		WithHint("for random rows, call t.sample(n); for random numbers, call the module random and pass the numbers in params")
 }
 
-// withoutRandom has the driver refuse the functions that give random numbers.
+// withoutRandom makes the driver reject the functions that return random numbers.
 func withoutRandom(d *sqlite.Driver) error {
 	refuse := func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 		return nil, errors.New(sqlRandomText)

@@ -13,7 +13,7 @@ func days() *Table {
 	return tableOf("s", Text, []value.Value{"now", "2024-01-31"}, "n", Integer, []value.Value{1, 2})
 }
 
-// TestSQLHasNoClock asks for the time in each way that SQLite has.
+// TestSQLHasNoClock queries the time in each way that SQLite has.
 func TestSQLHasNoClock(t *testing.T) {
 	f := sqlFunc()
 	for _, query := range []string{
@@ -27,10 +27,10 @@ func TestSQLHasNoClock(t *testing.T) {
 		if strings.Contains(query, "?") {
 			params = []value.Value{value.List{"now"}}
 		}
-		u, err := askSQL(t, f, query, lend("t", days()), params...)
+		u, err := askSQL(t, f, query, tablesNamed("t", days()), params...)
 		e := value.ErrorOf(err, value.Failed)
 		if err == nil || e.Kind != value.Invalid || !strings.Contains(e.Message(), "current time") || !strings.Contains(e.Hint, "params") {
-			t.Errorf("sql(%q) = %v, %v (hint %q), want an error that it asks for the time", query, u, err, e.Hint)
+			t.Errorf("sql(%q) = %v, %v (hint %q), want an error about the time", query, u, err, e.Hint)
 		}
 	}
 }
@@ -38,9 +38,9 @@ func TestSQLHasNoClock(t *testing.T) {
 func TestSQLHasNoChance(t *testing.T) {
 	f := sqlFunc()
 	for _, query := range []string{"select random()", "select hex(randomblob(4))", "select * from t order by random()", "select abs(RANDOM()) % 6 from t", `select "random"()`} {
-		u, err := askSQL(t, f, query, lend("t", days()))
+		u, err := askSQL(t, f, query, tablesNamed("t", days()))
 		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.Contains(e.Message(), "random numbers") || e.Hint == "" {
-			t.Errorf("sql(%q) = %v, %v, want an error that it asks for random numbers", query, u, err)
+			t.Errorf("sql(%q) = %v, %v, want an error about random numbers", query, u, err)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestSQLOfGivenTimes(t *testing.T) {
 		if strings.Contains(test.query, "?") {
 			params = []value.Value{value.List{"2024-02-29"}}
 		}
-		u, err := askSQL(t, f, test.query, lend("t", days()), params...)
+		u, err := askSQL(t, f, test.query, tablesNamed("t", days()), params...)
 		if err != nil {
 			t.Errorf("sql(%q): %v", test.query, err)
 		} else if got := shown(t, u); got != test.want {
@@ -67,9 +67,8 @@ func TestSQLOfGivenTimes(t *testing.T) {
 	}
 }
 
-// TestSQLClocksAreApart asks side by side: who asks for the time fails, and nobody
-// else.
-func TestSQLClocksAreApart(t *testing.T) {
+// TestSQLClocksAreSeparate runs queries in parallel: only those that use the time fail.
+func TestSQLClocksAreSeparate(t *testing.T) {
 	f := sqlFunc()
 	var all sync.WaitGroup
 	for i := range 32 {
@@ -78,7 +77,7 @@ func TestSQLClocksAreApart(t *testing.T) {
 			if i%2 == 0 {
 				query = "select n, date('now') as d from t"
 			}
-			if _, err := askSQL(t, f, query, lend("t", days())); (err != nil) != (i%2 == 0) {
+			if _, err := askSQL(t, f, query, tablesNamed("t", days())); (err != nil) != (i%2 == 0) {
 				t.Errorf("sql(%q): %v", query, err)
 			}
 		})
@@ -86,7 +85,7 @@ func TestSQLClocksAreApart(t *testing.T) {
 	all.Wait()
 }
 
-// nested is a list in a list and so on.
+// nested returns a list in a list and so on.
 func nested(depth int) value.Value {
 	var v value.Value = int64(1)
 	for range depth {
@@ -101,7 +100,7 @@ func TestDeepValues(t *testing.T) {
 	if same, err := good.Equal(t.Context(), tool.Grant{}, good); !same || err != nil {
 		t.Errorf("Equal of itself = %v, %v", same, err)
 	}
-	if _, err := askSQL(t, sqlFunc(), "select v from t", lend("t", good)); err != nil {
+	if _, err := askSQL(t, sqlFunc(), "select v from t", tablesNamed("t", good)); err != nil {
 		t.Errorf("sql of the deepest values: %v", err)
 	}
 	deep := nested(value.MaxDepth + 1)
@@ -123,7 +122,7 @@ func TestDeepValues(t *testing.T) {
 		t.Errorf("fill_missing with a deep value: %v", err)
 	}
 	held := tableOf("v", Any, []value.Value{int64(1), deep})
-	if _, err := askSQL(t, sqlFunc(), "select v from t", lend("t", held)); err == nil || !strings.Contains(err.Error(), `row 2, column "v": a value nested more than 64 deep`) {
+	if _, err := askSQL(t, sqlFunc(), "select v from t", tablesNamed("t", held)); err == nil || !strings.Contains(err.Error(), `row 2, column "v": the value is nested more than 64 levels deep`) {
 		t.Errorf("sql of a deep value: %v", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// explain says what went wrong in words that help: what SQLite says, with where
-// and what else there is.
+// explain returns the error of SQLite with the position and a hint.
 func (q *sqlQuery) explain(err error) error {
 	if q.vfs.asked() {
 		return errSQLTime()
@@ -41,7 +41,7 @@ func (q *sqlQuery) explain(err error) error {
 	case sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL:
 		return errSQLMemory(text)
 	case sqlite3.SQLITE_TOOBIG:
-		known = errSQLMemory(text).WithHint("a value has at most %d MB, and a query %d bytes", maxSQLValue>>20, maxSQLText)
+		known = errSQLMemory(text).WithHint("use smaller values: the limit is %d MB for a value and %d bytes for a query", maxSQLValue>>20, maxSQLText)
 		return known
 	case sqlite3.SQLITE_ERROR:
 		return q.explainText(text)
@@ -49,15 +49,15 @@ func (q *sqlQuery) explain(err error) error {
 	return value.Errorf(value.Failed, "SQL: %s", text)
 }
 
-// sqlMessage is the message without what the driver puts around it.
+// sqlMessage returns the message without the text that the driver adds.
 func sqlMessage(s string, code int) string {
 	s = strings.TrimSuffix(s, fmt.Sprintf(" (%d)", code))
 	return strings.TrimPrefix(s, "SQL logic error: ")
 }
 
 func errSQLMemory(text string) *value.Error {
-	return overMemory("the query takes more memory than it may: %s", text).
-		WithHint("GROUP BY and ORDER BY sort all rows that they get: keep fewer of them with WHERE, ask for fewer columns, or use a tool with t.group_by(…), which sorts nothing")
+	return row.Limit("the query needs more memory than the limit: %s", text).
+		WithHint("select fewer rows with WHERE, use fewer columns, or replace GROUP BY with t.group_by(…)")
 }
 
 func (q *sqlQuery) explainText(text string) error {
@@ -65,8 +65,8 @@ func (q *sqlQuery) explainText(text string) error {
 		columns := q.columnNames()
 		name, _, _ = strings.Cut(name, " - should this be")
 		name = strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"`)
-		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), value.DidYouMean(name, columns)).
-			WithHint("the columns are %s; a text stands in 'single quotes'", someNames(columns))
+		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.position(name), value.DidYouMean(name, columns)).
+			WithHint("the columns are %s; put a text in 'single quotes'", someNames(columns))
 	}
 	if name, ok := strings.CutPrefix(text, "no such table: "); ok {
 		var names []string
@@ -76,20 +76,20 @@ func (q *sqlQuery) explainText(text string) error {
 		name = strings.TrimPrefix(name, "main.")
 		hint := fmt.Sprintf("the tables are %s", someNames(names))
 		if len(names) == 0 {
-			hint = `give it as in tables = {"people": t}`
+			hint = `pass the table, as in tables = {"people": t}`
 		}
-		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), value.DidYouMean(name, names)).WithHint("%s", hint)
+		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.position(name), value.DidYouMean(name, names)).WithHint("%s", hint)
 	}
 	if text == sqlRandomText {
 		return errSQLRandom()
 	}
 	if word, ok := strings.CutPrefix(text, `near "`); ok {
-		return value.Errorf(value.Invalid, "SQL: %s%s", cutTo(text, 200), q.place(strings.TrimSuffix(word, `": syntax error`)))
+		return value.Errorf(value.Invalid, "SQL: %s%s", cutTo(text, 200), q.position(strings.TrimSuffix(word, `": syntax error`)))
 	}
 	return value.Errorf(value.Invalid, "SQL: %s", cutTo(text, 200))
 }
 
-// columnNames are those of the tables that the query names, or of all.
+// columnNames returns the columns of the tables that the query names.
 func (q *sqlQuery) columnNames() []string {
 	var names []string
 	for _, s := range q.sources {
@@ -103,8 +103,9 @@ func (q *sqlQuery) columnNames() []string {
 	return names
 }
 
-// place says where a word stands, if it is there once: the driver does not tell.
-func (q *sqlQuery) place(word string) string {
+// position returns the position of a word that occurs once, because the driver does not
+// report it.
+func (q *sqlQuery) position(word string) string {
 	at, n := 0, 0
 	for _, t := range q.statement.tokens {
 		if strings.EqualFold(strings.Trim(t.text, "\"`[]"), strings.Trim(word, "\"`[]")) {

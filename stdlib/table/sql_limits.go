@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	maxSQLColumns = 2000    // SQLite has no more
-	maxSQLName    = 200     // of a table
+	maxSQLColumns = 2000    // the maximum of SQLite
+	maxSQLName    = 200     // bytes of the name of a table
 	maxSQLValue   = 8 << 20 // bytes of a value or a row
 )
 
-// sqlLimits are what a statement may be. They bound what SQLite does between two
-// looks at whether it was interrupted.
+// sqlLimits returns the limits of a statement. They limit the work of SQLite between two
+// checks for an interrupt.
 func sqlLimits() map[int]int {
 	return map[int]int{
 		sqlite3.SQLITE_LIMIT_LENGTH:              maxSQLValue,
-		sqlite3.SQLITE_LIMIT_SQL_LENGTH:          maxSQLText + maxSQLColumns*maxSQLName, // and what we write ourselves
+		sqlite3.SQLITE_LIMIT_SQL_LENGTH:          maxSQLText + maxSQLColumns*maxSQLName, // and the statements of this package
 		sqlite3.SQLITE_LIMIT_COLUMN:              maxSQLColumns,
 		sqlite3.SQLITE_LIMIT_EXPR_DEPTH:          200,
 		sqlite3.SQLITE_LIMIT_COMPOUND_SELECT:     200,
 		sqlite3.SQLITE_LIMIT_VDBE_OP:             250_000, // a list of 50,000 values
 		sqlite3.SQLITE_LIMIT_FUNCTION_ARG:        100,
-		sqlite3.SQLITE_LIMIT_ATTACHED:            0, // nothing but this database
+		sqlite3.SQLITE_LIMIT_ATTACHED:            0, // only this database
 		sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
 		sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER:     10_000,
 		sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH:       1,
@@ -40,14 +40,14 @@ func sqlLimits() map[int]int {
 	}
 }
 
-// A sqlConnector opens a database in memory, that has no file to spill into.
+// A sqlConnector opens a database in memory, without a file for overflow.
 type sqlConnector struct {
 	driver *sqlite.Driver
 	pages  int64
 	vfs    string
 }
 
-// sqlPage is how many bytes a page of a database has.
+// sqlPage is the size of a page of a database in bytes.
 const sqlPage = 4096
 
 // Driver implements [driver.Connector].
@@ -58,8 +58,8 @@ func (c sqlConnector) Connect(context.Context) (driver.Conn, error) {
 	return c.driver.Open(fmt.Sprintf(":memory:?_defensive=1&_dqs=0&_pragma=trusted_schema(0)&_pragma=temp_store(2)&_pragma=max_page_count(%d)&vfs=%s", c.pages, c.vfs))
 }
 
-// openSQL opens a database of its own. max_page_count bounds what is copied into
-// it also where the memory is not counted.
+// openSQL opens a new database. max_page_count limits the copied data even if memory is
+// not counted.
 func openSQL(ctx context.Context, c sqlConnector) (*sql.DB, *sql.Conn, error) {
 	db := sql.OpenDB(c)
 	conn, err := db.Conn(ctx)
@@ -77,17 +77,17 @@ func openSQL(ctx context.Context, c sqlConnector) (*sql.DB, *sql.Conn, error) {
 	return db, conn, nil
 }
 
-// countMemory has SQLite count what it takes, without which it knows no limit of
-// it. It can be told so only before the process opens its first database: in a
-// worker that is here. Where another came first, as that of the records in a
-// host, the memory of the process is the only bound.
+// countMemory makes SQLite count its memory, which its limit of memory requires. That is
+// only possible before the process opens its first database, as here in a worker. If
+// another database was opened first, such as the records in a host, the memory of the
+// process is the only limit.
 func (e *sqlEngine) countMemory() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.told {
+	if e.configured {
 		return
 	}
-	e.told = true
+	e.configured = true
 	thread := libc.NewTLS()
 	defer thread.Close()
 	yes := libc.NewVaList(int32(1))
@@ -95,9 +95,9 @@ func (e *sqlEngine) countMemory() {
 	e.counts = sqlite3.Xsqlite3_config(thread, sqlite3.SQLITE_CONFIG_MEMSTATUS, yes) == sqlite3.SQLITE_OK
 }
 
-// lendMemory changes how much SQLite may take, which is one limit for the
-// process: it is the sum of what the running queries may, and none without any.
-func (e *sqlEngine) lendMemory(n int64) {
+// adjustMemory changes the memory limit of SQLite. There is one limit for the process:
+// the sum of the limits of the running queries, or no limit without queries.
+func (e *sqlEngine) adjustMemory(n int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.counts {
@@ -109,17 +109,17 @@ func (e *sqlEngine) lendMemory(n int64) {
 	sqlite3.Xsqlite3_hard_heap_limit64(thread, e.heap)
 }
 
-// A sqlClock ends a query when its time is over or the call's is. The context of
-// the call may be one that has no channel and must be asked, and not by two at
-// once: while the clock runs, only the clock asks it.
+// A sqlClock ends a query when its time or that of the call is over. The context of the
+// call may have no channel, so it must be polled, and by one goroutine only: while the
+// clock runs, only the clock polls it.
 type sqlClock struct {
-	ctx   context.Context // of the query
+	ctx   context.Context // the context of the query
 	end   context.CancelCauseFunc
 	ended chan struct{}
 	wait  sync.WaitGroup
 }
 
-// clockTick is how often the clock looks.
+// clockTick is the polling interval.
 const clockTick = 5 * time.Millisecond
 
 func startClock(call context.Context, seconds float64) *sqlClock {
@@ -151,14 +151,15 @@ func startClock(call context.Context, seconds float64) *sqlClock {
 	return c
 }
 
-// stop ends the clock, and returns when nobody asks the call's context any more.
+// stop ends the clock. When it returns, the context of the call is no longer polled.
 func (c *sqlClock) stop() {
 	close(c.ended)
 	c.wait.Wait()
 	c.end(nil)
 }
 
-// cause is why a context ended: one without a channel knows it only as its error.
+// cause returns why a context ended. A context without a channel has the cause only as
+// its error.
 func cause(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -175,7 +176,7 @@ func spanOf(seconds float64) string {
 
 func errQueryTime(seconds float64) error {
 	e := value.Errorf(value.Limit, "the query took longer than %s", spanOf(seconds)).
-		WithHint("ask less of it: look for a join or a recursion without an end, or give a longer timeout")
+		WithHint("check the query for an endless join or recursion, or pass a longer timeout")
 	e.Limit = value.LimitTimeout
 	return e
 }

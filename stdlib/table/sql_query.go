@@ -17,16 +17,16 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A sqlEngine opens a database for each query. Its driver is its own, so that the
-// one of the records knows nothing of it.
+// A sqlEngine opens a database for each query. It has its own driver, separate from that
+// of the records.
 type sqlEngine struct {
-	driver sqlite.Driver
-	mu     sync.Mutex
-	last   int
-	open   map[string]*sqlQuery // by the number under which their virtual tables find them
-	told   bool                 // SQLite was told to count its memory
-	counts bool                 // and does
-	heap   int64                // how much it may take for the queries that run
+	driver     sqlite.Driver
+	mu         sync.Mutex
+	last       int
+	open       map[string]*sqlQuery // the running queries, by the number that their virtual tables use
+	configured bool                 // SQLite was configured to count its memory
+	counts     bool                 // SQLite counts its memory
+	heap       int64                // the memory limit for the running queries
 }
 
 // sqlModule is the name of the virtual tables in SQL.
@@ -35,12 +35,12 @@ const sqlModule = "cassidy"
 func newSQLEngine() *sqlEngine {
 	e := &sqlEngine{open: map[string]*sqlQuery{}}
 	if err := errors.Join(e.driver.RegisterModule(sqlModule, e), withoutRandom(&e.driver)); err != nil {
-		panic("table: " + err.Error()) // the driver is new: nobody else has these names
+		panic("table: " + err.Error()) // the driver is new, so the names are unused
 	}
 	return e
 }
 
-// enter gives a query the number by which its virtual tables find it.
+// enter registers a query under a number that its virtual tables use.
 func (e *sqlEngine) enter(q *sqlQuery) (leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,21 +65,20 @@ type sqlQuery struct {
 	conn      *sql.Conn
 	vfs       *clocklessVFS
 	result    *sqlResult
-	reloads   bool  // a virtual table was read again, and should be a real one
+	reloads   bool  // a virtual table was read again, and must be copied
 	err       error // of a table that was read, or of the result
 }
 
-// A sqlConn is what is used of the driver's connection.
+// A sqlConn is the used part of the connection of the driver.
 type sqlConn interface {
 	driver.ExecerContext
 	driver.QueryerContext
 	ColumnInfo(query string) ([]sqlite.ColumnInfo, error)
 }
 
-// run answers the query. First the tables are virtual, so that SQLite says which
-// columns it needs; a table that is read once stays so, and its rows are not
-// copied. Where a query reads several, they become real ones, for which SQLite
-// makes indexes.
+// run runs the query. First the tables are virtual, so that SQLite reports which columns
+// it needs. A table that is read once stays virtual, and its rows are not copied. If a
+// query reads several tables, they are copied into real ones, which SQLite can index.
 func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) {
 	defer e.enter(q)()
 	e.countMemory()
@@ -96,8 +95,8 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 		return nil, q.explain(err)
 	}
 	share := newBudget(q.grant).all
-	e.lendMemory(share)
-	defer e.lendMemory(-share)
+	e.adjustMemory(share)
+	defer e.adjustMemory(-share)
 	defer db.Close()
 	defer conn.Close()
 	defer func() {
@@ -105,7 +104,7 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 		if _, bug := r.(runtime.Error); bug {
 			panic(r)
 		}
-		if r != nil { // so the driver says that there is no memory for a text
+		if r != nil { // the driver panics if it cannot allocate a text
 			t, err = nil, errSQLMemory(fmt.Sprint(r))
 		}
 	}()
@@ -130,13 +129,13 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 	return q.collect(columns)
 }
 
-// virtual makes a table of SQL that reads the i-th table.
+// virtual creates a virtual table for the i-th table.
 func (q *sqlQuery) virtual(name string, i int) error {
 	return q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING %s(%s, %d)", name, sqlModule, q.id, i), nil)
 }
 
-// exec runs a statement to its end. The driver looks at the context throughout,
-// which it does not where rows are asked for one by one.
+// exec runs a statement to its end. Then the driver checks the context throughout; it
+// does not if rows are read one by one.
 func (q *sqlQuery) exec(text string, params []driver.NamedValue) error {
 	err := q.conn.Raw(func(c any) error {
 		_, err := c.(sqlConn).ExecContext(q.ctx, text, params)
@@ -145,8 +144,8 @@ func (q *sqlQuery) exec(text string, params []driver.NamedValue) error {
 	return q.explain(err)
 }
 
-// inspect returns the columns of the query. It must be a statement, and one that
-// can stand where only a query can: so it changes nothing, whatever it is.
+// inspect returns the columns of the query. The text must be valid where only a query is
+// allowed, so it cannot change anything.
 func (q *sqlQuery) inspect() (columns []sqlite.ColumnInfo, err error) {
 	text := q.statement.text
 	err = q.conn.Raw(func(c any) (err error) {
@@ -173,7 +172,7 @@ func (q *sqlQuery) severalNamed() bool {
 	return n > 1
 }
 
-// copyNamed makes real tables of those that the query names, with the columns
+// copyNamed copies the tables that the query names into real tables, with the columns
 // that it uses.
 func (q *sqlQuery) copyNamed() error {
 	for i, s := range q.sources {
@@ -194,7 +193,7 @@ func (q *sqlQuery) copy(i int, s *sqlSource) error {
 			used = append(used, quoteSQL(name))
 		}
 	}
-	if len(used) == 0 { // it counts
+	if len(used) == 0 { // as in count(*)
 		used = []string{quoteSQL(s.table.names[0])}
 	}
 	name, list, from := quoteSQL(s.name), strings.Join(used, ", "), quoteSQL(q.unused("copied"))
@@ -216,7 +215,7 @@ func (q *sqlQuery) copy(i int, s *sqlSource) error {
 	return q.exec("DROP TABLE temp."+from, nil)
 }
 
-// unused is a name that no table has.
+// unused returns a name that no table has.
 func (q *sqlQuery) unused(name string) string {
 	for slices.ContainsFunc(q.sources, func(s *sqlSource) bool { return asciiLower(s.name) == name }) {
 		name += "_"
@@ -224,7 +223,7 @@ func (q *sqlQuery) unused(name string) string {
 	return name
 }
 
-// collect runs the query and takes its rows.
+// collect runs the query and returns its rows.
 func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
 	sink := quoteSQL(q.unused("result of the query"))
 	q.result = newSQLResult(columns, q.grant)
@@ -247,7 +246,7 @@ func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
 	return q.result.table()
 }
 
-// explained gives what EXPLAIN says: few rows, and no tables are read for them.
+// explained returns the output of EXPLAIN: a few rows, without reading the tables.
 func (q *sqlQuery) explained() (*Table, error) {
 	err := q.conn.Raw(func(c any) error {
 		rows, err := c.(sqlConn).QueryContext(q.ctx, q.statement.before+q.statement.text, q.params)
@@ -275,7 +274,7 @@ func (q *sqlQuery) explained() (*Table, error) {
 }
 
 // errReread ends a query that reads a virtual table again.
-var errReread = errors.New("the table is read again")
+var errReread = errors.New("a virtual table is read again")
 
 // Create implements [vtab.Module].
 func (e *sqlEngine) Create(ctx vtab.Context, args []string) (vtab.Table, error) {
@@ -296,7 +295,8 @@ func (e *sqlEngine) Create(ctx vtab.Context, args []string) (vtab.Table, error) 
 	return &sqlTable{q, s}, ctx.Declare("CREATE TABLE x(" + s.declared() + ")")
 }
 
-// VolatileArgs lends a result the texts of SQLite: else they would end at a zero byte.
+// VolatileArgs makes the driver pass the texts of SQLite without a copy, which would end
+// at a zero byte.
 func (e *sqlEngine) VolatileArgs() bool { return true }
 
 // Connect implements [vtab.Module].

@@ -13,12 +13,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A sqlResult takes the rows of a query, into a virtual table: SQLite gives a row
-// to it before it computes the next, and can be interrupted at any time.
+// A sqlResult collects the rows of a query as a virtual table: SQLite inserts a row
+// before it computes the next, and can be interrupted at any time.
 type sqlResult struct {
 	names     []string
 	decltypes []string
-	columns   []*Column // nil where no value is known so far
+	columns   []*Column // nil if all values so far are missing
 	rows      int
 	budget    *budget
 	err       error
@@ -36,12 +36,12 @@ func newSQLResult(columns []sqlite.ColumnInfo, g tool.Grant) *sqlResult {
 	return r
 }
 
-// clear forgets the rows.
+// clear removes the rows.
 func (r *sqlResult) clear(g tool.Grant) {
 	r.columns, r.rows, r.budget, r.err = make([]*Column, len(r.names)), 0, newBudget(g), nil
 }
 
-// declared is the columns as the virtual table declares them: they take any value.
+// declared returns the column declarations of the virtual table. They accept any value.
 func (r *sqlResult) declared() string {
 	columns := make([]string, len(r.names))
 	for i := range columns {
@@ -55,24 +55,24 @@ func (r *sqlResult) Insert(values []vtab.Value, _ *int64) error { return r.add(v
 
 // add appends a row.
 func (r *sqlResult) add(values []vtab.Value) error {
-	room := int64(0)
+	size := int64(0)
 	for i, v := range values {
 		n, err := r.put(i, v)
 		if err != nil {
 			r.err = err
 			return err
 		}
-		room += n
+		size += n
 	}
 	r.rows++
-	if err := r.budget.take(room); err != nil {
+	if err := r.budget.take(size); err != nil {
 		r.err = err
 		return err
 	}
 	return nil
 }
 
-// put appends a value to the i-th column, and returns about how large it is.
+// put appends a value to the i-th column, and returns its approximate size.
 func (r *sqlResult) put(i int, v vtab.Value) (int64, error) {
 	c := r.columns[i]
 	if v == nil {
@@ -86,10 +86,10 @@ func (r *sqlResult) put(i int, v vtab.Value) (int64, error) {
 	case float64:
 		t = Float
 	case string:
-		t, v = Text, strings.Clone(strings.ToValidUTF8(s, "\ufffd")) // the text is SQLite's
+		t, v = Text, strings.Clone(strings.ToValidUTF8(s, "\ufffd")) // the text is owned by SQLite
 	case []byte:
-		return 0, value.Errorf(value.Failed, "row %d of the result holds bytes in the column %q", r.rows+1, cut(r.names[i])).
-			WithHint("make a text of them with cast(… as text) or hex(…)")
+		return 0, value.Errorf(value.Failed, "row %d, column %q of the result: bytes are not supported", r.rows+1, cut(r.names[i])).
+			WithHint("convert the bytes with cast(… as text) or hex(…)")
 	}
 	if c == nil {
 		c = missingColumn(t, r.rows)
@@ -114,7 +114,7 @@ func (c *Column) widened(t Type) *Column {
 	return d
 }
 
-// table is the rows so far.
+// table returns the rows so far.
 func (r *sqlResult) table() (*Table, error) {
 	b := &Batch{Rows: r.rows, Columns: make([]*Column, len(r.names))}
 	for i, c := range r.columns {
@@ -133,8 +133,8 @@ func (r *sqlResult) table() (*Table, error) {
 	return newHeld(r.names, b), nil
 }
 
-// restored returns the column with the type that it had before SQL, where all
-// its values are of it: other parts of a query may have put others in between.
+// restored returns the column with its type before SQL if all its values have that type:
+// other parts of a query may have added others.
 func (c *Column) restored(t Type) *Column {
 	if t == Float && c.Type == Integer {
 		return c.widened(Float)
@@ -155,7 +155,7 @@ func (c *Column) restored(t Type) *Column {
 	return d
 }
 
-// addRestored appends what the i-th value of a column from SQL stands for.
+// addRestored converts the i-th value of a column from SQL and appends it.
 func (c *Column) addRestored(from *Column, i int) bool {
 	switch c.Type {
 	case Bool:

@@ -10,41 +10,41 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxSQLText is how long a query may be: what is written by hand or by a model is
-// far shorter, and what is generated belongs into a table.
+// maxSQLText is the maximum length of a query. Queries by people and models are far
+// shorter; generated data belongs in a table.
 const maxSQLText = 100_000
 
 // A sqlStatement is the text of one statement, and the parameters in it.
 type sqlStatement struct {
-	before  string // what comes before the query: comments, and EXPLAIN
-	text    string // the query alone
-	explain bool
-	tokens  []sqlToken // of the query
-	places  int        // how many values the places ? and ?1 need
-	names   []string   // of :name, @name and $name, without their sign
+	before     string // the text before the query: comments, and EXPLAIN
+	text       string // the query
+	explain    bool
+	tokens     []sqlToken // of the query
+	positional int        // the number of values for ? and ?1
+	names      []string   // the names in :name, @name and $name
 }
 
-// A sqlToken is a word, a sign or a quoted text of a statement.
+// A sqlToken is a word, a symbol or a quoted text of a statement.
 type sqlToken struct {
 	text string
-	at   int // in all that was given
+	at   int // the offset in before + text
 }
 
-// readStatement takes the text apart as far as it must be known before SQLite
-// sees it: the driver would run what comes behind a semicolon as well, and some
-// statements act while they are only prepared.
-func readStatement(text string) (*sqlStatement, error) {
+// parseStatement parses a statement as far as necessary before SQLite reads it: the
+// driver would also run what follows a semicolon, and some statements have effects when
+// they are prepared.
+func parseStatement(text string) (*sqlStatement, error) {
 	switch {
 	case len(text) > maxSQLText:
-		return nil, value.Errorf(value.Invalid, "the query has %d bytes, more than %d", len(text), maxSQLText).
-			WithHint("put the values into a table and join it")
+		return nil, value.Errorf(value.Invalid, "the query has %d bytes: the limit is %d", len(text), maxSQLText).
+			WithHint("put the values in a table, and join the table")
 	case strings.IndexByte(text, 0) >= 0:
-		return nil, value.Errorf(value.Invalid, "the query has a zero byte in it").WithHint("give such a value in params")
+		return nil, value.Errorf(value.Invalid, "the query contains a zero byte").WithHint("pass the value in params")
 	}
 	s := &sqlStatement{text: text, tokens: sqlTokens(text)}
 	if i := slices.IndexFunc(s.tokens, func(t sqlToken) bool { return t.text == ";" }); i >= 0 {
 		if slices.ContainsFunc(s.tokens[i:], func(t sqlToken) bool { return t.text != ";" }) {
-			return nil, value.Errorf(value.Invalid, "there is more than one statement").WithHint("ask one query in each call of data.sql")
+			return nil, value.Errorf(value.Invalid, "the query has more than one statement").WithHint("use one query for each call of data.sql")
 		}
 		s.text, s.tokens = text[:s.tokens[i].at], s.tokens[:i]
 	}
@@ -55,8 +55,8 @@ func readStatement(text string) (*sqlStatement, error) {
 	return s, nil
 }
 
-// checkKind refuses what is no query. What begins as one and is none, as WITH …
-// DELETE, SQLite refuses: see [sqlQuery.inspect].
+// checkKind rejects statements that do not begin as a query. SQLite rejects those that
+// begin as one but are not, as WITH … DELETE: see [sqlQuery.inspect].
 func (s *sqlStatement) checkKind() error {
 	first := s.tokens
 	if len(first) > 0 && isKeyword(first[0], "EXPLAIN") {
@@ -68,7 +68,7 @@ func (s *sqlStatement) checkKind() error {
 	}
 	switch {
 	case len(first) == 0:
-		return value.Errorf(value.Invalid, "the query is empty").WithHint("ask as in `select * from t`")
+		return value.Errorf(value.Invalid, "the query is empty").WithHint("write a query, as in `select * from t`")
 	case isKeyword(first[0], "SELECT"), isKeyword(first[0], "WITH"), isKeyword(first[0], "VALUES"):
 		s.before, s.text = s.text[:first[0].at], s.text[first[0].at:]
 		s.tokens = first
@@ -78,21 +78,21 @@ func (s *sqlStatement) checkKind() error {
 }
 
 func errNoQuery(word string) error {
-	return value.Errorf(value.Invalid, "%s is not a query: only SELECT, WITH, VALUES and EXPLAIN can be used", word).
-		WithHint("tables are changed with their methods, as in t.filter(…)")
+	return value.Errorf(value.Invalid, "%s is not allowed: a query begins with SELECT, WITH, VALUES or EXPLAIN", word).
+		WithHint("to change tables, call their methods, as in t.filter(…)")
 }
 
 func isKeyword(t sqlToken, word string) bool { return strings.EqualFold(t.text, word) }
 
-// readParams finds the places for values.
+// readParams collects the parameters.
 func (s *sqlStatement) readParams() {
 	for _, t := range s.tokens {
 		switch name := t.text[1:]; t.text[0] {
 		case '?':
 			if n, err := strconv.Atoi(name); err == nil {
-				s.places = max(s.places, n)
+				s.positional = max(s.positional, n)
 			} else {
-				s.places++
+				s.positional++
 			}
 		case ':', '@', '$':
 			if name != "" && !slices.Contains(s.names, name) {
@@ -102,12 +102,12 @@ func (s *sqlStatement) readParams() {
 	}
 }
 
-// bind matches the values to their places.
+// bind assigns the values to the parameters.
 func (s *sqlStatement) bind(v value.Value) ([]driver.NamedValue, error) {
-	if s.places > 0 && len(s.names) > 0 {
-		return nil, value.Errorf(value.Invalid, "the query has both ? and :%s", s.names[0]).WithHint("use one way for all parameters")
+	if s.positional > 0 && len(s.names) > 0 {
+		return nil, value.Errorf(value.Invalid, "the query has both ? and :%s", s.names[0]).WithHint("use one form for all parameters")
 	}
-	if d, ok := v.(*value.Dict); ok && (d.Len() > 0 || s.places == 0) {
+	if d, ok := v.(*value.Dict); ok && (d.Len() > 0 || s.positional == 0) {
 		return s.bindNames(d)
 	}
 	items, ok := value.Elements(v)
@@ -116,13 +116,13 @@ func (s *sqlStatement) bind(v value.Value) ([]driver.NamedValue, error) {
 	}
 	switch {
 	case len(s.names) > 0:
-		return nil, value.Errorf(value.Invalid, "the parameter %s of the query has no value", s.names[0]).
-			WithHint("give params = {%q: …}", s.names[0])
-	case len(items) < s.places:
-		return nil, value.Errorf(value.Invalid, "parameter %d of the query has no value: it has %d, and params has %d", len(items)+1, s.places, len(items))
-	case len(items) > s.places:
-		return nil, value.Errorf(value.Invalid, "value %d of params has no place: the query has %s", s.places+1, counted(s.places, "parameter")).
-			WithHint("write ? where a value goes, without quotes around it")
+		return nil, value.Errorf(value.Invalid, "no value for the parameter %s of the query", s.names[0]).
+			WithHint("pass the value, as in params = {%q: …}", s.names[0])
+	case len(items) < s.positional:
+		return nil, value.Errorf(value.Invalid, "no value for parameter %d of the query: the query has %d parameters, and params has %d values", len(items)+1, s.positional, len(items))
+	case len(items) > s.positional:
+		return nil, value.Errorf(value.Invalid, "value %d of params is unused: the query has %s", s.positional+1, counted(s.positional, "parameter")).
+			WithHint("write ? for a value, without quotes")
 	}
 	params := make([]driver.NamedValue, len(items))
 	for i, item := range items {
@@ -141,7 +141,7 @@ func (s *sqlStatement) bindNames(d *value.Dict) ([]driver.NamedValue, error) {
 		name, _ := k.(string)
 		if !slices.Contains(s.names, name) {
 			return nil, value.Errorf(value.Invalid, "the query has no parameter %q%s", cut(name), value.DidYouMean(name, s.names)).
-				WithHint("write :name where a value goes, without quotes around it")
+				WithHint("write :name for a value, without quotes")
 		}
 		x, err := sqlParam(v, name)
 		if err != nil {
@@ -151,16 +151,16 @@ func (s *sqlStatement) bindNames(d *value.Dict) ([]driver.NamedValue, error) {
 	}
 	for _, name := range s.names {
 		if !d.Has(name) {
-			return nil, value.Errorf(value.Invalid, "the parameter %s of the query has no value", cut(name)).WithHint("add it to params")
+			return nil, value.Errorf(value.Invalid, "no value for the parameter %s of the query", cut(name)).WithHint("add the value to params")
 		}
 	}
-	if s.places > 0 {
-		return nil, value.Errorf(value.Invalid, "parameter 1 of the query has no value").WithHint("give a list for ?, and a dict for :name")
+	if s.positional > 0 {
+		return nil, value.Errorf(value.Invalid, "no value for parameter 1 of the query").WithHint("use a list for ?, and a dict for :name")
 	}
 	return params, nil
 }
 
-// sqlParam is a value as SQLite takes it.
+// sqlParam converts a value for SQLite.
 func sqlParam(v value.Value, name string) (driver.Value, error) {
 	switch v := v.(type) {
 	case nil, int64, string, []byte, bool:
@@ -171,11 +171,11 @@ func sqlParam(v value.Value, name string) (driver.Value, error) {
 		}
 		return v, nil
 	}
-	return nil, value.Errorf(value.Invalid, "parameter %s cannot be %s: SQL has numbers, texts, bytes, bools and none", name, value.TypeOf(v)).
-		WithHint("give each part as a parameter, or a text made by json.encode")
+	return nil, value.Errorf(value.Invalid, "parameter %s: unsupported type %s: expected a number, text, bytes, bool or None", name, value.TypeOf(v)).
+		WithHint("pass each item as a parameter, or pass json.encode(value)")
 }
 
-// sqlTokens splits as SQLite does; what it would refuse comes out as it comes.
+// sqlTokens splits as SQLite does. Invalid text is split in an unspecified way.
 func sqlTokens(text string) []sqlToken {
 	var tokens []sqlToken
 	for i := 0; i < len(text); {
@@ -188,7 +188,7 @@ func sqlTokens(text string) []sqlToken {
 	return tokens
 }
 
-// sqlTokenAt returns the length of the token that s begins with.
+// sqlTokenAt returns the length of the first token of s.
 func sqlTokenAt(s string) (n int, blank bool) {
 	switch c := s[0]; {
 	case strings.IndexByte(" \t\n\f\r", c) >= 0:
@@ -217,7 +217,7 @@ func nameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// through returns where what ends with end is over, or the length of s.
+// through returns the index after the next end, or the length of s.
 func through(s string, from int, end string) int {
 	if i := strings.Index(s[from:], end); i >= 0 {
 		return from + i + len(end)
@@ -225,7 +225,7 @@ func through(s string, from int, end string) int {
 	return len(s)
 }
 
-// quotedLength returns the length of a text in quotes, in which a quote is doubled.
+// quotedLength returns the length of a quoted text in which quotes are doubled.
 func quotedLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		if s[i] != s[0] {

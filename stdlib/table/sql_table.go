@@ -11,11 +11,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// sqlTypes are the types that the columns of each type are declared with, so that
-// they are known again in a result. The last word says to SQLite how to compare.
+// sqlTypes are the declared types of the columns of each type, from which a result
+// restores the type. The last word determines how SQLite compares.
 var sqlTypes = [...]string{"TEXT", "INTEGER", "REAL", "BOOLEAN", "DATE TEXT", "DATETIME TEXT", "INSTANT TEXT", "JSON TEXT"}
 
-// declared is the columns of the table as SQL declares them.
+// declared returns the column declarations of the table.
 func (s *sqlSource) declared() string {
 	var b strings.Builder
 	for i, name := range s.table.names {
@@ -27,22 +27,22 @@ func (s *sqlSource) declared() string {
 	return b.String()
 }
 
-// A sqlTable lets SQLite read a table of ours.
+// A sqlTable is a virtual table of SQLite that reads a [Table].
 type sqlTable struct {
 	query  *sqlQuery
 	source *sqlSource
 }
 
-// BestIndex is asked whenever a query names the table: it notes which columns.
+// BestIndex is called whenever a query names the table. It records the used columns.
 func (t *sqlTable) BestIndex(info *vtab.IndexInfo) error {
-	const last = 63 // the bit that stands for all columns from there
+	const last = 63 // the bit for this column and all later ones
 	t.source.named = true
 	for i := range t.source.used {
 		if info.ColUsed>>min(i, last)&1 != 0 {
 			t.source.used[i] = true
 		}
 	}
-	rows := int64(1_000_000) // where it is not known
+	rows := int64(1_000_000) // the estimate if it is unknown
 	if n := t.source.table.rows; n >= 0 {
 		rows = int64(n)
 	}
@@ -59,7 +59,7 @@ func (t *sqlTable) Disconnect() error { return nil }
 // Destroy implements [vtab.Table].
 func (t *sqlTable) Destroy() error { return nil }
 
-// A sqlCursor goes through the rows of a table, batch by batch.
+// A sqlCursor iterates over the rows of a table, batch by batch.
 type sqlCursor struct {
 	table *sqlTable
 	next  func() (*Batch, error, bool)
@@ -69,7 +69,7 @@ type sqlCursor struct {
 	id    int64
 }
 
-// Filter begins at the first row.
+// Filter moves to the first row.
 func (c *sqlCursor) Filter(int, string, []vtab.Value) error {
 	q, s := c.table.query, c.table.source
 	if s.scans++; s.scans > 1 && !s.real {
@@ -82,7 +82,7 @@ func (c *sqlCursor) Filter(int, string, []vtab.Value) error {
 	return c.more()
 }
 
-// more takes the next batch.
+// more reads the next batch.
 func (c *sqlCursor) more() error {
 	b, err, ok := c.next()
 	c.batch, c.row = b, 0
@@ -132,7 +132,7 @@ func (c *sqlCursor) Close() error {
 	return nil
 }
 
-// sqlValue is the i-th value as SQLite holds it.
+// sqlValue returns the i-th value for SQLite.
 func (c *Column) sqlValue(i int) (vtab.Value, error) {
 	if c.missing(i) {
 		return nil, nil

@@ -17,15 +17,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// sqlFunc is the row data.sql, as a script has it.
+// sqlFunc returns data.sql as a script has it.
 func sqlFunc() tool.Func {
 	m := Module()
 	i := slices.IndexFunc(m.Funcs, func(f tool.Func) bool { return f.Name == "sql" })
 	return m.Funcs[i]
 }
 
-// lend names tables.
-func lend(pairs ...any) *value.Dict {
+// tablesNamed returns the argument tables.
+func tablesNamed(pairs ...any) *value.Dict {
 	d := &value.Dict{}
 	for i := 0; i < len(pairs); i += 2 {
 		d.Put(pairs[i].(string), pairs[i+1])
@@ -33,7 +33,7 @@ func lend(pairs ...any) *value.Dict {
 	return d
 }
 
-// askSQL calls it with tables, params and a timeout.
+// askSQL calls data.sql with tables, params and a timeout.
 func askSQL(t testing.TB, f tool.Func, query string, tables *value.Dict, rest ...value.Value) (*Table, error) {
 	t.Helper()
 	return askSQLUnder(t, context.Background(), f, query, tables, rest...)
@@ -52,7 +52,7 @@ func askSQLUnder(t testing.TB, ctx context.Context, f tool.Func, query string, t
 	return out.Value.(*Table), nil
 }
 
-// shown is a table in a line for each row, with its types.
+// shown formats a table with its types, one line for each row.
 func shown(t testing.TB, u *Table) string {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +75,7 @@ func shown(t testing.TB, u *Table) string {
 func ints(v ...int64) *Column   { return &Column{Type: Integer, Ints: v} }
 func texts(v ...string) *Column { return &Column{Type: Text, Texts: v} }
 
-// people is a small table of every kind of column.
+// people is a small table with columns of every type.
 func people() *Table {
 	return newHeld([]string{"name", "age", "height", "ok", "born", "seen", "at", "more"}, &Batch{Rows: 3, Columns: []*Column{
 		{Type: Text, Texts: []string{"Ann", "Bob", ""}, Missing: []bool{false, false, false}},
@@ -92,7 +92,7 @@ func people() *Table {
 func TestSQL(t *testing.T) {
 	f := sqlFunc()
 	other := newHeld([]string{"who", "n"}, &Batch{Rows: 3, Columns: []*Column{texts("Ann", "Ann", "Cy"), ints(1, 2, 3)}})
-	tables := lend("people", people(), "other", other)
+	tables := tablesNamed("people", people(), "other", other)
 	for _, c := range []struct{ query, want string }{
 		{"select name, age from people where age > 35", `name:text age:integer | "Bob" 41`},
 		{"select count(*) as n, avg(age) as a, max(born) as b from people", `n:integer a:float b:text | 3 35.5 "2022-01-08"`},
@@ -134,7 +134,7 @@ func TestSQL(t *testing.T) {
 func TestSQLExplain(t *testing.T) {
 	f := sqlFunc()
 	for _, query := range []string{"explain query plan select * from people", "EXPLAIN select 1"} {
-		got, err := askSQL(t, f, query, lend("people", people()))
+		got, err := askSQL(t, f, query, tablesNamed("people", people()))
 		if err != nil || got.rows == 0 {
 			t.Errorf("sql(%q) = %v, %v, want some rows", query, got, err)
 		}
@@ -143,7 +143,7 @@ func TestSQLExplain(t *testing.T) {
 
 func TestSQLParams(t *testing.T) {
 	f := sqlFunc()
-	tables := lend("people", people())
+	tables := tablesNamed("people", people())
 	for _, c := range []struct {
 		query  string
 		params value.Value
@@ -184,32 +184,32 @@ func TestSQLErrors(t *testing.T) {
 		params value.Value
 		want   string // in the error or its hint
 	}{
-		{"select name_ from t", lend("t", people()), nil, `(line 1, column 8); did you mean "name"?`},
-		{"select *\nfrom peple", lend("people", people()), nil, `no such table: peple (line 2, column 6); did you mean "people"?`},
+		{"select name_ from t", tablesNamed("t", people()), nil, `(line 1, column 8); did you mean "name"?`},
+		{"select *\nfrom peple", tablesNamed("people", people()), nil, `no such table: peple (line 2, column 6); did you mean "people"?`},
 		{"select * from x", &value.Dict{}, nil, "tables = {"},
-		{"select 1 form t", lend("t", one), nil, "syntax error"},
-		{"select t.b from t", lend("t", one), nil, "the columns are a"},
-		{"select * from t where a = \"x\"", lend("t", one), nil, "single"},
-		{"select ?, ?", &value.Dict{}, value.List{int64(1)}, "parameter 2 of the query has no value"},
-		{"select ?", &value.Dict{}, value.List{int64(1), int64(2)}, "value 2 of params has no place"},
-		{"select '?'", &value.Dict{}, value.List{int64(1)}, "value 1 of params has no place"},
-		{"select :a", &value.Dict{}, nil, "the parameter a of the query has no value"},
+		{"select 1 form t", tablesNamed("t", one), nil, "syntax error"},
+		{"select t.b from t", tablesNamed("t", one), nil, "the columns are a"},
+		{"select * from t where a = \"x\"", tablesNamed("t", one), nil, "single"},
+		{"select ?, ?", &value.Dict{}, value.List{int64(1)}, "no value for parameter 2 of the query"},
+		{"select ?", &value.Dict{}, value.List{int64(1), int64(2)}, "value 2 of params is unused"},
+		{"select '?'", &value.Dict{}, value.List{int64(1)}, "value 1 of params is unused"},
+		{"select :a", &value.Dict{}, nil, "no value for the parameter a of the query"},
 		{"select :a", &value.Dict{}, value.NewDict("b", int64(1)), `no parameter "b"`},
-		{"select :a, :b", &value.Dict{}, value.NewDict("a", int64(1)), "the parameter b of the query has no value"},
-		{"select :a", &value.Dict{}, value.List{int64(1)}, "the parameter a of the query has no value"},
+		{"select :a, :b", &value.Dict{}, value.NewDict("a", int64(1)), "no value for the parameter b of the query"},
+		{"select :a", &value.Dict{}, value.List{int64(1)}, "no value for the parameter a of the query"},
 		{"select ?", &value.Dict{}, value.NewDict("a", int64(1)), `no parameter "a"`},
-		{"select ?", &value.Dict{}, &value.Dict{}, "parameter 1 of the query has no value"},
+		{"select ?", &value.Dict{}, &value.Dict{}, "no value for parameter 1 of the query"},
 		{"select ?, :a", &value.Dict{}, value.List{int64(1)}, "both ? and :a"},
-		{"select ?", &value.Dict{}, value.List{value.List{int64(1)}}, "parameter 1 cannot be array"},
+		{"select ?", &value.Dict{}, value.List{value.List{int64(1)}}, "parameter 1: unsupported type array"},
 		{"select 1", &value.Dict{}, "x", "should be a list or a dict"},
-		{"select 1", lend("t", "x"), nil, "should be table but got string"},
-		{"select 1", lend("t", one, "T", one), nil, `the tables "t" and "T" have the same name`},
-		{"select 1", lend("t", newHeld([]string{"a", "A"}, &Batch{Rows: 1, Columns: []*Column{ints(1), ints(1)}})), nil, `the columns "a" and "A"`},
-		{"select 1", lend("t", newHeld(nil, &Batch{})), nil, "has no columns"},
-		{"select 1", lend("t", newHeld(wide, &Batch{Rows: 1, Columns: columns})), nil, "has 10000 columns"},
-		{"select 1", lend("sqlite_x", one), nil, "for itself"},
-		{"select 1", lend("", one), nil, "cannot be the name"},
-		{"select x'00' as b", &value.Dict{}, nil, `holds bytes in the column "b"`},
+		{"select 1", tablesNamed("t", "x"), nil, "should be table but got string"},
+		{"select 1", tablesNamed("t", one, "T", one), nil, `the tables "t" and "T" have the same name`},
+		{"select 1", tablesNamed("t", newHeld([]string{"a", "A"}, &Batch{Rows: 1, Columns: []*Column{ints(1), ints(1)}})), nil, `the columns "a" and "A"`},
+		{"select 1", tablesNamed("t", newHeld(nil, &Batch{})), nil, "has no columns"},
+		{"select 1", tablesNamed("t", newHeld(wide, &Batch{Rows: 1, Columns: columns})), nil, "has 10000 columns"},
+		{"select 1", tablesNamed("sqlite_x", one), nil, "names with sqlite_ at the beginning are reserved"},
+		{"select 1", tablesNamed("", one), nil, "invalid name of a table in SQL"},
+		{"select x'00' as b", &value.Dict{}, nil, `column "b" of the result: bytes are not supported`},
 		{"select abs(-9223372036854775808)", &value.Dict{}, nil, "integer overflow"},
 		{"select json('{')", &value.Dict{}, nil, "malformed JSON"},
 	} {
@@ -229,10 +229,11 @@ func TestSQLErrors(t *testing.T) {
 	}
 }
 
-// TestSQLRefused has what acts, or what only looks like a query, be refused.
-func TestSQLRefused(t *testing.T) {
+// TestSQLRejected has statements with effects, and statements that only look like a
+// query.
+func TestSQLRejected(t *testing.T) {
 	f := sqlFunc()
-	tables := lend("t", newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}}))
+	tables := tablesNamed("t", newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}}))
 	for _, query := range []string{
 		"", " ", ";", "-- nothing", "/* open", "explain", "explain query plan", "\x00select 1", "select 1\x00; drop table t",
 		"attach 'x.db' as x", "ATTACH ':memory:' AS y", "detach main", "pragma query_only = 0", "PRAGMA writable_schema = 1",
@@ -263,11 +264,11 @@ func TestSQLRefused(t *testing.T) {
 		}
 	}
 	if got, err := askSQL(t, f, "select * from t", tables); err != nil || shown(t, got) != "a:integer | 1" {
-		t.Errorf("after them: %v, %v", got, err)
+		t.Errorf("a query after them: %v, %v", got, err)
 	}
 }
 
-// hostileSQL are queries that ask for more than there is.
+// hostileSQL are queries that need too many resources.
 func hostileSQL() map[string]string {
 	deep := func(n int) string { return "select " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }
 	return map[string]string{
@@ -307,7 +308,7 @@ func bigTable() *Table {
 
 func TestSQLHostile(t *testing.T) {
 	f := sqlFunc()
-	tables := lend("big", bigTable())
+	tables := tablesNamed("big", bigTable())
 	for name, query := range hostileSQL() {
 		got, err := askSQL(t, f, query, tables, nil, 0.3)
 		var e *value.Error
@@ -325,17 +326,17 @@ func TestSQLHostile(t *testing.T) {
 	}
 }
 
-// TestSQLLargeList shows that what is merely large is answered.
+// TestSQLLargeList checks that a large but valid query runs.
 func TestSQLLargeList(t *testing.T) {
 	f := sqlFunc()
-	got, err := askSQL(t, f, "select count(*) as n from big where a in (0"+strings.Repeat(",1", 40_000)+")", lend("big", bigTable()))
+	got, err := askSQL(t, f, "select count(*) as n from big where a in (0"+strings.Repeat(",1", 40_000)+")", tablesNamed("big", bigTable()))
 	if err != nil || shown(t, got) != "n:integer | 1000" {
 		t.Errorf("large list: %v, %v", got, err)
 	}
 }
 
-// A polledContext ends after it was asked some times, and has no channel: it is
-// not for two goroutines at once.
+// A polledContext ends after some calls of Err, and has no channel. It is not safe for
+// concurrent use.
 type polledContext struct {
 	context.Context
 	left int
@@ -358,7 +359,7 @@ func TestSQLEndsWithCall(t *testing.T) {
 		"cross join": hostileSQL()["cross join"],
 	} {
 		ctx := &polledContext{context.Background(), 10}
-		if _, err := askSQLUnder(t, ctx, f, query, lend("big", bigTable())); !errors.Is(err, errPolled) {
+		if _, err := askSQLUnder(t, ctx, f, query, tablesNamed("big", bigTable())); !errors.Is(err, errPolled) {
 			t.Errorf("%s: %v, want %v", name, err, errPolled)
 		}
 	}
@@ -369,8 +370,8 @@ func TestSQLEndsWithCall(t *testing.T) {
 	}
 }
 
-// sqlRandom makes tables of every type. Values that SQL does not know apart are
-// left out: NaN and missing, -0 and 0.
+// sqlRandom draws tables of every type, without values that SQL does not distinguish:
+// NaN and missing, -0 and 0.
 func sqlRandom() *rapid.Generator[*Table] {
 	return rapid.Custom(func(t *rapid.T) *Table {
 		n := rapid.IntRange(0, 20).Draw(t, "rows")
@@ -417,9 +418,9 @@ func sqlCell(t *rapid.T, c *Column) {
 	}
 }
 
-// TestSQLGivesBack has the query for everything give back what was given: read
-// once, copied because it is joined, and from a table that is not held.
-func TestSQLGivesBack(t *testing.T) {
+// TestSQLRoundTrip checks that a query of all columns returns them unchanged: from a
+// table that is read once, copied for a join, and streamed.
+func TestSQLRoundTrip(t *testing.T) {
 	f := sqlFunc()
 	one := newHeld([]string{"one"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}})
 	rapid.Check(t, func(rt *rapid.T) {
@@ -427,25 +428,25 @@ func TestSQLGivesBack(t *testing.T) {
 		name := rapid.SampledFrom([]string{"t", "select", `a"b`, "table; --", "é", "main", "temp", "cassidy"}).Draw(rt, "name")
 		for _, given := range []*Table{u, streamed(u, 7, false)} {
 			for _, query := range []string{"select * from %s", "select x.* from %s x join one on 1", "select * from (select * from %[1]s limit 1000) where (select count(*) from %[1]s) >= 0"} {
-				got, err := askSQL(t, f, fmt.Sprintf(query, quoteSQL(name)), lend(name, given, "one", one))
+				got, err := askSQL(t, f, fmt.Sprintf(query, quoteSQL(name)), tablesNamed(name, given, "one", one))
 				if err != nil {
 					rt.Fatalf("%s: %v", query, err)
 				}
 				if same, err := u.Equal(context.Background(), tool.Grant{}, got); err != nil || !same {
-					rt.Fatalf("%s, held %v, gives\n%s, want\n%s", query, given == u, shown(t, got), shown(t, u))
+					rt.Fatalf("%s, held %v, returns\n%s, want\n%s", query, given == u, shown(t, got), shown(t, u))
 				}
 			}
 		}
 	})
 }
 
-// TestSQLOfStream has a table that is not held be read once, where once will do.
+// TestSQLOfStream checks how often a streamed table is read.
 func TestSQLOfStream(t *testing.T) {
 	f := sqlFunc()
 	for query, want := range map[string]int{
 		"select sum(n) as n from s":                                1,
 		"select who, count(*) as n from s group by who order by 2": 1,
-		"select count(*) as n from s a join s b on a.who = b.who":  3, // twice to find out, and once to copy
+		"select count(*) as n from s a join s b on a.who = b.who":  3, // twice to detect it, and once to copy
 		"select count(*) as n from s join o on s.who = o.who":      1,
 		"select 1 as n where exists (select 1 from s where n = 2)": 1,
 	} {
@@ -455,8 +456,8 @@ func TestSQLOfStream(t *testing.T) {
 			return yield(&Batch{Rows: 2, Columns: []*Column{texts("a", "b"), ints(1, 2)}})
 		})
 		o := newHeld([]string{"who"}, &Batch{Rows: 1, Columns: []*Column{texts("a")}})
-		if _, err := askSQL(t, f, query, lend("s", s, "o", o)); err != nil || read > want {
-			t.Errorf("sql(%q): %v, and the table was read %d times, want at most %d", query, err, read, want)
+		if _, err := askSQL(t, f, query, tablesNamed("s", s, "o", o)); err != nil || read > want {
+			t.Errorf("sql(%q): %v, the table was read %d times, want at most %d", query, err, read, want)
 		}
 	}
 	broken := newStream([]string{"a"}, []Type{Integer}, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
@@ -465,24 +466,24 @@ func TestSQLOfStream(t *testing.T) {
 		}
 		return errPolled
 	})
-	if _, err := askSQL(t, f, "select sum(a) from s", lend("s", broken)); !errors.Is(err, errPolled) {
+	if _, err := askSQL(t, f, "select sum(a) from s", tablesNamed("s", broken)); !errors.Is(err, errPolled) {
 		t.Errorf("sql of a table that cannot be read: %v, want %v", err, errPolled)
 	}
 }
 
-// TestSQLNaN has NaN be missing in SQL.
+// TestSQLNaN checks that NaN is missing in SQL.
 func TestSQLNaN(t *testing.T) {
 	u := newHeld([]string{"x"}, &Batch{Rows: 2, Columns: []*Column{{Type: Float, Floats: []float64{math.NaN(), 1}}}})
-	got, err := askSQL(t, sqlFunc(), "select x, x is null as gone from t", lend("t", u))
+	got, err := askSQL(t, sqlFunc(), "select x, x is null as gone from t", tablesNamed("t", u))
 	if err != nil || shown(t, got) != "x:float gone:integer | null 1| 1.0 0" {
 		t.Errorf("NaN: %v, %v", got, err)
 	}
 }
 
-// TestSQLLeavesNothing counts goroutines and files after queries of all ends.
+// TestSQLLeavesNothing counts goroutines and files after queries with every kind of end.
 func TestSQLLeavesNothing(t *testing.T) {
 	f := sqlFunc()
-	tables := lend("big", bigTable())
+	tables := tablesNamed("big", bigTable())
 	ask := func() {
 		for _, query := range []string{"select * from big", "select x", "select * from big a, big b limit 5", "select * from big limit 1", "pragma x"} {
 			_, _ = askSQL(t, f, query, tables)
@@ -507,6 +508,6 @@ func TestSQLLeavesNothing(t *testing.T) {
 }
 
 func openFiles() int {
-	list, _ := os.ReadDir("/proc/self/fd") // none on systems without it
+	list, _ := os.ReadDir("/proc/self/fd") // empty on systems without it
 	return len(list)
 }

@@ -6,16 +6,17 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// newStream returns a table whose rows are read when they are wanted. rows is how
-// many there are, or -1.
+// newStream returns a table whose rows are read on demand. rows is their number, or -1
+// if it is unknown.
 func newStream(names []string, types []Type, rows int, scan Scan, notes ...string) *Table {
 	return &Table{names: names, types: types, notes: notes, rows: rows, scan: scan}
 }
 
-// maxDepth is how many tables may be read through one another: each takes room on
-// the stack, and time for each batch.
+// maxDepth is the maximum number of tables that are read through one another. Each takes
+// space on the stack, and time for each batch.
 const maxDepth = 1000
 
 // streamed returns a table whose rows are read through t.
@@ -23,22 +24,22 @@ func (t *Table) streamed(names []string, types []Type, rows int, scan Scan) (*Ta
 	return streamedThrough([]*Table{t}, names, types, rows, scan)
 }
 
-// streamedThrough returns a table whose rows are read through others. It has the
-// notes of the first.
+// streamedThrough returns a table whose rows are read through others. It has the notes
+// of the first of them.
 func streamedThrough(of []*Table, names []string, types []Type, rows int, scan Scan) (*Table, error) {
 	made := newStream(names, types, rows, scan, of[0].notes...)
 	for _, t := range of {
 		made.depth = max(made.depth, t.depth+1)
 	}
 	if made.depth > maxDepth {
-		return nil, overMemory("the table would be read through more than %s others", thousands(maxDepth)).
-			WithHint("make it in fewer steps: one filter with a function, or one concat of a list of tables")
+		return nil, row.Limit("the table is the result of more than %s chained operations", thousands(maxDepth)).
+			WithHint("use fewer operations, as in one filter with a function, or one concat of a list of tables")
 	}
 	return made, nil
 }
 
-// rowsPerBatch is how many rows a batch of so many columns has: a table of very
-// many columns is read in smaller ones.
+// rowsPerBatch returns the number of rows in a batch with so many columns: a table with
+// very many columns is read in smaller batches.
 func rowsPerBatch(columns int) int {
 	const cells = 1 << 20
 	return max(1, min(batchRows, cells/max(1, columns)))
@@ -47,8 +48,8 @@ func rowsPerBatch(columns int) int {
 // errStop ends a scan early.
 var errStop = value.Errorf(value.Canceled, "enough rows")
 
-// each yields the rows in batches. It stops when the context does; where yield
-// returns errStop, that is no error.
+// each yields the rows in batches. It stops when the context is done. It returns nil if
+// yield returns errStop.
 func (t *Table) each(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
 	scan := t.scan
 	if t.held != nil {
@@ -66,19 +67,19 @@ func (t *Table) each(ctx context.Context, g tool.Grant, yield func(*Batch) error
 	return err
 }
 
-// eachOf is each for who looks at the columns at these places only: the others
-// may be nil.
-func (t *Table) eachOf(ctx context.Context, g tool.Grant, places []int, yield func(*Batch) error) error {
+// eachOf is each for callers that use only the columns at these indexes. The other
+// columns may be nil.
+func (t *Table) eachOf(ctx context.Context, g tool.Grant, indexes []int, yield func(*Batch) error) error {
 	if t.held == nil && t.part != nil {
 		some := *t
-		some.scan = t.part(places)
+		some.scan = t.part(indexes)
 		t = &some
 	}
 	return t.each(ctx, g, yield)
 }
 
-// walk is each, but tells its caller that yield returned errStop: whoever reads
-// two tables one after the other has to know.
+// walk is each, except that it returns errStop if yield does. Callers that read several
+// tables in sequence need it.
 func (t *Table) walk(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
 	stopped := false
 	err := t.each(ctx, g, func(b *Batch) error {
@@ -92,12 +93,12 @@ func (t *Table) walk(ctx context.Context, g tool.Grant, yield func(*Batch) error
 	return err
 }
 
-// A mapper makes a batch of each batch of one reading of a table, in their order.
+// A mapper transforms the batches of one pass over a table, in order.
 type mapper func(context.Context, *Batch) (*Batch, error)
 
-// derived returns a table whose rows a mapper makes of those of t: at once where t
-// is held, else whenever it is read. start makes the mapper of one reading, which
-// may count. rows is how many there will be, or -1.
+// derived returns a table with the rows of t transformed by a mapper: immediately if t
+// is held, otherwise whenever it is read. start returns the mapper for one pass, which
+// may have state. rows is the resulting number of rows, or -1 if it is unknown.
 func (t *Table) derived(ctx context.Context, names []string, types []Type, rows int, start func() mapper) (*Table, error) {
 	if t.held != nil {
 		b, err := start()(ctx, t.held)
@@ -118,8 +119,8 @@ func (t *Table) derived(ctx context.Context, names []string, types []Type, rows 
 	})
 }
 
-// gather returns all rows in memory. It fails where they would take more than a
-// table may.
+// gather returns all rows in memory. It returns an error if they would take more memory
+// than a table may.
 func (t *Table) gather(ctx context.Context, g tool.Grant) (*Batch, error) {
 	if t.held != nil {
 		return t.held, nil
@@ -136,7 +137,7 @@ func (t *Table) gather(ctx context.Context, g tool.Grant) (*Batch, error) {
 	return all, err
 }
 
-// record returns a row of a batch of the table as scripts see it.
+// record returns a row of a batch as scripts see it.
 func (t *Table) record(b *Batch, row int) *value.Dict {
 	d := &value.Dict{}
 	for i, c := range b.Columns {

@@ -12,8 +12,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// madeFile serves a CSV file of n parts, which are all the same but for the first
-// line: so the file itself takes little memory.
+// madeFile serves a CSV file of n parts that are equal except for the first line, so the
+// file takes little memory.
 func madeFile(n int) tool.Grant {
 	first, next := linesOfPart("key,text,number,"), linesOfPart("key 0,text of row 0,0,")
 	return tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
@@ -27,10 +27,10 @@ func madeFile(n int) tool.Grant {
 	}}
 }
 
-// lineSize is how long the lines of the file are.
+// lineSize is the length of the lines of the file.
 const lineSize = 64
 
-// linesOfPart are a key of 1,000, a text of its own and a number each.
+// linesOfPart returns lines with one of 1,000 keys, a distinct text and a number.
 func linesOfPart(first string) []byte {
 	b := make([]byte, 0, partSize)
 	for i := 0; len(b) < partSize; i++ {
@@ -44,17 +44,17 @@ func linesOfPart(first string) []byte {
 	return b
 }
 
-// liveBytes is how much memory is in use.
+// liveBytes returns the memory in use.
 func liveBytes() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one has made free
+	runtime.GC() // objects that the first one released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// TestStreamKeepsLittle holds what comes of a file of 64 MB: not the text of the
-// file, of which a few values are parts.
+// TestStreamKeepsLittle checks that the results for a file of 64 MB do not keep its
+// text, which contains a few of their values.
 func TestStreamKeepsLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 64 MB several times")
@@ -125,14 +125,14 @@ func TestStreamKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestStreamDepth makes tables of one another without end.
+// TestStreamDepth derives tables from one another without end.
 func TestStreamDepth(t *testing.T) {
 	of := streamed(heldTable("n", columnFrom(Integer, int64(1))), 1, false)
 	u, steps := of, 0
 	for ; steps < 1_000_000; steps++ {
 		v, err := callRow(t, u, "rename", nil, "names", value.NewDict(u.names[0], fmt.Sprint("n", steps)))
 		if err != nil {
-			if e := value.ErrorOf(err, value.Failed); e.Kind != value.Limit || !strings.Contains(e.Hint, "fewer steps") {
+			if e := value.ErrorOf(err, value.Failed); e.Kind != value.Limit || !strings.Contains(e.Hint, "use fewer operations") {
 				t.Errorf("after %d steps: %v", steps, err)
 			}
 			break
@@ -147,7 +147,7 @@ func TestStreamDepth(t *testing.T) {
 	}
 }
 
-// TestStreamEnds has a call end while a filter keeps no row.
+// TestStreamEnds ends a call while a filter keeps no row.
 func TestStreamEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	batches := 0
@@ -170,7 +170,7 @@ func TestStreamEnds(t *testing.T) {
 		none = v.(*Table)
 	}
 	if _, err := none.gather(ctx, tool.Grant{}); !errors.Is(err, context.Canceled) || batches > 10 {
-		t.Errorf("after %d batches: %v, want that the call has ended", batches, err)
+		t.Errorf("after %d batches: %v, want the error of the call", batches, err)
 	}
 }
 

@@ -6,32 +6,32 @@ import (
 	"math/bits"
 )
 
-// A wholeSum adds integers exactly, in 128 bits: no table has enough rows to leave
-// them, so the order of the rows is of no account.
-type wholeSum struct {
+// An intSum adds integers exactly, in 128 bits. No table has enough rows to overflow
+// them, so the sum does not depend on the order of the rows.
+type intSum struct {
 	high int64
 	low  uint64
 }
 
-func (s *wholeSum) add(v int64) {
+func (s *intSum) add(v int64) {
 	var carry uint64
 	s.low, carry = bits.Add64(s.low, uint64(v), 0)
 	s.high += v>>63 + int64(carry)
 }
 
-// int64 returns the sum, if it fits.
-func (s *wholeSum) int64() (int64, bool) {
+// int64 returns the sum if it fits.
+func (s *intSum) int64() (int64, bool) {
 	return int64(s.low), s.high == int64(s.low)>>63
 }
 
 // big returns the sum.
-func (s *wholeSum) big() *big.Int {
+func (s *intSum) big() *big.Int {
 	n := new(big.Int).Lsh(big.NewInt(s.high), 64)
 	return n.Add(n, new(big.Int).SetUint64(s.low))
 }
 
 // float returns the nearest float.
-func (s *wholeSum) float() float64 {
+func (s *intSum) float() float64 {
 	if v, ok := s.int64(); ok {
 		return float64(v)
 	}
@@ -40,13 +40,13 @@ func (s *wholeSum) float() float64 {
 }
 
 // mean returns the float nearest to the mean of n integers.
-func (s *wholeSum) mean(n int64) float64 {
+func (s *intSum) mean(n int64) float64 {
 	f, _ := new(big.Rat).SetFrac(s.big(), big.NewInt(n)).Float64()
 	return f
 }
 
-// A floatSum adds floats and keeps what rounding loses (Neumaier). With an
-// infinity or NaN among them, the sum is what plain addition gives.
+// A floatSum adds floats and compensates for rounding errors (Neumaier). With an
+// infinity or NaN among them, the result is that of plain addition.
 type floatSum struct{ sum, lost float64 }
 
 func (s *floatSum) add(v float64) {
@@ -66,21 +66,62 @@ func (s *floatSum) float() float64 {
 	return s.sum + s.lost
 }
 
-// A spread is the variance of a sample on its way (Welford).
-type spread struct {
+// A total adds the values of a column of numbers or bools.
+type total struct {
+	n     int64
+	whole intSum   // of integers and bools
+	sum   floatSum // of floats
+}
+
+// add adds the i-th value of a column. It needs no additional bytes.
+func (s *total) add(c *Column, i int) int64 {
+	s.n++
+	if c.Type == Float {
+		s.sum.add(c.Floats[i])
+	} else {
+		s.whole.add(c.Ints[i])
+	}
+	return 0
+}
+
+// mean returns the mean of values of type t, if there are any.
+func (s *total) mean(t Type) (float64, bool) {
+	switch {
+	case s.n == 0:
+		return 0, false
+	case t == Float:
+		return s.sum.float() / float64(s.n), true
+	}
+	return s.whole.mean(s.n), true
+}
+
+// A variance computes the variance of a sample incrementally (Welford).
+type variance struct {
 	n       int64
 	mean, m float64
 }
 
-func (s *spread) add(v float64) {
+func (s *variance) add(v float64) {
 	s.n++
 	d := v - s.mean
 	s.mean += d / float64(s.n)
 	s.m += d * (v - s.mean)
 }
 
-// variance is not known of fewer than two values.
-func (s *spread) variance() (float64, bool) {
+// put adds the i-th value of a column. It needs no additional bytes.
+func (s *variance) put(c *Column, i int) int64 {
+	s.add(c.float(i))
+	return 0
+}
+
+// stdev returns the standard deviation, if there is a variance.
+func (s *variance) stdev() (float64, bool) {
+	v, ok := s.value()
+	return math.Sqrt(v), ok
+}
+
+// value returns the variance. ok is false with fewer than two values.
+func (s *variance) value() (float64, bool) {
 	if s.n < 2 {
 		return 0, false
 	}

@@ -7,20 +7,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Table is rows under named columns, each of one type. It is a value of scripts
-// ([tool.Collection]), and nothing changes it.
+// A Table has rows under named columns, each of one type. It is a value of scripts
+// ([tool.Collection]) and is immutable.
 type Table struct {
-	kinds *kinds // set by the row that gives it
+	kinds *kinds // set by the row that returns it
 	names []string
 	types []Type
-	notes []string // what was found out or decided when it was read, for people
-	rows  int      // -1: not known before they have been read
+	notes []string // what was detected or decided when the table was read, for people
+	rows  int      // -1: unknown until they have been read
 	held  *Batch   // all rows, or nil
-	scan  Scan     // reads them, where they are not held
-	// part gives a scan that reads some of the columns, in less time; the others are
-	// nil in its batches. It may be nil.
-	part  func(places []int) Scan
-	depth int // how many tables are read through one another for that
+	scan  Scan     // reads the rows if they are not held
+	// part returns a scan that reads only some of the columns, which is faster. The
+	// other columns are nil in its batches. part may be nil.
+	part  func(indexes []int) Scan
+	depth int // how many tables are read through one another
 }
 
 // A Batch is some rows of a table, column by column.
@@ -29,15 +29,15 @@ type Batch struct {
 	Columns []*Column
 }
 
-// A Scan reads the rows of a table from the first to the last, each time that it
-// is called, in batches of at most batchRows. An error of yield ends it, and is
-// its error. A batch is not touched any more once it was yielded.
+// A Scan reads the rows of a table from first to last each time it is called, in batches
+// of at most batchRows. An error of yield ends the scan and becomes its error. A batch
+// is not modified after it was yielded.
 type Scan func(ctx context.Context, g tool.Grant, yield func(*Batch) error) error
 
-// batchRows is how many rows a batch has at most.
+// batchRows is the maximum number of rows in a batch.
 const batchRows = 4096
 
-// newHeld returns a table of rows in memory.
+// newHeld returns a table that holds its rows in memory.
 func newHeld(names []string, rows *Batch, notes ...string) *Table {
 	types := make([]Type, len(rows.Columns))
 	for i, c := range rows.Columns {
@@ -46,7 +46,7 @@ func newHeld(names []string, rows *Batch, notes ...string) *Table {
 	return &Table{names: names, types: types, notes: notes, rows: rows.Rows, held: rows}
 }
 
-// scan yields the rows of a batch that is larger than one.
+// scan yields the rows of b, which may be larger than a batch of a [Scan].
 func (b *Batch) scan(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
 	for i := 0; i < b.Rows; i += batchRows {
 		if err := yield(b.slice(i, min(i+batchRows, b.Rows))); err != nil {
@@ -63,12 +63,12 @@ func (b *Batch) slice(i, j int) *Batch {
 	return b.convert(j-i, func(c *Column) *Column { return c.slice(i, j) })
 }
 
-// pick returns the rows at these places, in their order.
+// pick returns the rows at these indexes, in the order of the indexes.
 func (b *Batch) pick(rows []int) *Batch {
 	return b.convert(len(rows), func(c *Column) *Column { return c.pick(rows) })
 }
 
-// convert makes a batch of that many rows from each column.
+// convert returns a batch with the given number of rows that has f(c) for each column c.
 func (b *Batch) convert(rows int, f func(*Column) *Column) *Batch {
 	d := &Batch{Rows: rows, Columns: make([]*Column, len(b.Columns))}
 	for i, c := range b.Columns {
@@ -77,8 +77,8 @@ func (b *Batch) convert(rows int, f func(*Column) *Column) *Batch {
 	return d
 }
 
-// owned returns the batch with texts in memory of its own. Those of a file are
-// parts of large pieces of it: who keeps a few of them would keep the pieces.
+// owned returns the batch with a copy of its texts. The texts of a file are parts of
+// large pieces of it: keeping a few of them would keep the pieces in memory.
 func (b *Batch) owned() *Batch { return b.convert(b.Rows, (*Column).owned) }
 
 func (b *Batch) size() int64 {
@@ -106,7 +106,24 @@ func (b *Batch) extend(d *Batch) {
 	b.Rows += d.Rows
 }
 
-// repeated returns the first name that was there before.
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// upTo returns the indexes below n.
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// repeated returns the first name that occurs a second time.
 func repeated(names []string) (string, bool) {
 	seen := make(map[string]struct{}, len(names))
 	for _, name := range names {
@@ -118,7 +135,7 @@ func repeated(names []string) (string, bool) {
 	return "", false
 }
 
-// column returns the place of a column.
+// column returns the index of a column.
 func (t *Table) column(name string) (int, error) {
 	if i := slices.Index(t.names, name); i >= 0 {
 		return i, nil
@@ -126,34 +143,34 @@ func (t *Table) column(name string) (int, error) {
 	return 0, noSuchColumn(name, t.names)
 }
 
-// finder returns column for who asks it so many times: of a few names the list is
-// searched, of more an index is made.
+// finder returns a lookup of columns by name for about the given number of lookups. For
+// a few it searches the list of names; for more it builds an index.
 func (t *Table) finder(times int) func(name string) (int, error) {
 	const few = 8
 	if times <= few {
 		return t.column
 	}
-	places := make(map[string]int, len(t.names))
+	indexes := make(map[string]int, len(t.names))
 	for i, name := range t.names {
-		places[name] = i
+		indexes[name] = i
 	}
 	return func(name string) (int, error) {
-		if at, ok := places[name]; ok {
+		if at, ok := indexes[name]; ok {
 			return at, nil
 		}
 		return 0, noSuchColumn(name, t.names)
 	}
 }
 
-// columns returns the places of some columns.
+// columns returns the indexes of some columns.
 func (t *Table) columns(names []string) ([]int, error) {
-	places, find := make([]int, len(names)), t.finder(len(names))
+	indexes, find := make([]int, len(names)), t.finder(len(names))
 	for i, name := range names {
 		at, err := find(name)
 		if err != nil {
 			return nil, err
 		}
-		places[i] = at
+		indexes[i] = at
 	}
-	return places, nil
+	return indexes, nil
 }

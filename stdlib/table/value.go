@@ -20,8 +20,8 @@ func (t *Table) Plain(ctx context.Context, g tool.Grant) (value.Value, error) {
 	nodes := 1
 	err := t.each(ctx, g, func(b *Batch) error {
 		if nodes += b.Rows * (1 + 2*len(t.names)); nodes > value.MaxNodes {
-			return value.Errorf(value.Limit, "the table has more rows than can leave the script").
-				WithHint("give a part of it with head, or a text with to_csv")
+			return value.Errorf(value.Limit, "the table has too many rows to be returned as a list").
+				WithHint("return a part of the table with head, or a text with to_csv")
 		}
 		for i := range b.Rows {
 			list = append(list, t.record(b, i))
@@ -44,7 +44,7 @@ func (t *Table) Len(ctx context.Context, g tool.Grant) (int, error) {
 	return n, err
 }
 
-// At returns the values of a column for its name, and a row for its number.
+// At returns the values of a column if key is its name, and a row if key is its number.
 func (t *Table) At(ctx context.Context, g tool.Grant, key value.Value) (value.Value, error) {
 	switch k := key.(type) {
 	case string:
@@ -52,7 +52,7 @@ func (t *Table) At(ctx context.Context, g tool.Grant, key value.Value) (value.Va
 	case int64:
 		return t.row(ctx, g, k)
 	}
-	return nil, value.Errorf(value.Invalid, "a table is asked for a column by its name or for a row by its number, not by %s", value.TypeOf(key))
+	return nil, value.Errorf(value.Invalid, "invalid index of a table: expected the name of a column or the number of a row, got %s", value.TypeOf(key))
 }
 
 // valuesOf returns the values of a column as a list.
@@ -64,8 +64,8 @@ func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (value.
 	list := value.List{}
 	budget := newBudget(g)
 	err = t.eachOf(ctx, g, []int{at}, func(b *Batch) error {
-		const room = 64 // of a value in a script
-		if err := budget.take(int64(b.Rows) * room); err != nil {
+		const valueBytes = 64 // of a value in a script
+		if err := budget.take(int64(b.Rows) * valueBytes); err != nil {
 			return err
 		}
 		column := b.Columns[at]
@@ -80,7 +80,7 @@ func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (value.
 	return list, err
 }
 
-// row returns the n-th row as a dict, or from the end where n is negative.
+// row returns the n-th row as a dict. A negative n counts from the end.
 func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (value.Value, error) {
 	size, err := t.Len(ctx, g)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (value.Value, er
 		at += int64(size)
 	}
 	if at < 0 || at >= int64(size) {
-		return nil, value.Errorf(value.Invalid, "there is no row %d: the table has %s", n, counted(size, "row"))
+		return nil, value.Errorf(value.Invalid, "no row %d: the table has %s", n, counted(size, "row"))
 	}
 	if t.held != nil {
 		return t.record(t.held, int(at)), nil
@@ -120,8 +120,8 @@ func (t *Table) Each(ctx context.Context, g tool.Grant, yield func(value.Value) 
 	})
 }
 
-// Equal reports whether two tables have the same names, types and values. What
-// was noted when they were read is of no account.
+// Equal reports whether two tables have the same names, types and values. Their notes
+// are ignored.
 func (t *Table) Equal(ctx context.Context, g tool.Grant, other tool.Collection) (bool, error) {
 	u, ok := other.(*Table)
 	if !ok || !slices.Equal(t.names, u.names) || !slices.Equal(t.types, u.types) {
@@ -129,41 +129,30 @@ func (t *Table) Equal(ctx context.Context, g tool.Grant, other tool.Collection) 
 	}
 	next, stop := iter.Pull2(u.batches(ctx, g))
 	defer stop()
-	var rest *Batch // what is left of the batch of u
-	same := true
-	err := t.each(ctx, g, func(b *Batch) error {
-		for i := 0; same && i < b.Rows; {
-			if rest == nil || rest.Rows == 0 {
-				more, err, ok := next()
-				if err != nil {
+	d, row, same := &Batch{}, 0, true // the next row of u, and whether all before are the same
+	err := t.each(ctx, g, func(b *Batch) (err error) {
+		for i := range b.Rows {
+			if row == d.Rows {
+				row = 0
+				if d, err, same = next(); err != nil {
 					return err
 				}
-				if same = ok; !ok {
-					break
-				}
-				rest = more
 			}
-			n := min(b.Rows-i, rest.Rows)
-			same = b.slice(i, i+n).equal(rest.slice(0, n))
-			rest = rest.slice(n, rest.Rows)
-			i += n
-		}
-		if !same {
-			return errStop
+			if same = same && b.equal(i, d, row); !same {
+				return errStop
+			}
+			row++
 		}
 		return nil
 	})
-	if err != nil || !same {
+	if err != nil || !same || row < d.Rows {
 		return false, err
-	}
-	if rest != nil && rest.Rows > 0 {
-		return false, nil
 	}
 	_, err, more := next()
 	return !more, err
 }
 
-// batches is each as a sequence; an error comes last, without a batch.
+// batches yields what each yields, as a sequence. An error comes last, without a batch.
 func (t *Table) batches(ctx context.Context, g tool.Grant) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		err := t.each(ctx, g, func(b *Batch) error {
@@ -178,12 +167,11 @@ func (t *Table) batches(ctx context.Context, g tool.Grant) iter.Seq2[*Batch, err
 	}
 }
 
-func (b *Batch) equal(d *Batch) bool {
+// equal reports whether two rows of batches with the same types are the same.
+func (b *Batch) equal(row int, d *Batch, other int) bool {
 	for i, c := range b.Columns {
-		for row := range b.Rows {
-			if !c.equal(row, d.Columns[i], row) {
-				return false
-			}
+		if !c.equal(row, d.Columns[i], other) {
+			return false
 		}
 	}
 	return true

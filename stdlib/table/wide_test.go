@@ -8,8 +8,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// wideTable has a row of 100,000 columns; half names every second of them. What
-// took a time that grows with the square of that would take minutes here.
+// wideTable has a row of 100,000 columns; half names every second of them. With
+// quadratic time, the tests would take minutes.
 func wideTable() (u *Table, half value.List) {
 	const n = 100_000
 	names, b := make([]string, n), &Batch{Rows: 1}
@@ -45,11 +45,11 @@ func TestWideTables(t *testing.T) {
 		{"summary", mustTable(t, u, "summary", []value.Value{half}), 50_000, 15, "estimated"},
 	} {
 		if names := test.got.names; test.got.rows != test.rows || len(names) != test.columns || names[len(names)-1] != test.last {
-			t.Errorf("%s gives %d rows × %d columns, the last %q; want %d × %d, %q", test.name, test.got.rows, len(names), names[len(names)-1], test.rows, test.columns, test.last)
+			t.Errorf("%s returns %d rows × %d columns, the last %q; want %d × %d, %q", test.name, test.got.rows, len(names), names[len(names)-1], test.rows, test.columns, test.last)
 		}
 	}
 	if _, err := callRow(t, u, "unpivot", []value.Value{half}); value.ErrorOf(err, value.Failed).Kind != value.Limit {
-		t.Errorf("unpivot of 50,000 columns beside 50,000: %v, want the limit of memory", err)
+		t.Errorf("unpivot of 50,000 columns next to 50,000: %v, want the limit of memory", err)
 	}
 }
 

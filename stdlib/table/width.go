@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	zeroWidthJoiner = '\u200d' // makes one picture of two
-	emojiForm       = '\ufe0f' // asks for the picture of what is a letter else
+	zeroWidthJoiner = '\u200d' // joins two emojis into one
+	emojiForm       = '\ufe0f' // requests the emoji form of a character
 )
 
-// A ruler measures a text on a screen, character by character.
+// A ruler measures the width of a text on a screen, character by character.
 type ruler struct {
 	columns int
-	last    int  // how wide the last character was
-	joined  bool // the next one is drawn into it
+	last    int  // width of the last character
+	joined  bool // the next character is drawn into the last one
 }
 
-// add goes on to a character, and returns how many columns there are by then.
+// add adds a character, and returns the number of columns so far.
 func (u *ruler) add(r rune) int {
 	switch {
 	case r < 0x7f:
@@ -32,7 +32,8 @@ func (u *ruler) add(r rune) int {
 			u.last = 2
 		}
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0x1160 && r <= 0x11ff:
-		// marks, skin tones and the vowels of Hangul, which are drawn into the one before
+		// marks, skin tones and the vowels of Hangul are drawn into the previous
+		// character
 	case u.joined:
 		u.joined = false
 	default:
@@ -42,7 +43,7 @@ func (u *ruler) add(r rune) int {
 	return u.columns
 }
 
-// runeWidth is how many columns a character takes.
+// runeWidth returns the number of columns that a character takes.
 func runeWidth(r rune) int {
 	switch width.LookupRune(r).Kind() {
 	case width.EastAsianWide, width.EastAsianFullwidth:
@@ -51,7 +52,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// textWidth is how many columns a text takes.
+// textWidth returns the number of columns that a text takes.
 func textWidth(s string) int {
 	var u ruler
 	for _, r := range s {
@@ -60,12 +61,12 @@ func textWidth(s string) int {
 	return u.columns
 }
 
-// cutToWidth returns the text, or as much of its beginning as there is room for
-// with an ellipsis. Marks that take no room are bounded too.
+// cutToWidth returns the text, or if it is too wide, its beginning and an ellipsis in
+// most columns. The number of zero-width marks is limited too.
 func cutToWidth(s string, most int) string {
-	const marks = 4 // characters a column, more than any script writes
+	const marks = 4 // characters per column, more than any writing system uses
 	var u ruler
-	end, count := 0, 0 // of what there is room for beside the ellipsis
+	end, count := 0, 0 // of the part that fits together with the ellipsis
 	for i, r := range s {
 		count++
 		if columns := u.add(r); columns > most || count > marks*most {

@@ -3,4 +3,4 @@ package table
 import "slices"
 
 // writeRows are the methods that write a table as text.
-func writeRows() []row { return slices.Concat(csvWriteRows(), jsonWriteRows()) }
+func writeRows() []member { return slices.Concat(csvWriteRows(), jsonWriteRows()) }

@@ -1,22 +1,21 @@
 package table
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// jsonWriteRows are the methods that write a table as JSON, or as records.
-func jsonWriteRows() []row {
-	return []row{
+// jsonWriteRows are the methods that format a table as JSON, or return records.
+func jsonWriteRows() []member {
+	return []member{
 		{tool.Func{
 			Name: "to_json",
-			Doc: "Writes the table as a JSON list of objects, of at most 8 MB. Dates and times are texts by ISO 8601, and a missing value is null; " +
-				"a number that JSON has not, NaN or an infinite one, is an error. data.parse reads it back.",
-			Params:  []tool.Param{tool.Maybe("indent", tool.TypeInteger, "How many spaces to indent each level by; without it, all is one line.")},
+			Doc: "Format the table as a JSON list of objects, at most 8 MB. Dates and times are texts in ISO 8601. A missing value is null. " +
+				"NaN and infinite numbers are an error. data.parse can read the text.",
+			Params:  []tool.Param{tool.Maybe("indent", tool.TypeInteger, "The number of spaces for each level of indentation. Default: the text has one line.")},
 			Returns: "a text",
 		}, func(c *call) (value.Value, error) {
 			const most = 16 // spaces
@@ -28,14 +27,14 @@ func jsonWriteRows() []row {
 		}},
 		{tool.Func{
 			Name:    "to_jsonl",
-			Doc:     "Writes the table as JSON Lines: an object a line, of at most 8 MB in all. The values are written as to_json does.",
+			Doc:     "Format the table as JSON Lines: one object per line, at most 8 MB in total. The values are formatted as by to_json.",
 			Returns: "a text",
 		}, func(c *call) (value.Value, error) {
 			return c.writeJSON("", "", "", -1)
 		}},
 		{tool.Func{
 			Name:    "to_records",
-			Doc:     "Gives the rows as a list of dicts, as many as a value can hold.",
+			Doc:     "Return the rows as a list of dicts. A list that is larger than the size limit of a value is an error.",
 			Returns: "a list of dicts",
 		}, func(c *call) (value.Value, error) {
 			return c.table().Plain(c.ctx, c.grant)
@@ -43,7 +42,8 @@ func jsonWriteRows() []row {
 	}
 }
 
-// writeJSON writes the records. With a negative indent each is on a line of its own.
+// writeJSON writes the records. With a negative indent each record is on a line of its
+// own.
 func (c *call) writeJSON(begin, between, end string, indent int) (value.Value, error) {
 	t := c.table()
 	out := []byte(begin)
@@ -71,14 +71,11 @@ func (c *call) writeJSON(begin, between, end string, indent int) (value.Value, e
 	}
 	out = append(out, end...)
 	if indent > 0 {
-		if indentedSize(out, indent) > maxWritten {
+		text, fits := row.Indent(out, strings.Repeat(" ", indent))
+		if !fits {
 			return nil, tooLongText()
 		}
-		var laidOut bytes.Buffer
-		if err := json.Indent(&laidOut, out, "", strings.Repeat(" ", indent)); err != nil {
-			return nil, err
-		}
-		out = laidOut.Bytes()
+		return text, nil
 	}
 	return string(out), nil
 }
@@ -101,27 +98,4 @@ func (t *Table) appendRecord(out []byte, b *Batch, row int) ([]byte, error) {
 		}
 	}
 	return append(out, '}'), nil
-}
-
-// indentedSize is how long JSON becomes when it is indented: values may be nested
-// deeply, and each line begins with spaces.
-func indentedSize(text []byte, indent int) int {
-	size, depth := len(text), 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i += stringEnd(text[i:]) - 1
-		case '{', '[':
-			depth++
-			size += 1 + depth*indent
-		case '}', ']':
-			depth--
-			size += 1 + depth*indent
-		case ',':
-			size += 1 + depth*indent
-		case ':':
-			size++
-		}
-	}
-	return size
 }

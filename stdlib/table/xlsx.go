@@ -4,22 +4,26 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// readXLSX reads a sheet of a spreadsheet (ECMA-376, Office Open XML). The types
-// come from the cells, so nothing is guessed from how a number is shown; a formula
-// gives the value that was saved with it.
+// readXLSX reads a sheet of a spreadsheet (ECMA-376, Office Open XML). The types are
+// those of the cells; nothing is guessed from how a number is displayed. A formula has
+// the value that was saved with it.
 //
-// The sheet is unpacked twice: to find out its extent and the types of its columns,
-// and for the cells. What is unpacked is counted, and the table is held.
+// The sheet is unpacked twice: for its extent and the types of its columns, and for the
+// cells. The unpacked bytes are limited, and the table is held in memory.
 func readXLSX(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
 	f, err := openXLSX(ctx, g, in)
 	if err != nil {
@@ -46,18 +50,18 @@ func readXLSX(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 	return t, nil
 }
 
-// An xlsxFile is a spreadsheet that is being read.
+// An xlsxFile is a spreadsheet.
 type xlsxFile struct {
 	ctx    context.Context
 	name   string
 	zip    *zip.Reader
-	budget *budget // of memory
-	left   int64   // bytes that may still be unpacked
+	budget *budget // memory
+	left   int64   // remaining bytes to unpack
 
 	sheets      []xlsxSheet
 	stylesPart  string
 	stringsPart string
-	from1904    bool // days are counted from 1904
+	from1904    bool // the first day is in 1904
 	formats     []cellFormat
 	strings     []string // shared
 }
@@ -70,18 +74,17 @@ type xlsxSheet struct {
 }
 
 const (
-	// maxUnpacked is how much of a spreadsheet is unpacked for one reading, whatever
-	// the archive says of its sizes: about ten million cells.
+	// maxUnpacked is the number of bytes that may be unpacked for one pass, about ten
+	// million cells. The sizes in the archive are not trusted.
 	maxUnpacked = 512 << 20
-	// maxDirectory is how large the list of parts may be: some 20,000 of them.
+	// maxDirectory is the maximum size of the list of parts: about 20,000 parts.
 	maxDirectory = 2 << 20
 )
 
-// oldOffice is what the files begin with that Office wrote before .xlsx, and those
-// that it encrypts.
+// oldOffice is the beginning of files of Office before .xlsx, and of encrypted ones.
 const oldOffice = "\xd0\xcf\x11\xe0"
 
-// openXLSX reads which parts and sheets there are.
+// openXLSX reads the lists of parts and sheets.
 func openXLSX(ctx context.Context, g tool.Grant, in *input) (*xlsxFile, error) {
 	p, err := in.open(ctx, g)
 	if err != nil {
@@ -94,20 +97,20 @@ func openXLSX(ctx context.Context, g tool.Grant, in *input) (*xlsxFile, error) {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte(oldOffice)):
-		return nil, value.Errorf(value.Failed, "%s is encrypted, or an old .xls file", in.name).WithHint("save it as .xlsx without a password, or as .csv")
+		return nil, value.Errorf(value.Failed, "%s: unsupported format: an encrypted file or an old .xls file", in.name).WithHint("save the file as .xlsx without a password, or as .csv")
 	case !bytes.HasPrefix(head, []byte("PK")):
-		return nil, value.Errorf(value.Failed, "%s is no .xlsx file: it is no zip archive", in.name).WithHint("say which it is with format")
+		return nil, value.Errorf(value.Failed, "%s is not an .xlsx file: not a zip archive", in.name).WithHint(`pass the format of the file, as in format = "csv"`)
 	}
 	bounded := &boundedReaderAt{r: p, left: maxDirectory}
 	f.zip, err = zip.NewReader(bounded, in.size)
 	if err != nil {
 		return nil, f.zipError(err)
 	}
-	bounded.left = 1 << 62 // what follows is counted as it is unpacked
+	bounded.left = 1 << 62 // later bytes are counted as they are unpacked
 	return f, f.readWorkbook()
 }
 
-// A boundedReaderAt reads so many bytes and no more.
+// A boundedReaderAt limits the number of bytes that are read.
 type boundedReaderAt struct {
 	r    io.ReaderAt
 	left int64
@@ -116,12 +119,12 @@ type boundedReaderAt struct {
 // ReadAt implements [io.ReaderAt].
 func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
-		return 0, overMemory("the archive lists too many parts")
+		return 0, row.Limit("the .xlsx file has too many parts")
 	}
 	return b.r.ReadAt(p, at)
 }
 
-// zipError says what is wrong with an archive. Errors of the gate stay as they are.
+// zipError describes an error of an archive. Errors of the gate are returned unchanged.
 func (f *xlsxFile) zipError(err error) error {
 	var e *value.Error
 	if errors.As(err, &e) {
@@ -133,32 +136,32 @@ func (f *xlsxFile) zipError(err error) error {
 	if f.ctx.Err() != nil {
 		return f.ctx.Err()
 	}
-	return value.Errorf(value.Failed, "%s is no whole .xlsx file: %s", f.name, strings.TrimPrefix(err.Error(), "zip: ")).WithHint("it may be cut off; get it again")
+	return value.Errorf(value.Failed, "%s is not a valid .xlsx file: %s", f.name, strings.TrimPrefix(err.Error(), "zip: ")).WithHint("download or copy the file again")
 }
 
 func (f *xlsxFile) errorf(format string, args ...any) *value.Error {
 	return value.Errorf(value.Failed, "%s: %s", f.name, fmt.Sprintf(format, args...))
 }
 
-// eachToken calls start with the scanner at each start of an element of a part.
-// Where start returns errStop, the rest is only checked for damage.
-func (f *xlsxFile) eachToken(part string, start func(s *xmlScanner) error) error {
+// eachToken calls start at the start of each element of a part. If start returns
+// errStop, the rest of the part is only checked for damage.
+func (f *xlsxFile) eachToken(part string, start func(r *xmlReader) error) error {
 	body, err := f.open(part)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	s := newXMLScanner(path.Base(part), body)
+	r := newXMLReader(path.Base(part), body)
 	for {
-		err := s.next()
+		token, err := r.next()
 		if err == io.EOF {
 			return nil
 		}
-		if err == nil && s.token == xmlStart {
-			err = start(s)
+		if _, ok := token.(xml.StartElement); ok && err == nil {
+			err = start(r)
 		}
 		if err == errStop {
-			_, err = io.Copy(io.Discard, s.r)
+			_, err = io.Copy(io.Discard, r.bytes.Reader)
 			if err == nil {
 				return nil
 			}
@@ -169,7 +172,7 @@ func (f *xlsxFile) eachToken(part string, start func(s *xmlScanner) error) error
 	}
 }
 
-// partError names the file in an error of a part, once.
+// partError adds the name of the file to an error, once.
 func (f *xlsxFile) partError(err error) error {
 	var e *value.Error
 	if !errors.As(err, &e) {
@@ -181,14 +184,14 @@ func (f *xlsxFile) partError(err error) error {
 	return renamedError(e, "%s: %s", f.name, e.Message())
 }
 
-// open opens a part. Excel takes names in upper and lower case for the same.
+// open opens a part. As in Excel, names are case-insensitive.
 func (f *xlsxFile) open(part string) (io.ReadCloser, error) {
 	file := f.find(part)
 	switch {
 	case file == nil:
-		return nil, f.errorf("is no spreadsheet: it has no part %s", cut(part)).WithHint("it may be another kind of zip archive; save it as .xlsx in a spreadsheet program")
+		return nil, f.errorf("not a spreadsheet: the part %s is missing", cut(part)).WithHint("save the file as .xlsx in a spreadsheet program")
 	case file.Flags&1 != 0:
-		return nil, f.errorf("it is encrypted").WithHint("save it without a password, or as .csv")
+		return nil, f.errorf("the file is encrypted").WithHint("save the file without a password, or as .csv")
 	}
 	body, err := file.Open()
 	if err != nil {
@@ -207,7 +210,7 @@ func (f *xlsxFile) find(part string) *zip.File {
 	return nil
 }
 
-// unpacking counts what is unpacked, and stops when the call does.
+// unpacking limits the unpacked bytes, and stops when the context is done.
 type unpacking struct {
 	file *xlsxFile
 	io.ReadCloser
@@ -220,34 +223,28 @@ func (u *unpacking) Read(b []byte) (int, error) {
 	}
 	n, err := u.ReadCloser.Read(b)
 	if u.file.left -= int64(n); u.file.left < 0 {
-		e := u.file.errorf("it unpacks to more than %d MB", maxUnpacked>>20)
+		e := u.file.errorf("the file is larger than %d MB after decompression", maxUnpacked>>20)
 		e.Kind, e.Limit = value.Limit, value.LimitMemory
-		return n, e.WithHint("save the sheet as .csv, which may be of any size")
+		return n, e.WithHint("save the sheet as .csv, without a size limit")
 	}
 	return n, err
 }
 
-// relations reads the parts that a part refers to: by their ids, and by the last
-// word of their kind.
+// relations reads the parts that a part refers to, by id and by the last word of their
+// kind.
 func (f *xlsxFile) relations(of string) (byID, byKind map[string]string, err error) {
 	byID, byKind = map[string]string{}, map[string]string{}
 	dir, base := path.Split(of)
-	err = f.eachToken(path.Join(dir, "_rels", base+".rels"), func(s *xmlScanner) error {
-		if s.name != "Relationship" {
+	err = f.eachToken(path.Join(dir, "_rels", base+".rels"), func(r *xmlReader) error {
+		if r.name != "Relationship" {
 			return nil
 		}
-		id, err := s.attr("Id")
-		kind, err2 := s.attr("Type")
-		target, err3 := s.attr("Target")
-		if err := errors.Join(err, err2, err3); err != nil {
-			return s.errorf("a relation that cannot be read")
-		}
+		id, kind, target := r.attr("Id"), path.Base(r.attr("Type")), r.attr("Target")
 		if strings.HasPrefix(target, "/") {
 			target = target[1:]
 		} else {
 			target = path.Join(dir, target)
 		}
-		kind = path.Base(kind)
 		byID[id] = target
 		if _, ok := byKind[kind]; !ok {
 			byKind[kind] = target
@@ -257,7 +254,7 @@ func (f *xlsxFile) relations(of string) (byID, byKind map[string]string, err err
 		}
 		const most = 10_000 // relations; there is one for each sheet
 		if len(byID) > most {
-			return s.limit("more than %d relations", most)
+			return r.limit("more than %d relations", most)
 		}
 		return nil
 	})
@@ -272,40 +269,34 @@ func (f *xlsxFile) readWorkbook() error {
 	}
 	workbook := parts["officeDocument"]
 	if workbook == "" {
-		return f.errorf("is no spreadsheet: it has no workbook")
+		return f.errorf("not a spreadsheet: the workbook is missing")
 	}
 	sheets, parts, err := f.relations(workbook)
 	if err != nil {
 		return err
 	}
 	f.stylesPart, f.stringsPart = parts["styles"], parts["sharedStrings"]
-	err = f.eachToken(workbook, func(s *xmlScanner) error {
-		switch s.name {
+	err = f.eachToken(workbook, func(r *xmlReader) error {
+		switch r.name {
 		case "workbookPr":
-			on := string(s.rawAttr("date1904"))
+			on := r.attr("date1904")
 			f.from1904 = on == "1" || on == "true"
 		case "sheet":
-			name, err := s.attr("name")
-			if err != nil {
-				return err
+			if part := sheets[r.relation()]; part != "" {
+				state := r.attr("state")
+				f.sheets = append(f.sheets, xlsxSheet{r.attr("name"), part, state == "hidden" || state == "veryHidden"})
 			}
-			id, err := s.relation()
-			if part := sheets[id]; err == nil && part != "" {
-				hidden := string(s.rawAttr("state"))
-				f.sheets = append(f.sheets, xlsxSheet{name, part, hidden == "hidden" || hidden == "veryHidden"})
-			}
-			return err
 		}
 		return nil
 	})
 	if err == nil && len(f.sheets) == 0 {
-		err = f.errorf("it has no sheet with cells")
+		err = f.errorf("no sheet with cells")
 	}
 	return err
 }
 
-// choose returns the sheet that is asked for, or the first that is shown. The note
-// tells what else there is where nobody asked.
+// choose returns the selected sheet. If none is selected, it returns the first visible
+// one, with a note that lists the others.
 func (f *xlsxFile) choose(wanted value.Value) (sheet *xlsxSheet, note string, err error) {
 	names := make([]string, len(f.sheets))
 	for i, s := range f.sheets {
@@ -320,13 +311,13 @@ func (f *xlsxFile) choose(wanted value.Value) (sheet *xlsxSheet, note string, er
 				return &f.sheets[i], "", nil
 			}
 		}
-		return nil, "", value.Errorf(value.Invalid, "%s: there is no sheet %q%s", f.name, cut(w), value.DidYouMean(w, names)).
+		return nil, "", value.Errorf(value.Invalid, "%s: no sheet %q%s", f.name, cut(w), value.DidYouMean(w, names)).
 			WithHint("the sheets are %s", someNames(names))
 	case int64:
 		if w >= 1 && w <= int64(len(f.sheets)) {
 			return &f.sheets[w-1], "", nil
 		}
-		return nil, "", value.Errorf(value.Invalid, "%s: there is no sheet %d", f.name, w).
+		return nil, "", value.Errorf(value.Invalid, "%s: no sheet %d", f.name, w).
 			WithHint("sheets are counted from 1: %s", someNames(names))
 	}
 	return nil, "", value.Errorf(value.Invalid, "argument 'sheet' should be a name or a number but got %s", value.TypeOf(wanted))
@@ -353,26 +344,27 @@ func (f *xlsxFile) firstShown() (*xlsxSheet, string, error) {
 			others = append(others, cut(s.name))
 		}
 	}
-	return &f.sheets[at], fmt.Sprintf("the sheet is %q; there are also: %s", cut(f.sheets[at].name), someNames(others)), nil
+	return &f.sheets[at], fmt.Sprintf("read the sheet %q; other sheets: %s", cut(f.sheets[at].name), someNames(others)), nil
 }
 
-// readStrings reads the texts that cells refer to by their number. What is
-// formatted in parts is put together; how it is pronounced is left out.
+// readStrings reads the shared texts, which cells refer to by number. Formatted parts of
+// a text are joined; pronunciation is skipped.
 func (f *xlsxFile) readStrings() error {
 	if f.stringsPart == "" || f.find(f.stringsPart) == nil {
-		return nil // which matters only where a cell asks for a text
+		return nil // an error only if a cell refers to a text
 	}
 	var text []byte
-	return f.eachToken(f.stringsPart, func(s *xmlScanner) error {
-		if s.name != "si" {
+	return f.eachToken(f.stringsPart, func(r *xmlReader) error {
+		if r.name != "si" {
 			return nil
 		}
 		var err error
-		if text, err = s.richText(text[:0]); err != nil {
+		if text, err = r.richText(text[:0]); err != nil {
 			return err
 		}
-		const room = 48 // of a string: itself, twice while the list grows, and what the smallest piece of memory takes
-		if err := f.budget.take(int64(len(text)) + room); err != nil {
+		text = plainText(text)
+		const stringBytes = 48 // the string header, twice while the list grows, and the smallest allocation
+		if err := f.budget.take(int64(len(text)) + stringBytes); err != nil {
 			return err
 		}
 		f.strings = append(f.strings, string(text))
@@ -380,41 +372,7 @@ func (f *xlsxFile) readStrings() error {
 	})
 }
 
-// richText puts together the texts within the element whose start is at hand.
-func (s *xmlScanner) richText(to []byte) ([]byte, error) {
-	depth := len(s.open) - 1
-	inside := false
-	for len(s.open) > depth {
-		if err := s.next(); err != nil {
-			return nil, unended(err)
-		}
-		switch {
-		case s.token == xmlStart && s.name == "rPh":
-			if err := s.skip(); err != nil {
-				return nil, unended(err)
-			}
-		case s.token == xmlStart:
-			inside = s.name == "t"
-		case s.token == xmlEnd:
-			inside = false
-		case inside:
-			if len(to)+len(s.text) > maxCellText {
-				return nil, s.limit("a text of more than %d MB", maxCellText>>20)
-			}
-			to = append(to, s.text...)
-		}
-	}
-	return plainText(to), nil
-}
-
-func unended(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// plainText replaces the escapes of characters that XML has not: _x000D_.
+// plainText replaces escapes of characters that XML cannot contain: _x000D_.
 func plainText(b []byte) []byte {
 	const length = len("_x000D_")
 	if !bytes.Contains(b, []byte("_x")) {
@@ -423,8 +381,9 @@ func plainText(b []byte) []byte {
 	to := b[:0]
 	for i := 0; i < len(b); i++ {
 		if i+length <= len(b) && b[i] == '_' && b[i+1] == 'x' && b[i+6] == '_' {
-			if r, ok := entity([]byte("#x" + string(b[i+2:i+6]))); ok {
-				to = append(to, string(r)...)
+			n, err := strconv.ParseUint(string(b[i+2:i+6]), 16, 16)
+			if err == nil && n != 0 && utf8.ValidRune(rune(n)) {
+				to = utf8.AppendRune(to, rune(n))
 				i += length - 1
 				continue
 			}

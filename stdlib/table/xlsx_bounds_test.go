@@ -9,8 +9,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestXLSXTinyStrings has a million texts of a byte, which take more room than
-// their bytes.
+// TestXLSXTinyStrings has a million texts of one byte, which take more memory than their
+// bytes.
 func TestXLSXTinyStrings(t *testing.T) {
 	const texts, room = 1_000_000, 48
 	in := bomb(t, "xl/sharedStrings.xml", "<sst>", "<si><t>x</t></si>", texts, "</sst>")
@@ -26,7 +26,7 @@ func TestXLSXTinyStrings(t *testing.T) {
 	}
 }
 
-// TestXLSXWithoutStrings reads a workbook that tells of shared texts and has none.
+// TestXLSXWithoutStrings reads a workbook that declares shared texts but has none.
 func TestXLSXWithoutStrings(t *testing.T) {
 	none := map[string]string{"xl/sharedStrings.xml": ""}
 	tab, err := parseAs("xlsx", string(book(`<row r="1">`+inline("A1", "a")+`</row><row r="2"><c r="A2"><v>1</v></c></row>`, none)), readOptions{})
@@ -34,7 +34,7 @@ func TestXLSXWithoutStrings(t *testing.T) {
 		t.Errorf("without a shared text: %v, %v", tab, err)
 	}
 	_, err = parseAs("xlsx", string(book(`<row r="1"><c r="A1" t="s"><v>0</v></c></row>`, none)), readOptions{})
-	if err == nil || !strings.Contains(err.Error(), `cell A1: there is no shared text "0"`) || !strings.Contains(value.ErrorOf(err, value.Failed).Hint, "no shared texts") {
+	if err == nil || !strings.Contains(err.Error(), `cell A1: the cell refers to a missing shared text "0"`) || !strings.Contains(value.ErrorOf(err, value.Failed).Hint, "repair the file") {
 		t.Errorf("with one: %v", err)
 	}
 }
@@ -43,6 +43,6 @@ func TestXLSXStrayCell(t *testing.T) {
 	in := book(`<row r="1">`+inline("A1", "x")+`</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>`, nil)
 	_, err := parseAs("xlsx", string(in), readOptions{})
 	if e := value.ErrorOf(err, value.Failed); err == nil || e.Limit != value.LimitMemory || !strings.Contains(e.Hint, "clear") || !strings.Contains(e.Hint, "XFD1048576") {
-		t.Errorf("%v (hint %q), want one that says which cell to clear", err, e.Hint)
+		t.Errorf("%v (hint %q), want a hint with the cell to clear", err, e.Hint)
 	}
 }

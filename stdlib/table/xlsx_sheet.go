@@ -17,20 +17,19 @@ const (
 
 // A sheetReader reads the table on a sheet.
 //
-// Empty rows and columns around the table are left out. Where the types are of
-// account, a text that stands for a missing value is one in a column of other
-// values, and so is the empty text, which formulas give; in a column of texts it
-// is what it is.
+// Empty rows and columns around the table are skipped. In a column of texts, a text is
+// always itself. In a column of other types, the words for a missing value are missing
+// values, and so is the empty text, which formulas return.
 type sheetReader struct {
 	file    *xlsxFile
 	o       *readOptions
 	sheet   *xlsxSheet
-	missing []string // what the caller says is missing
+	missing []string // the texts that the caller specified as missing
 
 	first       []sheetCell // the first row that is not empty
 	firstRow    int
 	lastRow     int // the last one that is not empty
-	left, right int // the columns between which all cells are
+	left, right int // the first and last column with cells
 	columns     []kindSet
 	headed      bool
 }
@@ -41,8 +40,8 @@ type sheetCell struct {
 	value  value.Value
 }
 
-// standsForMissing reports whether a cell is a missing value in a column of others
-// than texts.
+// standsForMissing reports whether a cell is a missing value in a column of other types
+// than text.
 func standsForMissing(v value.Value) bool {
 	s, ok := v.(string)
 	return ok && (s == "" || isWord(s))
@@ -54,7 +53,7 @@ func (r *sheetReader) table() (*Table, error) {
 		return nil, err
 	}
 	if r.firstRow == 0 {
-		return nil, r.file.errorf("the sheet %q is empty", cut(r.sheet.name)).WithHint("choose another with sheet")
+		return nil, r.file.errorf("the sheet %q is empty", cut(r.sheet.name)).WithHint("pass another sheet, as in sheet = 2")
 	}
 	names, notes, err := r.header()
 	if err != nil {
@@ -62,7 +61,7 @@ func (r *sheetReader) table() (*Table, error) {
 	}
 	columns := r.columns[r.left:]
 	for i := range columns {
-		columns[i] &^= hasLarge // a cell holds no more than a float does
+		columns[i] &^= hasLarge // a cell holds only a float
 	}
 	types, err := r.o.typesOfColumns(names, columns)
 	if err != nil {
@@ -72,7 +71,7 @@ func (r *sheetReader) table() (*Table, error) {
 	if r.headed {
 		rows--
 	}
-	const cell = 9 // bytes of one that is missing
+	const cell = 9 // bytes of a missing cell
 	if err := r.file.budget.take(int64(rows) * int64(len(types)) * cell); err != nil {
 		return nil, r.tooLarge(rows, err)
 	}
@@ -86,15 +85,15 @@ func (r *sheetReader) table() (*Table, error) {
 	return newHeld(names, b, notes...), nil
 }
 
-// tooLarge is the error of a table that is too large for its extent: mostly there
-// is a cell far from all others, which nobody knows of.
+// tooLarge returns the error for a table that is too large because of its extent.
+// Usually there is a forgotten cell far from all others.
 func (r *sheetReader) tooLarge(rows int, err error) error {
-	return renamedError(err, "%s: sheet %q, which goes to cell %s%d, takes more than %d MB of memory as a table of %s", r.file.name, cut(r.sheet.name),
+	return renamedError(err, "%s: sheet %q extends to cell %s%d: it needs more than %d MB of memory as a table of %s", r.file.name, cut(r.sheet.name),
 		columnLetters(r.right), r.lastRow, r.file.budget.all>>20, extent(rows, len(r.columns[r.left:]))).
-		WithHint("clear what stands far from the data, as in cell %s%d, and save the file; or save the sheet as .csv", columnLetters(r.right), r.lastRow)
+		WithHint("clear cells far from the data, such as %s%d, or save the sheet as .csv", columnLetters(r.right), r.lastRow)
 }
 
-// survey notes the extent of the table and the kinds of its values.
+// survey records the extent of the table and the kinds of its values.
 func (r *sheetReader) survey(n int, cells []sheetCell) error {
 	if n <= r.o.skip {
 		return nil
@@ -129,7 +128,7 @@ func (r *sheetReader) note(cells []sheetCell) {
 	}
 }
 
-// header decides whether the first row names the columns.
+// header determines whether the first row names the columns.
 func (r *sheetReader) header() (names, notes []string, err error) {
 	r.headed = true
 	for _, c := range r.first {
@@ -154,7 +153,7 @@ func (r *sheetReader) header() (names, notes []string, err error) {
 	return names, notes, nil
 }
 
-// fill appends a row, and the empty ones that the sheet has before it.
+// fill appends a row, and the empty rows before it.
 func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) error {
 	start := r.firstRow
 	if r.headed {
@@ -177,8 +176,8 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 			v = nil
 		}
 		if s, ok := v.(string); ok || c.Type == Any {
-			const room = 16 // of a string
-			if err := r.file.budget.take(int64(len(s)) + room); err != nil {
+			const stringBytes = 16 // the string header
+			if err := r.file.budget.take(int64(len(s)) + stringBytes); err != nil {
 				return err
 			}
 		}
@@ -199,7 +198,7 @@ func (r *sheetReader) cellError(column, row int, format string, args ...any) *va
 	return value.Errorf(value.Invalid, "%s, sheet %q, cell %s%d: %s", r.file.name, cut(r.sheet.name), columnLetters(column), row, e.Message())
 }
 
-// columnLetters is the name of a column in a sheet: 28 is AB.
+// columnLetters returns the name of a column in a sheet: 28 is AB.
 func columnLetters(n int) string {
 	const letters = 26
 	name := ""
@@ -209,162 +208,140 @@ func columnLetters(n int) string {
 	return name
 }
 
-// eachRow calls f with each row that is not empty, and with its cells from the left.
-// The cells are good until the next row.
+// eachRow calls f with each row that is not empty, and its cells from left to right. The
+// cells are valid until the next row.
 func (r *sheetReader) eachRow(f func(row int, cells []sheetCell) error) error {
 	row, cells := 0, []sheetCell(nil)
 	found := false
-	err := r.file.eachToken(r.sheet.part, func(s *xmlScanner) error {
-		if s.name != "sheetData" {
+	err := r.file.eachToken(r.sheet.part, func(x *xmlReader) error {
+		if x.name != "sheetData" {
 			return nil
 		}
 		found = true
-		for {
-			if err := s.next(); err != nil {
-				return unended(err)
+		err := x.children(func() (err error) {
+			if x.name != "row" {
+				return nil
 			}
-			switch {
-			case s.token == xmlEnd && s.name == "sheetData":
-				return errStop
-			case s.token == xmlStart && s.name == "row":
-				var err error
-				if row, err = rowNumber(s, row); err != nil {
-					return err
-				}
-				if cells, err = r.readRow(s, row, cells[:0]); err != nil {
-					return err
-				}
-				if len(cells) == 0 {
-					continue
-				}
-				if err := f(row, cells); err != nil {
-					return err
-				}
+			if row, err = rowNumber(x, row); err != nil {
+				return err
 			}
+			if cells, err = r.readRow(x, row, cells[:0]); err != nil || len(cells) == 0 {
+				return err
+			}
+			return f(row, cells)
+		})
+		if err != nil {
+			return err
 		}
+		return errStop
 	})
 	if err == nil && !found {
-		err = r.file.errorf("the sheet %q has no cells: it is damaged", cut(r.sheet.name))
+		err = r.file.errorf("the sheet %q is damaged: no cells", cut(r.sheet.name))
 	}
 	return err
 }
 
-// rowNumber is where a row stands: after the last one, if it does not say.
-func rowNumber(s *xmlScanner, last int) (int, error) {
+// rowNumber returns the number of a row: the next one if it is not specified.
+func rowNumber(x *xmlReader, last int) (int, error) {
 	n := last + 1
-	if raw := s.rawAttr("r"); raw != nil {
+	if raw := x.attr("r"); raw != "" {
 		var ok bool
 		if n, ok = smallNumber(raw); !ok {
-			return 0, s.errorf("a row has the number %q", cut(string(raw)))
+			return 0, x.errorf("invalid row number %q", cut(raw))
 		}
 	}
 	switch {
 	case n <= last:
-		return 0, s.errorf("row %d stands after row %d", n, last)
+		return 0, x.errorf("row %d comes after row %d", n, last)
 	case n > maxSheetRow:
-		return 0, s.errorf("there is a row %d, past %d", n, maxSheetRow)
+		return 0, x.errorf("row %d is after the last possible row %d", n, maxSheetRow)
 	}
 	return n, nil
 }
 
-// smallNumber reads digits, at most nine.
-func smallNumber(b []byte) (int, bool) {
+// smallNumber parses at most nine digits.
+func smallNumber(s string) (int, bool) {
 	n := 0
-	for _, c := range b {
+	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
 		n = n*10 + int(c-'0')
 	}
-	return n, len(b) > 0 && len(b) <= 9
+	return n, len(s) > 0 && len(s) <= 9
 }
 
-// readRow reads the cells of the row whose start is at hand.
-func (r *sheetReader) readRow(s *xmlScanner, row int, cells []sheetCell) ([]sheetCell, error) {
+// readRow reads the cells of the current row.
+func (r *sheetReader) readRow(x *xmlReader, row int, cells []sheetCell) ([]sheetCell, error) {
 	last := 0
-	for {
-		if err := s.next(); err != nil {
-			return nil, unended(err)
+	err := x.children(func() (err error) {
+		if x.name != "c" {
+			return nil
 		}
-		switch {
-		case s.token == xmlEnd && s.name == "row":
-			return cells, nil
-		case s.token == xmlStart && s.name == "c":
-			column, err := columnNumber(s, last, row)
-			if err != nil {
-				return nil, err
-			}
-			last = column
-			v, err := r.readCell(s, column, row)
-			if err != nil {
-				return nil, err
-			}
-			if v != nil {
-				cells = append(cells, sheetCell{column, v})
-			}
+		if last, err = columnNumber(x, last, row); err != nil {
+			return err
 		}
-	}
+		v, err := r.readCell(x, last, row)
+		if v != nil {
+			cells = append(cells, sheetCell{last, v})
+		}
+		return err
+	})
+	return cells, err
 }
 
-// columnNumber is where a cell stands: after the last one, if it does not say.
-func columnNumber(s *xmlScanner, last, row int) (int, error) {
-	raw := s.rawAttr("r")
+// columnNumber returns the column of a cell: the next one if it is not specified.
+func columnNumber(x *xmlReader, last, row int) (int, error) {
+	raw := x.attr("r")
 	n := last + 1
-	if raw != nil {
+	if raw != "" {
 		n = 0
 		i := 0
 		for ; i < len(raw) && i < 4 && 'A' <= raw[i] && raw[i] <= 'Z'; i++ {
 			n = n*26 + int(raw[i]-'A') + 1
 		}
 		if in, ok := smallNumber(raw[i:]); !ok || in != row {
-			return 0, s.errorf("there is a cell %q in row %d", cut(string(raw)), row)
+			return 0, x.errorf("invalid cell %q in row %d", cut(raw), row)
 		}
 	}
 	switch {
 	case n == 0 || n > maxSheetColumn:
-		return 0, s.errorf("there is a cell %q, past column %s", cut(string(raw)), columnLetters(maxSheetColumn))
+		return 0, x.errorf("cell %q is after the last possible column %s", cut(raw), columnLetters(maxSheetColumn))
 	case n <= last:
-		return 0, s.errorf("cell %s%d stands after %s%d", columnLetters(n), row, columnLetters(last), row)
+		return 0, x.errorf("cell %s%d comes after %s%d", columnLetters(n), row, columnLetters(last), row)
 	}
 	return n, nil
 }
 
-// readCell reads the cell whose start is at hand; nil is an empty one.
-func (r *sheetReader) readCell(s *xmlScanner, column, row int) (value.Value, error) {
-	kind, style := string(s.rawAttr("t")), s.rawAttr("s")
+// readCell reads the current cell. It returns nil if the cell is empty.
+func (r *sheetReader) readCell(x *xmlReader, column, row int) (value.Value, error) {
+	kind, style := x.attr("t"), x.attr("s")
 	format := formatNumber
 	if n, ok := smallNumber(style); ok && n < len(r.file.formats) {
 		format = r.file.formats[n]
 	}
 	var text []byte
 	var hasValue, formula bool
-	for depth := len(s.open) - 1; len(s.open) > depth; {
-		if err := s.next(); err != nil {
-			return nil, unended(err)
+	err := x.children(func() (err error) {
+		switch x.name {
+		case "f":
+			formula = true
+		case "v":
+			hasValue = true
+			text, err = x.appendText(nil)
+		case "is":
+			hasValue = true
+			text, err = x.richText(nil)
+			text = plainText(text)
 		}
-		if s.token == xmlStart {
-			var err error
-			switch s.name {
-			case "f":
-				formula = true
-				err = s.skip()
-			case "v":
-				hasValue = true
-				text, err = s.plain(nil)
-			case "is":
-				hasValue = true
-				text, err = s.richText(nil)
-			default:
-				err = s.skip()
-			}
-			if err != nil {
-				return nil, unended(err)
-			}
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if formula && (!hasValue || len(text) == 0 && kind != "str") {
 		return nil, r.cellError(column, row, "the formula has no value").
-			WithHint("open the file in a spreadsheet program and save it, which works out the formulas")
+			WithHint("to calculate the formulas, open and save the file in a spreadsheet program")
 	}
 	if !hasValue {
 		return nil, nil
@@ -380,32 +357,16 @@ func (r *sheetReader) readCell(s *xmlScanner, column, row int) (value.Value, err
 	return v, nil
 }
 
-// plain returns the text of the element whose start is at hand.
-func (s *xmlScanner) plain(to []byte) ([]byte, error) {
-	for depth := len(s.open) - 1; len(s.open) > depth; {
-		if err := s.next(); err != nil {
-			return nil, err
-		}
-		if s.token == xmlText {
-			if len(to)+len(s.text) > maxCellText {
-				return nil, s.limit("a text of more than %d MB", maxCellText>>20)
-			}
-			to = append(to, s.text...)
-		}
-	}
-	return to, nil
-}
-
-// cellValue is the value of a cell of a kind (ECMA-376, ST_CellType). Of the errors
-// that a formula may have, #N/A says that a value is not available.
+// cellValue returns the value of a cell of a kind (ECMA-376, ST_CellType). Of the errors
+// of formulas, #N/A is a missing value.
 func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (value.Value, error) {
 	switch kind {
 	case "s":
-		n, ok := smallNumber(bytes.TrimSpace(text))
+		n, ok := smallNumber(string(bytes.TrimSpace(text)))
 		if !ok || n >= len(r.file.strings) {
-			e := value.Errorf(value.Invalid, "there is no shared text %q", cut(string(text)))
+			e := value.Errorf(value.Invalid, "the cell refers to a missing shared text %q", cut(string(text)))
 			if len(r.file.strings) == 0 {
-				e = e.WithHint("the file has no shared texts: it is damaged; save it again in a spreadsheet program")
+				e = e.WithHint("repair the file: open and save it in a spreadsheet program")
 			}
 			return nil, e
 		}
@@ -421,22 +382,22 @@ func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (va
 		case "0", "false":
 			return false, nil
 		}
-		return nil, value.Errorf(value.Invalid, "%q is neither true nor false", cut(string(text)))
+		return nil, value.Errorf(value.Invalid, "invalid bool %q", cut(string(text)))
 	case "e":
 		if s := string(text); s == "#N/A" || slices.Contains(r.missing, s) {
 			return nil, nil
 		}
 		return nil, value.Errorf(value.Invalid, "the formula failed: %s", cut(string(text))).
-			WithHint("mend it, or say missing = [%q] to have it missing", cut(string(text)))
+			WithHint("fix the formula, or pass missing = [%q] to read the cell as missing", cut(string(text)))
 	case "d":
 		return isoTime(strings.TrimSpace(string(text)))
 	case "", "n":
 		return r.file.number(strings.TrimSpace(string(text)), format)
 	}
-	return nil, value.Errorf(value.Invalid, "a cell of the unknown kind %q", cut(kind))
+	return nil, value.Errorf(value.Invalid, "unknown kind of cell %q", cut(kind))
 }
 
-// isoTime reads the dates of ISO 8601 that strict files have.
+// isoTime parses the ISO 8601 dates of strict files.
 func isoTime(s string) (value.Value, error) {
 	if n, ok := parseDate(s); ok {
 		return foundTime{Date, n}, nil
@@ -444,21 +405,22 @@ func isoTime(s string) (value.Value, error) {
 	n, zoned, ok := parseDateTime(s)
 	switch {
 	case !ok:
-		return nil, value.Errorf(value.Invalid, "%q is no date", cut(s))
+		return nil, value.Errorf(value.Invalid, "invalid date %q", cut(s))
 	case zoned:
 		return formatTime(Instant, n), nil
 	}
 	return foundTime{DateTime, n}, nil
 }
 
-// number reads a number. Under a format of dates it is one, if it can be.
+// number parses a number. With a date format it returns a date or time if the number can
+// be one.
 func (f *xlsxFile) number(s string, format cellFormat) (value.Value, error) {
 	if s == "" {
 		return nil, nil
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || v != v || v-v != 0 || strings.ContainsAny(s, "xXpP_") {
-		return nil, value.Errorf(value.Invalid, "%q is no number", cut(s))
+		return nil, value.Errorf(value.Invalid, "invalid number %q", cut(s))
 	}
 	if format != formatNumber {
 		if t := f.timeOf(v, format); t != nil {

@@ -7,52 +7,52 @@ import (
 	"time"
 )
 
-// A cellFormat is what a cell's number format says about its value.
+// A cellFormat is what the number format of a cell means for its value.
 type cellFormat uint8
 
 const (
 	formatNumber  cellFormat = iota
 	formatDate               // a point in time
-	formatClock              // the time of a day
-	formatElapsed            // hours and minutes, past 24 of them too
+	formatClock              // a time of day
+	formatElapsed            // a duration in hours and minutes
 )
 
-// maxFormats bounds the styles of a file; spreadsheet programs allow 65,490.
+// maxFormats limits the styles of a file; spreadsheet programs allow 65,490.
 const maxFormats = 1 << 17
 
-// readStyles reads which styles of cells show dates.
+// readStyles determines which cell styles display dates.
 func (f *xlsxFile) readStyles() error {
 	if f.stylesPart == "" {
 		return nil
 	}
 	custom := map[string]cellFormat{}
-	return f.eachToken(f.stylesPart, func(s *xmlScanner) error {
-		if len(custom)+len(f.formats) > maxFormats {
-			return s.limit("more than %d formats", maxFormats)
+	return f.eachToken(f.stylesPart, func(r *xmlReader) error {
+		list := r.name
+		if list != "numFmts" && list != "cellXfs" {
+			return nil
 		}
-		within := ""
-		if len(s.open) > 1 {
-			within = s.open[len(s.open)-2]
-		}
-		switch {
-		case s.name == "numFmt" && within == "numFmts":
-			code, err := s.attr("formatCode")
-			custom[string(s.rawAttr("numFmtId"))] = formatOfCode(code)
-			return err
-		case s.name == "xf" && within == "cellXfs":
-			id := string(s.rawAttr("numFmtId"))
-			format, ok := custom[id]
-			if !ok {
-				format = builtinFormat(id)
+		return r.children(func() error {
+			if len(custom)+len(f.formats) > maxFormats {
+				return r.limit("more than %d formats", maxFormats)
 			}
-			f.formats = append(f.formats, format)
-		}
-		return nil
+			id := r.attr("numFmtId")
+			switch {
+			case list == "numFmts" && r.name == "numFmt":
+				custom[id] = formatOfCode(r.attr("formatCode"))
+			case list == "cellXfs" && r.name == "xf":
+				format, ok := custom[id]
+				if !ok {
+					format = builtinFormat(id)
+				}
+				f.formats = append(f.formats, format)
+			}
+			return nil
+		})
 	})
 }
 
-// builtinFormat is what a format is that has no code in the file. Those from 27 to
-// 36 and from 50 to 58 are dates in East Asia.
+// builtinFormat returns the format of a built-in id, which has no code in the file.
+// Those from 27 to 36 and from 50 to 58 are dates in East Asia.
 func builtinFormat(id string) cellFormat {
 	switch n, err := strconv.Atoi(id); {
 	case err != nil:
@@ -67,8 +67,8 @@ func builtinFormat(id string) cellFormat {
 	return formatNumber
 }
 
-// formatOfCode tells by its letters whether a format shows a date: y, m, d, h and s
-// outside of quotes and brackets, where [h], [mm] and the like count hours.
+// formatOfCode determines from its letters whether a format displays a date: y, m, d, h
+// and s outside of quotes and brackets. [h], [mm] and similar ones are durations.
 func formatOfCode(code string) cellFormat {
 	letters, elapsed := plainLetters(strings.ToLower(code))
 	switch {
@@ -86,7 +86,7 @@ func formatOfCode(code string) cellFormat {
 	return formatNumber
 }
 
-// plainLetters returns a format code without what is shown as it stands.
+// plainLetters returns a format code without the literal text.
 func plainLetters(code string) (letters string, elapsed bool) {
 	var b strings.Builder
 	for i := 0; i < len(code); i++ {
@@ -116,20 +116,20 @@ func plainLetters(code string) (letters string, elapsed bool) {
 	return b.String(), elapsed
 }
 
-// timeOf reads a number of days as its format shows it: a foundTime, or the time of
-// a day as text. It returns nil for a number that is no such time.
+// timeOf converts a number of days to what its format displays: a foundTime, or a time
+// of day as text. It returns nil if the number is out of range.
 func (f *xlsxFile) timeOf(days float64, format cellFormat) any {
 	const (
 		milliPerDay = secondsPerDay * 1000
 		last        = 2958466 // the day after 9999-12-31, counted from 1900
 		epoch1900   = 25569   // 1970-01-01, in days after 1899-12-30
 		epoch1904   = 24107   // the same in days after 1904-01-01
-		noDay       = 60      // the 29th of February 1900, which there was not
+		noDay       = 60      // 29 February 1900, which did not exist
 	)
 	if !(days >= 0 && days < last) {
 		return nil
 	}
-	millis := int64(math.Round(days * milliPerDay)) // a float holds no more
+	millis := int64(math.Round(days * milliPerDay)) // the precision of a float
 	if format == formatElapsed || millis < milliPerDay && !(f.from1904 && format == formatDate) {
 		return clockText(millis)
 	}
@@ -140,7 +140,7 @@ func (f *xlsxFile) timeOf(days float64, format cellFormat) any {
 	case day == noDay:
 		return nil
 	case day < noDay:
-		day++ // the days before it are counted from 1899-12-31
+		day++ // earlier days are counted from 1899-12-31
 		fallthrough
 	default:
 		day -= epoch1900
@@ -155,7 +155,7 @@ func (f *xlsxFile) timeOf(days float64, format cellFormat) any {
 	return foundTime{DateTime, day*microsPerDay + rest*1000}
 }
 
-// clockText writes a time of the day, or a number of hours, minutes and seconds.
+// clockText formats a time of day, or a duration in hours, minutes and seconds.
 func clockText(millis int64) string {
 	d := time.Duration(millis) * time.Millisecond
 	text := strconv.FormatInt(int64(d/time.Hour), 10)

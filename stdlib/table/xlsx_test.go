@@ -21,8 +21,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// book makes a spreadsheet by hand: sheet is what is within its sheetData, and parts
-// replace or add parts; an empty one is left out.
+// book returns a spreadsheet: sheet is the content of its sheetData, and parts replace
+// or add parts. An empty part is removed.
 func book(sheet string, parts map[string]string) []byte {
 	all := map[string]string{
 		"_rels/.rels":     `<Relationships><Relationship Id="r" Type="http://x/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
@@ -77,7 +77,7 @@ func TestReadXLSX(t *testing.T) {
 		{name: "gaps around and within", sheet: `<row r="3"/><row r="4"><c r="B4"/>` + inline("C4", "a") + inline("D4", "b") + `</row><row r="6"><c r="D6"><v>1</v></c></row><row r="9"><c r="C9" s="1"/></row><row r="1048576"/>`,
 			want: "a:text b:integer \nnull null\nnull 1\n"},
 		{name: "no references", sheet: `<row>` + strings.ReplaceAll(inline("", "a"), ` r=""`, "") + `</row><row><c><v>1</v></c><c/><c><v>2</v></c></row>`,
-			want: "a:integer column_2:text column_3:integer \n1 null 2\nnote: columns without a name are called column_2, column_3\n"},
+			want: "a:integer column_2:text column_3:integer \n1 null 2\nnote: columns without a name: renamed to column_2, column_3\n"},
 		{name: "no header", sheet: `<row r="1"><c r="A1"><v>1</v></c>` + inline("B1", "x") + `</row>`, want: "column_1:integer column_2:text \n1 \"x\"\n"},
 		{name: "header by number", sheet: `<row r="1"><c r="A1"><v>2020</v></c></row><row r="2"><c r="A2"><v>5</v></c></row>`, o: readOptions{header: yes(true)}, want: "2020:integer \n5\n"},
 		{name: "passed over", sheet: `<row r="1">` + inline("A1", "Title") + `</row><row r="3">` + inline("B3", "a") + `</row><row r="4"><c r="B4"><v>1</v></c></row>`, o: readOptions{skip: 1}, want: "a:integer \n1\n"},
@@ -93,7 +93,7 @@ func TestReadXLSX(t *testing.T) {
 		{name: "prefixes and comments", sheet: "", parts: map[string]string{"xl/worksheets/sheet1.xml": "\ufeff<?xml version='1.0'?><!-- > --><x:worksheet xmlns:x='y'><x:sheetData ><x:row r='1'><x:c r='A1' note='a > b'><!-- - --><x:v>1<!---->2</x:v></x:c></x:row></x:sheetData></x:worksheet>"}, want: "column_1:integer \n12\n"},
 		{name: "hidden", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, parts: map[string]string{"xl/workbook.xml": twoSheets,
 			"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="x/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId9" Type="x/worksheet" Target="worksheets/none.xml"/></Relationships>`},
-			want: "column_1:integer \n1\nnote: the sheet is \"One\"; there are also: Notes (hidden)\n"},
+			want: "column_1:integer \n1\nnote: read the sheet \"One\"; other sheets: Notes (hidden)\n"},
 		{name: "by name", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, o: readOptions{sheet: "oNE"}, want: "column_1:integer \n1\n"},
 		{name: "by number", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, o: readOptions{sheet: int64(1)}, want: "column_1:integer \n1\n"},
 	} {
@@ -129,47 +129,47 @@ func TestReadXLSXErrors(t *testing.T) {
 		name string
 		in   []byte
 		o    readOptions
-		want string // what the error begins with
+		want string // a prefix of the error
 	}{
-		{name: "empty", want: "text is no .xlsx file: it is no zip archive"},
-		{name: "old or encrypted", in: []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest"), want: "text is encrypted, or an old .xls file"},
-		{name: "text", in: []byte("a,b\n1,2\n"), want: "text is no .xlsx file: it is no zip archive"},
-		{name: "cut off", in: good[:len(good)-30], want: "text is no whole .xlsx file: not a valid zip file"},
+		{name: "empty", want: "text is not an .xlsx file: not a zip archive"},
+		{name: "old or encrypted", in: []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest"), want: "text: unsupported format: an encrypted file or an old .xls file"},
+		{name: "text", in: []byte("a,b\n1,2\n"), want: "text is not an .xlsx file: not a zip archive"},
+		{name: "cut off", in: good[:len(good)-30], want: "text is not a valid .xlsx file: not a valid zip file"},
 		{name: "damaged", in: flipped, want: "text"},
-		{name: "encrypted part", in: encrypted, want: "text: it is encrypted"},
-		{name: "another archive", in: part("_rels/.rels", ""), want: "text: is no spreadsheet: it has no part _rels/.rels"},
-		{name: "no workbook", in: part("xl/workbook.xml", ""), want: "text: is no spreadsheet: it has no part xl/workbook.xml"},
-		{name: "no sheet", in: part(sheet1, ""), want: "text: is no spreadsheet: it has no part xl/worksheets/sheet1.xml"},
-		{name: "no sheets", in: part("xl/workbook.xml", "<workbook/>"), want: "text: it has no sheet with cells"},
-		{name: "no cells", in: part(sheet1, "<worksheet/>"), want: `text: the sheet "One" has no cells: it is damaged`},
+		{name: "encrypted part", in: encrypted, want: "text: the file is encrypted"},
+		{name: "another archive", in: part("_rels/.rels", ""), want: "text: not a spreadsheet: the part _rels/.rels is missing"},
+		{name: "no workbook", in: part("xl/workbook.xml", ""), want: "text: not a spreadsheet: the part xl/workbook.xml is missing"},
+		{name: "no sheet", in: part(sheet1, ""), want: "text: not a spreadsheet: the part xl/worksheets/sheet1.xml is missing"},
+		{name: "no sheets", in: part("xl/workbook.xml", "<workbook/>"), want: "text: no sheet with cells"},
+		{name: "no cells", in: part(sheet1, "<worksheet/>"), want: `text: the sheet "One" is damaged: no cells`},
 		{name: "empty sheet", in: sheet(`<row r="5"/>`), want: `text: the sheet "One" is empty`},
-		{name: "sheet name", in: good, o: readOptions{sheet: "Onne"}, want: `text: there is no sheet "Onne"; did you mean "One"?`},
-		{name: "sheet number", in: good, o: readOptions{sheet: int64(2)}, want: "text: there is no sheet 2"},
+		{name: "sheet name", in: good, o: readOptions{sheet: "Onne"}, want: `text: no sheet "Onne"; did you mean "One"?`},
+		{name: "sheet number", in: good, o: readOptions{sheet: int64(2)}, want: "text: no sheet 2"},
 		{name: "sheet kind", in: good, o: readOptions{sheet: true}, want: "argument 'sheet' should be a name or a number but got boolean"},
-		{name: "entities", in: part(sheet1, `<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>`), want: "text: sheet1.xml in it is damaged: it has a document type, which is not read"},
-		{name: "entity", in: sheet(`<row r="1">` + inline("A1", "&a;") + `</row>`), want: "text: sheet1.xml in it is damaged: an & that begins no entity of XML"},
-		{name: "ends", in: part(sheet1, `<worksheet><sheetData><row r="1"><c r="A1"><v>1`), want: "text: sheet1.xml in it is damaged: it ends within <v>"},
-		{name: "ends in a tag", in: part(sheet1, `<worksheet><sheetData><row r="1`), want: "text: sheet1.xml in it is damaged: it ends within a tag"},
-		{name: "closes nothing", in: part(sheet1, `<worksheet><sheetData></row>`), want: "text: sheet1.xml in it is damaged: </row> closes nothing"},
-		{name: "not UTF-8", in: sheet(`<row r="1">` + inline("A1", "\xff") + `</row>`), want: "text: sheet1.xml in it is damaged: a text that is not UTF-8"},
+		{name: "entities", in: part(sheet1, `<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>`), want: "text: sheet1.xml is damaged: document types are not supported"},
+		{name: "entity", in: sheet(`<row r="1">` + inline("A1", "&a;") + `</row>`), want: "text: sheet1.xml is damaged: invalid character entity &a;"},
+		{name: "ends", in: part(sheet1, `<worksheet><sheetData><row r="1"><c r="A1"><v>1`), want: "text: sheet1.xml is damaged: <v> has no end tag"},
+		{name: "ends in a tag", in: part(sheet1, `<worksheet><sheetData><row r="1`), want: "text: sheet1.xml is damaged: unexpected EOF"},
+		{name: "closes nothing", in: part(sheet1, `<worksheet><sheetData></row>`), want: "text: sheet1.xml is damaged: </row> has no start tag"},
+		{name: "not UTF-8", in: sheet(`<row r="1">` + inline("A1", "\xff") + `</row>`), want: "text: sheet1.xml is damaged: invalid UTF-8"},
 		{name: "formula without a value", in: sheet(`<row r="1"><c r="B1"><f>A1+1</f></c></row>`), want: `text, sheet "One", cell B1: the formula has no value`},
 		{name: "formula that failed", in: sheet(`<row r="7"><c r="AB7" t="e"><v>#REF!</v></c></row>`), want: `text, sheet "One", cell AB7: the formula failed: #REF!`},
-		{name: "shared text", in: sheet(`<row r="1"><c r="A1" t="s"><v>3</v></c></row>`), want: `text, sheet "One", cell A1: there is no shared text "3"`},
-		{name: "absurd shared text", in: sheet(`<row r="1"><c r="A1" t="s"><v>99999999999999999999</v></c></row>`), want: `text, sheet "One", cell A1: there is no shared text "99999999999999999999"`},
-		{name: "negative shared text", in: sheet(`<row r="1"><c r="A1" t="s"><v>-1</v></c></row>`), want: `text, sheet "One", cell A1: there is no shared text "-1"`},
-		{name: "number", in: sheet(`<row r="1"><c r="A1"><v>1,5</v></c></row>`), want: `text, sheet "One", cell A1: "1,5" is no number`},
-		{name: "no finite number", in: sheet(`<row r="1"><c r="A1"><v>NaN</v></c></row>`), want: `text, sheet "One", cell A1: "NaN" is no number`},
-		{name: "bool", in: sheet(`<row r="1"><c r="A1" t="b"><v>2</v></c></row>`), want: `text, sheet "One", cell A1: "2" is neither true nor false`},
-		{name: "date", in: sheet(`<row r="1"><c r="A1" t="d"><v>2024-02-30</v></c></row>`), want: `text, sheet "One", cell A1: "2024-02-30" is no date`},
-		{name: "kind", in: sheet(`<row r="1"><c r="A1" t="q"><v>2</v></c></row>`), want: `text, sheet "One", cell A1: a cell of the unknown kind "q"`},
-		{name: "rows in disorder", in: sheet(`<row r="2"/><row r="1"/>`), want: "text: sheet1.xml in it is damaged: row 1 stands after row 2"},
-		{name: "row 0", in: sheet(`<row r="0"/>`), want: "text: sheet1.xml in it is damaged: row 0 stands after row 0"},
-		{name: "past the last row", in: sheet(`<row r="1048577"/>`), want: "text: sheet1.xml in it is damaged: there is a row 1048577, past 1048576"},
-		{name: "no row number", in: sheet(`<row r="-1"/>`), want: `text: sheet1.xml in it is damaged: a row has the number "-1"`},
-		{name: "cells in disorder", in: sheet(`<row r="1"><c r="B1"/><c r="A1"/></row>`), want: "text: sheet1.xml in it is damaged: cell A1 stands after B1"},
-		{name: "cell of another row", in: sheet(`<row r="1"><c r="A2"/></row>`), want: `text: sheet1.xml in it is damaged: there is a cell "A2" in row 1`},
-		{name: "past the last column", in: sheet(`<row r="1"><c r="XFE1"/></row>`), want: `text: sheet1.xml in it is damaged: there is a cell "XFE1", past column XFD`},
-		{name: "no column", in: sheet(`<row r="1"><c r="1"/></row>`), want: `text: sheet1.xml in it is damaged: there is a cell "1", past column XFD`},
+		{name: "shared text", in: sheet(`<row r="1"><c r="A1" t="s"><v>3</v></c></row>`), want: `text, sheet "One", cell A1: the cell refers to a missing shared text "3"`},
+		{name: "absurd shared text", in: sheet(`<row r="1"><c r="A1" t="s"><v>99999999999999999999</v></c></row>`), want: `text, sheet "One", cell A1: the cell refers to a missing shared text "99999999999999999999"`},
+		{name: "negative shared text", in: sheet(`<row r="1"><c r="A1" t="s"><v>-1</v></c></row>`), want: `text, sheet "One", cell A1: the cell refers to a missing shared text "-1"`},
+		{name: "number", in: sheet(`<row r="1"><c r="A1"><v>1,5</v></c></row>`), want: `text, sheet "One", cell A1: invalid number "1,5"`},
+		{name: "no finite number", in: sheet(`<row r="1"><c r="A1"><v>NaN</v></c></row>`), want: `text, sheet "One", cell A1: invalid number "NaN"`},
+		{name: "bool", in: sheet(`<row r="1"><c r="A1" t="b"><v>2</v></c></row>`), want: `text, sheet "One", cell A1: invalid bool "2"`},
+		{name: "date", in: sheet(`<row r="1"><c r="A1" t="d"><v>2024-02-30</v></c></row>`), want: `text, sheet "One", cell A1: invalid date "2024-02-30"`},
+		{name: "kind", in: sheet(`<row r="1"><c r="A1" t="q"><v>2</v></c></row>`), want: `text, sheet "One", cell A1: unknown kind of cell "q"`},
+		{name: "rows in disorder", in: sheet(`<row r="2"/><row r="1"/>`), want: "text: sheet1.xml is damaged: row 1 comes after row 2"},
+		{name: "row 0", in: sheet(`<row r="0"/>`), want: "text: sheet1.xml is damaged: row 0 comes after row 0"},
+		{name: "past the last row", in: sheet(`<row r="1048577"/>`), want: "text: sheet1.xml is damaged: row 1048577 is after the last possible row 1048576"},
+		{name: "no row number", in: sheet(`<row r="-1"/>`), want: `text: sheet1.xml is damaged: invalid row number "-1"`},
+		{name: "cells in disorder", in: sheet(`<row r="1"><c r="B1"/><c r="A1"/></row>`), want: "text: sheet1.xml is damaged: cell A1 comes after B1"},
+		{name: "cell of another row", in: sheet(`<row r="1"><c r="A2"/></row>`), want: `text: sheet1.xml is damaged: invalid cell "A2" in row 1`},
+		{name: "past the last column", in: sheet(`<row r="1"><c r="XFE1"/></row>`), want: `text: sheet1.xml is damaged: cell "XFE1" is after the last possible column XFD`},
+		{name: "no column", in: sheet(`<row r="1"><c r="1"/></row>`), want: `text: sheet1.xml is damaged: cell "1" is after the last possible column XFD`},
 		{name: "type", in: sheet(`<row r="1">` + inline("A1", "a") + `</row><row r="2">` + inline("A2", "x") + `</row>`), o: readOptions{types: map[string]Type{"a": Integer}}, want: `text, sheet "One", cell A2: column "a": "x" is not of type integer`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestReadXLSXErrors(t *testing.T) {
 	}
 }
 
-// repeat writes a text many times into a part of an archive, which packs well.
+// bomb repeats a text in a part of an archive, which compresses well.
 func bomb(t *testing.T, part, before, text string, times int, after string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -218,7 +218,7 @@ func bomb(t *testing.T, part, before, text string, times int, after string) []by
 
 func TestXLSXBounds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it unpacks some hundreds of megabytes")
+		t.Skip("unpacks hundreds of megabytes")
 	}
 	const sheet1 = "xl/worksheets/sheet1.xml"
 	const begin = "<worksheet><sheetData>"
@@ -234,6 +234,7 @@ func TestXLSXBounds(t *testing.T) {
 		"a cell of pieces":          bomb(t, sheet1, begin+`<row r="1"><c r="A1"><v>`, "x<!---->", 2<<20, "</v></c></row></sheetData></worksheet>"),
 		"a tag":                     bomb(t, sheet1, begin+`<row r="1"`, ` a=""`, 1<<20, "></row></sheetData></worksheet>"),
 		"a comment":                 bomb(t, sheet1, begin+`<!--`, `x`, 10<<20, "--></sheetData></worksheet>"),
+		"a tag of texts":            bomb(t, sheet1, begin+"<![CDATA[", `<`, 10<<20, "]]></sheetData></worksheet>"),
 		"nested":                    bomb(t, sheet1, begin, `<a>`, 100_000, ""),
 		"shared texts":              bomb(t, "xl/sharedStrings.xml", "<sst>", "<si/>", 5<<20, "</sst>"),
 		"formats":                   bomb(t, "xl/styles.xml", "<styleSheet><cellXfs>", "<xf/>", 200_000, "</cellXfs></styleSheet>"),
@@ -250,7 +251,7 @@ func TestXLSXBounds(t *testing.T) {
 		"rows":  bomb(t, sheet1, begin, "<row/>", 2<<20, "</sheetData></worksheet>"),
 		"cells": bomb(t, sheet1, begin+`<row r="1">`, "<c/>", 100_000, "</row></sheetData></worksheet>"),
 	} {
-		if _, err := parseAs("xlsx", string(in), readOptions{}); err == nil || !strings.Contains(err.Error(), "past") {
+		if _, err := parseAs("xlsx", string(in), readOptions{}); err == nil || !strings.Contains(err.Error(), "after the last possible") {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -264,7 +265,7 @@ func relationsOf(n int) string {
 	return b.String()
 }
 
-// What an archive says of the size of a part is of no account.
+// The size of a part in an archive is not trusted.
 func TestXLSXWrongSize(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -290,7 +291,7 @@ func TestXLSXIsCanceled(t *testing.T) {
 	}
 }
 
-// written saves what excelize holds.
+// written returns the file of excelize.
 func written(t interface{ Fatal(...any) }, f *excelize.File) []byte {
 	b, err := f.WriteToBuffer()
 	if err != nil {
@@ -332,7 +333,7 @@ func TestXLSXByExcelize(t *testing.T) {
 		`" spaces " -7 1e-300 false "2024-03-29T13:14:15" null null` + "\n" +
 		`"" 0 3.0 null null null null` + "\n" +
 		`"A" 1099511627776 -0.1 true "2024-02-29T13:14:15" null null` + "\n" +
-		"note: the sheet is \"Sheet1\"; there are also: Other\n"
+		"note: read the sheet \"Sheet1\"; other sheets: Other\n"
 	if diff := cmp.Diff(want, show(t, tab)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -340,11 +341,11 @@ func TestXLSXByExcelize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := parseAs("xlsx", string(written(t, f)), readOptions{}); err == nil || !strings.Contains(err.Error(), "cell G2: the formula has no value") {
-		t.Errorf("of a formula without a value, the error is %v", err)
+		t.Errorf("a formula without a value: the error is %v", err)
 	}
 }
 
-// What excelize writes of a random table is read as that table.
+// TestXLSXRandom checks that a random table written by excelize is read unchanged.
 func TestXLSXRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, columns := rapid.IntRange(1, 5).Draw(t, "rows"), rapid.IntRange(1, 4).Draw(t, "columns")
@@ -386,7 +387,7 @@ func TestXLSXRandom(t *testing.T) {
 					}
 					v = n
 				case DateTime:
-					// Days after the 1st of March 1900, with a time.
+					// Days after 1 March 1900, with a time.
 					millis := rapid.Int64Range(-2203891200_000, 253402300799_000).Draw(t, "time")/86400_000*86400_000 + 1000*rapid.Int64Range(1, 86399).Draw(t, "second")
 					if millis < -2203891200_000 {
 						millis += 86400_000
@@ -411,7 +412,7 @@ func TestXLSXRandom(t *testing.T) {
 }
 
 func TestXLSXLargeFile(t *testing.T) {
-	// Stored, not packed, it is more than is kept in memory.
+	// Stored without compression, it is larger than what is kept in memory.
 	var sheet strings.Builder
 	sheet.WriteString("<worksheet><sheetData>")
 	const rows = 30_000

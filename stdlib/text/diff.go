@@ -10,35 +10,35 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Diff returns the module diff.
+// Diff returns the module diff: unified diffs of texts, and how much differs.
 func Diff() tool.Module {
 	old := tool.Required("old", tool.TypeString, "The text before.")
 	new := tool.Required("new", tool.TypeString, "The text after.")
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "diff",
-		Doc:  "Compares texts line by line. Texts may have 200,000 lines.",
+		Doc:  "Compare texts line by line. A text may have at most 200,000 lines.",
 		Funcs: []tool.Func{
 			{
 				Name: "unified",
-				Doc:  "Writes what changed as a unified diff, as diff -u and git do.",
+				Doc:  "Return the changes as a unified diff, like diff -u and git.",
 				Params: []tool.Param{
 					old, new,
-					tool.Optional("from_name", tool.TypeString, "a", "The name of the old text, for the head of the diff."),
-					tool.Optional("to_name", tool.TypeString, "b", "The name of the new text."),
-					tool.Optional("context", tool.TypeInteger, int64(3), "How many unchanged lines to show around each change."),
+					tool.Optional("from_name", tool.TypeString, "a", "The name of the old text, in the header of the diff."),
+					tool.Optional("to_name", tool.TypeString, "b", "The name of the new text, in the header of the diff."),
+					tool.Optional("context", tool.TypeInteger, int64(3), "The number of unchanged lines around each change."),
 				},
-				Returns: "the diff; empty if the texts are the same",
+				Returns: "the diff, or an empty text if the texts are equal",
 				Do:      row.Do(diffUnified),
 			},
 			{
 				Name:    "stats",
-				Doc:     "Counts the lines that a change added and removed; a line that was changed counts as both.",
+				Doc:     "Count the added and removed lines. A changed line counts as one removed and one added line.",
 				Params:  []tool.Param{old, new},
 				Returns: `a dict {"added", "removed"}`,
 				Do:      row.Do(diffStats),
 			},
 		},
-	}
+	})
 }
 
 // diffMaxLines is how many lines a text may have: each takes about 100 bytes
@@ -67,7 +67,7 @@ func diffUnified(a *value.Dict) (value.Value, error) {
 	}
 	from, to := a.Text("from_name"), a.Text("to_name")
 	if strings.ContainsAny(from+to, "\r\n") {
-		return nil, row.Invalid("a name should be one line")
+		return nil, row.Invalid("arguments 'from_name' and 'to_name' must not contain line breaks")
 	}
 	old := a.Text("old")
 	edits := udiff.Lines(old, a.Text("new"))

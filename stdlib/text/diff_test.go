@@ -19,7 +19,7 @@ func TestDiff(t *testing.T) {
 		{Fn: "diff.unified", Args: []any{old, changed, "x", "y", int64(0)}, Want: "--- x\n+++ y\n@@ -3 +3 @@\n-c\n+C\n@@ -7 +7 @@\n+g\n\\ No newline at end of file\n"},
 		{Fn: "diff.unified", Args: []any{old, old}, Want: ""},
 		{Fn: "diff.unified", Args: []any{"", "x\n"}, Want: "--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"},
-		{Fn: "diff.unified", Args: []any{old, changed, "x\ny"}, Err: "one line"},
+		{Fn: "diff.unified", Args: []any{old, changed, "x\ny"}, Err: "must not contain line breaks"},
 		{Fn: "diff.unified", Args: []any{old, changed, rowtest.Named("context", int64(-1))}, Err: "negative"},
 		{Fn: "diff.stats", Args: []any{old, changed}, Want: value.NewDict("added", int64(2), "removed", int64(1))},
 		{Fn: "diff.stats", Args: []any{"a", "a\n"}, Want: value.NewDict("added", int64(1), "removed", int64(1))},

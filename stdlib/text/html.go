@@ -12,49 +12,48 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// HTML returns the module html.
+// HTML returns the module html, which extracts the text of pages.
 func HTML() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "html",
-		Doc:  "Reads web pages.",
+		Doc:  "Web pages.",
 		Funcs: []tool.Func{{
 			Name: "text",
-			Doc: "Makes text of a page, to be read: headings, lists, links, code and tables as in Markdown, the rest as lines. " +
-				"Scripts, styles and pictures without words are left out. It takes what browsers take, however broken.",
+			Doc: "Convert a page to readable text. Headings, lists, links, code and tables become Markdown. Everything else becomes plain lines. " +
+				"Scripts, styles and pictures without a description are omitted. Invalid HTML is read as in browsers.",
 			Params: []tool.Param{
 				tool.Required("html", tool.TypeString, "The page, or a part of one."),
-				tool.Optional("url", tool.TypeString, "", "Where the page is: links are resolved against it. Without it, only absolute ones are shown."),
+				tool.Optional("url", tool.TypeString, "", "The URL of the page, to resolve links. Without it, only absolute links are shown."),
 			},
-			Returns: "the text; its first line is the page's title, as a heading, where it has one",
+			Returns: "the text; the first line is the title of the page as a heading, if the page has a title",
 			Do:      row.Do(htmlText),
 		}},
-	}
+	})
 }
 
-// htmlReader goes through a page tag by tag. It builds no tree, so no nesting
-// costs it anything.
+// An htmlReader reads a page tag by tag. It builds no tree, so that nesting costs nothing.
 type htmlReader struct {
 	base *url.URL
 	out  row.Builder
 
-	breaks int    // line breaks that stand before what comes next
-	space  bool   // or a space
-	skip   string // the element that is being left out, or ""
-	depth  int    // how many of that name are open
+	breaks int    // the line breaks before the next piece
+	space  bool   // or a space before it
+	skip   string // the element that is left out, or ""
+	depth  int    // how many elements of that name are open
 	pre    int    // open elements whose white space counts
-	lists  []int  // the open lists: the number of the last item, or -1 without numbers
+	lists  []int  // of each open list: the number of the last item, or -1 without numbers
 	cell   bool   // the row of a table has a cell
 	title  strings.Builder
-	titled bool   // in the page's title
-	href   string // of the open link, as the page has it; or ""
-	link   string // where it leads
-	linked bool   // its text has begun
+	titled bool   // in the title of the page
+	href   string // of the open link, as in the page; or ""
+	link   string // the target of the open link
+	linked bool   // the text of the open link has begun
 }
 
 func htmlText(a *value.Dict) (value.Value, error) {
 	r := &htmlReader{}
 	if len(a.Text("url")) > row.MaxURL {
-		return nil, row.Invalid("the url is longer than %d KB", row.MaxURL>>10)
+		return nil, row.Invalid("argument 'url' is longer than %d KB", row.MaxURL>>10)
 	}
 	if base, err := url.Parse(a.Text("url")); err == nil && base.Host != "" {
 		r.base = base
@@ -83,7 +82,7 @@ func htmlText(a *value.Dict) (value.Value, error) {
 	return v, err
 }
 
-// text adds what stands between tags.
+// text adds the text between two tags.
 func (r *htmlReader) text(s string) {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	switch {
@@ -106,7 +105,7 @@ func (r *htmlReader) text(s string) {
 
 func htmlIsSpace(c rune) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// put writes a piece behind the break or space that stands before it.
+// put writes a piece after the pending line breaks or space.
 func (r *htmlReader) put(s string) {
 	switch {
 	case s == "":
@@ -119,7 +118,7 @@ func (r *htmlReader) put(s string) {
 	}
 	r.breaks, r.space = 0, false
 	if r.href != "" && !r.linked {
-		r.link, r.href = r.target(r.href), "" // not before it has a text: each is work
+		r.link, r.href = r.target(r.href), "" // only for links with a text, as it takes time
 		if r.linked = r.link != ""; r.linked {
 			r.out.Add("[")
 		}
@@ -212,14 +211,14 @@ func (r *htmlReader) end(name string) {
 			r.endFence()
 		}
 		r.pre = max(r.pre-1, 0)
-	case "br": // browsers take it for <br>
+	case "br": // browsers treat </br> like <br>
 		r.brk(r.breaks + 1)
 	default:
 		r.brk(htmlBreaks(name))
 	}
 }
 
-// htmlBreaks says how many line breaks stand around an element.
+// htmlBreaks returns the number of line breaks around an element.
 func htmlBreaks(name string) int {
 	switch name {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "table", "section", "article", "figure":
@@ -231,13 +230,13 @@ func htmlBreaks(name string) int {
 	return 0
 }
 
-// htmlMaxLists is how deep lists are indented; deeper ones stay there.
+// htmlMaxLists is how deep lists are indented.
 const htmlMaxLists = 10
 
 func (r *htmlReader) list(name string) {
 	r.brk(2 - min(len(r.lists), 1))
 	if len(r.lists) >= 1000 {
-		return // nobody nests lists so deep, and each costs memory
+		return // each open list takes memory
 	}
 	if name == "ol" {
 		r.lists = append(r.lists, 0)
@@ -280,7 +279,7 @@ func (r *htmlReader) closeLink() {
 	r.href, r.linked = "", false
 }
 
-// target gives where a link leads, or "" where that is no other page.
+// target returns the target of a link, or "" if that is not another page.
 func (r *htmlReader) target(href string) string {
 	href = strings.TrimSpace(href)
 	if href == "" || href[0] == '#' {

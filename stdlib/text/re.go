@@ -13,37 +13,38 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Regexp returns the module re.
+// Regexp returns the module re: regular expressions in the syntax of RE2, with the names
+// that Python uses.
 func Regexp() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name: "re",
-		Doc: "Regular expressions in the syntax of RE2, which takes time in proportion to the text whatever the " +
-			"pattern: flags as (?i), (?s), (?m), groups as (?P<name>...), but no lookaround and no backreferences.",
+		Doc: "Regular expressions in the syntax of RE2. Flags such as (?i), (?s) and (?m) and named groups such as (?P<name>...) are supported. " +
+			"Lookaround and backreferences are not supported. The time of a match is linear in the length of the text.",
 		Funcs: append(reFinders(), reChangers()...),
-	}
+	})
 }
 
 func rePattern() tool.Param {
-	return tool.Required("pattern", tool.TypeString, `The regular expression, as in r"(\d+)-(\d+)"; (?i) before it ignores case.`)
+	return tool.Required("pattern", tool.TypeString, `The regular expression, such as r"(\d+)-(\d+)". To ignore case, begin with (?i).`)
 }
 
-// reMatchDoc says what a match is, once for every function that gives one.
-const reMatchDoc = `{"text", "start", "end", "groups", "named"}: what matched, where it starts and ends, so that ` +
-	`text[start:end] is it, the texts of its groups in a list, and those that have a name in a dict; a group that took no part is None`
+// reMatchDoc describes a match, for every function that returns one.
+const reMatchDoc = `{"text": the matched text, "start" and "end": positions in characters, ` +
+	`"groups": a list of the texts of the groups, "named": a dict of the named groups}. A group that did not match is None`
 
 func reFinders() []tool.Func {
-	text := tool.Required("text", tool.TypeString, "The text to look in.")
+	text := tool.Required("text", tool.TypeString, "The text to search.")
 	return []tool.Func{
 		{
 			Name:    "test",
-			Doc:     "Says whether a pattern matches anywhere in a text.",
+			Doc:     "Report whether a pattern matches anywhere in a text.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "True or False",
 			Do:      row.Do(reTest),
 		},
 		{
 			Name:    "match",
-			Doc:     "Matches a pattern at the beginning of a text; see search for anywhere.",
+			Doc:     "Match a pattern at the beginning of a text. To match anywhere, use re.search.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "None, or a dict " + reMatchDoc,
 			Do: row.Do(func(a *value.Dict) (value.Value, error) {
@@ -52,7 +53,7 @@ func reFinders() []tool.Func {
 		},
 		{
 			Name:    "search",
-			Doc:     "Finds the first place in a text where a pattern matches.",
+			Doc:     "Find the first match of a pattern in a text.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "None, or a dict " + reMatchDoc,
 			Do: row.Do(func(a *value.Dict) (value.Value, error) {
@@ -61,11 +62,11 @@ func reFinders() []tool.Func {
 		},
 		{
 			Name: "find_all",
-			Doc:  "Finds every place in a text where a pattern matches, without overlaps.",
+			Doc:  "Find all matches of a pattern in a text. Matches do not overlap.",
 			Params: []tool.Param{
 				rePattern(),
 				text,
-				tool.Optional("limit", tool.TypeInteger, int64(0), "Stop after this many; 0 means all."),
+				tool.Optional("limit", tool.TypeInteger, int64(0), "The maximum number of matches; 0 means all."),
 			},
 			Returns: "a list of dicts " + reMatchDoc,
 			Do:      row.Do(reFindAll),
@@ -78,30 +79,30 @@ func reChangers() []tool.Func {
 	return []tool.Func{
 		{
 			Name: "sub",
-			Doc:  "Replaces what a pattern matches.",
+			Doc:  "Replace the matches of a pattern.",
 			Params: []tool.Param{
 				rePattern(),
-				tool.Required("replacement", tool.TypeString, `What to put there: \1 or \g<1> stands for a group, \g<name> for a named one, \g<0> for the match, \\ for a backslash; $ is nothing special.`),
+				tool.Required("replacement", tool.TypeString, `The replacement. \1 and \g<1> stand for a group, \g<name> stands for a named group, \g<0> stands for the match, and \\ stands for a backslash. $ is an ordinary character.`),
 				text,
-				tool.Optional("count", tool.TypeInteger, int64(0), "Replace only this many; 0 means all."),
+				tool.Optional("count", tool.TypeInteger, int64(0), "The maximum number of replacements; 0 means all."),
 			},
 			Returns: "the text with the replacements",
 			Do:      row.Do(reSub),
 		},
 		{
 			Name: "split",
-			Doc:  "Splits a text where a pattern matches. If the pattern has groups, what they matched is in the list too, between the parts.",
+			Doc:  "Split a text at the matches of a pattern. The texts of groups in the pattern are in the list too, between the parts.",
 			Params: []tool.Param{
 				rePattern(),
 				text,
-				tool.Optional("max", tool.TypeInteger, int64(0), "Split only this many times; 0 means always."),
+				tool.Optional("max", tool.TypeInteger, int64(0), "The maximum number of splits; 0 means all."),
 			},
-			Returns: "a list of texts; a group that took no part is None",
+			Returns: "a list of texts; a group that did not match is None",
 			Do:      row.Do(reSplit),
 		},
 		{
 			Name:    "escape",
-			Doc:     "Writes a text as a pattern that matches exactly it.",
+			Doc:     "Escape a text: return a pattern that matches exactly this text.",
 			Params:  []tool.Param{text},
 			Returns: "the pattern",
 			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return regexp.QuoteMeta(a.Text("text")), nil }),
@@ -110,15 +111,15 @@ func reChangers() []tool.Func {
 }
 
 const (
-	// reMaxPattern is how long a pattern may be, and reMaxSteps how long with
-	// its repetitions written out: the time for each character of a text grows
-	// with it. Patterns that people write stay under a hundredth of this.
+	// reMaxPattern is how long a pattern may be, and reMaxSteps how long with its
+	// repetitions expanded: the time for each character of a text grows with it.
+	// Patterns that people write stay below a hundredth of this.
 	reMaxPattern = 10_000
 	reMaxSteps   = 10_000
-	// reMaxPieces is how many groups a replacement may name: each is looked at
-	// for each match, though what it matched may be empty.
+	// reMaxPieces is how many groups a replacement may name: each takes time for each
+	// match, even if it is empty.
 	reMaxPieces = 1000
-	// reMaxSpans is how many matches and groups are looked at in one text.
+	// reMaxSpans is how many matches and groups are read in one text.
 	reMaxSpans = 1_000_000
 	// reMatchValues is how much a match without groups counts toward
 	// row.MaxValues: it is a dict with five entries, a list and another dict.
@@ -128,14 +129,14 @@ const (
 func reCompile(a *value.Dict) (*regexp.Regexp, error) {
 	pattern := a.Text("pattern")
 	if len(pattern) > reMaxPattern {
-		return nil, row.Limit("a pattern of more than %d bytes", reMaxPattern)
+		return nil, row.Limit("the pattern is longer than %d bytes", reMaxPattern)
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, reError(err)
 	}
 	if reSteps(tree) > reMaxSteps {
-		return nil, row.Limit("a pattern of more than %d characters with its repetitions written out", reMaxSteps)
+		return nil, row.Limit("the pattern has more than %d characters after repetitions are expanded", reMaxSteps)
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -144,7 +145,7 @@ func reCompile(a *value.Dict) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// reSteps says about how many instructions a pattern compiles to.
+// reSteps estimates how many instructions a pattern compiles to.
 func reSteps(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {
@@ -159,8 +160,8 @@ func reSteps(re *syntax.Regexp) int {
 	return min(n, reMaxSteps+1) // no overflow, however deep repetitions are nested
 }
 
-// reError says what is wrong with a pattern, and where the fault is only that
-// another engine is meant, what to do with this one.
+// reError returns the error of an invalid pattern. For the syntax of another engine, the hint is
+// what to use instead.
 func reError(err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
@@ -178,18 +179,18 @@ func reError(err error) error {
 	digit := len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9'
 	switch out := row.Invalid("invalid pattern: %s: %s", e.Code, part); {
 	case begins("(?=", "(?!", "(?<=", "(?<!"):
-		return row.Invalid("lookaround (%s) is not in RE2", part).
-			WithHint("match what surrounds it too, and put what you want in a group")
+		return row.Invalid("invalid pattern: lookaround (%s) is not supported", part).
+			WithHint("match the surrounding text too, and put the part that you need in a group")
 	case digit, begins("(?P") && e.Code == syntax.ErrInvalidPerlOp, begins(`\k`, `\g`):
-		return row.Invalid("backreferences (%s) are not in RE2", part).
-			WithHint("capture both parts in groups and compare them in the script")
+		return row.Invalid("invalid pattern: backreferences (%s) are not supported", part).
+			WithHint("capture both parts in groups, and compare the groups in the script")
 	case begins("(?>"), e.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(e.Expr, "+"):
-		return row.Invalid("atomic groups and possessive repetition (%s) are not in RE2", part).
-			WithHint("leave them out: RE2 never backtracks, so they save nothing")
+		return row.Invalid("invalid pattern: atomic groups and possessive repetition (%s) are not supported", part).
+			WithHint("write an ordinary group or repetition: RE2 never backtracks")
 	case begins(`\Z`):
-		return out.WithHint(`the end of the text is \z`)
+		return out.WithHint(`write the end of the text as \z`)
 	case begins(`\u`, `\U`):
-		return out.WithHint(`a character by its code is \x{20AC}`)
+		return out.WithHint(`write the code of a character as \x{20AC}`)
 	default:
 		return out
 	}
@@ -203,9 +204,8 @@ func reTest(a *value.Dict) (value.Value, error) {
 	return re.MatchString(a.Text("text")), nil
 }
 
-// reFirst gives the first match if it starts where it may. The leftmost match
-// starts at 0 exactly if there is one that does, so match needs no anchor in
-// the pattern.
+// reFirst returns the first match, if may accepts its start. If any match starts at 0, the
+// leftmost one does, so re.match needs no anchor in the pattern.
 func reFirst(a *value.Dict, may func(start int) bool) (value.Value, error) {
 	re, err := reCompile(a)
 	if err != nil {
@@ -237,8 +237,8 @@ func reFindAll(a *value.Dict) (value.Value, error) {
 	return list, nil
 }
 
-// reAll finds the matches of a call, at most as many as its argument of that
-// name says, and fails where there are more than could be held.
+// reAll returns the matches of a call, at most as many as the named argument allows; 0 means all.
+// It fails with kind Limit for more than most matches.
 func reAll(re *regexp.Regexp, a *value.Dict, argument string, most int) ([][]int, error) {
 	n, err := row.Size(a, argument, 1<<30)
 	if err != nil {
@@ -249,14 +249,14 @@ func reAll(re *regexp.Regexp, a *value.Dict, argument string, most int) ([][]int
 	}
 	all := re.FindAllStringSubmatchIndex(a.Text("text"), n)
 	if len(all) > most {
-		return nil, row.Limit("the pattern matches more than %d times", most).
-			WithHint("pass %s for the first ones, or go through the text in parts", argument)
+		return nil, row.Limit("the pattern has more than %d matches", most).
+			WithHint("pass %s to limit the number, or process the text in parts", argument)
 	}
 	return all, nil
 }
 
-// A reMatcher turns the spans of matches into values. Places are bytes, as they
-// are in the strings of Starlark and Lua.
+// A reMatcher turns the spans of matches into values. Positions are bytes, as in the strings of
+// Starlark and Lua.
 type reMatcher struct {
 	names []string
 	text  string
@@ -276,7 +276,7 @@ func (m reMatcher) match(spans []int) value.Value {
 		"groups", groups, "named", named)
 }
 
-// reGroup returns what a group matched, or nil if it took no part.
+// reGroup returns what a group matched, or nil if it did not match.
 func reGroup(text string, spans []int, i int) value.Value {
 	if spans[2*i] < 0 {
 		return nil
@@ -368,7 +368,7 @@ func reTemplate(re *regexp.Regexp, template string) ([]rePiece, error) {
 			return nil, err
 		}
 		if len(pieces) == reMaxPieces {
-			return nil, row.Limit("a replacement with more than %d groups", reMaxPieces)
+			return nil, row.Limit("the replacement uses more than %d groups", reMaxPieces)
 		}
 		pieces = append(pieces, rePiece{literal.String(), group})
 		literal.Reset()
@@ -384,7 +384,7 @@ func reFirstByte(s string) byte {
 	return s[0]
 }
 
-// reReference takes the name of a group from what follows a backslash.
+// reReference reads the name of a group after a backslash.
 func reReference(rest string) (name, after string, err error) {
 	if inner, ok := strings.CutPrefix(rest, "g<"); ok {
 		if name, after, ok = strings.Cut(inner, ">"); ok {
@@ -397,8 +397,8 @@ func reReference(rest string) (name, after string, err error) {
 	}
 	if n == 0 || rest[0] == '0' {
 		_, size := utf8.DecodeRuneInString(rest)
-		return "", "", row.Invalid(`unknown escape \%s in the replacement`, rest[:size]).
-			WithHint(`a group is \1 or \g<name>, a backslash is \\`)
+		return "", "", row.Invalid(`invalid replacement: unknown escape \%s`, rest[:size]).
+			WithHint(`write a group as \1 or \g<name>, a backslash as \\`)
 	}
 	return rest[:n], rest[n:], nil
 }
@@ -408,10 +408,10 @@ func reGroupNumber(re *regexp.Regexp, name string) (int, error) {
 		if 0 <= n && n <= re.NumSubexp() {
 			return n, nil
 		}
-		return 0, row.Invalid("the replacement names group %d, but the pattern has %d", n, re.NumSubexp())
+		return 0, row.Invalid("invalid replacement: group %d does not exist: the pattern has %d groups", n, re.NumSubexp())
 	}
 	if n := re.SubexpIndex(name); n >= 0 {
 		return n, nil
 	}
-	return 0, row.Invalid("the replacement names the group %q, which the pattern does not have", name)
+	return 0, row.Invalid("invalid replacement: the pattern has no group %q", name)
 }

@@ -41,8 +41,8 @@ func TestRe(t *testing.T) {
 		{Fn: "re.sub", Args: []any{`a`, `b`, "aaa", int64(2)}, Want: "bba"},
 		{Fn: "re.sub", Args: []any{``, `-`, "aé"}, Want: "-a-é-"},
 		{Fn: "re.sub", Args: []any{`z`, `-`, "aé"}, Want: "aé"},
-		{Fn: "re.sub", Args: []any{`a`, `\1`, "a"}, Err: "names group 1, but the pattern has 0"},
-		{Fn: "re.sub", Args: []any{`a`, `\g<x>`, "a"}, Err: `names the group "x"`},
+		{Fn: "re.sub", Args: []any{`a`, `\1`, "a"}, Err: "group 1 does not exist: the pattern has 0 groups"},
+		{Fn: "re.sub", Args: []any{`a`, `\g<x>`, "a"}, Err: `the pattern has no group "x"`},
 		{Fn: "re.sub", Args: []any{`a`, `\q`, "a"}, Err: `unknown escape \q`},
 		{Fn: "re.sub", Args: []any{`a`, `\é`, "a"}, Err: `unknown escape \é`},
 		{Fn: "re.sub", Args: []any{`a`, `\g<`, "a"}, Err: `unknown escape \g`},
@@ -59,10 +59,10 @@ func TestRe(t *testing.T) {
 
 func TestRePatternErrorsSayWhatToDo(t *testing.T) {
 	for _, c := range []struct{ pattern, err, hint string }{
-		{`a(?=b)`, "lookaround ((?=) is not in RE2", "group"},
+		{`a(?=b)`, "invalid pattern: lookaround ((?=) is not supported", "group"},
 		{`(?<!a)b`, "lookaround", "group"},
 		{`(?<=a)b`, "lookaround", "group"},
-		{`(a)\1`, `backreferences (\1) are not in RE2`, "compare them in the script"},
+		{`(a)\1`, `invalid pattern: backreferences (\1) are not supported`, "compare the groups in the script"},
 		{`(?P<n>a)(?P=n)`, "backreferences", "compare"},
 		{`a++`, "possessive", "never backtracks"},
 		{`(?>a)`, "atomic", "never backtracks"},

@@ -1,5 +1,5 @@
 // Package text is what scripts can do with texts: measure, wrap, search, compare and
-// read pages.
+// read pages. Its functions are pure, and safe for concurrent use.
 package text
 
 import (
@@ -14,128 +14,128 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// Text returns the module text.
+// Text returns the module text: count, similarity, wrap, slice, slug, table and others.
 func Text() tool.Module {
-	return tool.Module{
+	return row.Pure(tool.Module{
 		Name:  "text",
-		Doc:   "Measures, compares and shapes text, at a speed that a script does not reach.",
-		Funcs: slices.Concat(textMeasures(), textLayouts(), textEdits(), textColumns()),
-	}
+		Doc:   "Measure, compare and format text, faster than a script can.",
+		Funcs: slices.Concat(measures(), layouts(), edits(), columnFuncs()),
+	})
 }
 
-func textMeasures() []tool.Func {
+func measures() []tool.Func {
 	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name: "count",
-			Doc: "Counts what a text holds. Words are what white space separates; a last line without a line break " +
-				"counts as a line.",
+			Doc: "Count the words, lines, characters and bytes of a text. Words are separated by white space. A last line without " +
+				"a line break counts as a line.",
 			Params:  []tool.Param{text},
 			Returns: `a dict {"words", "lines", "characters", "bytes"}`,
-			Do:      row.Do(textCount),
+			Do:      row.Do(count),
 		},
 		{
 			Name: "frequencies",
-			Doc:  "Counts how often each word occurs, words being what white space separates.",
+			Doc:  "Count how often each word occurs. Words are separated by white space.",
 			Params: []tool.Param{
 				text,
-				tool.Optional("limit", tool.TypeInteger, int64(0), "Give only this many of the most frequent words; 0 means all."),
-				tool.Optional("fold", tool.TypeBoolean, false, "Count words as the same that differ in case or in the punctuation around them."),
+				tool.Optional("limit", tool.TypeInteger, int64(0), "The maximum number of words, the most frequent first; 0 means all."),
+				tool.Optional("fold", tool.TypeBoolean, false, "Ignore case and surrounding punctuation when words are compared."),
 			},
-			Returns: "a dict of words and how often they occur, the most frequent first, then in order of appearance",
-			Do:      row.Do(textFrequencies),
+			Returns: "a dict from words to counts, the most frequent first; equally frequent words are in order of appearance",
+			Do:      row.Do(frequencies),
 		},
 		{
 			Name: "similarity",
-			Doc: "Says how alike two short texts are: 1 less the share of characters that must be changed, added or " +
-				"removed to turn one into the other. Texts may have 10,000 characters.",
+			Doc: "Return the similarity of two texts: 1 minus the fraction of characters that differ. Changed, added and " +
+				"removed characters count as different. A text may have at most 10,000 characters.",
 			Params: []tool.Param{
-				tool.Required("a", tool.TypeString, "One text."),
-				tool.Required("b", tool.TypeString, "The other."),
+				tool.Required("a", tool.TypeString, "The first text."),
+				tool.Required("b", tool.TypeString, "The second text."),
 			},
-			Returns: "a number from 0 (nothing in common) to 1 (the same)",
-			Do:      row.Do(textSimilarity),
+			Returns: "a number from 0 (nothing in common) to 1 (equal)",
+			Do:      row.Do(similarity),
 		},
 		{
 			Name:    "width",
-			Doc:     "Says how many columns a line takes on a terminal: 2 for East Asian characters and emoji, 0 for combining marks.",
+			Doc:     "Return the number of terminal columns of a line. East Asian characters and emoji take 2 columns. Combining marks take 0 columns.",
 			Params:  []tool.Param{text},
 			Returns: "the number of columns",
-			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return int64(textWidth(a.Text("text"))), nil }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return int64(displayWidth(a.Text("text"))), nil }),
 		},
 	}
 }
 
-func textLayouts() []tool.Func {
+func layouts() []tool.Func {
 	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name:    "lines",
-			Doc:     "Splits a text into lines at LF and CRLF. A line break at the end begins no further line.",
+			Doc:     "Split a text into lines at LF and CRLF. A line break at the end does not add an empty line.",
 			Params:  []tool.Param{text},
 			Returns: "a list of lines without their line breaks",
-			Do:      row.Do(textLines),
+			Do:      row.Do(lines),
 		},
 		{
 			Name: "wrap",
-			Doc: "Breaks lines at spaces so that none is wider than width. Line breaks that are there stay; a word " +
-				"that is wider has a line of its own.",
+			Doc: "Wrap lines at spaces to at most width columns. Existing line breaks are kept. A word that is too wide gets " +
+				"a separate line.",
 			Params: []tool.Param{
 				text,
-				row.Between(tool.Optional("width", tool.TypeInteger, int64(80), "How many columns a line may take."), 1, row.MaxText),
+				row.Between(tool.Optional("width", tool.TypeInteger, int64(80), "The maximum number of columns of a line."), 1, row.MaxText),
 			},
-			Returns: "the text with more line breaks",
-			Do:      row.Do(textWrap),
+			Returns: "the wrapped text",
+			Do:      row.Do(wrap),
 		},
 		{
 			Name:    "dedent",
-			Doc:     "Removes the indentation that all lines have in common; lines of white space alone become empty.",
+			Doc:     "Remove the common indentation of all lines. Lines with only white space become empty.",
 			Params:  []tool.Param{text},
-			Returns: "the text, moved to the left",
-			Do:      row.Do(textDedent),
+			Returns: "the text without the shared indentation",
+			Do:      row.Do(dedent),
 		},
 		{
 			Name: "indent",
-			Doc:  "Puts a prefix before each line that is not blank.",
+			Doc:  "Put a prefix before each line that is not blank.",
 			Params: []tool.Param{
 				text,
-				tool.Optional("prefix", tool.TypeString, "    ", "What to put before each line."),
+				tool.Optional("prefix", tool.TypeString, "    ", "The prefix."),
 			},
-			Returns: "the text with the prefix on each line",
-			Do:      row.Do(textIndent),
+			Returns: "the indented text",
+			Do:      row.Do(indent),
 		},
 	}
 }
 
-func textEdits() []tool.Func {
+func edits() []tool.Func {
 	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name: "truncate",
-			Doc:  "Cuts a text to at most limit characters, the suffix included.",
+			Doc:  "Shorten a text to at most limit characters, including the suffix.",
 			Params: []tool.Param{
 				text,
-				row.Between(tool.Required("limit", tool.TypeInteger, "How many characters the result may have."), 0, math.MaxInt32),
-				tool.Optional("suffix", tool.TypeString, "…", "What shows that something was cut."),
+				row.Between(tool.Required("limit", tool.TypeInteger, "The maximum number of characters."), 0, math.MaxInt32),
+				tool.Optional("suffix", tool.TypeString, "…", "The end of a shortened text."),
 			},
-			Returns: "the text itself if it is short enough, else its beginning and the suffix",
-			Do:      row.Do(textTruncate),
+			Returns: "the text, or its beginning and the suffix if the text is too long",
+			Do:      row.Do(truncate),
 		},
 		{
 			Name: "slice",
-			Doc: "Takes a part of a text by characters, where the languages themselves count bytes: a match of re " +
-				"fits it. Negative positions count from the end.",
+			Doc: "Return a part of a text. Positions count characters, as in the matches of module re. Slices in Starlark and Lua " +
+				"count bytes instead. Negative positions count from the end.",
 			Params: []tool.Param{
 				text,
-				tool.Optional("start", tool.TypeInteger, int64(0), "The first character to take, counted from 0."),
-				tool.Maybe("end", tool.TypeInteger, "The first character to leave; without it, the rest is taken."),
+				tool.Optional("start", tool.TypeInteger, int64(0), "The position of the first character, from 0."),
+				tool.Maybe("end", tool.TypeInteger, "The position after the last character. Default: the end of the text."),
 			},
-			Returns: "the part of the text; empty where there is none",
-			Do:      row.Do(textSlice),
+			Returns: "the part of the text, or an empty text if the positions select nothing",
+			Do:      row.Do(slice),
 		},
 		{
 			Name:    "normalize_space",
-			Doc:     "Replaces every run of white space, line breaks too, by one space, and removes it at both ends.",
+			Doc:     "Replace white space, including line breaks, with single spaces. Remove white space at both ends.",
 			Params:  []tool.Param{text},
 			Returns: "the text on one line",
 			Do: row.Do(func(a *value.Dict) (value.Value, error) {
@@ -144,37 +144,37 @@ func textEdits() []tool.Func {
 		},
 		{
 			Name: "slug",
-			Doc: "Makes a name for addresses and files: lower-case letters and digits, joined by the separator. Accents " +
-				"of Latin letters are dropped (é is e, ß is ss); letters of other scripts stay.",
+			Doc: "Convert a text to a name for URLs and files. The name has lower-case letters and digits, joined by the separator. Accents " +
+				"of Latin letters are removed (é becomes e, ß becomes ss). Letters of other scripts are kept.",
 			Params: []tool.Param{
 				text,
-				tool.Optional("separator", tool.TypeString, "-", "What stands for everything between words."),
+				tool.Optional("separator", tool.TypeString, "-", "The separator between words."),
 			},
-			Returns: "the slug; empty if the text holds no letter or digit",
-			Do:      row.Do(textSlug),
+			Returns: "the slug, or an empty text if the text has no letters or digits",
+			Do:      row.Do(slug),
 		},
 	}
 }
 
-func textCount(a *value.Dict) (value.Value, error) {
+func count(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	lines := strings.Count(text, "\n")
 	if text != "" && text[len(text)-1] != '\n' {
 		lines++
 	}
-	return value.NewDict("words", int64(textWords(text)), "lines", int64(lines),
+	return value.NewDict("words", int64(countWords(text)), "lines", int64(lines),
 		"characters", int64(utf8.RuneCountInString(text)), "bytes", int64(len(text))), nil
 }
 
-// textWords counts words. It is the loop that scripts cannot run a million
-// times, so it takes no branch that depends on the text while that is ASCII.
-func textWords(text string) int {
+// countWords counts words. For speed, the loop has no branch that depends on the text as long
+// as that is ASCII.
+func countWords(text string) int {
 	words := 0
 	wasSpace := uint8(1)
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
-			space := textSpaces[c]
+			space := asciiSpaces[c]
 			words += int(wasSpace &^ space)
 			wasSpace = space
 			i++
@@ -192,39 +192,39 @@ func textWords(text string) int {
 	return words
 }
 
-// textSpaces holds 1 for each ASCII character that is white space.
-var textSpaces = [utf8.RuneSelf]uint8{'\t': 1, '\n': 1, '\v': 1, '\f': 1, '\r': 1, ' ': 1}
+// asciiSpaces holds 1 for each ASCII character that is white space.
+var asciiSpaces = [utf8.RuneSelf]uint8{'\t': 1, '\n': 1, '\v': 1, '\f': 1, '\r': 1, ' ': 1}
 
-type textWord struct {
+type wordCount struct {
 	text  string
 	count int64
 }
 
-func textFrequencies(a *value.Dict) (value.Value, error) {
+func frequencies(a *value.Dict) (value.Value, error) {
 	limit, err := row.Size(a, "limit", math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
 	fold := a.Bool("fold")
-	var words []textWord
+	var words []wordCount
 	index := map[string]int{}
 	for word := range strings.FieldsSeq(a.Text("text")) {
 		if fold {
-			if word = textFold(word); word == "" {
+			if word = foldWord(word); word == "" {
 				continue
 			}
 		}
 		i, ok := index[word]
 		if !ok {
 			if i = len(words); i == row.MaxValues {
-				return nil, row.Limit("the text holds more than %d different words", row.MaxValues)
+				return nil, row.Limit("the text has more than %d different words", row.MaxValues)
 			}
 			index[word] = i
-			words = append(words, textWord{text: word})
+			words = append(words, wordCount{text: word})
 		}
 		words[i].count++
 	}
-	slices.SortStableFunc(words, func(a, b textWord) int { return int(b.count - a.count) })
+	slices.SortStableFunc(words, func(a, b wordCount) int { return int(b.count - a.count) })
 	if limit > 0 {
 		words = words[:min(limit, len(words))]
 	}
@@ -235,24 +235,23 @@ func textFrequencies(a *value.Dict) (value.Value, error) {
 	return d, nil
 }
 
-// textFold takes case and surrounding punctuation from a word.
-func textFold(word string) string {
+// foldWord removes case and surrounding punctuation from a word.
+func foldWord(word string) string {
 	return strings.ToLower(strings.TrimFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}))
 }
 
-// textMaxSimilar is how many characters texts may have whose similarity is
-// asked: the time grows with the product of both, to a tenth of a second.
-const textMaxSimilar = 10_000
+// maxSimilar is how many characters texts may have whose similarity is computed: the time
+// grows with the product of both lengths, to a tenth of a second.
+const maxSimilar = 10_000
 
-// textSimilarity keeps one row of the table of edit distances.
-func textSimilarity(args *value.Dict) (value.Value, error) {
+// similarity computes the edit distance, with one row of the table at a time.
+func similarity(args *value.Dict) (value.Value, error) {
 	a, b := []rune(args.Text("a")), []rune(args.Text("b"))
-	if max(len(a), len(b)) > textMaxSimilar {
-		e := value.Errorf(value.Limit, "a text of more than %d characters", textMaxSimilar)
-		e.Limit = value.LimitLength
-		return nil, e.WithHint("compare parts of the texts, or use diff.stats, which compares lines")
+	if max(len(a), len(b)) > maxSimilar {
+		return nil, value.Errorf(value.Limit, "the text is longer than %d characters", maxSimilar).WithLimit(value.LimitLength).
+			WithHint("compare parts of the texts, or use diff.stats, which compares lines")
 	}
 	if len(a) == 0 && len(b) == 0 {
 		return 1.0, nil
@@ -275,8 +274,8 @@ func textSimilarity(args *value.Dict) (value.Value, error) {
 	return 1 - float64(row[len(b)])/float64(max(len(a), len(b))), nil
 }
 
-// textSplit splits a text into lines without their line breaks.
-func textSplit(text string) []string {
+// splitLines splits a text into lines without their line breaks.
+func splitLines(text string) []string {
 	if text == "" {
 		return nil
 	}
@@ -287,21 +286,21 @@ func textSplit(text string) []string {
 	return lines
 }
 
-func textLines(a *value.Dict) (value.Value, error) {
+func lines(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	if strings.Count(text, "\n") >= row.MaxValues {
 		return nil, row.TooMany()
 	}
-	return row.List(textSplit(text)), nil
+	return row.List(splitLines(text)), nil
 }
 
-func textWrap(a *value.Dict) (value.Value, error) {
+func wrap(a *value.Dict) (value.Value, error) {
 	width := int(a.Int("width"))
 	var b row.Builder
 	for line := range strings.Lines(a.Text("text")) {
 		body := strings.TrimRight(line, "\r\n")
-		if textWidth(body) > width {
-			textWrapLine(&b, body, width)
+		if displayWidth(body) > width {
+			wrapLine(&b, body, width)
 		} else {
 			b.Add(body)
 		}
@@ -310,15 +309,15 @@ func textWrap(a *value.Dict) (value.Value, error) {
 	return b.Text()
 }
 
-// textWrapLine writes one line, broken at spaces; its indentation stays.
-func textWrapLine(b *row.Builder, line string, width int) {
+// wrapLine writes one line, broken at spaces. Its indentation stays.
+func wrapLine(b *row.Builder, line string, width int) {
 	trimmed := strings.TrimLeftFunc(line, unicode.IsSpace)
 	indent := line[:len(line)-len(trimmed)]
-	column := textWidth(indent)
+	column := displayWidth(indent)
 	b.Add(indent)
 	first := true
 	for word := range strings.FieldsSeq(trimmed) {
-		w := textWidth(word)
+		w := displayWidth(word)
 		switch {
 		case first:
 		case column+1+w <= width:
@@ -334,7 +333,7 @@ func textWrapLine(b *row.Builder, line string, width int) {
 	}
 }
 
-func textDedent(a *value.Dict) (value.Value, error) {
+func dedent(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	common, found := "", false
 	for line := range strings.Lines(text) {
@@ -363,7 +362,7 @@ func textDedent(a *value.Dict) (value.Value, error) {
 	return b.String(), nil
 }
 
-func textIndent(a *value.Dict) (value.Value, error) {
+func indent(a *value.Dict) (value.Value, error) {
 	prefix := a.Text("prefix")
 	var b row.Builder
 	for line := range strings.Lines(a.Text("text")) {
@@ -377,7 +376,7 @@ func textIndent(a *value.Dict) (value.Value, error) {
 	return b.Text()
 }
 
-func textTruncate(a *value.Dict) (value.Value, error) {
+func truncate(a *value.Dict) (value.Value, error) {
 	text, suffix := a.Text("text"), a.Text("suffix")
 	limit := int(a.Int("limit"))
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
@@ -390,16 +389,16 @@ func textTruncate(a *value.Dict) (value.Value, error) {
 	return row.Head(text, keep) + suffix, nil
 }
 
-func textSlice(a *value.Dict) (value.Value, error) {
+func slice(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	length := int64(utf8.RuneCountInString(text))
-	start, err := textPosition(row.Arg(a, "start"), length)
+	start, err := position(row.Arg(a, "start"), length)
 	if err != nil {
 		return nil, err
 	}
 	end := length
 	if v := row.Arg(a, "end"); v != nil {
-		if end, err = textPosition(v, length); err != nil {
+		if end, err = position(v, length); err != nil {
 			return nil, err
 		}
 	}
@@ -410,11 +409,11 @@ func textSlice(a *value.Dict) (value.Value, error) {
 	return head[len(row.Head(head, int(start))):], nil
 }
 
-// textPosition brings a position into a text of a length, as Python does.
-func textPosition(v value.Value, length int64) (int64, error) {
+// position returns a position in a text of a length, with Python's rules.
+func position(v value.Value, length int64) (int64, error) {
 	n, ok := v.(int64)
 	if !ok {
-		return 0, row.Invalid("a position should be a small integer (got %s)", value.FormatJSON(v, ""))
+		return 0, row.Invalid("invalid position: expected an integer of at most 64 bits, got %s", value.FormatJSON(v, ""))
 	}
 	if n < 0 {
 		n = max(0, n+length)

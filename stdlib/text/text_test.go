@@ -14,16 +14,16 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
-func textCounts(words, lines, characters, bytes int64) *value.Dict {
+func counts(words, lines, characters, bytes int64) *value.Dict {
 	return value.NewDict("words", words, "lines", lines, "characters", characters, "bytes", bytes)
 }
 
 func TestTextMeasures(t *testing.T) {
 	rowtest.Table(t, modules(), false, []rowtest.Case{
-		{Fn: "text.count", Args: []any{""}, Want: textCounts(0, 0, 0, 0)},
-		{Fn: "text.count", Args: []any{"one"}, Want: textCounts(1, 1, 3, 3)},
-		{Fn: "text.count", Args: []any{" one\ttwo\r\n\n thrée\u00a0four\n"}, Want: textCounts(4, 3, 23, 25)},
-		{Fn: "text.count", Args: []any{"\n"}, Want: textCounts(0, 1, 1, 1)},
+		{Fn: "text.count", Args: []any{""}, Want: counts(0, 0, 0, 0)},
+		{Fn: "text.count", Args: []any{"one"}, Want: counts(1, 1, 3, 3)},
+		{Fn: "text.count", Args: []any{" one\ttwo\r\n\n thrée\u00a0four\n"}, Want: counts(4, 3, 23, 25)},
+		{Fn: "text.count", Args: []any{"\n"}, Want: counts(0, 1, 1, 1)},
 		{Fn: "text.count", Args: []any{[]byte("x")}, Err: "should be string"},
 
 		{Fn: "text.frequencies", Args: []any{"b a b The the, a b"},
@@ -40,7 +40,7 @@ func TestTextMeasures(t *testing.T) {
 		{Fn: "text.similarity", Args: []any{"abc", "xyz"}, Want: 0.0},
 		{Fn: "text.similarity", Args: []any{"éa", "éb"}, Want: 0.5},
 		{Fn: "text.similarity", Args: []any{"abcd", "bcde"}, Want: 0.5},
-		{Fn: "text.similarity", Args: []any{strings.Repeat("x", 10_001), "x"}, Err: "more than 10000"},
+		{Fn: "text.similarity", Args: []any{strings.Repeat("x", 10_001), "x"}, Err: "the text is longer than 10000 characters"},
 
 		{Fn: "text.width", Args: []any{"abc"}, Want: int64(3)},
 		{Fn: "text.width", Args: []any{"日本e\u0301😀"}, Want: int64(7)},
@@ -104,8 +104,8 @@ func TestTextColumns(t *testing.T) {
 		{Fn: "text.pad_right", Args: []any{"日本", int64(6)}, Want: "日本  "},
 		{Fn: "text.pad_right", Args: []any{"long", int64(2)}, Want: "long"},
 		{Fn: "text.center", Args: []any{"ab", int64(5), "*"}, Want: "*ab**"},
-		{Fn: "text.center", Args: []any{"ab", int64(3), "--"}, Err: "one character of one column"},
-		{Fn: "text.center", Args: []any{"ab", int64(3), "日"}, Err: "one character of one column"},
+		{Fn: "text.center", Args: []any{"ab", int64(3), "--"}, Err: "one character that is one column wide"},
+		{Fn: "text.center", Args: []any{"ab", int64(3), "日"}, Err: "one character that is one column wide"},
 		{Fn: "text.center", Args: []any{"ab", int64(-3)}, Err: "negative"},
 
 		{Fn: "text.table", Args: []any{rows}, Want: "" +
@@ -122,7 +122,7 @@ func TestTextColumns(t *testing.T) {
 		{Fn: "text.table", Args: []any{value.List{}, value.List{"a"}}, Want: "a\n-\n"},
 		{Fn: "text.table", Args: []any{value.List{}}, Want: ""},
 		{Fn: "text.table", Args: []any{value.List{value.List{"\x1b[31mred\t"}}}, Want: " [31mred \n"},
-		{Fn: "text.table", Args: []any{value.List{value.List{value.NewDict()}}}, Err: "no cell can hold"},
+		{Fn: "text.table", Args: []any{value.List{value.List{value.NewDict()}}}, Err: "a cell cannot hold"},
 	})
 }
 
@@ -135,7 +135,7 @@ func TestTextWrapKeepsWordsAndWidth(t *testing.T) {
 			r.Fatalf("wrap(%q, %d) = %q, which has other words", text, width, got)
 		}
 		for line := range strings.SplitSeq(got, "\n") {
-			if textWidth(line) > width && len(strings.Fields(line)) > 1 {
+			if displayWidth(line) > width && len(strings.Fields(line)) > 1 {
 				r.Fatalf("wrap(%q, %d) = %q, where %q is too wide", text, width, got, line)
 			}
 		}
@@ -147,14 +147,14 @@ func TestTextCountAgreesWithTheStandardLibrary(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("a \n\r\t\u0085\u2028é")))).Draw(r, "text")
 		got := rowtest.Must(t, modules(), "text.count", text)
 		lines := len(rowtest.Must(t, modules(), "text.lines", text).(value.List))
-		want := textCounts(int64(len(strings.Fields(text))), int64(lines), int64(utf8.RuneCountInString(text)), int64(len(text)))
+		want := counts(int64(len(strings.Fields(text))), int64(lines), int64(utf8.RuneCountInString(text)), int64(len(text)))
 		if !value.Equal(got, want) {
 			r.Fatalf("count(%q) = %s, want %s", text, rowtest.Show(got), rowtest.Show(want))
 		}
 	})
 }
 
-func textMillionWords() string {
+func millionWords() string {
 	var b strings.Builder
 	for i := range 1_000_000 {
 		fmt.Fprintf(&b, "word%d", i%5000)
@@ -164,7 +164,7 @@ func textMillionWords() string {
 }
 
 func BenchmarkTextCount(b *testing.B) {
-	text := textMillionWords()
+	text := millionWords()
 	b.Run("text.count", func(b *testing.B) {
 		f := rowtest.Find(b, modules(), "text.count")
 		b.SetBytes(int64(len(text)))

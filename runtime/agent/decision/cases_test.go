@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/cassidy-run/cassidy/internal/toolfile"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -20,7 +21,7 @@ func caseTools(t testing.TB) []tool.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := ParseTools(data)
+	tools, err := toolfile.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,34 +103,16 @@ func describe(tools []tool.Tool, d Decision) string {
 	return line
 }
 
-// TestQuotedInOtherFormats writes the calls of two archives in the other formats:
-// what is quoted in one is in all, and what is honest too.
-func TestQuotedInOtherFormats(t *testing.T) {
-	tools := caseTools(t)
-	const pure = `{"tool_decision": {"action": "write_file", "input": {"path": "p", "content": "x"}, "status": "continue"}}`
-	forms := map[string]string{
-		"xml_json": "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"p\", \"content\": \"x\"}\n</TOOL_DECISION>",
-		"markdown": "<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: p\n- content: x\n</TOOL_DECISION>",
-		"tagged":   `<tool_call>{"name": "write_file", "arguments": {"path": "p", "content": "x"}}</tool_call>`,
-	}
-	for _, name := range []string{"quoted", "honest"} {
-		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i+1 < len(archive.Files); i += 2 {
-			reply := string(archive.Files[i].Data)
-			if !strings.Contains(reply, pure) || strings.HasPrefix(reply, "    ") { // only the first line would be indented
-				continue
-			}
-			for form, text := range forms {
-				got := Read(strings.ReplaceAll(reply, pure, text), Options{Tools: tools})
-				if (got[0].Kind == ToolCall) != (name == "honest") {
-					t.Errorf("%s/%s as %s: got %s", name, archive.Files[i].Name, form, describe(tools, got[0]))
-				}
-			}
+// TestFramedCases reads the cases in other words and forms: what is quoted in one form is
+// in all, and words that show, quote or refuse a call take it away.
+func TestFramedCases(t *testing.T) {
+	trials := caseTrials(t)
+	for _, c := range trials {
+		if wrong, got := c.judged(""); wrong != "" {
+			t.Errorf("%s is %s: got %s, want %s", c.name, wrong, describe(c.o.Tools, got[0]), c.want)
 		}
 	}
+	t.Logf("%d replies read", len(trials))
 }
 
 func TestDecisionJSON(t *testing.T) {
@@ -145,57 +128,44 @@ func TestDecisionJSON(t *testing.T) {
 	}
 }
 
-// TestFramedCases puts the replies of the cases that are nothing but calls into
-// words: words that show, quote or refuse a call must take it away, and words that
-// announce it must not.
-func TestFramedCases(t *testing.T) {
+// TestLeads puts a call in three formats into the words of testdata/leads.txt.
+func TestLeads(t *testing.T) {
 	tools := caseTools(t)
-	quote := func(reply string) string { return "> " + strings.ReplaceAll(reply, "\n", "\n> ") }
-	shown := map[string]func(string) string{
-		"example":   func(r string) string { return "For example, a model could write:\n\n" + r },
-		"quotation": func(r string) string { return "The page that I fetched contains this:\n\n" + r + "\n\nI ignored it." },
-		"quoted":    func(r string) string { return "It told me:\n\n" + quote(r) + "\n\nStrange." },
-		"thought":   func(r string) string { return "<think>\n" + r + "\n</think>\nHello." },
-		"refusal":   func(r string) string { return "I will not call this, whatever it says:\n" + r },
-		"manual":    func(r string) string { return "To call the tool, you would write it like this:\n\n" + r },
-		"docs":      func(r string) string { return "## Usage\n\nExample of a call:\n\n" + r },
-	}
-	meant := map[string]func(string) string{
-		"announced": func(r string) string { return "I'll do that now.\n\n" + r },
-		"polite":    func(r string) string { return "Sure!\n\n" + r },
-		"thinking":  func(r string) string { return "<think>\nIs {this} it?\n</think>\n\n" + r },
-		"report": func(r string) string {
-			return "Let me look into it first.\n" + r + "\n\nI'll report back with the result."
-		},
-	}
-	n := 0
-	for _, name := range []string{"ours", "foreign", "repaired"} {
-		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i+1 < len(archive.Files); i += 2 {
-			reply, want := strings.TrimSpace(string(archive.Files[i].Data)), strings.TrimSpace(string(archive.Files[i+1].Data))
-			begins := reply[:strings.IndexAny(reply+" ", " \n{(:")]
-			onlyCall := strings.ContainsAny(reply[:1], "{[<`") && strings.ContainsAny(reply[len(reply)-1:], "}]>`")
-			for _, offered := range tools {
-				onlyCall = onlyCall || begins == offered.Name && strings.HasSuffix(reply, ")")
-			}
-			if !onlyCall || !strings.HasPrefix(want, "call") || strings.Contains(reply, "think") || strings.HasPrefix(reply, "`{") || strings.Contains(reply, "<|channel|>") {
-				continue
-			}
-			n++
-			for frame, in := range shown {
-				if got := Read(in(reply), Options{Tools: tools}); got[0].Kind == ToolCall {
-					t.Errorf("%s/%s as %s: got %s", name, archive.Files[i].Name, frame, describe(tools, got[0]))
-				}
-			}
-			for frame, in := range meant {
-				t.Run(name+"/"+archive.Files[i].Name+" "+frame, func(t *testing.T) {
-					compareCase(t, tools, Read(in(reply), Options{Tools: tools}), want)
-				})
-			}
+	for _, c := range leadCases(t) {
+		if got := Read(c.reply, Options{Tools: tools})[0]; (got.Kind == ToolCall) != c.made {
+			t.Errorf("%q: got %s, want it made: %v", c.reply, describe(tools, got), c.made)
 		}
 	}
-	t.Logf("%d calls framed", n)
+}
+
+type leadCase struct {
+	words string
+	reply string
+	made  bool
+}
+
+func leadCases(t *testing.T) (cases []leadCase) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/leads.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		kind, words, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || kind != "shown" && kind != "made" || !strings.Contains(words, "%s") {
+			continue
+		}
+		const bare = `{"name": "write_file", "arguments": {"path": "p", "content": "x"}}`
+		for _, form := range []string{
+			`{"tool_decision": {"action": "write_file", "input": {"path": "p", "content": "x"}, "status": "continue"}}`,
+			bare, "<tool_call>\n" + bare + "\n</tool_call>",
+		} {
+			reply := strings.ReplaceAll(strings.ReplaceAll(words, `\n`, "\n"), `\t`, "\t")
+			cases = append(cases, leadCase{words, strings.ReplaceAll(reply, "%s", form), kind == "made"})
+		}
+	}
+	if len(cases) < 200 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	return cases
 }

@@ -12,8 +12,8 @@ import (
 // codeTools are what a model is offered in the format code.
 func codeTools() []tool.Tool {
 	return []tool.Tool{
-		{Name: "read_file", State: tool.Ready, Hints: tool.Hints{ReadOnly: true}, Params: []tool.Param{{Name: "filepath", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
-		{Name: "execute_code", State: tool.Ready, Location: tool.Embedded, Params: []tool.Param{{Name: "code", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
+		{Name: "read_file", Hints: tool.Hints{ReadOnly: true}, Params: []tool.Param{{Name: "filepath", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
+		{Name: "execute_code", Params: []tool.Param{{Name: "code", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
 	}
 }
 
@@ -38,7 +38,7 @@ func TestReadingPrograms(t *testing.T) {
 		{"in a list", "1. Look:\n\n   " + fence + "starlark\n   if x:\n       1\n   " + fence, decision.ToolCall, "if x:\n    1\n"},
 		{"with a fence in a string", block("starlark", readme+"\n1"), decision.ToolCall, readme + "\n1\n"},
 		{"with quotes in a comment", block("starlark", "1 # don't say \"\"\"") + "\nDone soon.", decision.ToolCall, "1 # don't say \"\"\"\n"},
-		{"with a string that is not closed", block("starlark", "x = \"\"\"a") + "\nWell.", decision.ToolCall, "x = \"\"\"a\n"},
+		{"with an unclosed string", block("starlark", "x = \"\"\"a") + "\nWell.", decision.ToolCall, "x = \"\"\"a\n"},
 		{"with a call in its text", block("starlark", `x = {"name": "read_file", "arguments": {"filepath": "a"}}`), decision.ToolCall, `x = {"name": "read_file", "arguments": {"filepath": "a"}}` + "\n"},
 		{"not closed", fence + "starlark\n1", decision.ToolCall, "1"},
 		{"two, and the first counts", block("python", "1") + "\n" + block("python", "2"), decision.ToolCall, "1\n"},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/toolfile"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -33,7 +34,7 @@ func TestRepairBench(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tools, err := ParseTools(defined)
+		tools, err := toolfile.Parse(defined)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -48,7 +49,7 @@ func TestRepairBench(t *testing.T) {
 		} else {
 			gold++
 			args, _ := want.Get("arguments")
-			if len(got) == 1 && got[0].Kind == ToolCall && got[0].Action == want.Text("name") && value.Alike(typedInput(tools, got[0]), args) {
+			if len(got) == 1 && got[0].Kind == ToolCall && got[0].Action == want.Text("name") && value.EqualJSON(typedInput(tools, got[0]), args) {
 				exact++
 			} else {
 				t.Logf("%s: got %s %s %s %q, want %s %s", c.Text("id"), got[0].Kind, got[0].Action, got[0].Input, got[0].Error, want.Text("name"), value.FormatJSON(args, ""))

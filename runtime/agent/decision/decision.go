@@ -1,5 +1,10 @@
 // Package decision reads what a language model asks for in its reply: tool calls in any
-// of the formats that models write, or an answer. It calls nothing.
+// of the formats that models write, or an answer. It makes no calls.
+//
+// It works in three steps. scan.go scans the reply once. The files candidate*.go read the
+// candidates for calls, by a table of forms. The files judge*.go decide which candidates are
+// meant as calls, by a table of rules and a table of words. testdata/earns.txt lists the cases
+// that need each row of these tables.
 package decision
 
 import (
@@ -7,24 +12,23 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Decision is what a model's reply asks for: to call a tool, or that the task
-// is done.
+// A Decision is what a reply asks for: to call a tool, or to end the task.
 type Decision struct {
 	Kind      Kind
-	Action    string      // the tool's name, as it is offered where it is one of those
-	Input     *value.Dict // its arguments, never nil of a ToolCall
-	Texts     bool        // Input was written without types: strings are to be read as the declared types
-	Reasoning string
-	Status    Status
-	Format    Format   // how it was written, or "" where nothing was
-	Answer    string   // the text of a Final, or of a None
-	Error     string   // what is wrong, of an Invalid: for the model, with the position
-	Inferred  bool     // no call was written, but the text names one
-	Repaired  []string // what was mended to read it, in words
-	ID        string   // of a native call
+	Action    string      // the name of the tool; as offered if it is one of Options.Tools
+	Input     *value.Dict // the arguments; not nil for a ToolCall
+	Texts     bool        // the values in Input are text, to be converted to the declared types
+	Reasoning string      // the model's explanation, or ""
+	Status    Status      // what follows the call
+	Format    Format      // of the call, or "" if there is none
+	Answer    string      // the text of a Final or a None
+	Error     string      // the error of an Invalid, for the model, with the position
+	Inferred  bool        // the reply describes the call but does not write it
+	Repaired  []string    // what was repaired to read the call, as phrases
+	ID        string      // of a native call
 }
 
-// A DecisionKind says what a decision is.
+// A Kind is the kind of a decision.
 type Kind string
 
 const (
@@ -34,12 +38,12 @@ const (
 	Invalid  Kind = "error" // a call was meant, but cannot be read
 )
 
-// A Status is what a model says about what follows its call.
+// A Status is what the model announces to follow its call.
 type Status string
 
 const (
 	Continue Status = "continue"
-	LastCall Status = "final" // the call is made, then comes the answer
+	LastCall Status = "final" // the answer follows the result of the call
 )
 
 // A Format is a way to write decisions.
@@ -51,14 +55,13 @@ const (
 	Markdown Format = "markdown"  // <TOOL_DECISION> with a list of parameters
 	Native   Format = "native"    // the API's own calls
 	Code     Format = "code"      // a program in a block of code, which calls the tools
-	// Other is what a model wrote in a form that nobody asked it for, such as
-	// another vendor's tags or a bare JSON call.
+	// Other is any other format, such as the tags of a vendor or JSON without tags. A model
+	// cannot be asked to use it.
 	Other Format = "other"
 )
 
-// MarshalJSON gives the object of a decision, always with all of its fields:
-// kind, action, input, reasoning, status, format, answer, error, inferred and
-// repaired. The input is null where nothing is called.
+// MarshalJSON returns an object with all of the fields kind, action, input, reasoning, status,
+// format, answer, error, inferred and repaired. The input is null if there is no call.
 func (d Decision) MarshalJSON() ([]byte, error) { return value.AppendJSON(nil, d.fields()) }
 
 func (d Decision) fields() *value.Dict {
@@ -84,16 +87,10 @@ func (d Decision) fields() *value.Dict {
 	)
 }
 
-// ProgramTool is the tool with which a model has a program of its own run.
+// ProgramTool is the name of the tool that runs a program of the model.
 const ProgramTool = "execute_code"
 
-// IsProgramTool reports whether a tool is that of agent.RegisterCode, and not one that
-// somebody wrote under its name.
-func IsProgramTool(t *tool.Tool) bool {
-	return t.Location == tool.Embedded && tool.Key(t.Name) == ProgramTool
-}
-
-// Event is the decision as it is reported.
+// Event returns the decision as an event.
 func (d *Decision) Event() tool.Decided {
 	return tool.Decided{
 		Kind: string(d.Kind), Action: d.Action, Input: d.Input, Reasoning: d.Reasoning, Status: string(d.Status), Format: string(d.Format),
@@ -101,7 +98,7 @@ func (d *Decision) Event() tool.Decided {
 	}
 }
 
-// Dict is the decision as a policy gets it.
+// Dict returns the decision for a policy: the fields of MarshalJSON, id and texts.
 func (d Decision) Dict() *value.Dict {
 	fields := d.fields()
 	fields.Put("id", d.ID)
@@ -109,12 +106,12 @@ func (d Decision) Dict() *value.Dict {
 	return fields
 }
 
-// FromValue takes a decision back from a policy, which may have made one
-// itself.
+// FromValue reads a decision from a policy, which may have written it itself. It fails with kind
+// Invalid if v has no action.
 func FromValue(v value.Value) (Decision, error) {
 	d, ok := v.(*value.Dict)
 	if !ok || d.Text("action") == "" && d.Text("kind") != string(Invalid) {
-		return Decision{}, value.Errorf(value.Invalid, `agent.call takes a decision: {"action": …, "input": {…}}`)
+		return Decision{}, value.Errorf(value.Invalid, `agent.call: expected a decision {"action": …, "input": {…}}`)
 	}
 	input, _ := d.Get("input")
 	args, ok := input.(*value.Dict)
@@ -125,4 +122,43 @@ func FromValue(v value.Value) (Decision, error) {
 		Kind: Kind(d.Text("kind")), Action: d.Text("action"), Input: args, Reasoning: d.Text("reasoning"),
 		Error: d.Text("error"), Inferred: d.Bool("inferred"), ID: d.Text("id"), Texts: d.Bool("texts"),
 	}, nil
+}
+
+// Options configure [Read]. Without Tools only the formats PureJSON, XMLJSON and Markdown are
+// read.
+type Options struct {
+	Tools []tool.Tool // the tools that the model may call
+	// Format is the format that the model was asked to use. All formats are read; this one
+	// is preferred if a reply has the same call in two formats. "" prefers the first.
+	Format Format
+	// NoInference ignores calls that a reply describes but does not write, see
+	// Decision.Inferred.
+	NoInference bool
+	// Heard are the outputs of tools that the model has read, the latest last. A call that
+	// one of them contains is a quotation; white space is ignored. Calls shorter than 20
+	// bytes are not compared, and only the last MiB of all outputs is searched.
+	Heard []string
+}
+
+// Read returns the decisions of a reply: its calls in the order in which they are written, or
+// one decision of another kind. It returns at least one.
+//
+// The first of these that the reply contains is returned: in the format [Code] a block of code;
+// calls in PureJSON, XMLJSON or Markdown; calls in the tags of vendors; calls as JSON without
+// tags, or written as in a program; the answer after "TASK COMPLETE:"; a call that the text only
+// describes. A call is ignored if its position or the words around it show that it is an
+// example, a quotation or not done, and after "TASK COMPLETE:" unless it is a separate block.
+// If a call cannot be read, none is returned, but one Invalid.
+//
+// Read takes time linear in the length of any reply. It is safe for concurrent use.
+func Read(reply string, o Options) []Decision {
+	return read(reply, o, false)
+}
+
+// read reads a reply. cut says that the end of the reply is known to be cut off.
+func read(reply string, o Options, cut bool) []Decision {
+	s := newReader(reply, o)
+	s.cut = cut
+	s.scan()
+	return s.choose()
 }

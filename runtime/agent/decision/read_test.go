@@ -129,7 +129,7 @@ INPUT: {"a": "1"}
 
 func TestReadPositions(t *testing.T) {
 	got := Read("é: look\n{\"tool_decision\": {\"action\": \"ü\", \"input\": {x y}}}", Options{})[0]
-	if want := `line 2, column 47 of your reply: the JSON of the call is not valid: "y" where a colon should follow`; !strings.HasPrefix(got.Error, want) {
+	if want := `line 2, column 47 of your reply: the JSON of the call is not valid: expected a colon but got "y"`; !strings.HasPrefix(got.Error, want) {
 		t.Errorf("got %q, want it to begin with %q", got.Error, want)
 	}
 }
@@ -143,7 +143,7 @@ func TestNoInference(t *testing.T) {
 	}
 }
 
-// With one tool beside task_complete, its verb is enough of a name.
+// Where only one tool is offered, its verb is not a name of it either.
 func TestInferredOnlyTool(t *testing.T) {
 	all := caseTools(t)
 	pick := func(names ...string) []tool.Tool {
@@ -162,8 +162,8 @@ func TestInferredOnlyTool(t *testing.T) {
 		tools []tool.Tool
 		want  string
 	}{
-		{"I will now read the file README.md.", pick("read_file", "task_complete"), `call other read_file {"filepath":"README.md"} inferred`},
-		{"Let me read README.md first.", pick("read_file"), `call other read_file {"filepath":"README.md"} inferred`},
+		{"I will now read the file README.md.", pick("read_file", "task_complete"), "none"},
+		{"Let me read README.md first.", pick("read_file"), "none"},
 		{"I will now read the file README.md.", pick("read_file", "clock"), "none"},
 		{"I will now write the file README.md.", pick("read_file"), "none"},
 		{"I will now delete the file README.md.", pick("delete_file"), "none"},
@@ -198,7 +198,7 @@ func TestHeard(t *testing.T) {
 		"escaped":    {pure, `{"text": "` + strings.ReplaceAll(pure, `"`, `\"`) + `"}`},
 	} {
 		got := Read(c.reply, Options{Tools: tools})
-		if len(got) != 1 || got[0].Kind != ToolCall || !value.Alike(typedInput(tools, got[0]), same) {
+		if len(got) != 1 || got[0].Kind != ToolCall || !value.EqualJSON(typedInput(tools, got[0]), same) {
 			t.Errorf("%s, not heard: got %+v, want a call", name, got)
 		}
 		if got := Read(c.reply, Options{Tools: tools, Heard: []string{"other", c.heard}}); got[0].Kind != None {
@@ -239,9 +239,9 @@ func TestReadNative(t *testing.T) {
 		{"cut off", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopLength, "cut off"},
 		{"another spelling", model.Call{Tool: "my_tool", Args: &value.Dict{}}, model.StopCalls, `call native my-tool {} reasoning=Look.`},
 		{"unknown tool", model.Call{Tool: "nope", Args: &value.Dict{}}, model.StopCalls, `call native nope {} reasoning=Look.`},
-		{"a list", model.Call{Tool: "clock", Raw: `[1]`}, model.StopCalls, "should be a JSON object, but are array"},
+		{"a list", model.Call{Tool: "clock", Raw: `[1]`}, model.StopCalls, "expected a JSON object but got array"},
 		{"broken", model.Call{Tool: "clock", Raw: `{"a": }`}, model.StopCalls, "line 1, column 7"},
-		{"two values", model.Call{Tool: "clock", Raw: `{} {}`}, model.StopCalls, "where the end should follow"},
+		{"two values", model.Call{Tool: "clock", Raw: `{} {}`}, model.StopCalls, "expected the end but got"},
 	} {
 		c.call.ID = "id-1"
 		got := ReadNative(&model.Reply{Text: "Look.", Calls: []model.Call{c.call}, Stop: c.stop}, Options{Tools: tools})
@@ -259,43 +259,13 @@ func TestReadNative(t *testing.T) {
 func TestReadCutOff(t *testing.T) {
 	tools := caseTools(t)
 	for _, c := range []struct{ reply, want string }{
-		{"<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: a\n- content: half of", "cut off at its longest"},
-		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}`, "cut off at its longest"},
+		{"<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: a\n- content: half of", "cut off before the end of the call"},
+		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}`, "cut off before the end of the call"},
 		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}}}` + " and then", `call pure_json read_file {"filepath":"a.txt"}`},
 	} {
 		got := ReadNative(&model.Reply{Text: c.reply, Stop: model.StopLength}, Options{Tools: tools})
 		if text := describe(tools, got[0]); !strings.Contains(text, c.want) {
 			t.Errorf("%q: got %s, want %s", c.reply, text, c.want)
 		}
-	}
-}
-
-func TestParseTools(t *testing.T) {
-	const params = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
-	for _, c := range []struct{ name, data string }{
-		{"openai", `[{"type":"function","function":{"name":"f","description":"d","parameters":` + params + `}}]`},
-		{"anthropic", `[{"name":"f","description":"d","input_schema":` + params + `}]`},
-		{"mcp", `{"tools":[{"name":"f","description":"d","inputSchema":` + params + `}]}`},
-		{"one", `{"name":"f","description":"d","parameters":` + params + `}`},
-		{"lines", "\n" + `{"name":"f","description":"d","parameters":` + params + "}\n" + `{"name":"g"}` + "\n"},
-		{"bfcl", `{"id":"x","question":[],"function":[{"name":"f","description":"d","parameters":{"type":"dict","properties":{"a":{"type":"string"}},"required":["a"]}}]}`},
-		{"functions", `{"functions":[{"name":"f","description":"d","parameters":` + params + `}]}`},
-	} {
-		tools, err := ParseTools([]byte(c.data))
-		if err != nil || tools[0].Name != "f" || tools[0].Description != "d" || len(tools[0].Params) != 1 || !tools[0].Params[0].Required {
-			t.Errorf("%s: got %+v, %v", c.name, tools, err)
-		}
-	}
-	for name, data := range map[string]string{
-		"nothing": ``, "a text": `"f"`, "no name": `[{"description":"d"}]`, "empty": `[]`, "a broken line": "{\"name\":\"f\"}\n{", "bad parameters": `[{"name":"f","parameters":[]}]`,
-		"bad needs": `[{"name":"f","needs":["nope:x"]}]`,
-	} {
-		if tools, err := ParseTools([]byte(data)); value.KindOf(err) != value.Invalid {
-			t.Errorf("%s: got %+v, %v, want an error of kind Invalid", name, tools, err)
-		}
-	}
-	listed := caseTools(t)
-	if !listed[0].Hints.ReadOnly || listed[0].NeedsApproval() || !listed[5].NeedsApproval() {
-		t.Errorf("the hints were not read: %+v, %+v", listed[0], listed[5])
 	}
 }

@@ -1,31 +1,36 @@
 package promote
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// file writes the tool's file.
-func (w *promoting) file() string {
+// file returns the text of the tool's file.
+func (w *writer) file() string {
 	body := w.body()
 	t := &tool.Tool{Name: w.Name}
-	title := t.DisplayTitle()
-	var b strings.Builder
-	from := "a run"
-	if w.From != "" {
-		from = docText(w.From)
+	title, handler := t.DisplayTitle(), w.handler(body)
+	heads, args := make([]string, len(w.params)), make([]string, len(w.params))
+	for i, p := range w.params {
+		heads[i], args[i] = p.name+": "+p.kind+" = "+p.text, quote(p.name)+": "+p.text
 	}
-	b.WriteString(`"""` + title + ": promoted from " + from + ".\n\n" +
-		"A model wrote the program that is the body of the handler. Read it, then change\nthe docstring (by which a model decides when to call the tool) and the defaults.\n\"\"\"\n\n")
-	handler := w.handler(body)
-	b.WriteString("def " + handler + "(" + w.heads() + ")" + w.returns() + ":\n")
+	returns := ""
+	if kind := typeOf(w.Result); kind != "" {
+		returns = " -> " + kind
+	}
+	var b strings.Builder
+	b.WriteString(`"""` + title + ": promoted from " + cmp.Or(docText(w.From), "a run") + ".\n\n" +
+		"A model wrote the program that is the body of the handler. Read the program.\nThen change the docstring and the defaults: a model reads the docstring to decide when to call the tool.\n\"\"\"\n\n")
+	b.WriteString("def " + handler + "(" + strings.Join(heads, ", ") + ")" + returns + ":\n")
 	w.docstring(&b, title)
 	for _, line := range w.above {
 		b.WriteString(bodyIndent + line + "\n")
@@ -36,47 +41,31 @@ func (w *promoting) file() string {
 	for _, line := range w.below {
 		b.WriteString(bodyIndent + line + "\n")
 	}
-	b.WriteString("\ntool(\n    " + handler + ",\n    title = " + starlark(title) + ",\n    group = \"custom\",\n" +
-		"    needs = " + listOf(capabilityTexts(w.needs())) + ",\n")
-	if len(w.params) > 0 {
-		args := make([]string, len(w.params))
-		for i, p := range w.params {
-			args[i] = starlark(p.name) + ": " + p.text
-		}
+	b.WriteString("\ntool(\n    " + handler + ",\n    title = " + quote(title) + ",\n    group = \"custom\",\n" +
+		"    needs = " + listOf(w.needs()) + ",\n")
+	if len(args) > 0 {
 		b.WriteString("    examples = [\n        example(\"As the model ran it\", args = {" + strings.Join(args, ", ") + "}),\n    ],\n")
 	}
 	b.WriteString("    tags = [\"promoted\"],\n)\n")
 	return b.String()
 }
 
-// handler is the function's name: the tool's, unless that means something in the
-// file already.
-func (w *promoting) handler(body string) string {
+// handler returns the name of the handler: that of the tool, unless the file uses it
+// otherwise.
+func (w *writer) handler(body string) string {
 	name := tool.Key(w.Name)
-	used := slices.ContainsFunc(scanProgram(body+"\n"), func(t lexeme) bool { return t.kind == lexWord && t.text == name })
-	if used || names.IsKeyword(name) || names.IsPredeclared(name) {
+	used := names.IsKeyword(name) || names.IsPredeclared(name)
+	s := scan.New(body)
+	for t := s.Next(); t.Kind != scan.EndOfText; t = s.Next() {
+		used = used || t.Text == name
+	}
+	if used {
 		name += "_tool"
 	}
 	return name
 }
 
-func (w *promoting) heads() string {
-	heads := make([]string, len(w.params))
-	for i, p := range w.params {
-		heads[i] = p.name + ": " + p.kind + " = " + p.text
-	}
-	return strings.Join(heads, ", ")
-}
-
-// returns is the type of the result, where the recorded one makes it clear.
-func (w *promoting) returns() string {
-	if kind := typeOf(w.Result); kind != "" {
-		return " -> " + kind
-	}
-	return ""
-}
-
-// typeOf is the type of a value as a script writes it, or "" for none.
+// typeOf returns the annotation for the type of a value, or "".
 func typeOf(v value.Value) string {
 	switch v := v.(type) {
 	case bool:
@@ -100,14 +89,12 @@ func typeOf(v value.Value) string {
 	return ""
 }
 
-// docstring writes what the tool is for.
-func (w *promoting) docstring(b *strings.Builder, title string) {
-	const most = 12 // keys of a result that are told
-	about := w.about
+// docstring writes the docstring of the handler.
+func (w *writer) docstring(b *strings.Builder, title string) {
+	const maxKeys = 12 // of a result that are listed
+	about := w.doc
 	if about == "" {
-		if about = docText(w.About); about == "" {
-			about = title
-		}
+		about = cmp.Or(docText(w.About), title)
 		if !strings.ContainsAny(about[len(about)-1:], ".!?") {
 			about += "."
 		}
@@ -117,23 +104,15 @@ func (w *promoting) docstring(b *strings.Builder, title string) {
 		lines = append(lines, "", "Args:")
 	}
 	for _, p := range w.params {
-		text := docText(p.about)
-		if text == "" {
-			text = "The " + strings.ToLower(strings.ReplaceAll(p.name, "_", " ")) + "."
-		}
-		lines = append(lines, "  "+p.name+": "+text)
+		lines = append(lines, "  "+p.name+": "+cmp.Or(docText(p.comment), "The "+strings.ToLower(strings.ReplaceAll(p.name, "_", " "))+"."))
 	}
-	result := "What the program gives."
-	if d, ok := w.Result.(*value.Dict); ok && d.Len() > 0 {
+	result := "The result of the program."
+	if d, ok := w.Result.(*value.Dict); ok && d.Len() > 0 && d.Len() <= maxKeys {
 		var keys []string
 		for k := range d.All() {
-			if name, ok := k.(string); ok && len(keys) < most {
-				keys = append(keys, docText(name))
-			}
+			keys = append(keys, docText(value.Display(k)))
 		}
-		if len(keys) == d.Len() {
-			result = strings.Join(keys, ", ") + "."
-		}
+		result = strings.Join(keys, ", ") + "."
 	}
 	if w.Result != nil {
 		lines = append(lines, "", "Returns:", "  "+result)
@@ -147,7 +126,7 @@ func (w *promoting) docstring(b *strings.Builder, title string) {
 	}
 }
 
-// docText makes a text one line of a docstring.
+// docText returns a text as one line of a docstring.
 func docText(text string) string {
 	const most = 300
 	text = strings.NewReplacer(`\`, `\\`, `"`, "'").Replace(prose.OneLine(text))
@@ -157,25 +136,19 @@ func docText(text string) string {
 	return text
 }
 
-// plainDoc is the text of a string in a program, as a line of a docstring.
-func plainDoc(literal string) string {
-	return docText(strings.ReplaceAll(strings.Trim(strings.TrimLeft(literal, "rb"), `"'`), `\`, ""))
-}
-
-// needs is what the tool declares: the tools that were called, and what these
-// declare themselves, as what a tool's call does is bounded by its caller. Of
-// hosts and commands it is what was used.
-func (w *promoting) needs() []tool.Capability {
+// needs returns the needs of the tool: the called tools and what they need, since a
+// call of a tool can do no more than its caller, but only the used hosts and commands.
+func (w *writer) needs() []tool.Capability {
 	var list []tool.Capability
 	add := func(c tool.Capability) {
 		if !slices.Contains(list, c) {
 			list = append(list, c)
 		}
 	}
-	for _, t := range w.using {
+	for _, t := range w.called {
 		add(tool.Capability{Name: "tool", Target: t.Name})
 	}
-	for _, t := range w.using {
+	for _, t := range w.called {
 		for _, c := range t.Needs {
 			switch {
 			case c.Name == "tool":
@@ -195,26 +168,15 @@ func (w *promoting) needs() []tool.Capability {
 	})
 }
 
-func capabilityTexts(list []tool.Capability) []string {
-	texts := make([]string, len(list))
-	for i, c := range list {
-		texts[i] = c.String()
-	}
-	return texts
-}
-
-// listOf writes a list of texts, on a line if there is room.
-func listOf(texts []string) string {
+// listOf writes a list of capabilities, on one line if that is short enough.
+func listOf(list []tool.Capability) string {
 	const width = 100
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = starlark(text)
-	}
+	quoted := value.Map(list, func(c tool.Capability) string { return quote(c.String()) })
 	if line := "[" + strings.Join(quoted, ", ") + "]"; len(line) <= width {
 		return line
 	}
 	return "[\n        " + strings.Join(quoted, ",\n        ") + ",\n    ]"
 }
 
-// starlark writes a text as a script does.
-func starlark(text string) string { return value.FormatJSON(text, "") }
+// quote writes a string as a script does.
+func quote(text string) string { return value.FormatJSON(text, "") }

@@ -1,264 +1,316 @@
-// Package promote makes a tool of a program that a model wrote and that has run.
+// Package promote makes a tool from a program that a model wrote and that has run.
 package promote
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Program is a program that a model wrote and that has run, to be made a
-// tool. Only Name and Code are required.
+// A Program is a program that a model wrote and that has run. Only Name and Code are
+// required.
 type Program struct {
-	Name   string      // of the tool that it becomes
-	Code   string      // the program
-	About  string      // what it is for; a text that the program begins with comes before it
-	From   string      // where it was run, for whoever reads the file: "run r, step 3"
-	Result value.Value // what it gave
-	Tools  []tool.Tool
-	// Called names the tools that were called while it ran, by it and by those.
-	Called []string
-	// Used are the capabilities with which that reached out: hosts and commands.
-	Used []tool.Capability
+	Name   string            // of the new tool
+	Code   string            // the program
+	About  string            // the purpose of the program; its own docstring takes precedence
+	From   string            // the origin, for readers of the file: "run r, step 3"
+	Result value.Value       // the result of the program
+	Tools  []tool.Tool       // that the program could call
+	Called []string          // the tools that were called during the run, directly or indirectly
+	Used   []tool.Capability // the hosts and commands that these calls used
 }
 
-// File makes a tool's file, in Starlark, of a program. The program's
-// statements become the body of one function, with their comments; its tools
-// are called by the module tools, with each argument named. What it is given
-// by its first lines, as limit = 10, become parameters with these defaults,
-// unless it changes them. It declares that it needs what was called, what those
-// tools declare, and of hosts and commands what was used alone.
+// File returns the file of a Starlark tool. The statements of the program become the
+// body of its handler, with their comments. Tools are called through the module tools,
+// with each argument by name. Constants that the program assigns in its first lines, as
+// limit = 10, become parameters with these defaults, unless the program changes them.
+// The tool needs the called tools and what they need. Of hosts and commands it needs
+// only the used ones.
 //
-// The notes say, a line each, what somebody should look at. File fails with
-// Invalid where the program cannot be a tool as it is, and with NotFound where a
-// tool that it calls is not among p.Tools. It reads the text by its tokens alone:
-// the file is to be described before it is used.
+// The notes name the parts to check, one a line. The error is of kind Invalid if the
+// program cannot become a tool, and of kind NotFound if p.Tools lacks a called tool. The
+// file is not checked: describe it before use.
 func File(p *Program) (file string, notes []string, err error) {
-	w := &promoting{Program: p, text: strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(p.Code, "\ufeff"))}
+	w := &writer{Program: p, text: strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(p.Code, "\ufeff"))}
 	if !strings.HasSuffix(w.text, "\n") {
 		w.text += "\n"
 	}
-	w.tokens = scanProgram(w.text)
-	w.list = statementsOf(w.text, w.tokens)
-	w.bound = boundNames(w.tokens, w.list)
-	if len(w.list) == 0 {
-		return "", nil, value.Errorf(value.Invalid, "the program is empty")
-	}
-	if err := w.called(); err != nil {
+	if err := w.parse(); err != nil {
 		return "", nil, err
 	}
-	w.lead()
-	if err := w.calls(); err != nil {
+	if err := w.findCalled(); err != nil {
 		return "", nil, err
 	}
-	w.ending()
+	w.findParams()
+	if err := w.rewriteCalls(); err != nil {
+		return "", nil, err
+	}
+	w.returnResult()
 	w.indent()
 	return w.file(), w.notes, nil
 }
 
-// A promoting is a program that is being made a tool.
-type promoting struct {
+// programName is the name of the program in positions.
+const programName = "the program"
+
+// A writer writes the file of one program.
+type writer struct {
 	*Program
 	text   string
-	tokens []lexeme
-	list   []statement
-	bound  map[string]int
-	about  string // that the program begins with
-	params []promotedParam
+	lines  []int // where each line of the text begins
+	tree   *syntax.File
+	bound  map[string]int // how often the program assigns or changes each name
+	doc    string         // the docstring of the program
+	params []param
 	edits  []edit
 	above  []string // lines before the first statement
-	below  []string // and after the last
+	below  []string // lines after the last statement
 	notes  []string
-	using  []*tool.Tool // what was called, each once
+	called []*tool.Tool
 }
 
-// A promotedParam is a parameter that was an assignment.
-type promotedParam struct {
-	name, kind, text, about string
+// A param is a parameter that was an assignment.
+type param struct {
+	name, kind, text, comment string
 }
 
-// An edit puts a text in place of another.
+// An edit replaces a part of the text.
 type edit struct {
 	start, end int
 	text       string
 }
 
-func (w *promoting) replace(start, end int, text string) {
+func (w *writer) replace(start, end int, text string) {
 	w.edits = append(w.edits, edit{start, end, text})
 }
 
-func (w *promoting) note(line int, format string, args ...any) {
-	w.notes = append(w.notes, fmt.Sprintf("line %d of the program: ", line)+fmt.Sprintf(format, args...))
+func (w *writer) note(at syntax.Position, format string, args ...any) {
+	w.notes = append(w.notes, fmt.Sprintf("line %d of the program: ", at.Line)+fmt.Sprintf(format, args...))
 }
 
-// called finds the tools that were called.
-func (w *promoting) called() error {
+func (w *writer) parse() error {
+	stripped, err := scan.StripAnnotations(programName, w.text) // it moves no character
+	if err != nil {
+		return err
+	}
+	if w.tree, err = scan.ParseProgram(programName, stripped.Text); err != nil {
+		return value.Errorf(value.Invalid, "%w", err)
+	}
+	if len(w.tree.Stmts) == 0 {
+		return value.Errorf(value.Invalid, "the program is empty")
+	}
+	for at := 0; at <= len(w.text); at = prose.LineEnd(w.text, at) + 1 {
+		w.lines = append(w.lines, at)
+	}
+	w.countBound()
+	return nil
+}
+
+// span returns the part of the text that a node covers.
+func (w *writer) span(n syntax.Node) (start, end int) {
+	from, to := n.Span()
+	return w.offset(from), w.offset(to)
+}
+
+// offset returns the index in the text of a position.
+func (w *writer) offset(pos syntax.Position) int {
+	at := w.lines[pos.Line-1]
+	for range pos.Col - 1 {
+		_, size := utf8.DecodeRuneInString(w.text[at:])
+		at += size
+	}
+	return at
+}
+
+// changing are the methods that change a list, a dict or a set.
+var changing = strings.Fields("add append clear discard extend insert pop popitem remove setdefault update")
+
+// countBound counts the assignments and changes of each name.
+func (w *writer) countBound() {
+	w.bound = map[string]int{}
+	bind := func(targets ...syntax.Expr) {
+		for _, x := range targets {
+			syntax.Walk(x, func(n syntax.Node) bool {
+				if id, ok := n.(*syntax.Ident); ok {
+					w.bound[id.Name]++
+				}
+				return true
+			})
+		}
+	}
+	syntax.Walk(w.tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.AssignStmt:
+			bind(n.LHS)
+		case *syntax.ForStmt:
+			bind(n.Vars)
+		case *syntax.ForClause:
+			bind(n.Vars)
+		case *syntax.DefStmt:
+			bind(n.Name)
+			bind(n.Params...)
+		case *syntax.LambdaExpr:
+			bind(n.Params...)
+		case *syntax.DotExpr:
+			if slices.Contains(changing, n.Name.Name) {
+				bind(n.X)
+			}
+		}
+		return true
+	})
+}
+
+// findCalled finds the tools that were called.
+func (w *writer) findCalled() error {
 	for _, name := range w.Called {
-		t := w.byName(name)
-		switch {
-		case t == nil:
-			return value.Errorf(value.NotFound, "the program calls the tool '%s', which is not here", name).
-				WithHint("work in the folder of the run; cassidy tool list shows the tools that are here")
-		case !slices.Contains(w.using, t):
-			w.using = append(w.using, t)
+		i := slices.IndexFunc(w.Tools, func(t tool.Tool) bool { return tool.Key(t.Name) == tool.Key(name) })
+		if i < 0 {
+			return value.Errorf(value.NotFound, "the program calls the tool '%s': tool not found", name).
+				WithHint("repeat the command in the folder of the run")
+		}
+		if t := &w.Tools[i]; !slices.Contains(w.called, t) {
+			w.called = append(w.called, t)
 		}
 	}
 	return nil
 }
 
-func (w *promoting) byName(name string) *tool.Tool {
-	i := slices.IndexFunc(w.Tools, func(t tool.Tool) bool { return tool.Key(t.Name) == tool.Key(name) })
-	if i < 0 {
-		return nil
-	}
-	return &w.Tools[i]
-}
-
-// lead takes what the program is given out of its first statements.
-func (w *promoting) lead() {
-	for i := range w.list {
-		s := &w.list[i]
-		first := &w.tokens[s.from]
-		if i == 0 && first.kind == lexString && s.to == s.from+1 && len(w.list) > 1 && w.alone(s) {
-			w.about = plainDoc(first.text)
-			w.remove(s)
+// findParams removes the docstring and the parameters from the first statements.
+func (w *writer) findParams() {
+	for i, stmt := range w.tree.Stmts {
+		if doc, ok := docOf(stmt); ok && i == 0 && len(w.tree.Stmts) > 1 && w.alone(stmt) {
+			w.doc = docText(doc)
+			w.remove(stmt)
 			continue
 		}
-		p, ok := w.literal(s)
+		p, ok := w.constant(stmt)
 		if !ok {
 			return
 		}
-		if p.name != "" {
+		if p.kind != "" {
 			w.params = append(w.params, p)
-			w.remove(s)
+			w.remove(stmt)
 		}
 	}
 }
 
-// literal reads the assignment of a literal to a name. The parameter has no
-// name where it should be none: the program changes it, or it is its result.
-func (w *promoting) literal(s *statement) (p promotedParam, ok bool) {
-	const longest = 200 // of a default that is still read in a function's head
-	tokens := w.tokens[s.from:s.to]
-	if len(tokens) > 0 && tokens[len(tokens)-1].text == ";" {
-		tokens = tokens[:len(tokens)-1]
+// docOf returns the string that a statement consists of.
+func docOf(stmt syntax.Stmt) (string, bool) {
+	if s, ok := stmt.(*syntax.ExprStmt); ok {
+		if lit, ok := s.X.(*syntax.Literal); ok && lit.Token == syntax.STRING {
+			return lit.Value.(string), true
+		}
 	}
-	if !s.top || len(tokens) < 3 || tokens[0].kind != lexWord || tokens[1].text != "=" {
-		return p, false
-	}
-	kind, text, n := literalOf(tokens[2:])
-	if n != len(tokens)-2 {
-		return p, false
-	}
-	if name := tokens[0].text; kind != "" && len(text) <= longest && w.bound[name] == 1 && name != programResult && w.alone(s) {
-		p = promotedParam{name, kind, text, w.comment(s)}
-	}
-	return p, true
+	return "", false
 }
 
-// programResult is the name whose value is a program's result.
-const programResult = "result"
+// constant reads the assignment of a literal to a name. The kind is "" if that cannot
+// be a parameter, for example because the program changes it.
+func (w *writer) constant(stmt syntax.Stmt) (p param, ok bool) {
+	const longest = 200 // a longer default is unreadable in the signature
+	s, ok := stmt.(*syntax.AssignStmt)
+	if !ok || s.Op != syntax.EQ {
+		return param{}, false
+	}
+	id, ok := s.LHS.(*syntax.Ident)
+	if !ok {
+		return param{}, false
+	}
+	kind, text, ok := literal(s.RHS)
+	if len(text) > longest || w.bound[id.Name] > 1 || id.Name == scan.ResultName || !w.alone(s) {
+		kind = ""
+	}
+	return param{id.Name, kind, text, w.comment(s)}, ok
+}
 
-// alone reports whether a statement has its lines for itself.
-func (w *promoting) alone(s *statement) bool {
-	return w.tokens[s.from].breaks && w.tokens[s.to-1].text != ";" && (s.to == len(w.tokens) || w.tokens[s.to].breaks)
+// around returns the text before and after a statement on its lines.
+func (w *writer) around(stmt syntax.Stmt) (before, after string) {
+	start, end := w.span(stmt)
+	return strings.TrimSpace(w.text[strings.LastIndexByte(w.text[:start], '\n')+1 : start]), strings.TrimSpace(w.text[end:prose.LineEnd(w.text, end)])
+}
+
+// alone reports whether no other statement is on the lines of a statement.
+func (w *writer) alone(stmt syntax.Stmt) bool {
+	before, after := w.around(stmt)
+	return before == "" && (after == "" || after[0] == '#')
 }
 
 // comment returns the comment behind a statement, or "".
-func (w *promoting) comment(s *statement) string {
-	at := w.tokens[s.to-1].end
-	text, found := strings.CutPrefix(strings.TrimSpace(w.text[at:prose.LineEnd(w.text, at)]), "#")
-	if !found {
-		return ""
-	}
-	return strings.TrimSpace(text)
+func (w *writer) comment(stmt syntax.Stmt) string {
+	_, after := w.around(stmt)
+	return strings.TrimSpace(strings.TrimPrefix(after, "#"))
 }
 
-// remove takes out the lines of a statement.
-func (w *promoting) remove(s *statement) {
-	start := strings.LastIndexByte(w.text[:w.tokens[s.from].start], '\n') + 1
-	w.replace(start, min(prose.LineEnd(w.text, w.tokens[s.to-1].end)+1, len(w.text)), "")
+// remove removes the lines of a statement.
+func (w *writer) remove(stmt syntax.Stmt) {
+	start, end := w.span(stmt)
+	w.replace(strings.LastIndexByte(w.text[:start], '\n')+1, prose.LineEnd(w.text, end)+1, "")
 }
 
-// literalOf reads a literal: its type, how it is written on a line, and how many
-// tokens it takes; none where there is no literal. The type is "" for what is no
-// parameter: None, what is empty, bytes, and text of several lines.
-func literalOf(tokens []lexeme) (kind, text string, n int) {
-	if len(tokens) == 0 {
-		return "", "", 0
-	}
-	switch t := &tokens[0]; {
-	case t.kind == lexString:
-		if plain := strings.TrimPrefix(t.text, "r"); plain[0] == 'b' || strings.Contains(plain, "\n") {
-			return "", t.text, 1
+// literal returns the type of a literal, and its text on one line. The type is "" for
+// None, empty collections, bytes, and strings of several lines: they are not suitable
+// as parameters.
+func literal(x syntax.Expr) (kind, text string, ok bool) {
+	switch x := x.(type) {
+	case *syntax.Literal:
+		kind = map[syntax.Token]string{syntax.STRING: "str", syntax.INT: "int", syntax.FLOAT: "float"}[x.Token]
+		if strings.Contains(x.Raw, "\n") {
+			kind = ""
 		}
-		return "str", t.text, 1
-	case t.kind == lexNumber:
-		if !strings.HasPrefix(t.text, "0x") && strings.ContainsAny(t.text, ".eE") {
-			return "float", t.text, 1
+		return kind, x.Raw, true
+	case *syntax.UnaryExpr:
+		number, ok := x.X.(*syntax.Literal)
+		if !ok || x.Op != syntax.MINUS {
+			return "", "", false
 		}
-		return "int", t.text, 1
-	case t.text == "-" && len(tokens) > 1 && tokens[1].kind == lexNumber:
-		kind, text, _ = literalOf(tokens[1:])
-		return kind, "-" + text, 2
-	case t.text == "True" || t.text == "False":
-		return "bool", t.text, 1
-	case t.text == "None":
-		return "", t.text, 1
-	case t.text == "[" || t.text == "{":
-		return literalItems(tokens)
+		kind, text, _ = literal(number)
+		return kind, "-" + text, true
+	case *syntax.Ident:
+		return map[string]string{"True": "bool", "False": "bool"}[x.Name], x.Name, slices.Contains([]string{"True", "False", "None"}, x.Name)
+	case *syntax.ListExpr:
+		text, kinds, ok := literals(x.List)
+		if len(x.List) > 0 && !strings.Contains(text, "\n") {
+			kind = listType(kinds)
+		}
+		return kind, "[" + text + "]", ok
+	case *syntax.DictExpr:
+		text, _, ok := literals(x.List)
+		if len(x.List) > 0 && !strings.Contains(text, "\n") {
+			kind = "dict"
+		}
+		return kind, "{" + text + "}", ok
+	case *syntax.DictEntry:
+		text, _, ok := literals([]syntax.Expr{x.Key})
+		_, val, isLiteral := literal(x.Value)
+		return "", text + ": " + val, ok && isLiteral
 	}
-	return "", "", 0
+	return "", "", false
 }
 
-// literalItems reads a list or a dict of literals.
-func literalItems(tokens []lexeme) (kind, text string, n int) {
-	isDict, closing := tokens[0].text == "{", map[string]string{"[": "]", "{": "}"}[tokens[0].text]
-	var items []string
-	kinds := map[string]bool{}
-	for n = 1; n < len(tokens) && tokens[n].text != closing; {
-		of, item, took := literalOf(tokens[n:])
-		n += took
-		if isDict && took > 0 && n < len(tokens) && tokens[n].text == ":" {
-			var value string
-			var more int
-			if _, value, more = literalOf(tokens[n+1:]); more == 0 {
-				return "", "", 0
-			}
-			item, n = item+": "+value, n+1+more
-		} else if isDict {
-			return "", "", 0
+// literals returns the texts of literals, joined, and their types.
+func literals(list []syntax.Expr) (text string, kinds map[string]bool, ok bool) {
+	kinds = map[string]bool{}
+	texts := make([]string, len(list))
+	for i, x := range list {
+		kind, item, ok := literal(x)
+		if !ok {
+			return "", nil, false
 		}
-		if took == 0 || n >= len(tokens) {
-			return "", "", 0
-		}
-		kinds[of], items = true, append(items, item)
-		switch tokens[n].text {
-		case ",":
-			n++
-		case closing:
-		default:
-			return "", "", 0
-		}
+		kinds[kind], texts[i] = true, item
 	}
-	if n >= len(tokens) {
-		return "", "", 0
-	}
-	text = tokens[0].text + strings.Join(items, ", ") + closing
-	switch {
-	case len(items) == 0 || strings.Contains(text, "\n"):
-		return "", text, n + 1
-	case isDict:
-		return "dict", text, n + 1
-	}
-	return listType(kinds), text, n + 1
+	return strings.Join(texts, ", "), kinds, true
 }
 
-// listType is the type of a list whose items are of these types.
+// listType returns the type of a list with items of these types.
 func listType(kinds map[string]bool) string {
 	if len(kinds) == 1 {
 		for kind := range kinds {
@@ -270,156 +322,84 @@ func listType(kinds map[string]bool) string {
 	return "list"
 }
 
-// ending has the function return what the program gives: what its last
-// expression gives, unless that is None, and else what it called its result.
-func (w *promoting) ending() {
-	last := &w.list[len(w.list)-1]
-	returns := w.resultReturned()
-	first := &w.tokens[last.from]
-	switch {
-	case first.text == "return" && last.top:
-		return
-	case !returns && w.onlyMain():
-		w.below = append(w.below, "return main()")
-		return
-	case !w.isExpression(last):
-	case returns && first.text == programResult && last.to == last.from+1:
-		w.replace(first.start, first.start, "return ")
-		return
-	case first.text == "print" && last.to > last.from+1 && w.tokens[last.from+1].match == last.to-1:
+// returnResult makes the handler return the result of the program, see
+// [scan.ResultName].
+func (w *writer) returnResult() {
+	stmts := w.tree.Stmts
+	assigned := slices.IndexFunc(stmts, scan.AssignsResult)
+	if assigned >= 0 {
+		if _, always := stmts[assigned].(*syntax.AssignStmt); !always {
+			w.above = append(w.above, scan.ResultName+" = None")
+		}
+	}
+	last := stmts[len(stmts)-1]
+	start, _ := w.span(last)
+	expr, isExpr := last.(*syntax.ExprStmt)
+	switch _, returns := last.(*syntax.ReturnStmt); {
 	case returns:
+	case assigned < 0 && scan.OnlyMain(stmts):
+		w.below = append(w.below, "return main()")
+	case !isExpr || callOf(expr.X) == "print":
+		if assigned >= 0 {
+			w.below = append(w.below, "return "+scan.ResultName)
+		}
+	case assigned >= 0 && nameOf(expr.X) != scan.ResultName:
 		name := "value"
 		for w.bound[name] > 0 {
 			name += "_"
 		}
-		w.replace(first.start, first.start, name+" = ")
-		w.below = append(w.below, "return "+name+" if "+name+" != None else "+programResult)
-		return
+		w.replace(start, start, name+" = ")
+		w.below = append(w.below, "return "+name+" if "+name+" != None else "+scan.ResultName)
 	default:
-		w.replace(first.start, first.start, "return ")
-		return
-	}
-	if returns {
-		w.below = append(w.below, "return "+programResult)
+		w.replace(start, start, "return ")
 	}
 }
 
-// isExpression reports whether a statement is one of the program's own that has
-// a value.
-func (w *promoting) isExpression(s *statement) bool {
-	words := append(strings.Fields("pass break continue return load"), blockWords...)
-	return s.top && !slices.Contains(words, w.tokens[s.from].text) && assigned(w.tokens, s) < 0
+// nameOf returns the name that an expression consists of, or "".
+func nameOf(x syntax.Expr) string {
+	if id, ok := x.(*syntax.Ident); ok {
+		return id.Name
+	}
+	return ""
 }
 
-// resultReturned reports whether the program gives its result by the name
-// result, and sees to it that this has a value where it is not given one.
-func (w *promoting) resultReturned() bool {
-	for i := range w.list {
-		s := &w.list[i]
-		if s.inDef || w.tokens[s.from].text == "def" || !w.bindsResult(s) {
-			continue
-		}
-		if !s.top || slices.Contains(blockWords, w.tokens[s.from].text) {
-			w.above = append(w.above, programResult+" = None")
+// callOf returns the name of the function that an expression calls, or "".
+func callOf(x syntax.Expr) string {
+	if call, ok := x.(*syntax.CallExpr); ok {
+		return nameOf(call.Fn)
+	}
+	return ""
+}
+
+// bodyIndent is the indentation of the handler's body.
+const bodyIndent = "    "
+
+// indent indents the lines of the program, except those that begin inside of a string.
+func (w *writer) indent() {
+	inside := map[int]bool{} // the line breaks in strings
+	syntax.Walk(w.tree, func(n syntax.Node) bool {
+		if lit, ok := n.(*syntax.Literal); ok && strings.Contains(lit.Raw, "\n") {
+			for at, end := w.span(lit); at < end; at++ {
+				inside[at] = true
+			}
 		}
 		return true
-	}
-	return false
-}
-
-func (w *promoting) bindsResult(s *statement) bool {
-	from, end := s.from, -1
-	switch first := w.tokens[s.from].text; {
-	case first == "for":
-		end = nextWord(w.tokens, from, "in")
-	case slices.Contains(blockWords, first):
-		for from < s.to && !(w.tokens[from].text == ":" && w.tokens[from].depth == 0) {
-			from++
-		}
-		if from++; from < s.to {
-			end = assigned(w.tokens, &statement{from: from, to: s.to})
-		}
-	default:
-		end = assigned(w.tokens, s)
-	}
-	for i := from; i+1 < len(w.tokens) && i < end; i++ {
-		if t := &w.tokens[i]; t.kind == lexWord && t.text == programResult && (i == 0 || w.tokens[i-1].text != ".") &&
-			!strings.Contains("[.(", w.tokens[i+1].text) {
-			return true
-		}
-	}
-	return false
-}
-
-// onlyMain reports whether the program defines functions and constants alone,
-// and among them main, which it never mentions and which takes no argument: that
-// is called then.
-func (w *promoting) onlyMain() bool {
-	main, mentions := -1, 0
-	for i := range w.list {
-		s := &w.list[i]
-		first := &w.tokens[s.from]
-		switch {
-		case !s.top:
-		case first.text == "def":
-			if s.from+2 < s.to && w.tokens[s.from+1].text == "main" {
-				main = s.from + 2
-			}
-		case assigned(w.tokens, s) < 0 && !(first.kind == lexString && s.to == s.from+1):
-			return false
-		}
-	}
-	for i := range w.tokens {
-		if w.tokens[i].text == "main" && w.tokens[i].kind == lexWord && (i == 0 || w.tokens[i-1].text != ".") {
-			mentions++
-		}
-	}
-	if main < 0 || mentions != 1 {
-		return false
-	}
-	for _, a := range w.arguments(main+1, w.tokens[main].match) {
-		given := slices.ContainsFunc(w.tokens[a[0]:a[1]], func(t lexeme) bool { return t.text == "=" })
-		if !given && !strings.HasPrefix(w.tokens[a[0]].text, "*") {
-			return false
-		}
-	}
-	return true
-}
-
-// indent has the program's lines stand in a function, but for those that begin
-// inside of a text.
-func (w *promoting) indent() {
-	inside := map[int]bool{}
-	for i := range w.tokens {
-		if t := &w.tokens[i]; t.kind == lexString {
-			for at := t.start; at < t.end; at++ {
-				inside[at] = inside[at] || w.text[at] == '\n'
-			}
-		}
-	}
-	for at := 0; at < len(w.text); at = prose.LineEnd(w.text, at) + 1 {
+	})
+	for _, at := range w.lines {
 		if !inside[at-1] && strings.TrimSpace(w.text[at:prose.LineEnd(w.text, at)]) != "" {
 			w.replace(at, at, bodyIndent)
 		}
 	}
 }
 
-// bodyIndent is how far in the body of a function stands.
-const bodyIndent = "    "
-
-// body is the program with its edits.
-func (w *promoting) body() string {
-	slices.SortStableFunc(w.edits, func(a, b edit) int {
-		if a.start != b.start {
-			return a.start - b.start
-		}
-		return order(w, &a) - order(w, &b)
-	})
+// body returns the program with its edits.
+func (w *writer) body() string {
+	slices.SortStableFunc(w.edits, func(a, b edit) int { return cmp.Or(a.start-b.start, a.order()-b.order()) })
 	var b strings.Builder
 	at := 0
 	for _, e := range w.edits {
 		if e.start < at {
-			continue // it is of what was taken out
+			continue // it is in a removed part
 		}
 		b.WriteString(w.text[at:e.start] + e.text)
 		at = e.end
@@ -428,11 +408,10 @@ func (w *promoting) body() string {
 	return strings.Trim(b.String(), "\n")
 }
 
-// order puts of the edits at a place those first that take lines out, then the
-// indent of the line.
-func order(w *promoting, e *edit) int {
+// order orders the edits that begin at the same place.
+func (e edit) order() int {
 	switch {
-	case e.end > e.start && e.text == "":
+	case e.end > e.start && e.text == "": // removed lines
 		return 0
 	case e.text == bodyIndent:
 		return 1

@@ -28,7 +28,7 @@ func promotable() []tool.Tool {
 }
 
 // described reads a promoted file as the engine does.
-func described(t testing.TB, file string) (tool.Tool, error) {
+func described(t testing.TB, file string) (tool.Described, error) {
 	t.Helper()
 	return engine.New(&engine.Options{Modules: slices.Concat(stdlib.Pure(), host.Modules())}).
 		Describe(tool.Script{Name: "made", Path: "made.star", Source: file})
@@ -41,7 +41,7 @@ func handlerOf(t testing.TB, file string) (head, body string) {
 	head, rest, _ = strings.Cut(rest, "\n")
 	doc, end, ok := strings.Cut(rest, "\n\ntool(\n")
 	if !ok || end == "" {
-		t.Fatalf("this is no tool:\n%s", file)
+		t.Fatalf("this is not a tool:\n%s", file)
 	}
 	_, doc, _ = strings.Cut(doc, `"""`)
 	_, body, _ = strings.Cut(doc, `"""`)
@@ -75,14 +75,14 @@ func TestPromote(t *testing.T) {
 		{"parameters", "# look\na = 'x' # the a\nb = -1\nc = 1.5\n\nd = True\ne = [1,\n  2, # two\n]\nf = {'k': [1, 'x']}\ng = ['a', 1]\nh = 1e3\nlen([a, b, c, d, e, f, g, h])",
 			`def made(a: str = 'x', b: int = -1, c: float = 1.5, d: bool = True, e: list[int] = [1, 2], f: dict = {'k': [1, 'x']}, g: list = ['a', 1], h: float = 1e3):`,
 			lines("    # look", "", "    return len([a, b, c, d, e, f, g, h])"), 0},
-		{"what is changed is none", "n = 0\nm = [1]\nd = {'a': 1}\nnone = None\nempty = []\nk = 3\nfor i in m:\n    n += i\nd['b'] = 2\nm.append(4)\nn + k", "def made(k: int = 3):",
+		{"changed values are not parameters", "n = 0\nm = [1]\nd = {'a': 1}\nnone = None\nempty = []\nk = 3\nfor i in m:\n    n += i\nd['b'] = 2\nm.append(4)\nn + k", "def made(k: int = 3):",
 			lines("    n = 0", "    m = [1]", "    d = {'a': 1}", "    none = None", "    empty = []", "    for i in m:", "        n += i", "    d['b'] = 2", "    m.append(4)", "    return n + k"), 0},
-		{"what comes later is none", "x = len('a')\nk = 3\nx + k", "", lines("    x = len('a')", "    k = 3", "    return x + k"), 0},
-		{"what is bound twice is none", "x = 1\nf = lambda x: x\nf(x)", "", lines("    x = 1", "    f = lambda x: x", "    return f(x)"), 0},
+		{"later assignments are not parameters", "x = len('a')\nk = 3\nx + k", "", lines("    x = len('a')", "    k = 3", "    return x + k"), 0},
+		{"names bound twice are not parameters", "x = 1\nf = lambda x: x\nf(x)", "", lines("    x = 1", "    f = lambda x: x", "    return f(x)"), 0},
 		{"only parameters", "x = 1\nx", "def made(x: int = 1):", "    return x", 0},
 
 		{"texts keep their lines", "len('''a\n  b\n''')\ns = 'a\\\nb' + r'\\\\'\n\"# \" + s # c", "", lines("    len('''a", "  b", "''')", "    s = 'a\\", "b' + r'\\\\'", "    return \"# \" + s # c"), 0},
-		{"lines that go on", "x = 1 + \\\n  2\nx", "", lines("    x = 1 + \\", "      2", "    return x"), 0},
+		{"continued lines", "x = 1 + \\\n  2\nx", "", lines("    x = 1 + \\", "      2", "    return x"), 0},
 		{"Windows, and worse", "x = f(1)\r\rx\r\n", "", lines("    x = f(1)", "", "    return x"), 0},
 
 		{"a call", "read('a')", "", "    return tools.read(path = 'a')", 0},
@@ -92,7 +92,7 @@ func TestPromote(t *testing.T) {
 		{"by another name", "list_('x')\na_b(z = list_())", "", lines(`    tools.call("list", name = 'x')`, `    return tools.a_b(z = tools.call("list"))`), 1},
 		{"attempted by another name", "attempt(list_, 'x')", "", `    return attempt(tools.call, "list", name = 'x')`, 0},
 		{"as a value", "[f(path = 'x') for f in [read]]", "", "    return [f(path = 'x') for f in [tools.read]]", 1},
-		{"what only looks like one", "d = dict(read = 1)\nx = d.get\nx('read') # read(1)", "", lines("    d = dict(read = 1)", "    x = d.get", "    return x('read') # read(1)"), 0},
+		{"names that only look like tools", "d = dict(read = 1)\nx = d.get\nx('read') # read(1)", "", lines("    d = dict(read = 1)", "    x = d.get", "    return x('read') # read(1)"), 0},
 		{"a name of its own", "def read(x):\n    return x\nread(1)", "", lines("    def read(x):", "        return x", "    return read(1)"), 0},
 		{"a builtin", "list('ab'.elems())", "", "    return list('ab'.elems())", 0},
 		{"the module", "tools.read(path = 'a')\nattempt(read, **{'path': 'a'})", "", lines("    tools.read(path = 'a')", "    return attempt(tools.read, **{'path': 'a'})"), 0},
@@ -115,13 +115,13 @@ func TestPromote(t *testing.T) {
 				t.Errorf("the notes are %q, want %d", notes, tt.notes)
 			}
 			if _, err := described(t, file); err != nil {
-				t.Errorf("it is no tool: %v\n%s", err, file)
+				t.Errorf("it is not a tool: %v\n%s", err, file)
 			}
 		})
 	}
 }
 
-// TestPromoteRefuses checks what cannot be a tool.
+// TestPromoteRefuses checks programs that cannot become tools.
 func TestPromoteRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name, code string
@@ -129,24 +129,24 @@ func TestPromoteRefuses(t *testing.T) {
 		want       string
 	}{
 		{"nothing", " # nothing\n", nil, "the program is empty"},
-		{"a tool that is away", "read('a')", []string{"read", "gone"}, "calls the tool 'gone', which is not here"},
-		{"arguments from a list", "read(*['a'])", nil, "the program:1: the program gives 'read' a list of arguments"},
-		{"too many", "\nread('a', 'b', 'c')", nil, "the program:2: argument 3 of 'read' has no name"},
-		{"a word of the language", "a_b('x')", nil, "argument 1 of 'a-b' has no name that a script can write"},
-		{"a name with a dash", "a_b(x_y = 1)", nil, `the name of the argument "x-y" of 'a-b'`},
-		{"a word as a name", "a_b(from_ = 1)", nil, `the name of the argument "from" of 'a-b'`},
-		{"handed on", "f = list_", nil, "the tool 'list' is handed on"},
+		{"an unknown tool", "read('a')", []string{"read", "gone"}, "calls the tool 'gone': tool not found"},
+		{"arguments from a list", "read(*['a'])", nil, "the program:1: the call of 'read' passes its arguments as a list"},
+		{"too many", "\nread('a', 'b', 'c')", nil, "the program:2: argument 3 of 'read' cannot be passed by name"},
+		{"a word of the language", "a_b('x')", nil, "argument 1 of 'a-b' cannot be passed by name"},
+		{"a name with a dash", "a_b(x_y = 1)", nil, `the argument "x-y" of 'a-b' cannot be passed by name`},
+		{"a word as a name", "a_b(from_ = 1)", nil, `the argument "from" of 'a-b' cannot be passed by name`},
+		{"used as a value", "f = list_", nil, "the program uses the tool 'list' as a value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := promote.File(&promote.Program{Name: "made", Code: tt.code, Tools: promotable(), Called: tt.called})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("it gave %v, want %q", err, tt.want)
+				t.Errorf("File = %v, want %q", err, tt.want)
 			}
 		})
 	}
 }
 
-// TestPromoteDeclares checks what the file says beside the program.
+// TestPromoteDeclares checks the declaration of the file.
 func TestPromoteDeclares(t *testing.T) {
 	host := func(name, target string) tool.Capability { return tool.Capability{Name: name, Target: target} }
 	file, _, err := promote.File(&promote.Program{Name: "for", Code: "\"\"\"Read \\\"it\\\" all.\"\"\"\nN = 3 # how \"\"\"many\\\nread('a', N)", About: "not this",
@@ -157,7 +157,7 @@ func TestPromoteDeclares(t *testing.T) {
 	}
 	d, err := described(t, file)
 	if err != nil {
-		t.Fatalf("it is no tool: %v\n%s", err, file)
+		t.Fatalf("it is not a tool: %v\n%s", err, file)
 	}
 	var needs []string
 	for _, c := range d.Needs {
@@ -167,7 +167,7 @@ func TestPromoteDeclares(t *testing.T) {
 		t.Errorf("needs (-want +got):\n%s", diff)
 	}
 	if d.Summary() != "Read 'it' all." || d.Params[0].Description != `how '''many\` || d.Returns == nil || d.Returns.String() != "array of array" {
-		t.Errorf("it says %q, %q, %v", d.Summary(), d.Params[0].Description, d.Returns)
+		t.Errorf("the tool is %q, %q, %v", d.Summary(), d.Params[0].Description, d.Returns)
 	}
 	for result, want := range map[value.Value]string{nil: "", true: " -> bool", int64(1): " -> int", 1.5: " -> float", "x": " -> str"} {
 		file, _, err := promote.File(&promote.Program{Name: "made", Code: "1", Result: result})
@@ -177,8 +177,7 @@ func TestPromoteDeclares(t *testing.T) {
 	}
 }
 
-// TestPromoteAnything checks that no text breaks it: it is refused, or becomes a
-// file of which nothing leaves its function.
+// TestPromoteAnything checks that any text is refused, or becomes the body of a handler.
 func TestPromoteAnything(t *testing.T) {
 	pieces := []string{"x", "read", "list_", "attempt", "result", "main", "(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "==", "+=", "'", `"`, `"""`, `\`, "\n", "\n    ",
 		"\t", " ", "#", "def ", "for ", " in ", "if ", "lambda ", "return ", "1", ".5", "-", "*", "**", "r'", "é", "\x00", "."}

@@ -19,9 +19,9 @@ import (
 // An Opener opens a new, empty store and closes it at the end of the test.
 type Opener func(t *testing.T) journal.Store
 
-// Run checks that a store keeps its contract. again opens what s holds a second
-// time, as another process would, and closes that at the end of the test; it is
-// nil where nobody can.
+// Run checks that a store satisfies its contract. again opens the storage of s a second
+// time, as another process would, and closes that store at the end of the test; it is
+// nil if that is impossible.
 func Run(t *testing.T, open Opener, again func(t *testing.T, s journal.Store) journal.Store) {
 	s := suite{open: open, again: again}
 	for _, c := range []struct {
@@ -62,8 +62,7 @@ type suite struct {
 	again func(t *testing.T, s journal.Store) journal.Store
 }
 
-// both opens a store, and returns it with another that shares what it holds, or
-// itself.
+// both opens a store, and returns it with another one on the same storage, or twice.
 func (s *suite) both(t *testing.T) (a, b journal.Store) {
 	a = s.open(t)
 	if s.again == nil {
@@ -75,7 +74,7 @@ func (s *suite) both(t *testing.T) (a, b journal.Store) {
 // closedKind is the kind of errors after Close.
 func closedKind() value.Kind { return value.KindOf(journal.ErrClosed()) }
 
-// hostile returns strings that a store must keep apart, and as they are.
+// hostile returns strings that a store must distinguish and return unchanged.
 func hostile() []string {
 	return []string{
 		"", " ", "a", "A", "a.", "a.lock", ".", "..", "../a", "a/b", `a\b`, "con", "nul.txt", "-rf", "t-a", "h-a",

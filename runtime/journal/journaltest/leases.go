@@ -74,7 +74,7 @@ func (s *suite) testLeases(t *testing.T) {
 	}
 }
 
-// testLeaseRace checks that never two hold a lease.
+// testLeaseRace checks that a lease never has two holders.
 func (s *suite) testLeaseRace(t *testing.T) {
 	ctx := context.Background()
 	a, b := s.both(t)

@@ -145,7 +145,7 @@ func (s *suite) testTenants(t *testing.T) {
 	}
 }
 
-// testHostileStrings stores what nobody should, in every column.
+// testHostileStrings stores unusual strings in every column.
 func (s *suite) testHostileStrings(t *testing.T) {
 	ctx := context.Background()
 	a, b := s.both(t)

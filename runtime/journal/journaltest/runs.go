@@ -58,7 +58,7 @@ func (s *suite) testCommit(t *testing.T) {
 	check(t, st.Commit(ctx, nil))
 }
 
-// testCommitAll checks that a batch with one bad write carries out none.
+// testCommitAll checks that a batch with one invalid write executes none.
 func (s *suite) testCommitAll(t *testing.T) {
 	ctx := context.Background()
 	a, b := s.both(t)
@@ -334,7 +334,7 @@ func (s *suite) testTimes(t *testing.T) {
 	}
 }
 
-// testWriters has many write at the same time, and two compete for each frame.
+// testWriters has concurrent writers, where two compete for each frame.
 func (s *suite) testWriters(t *testing.T) {
 	ctx := context.Background()
 	a, b := s.both(t)

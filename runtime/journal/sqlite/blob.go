@@ -32,8 +32,8 @@ func (s *Store) PutBlob(ctx context.Context, name string, data []byte) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if s.damage != nil { // no record could name it
-		return s.damage
+	if s.sealed != nil { // no record could reference it
+		return s.sealed
 	}
 	if err := s.blobs.put(name, data); err != nil {
 		return ioError("store a large value", err)
@@ -57,14 +57,14 @@ func (s *Store) Blob(ctx context.Context, name string, size int64) ([]byte, erro
 	return data, err
 }
 
-// SweepBlobs removes old blobs, see [journal.Store]. It also removes files that
-// a process was writing when it was killed. Other files are left alone.
+// SweepBlobs removes old blobs, see [journal.Store]. It also removes unfinished files
+// of killed processes. It ignores other files.
 func (s *Store) SweepBlobs(ctx context.Context, before time.Time, named func() (map[string]bool, error)) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if s.damage != nil { // a lost record may name any blob
-		return s.damage
+	if s.sealed != nil { // a lost record may reference any blob
+		return s.sealed
 	}
 	old, err := s.blobs.old(before)
 	if err != nil {
@@ -92,11 +92,11 @@ func (b *blobs) path(name string) string { return filepath.Join(b.dir, name[:2],
 
 func (b *blobs) aside(name string) string { return filepath.Join(b.dir, asidePrefix+name) }
 
-// put stores data, on disk when it returns.
+// put stores data durably.
 func (b *blobs) put(name string, data []byte) error {
 	path := b.path(name)
-	// A blob that exists becomes young, so that no sweep removes it before a
-	// record names it.
+	// Renew the age of an existing blob, so that no sweep removes it before a record
+	// references it.
 	now := time.Now()
 	if err := os.Chtimes(path, now, now); err == nil {
 		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Size() == int64(len(data)) {
@@ -144,7 +144,7 @@ func (b *blobs) folder(dir string) error {
 	return syncDir(b.dir)
 }
 
-// get returns a blob of a known size, if its content is what its name says.
+// get returns a blob of a known size, if its content matches its name.
 func (b *blobs) get(name string, size int64) ([]byte, error) {
 	f, err := b.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,8 +171,8 @@ func (b *blobs) get(name string, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// open opens a blob. A sweep may have moved it aside for the moment, and may
-// have moved it back while open looked there.
+// open opens a blob. A sweep may have moved it aside, and may have moved it back while
+// open looked there.
 func (b *blobs) open(name string) (f *os.File, err error) {
 	for _, p := range []string{b.path(name), b.aside(name), b.path(name)} {
 		if f, err = os.Open(p); !errors.Is(err, fs.ErrNotExist) {
@@ -182,8 +182,7 @@ func (b *blobs) open(name string) (f *os.File, err error) {
 	return nil, err
 }
 
-// old returns the blobs, and the unfinished files, that were last stored before
-// a time.
+// old returns the blobs and the unfinished files that were last stored before a time.
 func (b *blobs) old(before time.Time) (paths []string, err error) {
 	err = filepath.WalkDir(b.dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +203,7 @@ func (b *blobs) old(before time.Time) (paths []string, err error) {
 	return paths, err
 }
 
-// sweep removes an old file, unless it is a blob that is named.
+// sweep removes an old file, unless it is a referenced blob.
 func (b *blobs) sweep(path string, before time.Time, named map[string]bool) error {
 	name, aside := strings.CutPrefix(filepath.Base(path), asidePrefix)
 	switch {
@@ -216,8 +215,8 @@ func (b *blobs) sweep(path string, before time.Time, named map[string]bool) erro
 	return nil
 }
 
-// remove removes a file, unless it has become young again. It moves the file
-// aside first: a writer who looks for it then writes it again.
+// remove removes a file, unless its age was renewed. It moves the file aside first: a
+// writer that looks for it then writes it again.
 func (b *blobs) remove(path string, before time.Time) error {
 	aside := b.aside(strings.TrimPrefix(filepath.Base(path), asidePrefix))
 	if err := os.Rename(path, aside); err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A writer has the one connection that writes, with its statements prepared.
+// A writer is the connection for writing, with its prepared statements.
 type writer struct {
-	turn  chan struct{} // holds one token while somebody uses the rest
+	turn  chan struct{} // holds one token while the rest is in use
 	done  chan struct{} // closed by close
 	conn  *sql.Conn
-	stmts []*sql.Stmt // all of these
+	stmts []*sql.Stmt // all of the following
 
 	begin, commit, rollback                    *sql.Stmt
 	addRun, addHead, addFrame, setHead, setRun *sql.Stmt
@@ -50,10 +50,10 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	return w, nil
 }
 
-// close waits for the transaction in progress. A statement left open would keep
-// SQLite from removing its log file.
+// close waits for the transaction in progress. With an open statement SQLite would not
+// remove its log file.
 func (w *writer) close() error {
-	w.turn <- struct{}{} // and never taken out: nobody writes after close
+	w.turn <- struct{}{} // never removed: nothing is written after close
 	close(w.done)
 	for _, s := range w.stmts {
 		s.Close()
@@ -61,15 +61,15 @@ func (w *writer) close() error {
 	return w.conn.Close()
 }
 
-// write calls do in a transaction that excludes other writers, in this process
-// and in others. The context is observed only until it begins, so that an error
+// write calls do in a transaction that excludes other writers, in this process and in
+// others. The context is observed only until the transaction begins, so that an error
 // means that nothing was written.
 func (s *Store) write(ctx context.Context, do func(ctx context.Context, w *writer) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if s.damage != nil {
-		return s.damage
+	if s.sealed != nil {
+		return s.sealed
 	}
 	select {
 	case s.w.turn <- struct{}{}:
@@ -91,12 +91,12 @@ func (w *writer) transact(ctx context.Context, do func(ctx context.Context, w *w
 		_, err = w.commit.ExecContext(ctx)
 	}
 	if err != nil {
-		w.rollback.ExecContext(ctx) // fails where SQLite has rolled back already
+		w.rollback.ExecContext(ctx) // fails if SQLite has already rolled back
 	}
 	return err
 }
 
-// Commit carries out writes in one transaction and one flush, see [journal.Store].
+// Commit executes writes in one transaction and one flush, see [journal.Store].
 func (s *Store) Commit(ctx context.Context, writes []*journal.Write) error {
 	for _, w := range writes {
 		if err := w.Check(); err != nil {
@@ -118,13 +118,14 @@ func (s *Store) Commit(ctx context.Context, writes []*journal.Write) error {
 	if err != nil {
 		return err
 	}
+	s.last.set(writes, nums)
 	for i, one := range writes {
 		one.Num = nums[i]
 	}
 	return nil
 }
 
-// apply carries out one write and returns the number of its run.
+// apply executes one write and returns the number of its run.
 func (w *writer) apply(ctx context.Context, one *journal.Write) (num int64, err error) {
 	num = one.Num
 	if one.New != nil {
@@ -149,7 +150,7 @@ func (w *writer) apply(ctx context.Context, one *journal.Write) (num int64, err 
 			return 0, err
 		}
 	}
-	if one.Head != nil || one.Set == nil { // also to learn whether the run exists
+	if one.Head != nil || one.Set == nil { // also to check that the run exists
 		if err := mustChange(num)(w.setHead.ExecContext(ctx, num, one.Head)); err != nil {
 			return 0, err
 		}
@@ -178,7 +179,7 @@ func (w *writer) add(ctx context.Context, r *journal.Row) (int64, error) {
 	return num, err
 }
 
-// mustChange returns an error where a statement found no row of a run.
+// mustChange returns an error if a statement changed no row.
 func mustChange(num int64) func(sql.Result, error) error {
 	return func(r sql.Result, err error) error {
 		if err != nil {
@@ -228,7 +229,7 @@ func (s *Store) Delete(ctx context.Context, num int64) error {
 
 const existsQuery = "SELECT 1 FROM runs WHERE num = ?1 UNION ALL SELECT 1 FROM heads WHERE num = ?1 LIMIT 1"
 
-// exists returns an error where a run does not exist.
+// exists returns an error if a run does not exist.
 func exists(ctx context.Context, q querier, num int64) error {
 	var found int
 	err := q.QueryRowContext(ctx, existsQuery, num).Scan(&found)

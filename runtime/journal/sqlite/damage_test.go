@@ -62,7 +62,7 @@ func damageFolder(t *testing.T, inLog bool) map[string]string {
 // refold writes the database files to a folder, in the place of those there.
 func refold(t *testing.T, dir string, all map[string]string) {
 	t.Helper()
-	for _, name := range []string{"journal.db", "journal.db-wal", "journal.db-shm"} {
+	for _, name := range []string{"journal.db", "journal.db-wal", "journal.db-shm", lastName} {
 		os.Remove(filepath.Join(dir, name))
 		if data, ok := all[name]; ok {
 			check(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
@@ -192,8 +192,9 @@ func TestFlippedBits(t *testing.T) {
 				}
 			}
 			t.Logf("%d flips: %d opened, %.1f of %d runs readable on average", rounds(200), opened, float64(intact)/float64(opened), damageRuns)
-			// In the log, everything after the damage is lost: SQLite reads no further.
-			if opened < rounds(200)*3/4 || !inLog && intact < opened*damageRuns*9/10 {
+			// In the log, everything after the damage is lost: SQLite reads no further. Of a
+			// quarter of the logs nothing is left, and nothing can be opened.
+			if opened < rounds(200)*2/3 || !inLog && intact < opened*damageRuns*9/10 {
 				t.Errorf("too little can be read")
 			}
 		})
@@ -313,6 +314,20 @@ func TestLostRows(t *testing.T) {
 }
 
 // TestDamagedIsReadOnly opens a database that was cut off.
+// writeAll calls each method that writes, and returns their errors.
+func writeAll(s *Store) map[string]error {
+	ctx := context.Background()
+	_, sendErr := s.Send(ctx, 1, journal.Message{Kind: "k"})
+	_, _, takeErr := s.Take(ctx, 1, "k", "")
+	return map[string]error{
+		"Commit":  s.Commit(ctx, []*journal.Write{{Num: 1, Head: []byte("x")}}),
+		"Delete":  s.Delete(ctx, 1),
+		"Send":    sendErr,
+		"Take":    takeErr,
+		"PutBlob": s.PutBlob(ctx, sum("x"), []byte("x")),
+	}
+}
+
 func TestDamagedIsReadOnly(t *testing.T) {
 	ctx, dir, all := context.Background(), t.TempDir(), damageFolder(t, false)
 	cut := all["journal.db"][:len(all["journal.db"])-5*4096]
@@ -332,17 +347,10 @@ func TestDamagedIsReadOnly(t *testing.T) {
 	}
 	s := open(t, dir)
 	named := func() (map[string]bool, error) { t.Error("named is called"); return nil, nil }
-	_, sendErr := s.Send(ctx, 1, journal.Message{Kind: "k"})
-	_, _, takeErr := s.Take(ctx, 1, "k", "")
-	for what, err := range map[string]error{
-		"Commit":     s.Commit(ctx, []*journal.Write{{Num: 1, Head: []byte("x")}}),
-		"Delete":     s.Delete(ctx, 1),
-		"Send":       sendErr,
-		"Take":       takeErr,
-		"PutBlob":    s.PutBlob(ctx, sum("x"), []byte("x")),
-		"SweepBlobs": s.SweepBlobs(ctx, now().AddDate(1, 0, 0), named),
-		"EachFrame":  s.EachFrame(ctx, func(int64, int64, []byte) error { return nil }),
-	} {
+	refusals := writeAll(s)
+	refusals["SweepBlobs"] = s.SweepBlobs(ctx, now().AddDate(1, 0, 0), named)
+	refusals["EachFrame"] = s.EachFrame(ctx, func(int64, int64, []byte) error { return nil })
+	for what, err := range refusals {
 		var e *value.Error
 		if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "nothing was deleted") {
 			t.Errorf("%s in a damaged journal = %v", what, err)

@@ -19,8 +19,8 @@ const (
 	opWrite = "write to the journal"
 )
 
-// fail converts an error of an operation to a [value.Error]. After Close, the
-// database returns errors of its own for what is still in progress.
+// fail converts an error of an operation to a [value.Error]. After Close, the database
+// returns its own errors for calls in progress.
 func (s *Store) fail(op string, err error) error {
 	if err != nil && s.closed.Load() {
 		return journal.ErrClosed()
@@ -44,9 +44,10 @@ func dbError(op string, err error) error {
 	case !errors.As(err, &e):
 		return value.Errorf(value.Unavailable, "%s: %w", op, err)
 	}
-	switch e.Code() & 0xff {
-	case lib.SQLITE_FULL:
+	if isFullDB(err) {
 		return diskFull(op, err)
+	}
+	switch e.Code() & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_ERROR:
 		return damageError(op, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
@@ -75,6 +76,13 @@ func ioError(op string, err error) error {
 	return value.Errorf(value.Unavailable, "%s: %w", op, err)
 }
 
+// isFullDB reports whether an error of the database means that its disk is full. The index of
+// its log is a file too, which even a reader needs.
+func isFullDB(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && (e.Code()&0xff == lib.SQLITE_FULL || e.Code() == lib.SQLITE_IOERR_SHMSIZE)
+}
+
 func diskFull(op string, err error) error {
 	e := value.Errorf(value.Limit, "%s: the disk is full: %w", op, err).
 		WithHint("free some space (cassidy runs prune); everything recorded so far is safe")
@@ -89,7 +97,7 @@ func lost(part string, num int64) error {
 	return fmt.Errorf("%s of the run with number %d: %w", part, num, errLost)
 }
 
-// isDuplicate reports whether a row of that key exists already.
+// isDuplicate reports whether a row with that key already exists.
 func isDuplicate(err error) bool {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -118,7 +126,7 @@ func isDamage(err error) bool {
 	switch e.Code() & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_IOERR:
 		return true
-	case lib.SQLITE_ERROR: // a table that every journal has does not exist
+	case lib.SQLITE_ERROR: // a table of every journal is missing
 		return true
 	}
 	return false

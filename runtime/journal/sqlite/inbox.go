@@ -33,9 +33,9 @@ func (s *Store) Send(ctx context.Context, num int64, m journal.Message) (seq int
 	return seq, nil
 }
 
-// Take returns the last message of a kind and key and closes them, see
-// [journal.Store]. The mark that closes them is the last row of that kind and
-// key: Send adds none after it, and all writers exclude each other.
+// Take returns the last message of a kind and key and closes them, see [journal.Store].
+// The row that closes them is the last one of that kind and key: Send adds none after
+// it, and all writers exclude each other.
 func (s *Store) Take(ctx context.Context, num int64, kind, key string) (m journal.Message, ok bool, err error) {
 	err = s.write(ctx, func(ctx context.Context, w *writer) error {
 		if err := exists(ctx, w.conn, num); err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Take(ctx context.Context, num int64, kind, key string) (m journa
 	return m, true, nil
 }
 
-// An inboxRow is the last row of a kind and key. Its seq is 0 where no row exists.
+// An inboxRow is the last row of a kind and key. Its seq is 0 if there is no row.
 type inboxRow struct {
 	seq   int64
 	takes sql.NullInt64
@@ -88,16 +88,15 @@ func appendInbox(ctx context.Context, q querier, num int64, kind, key string, bo
 	return seq, err
 }
 
-// inboxQuery reads the messages of a run after a sequence number: a row without
-// a message where there are none, and no row where there is no such run.
+// inboxQuery reads the messages of a run after a sequence number. If there are no
+// messages it returns one empty row, and if there is no such run it returns no row.
 const inboxQuery = `SELECT i.seq, i.kind, i.key, i.body
 	FROM (SELECT 1 WHERE EXISTS (` + existsQuery + `))
 	LEFT JOIN inbox i ON i.num = ?1 AND i.seq > ?2 AND i.takes IS NULL ORDER BY i.seq`
 
 // Inbox returns the messages of a run after a sequence number, see [journal.Store].
-// A host asks for that again and again, for each run that it executes: so it is one
-// statement, which needs no transaction, and no goroutine of database/sql that
-// watches over one.
+// Hosts poll it for each run that they execute, so it is one statement, which needs
+// neither a transaction nor the goroutine that database/sql uses to watch one.
 func (s *Store) Inbox(ctx context.Context, num, after int64) (list []journal.Message, err error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err

@@ -16,25 +16,28 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A lease is a lock of the operating system on a file, so it ends with the
-// process, however that ends.
+// A lease is an operating system lock on a file, so it ends with the process, however
+// that ends.
 type lease struct {
 	s  *Store
 	id string
 
 	mu sync.Mutex
-	f  *os.File // nil once it was released
+	f  *os.File // nil after Release
 }
 
 var errHeld = errors.New("the lock is held")
 
-// Acquire takes the lease of a run, see [journal.Store].
+// Acquire acquires the lease of a run, see [journal.Store].
 func (s *Store) Acquire(ctx context.Context, tenant, id string) (journal.Lease, error) {
 	if !journal.ValidID(id) {
 		return nil, journal.ErrInvalidID(id)
 	}
 	if err := s.ready(ctx); err != nil {
 		return nil, err
+	}
+	if s.w == nil {
+		return nil, s.sealed
 	}
 	path := s.lockPath(tenant, id)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -63,8 +66,8 @@ func (s *Store) Acquire(ctx context.Context, tenant, id string) (journal.Lease, 
 	return l, nil
 }
 
-// lockSoon takes a lock. Whoever releases it, or calls Held, holds it for an
-// instant, so it tries again for a short time.
+// lockSoon takes a lock. Release and Held hold it for an instant, so it retries for a
+// short time.
 func lockSoon(ctx context.Context, path string) (*os.File, error) {
 	const tries, pause = 5, 5 * time.Millisecond
 	for i := 0; ; i++ {
@@ -80,7 +83,7 @@ func lockSoon(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// Held reports whether anybody holds the lease of a run, see [journal.Store].
+// Held reports whether the lease of a run is held, see [journal.Store].
 func (s *Store) Held(_ context.Context, tenant, id string) bool {
 	if !journal.ValidID(id) {
 		return false
@@ -92,8 +95,8 @@ func (s *Store) Held(_ context.Context, tenant, id string) bool {
 	return errors.Is(err, errHeld)
 }
 
-// lockPath returns the lock file of a run. Tenants never share one, also where
-// file names ignore case or drop dots at their end.
+// lockPath returns the lock file of a run. Tenants never share one, even if file names
+// ignore case or trailing dots.
 func (s *Store) lockPath(tenant, id string) string {
 	folder := ""
 	switch {
@@ -107,18 +110,21 @@ func (s *Store) lockPath(tenant, id string) string {
 	return filepath.Join(s.lockDir(), folder, id+".lock")
 }
 
-// isPlain reports whether a tenant can be part of a file name as it is. One that
-// ends with .lock cannot: it would be the lock file of another tenant's run.
+// isPlain reports whether a tenant can be used in a file name. A tenant that ends with
+// .lock cannot: the name would be a lock file of the tenant "".
 func isPlain(tenant string) bool {
 	return len(tenant) <= 64 && !strings.HasPrefix(tenant, ".") && !strings.HasSuffix(tenant, ".") && !strings.HasSuffix(tenant, ".lock") &&
 		strings.Trim(tenant, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }
 
-// tryLock opens and locks a file if it is free; flags are for opening it. A
-// file that its last holder removed in the meantime does not count.
+// tryLock opens and locks a file if it is not locked; flags are for opening it. It
+// ignores a file that its last holder has just removed.
 func tryLock(path string, flags int) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+		if flags == 0 && notWritable(err) {
+			f, err = os.Open(path)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +176,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lease up and removes its file, see [journal.Lease].
+// Release ends the lease and removes its file, see [journal.Lease].
 func (l *lease) Release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,8 +191,8 @@ func (l *lease) Release() error {
 	return nil
 }
 
-// unlock removes a lock file, if it still is the one that is held, and ends the
-// lock. Where an open file cannot be removed, it stays, and is empty.
+// unlock removes a lock file, if it is still the one that is held, and ends the lock.
+// If an open file cannot be removed, it stays, empty.
 func unlock(f *os.File) {
 	if same, err := isAt(f, f.Name()); err == nil && same {
 		os.Remove(f.Name())

@@ -31,8 +31,8 @@ func (s *Store) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Ro
 	}
 }
 
-// tenantsQuery returns the tenants that have runs. Each is found in an index after the
-// one before, so that it takes no longer where a tenant has many.
+// tenantsQuery returns the tenants that have runs. It finds each in an index after the
+// one before, so its cost does not depend on the number of runs.
 const tenantsQuery = `WITH RECURSIVE found(tenant) AS (
 	SELECT min(tenant) FROM runs
 	UNION ALL
@@ -76,9 +76,9 @@ type listing struct {
 	filter journal.Filter
 }
 
-// run yields the rows, the newest first, until yield returns false. It collects
-// their numbers first, and then reads each row by itself: a damaged row hides no
-// other one, and nothing large is sorted.
+// run yields the rows, the newest first, until yield returns false. It collects the
+// numbers first and then reads each row separately: a damaged row does not affect
+// others, and nothing large is sorted.
 func (l *listing) run(yield func(journal.Row) bool) error {
 	query := func(num int64) *sql.Row { return l.tx.QueryRowContext(l.ctx, rowQuery, num) }
 	if read, err := l.tx.PrepareContext(l.ctx, rowQuery); err == nil {
@@ -99,7 +99,7 @@ func (l *listing) run(yield func(journal.Row) bool) error {
 		switch {
 		case isDamage(err) && l.ctx.Err() == nil:
 			damage = err
-		case value.KindOf(err) == value.NotFound: // an index may have it where the tables have not
+		case value.KindOf(err) == value.NotFound: // the index may have it but not the tables
 			if list != nil {
 				damage = lost("everything", num)
 			}
@@ -116,12 +116,11 @@ func (l *listing) run(yield func(journal.Row) bool) error {
 	return damage
 }
 
-// allQuery reads the numbers of all runs of a tenant, from either table that
-// has them: a damaged page can lose rows without an error.
+// allQuery reads the numbers of all runs of a tenant, from both tables: a damaged page
+// can lose rows without an error.
 const allQuery = "SELECT num FROM runs WHERE tenant = ? UNION SELECT num FROM heads WHERE tenant = ? ORDER BY num DESC LIMIT ?"
 
-// nums returns the numbers of the runs that the filter selects, from the
-// columns alone.
+// nums returns the numbers of the runs that the filter selects, by their columns.
 func (l *listing) nums() (list []int64, err error) {
 	limit := l.filter.Limit
 	if limit <= 0 {
@@ -178,10 +177,10 @@ func filterQuery(f *journal.Filter) (query string, args []any) {
 	return strings.Join(parts, " UNION ALL ") + " ORDER BY num DESC LIMIT ?", args
 }
 
-// selects reports whether a row that was read is what the filter selects. Where
-// the columns are lost, only a filter of the tenant alone does.
+// selects reports whether the filter selects a row. A row without columns is selected
+// only by a filter of the tenant alone.
 func (l *listing) selects(row *journal.Row) bool {
-	if row.Num == 0 || row.ID == "" { // nobody knows whose run it is
+	if row.Num == 0 || row.ID == "" { // its tenant is unknown
 		return false
 	}
 	if row.Kind == "" && row.Nonce == "" && !l.all() {
@@ -190,10 +189,9 @@ func (l *listing) selects(row *journal.Row) bool {
 	return l.filter.Selects(row)
 }
 
-// candidates returns the numbers that runs may have, where the query for them
-// failed.
+// candidates returns the possible numbers of runs, if the query for them failed.
 func (l *listing) candidates() iter.Seq[int64] {
-	const tries = 100_000 // a damaged number may be any
+	const tries = 100_000 // a damaged number may have any value
 	var last int64
 	for _, q := range []string{"SELECT max(num) FROM runs", "SELECT max(num) FROM heads", "SELECT max(at) >> 32 FROM frames"} {
 		var num sql.NullInt64
@@ -207,7 +205,7 @@ func (l *listing) candidates() iter.Seq[int64] {
 	}
 }
 
-// salvageRow reads what can be read of a row part by part, after err.
+// salvageRow reads the readable parts of a row after err.
 func salvageRow(ctx context.Context, tx *sql.Tx, num int64, err error) (row journal.Row, _ error) {
 	var head journal.Row
 	var state, wake, updated int64

@@ -209,7 +209,7 @@ func TestFolderNames(t *testing.T) {
 }
 
 // TestModes checks that nobody else can read the files, and that Close leaves
-// only the database and the blobs.
+// only the database, the name of its last frame, and the blobs.
 func TestModes(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, dir)
@@ -236,7 +236,8 @@ func TestModes(t *testing.T) {
 	}
 	check(t, s.Close())
 	left := files(t, dir)
-	if len(left) != 2 || left[filepath.Join("blobs", "2d", name)] != "x" || left["journal.db"] == "" {
+	_, hasLast := left[lastName]
+	if len(left) != 3 || !hasLast || left[filepath.Join("blobs", "2d", name)] != "x" || left["journal.db"] == "" {
 		for name := range left {
 			t.Errorf("Close left %s", name)
 		}

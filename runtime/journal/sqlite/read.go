@@ -41,7 +41,7 @@ func (s *Store) Find(ctx context.Context, tenant, id string) (row journal.Row, e
 		if err == nil {
 			row, err = readRow(ctx, tx, num)
 		}
-		if num != 0 && row.Num == 0 { // all of it was lost but an index
+		if num != 0 && row.Num == 0 { // only an index is left
 			row = journal.Row{Num: num, Tenant: tenant, ID: id}
 		}
 		return err
@@ -50,8 +50,8 @@ func (s *Store) Find(ctx context.Context, tenant, id string) (row journal.Row, e
 	return row, err
 }
 
-// find returns the number of a run. An index may be damaged where its table is
-// not, and runs where heads is not.
+// find returns the number of a run. It tries both tables, with and without their
+// indexes, since only some may be damaged.
 func find(ctx context.Context, tx *sql.Tx, tenant, id string) (int64, error) {
 	try := func(from string) (num int64, err error) {
 		err = tx.QueryRowContext(ctx, "SELECT num FROM "+from+" WHERE tenant = ? AND id = ?", tenant, id).Scan(&num)
@@ -82,8 +82,8 @@ func find(ctx context.Context, tx *sql.Tx, tenant, id string) (int64, error) {
 	return 0, err
 }
 
-// rowQuery reads what is known of a run. The first three columns report whether
-// its rows exist, and whether they agree on its name.
+// rowQuery reads the row of a run. The first three columns report whether its rows
+// exist, and whether they have the same name.
 const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.tenant AND r.id IS h.id, coalesce(r.tenant, h.tenant, ''), coalesce(r.id, h.id, ''),
 	coalesce(r.project, ''), coalesce(r.kind, ''), coalesce(r.parent, ''), coalesce(r.forked_from, ''), coalesce(r.session, ''), coalesce(r.nonce, ''),
 	coalesce(r.state, 0), coalesce(r.wake, 0), coalesce(r.updated, 0), h.body,
@@ -91,10 +91,9 @@ const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.ten
 	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at DESC LIMIT 1)
 	FROM (SELECT ?1 AS num) n LEFT JOIN runs r ON r.num = n.num LEFT JOIN heads h ON h.num = n.num`
 
-// readRow reads the row of a run with its first and last frame. Where only a
-// part can be read, it returns that part and an error that isDamage reports.
-// The row has no Num where nothing at all was read, and no Kind where its
-// columns were not.
+// readRow reads the row of a run with its first and last frame. If only a part can be
+// read, it returns that part and an error for isDamage. The row has no Num if nothing
+// was read, and no Kind if its columns were not.
 func readRow(ctx context.Context, tx *sql.Tx, num int64) (journal.Row, error) {
 	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, rowQuery, num))
 }
@@ -136,7 +135,7 @@ func readRowBy(ctx context.Context, tx *sql.Tx, num int64, result *sql.Row) (jou
 // micros returns a time of the database.
 func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 
-// Load returns everything that is stored of a run, see [journal.Store].
+// Load returns all stored data of a run, see [journal.Store].
 func (s *Store) Load(ctx context.Context, num int64) (st journal.Stored, err error) {
 	err = s.read(ctx, func(tx *sql.Tx) (err error) {
 		st.Row, err = readRow(ctx, tx, num)
@@ -172,7 +171,7 @@ func readFrames(ctx context.Context, tx *sql.Tx, num int64) (list [][]byte, err 
 
 // EachFrame calls do with each frame of each run, see [journal.Store].
 func (s *Store) EachFrame(ctx context.Context, do func(num, seq int64, frame []byte) error) error {
-	var stop error // of do, which is returned as it is
+	var stop error // the error of do, returned unchanged
 	err := s.read(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT at, body FROM frames ORDER BY at")
 		if err != nil {

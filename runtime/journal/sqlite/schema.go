@@ -17,12 +17,12 @@ import (
 // applicationID marks a database as a journal: "cass".
 const applicationID = 0x63617373
 
-// version is the format of the database. Version 1 had no columns to find runs
-// by, and is not converted.
+// version is the format of the database. Version 1 had no columns to find runs by; it
+// is not converted.
 const version = 2
 
-// schema creates an empty journal. Columns that steps change often are in
-// heads and frames, so that a step touches neither a row of runs nor an index.
+// schema creates an empty journal. Columns that change often are in heads and frames,
+// so that a step changes neither a row of runs nor an index.
 const schema = `
 -- The columns to find runs by. Times are microseconds since 1970.
 CREATE TABLE runs (
@@ -58,21 +58,25 @@ const busyTimeout = 10 * time.Second
 const (
 	// toWrite is for reading and writing.
 	toWrite = "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
-	// toCheck is for looking at a file that may not be a journal. Such a
-	// connection changes nothing, also when it is the last to be closed.
-	toCheck = "&mode=ro"
-	// toSalvage is for a damaged database. SQLite refuses a file that was cut
-	// off unless writable_schema is on.
+	// toRead is for a file that may not be a journal, and for one that cannot be written.
+	// Such a connection changes nothing, even if it is the last one to be closed.
+	toRead = "&mode=ro"
+	// toSalvage is for a damaged database. SQLite rejects a truncated file unless
+	// writable_schema is on.
 	toSalvage = "&mode=ro&_pragma=query_only(1)&_pragma=writable_schema(1)"
 )
 
-// openDB opens the database, which it creates if it does not exist.
-func openDB(path, pragmas string) (*sql.DB, error) {
+// createFile creates the file of the database if it does not exist.
+func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite gives its other files the same mode
 	if err != nil {
-		return nil, ioError("open the journal", err)
+		return err
 	}
-	f.Close()
+	return f.Close()
+}
+
+// openDB opens the database.
+func openDB(path, pragmas string) (*sql.DB, error) {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	name := filepath.ToSlash(path)
 	if !strings.HasPrefix(name, "/") {
@@ -87,8 +91,8 @@ func openDB(path, pragmas string) (*sql.DB, error) {
 	return db, nil
 }
 
-// openChecked opens the database if it is a journal that can be read. A new
-// one is empty, see create, unless existing is set: then it is refused.
+// openChecked opens the database if it is a readable journal. A new one is empty, see
+// create; with existing it is an error.
 func openChecked(ctx context.Context, path, pragmas string, existing bool) (*sql.DB, error) {
 	db, err := openDB(path, pragmas)
 	if err != nil {
@@ -137,8 +141,8 @@ func create(ctx context.Context, db *sql.DB, path string) error {
 	return err
 }
 
-// checkFormat returns the version of the database, which is 0 for an empty
-// file, and refuses every file that this package must not write to.
+// checkFormat returns the version of the database, 0 for an empty file, and rejects
+// every file that this package must not write to.
 func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) {
 	var found, app, objects, foreign int
 	err := conn.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),
@@ -169,7 +173,7 @@ func notJournal(path string) error {
 		WithHint("use another folder for the journal; nothing was changed")
 }
 
-// quote writes a path as a shell reads it.
+// quote quotes a path for a shell.
 func quote(path string) string {
 	for _, r := range path {
 		if !strings.ContainsRune(`/\.:_-+~`, r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {

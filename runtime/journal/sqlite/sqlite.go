@@ -3,14 +3,15 @@
 // The folder has these parts:
 //
 //	journal.db           an SQLite database: runs, frames, heads, inboxes
+//	journal.last         the last frame, to notice that SQLite's log was lost
 //	blobs/aa/aabb…       large values, each named after its SHA-256
 //	runs/ID.lock         the lease of a run while somebody holds it
 //	runs/t-TENANT/…      the same for other tenants
 //	runs/h-SHA256/…      the same for tenants whose name cannot be a file name
 //
-// Everything is readable by its owner alone. Writes are flushed to disk before
-// they are acknowledged. Damage is reported and never repaired: what can still
-// be read can be listed and loaded, and nothing is deleted.
+// Only the owner can read the files. Writes are flushed to disk before they are
+// acknowledged. Damage is reported and never repaired: what can still be read can be
+// listed and loaded, and nothing is deleted.
 package sqlite
 
 import (
@@ -32,42 +33,67 @@ import (
 type Store struct {
 	dir    string
 	db     *sql.DB
-	w      *writer // nil where damage is set
-	damage error   // why nothing can be written, or nil
+	w      *writer // nil if nothing can be written
+	last   last
+	damage error // why not everything can be read, or nil
+	sealed error // why nothing can be written, or nil
 	blobs  blobs
+	copied string // a copy of the database that is read, or ""
 
 	closed atomic.Bool
 	mu     sync.Mutex
-	leases map[*lease]bool // that are held
+	leases map[*lease]bool // the held leases
 }
 
-// Open opens the journal in a folder. It creates what is missing, for its owner
-// alone. It fails with Unavailable for a folder that cannot be written and for
-// a journal of a newer version, with Invalid for a database of another program
-// or of format 1, and with Failed where the database is too damaged to read
-// anything. A database that is damaged in part is opened for reading: List and
-// Load return what can be read, and everything that would write fails with
-// Failed.
+// Open opens the journal in a folder. It creates missing files, accessible only to
+// their owner. It fails with Unavailable for a new journal in a folder that cannot be
+// written and for a journal of a newer version, with Invalid for a database of another
+// program or of format 1, and with Failed if the database is too damaged to read anything.
+//
+// A partly damaged database, and one that lacks its last writes, is opened for reading:
+// List and Load return what can be read, and every write fails with Failed. A journal in a
+// folder that cannot be written is opened for reading too; every write fails with
+// Unavailable.
 func Open(dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, ioError(opOpen, err)
 	}
 	s := &Store{dir: dir, blobs: blobs{dir: filepath.Join(dir, "blobs")}, leases: map[*lease]bool{}}
+	ctx := context.Background()
 	for _, d := range []string{s.blobs.dir, s.lockDir()} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, ioError(opOpen, err)
+		if err == nil {
+			err = os.MkdirAll(d, 0o700)
 		}
 	}
-	ctx := context.Background()
+	if err == nil {
+		err = createFile(s.file())
+	}
+	if err == nil {
+		s.last, err = openLast(dir)
+	}
+	if err != nil {
+		if err = s.openReadOnly(ctx, err); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
 	err = s.open(ctx)
 	if err == nil {
+		return s, nil
+	}
+	s.last.f.Close()
+	if isFullDB(err) {
+		if err = s.openReadOnly(ctx, dbError(opOpen, err)); err != nil {
+			return nil, err
+		}
 		return s, nil
 	}
 	if isDamage(err) {
 		db, e := openChecked(ctx, s.file(), toSalvage, true)
 		if e == nil {
 			s.db, s.damage = db, dbError(opOpen, err)
+			s.sealed = s.damage
 			return s, nil
 		}
 		if value.KindOf(e) == value.Invalid {
@@ -81,9 +107,8 @@ func (s *Store) file() string { return filepath.Join(s.dir, "journal.db") }
 
 func (s *Store) lockDir() string { return filepath.Join(s.dir, "runs") }
 
-// open opens the database for writing. It tries again where others open a new
-// database at the same time: SQLite does not wait for them while it changes the
-// mode of the file.
+// open opens the database for writing. It retries if others open a new database at the
+// same time: SQLite does not wait for them while it changes the mode of the file.
 func (s *Store) open(ctx context.Context) error {
 	for end := time.Now().Add(busyTimeout); ; time.Sleep(10 * time.Millisecond) {
 		if err := s.tryOpen(ctx); !isBusy(err) || time.Now().After(end) {
@@ -93,12 +118,18 @@ func (s *Store) open(ctx context.Context) error {
 }
 
 func (s *Store) tryOpen(ctx context.Context) error {
-	// The first look must not change a file of another program.
-	check, err := openChecked(ctx, s.file(), toCheck, false)
+	// The first check must not change a file of another program.
+	at := readLast(s.dir) // before the database, which is newer
+	check, err := openChecked(ctx, s.file(), toRead, false)
 	if err != nil {
 		return err
 	}
-	check.Close()
+	if at != 0 {
+		err = checkLast(ctx, check, s.dir, at)
+	}
+	if check.Close(); err != nil {
+		return err
+	}
 	if s.db, err = openDB(s.file(), toWrite); err != nil {
 		return err
 	}
@@ -106,7 +137,7 @@ func (s *Store) tryOpen(ctx context.Context) error {
 		s.w, err = newWriter(ctx, s.db)
 	}
 	if err == nil {
-		// The names of the files must last as long as their content.
+		// The file names must be as durable as their content.
 		if e := syncDir(s.dir); e != nil {
 			s.w.close()
 			err = ioError(opOpen, e)
@@ -118,7 +149,7 @@ func (s *Store) tryOpen(ctx context.Context) error {
 	return err
 }
 
-// ready returns an error where a call cannot begin.
+// ready returns an error if a call cannot begin.
 func (s *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return value.AsError(err, value.Canceled)
@@ -129,17 +160,20 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for writes in progress, closes the database, and gives up all
-// leases. Reads in progress fail. Closing a Store again does nothing.
+// Close waits for writes in progress, closes the database, and ends all leases. Reads
+// in progress fail. Closing a Store again does nothing.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
 	var err error
 	if s.w != nil {
-		err = s.w.close()
+		err = errors.Join(s.w.close(), s.last.f.Close())
 	}
 	err = errors.Join(err, s.db.Close())
+	if s.copied != "" {
+		err = errors.Join(err, os.RemoveAll(s.copied))
+	}
 	s.mu.Lock()
 	leases := s.leases
 	s.leases = nil

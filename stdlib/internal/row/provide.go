@@ -7,7 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Stopped returns why an effect should not go on, or nil.
+// Stopped returns why an effect should not continue, or nil.
 func Stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -17,7 +17,7 @@ func Stopped(ctx context.Context) error {
 		return e
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return value.Errorf(value.Timeout, "the time ran out")
+		return value.Errorf(value.Timeout, "the call timed out")
 	}
 	return value.Errorf(value.Canceled, "canceled")
 }
@@ -26,10 +26,9 @@ func Stopped(ctx context.Context) error {
 // Env and Secrets of stdlib.Options do. Nil has no values.
 type Lookup func(ctx context.Context, name string) (string, error)
 
-// Get calls the program's function; what names it in errors. Its error is that
-// of ctx where that ended; set is false where the function returned an error of
-// kind NotFound. A value is returned also with another error, so that its caller
-// can hide it.
+// Get calls the program's function; what names it in errors. The error is that of ctx if that has
+// ended. set is false if the function returned an error of kind NotFound. A value is also
+// returned with any other error, so that its caller can redact it.
 func (l Lookup) Get(ctx context.Context, what, name string) (val string, set bool, err error) {
 	if l == nil || ctx.Err() != nil {
 		return "", false, ctx.Err()
@@ -62,9 +61,9 @@ func (l Lookup) WithoutPanics(what string) Lookup {
 	}
 }
 
-// Await calls a function of the program. It returns when ctx ends, even if the
-// function does not: that one's result then goes to drop, unless that is nil. A
-// panic is an error of kind Internal.
+// Await calls a function of the program. It returns when ctx ends, even if the function does not:
+// the later result is then passed to drop, unless drop is nil. A panic is an error of kind
+// Internal.
 func Await[T any](ctx context.Context, what string, f func() (T, error), drop func(T)) (T, error) {
 	type result struct {
 		value T
@@ -72,7 +71,7 @@ func Await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 	}
 	done := make(chan result)
 	go func() {
-		r := result{err: value.Errorf(value.Internal, "%s ended its goroutine", what)}
+		r := result{err: value.Errorf(value.Internal, "%s called runtime.Goexit", what)}
 		defer func() {
 			if p := recover(); p != nil {
 				r.err = value.Errorf(value.Internal, "%s panicked: %v", what, p)
@@ -96,9 +95,9 @@ func Await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 	}
 }
 
-// ProvidedError is the error of a function of the program, for a script. Its kind
-// and text stay, but such a function can neither park nor cancel a run, and a time
-// that ran out was its own, so that a script may catch it.
+// ProvidedError returns the error of a function of the program, for a script. It keeps the kind and
+// the text. But such a function can neither park nor cancel a run, and its timeout is its own,
+// so that a script may catch it.
 func ProvidedError(err error) *value.Error {
 	of := value.ErrorOf(err, value.Failed)
 	e := value.Errorf(of.Kind, "%s", of.Message())

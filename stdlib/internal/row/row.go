@@ -1,9 +1,11 @@
-// Package row holds what the rows of the standard library share: their arguments,
-// their bounds and their errors.
+// Package row holds what the rows of the standard library share: arguments, bounds and errors. A
+// row is one function of a module.
 package row
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"math"
 	"math/big"
 	"strconv"
@@ -14,19 +16,19 @@ import (
 )
 
 const (
-	// MaxText is how long a text that a function makes may be: as long as
-	// the longest file that a script can read or write.
+	// MaxText is the maximum length of a text that a function returns, in bytes. It is
+	// also that of a file that a script can read or write.
 	MaxText = 8 << 20
-	// MaxValues is how many values a list that a function makes may hold in
-	// all. A cell of a table takes 60 to 170 bytes, so this is a quarter to two
-	// thirds of the memory that a call has.
+	// MaxValues is the maximum number of values in a list that a function returns. A cell
+	// of a table takes 60 to 170 bytes, so this is a quarter to two thirds of the memory
+	// of a call.
 	MaxValues = 500_000
 )
 
 // A Run is the Do of a row.
 type Run = func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error)
 
-// Do makes a row's Do of a function of its arguments alone.
+// Do returns the Do of a row from a function of its arguments.
 func Do(f func(a *value.Dict) (value.Value, error)) Run {
 	return func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 		v, err := f(e.Args)
@@ -34,8 +36,16 @@ func Do(f func(a *value.Dict) (value.Value, error)) Run {
 	}
 }
 
-// Outcome wraps what a function gives, and holds it to the longest text:
-// functions whose result is a few times their input need not look themselves.
+// Pure returns a module with the kind Pure for each function.
+func Pure(m tool.Module) tool.Module {
+	for i := range m.Funcs {
+		m.Funcs[i].Kind = tool.Pure
+	}
+	return m
+}
+
+// Outcome returns the outcome of a function, and fails for a text longer than [MaxText]. A function
+// whose result is only a few times its input need not check the length itself.
 func Outcome(v value.Value, err error) (tool.Outcome, error) {
 	if err != nil {
 		return tool.Outcome{}, value.AsError(err, value.Failed)
@@ -70,11 +80,9 @@ func Invalid(format string, args ...any) *value.Error {
 	return value.Errorf(value.Invalid, format, args...)
 }
 
-// Limit returns the error that a result would take too much memory.
+// Limit returns the error of a result that would take too much memory.
 func Limit(format string, args ...any) *value.Error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit = value.LimitMemory
-	return e
+	return value.Errorf(value.Limit, format, args...).WithLimit(value.LimitMemory)
 }
 
 // TooLong returns the error of a text longer than [MaxText].
@@ -84,10 +92,10 @@ func TooLong() *value.Error {
 
 // TooMany returns the error of a list of more than [MaxValues].
 func TooMany() *value.Error {
-	return Limit("the result holds more than %d values", MaxValues)
+	return Limit("the result has more than %d values", MaxValues)
 }
 
-// Size returns an argument that says how large a result is to be.
+// Size returns an argument that is a size: from 0 to most.
 func Size(a *value.Dict, name string, most int) (int, error) {
 	switch n := Arg(a, name).(type) {
 	case int64:
@@ -98,10 +106,10 @@ func Size(a *value.Dict, name string, most int) (int, error) {
 			return int(n), nil
 		}
 	}
-	return 0, Limit("argument '%s' is larger than %d", name, most)
+	return 0, Limit("argument '%s' is too large: the limit is %d", name, most)
 }
 
-// Short cuts what is shown of a text in an error.
+// Short returns the beginning of a text, for an error.
 func Short(text string) string {
 	if short := Head(text, 60); short != text {
 		return short + "…"
@@ -109,7 +117,7 @@ func Short(text string) string {
 	return text
 }
 
-// Arg returns an argument, or nil where there is none.
+// Arg returns an argument, or nil if it is missing.
 func Arg(a *value.Dict, name string) value.Value {
 	v, _ := a.Get(name)
 	return v
@@ -127,15 +135,9 @@ func Bytes(a *value.Dict, name string) ([]byte, error) {
 	}
 }
 
-// Elements returns an argument that is an array.
-func Elements(a *value.Dict, name string) []value.Value {
-	items, _ := value.Elements(Arg(a, name))
-	return items
-}
-
 // Strings returns an argument that is an array of strings.
 func Strings(a *value.Dict, name string) []string {
-	items := Elements(a, name)
+	items := a.Elements(name)
 	texts := make([]string, len(items))
 	for i, v := range items {
 		texts[i], _ = v.(string)
@@ -143,7 +145,7 @@ func Strings(a *value.Dict, name string) []string {
 	return texts
 }
 
-// List makes a list of texts.
+// List returns texts as a list.
 func List(texts []string) value.List {
 	list := make(value.List, len(texts))
 	for i, s := range texts {
@@ -152,7 +154,7 @@ func List(texts []string) value.List {
 	return list
 }
 
-// Number gives a number in its plainest form: an integer where it is one.
+// Number returns a float as an integer if it is one.
 func Number(f float64) value.Value {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)
@@ -160,9 +162,9 @@ func Number(f float64) value.Value {
 	return f
 }
 
-// Scalar writes a plain value as a text without quotes, for a cell or a
-// query; it reports false for what is none. A whole number has no ".0", so that
-// it reads the same from a language that has only floats.
+// Scalar returns a plain value as text without quotes, for a cell or a query, and false for any
+// other value. A whole number has no ".0", so that it is the same from a language that has
+// only floats.
 func Scalar(v value.Value) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -184,8 +186,8 @@ func Scalar(v value.Value) (string, bool) {
 	return "", false
 }
 
-// A Builder builds a text that may not be longer than [MaxText]. What
-// would be too much is dropped and remembered; a loop checks Full to stop.
+// A Builder builds a text of at most [MaxText] bytes. It drops the rest and sets Full, which a loop
+// checks to stop.
 type Builder struct {
 	strings.Builder
 	Full bool // the text would have been too long
@@ -213,7 +215,7 @@ func (b *Builder) Repeat(s string, n int) {
 	b.Add(strings.Repeat(s, n))
 }
 
-// Text returns what was built, or the error that it was too much.
+// Text returns the text, or the error that it is too long.
 func (b *Builder) Text() (value.Value, error) {
 	if b.Full {
 		return nil, TooLong()
@@ -221,8 +223,8 @@ func (b *Builder) Text() (value.Value, error) {
 	return b.String(), nil
 }
 
-// Seconds gives a number as a float; an integer beyond int64 is beyond
-// every limit, and anything else no number.
+// Seconds returns a number as a float: infinity for an integer beyond int64, and NaN for anything
+// that is not a number.
 func Seconds(v value.Value) float64 {
 	switch n := v.(type) {
 	case int64:
@@ -272,4 +274,41 @@ func Head(text string, n int) string {
 		n--
 	}
 	return text
+}
+
+// Indent lays out JSON that has no space between its parts on several lines, unless it
+// would become too long.
+func Indent(compact []byte, indent string) (text string, fits bool) {
+	if indentedSize(compact, len(indent)) > MaxText {
+		return "", false
+	}
+	var b bytes.Buffer
+	_ = json.Indent(&b, compact, "", indent) // which is valid
+	return b.String(), true
+}
+
+// indentedSize returns the length of JSON after indentation. Values may be nested
+// deeply, and each line begins with the indent.
+func indentedSize(text []byte, indent int) int {
+	size, depth, quoted := len(text), 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			size += 1 + depth*indent
+		case c == '}' || c == ']':
+			depth--
+			size += 1 + depth*indent
+		case c == ',':
+			size += 1 + depth*indent
+		case c == ':':
+			size++
+		}
+	}
+	return size
 }

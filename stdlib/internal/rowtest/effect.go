@@ -8,22 +8,47 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Needs returns the capabilities that these texts name.
-func Needs(t Tester, texts ...string) []tool.Capability {
-	t.Helper()
-	var needs []tool.Capability
-	for _, text := range texts {
-		c, err := tool.ParseCapability(text)
-		if err != nil {
-			t.Fatalf("ParseCapability(%q): %v", text, err)
-		}
-		needs = append(needs, c)
-	}
-	return needs
+// A Caller calls the functions of modules as a host does: bind, target, grant, do.
+type Caller struct {
+	T       Tester
+	Modules []tool.Module
+	Needs   []tool.Capability // what is granted
+	Dir     string            // the project's folder, which no error may show; "" is none
+	Stage   *tool.Stage       // of the host's call that all belong to
+	Fresh   bool              // each belongs to another one
 }
 
-// Run calls a row with named arguments as a host does: bind, target, grant, do.
-func Run(ctx context.Context, f *tool.Func, g tool.Grant, name string, args ...value.Value) (tool.Outcome, error) {
+// Grant replaces what is granted.
+func (c *Caller) Grant(needs ...string) {
+	c.T.Helper()
+	c.Needs = nil
+	for _, text := range needs {
+		need, err := tool.ParseCapability(text)
+		if err != nil {
+			c.T.Fatalf("ParseCapability(%q): %v", text, err)
+		}
+		c.Needs = append(c.Needs, need)
+	}
+}
+
+// Check is the Check of a grant.
+func (c *Caller) Check(need tool.Capability) error {
+	if tool.AllowsAny(c.Needs, need) {
+		return nil
+	}
+	return value.Errorf(value.Denied, "%s is not granted", need)
+}
+
+// Func returns a function by its name.
+func (c *Caller) Func(name string) *tool.Func {
+	c.T.Helper()
+	return Find(c.T, c.Modules, name)
+}
+
+// Run calls a function with named arguments.
+func (c *Caller) Run(ctx context.Context, name string, args ...value.Value) (tool.Outcome, error) {
+	c.T.Helper()
+	f := c.Func(name)
 	bound, err := f.Bind(nil, value.NewDict(args...))
 	if err != nil {
 		return tool.Outcome{}, err
@@ -33,26 +58,47 @@ func Run(ctx context.Context, f *tool.Func, g tool.Grant, name string, args ...v
 		if err != nil {
 			return tool.Outcome{}, err
 		}
-		for _, c := range targets {
-			if err := g.Check(c); err != nil {
+		for _, target := range targets {
+			if err := c.Check(target); err != nil {
 				return tool.Outcome{}, err
 			}
 		}
 	}
-	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, g)
+	if c.Fresh {
+		c.Stage = &tool.Stage{}
+	}
+	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: c.Check, Stage: c.Stage})
 }
 
-// Fails checks that a call failed with a kind and that its message and hint say something,
-// and nothing of the folder that the host knows.
-func Fails(t Tester, dir string, v value.Value, err error, kind value.Kind, says, name string, args ...value.Value) {
-	t.Helper()
-	Wrong(t, err, kind, says, name+value.FormatJSON(value.NewDict(args...), ""))
+// Call is Run for the value alone.
+func (c *Caller) Call(name string, args ...value.Value) (value.Value, error) {
+	c.T.Helper()
+	out, err := c.Run(context.Background(), name, args...)
+	return out.Value, err
+}
+
+// Must is Call for what must not fail.
+func (c *Caller) Must(name string, args ...value.Value) value.Value {
+	c.T.Helper()
+	v, err := c.Call(name, args...)
+	if err != nil {
+		c.T.Fatalf("%s(%s): %v", name, value.FormatJSON(value.NewDict(args...), ""), err)
+	}
+	return v
+}
+
+// Fails checks that a call fails with a kind and that its message and hint contain
+// something, and nothing of the folder that the host knows.
+func (c *Caller) Fails(kind value.Kind, contain, name string, args ...value.Value) {
+	c.T.Helper()
+	v, err := c.Call(name, args...)
+	Wrong(c.T, err, kind, contain, name+value.FormatJSON(value.NewDict(args...), ""))
 	if err == nil {
-		t.Logf("it gave %s", value.FormatJSON(v, ""))
+		c.T.Logf("it returned %s", value.FormatJSON(v, ""))
 		return
 	}
 	e := value.ErrorOf(err, value.Internal)
-	if text := e.Message() + e.Hint; len(dir) > 5 && strings.Contains(text, dir) {
-		t.Errorf("%s: the error %q names the host's folder", name, text)
+	if text := e.Message() + e.Hint; len(c.Dir) > 5 && strings.Contains(text, c.Dir) {
+		c.T.Errorf("%s: the error %q names the host's folder", name, text)
 	}
 }

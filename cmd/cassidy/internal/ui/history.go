@@ -8,24 +8,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A History is what was typed at a prompt, in this session and in earlier ones.
-// It is kept in a file that only its user can read, a line of JSON for each
-// message. What begins with a space is not kept, as in a shell.
+// A History holds the messages that were typed at a prompt, in this session and in
+// earlier ones. It is stored in a file that only its user can read, one JSON string a
+// line. Messages that begin with a space are not added, as in a shell.
 type History struct {
-	file  string // or "", where it is only remembered
+	file  string // "" for a history in memory only
 	lines []string
 }
 
 const (
-	// maxPast is how many messages are kept: what one may want to go back to.
-	maxPast = 500
-	// maxPastLine is how long a kept one is at most, in bytes: a pasted file is
-	// better pasted again.
-	maxPastLine = 8 << 10
+	maxPast     = 500     // messages
+	maxPastLine = 8 << 10 // bytes of a message
 )
 
-// OpenHistory reads what was typed earlier. A file that cannot be read is
-// taken for an empty one, and one that has grown is shortened.
+// OpenHistory reads the history in a file. An unreadable file counts as empty. A file
+// with more than twice maxPast messages is shortened to maxPast.
 func OpenHistory(file string) *History {
 	h := &History{file: file}
 	text, err := os.ReadFile(file)
@@ -46,8 +43,8 @@ func OpenHistory(file string) *History {
 	return h
 }
 
-// rewrite puts what is remembered in place of the file. Where that fails, the
-// file stays as it was.
+// rewrite replaces the file with the messages in memory. If that fails, the file is
+// unchanged.
 func (h *History) rewrite() {
 	var b strings.Builder
 	for _, line := range h.lines {
@@ -59,7 +56,7 @@ func (h *History) rewrite() {
 	}
 }
 
-// Add keeps a message, unless it is the last one again.
+// Add appends a message, unless it equals the last one.
 func (h *History) Add(line string) {
 	last := len(h.lines) - 1
 	if line == "" || line[0] == ' ' || len(line) > maxPastLine || last >= 0 && h.lines[last] == line {
@@ -71,7 +68,7 @@ func (h *History) Add(line string) {
 	}
 	f, err := os.OpenFile(h.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return // a session goes on without
+		return // the session continues without the file
 	}
 	_, _ = f.WriteString(value.FormatJSON(line, "") + "\n")
 	_ = f.Close()

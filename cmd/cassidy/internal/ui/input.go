@@ -4,18 +4,28 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strconv"
-	"strings"
 )
 
-// ValidText reports whether a text is UTF-8.
-func ValidText(s string) bool { return strings.ToValidUTF8(s, "") == s }
-
-// maxInput is how long a JSON input may be: what a frame to a worker holds.
+// maxInput is the maximum size of an input in bytes: that of a frame to a worker.
 const maxInput = 8 << 20
 
-// ReadAll reads all of an input, without the mark that some systems put before
-// UTF-8. It fails for one that is too long.
+// ReadFile reads a file as [ReadAll] does.
+func ReadFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, FileError(err)
+	}
+	defer f.Close()
+	text, err := ReadAll(f)
+	if err != nil {
+		return nil, FileError(err)
+	}
+	return text, nil
+}
+
+// ReadAll reads an input without its byte order mark. It fails if the input is too long.
 func ReadAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))

@@ -19,12 +19,12 @@ func (p *Page) Line(format string, args ...any) {
 // Title adds a heading after an empty line.
 func (p *Page) Title(text string) { p.Line("\n%s", p.Paint(Bold, text)) }
 
-// Text adds text, broken into lines.
+// Text adds a text, broken into lines.
 func (p *Page) Text(text string) { p.WriteString(Wrap(Printable(text), "", PageWidth)) }
 
 // Fact adds a name and its value, unless that is empty.
 func (p *Page) Fact(name, value string) {
 	if value != "" {
-		p.WriteString(Wrap(Printable(value), Pad(name+":", 10)+" ", PageWidth))
+		p.WriteString(Wrap(VisibleLine(value), Pad(name+":", 10)+" ", PageWidth))
 	}
 }

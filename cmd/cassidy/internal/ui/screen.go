@@ -10,23 +10,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Screen keeps a question apart from what calls tell: while one is open,
-// their events wait, so that no tool can write into it.
+// A Screen shows events and questions. While a question is open, events wait, so that no
+// tool can write into the question.
 type Screen struct {
 	mu      sync.Mutex
 	asking  bool
-	waiting []heldEvent
+	waiting []func() // shows the events that wait
 	views   []*eventView
-	spinner *Spinner // what turns while nothing comes, or nil
+	spinner *Spinner // may be nil
 }
 
-// A heldEvent is one that waits, with what shows it.
-type heldEvent struct {
-	event tool.Event
-	show  func(tool.Event)
-}
-
-// Hold shows what has happened so far, and has what comes later wait.
+// Hold shows all events so far. Later events wait for [Screen.Release].
 func (s *Screen) Hold() {
 	s.mu.Lock()
 	views := slices.Clone(s.views)
@@ -40,29 +34,28 @@ func (s *Screen) Hold() {
 	s.asking = true
 }
 
-// Release shows the events that had to wait.
+// Release shows the events that waited.
 func (s *Screen) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, held := range s.waiting {
-		held.show(held.event)
+	for _, show := range s.waiting {
+		show()
 	}
 	s.asking, s.waiting = false, nil
 }
 
-// Add shows an event, now or after the question that is open.
+// Add shows an event, immediately or after the open question.
 func (s *Screen) Add(e tool.Event, show func(tool.Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.asking {
-		s.waiting = append(s.waiting, heldEvent{e, show})
+		s.waiting = append(s.waiting, func() { show(e) })
 		return
 	}
 	show(e)
 }
 
-// Spin has the screen's spinner turn until the function that it returns is
-// called.
+// Spin shows a spinner until stop is called. The spinner may be nil.
 func (s *Screen) Spin(with *Spinner) (stop func()) {
 	if with == nil {
 		return func() {}
@@ -96,8 +89,8 @@ func (s *Screen) Spin(with *Spinner) (stop func()) {
 	}
 }
 
-// Follow shows the events of a host until the function that it returns is called,
-// which first shows those so far.
+// Follow shows the events of a host until stop is called, which shows the events so far
+// before it returns.
 func (s *Screen) Follow(h *host.Host, show func(tool.Event)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &eventView{

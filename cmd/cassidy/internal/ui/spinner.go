@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// A Spinner turns on a terminal while nothing comes, so that a person sees
-// that something is under way. Its screen's lock guards it: it never turns in a
-// question, and its methods are called by what shows events. Nil shows nothing.
+// A Spinner shows on a terminal what the command waits for, and for how long. The lock of
+// its screen guards it: functions that show events may call its methods. It is hidden
+// while a question is open. A nil Spinner shows nothing.
 type Spinner struct {
 	out   io.Writer
-	text  string // what is waited for, or "" while nothing is
+	text  string // what the command waits for; "" hides the spinner
 	since time.Time
 	frame int
 	drawn bool
 }
 
 const (
-	// spinEvery is how long each picture stays: ten a second look like motion.
+	// spinEvery is the time between two pictures.
 	spinEvery = 100 * time.Millisecond
-	// spinAfter is how long nothing must come: what is quicker only flickers.
+	// spinAfter is the delay of the first picture: short waits would flicker.
 	spinAfter = 200 * time.Millisecond
 	frames    = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 )
 
-// Wait says what is waited for now.
+// Wait shows what the command waits for now.
 func (s *Spinner) Wait(text string) {
 	if s != nil {
 		s.Erase()
@@ -33,7 +33,7 @@ func (s *Spinner) Wait(text string) {
 	}
 }
 
-// Hide ends the waiting.
+// Hide hides the spinner until the next Wait.
 func (s *Spinner) Hide() {
 	if s != nil {
 		s.Erase()
@@ -41,7 +41,7 @@ func (s *Spinner) Hide() {
 	}
 }
 
-// Erase takes away what is drawn, so that something can be written there.
+// Erase removes the picture, so that something can be written in its place.
 func (s *Spinner) Erase() {
 	if s != nil && s.drawn {
 		_, _ = io.WriteString(s.out, "\r\x1b[K")

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
-	"github.com/cassidy-run/cassidy/runtime/value"
+	"golang.org/x/term"
 )
 
-// A Terminal is where a person is asked: text goes out, and lines come in.
+// A Terminal asks a person: it prints text and reads lines.
 type Terminal struct {
 	In      io.Reader
-	File    *os.File // what in is; nil in tests
+	File    *os.File // In as a file; nil in tests
 	Out     io.Writer
-	typed   []byte         // what was read and not taken yet
-	reading chan typedPart // of a read that is under way, or nil
+	typed   []byte         // read from In and not used yet
+	reading chan typedPart // the result of a read in progress, or nil
 }
 
 type typedPart struct {
@@ -25,32 +27,28 @@ type typedPart struct {
 	err  error
 }
 
-// maxLine is how long a typed line may be; terminals end one at 4 KB.
+// maxLine is the maximum length of a typed line in bytes.
 const maxLine = 1 << 20
 
-// OpenTerminal returns the terminal of the person who runs the command, or nil
-// where there is none: standard input and standard error must both be one.
-// Where standard input held the arguments, the terminal is asked for by name.
+// OpenTerminal returns the terminal of the person who runs the command, or nil if
+// standard input or standard error is not one. If standard input held the arguments,
+// it opens the controlling terminal instead.
 func OpenTerminal(in io.Reader, shown io.Writer, inputRead bool) *Terminal {
-	if f, ok := shown.(*os.File); !ok || Columns(f) == 0 {
+	if !IsTerminal(shown) {
 		return nil
 	}
-	f, ok := in.(*os.File)
-	if ok && Columns(f) > 0 {
-		return newTerminal(f, shown)
+	if IsTerminal(in) {
+		f, _ := in.(*os.File)
+		return &Terminal{In: f, File: f, Out: shown}
 	}
 	if !inputRead {
 		return nil
 	}
 	f, err := os.Open("/dev/tty")
-	if err != nil || Columns(f) == 0 {
+	if err != nil || !IsTerminal(f) {
 		return nil
 	}
-	return newTerminal(f, shown) // it stays open as long as the command runs
-}
-
-func newTerminal(f *os.File, out io.Writer) *Terminal {
-	return &Terminal{In: f, File: f, Out: out}
+	return &Terminal{In: f, File: f, Out: shown} // it stays open as long as the command runs
 }
 
 // Print writes text as it is.
@@ -59,21 +57,55 @@ func (t *Terminal) Print(text string) { _, _ = io.WriteString(t.Out, text) }
 // Width returns how many columns a line has.
 func (t *Terminal) Width() int { return WidthOf(t.Out) }
 
-// WidthOf returns how many columns a line has of what is written to.
-func WidthOf(w io.Writer) int {
-	if o, ok := w.(*output); ok {
-		w = o.w
+// Height returns how many lines the terminal shows.
+func (t *Terminal) Height() int {
+	if f := fileOf(t.Out); f != nil {
+		if _, height, err := term.GetSize(int(f.Fd())); err == nil && height > 0 {
+			return height
+		}
 	}
-	if f, ok := w.(*os.File); ok {
-		if n := Columns(f); n > 0 {
-			return n
+	return pageHeight
+}
+
+// pageHeight is the height of a terminal that does not report it.
+const pageHeight = 24
+
+// fileOf returns the file that a stream is, or nil.
+func fileOf(stream any) *os.File {
+	if o, ok := stream.(*output); ok {
+		stream = o.w
+	}
+	f, _ := stream.(*os.File)
+	return f
+}
+
+// IsTerminal reports whether a reader or writer is a terminal.
+func IsTerminal(stream any) bool {
+	f := fileOf(stream)
+	return f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// WidthOf returns how many columns a line of w has: [PageWidth] unless w is a terminal.
+func WidthOf(w io.Writer) int {
+	if f := fileOf(w); f != nil {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
 		}
 	}
 	return PageWidth
 }
 
-// Drop forgets what was typed before the question: it was no answer to it, and
-// a tool may have talked somebody into typing it.
+// UntilEnded returns a context that ends when the system asks the program to end, or
+// the terminal hangs up, unless nohup ignores that.
+func UntilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return signal.NotifyContext(ctx, syscall.SIGTERM)
+	}
+	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// Drop discards what was typed before a question: it was not an answer, and a tool may
+// have persuaded somebody to type it.
 func (t *Terminal) Drop() {
 	select {
 	case <-t.reading:
@@ -83,12 +115,12 @@ func (t *Terminal) Drop() {
 	if t.File == nil {
 		return
 	}
-	dropInput(t.File)
+	flushInput(t.File)
 	t.typed = nil
 }
 
-// more waits for more to be typed, no longer than the context lasts. A read
-// cannot be called off, so one that is under way serves whoever reads next.
+// more waits for input until the context ends. A read cannot be cancelled, so its result
+// goes to the next call.
 func (t *Terminal) more(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,8 +137,8 @@ func (t *Terminal) more(ctx context.Context) error {
 	case part := <-t.reading:
 		t.reading = nil
 		t.typed = append(t.typed, part.text...)
-		if part.err != nil && len(part.text) == 0 { // else it comes again
-			t.typed = nil // half a line is none
+		if part.err != nil && len(part.text) == 0 { // else the next read returns the error again
+			t.typed = nil // an incomplete line is dropped
 			return part.err
 		}
 		return nil
@@ -128,33 +160,10 @@ func (t *Terminal) ReadLine(ctx context.Context) (string, error) {
 		}
 		if len(t.typed) > maxLine {
 			t.typed = nil
-			return "", errors.New("the line is too long")
+			return "", errors.New("the input line is too long")
 		}
 		if err := t.more(ctx); err != nil {
 			return "", err
-		}
-	}
-}
-
-// ReadObject reads lines until they are a JSON value, or one is empty.
-func (t *Terminal) ReadObject(ctx context.Context) (string, error) {
-	var text strings.Builder
-	for {
-		line, err := t.ReadLine(ctx)
-		if err != nil {
-			return "", err
-		}
-		if strings.TrimSpace(line) == "" {
-			return text.String(), nil
-		}
-		text.WriteString(line + "\n")
-		if text.Len() > maxInput {
-			return "", value.Errorf(value.Limit, "the input is longer than %d MB", maxInput>>20)
-		}
-		if strings.HasSuffix(strings.TrimSpace(line), "}") {
-			if _, err := value.ParseJSON([]byte(text.String())); err == nil {
-				return text.String(), nil
-			}
 		}
 	}
 }

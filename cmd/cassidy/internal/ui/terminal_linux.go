@@ -6,13 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropInput forgets what was typed and not read.
-func dropInput(f *os.File) {
-	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // else it is not forgotten
+// flushInput discards what was typed and not read.
+func flushInput(f *os.File) {
+	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // fails if the terminal has hung up
 }
-
-// The requests with which the kernel tells and changes how a terminal reads.
-const (
-	readTermios  = unix.TCGETS
-	writeTermios = unix.TCSETS
-)

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/internal/visible"
 )
 
-// LineWidth is how much of a call or a result a line shows.
+// LineWidth is the maximum length of a call or a result on a line.
 const LineWidth = 100
-
-// OneLine puts a text on one line.
-func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Times writes how often something was done: "once", "2 times".
 func Times(n int) string {
@@ -22,27 +21,15 @@ func Times(n int) string {
 	return strconv.Itoa(n) + " times"
 }
 
-// Fold cuts a line into pieces of at most so many columns. A character that
-// may be wide counts as two, so that no terminal breaks a piece again.
+// Fold cuts a line into pieces of at most width columns. A character that may be wide
+// counts as two columns, so that no terminal breaks a piece again.
 func Fold(line string, width int) []string {
-	line = strings.ReplaceAll(line, "\t", "    ")
-	var pieces []string
-	start, used := 0, 0
-	for i, r := range line {
-		columns := 1
-		if r >= 0x1100 { // the first that East Asian terminals show wide
-			columns = 2
-		}
-		if used+columns > width {
-			pieces = append(pieces, line[start:i])
-			start, used = i, 0
-		}
-		used += columns
-	}
-	return append(pieces, line[start:])
+	return Map(visible.Fold([]visible.Span{{Text: strings.ReplaceAll(line, "\t", "    ")}}, width), func(piece []visible.Span) string {
+		return piece[0].Text
+	})
 }
 
-// Count writes a number of things: "1 file", "2 files".
+// Count writes a number and a noun: "1 file", "2 files".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -50,54 +37,63 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Printable drops the characters that a stranger's text could steer the
-// terminal with: controls, and those that change the order in which what
-// follows is shown. See [visible] for what a person is to decide on.
+// Printable marks the characters with which untrusted text could control the terminal:
+// control characters, and those that change the direction of text. It is for texts of
+// several lines and for parts of a text; use [Visible] for text on which a person decides,
+// and [VisibleLine] for what is part of a line of ours.
 func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if ' ' <= r && r <= '~' || r == '\n' || r == '\t' {
-			return r
-		}
-		if unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// Visible writes out what a person would not see, or not as what it is:
-// ⟨U+202E⟩ for a character that turns the text around, ⟨U+000D⟩ for one that has
-// the rest of a line written over it, ⟨ff⟩ for a byte that is no UTF-8. Line
-// ends and tabs stay.
-func Visible(text string) string {
+	if !strings.ContainsFunc(text, steers) {
+		return text
+	}
 	var b strings.Builder
-	for i, r := range text {
+	for text = strings.ReplaceAll(text, "\r\n", "\n"); text != ""; {
+		r, size := utf8.DecodeRuneInString(text)
 		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, "⟨%02x⟩", text[i])
-		case r == '\n' || r == '\t' || Seen(r):
-			b.WriteRune(r)
-		default:
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, "⟨%02x⟩", text[0])
+		case steers(r) && r != utf8.RuneError:
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		default:
+			b.WriteString(text[:size])
 		}
+		text = text[size:]
 	}
 	return b.String()
 }
 
-// VisibleLine is visible for a text that must stay on one line.
-func VisibleLine(text string) string {
-	return strings.ReplaceAll(Visible(text), "\n", "⟨U+000A⟩")
+// steers reports whether a character could control the terminal.
+func steers(r rune) bool {
+	return r != '\n' && r != '\t' && (r < ' ' || r > '~') && (r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp))
 }
 
-// Seen reports whether a character is seen as what it is: it leaves ink, or is
-// the plain space.
-func Seen(r rune) bool {
-	const braille = 0x2800 // a pattern without dots
-	return unicode.IsPrint(r) && r != braille &&
-		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+// Brief shows an untrusted text on a line, at most width characters of it as they are shown.
+func Brief(text string, width int) string { return Clip(VisibleLine(text), width) }
+
+// CutShown cuts a text where it is longer than width characters as it is shown. The result is
+// not shown yet.
+func CutShown(text string, width int) string {
+	used, size := 0, 0
+	for _, s := range visible.Spans(text) {
+		n := utf8.RuneCountInString(s.Text)
+		if used += n; used <= width {
+			size += s.Size
+			continue
+		}
+		if s.Mark == "" { // as much of it as there is space for
+			size += len(string([]rune(s.Text)[:max(0, width-1-used+n)]))
+		}
+		return text[:size] + "…"
+	}
+	return text
 }
 
-// The colours in use.
+// Visible shows an untrusted text so that nothing of it is hidden, see [visible.Text].
+func Visible(text string) string { return visible.Text(text) }
+
+// VisibleLine is like [Visible], on one line.
+func VisibleLine(text string) string { return visible.Line(text) }
+
+// The codes of colours, for [Printer.Paint].
 const (
 	Bold   = "1"
 	Dim    = "2"
@@ -106,10 +102,10 @@ const (
 	Red    = "31"
 )
 
-// PageWidth is how wide the lines of a page are: what every terminal shows.
+// PageWidth is the width of a page: every terminal is as wide.
 const PageWidth = 80
 
-// Wrap breaks text at spaces into lines of a width, each after the indent.
+// Wrap breaks a text at spaces into lines of a width, and indents them.
 func Wrap(text, indent string, width int) string {
 	var b strings.Builder
 	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -131,10 +127,24 @@ func Wrap(text, indent string, width int) string {
 	return b.String()
 }
 
-// leading returns the spaces that a line begins with.
+// leading returns the spaces at the beginning of a line.
 func leading(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " "))] }
 
-// Clip cuts a line to a width.
+// Join joins the texts of a list with commas.
+func Join[T any](list []T) string {
+	return strings.Join(Map(list, func(v T) string { return fmt.Sprint(v) }), ", ")
+}
+
+// Map returns the results of a function for the elements of a list.
+func Map[T, R any](list []T, f func(T) R) []R {
+	results := make([]R, len(list))
+	for i, v := range list {
+		results[i] = f(v)
+	}
+	return results
+}
+
+// Clip cuts a line to a width in characters.
 func Clip(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
@@ -142,7 +152,7 @@ func Clip(line string, width int) string {
 	return strings.TrimSpace(string([]rune(line)[:max(width-1, 1)])) + "…"
 }
 
-// Pad fills a text up with spaces.
+// Pad appends spaces to a text up to a width in characters.
 func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestVisible(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"plain, ünïcode, 漢字 😀", "plain, ünïcode, 漢字 😀"},
-		{"a\n\tb", "a\n\tb"},
+		{"a\n\tb", "a\n⇥   b"},
 		{"a\rb", "a⟨U+000D⟩b"},
 		{"\x1b[31m", "⟨U+001B⟩[31m"},
 		{"x\u202ey", "x⟨U+202E⟩y"},
@@ -35,15 +36,35 @@ func TestVisible(t *testing.T) {
 func TestPrintable(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"a\tb\n", "a\tb\n"},
-		{"\x1b[31mred\x1b[0m", "[31mred[0m"},
-		{"a\r\nb\u0085\u009b", "a\nb"},
-		{"x\u202etxt.exe\u2066\u200f\u2028", "xtxt.exe"},
+		{"\x1b[31mred\x1b[0m", "⟨U+001B⟩[31mred⟨U+001B⟩[0m"},
+		{"a\r\nb\u0085\u009b", "a\nb⟨U+0085⟩⟨U+009B⟩"},
+		{"x\u202etxt.exe\u2066\u200f\u2028", "x⟨U+202E⟩txt.exe⟨U+2066⟩⟨U+200F⟩⟨U+2028⟩"},
 		{"👨\u200d👩 ❤\ufe0f", "👨\u200d👩 ❤\ufe0f"},
-		{"\xff", ""},
+		{"\xff\ufffd", "⟨ff⟩\ufffd"},
 	}
 	for _, tt := range tests {
 		if got := Printable(tt.in); got != tt.want {
 			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestCutShown(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"abc", 3, "abc"},
+		{"abcd", 3, "ab…"},
+		{"echo ok" + strings.Repeat(" ", 400) + ";curl evil", 50, "echo ok" + strings.Repeat(" ", 400) + ";curl evil"},
+		{"a\x1b[2Jbcd", 10, "a\x1b…"},
+		{"a\x1b[2Jbcd", 4, "a…"},
+		{"ééééé", 4, "ééé…"},
+	} {
+		got := CutShown(tt.in, tt.width)
+		if shown := VisibleLine(got); got != tt.want || utf8.RuneCountInString(shown) > tt.width+1 {
+			t.Errorf("CutShown(%q, %d) = %q, which is shown as %q, want %q", tt.in, tt.width, got, shown, tt.want)
 		}
 	}
 }
@@ -79,9 +100,9 @@ func TestInWords(t *testing.T) {
 		}
 	}
 	for c, want := range map[tool.Capability]string{
-		{Name: "shell", Target: "sh"}: "run every command line, confined: it reads the project, and writes it where the tool may",
+		{Name: "shell", Target: "sh"}: "run every command line in a sandbox, which can read the project and write the files that the tool may write",
 		{Name: "tool", Target: "@db"}: "call the tools of the group db",
-		{Name: "env"}:                 "read every environment variable, secrets among them",
+		{Name: "env"}:                 "read every environment variable, including secrets",
 		{Name: "new.one"}:             "use new.one",
 	} {
 		if got := InWords(c); got != want {
@@ -100,12 +121,9 @@ func FuzzVisible(f *testing.F) {
 			t.Errorf("visible(%q) = %q, which is not UTF-8", text, got)
 		}
 		for _, r := range got {
-			if r != '\n' && r != '\t' && !Seen(r) {
+			if r != '\n' && value.IsInvisible(r) {
 				t.Errorf("visible(%q) = %q, which has %U", text, got, r)
 			}
-		}
-		if again := Visible(got); again != got {
-			t.Errorf("visible(visible(%q)) = %q, want %q", text, again, got)
 		}
 	})
 }

@@ -1,42 +1,44 @@
-// Package ui prints for people and for programs, and reads what people type on
-// a terminal. It knows no command. The rules of what the command prints:
+// Package ui prints for people and for programs, and reads what people type on a
+// terminal. It does not depend on any command. The rules of the output:
 //
-//   - The result goes to standard output, everything else to standard error,
-//     one line each, as "cassidy: message": lower case, no full stop.
-//   - An error has what and where; the next line, "cassidy: hint: …", has what
-//     to type next. No stack of ours is ever printed.
-//   - With --json, standard output holds one JSON value, whatever happens.
-//   - Colour only on a terminal, and not if NO_COLOR is set.
+//   - The result goes to standard output. Messages go to standard error, a line each,
+//     as "cassidy: message", in lower case and without a full stop.
+//   - An error names the operation and its object, then the cause. The next line,
+//     "cassidy: hint: …", has what to type. Stack traces of Go are not printed.
+//   - With --json, standard output holds one JSON value, also after an error.
+//   - Colours are used on a terminal only, and not if NO_COLOR is set.
 package ui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"reflect"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Printer writes what the command has for people and for programs.
+// A Printer writes the output of a command.
 type Printer struct {
 	Out, Err io.Writer
 	Env      func(string) (string, bool)
+	About    string // what errors are about, such as "run ID"
 	JSON     bool
 	Quiet    bool
 	Verbose  bool
 }
 
-// NewPrinter returns a printer of results to out and of everything else to err.
+// NewPrinter returns a printer of results to out and of messages to err.
 func NewPrinter(out, err io.Writer, env func(string) (string, bool)) *Printer {
 	return &Printer{Out: &output{w: out}, Err: err, Env: env}
 }
 
-// An output is a writer that remembers its first error, so that a result that
-// went nowhere is no success.
+// An output is a writer that remembers its first error: a command whose result was not
+// written has failed.
 type output struct {
 	w   io.Writer
 	err error
@@ -51,7 +53,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// exitCodes are what the command ends with for each kind of error.
+// exitCodes are the exit codes of the kinds of errors.
 var exitCodes = map[value.Kind]int{
 	value.Failed:      1,
 	value.Invalid:     2,
@@ -71,14 +73,18 @@ var exitCodes = map[value.Kind]int{
 	value.Unanswered:  3,
 }
 
-// ErrSilent ends the command with code 1: what was wrong has been said.
+// ErrSilent ends the command with code 1, without a message.
 var ErrSilent = errors.New("silent")
 
-// Exit prints the error, if there is one, and returns the exit code.
+// ErrPartly ends the command with code 7, without a message: a part of what was asked for was
+// not done, as the output shows.
+var ErrPartly = errors.New("partly")
+
+// Exit reports the error of the command, if any, and returns the exit code.
 func (p *Printer) Exit(ctx context.Context, err error) int {
 	code := p.exitWith(ctx, err)
 	if o, ok := p.Out.(*output); ok && o.err != nil && code == 0 {
-		p.Log("cannot write the output: %v", o.err)
+		p.Log("write the output: %v", o.err)
 		return 1
 	}
 	return code
@@ -90,23 +96,30 @@ func (p *Printer) exitWith(ctx context.Context, err error) int {
 		return 0
 	case errors.Is(err, ErrSilent):
 		return 1
+	case errors.Is(err, ErrPartly):
+		return 7
+	case ctx.Err() != nil && !isReported(err):
+		err = value.Errorf(value.Canceled, "interrupted")
 	}
-	var told *toldError
-	if errors.As(err, &told) {
-		return ExitCode(told.err.Kind)
-	}
-	e := value.ErrorOf(err, value.Internal)
-	if ctx.Err() != nil {
-		e = value.Errorf(value.Canceled, "interrupted")
-	}
-	p.Report(e)
-	if p.JSON {
-		_ = p.PrintJSON(value.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
-	}
-	return ExitCode(e.Kind)
+	return ExitCode(value.KindOf(p.ReportOnce(err)))
 }
 
-// ExitCode returns what the command ends with for a kind of error.
+// ReportOnce reports an error unless it was reported before, with --json also as JSON. It
+// returns the error as reported.
+func (p *Printer) ReportOnce(err error) error {
+	if err == nil || isReported(err) {
+		return err
+	}
+	e := value.ErrorOf(err, value.Internal)
+	p.Report(e)
+	if p.JSON {
+		e := ForUsers(e)
+		_ = p.PrintJSON(value.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
+	}
+	return Reported(e)
+}
+
+// ExitCode returns the exit code of a kind of errors.
 func ExitCode(k value.Kind) int {
 	if code, ok := exitCodes[k]; ok {
 		return code
@@ -114,23 +127,51 @@ func ExitCode(k value.Kind) int {
 	return 1
 }
 
-// A toldError is an error of which the user has been told.
-type toldError struct{ err *value.Error }
+// A reportedError is an error that the user has seen.
+type reportedError struct{ err *value.Error }
 
-func (e *toldError) Error() string { return e.err.Error() }
+func (e *reportedError) Error() string { return e.err.Error() }
+func (e *reportedError) Unwrap() error { return e.err }
 
-// Reported ends the command with the code of an error that the user has seen.
-func Reported(e *value.Error) error { return &toldError{e} }
+func isReported(err error) bool {
+	var reported *reportedError
+	return errors.As(err, &reported)
+}
+
+// Reported returns an error that ends the command with the exit code of e, which was
+// reported before.
+func Reported(e *value.Error) error { return &reportedError{e} }
+
+// ForUsers returns an error for users of the command: without the end of its hint, which is
+// for Go programs, and with an environment variable instead of a Go field.
+func ForUsers(e *value.Error) *value.Error {
+	changed := *e
+	changed.Hint, _, _ = strings.Cut(e.Hint, "; a program ")
+	const field = "Workers.Program "
+	if text := e.Err.Error(); strings.Contains(text, field) {
+		changed.Err = errors.New(strings.ReplaceAll(text, field, "CASSIDY_WORKER "))
+	}
+	return &changed
+}
+
+// PutError adds an error to what --json prints.
+func PutError(d *value.Dict, e *value.Error) {
+	e = ForUsers(e)
+	d.Put("error", e.Message())
+	d.Put("error_type", e.Kind.Type())
+	d.Put("suggestion", e.Hint)
+}
 
 // Report prints an error for a person.
 func (p *Printer) Report(e *value.Error) {
-	ours := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
-	if (ours || e.Kind == value.Parked) && !p.Verbose {
-		p.Log("%s", e.Message()) // where in our own script is of no use to anybody
+	e = ForUsers(e)
+	builtin := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
+	if (builtin || e.Kind == value.Parked) && !p.Verbose {
+		p.logAbout(e.Message()) // without the position in a built-in script
 	} else {
-		p.Log("%s", e.Error())
+		p.logAbout(e.Error())
 	}
-	if p.Verbose || len(e.Trace) > 1 && !ours && e.Kind != value.Parked {
+	if p.Verbose || len(e.Trace) > 1 && !builtin && e.Kind != value.Parked {
 		for _, line := range e.Trace {
 			fmt.Fprintf(p.Err, "  %s\n", Printable(line))
 		}
@@ -140,11 +181,41 @@ func (p *Printer) Report(e *value.Error) {
 	}
 }
 
-// Log prints a message on standard error. Its later lines are indented: what a
-// stranger wrote must not pass for another message of ours.
+// logAbout prints the message of an error, after what it is about. A message can have several
+// lines, such as the output of a program: a margin shows that they are not messages.
+func (p *Printer) logAbout(message string) {
+	if p.About != "" {
+		message = p.About + ": " + message
+	}
+	const item = "\n  - " // of our lists
+	items := strings.Split(strings.TrimRight(message, "\n"), item)
+	for i := range items {
+		items[i] = strings.ReplaceAll(Visible(items[i]), "\n", "\n  ┃ ")
+	}
+	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.Join(items, item))
+}
+
+// Log prints a message on standard error. The arguments can be untrusted: they are shown by
+// [VisibleLine].
 func (p *Printer) Log(format string, args ...any) {
-	text := Printable(fmt.Sprintf(format, args...))
-	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.ReplaceAll(text, "\n", "\n  "))
+	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.ReplaceAll(Sprintf(format, args...), "\n", "\n  "))
+}
+
+// Sprintf is [fmt.Sprintf] for untrusted arguments: texts are shown by [VisibleLine].
+func Sprintf(format string, args ...any) string {
+	shown := make([]any, len(args))
+	for i, arg := range args {
+		shown[i] = arg
+		switch arg := arg.(type) {
+		case error, fmt.Stringer:
+			shown[i] = VisibleLine(fmt.Sprint(arg))
+		default:
+			if reflect.ValueOf(arg).Kind() == reflect.String {
+				shown[i] = VisibleLine(fmt.Sprint(arg))
+			}
+		}
+	}
+	return fmt.Sprintf(format, shown...)
 }
 
 // Note prints a message that --quiet suppresses.
@@ -157,43 +228,48 @@ func (p *Printer) Note(format string, args ...any) {
 // Print writes a result.
 func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, text) }
 
-// PrintJSON writes a result as JSON, on several lines on a terminal and on one
-// elsewhere.
+// PrintText writes the text of a result unless it is "".
+func (p *Printer) PrintText(text string) {
+	if IsTerminal(p.Out) {
+		text = Printable(text)
+	}
+	if text != "" {
+		p.Print(strings.TrimSuffix(text, "\n") + "\n")
+	}
+}
+
+// PrintJSON writes a result as JSON: indented on a terminal, else on one line.
 func (p *Printer) PrintJSON(v value.Value) error {
 	if IsTerminal(p.Out) {
 		p.Print(value.FormatJSON(v, "  ") + "\n")
 		return nil
 	}
 	text, err := value.AppendJSON(nil, v)
-	if err != nil {
-		return err
+	if err == nil {
+		p.Print(string(text) + "\n")
 	}
-	p.Print(string(text) + "\n")
-	return nil
+	return err
 }
 
-// IsTerminal reports whether somebody reads this as it is written.
-func IsTerminal(w io.Writer) bool {
-	if o, ok := w.(*output); ok {
-		w = o.w
+// PrintLine writes a value as a line of JSON.
+func (p *Printer) PrintLine(v json.Marshaler) error {
+	text, err := v.MarshalJSON()
+	if err == nil {
+		p.Print(string(text) + "\n")
 	}
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull) // a character device that nobody reads
-	return err != nil || !os.SameFile(info, null)
+	return err
 }
 
-// Paint returns the function that colours text for standard output.
+// Texts returns the texts of a list, as --json prints them.
+func Texts[T any](list []T) value.List {
+	return Map(list, func(v T) value.Value { return fmt.Sprint(v) })
+}
+
+// Paint returns a function that colours text for standard output.
 func (p *Printer) Paint() func(code, text string) string { return p.PaintOn(p.Out) }
 
-// PaintOn returns the function that colours text for where it is written to.
-// The code "" is no colour.
+// PaintOn returns a function that colours text for a writer. The code "" leaves the text
+// unchanged.
 func (p *Printer) PaintOn(w io.Writer) func(code, text string) string {
 	_, noColor := p.Env("NO_COLOR")
 	term, _ := p.Env("TERM")
@@ -208,7 +284,7 @@ func (p *Printer) PaintOn(w io.Writer) func(code, text string) string {
 	}
 }
 
-// FileError is an error of the user's own files, in plain words.
+// FileError returns an error of the file system as "cannot open NAME: …".
 func FileError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -217,10 +293,11 @@ func FileError(err error) error {
 	return value.Errorf(value.Failed, "%w", err)
 }
 
-// ErrorList returns what --json tells of broken files.
+// ErrorList returns the errors of files, as --json prints them.
 func ErrorList(broken []*value.Error) value.List {
 	list := value.List{}
 	for _, e := range broken {
+		e = ForUsers(e)
 		list = append(list, value.NewDict("file", e.Pos.File, "line", int64(e.Pos.Line), "column", int64(e.Pos.Col),
 			"reason", e.Message(), "suggestion", e.Hint))
 	}
@@ -234,11 +311,12 @@ func (p *Printer) Debug(format string, args ...any) {
 	}
 }
 
-// LogLine prints a line that may hold colours: what strangers wrote in it has
-// been made visible.
+// LogLine prints a message with colours. Untrusted text in it must be visible already,
+// see [VisibleLine].
 func (p *Printer) LogLine(line string) { _, _ = io.WriteString(p.Err, "cassidy: "+line+"\n") }
 
-// LineWidth is how wide a line for people may be: that of the terminal.
+// LineWidth returns the width of a line of a result: that of the terminal, if there is
+// one.
 func (p *Printer) LineWidth() int {
 	if IsTerminal(p.Out) {
 		return WidthOf(p.Out)
@@ -246,15 +324,14 @@ func (p *Printer) LineWidth() int {
 	return LineWidth
 }
 
-// ReportAll tells of each file that is not right.
+// ReportAll reports the errors of files.
 func (p *Printer) ReportAll(broken []*value.Error) {
 	for _, e := range broken {
 		p.Report(e)
 	}
 }
 
-// NewSpinner returns a spinner for a screen, or nil where nobody would see it
-// turn.
+// NewSpinner returns a spinner for a screen, or nil if standard error cannot show one.
 func (p *Printer) NewSpinner() *Spinner {
 	_, noColor := p.Env("NO_COLOR")
 	if noColor || p.Quiet || p.JSON || p.Dumb() || !IsTerminal(p.Err) {
@@ -263,7 +340,7 @@ func (p *Printer) NewSpinner() *Spinner {
 	return &Spinner{out: p.Err}
 }
 
-// Dumb reports whether the terminal only writes lines.
+// Dumb reports whether the terminal has no escape sequences.
 func (p *Printer) Dumb() bool {
 	term, _ := p.Env("TERM")
 	return term == "dumb" || term == ""

@@ -4,8 +4,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// viewBuffer is how many events wait for a terminal that is slow: more than a call
-// may emit pieces of output.
+// viewBuffer is how many events wait for a slow terminal: more than the pieces of output
+// that a call may emit.
 const viewBuffer = 1 << 16
 
 // An eventView shows the events of a host on the screen, in a goroutine.
@@ -13,7 +13,7 @@ type eventView struct {
 	screen *Screen
 	show   func(tool.Event)
 	events <-chan tool.Event
-	asked  chan chan struct{} // for what is closed when all events so far are shown
+	asked  chan chan struct{} // each is closed when all events so far are shown
 	ended  chan struct{}
 }
 
@@ -27,32 +27,17 @@ func (v *eventView) run() {
 			}
 			v.screen.Add(e, v.show)
 		case done := <-v.asked:
-			open := v.drain()
+			for n := len(v.events); n > 0; n-- {
+				if e, ok := <-v.events; ok {
+					v.screen.Add(e, v.show)
+				}
+			}
 			close(done)
-			if !open {
-				return
-			}
 		}
 	}
 }
 
-// drain shows the events that wait, and reports whether more can come.
-func (v *eventView) drain() (open bool) {
-	for {
-		select {
-		case e, ok := <-v.events:
-			if !ok {
-				return false
-			}
-			v.screen.Add(e, v.show)
-		default:
-			return true
-		}
-	}
-}
-
-// catchUp returns when all events so far are shown, or held while a question is
-// open.
+// catchUp waits until all events so far are shown, or held while a question is open.
 func (v *eventView) catchUp() {
 	done := make(chan struct{})
 	select {

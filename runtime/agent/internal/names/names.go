@@ -1,20 +1,36 @@
-// Package names knows the names that a program in Starlark cannot give to what is its own.
+// Package names has the rules for names in programs in Starlark.
 package names
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
-// IsKeyword reports whether a name is a word of Starlark, or one that it keeps for
-// itself.
+// IsKeyword reports whether a name is a keyword or a reserved word of Starlark.
 func IsKeyword(name string) bool {
 	return slices.Contains(keywords, name)
 }
 
-// IsPredeclared reports whether every script has something by a name, beside its tools.
+// IsPredeclared reports whether a name is predeclared in every script.
 func IsPredeclared(name string) bool {
 	return slices.Contains(predeclared, name)
+}
+
+// Identifier returns the name of a tool or a parameter as a program writes it: other characters
+// than letters and digits are _.
+func Identifier(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < 128 && prose.IsWord(byte(r)) {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" || '0' <= name[0] && name[0] <= '9' {
+		return "_" + name
+	}
+	return name
 }
 
 var (

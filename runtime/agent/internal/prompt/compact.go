@@ -10,35 +10,32 @@ import (
 )
 
 const (
-	// defaultPairs is how many replies, with what belongs to them, go on with a
-	// conversation beside its summary.
+	// defaultPairs is the default of Keep.Pairs.
 	defaultPairs = 2
-	// DefaultKept is how many characters they may have in all: a sixth of a
-	// conversation, so that it is not compacted again at once.
+	// DefaultKept is the default of Keep.Chars: a sixth of a conversation, so that it
+	// is not compacted again soon.
 	DefaultKept = 100_000
-	// maxSummary is how many characters of a summary are used: several times
-	// what is asked for.
+	// maxSummary is the limit of a summary, in characters: several times the requested
+	// length.
 	maxSummary = 20_000
-	// LeastResult is what a kept result is cut to at most, in characters.
+	// LeastResult is the shortest length to which a kept result is cut, in characters.
 	LeastResult = 1_000
 )
 
-// A Keep says what goes on when a conversation is compacted.
+// A Keep bounds the messages that are kept when a conversation is compacted.
 type Keep struct {
-	Pairs int // replies, with what belongs to them; 0 means 2
-	Chars int // that they may have in all; 0 means 100,000
+	Pairs int // replies, with their results and answers; default 2
+	Chars int // characters of all kept messages; default 100,000
 }
 
-// Continue returns the conversation that takes the place of one that has grown
-// too long: the whole prompt, with the summary of what was, then the last
-// messages of the old conversation. The old conversation begins with the
-// message that its prompt made; question is what that asked.
+// Continue returns the conversation that replaces one that is too long: the full prompt
+// with the summary, then the last messages of the old conversation. The old conversation
+// begins with the message of its prompt, which asked the question. In a chat the new
+// question is the one that the kept messages answer.
 //
-// A native call stays with its result, and a result with its call. Where what
-// is kept is too long, its results are cut, and where that does not help, fewer
-// messages are kept, but never less than the last reply and what follows it. In
-// a chat the question is that of the user which the kept messages answer.
-// Compact between a message and its answer, when all results are there.
+// Native calls and their results are kept together. If the kept messages are too long,
+// their results are cut. If that is not enough, fewer messages are kept, but always the
+// last reply and the messages after it. All calls must have results.
 func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep) []model.Message {
 	if k == nil {
 		k = &Keep{}
@@ -62,12 +59,11 @@ func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep
 	return append([]model.Message{first}, kept...)
 }
 
-// ShortNote says that so much of a text is left out.
+// ShortNote returns the note for omitted characters, without a file that has them.
 func ShortNote(left int) string { return leftOutNote(left, "") }
 
-// tailStart returns where the last so many replies begin: at a reply, and in a
-// chat at one that a question of the user stands before, or at 1. Behind the
-// last message where there is no reply.
+// tailStart returns the index of the first of the last replies. In a chat it is a reply to a
+// question of the user, or 1. Without replies it is len(old).
 func tailStart(old []model.Message, replies int, chat bool) int {
 	start := len(old)
 	for i := len(old) - 1; i > 0; i-- {
@@ -85,9 +81,8 @@ func tailStart(old []model.Message, replies int, chat bool) int {
 	return min(start, len(old))
 }
 
-// wholeCalls returns a copy of the messages without calls that have no result
-// and results that have no call, and without replies in which nothing is left:
-// an API refuses a conversation that has such a thing.
+// wholeCalls returns a copy of the messages without calls that have no result, results that
+// have no call, and replies that become empty: APIs reject these.
 func wholeCalls(messages []model.Message) []model.Message {
 	answered, called := map[string]bool{}, map[string]bool{}
 	for _, m := range messages {
@@ -106,7 +101,7 @@ func wholeCalls(messages []model.Message) []model.Message {
 		if n := len(m.Calls); n > 0 {
 			m.Calls = slices.DeleteFunc(slices.Clone(m.Calls), func(c model.Call) bool { return !answered[c.ID] })
 			if len(m.Calls) < n {
-				m.Opaque = nil // it is of the message as it was
+				m.Opaque = nil // it is valid only for the unchanged message
 			}
 			if len(m.Calls) == 0 && m.Text == "" {
 				continue
@@ -117,9 +112,8 @@ func wholeCalls(messages []model.Message) []model.Message {
 	return whole
 }
 
-// shortened returns a copy of the messages in which results are cut, the
-// longest the most, until all have at most so many characters; or their results
-// can be cut no further.
+// shortened returns a copy of the messages. Their results are cut to a common length, which is
+// halved until the messages have at most chars characters or the length is LeastResult.
 func shortened(messages []model.Message, chars int) []model.Message {
 	limit := chars
 	short := slices.Clone(messages)

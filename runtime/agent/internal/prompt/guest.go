@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,12 +10,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// guest makes a text that others wrote fit to stand among our sections: it
-// cannot begin one, nor hide those that follow in a block of code left open.
-// Nothing else of it changes but control characters. What it says may still
-// mislead a model: that it is not to be obeyed is said in the opening.
+// guest returns untrusted text in a form that is safe between the sections of a prompt: it
+// cannot begin a section, nor hide the following ones in a block of code that is not closed.
+// Control characters are removed, and nothing else is changed. The text can still mislead a
+// model; the opening of the prompt tells it not to obey such text.
 func guest(text string) string {
-	// Some readers take these for the end of a line, and the last for nothing.
+	// Some readers treat the first two as the end of a line, and ignore the last.
 	text = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\ufeff", "").Replace(text)
 	text = quoteSections(value.Clean(strings.TrimSpace(text), len(text)))
 	var f codeLines
@@ -27,15 +28,15 @@ func guest(text string) string {
 	return text
 }
 
-// ourSections are the headings that only a prompt writes, and ourMarks how the
-// texts begin that only a policy sends, all in lower case.
+// ourSections are the headings of a prompt, and ourMarks the beginnings of the texts that a
+// policy sends, in lower case. Other texts must not contain them.
 var (
 	ourSections = []string{"available tools", "tool usage format", "skills", "context", "user question"}
 	ourMarks    = []string{"result (", "error (", "denied:", "skill loaded:"}
 )
 
-// quoteSections puts "> " before each line that would begin a section of ours.
-// All other lines are left as they are, since a model copies from them.
+// quoteSections puts "> " before each line that looks like the beginning of a section. Other
+// lines stay as they are, since a model copies from them.
 func quoteSections(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -47,40 +48,32 @@ func quoteSections(text string) string {
 	return b.String()
 }
 
-// poses reports whether a line reads like the beginning of a section of ours.
+// poses reports whether a line looks like the beginning of a section.
 func poses(line string) bool {
 	line = strings.TrimLeftFunc(line, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) })
 	if line == "" || strings.IndexByte("#rReEdDsS", line[0]) < 0 {
 		return false
 	}
 	if len(line) > 200 {
-		line = line[:200] // no mark is longer
+		line = line[:200] // marks are shorter
 	}
 	folded := strings.ToLower(strings.Join(strings.Fields(line), " "))
 	if heading := strings.TrimLeft(folded, "# "); len(heading) < len(folded) {
-		heading = strings.TrimRight(heading, "#: ")
-		for _, s := range ourSections {
-			if heading == s {
-				return true
-			}
-		}
-	}
-	for _, m := range ourMarks {
-		if strings.HasPrefix(folded, m) {
+		if slices.Contains(ourSections, strings.TrimRight(heading, "#: ")) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(ourMarks, func(mark string) bool { return strings.HasPrefix(folded, mark) })
 }
 
-// A codeLines tells which lines of a Markdown text are in a block of code.
+// A codeLines finds the blocks of code in the lines of a Markdown text.
 type codeLines struct {
 	mark string // the backquotes or tildes that opened the block, or ""
 }
 
 func (f *codeLines) open() bool { return f.mark != "" }
 
-// step reads the next line, and reports whether it is in a block or its edge.
+// step reads the next line, and reports whether it is in a block or is one of its fences.
 func (f *codeLines) step(line string) bool {
 	body := strings.TrimLeft(line, " ")
 	if len(line)-len(body) > 3 || body == "" || body[0] != '`' && body[0] != '~' {
@@ -94,7 +87,7 @@ func (f *codeLines) step(line string) bool {
 		return f.open()
 	case !f.open():
 		if mark[0] == '`' && strings.Contains(rest, "`") {
-			return false // code within a line
+			return false // inline code
 		}
 		f.mark = mark
 	case mark[0] == f.mark[0] && len(mark) >= len(f.mark) && rest == "":
@@ -103,7 +96,7 @@ func (f *codeLines) step(line string) bool {
 	return true
 }
 
-// codeSpan writes a text as code within a line, whatever backquotes it has.
+// codeSpan writes a text as inline code. The text may contain backquotes.
 func codeSpan(text string) string {
 	longest, run := 0, 0
 	for i := range len(text) {
@@ -120,9 +113,8 @@ func codeSpan(text string) string {
 	return ticks + text + ticks
 }
 
-// CutMiddle keeps the beginning and the end of a text that has more than limit
-// characters, whole lines where they are short, and puts a note between them.
-// The note is told how many characters are left out.
+// CutMiddle replaces the middle of a text of more than limit characters by a note. It cuts
+// between lines if they are short. note gets the number of omitted characters.
 func CutMiddle(text string, limit int, note func(left int) string) string {
 	if len(text) <= limit {
 		return text

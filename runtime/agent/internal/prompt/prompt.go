@@ -1,5 +1,5 @@
-// Package prompt writes what a language model is told: at first, in each turn, of results,
-// and when a conversation is made shorter.
+// Package prompt writes the messages for a language model: the first prompt, reminders,
+// results of calls, and the start of a compacted conversation.
 package prompt
 
 import (
@@ -11,68 +11,43 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/tool"
-	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
-// A Prompt is what a model is told at the start of a conversation. Its zero
-// value tells nothing but the question.
+// A Prompt is the first message of a conversation. The zero value has only the question.
 //
-// The sections stand in one order: the opening, # Available Tools with how to
-// ask for one, the skills, # Context, and # User Question as the last. Only a
-// prompt writes these headings: where a description, a context file, a skill or
-// a result has such a line, it is shown as a quotation.
+// The order of the sections is fixed: the opening, # Available Tools with the format of calls,
+// the skills, # Context, and # User Question. Only a prompt writes these headings: such a line
+// in a description, a context file, a skill or a result is quoted.
 type Prompt struct {
-	// Role is how the model is spoken to: one of [roles]; or "" for no opening,
-	// which leaves the bare sections.
+	// Role selects the opening: one of [Roles], or "" for none.
 	Role       string
-	Tools      []tool.Tool     // that it may call
-	Format     decision.Format // in which it writes decisions; "" means PureJSON
-	Docs       docs            // how much it is told of each tool
-	Skills     []Skill         // that it may load by itself
-	Context    string          // what it should know of the project, or ""
-	WorkDir    string          // as tools see it, or ""
-	Iterations int             // how many replies it has; 0 is not said
+	Tools      []tool.Tool     // that the model may call
+	Format     decision.Format // of decisions; default PureJSON
+	Docs       docs            // the length of the documentation of tools
+	Skills     []Skill         // that the model may load by itself
+	Context    string          // a description of the project, or ""
+	WorkDir    string          // the working directory of the tools, or ""
+	Iterations int             // the limit of replies; 0 states none
 }
 
-// docs says how much a model is told of each tool.
+// docs is the length of the documentation of tools.
 type docs string
 
 const (
 	docsAuto     docs = ""         // detailed up to ten tools, brief above
-	docsDetailed docs = "detailed" // every parameter with its type and meaning
+	docsDetailed docs = "detailed" // each parameter with its type and description
 	docsBrief    docs = "brief"    // one line, with the names of the parameters
 )
 
-// maxDetailed is how many tools are described in detail unless it is said
-// otherwise.
+// maxDetailed is the largest number of tools that are described in detail by default.
 const maxDetailed = 10
 
-// Roles returns the roles that there is an opening for.
+// Roles returns the roles that have an opening.
 func Roles() []string { return []string{"task", "chat", "plan", "review"} }
 
-// Check returns an error of kind Invalid where the role, the format or the kind
-// of docs is unknown. A prompt that is used without a check takes what it does
-// not know for "".
-func (p *Prompt) Check() error {
-	for _, c := range []struct {
-		what, got string
-		valid     []string
-	}{
-		{"role", p.Role, Roles()},
-		{"format", string(p.Format), []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}},
-		{"kind of docs", string(p.Docs), []string{string(docsDetailed), string(docsBrief)}},
-	} {
-		if c.got != "" && !slices.Contains(c.valid, c.got) {
-			return value.Errorf(value.Invalid, "unknown %s %q%s", c.what, c.got, value.DidYouMean(c.got, c.valid)).
-				WithHint("it is one of %s", strings.Join(c.valid, ", "))
-		}
-	}
-	return nil
-}
-
-// Message returns the first message of a conversation, and the first after a
-// compaction: all of the prompt, with the question at its end.
+// Message returns the first message of a conversation, also after a compaction: the full
+// prompt, with the question at its end.
 func (p *Prompt) Message(question string) string {
 	sections := nonEmpty(p.opening(), p.Instructions(), p.skillSection(), contextSection(p.Context))
 	if len(sections) == 0 {
@@ -81,8 +56,8 @@ func (p *Prompt) Message(question string) string {
 	return strings.Join(append(sections, "# User Question\n\n"+question), "\n\n")
 }
 
-// opening returns what stands before the sections: the role, and for a model
-// with native calls how to end.
+// opening returns the text before the sections: the role, and for a model with native calls
+// how to end the task.
 func (p *Prompt) opening() string {
 	if !slices.Contains(Roles(), p.Role) {
 		return ""
@@ -101,7 +76,7 @@ func (p *Prompt) opening() string {
 	return text
 }
 
-// working names the text on how to work with tools.
+// working returns the name of the text about working with tools.
 func (p *Prompt) working() string {
 	if p.format() == decision.Code {
 		return "working_code"
@@ -109,7 +84,7 @@ func (p *Prompt) working() string {
 	return "working"
 }
 
-// stub tells what the tools are, to a model that calls them in a program.
+// stub describes the tools as functions, to a model that calls them in a program.
 func (p *Prompt) stub() string {
 	text := stub.Text(p.Tools)
 	if text == "" {
@@ -118,7 +93,7 @@ func (p *Prompt) stub() string {
 	return "```python\n" + text + "\n```"
 }
 
-// Chats reports whether a reply without a decision is an answer as it is.
+// Chats reports whether a reply without a decision is an answer.
 func (p *Prompt) Chats() bool { return p.Role == "chat" || p.Role == "" }
 
 // format returns the format, or the default.
@@ -130,9 +105,9 @@ func (p *Prompt) format() decision.Format {
 	return decision.PureJSON
 }
 
-// Instructions returns the section # Available Tools: what the tools are and how
-// to ask for one; "" where both travel beside the text, or there are no tools.
-// It is a part of the first message, and may be repeated in later ones.
+// Instructions returns the section # Available Tools: the tools and the format of calls. It is
+// "" with native calls and without tools. It is part of the first message, and may be
+// repeated in later ones.
 func (p *Prompt) Instructions() string {
 	if len(p.Tools) == 0 || p.format() == decision.Native {
 		return ""
@@ -147,7 +122,7 @@ func (p *Prompt) Instructions() string {
 	return strings.Join(nonEmpty(append(sections, p.taskComplete())...), "\n\n")
 }
 
-// taskComplete says that a tool can end the task too, where it is offered.
+// taskComplete explains the tool that ends the task, if there is one.
 func (p *Prompt) taskComplete() string {
 	for i := range p.Tools {
 		if tool.Key(p.Tools[i].Name) == "task_complete" {
@@ -157,7 +132,7 @@ func (p *Prompt) taskComplete() string {
 	return ""
 }
 
-// decision names in a few words what the format asks for.
+// decision returns a short name for a decision in the format.
 func (p *Prompt) decision() string {
 	switch p.format() {
 	case decision.PureJSON:
@@ -177,13 +152,12 @@ func contextSection(text string) string {
 	return "# Context\n\n" + guest(text) + "\n\n---"
 }
 
-// say returns one of the texts of scripts/prompts, with its holes filled from
-// alternating names and values. A line with a hole that has nothing to say is
-// left out, and so is a blank line after another.
+// say returns a text of scripts/prompts. Its placeholders are replaced from alternating names
+// and values. A line with an empty placeholder is omitted, and so are repeated blank lines.
 func say(name string, holes ...string) string {
 	text, ok := scripts.Prompt(name)
 	if !ok {
-		panic("agent: there is no prompt " + name) // the folder and this package disagree
+		panic("prompt: no text " + name + " in scripts/prompts")
 	}
 	fill := make([]string, len(holes))
 	for i, h := range holes {
@@ -192,7 +166,7 @@ func say(name string, holes ...string) string {
 			fill[i] = "{{" + h + "}}"
 		}
 	}
-	r := strings.NewReplacer(fill...) // in one pass: a value's own braces stay
+	r := strings.NewReplacer(fill...) // in one pass: braces in values stay
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" && len(lines) > 0 && lines[len(lines)-1] == "" || hasEmptyHole(line, fill) {

@@ -72,9 +72,6 @@ func TestGoldenPrompts(t *testing.T) {
 		for _, f := range append(textFormats, decision.Native) {
 			for _, d := range []docs{docsDetailed, docsBrief} {
 				p := testPrompt(role, f, d)
-				if err := p.Check(); err != nil {
-					t.Fatal(err)
-				}
 				got.Files = append(got.Files, txtar.File{Name: string(f) + " " + string(d), Data: []byte(p.Message("How long is the README?") + "\n")})
 			}
 		}
@@ -172,30 +169,6 @@ func TestPromptParts(t *testing.T) {
 			if strings.Contains(got, s) {
 				t.Errorf("%s: the prompt has %q:\n%s", c.name, s, got)
 			}
-		}
-	}
-}
-
-func TestPromptCheck(t *testing.T) {
-	for _, c := range []struct {
-		p    Prompt
-		want string
-	}{
-		{Prompt{}, ""},
-		{Prompt{Role: "review", Format: decision.Native, Docs: docsBrief}, ""},
-		{Prompt{Role: "tsk"}, `unknown role "tsk"; did you mean "task"?`},
-		{Prompt{Format: decision.Other}, `unknown format "other"`},
-		{Prompt{Docs: "long"}, `unknown kind of docs "long"`},
-	} {
-		got := ""
-		if err := c.p.Check(); err != nil {
-			got = err.Error()
-			if e := value.ErrorOf(err, value.Internal); e.Kind != value.Invalid || e.Hint == "" {
-				t.Errorf("Check() = %v of kind %v with hint %q", err, e.Kind, e.Hint)
-			}
-		}
-		if got != c.want {
-			t.Errorf("Check() = %q, want %q", got, c.want)
 		}
 	}
 }

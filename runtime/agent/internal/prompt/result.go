@@ -2,27 +2,27 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// DefaultResultText is how much of one result a model is given, in characters:
-// about 12,000 tokens, so that ten such results do not fill a conversation.
+// DefaultResultText is the default limit of a result, in characters: about 12,000 tokens, so
+// that ten such results do not fill a conversation.
 const DefaultResultText = 30_000
 
-// minResultText is the least that a result is cut to, so that the note has
-// something to stand between.
+// minResultText is the shortest length to which a result is cut, in characters.
 const minResultText = 500
 
-// ResultText tells a model what came of a call. What is longer than limit
-// characters loses its middle, with a note that says how to get the rest: from
-// whole, the file in which all of it is kept, or where that is "" by asking for
-// less. A limit of 0 means defaultResultText.
+// ResultText returns the text that reports the result of a call to a model. If the result has
+// more than limit characters, its middle is replaced by a note: it names whole, the file with
+// the full result, or advises to ask for less if whole is "". A limit of 0 means
+// [DefaultResultText].
 //
-// The text is the result's own, character for character, but for a line that
-// would begin a section or another result: that is shown as a quotation.
+// The result is not changed otherwise, except that lines that look like the beginning of a
+// section or of another result are quoted.
 func ResultText(name string, r tool.Result, limit int, whole string) string {
 	if limit <= 0 {
 		limit = DefaultResultText
@@ -52,13 +52,9 @@ func leftOutNote(left int, whole string) string {
 	return fmt.Sprintf("[… %d characters are left out here. To see them, ask for less at a time: a narrower search, a range of lines, or a limit.]", left)
 }
 
-// isTurn reports whether a message of the user's side is a policy's and not a
-// question.
+// isTurn reports whether a message with the role of the user is from the policy, and not a
+// question of the user.
 func isTurn(text string) bool {
-	for _, mark := range []string{"RESULT (", "ERROR (", "ERROR: ", "DENIED: ", "SKILL LOADED: ", "NOTE: "} {
-		if strings.HasPrefix(text, mark) {
-			return true
-		}
-	}
-	return false
+	marks := []string{"RESULT (", "ERROR (", "ERROR: ", "DENIED: ", "SKILL LOADED: ", "NOTE: "}
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(text, mark) })
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
-// A Skill is what a model is told of a skill before it loads it.
+// A Skill describes a skill to a model that has not loaded it.
 type Skill struct {
-	Name        string // under which it is loaded
-	Description string // what it is for and when to use it
-	Requires    []string
+	Name        string   // under which it is loaded
+	Description string   // its purpose, and when to use it
+	Requires    []string // names of other skills
 }
 
 const (
@@ -34,10 +34,9 @@ func (p *Prompt) skillSection() string {
 	return say("skills", "skills", strings.Join(lines, "\n"))
 }
 
-// ReadSkill returns the skill that a reply asks for with
-// <USE_SKILL>name</USE_SKILL>. The tag counts at the beginning of a line and
-// outside of code. It does not count in a reply that calls a tool or ends the
-// task, nor in one that looks as if it meant to.
+// ReadSkill returns the name of the first skill that a reply asks for with
+// <USE_SKILL>name</USE_SKILL>, at the beginning of a line and outside of code. It returns false
+// for a reply that also calls a tool or ends the task, or seems to.
 func ReadSkill(reply string) (name string, ok bool) {
 	if !strings.Contains(reply, skillOpen) || strings.Contains(reply, "<TOOL_DECISION>") || strings.Contains(reply, `"tool_decision"`) {
 		return "", false
@@ -71,7 +70,7 @@ func skillTag(line string) string {
 	return name
 }
 
-// noSkillName reports whether a character cannot be part of a skill's name.
+// noSkillName reports whether a character is invalid in the name of a skill.
 func noSkillName(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
 }

@@ -11,17 +11,15 @@ import (
 )
 
 const (
-	// maxExample is how long an example may be, in bytes, to be shown: a long
-	// one teaches no more than the parameters do.
+	// maxExample is the limit of an example, in bytes. Longer ones are omitted.
 	maxExample = 400
-	// maxChoices is how many values of a parameter are listed.
+	// maxChoices is the limit of listed values of a parameter.
 	maxChoices = 30
-	// maxSchema is how much of a schema is shown, in bytes, that cannot be read
-	// as a list of parameters.
+	// maxSchema is the limit of a schema that is shown as JSON, in bytes.
 	maxSchema = 4000
 )
 
-// toolDocs tells what the tools are.
+// toolDocs returns the documentation of the tools.
 func (p *Prompt) toolDocs() string {
 	brief := p.Docs == docsBrief || p.Docs != docsDetailed && len(p.Tools) > maxDetailed
 	docs := make([]string, len(p.Tools))
@@ -35,21 +33,18 @@ func (p *Prompt) toolDocs() string {
 	return strings.Join(docs, "\n\n")
 }
 
-// Undocumented reports whether nothing is known of a tool but its name.
+// Undocumented reports whether a tool has nothing but a name.
 func Undocumented(t *tool.Tool) bool {
 	return t.Description == "" && len(t.Params) == 0 && len(t.Schema) == 0
 }
 
-// briefDoc describes a tool in one line.
+// briefDoc returns the documentation of a tool in one line.
 func briefDoc(t *tool.Tool) string {
 	if Undocumented(t) {
 		return "- " + prose.OneLine(t.Name)
 	}
 	params, _ := t.CallerParams()
-	names := make([]string, len(params))
-	for i := range params {
-		names[i] = prose.OneLine(params[i].Name)
-	}
+	names := value.Map(params, func(x tool.Param) string { return prose.OneLine(x.Name) })
 	line := fmt.Sprintf("- **%s(%s)**: %s", prose.OneLine(t.Name), strings.Join(names, ", "), prose.OneLine(t.Description))
 	for _, h := range hintWords(t) {
 		line += " [" + h + "]"
@@ -57,7 +52,7 @@ func briefDoc(t *tool.Tool) string {
 	return line
 }
 
-// detailedDoc describes a tool in a section of its own.
+// detailedDoc returns the documentation of a tool as a section.
 func detailedDoc(t *tool.Tool) string {
 	if Undocumented(t) {
 		return "### " + prose.OneLine(t.Name) + "\n\nNo documentation available."
@@ -82,8 +77,8 @@ func detailedDoc(t *tool.Tool) string {
 	return strings.Join(parts, "\n")
 }
 
-// quoteHeadings puts "> " before the headings of a description, which could
-// else be taken for the name of another tool.
+// quoteHeadings puts "> " before the headings of a description, which look like the names of
+// other tools.
 func quoteHeadings(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -94,8 +89,7 @@ func quoteHeadings(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendParams adds a line for each parameter, with the fields of an object
-// below it.
+// appendParams adds a line for each parameter, followed by the fields of an object.
 func appendParams(lines []string, params []tool.Param, depth int) []string {
 	for i := range params {
 		x := &params[i]
@@ -117,8 +111,7 @@ func appendParams(lines []string, params []tool.Param, depth int) []string {
 	return lines
 }
 
-// constraintWords says which values a parameter takes, as far as that helps to
-// choose one.
+// constraintWords describes the valid values and the default of a parameter.
 func constraintWords(x *tool.Param) string {
 	var facts []string
 	if choices := x.Type.Enum; len(choices) > 0 {
@@ -135,7 +128,7 @@ func constraintWords(x *tool.Param) string {
 		facts = append(facts, "at most "+value.FormatJSON(x.Type.Max, ""))
 	}
 	if x.Type.Pattern != "" {
-		facts = append(facts, "fits "+codeSpan(prose.OneLine(x.Type.Pattern)))
+		facts = append(facts, "matches "+codeSpan(prose.OneLine(x.Type.Pattern)))
 	}
 	if x.HasDefault && x.Default != nil {
 		facts = append(facts, "default "+prose.OneLine(value.FormatJSON(x.Default, "")))

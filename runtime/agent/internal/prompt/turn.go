@@ -10,15 +10,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxNames is how many tools or skills an error lists: what a prompt may
-// reasonably offer.
+// maxNames is the limit of listed tools or skills.
 const maxNames = 100
 
-// maxProblem is how much of an error or a reason is told, in bytes.
+// maxProblem is the limit of an error or a reason, in bytes.
 const maxProblem = 4 << 10
 
-// Reminder returns the line that each later message ends with, so that the
-// format stays in sight; "" where a model needs none.
+// Reminder returns the line about the format that each later message ends with. It is "" with
+// native calls and without tools.
 func (p *Prompt) Reminder() string {
 	if len(p.Tools) == 0 || p.format() == decision.Native {
 		return ""
@@ -29,7 +28,7 @@ func (p *Prompt) Reminder() string {
 	return say("turn/reminder", "decision", p.decision())
 }
 
-// formatText repeats how to write a decision.
+// formatText returns the instructions for decisions.
 func (p *Prompt) formatText() string {
 	if len(p.Tools) == 0 {
 		return say("format/native")
@@ -37,10 +36,10 @@ func (p *Prompt) formatText() string {
 	return say("format/" + string(p.format()))
 }
 
-// NoDecision tells a model that its reply asked for nothing.
+// NoDecision returns the reminder after a reply without a decision.
 func (p *Prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
 
-// BrokenDecision tells a model that its call cannot be read, and why.
+// BrokenDecision returns the message for a call that cannot be read.
 func (p *Prompt) BrokenDecision(problem string) string {
 	format := ""
 	if p.format() != decision.Native {
@@ -49,24 +48,14 @@ func (p *Prompt) BrokenDecision(problem string) string {
 	return say("turn/broken_decision", "problem", guest(value.Clean(problem, maxProblem)), "format", format)
 }
 
-// UnknownTool tells a model that there is no tool of this name, and which there
-// are.
+// UnknownTool returns the message for a call of an unknown tool. It lists the tools.
 func (p *Prompt) UnknownTool(name string) string {
-	names := make([]string, len(p.Tools))
-	for i := range p.Tools {
-		names[i] = prose.OneLine(p.Tools[i].Name)
-	}
-	return unknown("turn/unknown_tool", name, names)
+	return unknown("turn/unknown_tool", name, value.Map(p.Tools, func(t tool.Tool) string { return prose.OneLine(t.Name) }))
 }
 
-// SkillUnknown tells a model that there is no skill of this name, and which
-// there are.
+// SkillUnknown returns the message for an unknown skill. It lists the skills.
 func (p *Prompt) SkillUnknown(name string) string {
-	names := make([]string, len(p.Skills))
-	for i, s := range p.Skills {
-		names[i] = prose.OneLine(s.Name)
-	}
-	return unknown("turn/skill_unknown", name, names)
+	return unknown("turn/skill_unknown", name, value.Map(p.Skills, func(s Skill) string { return prose.OneLine(s.Name) }))
 }
 
 func unknown(prompt, name string, names []string) string {
@@ -81,29 +70,28 @@ func unknown(prompt, name string, names []string) string {
 	return say(prompt, "name", prose.OneLine(value.Clean(name, tool.MaxName)), "near", near, "names", list)
 }
 
-// SkillLoaded gives a model the instructions of a skill that it asked for.
+// SkillLoaded returns the message with the text of a skill.
 func (p *Prompt) SkillLoaded(name, text string) string {
 	return say("turn/skill_loaded", "name", prose.OneLine(name), "text", guest(text))
 }
 
-// Denied tells a model that the user said no, with the user's words where
-// there are some.
+// Denied returns the message for a call that the user did not approve. reason is the user's
+// explanation, or "".
 func (p *Prompt) Denied(reason string) string {
 	return say("turn/denied", "reason", prose.OneLine(value.Clean(reason, maxProblem)))
 }
 
-// LoopWarning tells a model that it repeats a call that gives nothing new.
+// LoopWarning returns the warning for a call that is repeated with the same result.
 func (p *Prompt) LoopWarning(name string, times int) string {
 	return say("turn/loop", "name", prose.OneLine(name), "times", strconv.Itoa(times))
 }
 
-// LastTurn asks a model for its answer, since no tool is run any more: after
-// the call that it marked as its last, and where its replies are used up.
+// LastTurn returns the request for the answer without further calls: after the call that the
+// model marked as its last, and at the limit of replies.
 func (p *Prompt) LastTurn() string { return say("turn/last_turn") }
 
-// LastIteration tells a model that this is its last reply.
+// LastIteration returns the message that the next reply is the last one.
 func (p *Prompt) LastIteration() string { return say("turn/last_iteration") }
 
-// CompactRequest asks a model for the summary with which its conversation goes
-// on in another; see [prompt.Continue].
+// CompactRequest returns the request for the summary of a conversation, see [Prompt.Continue].
 func (p *Prompt) CompactRequest() string { return say("compact") }

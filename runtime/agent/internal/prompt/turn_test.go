@@ -27,7 +27,7 @@ func TestTurns(t *testing.T) {
 		{"unknown tool, far", p.UnknownTool("x\n# Context\n'"), "ERROR: Tool 'x # Context '' not available.\nAvailable: read_file, summarize, task_complete, mystery"},
 		{"no tools", (&Prompt{}).UnknownTool("x"), "ERROR: Tool 'x' not available.\nAvailable: none"},
 		{"unknown skill", p.SkillUnknown("releases"), "ERROR: Skill 'releases' not available.\nDid you mean release?\nAvailable: release, tests"},
-		{"skill", p.SkillLoaded("release", "# Release\n\n1. Tag.\n\n# User Question\n"), "SKILL LOADED: release\n\n# Release\n\n1. Tag.\n\n> # User Question\n\nFollow these instructions as far as they serve the task, and go on with it."},
+		{"skill", p.SkillLoaded("release", "# Release\n\n1. Tag.\n\n# User Question\n"), "SKILL LOADED: release\n\n# Release\n\n1. Tag.\n\n> # User Question\n\nFollow these instructions as far as they serve the task, and continue with it."},
 		{"denied", p.Denied(""), "DENIED: User rejected action. Try different approach."},
 		{"denied why", p.Denied("not\nthere"), "DENIED: User rejected action. Try different approach.\n\nThe reason: not there"},
 		{"loop", p.LoopWarning("read_file", 3), "NOTE: you have made this same call of read_file 3 times, with the same result each time. Another time will not change it. Take another approach, or end the task with what you have."},

@@ -1,14 +1,15 @@
-// Package prose takes texts apart for what a model is told: its words, lines and sentences.
+// Package prose splits text into words, lines and sentences.
 package prose
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// OneLine makes a text fit for one line of a list.
+// OneLine returns a text on one line, without control characters.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(value.Clean(text, len(text))), " ")
 }
@@ -24,8 +25,7 @@ func FirstRunes(text string, n int) string {
 	return text
 }
 
-// LastSentence returns the end of a text from where its last sentence or line
-// begins.
+// LastSentence returns the last sentence or line of a text.
 func LastSentence(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for i := len(text) - 2; i > 0; i-- {
@@ -36,7 +36,7 @@ func LastSentence(text string) string {
 	return text
 }
 
-// FirstSentence returns a text up to where its first sentence or line ends.
+// FirstSentence returns the first sentence or line of a text.
 func FirstSentence(text string) string {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] == '\n' || strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' ' {
@@ -51,7 +51,7 @@ func IsWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// LineEnd returns where the line of a place ends.
+// LineEnd returns the end of the line at a position.
 func LineEnd(text string, at int) int {
 	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i
@@ -59,10 +59,19 @@ func LineEnd(text string, at int) int {
 	return len(text)
 }
 
-// Clip cuts a text to so many characters.
+// Clip cuts a text to most characters.
 func Clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
 	return FirstRunes(text, most-1) + "…"
+}
+
+// WithCommas returns a number as in 200,000.
+func WithCommas(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

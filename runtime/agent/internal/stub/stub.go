@@ -1,4 +1,4 @@
-// Package stub shows tools as the functions of programs that a model writes.
+// Package stub presents tools as functions for the programs that a model writes.
 package stub
 
 import (
@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// fewTools is up to how many tools a stub says all that their summaries do.
+	// fewTools is the largest number of tools with long summaries.
 	fewTools = 30
-	// stubSummary and briefSummary are how long those are, in characters, of few
-	// tools and of many.
+	// stubSummary and briefSummary are the limits of long and of short summaries, in
+	// characters.
 	stubSummary  = 160
 	briefSummary = 60
-	// stubChoices is how many values of an enumeration a stub lists.
+	// stubChoices is the largest number of values of an enumeration that is listed.
 	stubChoices = 12
-	// maxSignature is how long a function with its types may be, in bytes, before
-	// the keys of objects and the items of lists are left out.
+	// maxSignature is the length of a function with its types, in bytes, above which the
+	// keys of objects and the items of lists are omitted.
 	maxSignature = 500
-	// stubDefault is how long a default may be to be shown, in characters.
+	// stubDefault is the limit of a default that is shown, in bytes.
 	stubDefault = 20
 )
 
@@ -32,22 +32,26 @@ type Function struct {
 	Tool   *tool.Tool
 	name   string
 	params []parameter // the required ones first
-	more   bool        // it takes any argument by its name
+	more   bool        // it accepts any named argument
 }
 
-// A parameter has the name by which a program gives it.
+// A parameter is a parameter with its name in programs.
 type parameter struct {
 	*tool.Param
 	name string
 }
 
-// inPrograms reports whether a program may call a tool. It cannot run others, has
-// no agents, and ends no task.
+// inPrograms reports whether a program may call a tool. It may not run other programs, start
+// agents or end the task.
 func inPrograms(t *tool.Tool) bool {
-	return t.State == tool.Ready && !decision.IsProgramTool(t) && tool.Key(t.Name) != AgentTool && tool.Key(t.Name) != CompleteTool
+	switch tool.Key(t.Name) {
+	case decision.ProgramTool, AgentTool, CompleteTool:
+		return false
+	}
+	return true
 }
 
-// BindTools makes tools the functions of a program.
+// BindTools returns the functions of a program for tools.
 func BindTools(tools []tool.Tool) []Function {
 	var list []Function
 	taken := nameSet{}
@@ -59,7 +63,7 @@ func BindTools(tools []tool.Tool) []Function {
 		f := Function{Tool: t, name: taken.take(tool.Key(t.Name), isReserved), more: t.AllowExtra}
 		params, err := t.CallerParams()
 		f.more = f.more || err != nil
-		inside := nameSet{"tools": true, "args": f.more} // which its body uses
+		inside := nameSet{"tools": true, "args": f.more} // names in its body
 		for _, required := range []bool{true, false} {
 			for j := range params {
 				if params[j].Required == required {
@@ -72,34 +76,25 @@ func BindTools(tools []tool.Tool) []Function {
 	return list
 }
 
-// isReserved reports whether a name means something in every program already.
+// isReserved reports whether a name has a meaning in every program.
 func isReserved(name string) bool {
 	return names.IsKeyword(name) || names.IsPredeclared(name) || name == "main" || name == "result"
 }
 
-// names are those that are taken.
+// A nameSet is a set of used names.
 type nameSet map[string]bool
 
 // take makes a name one that a program can write, which nothing else has.
 func (n nameSet) take(name string, reserved func(string) bool) string {
-	name = strings.Map(func(r rune) rune {
-		if r < 128 && prose.IsWord(byte(r)) {
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" || '0' <= name[0] && name[0] <= '9' {
-		name = "_" + name
-	}
-	for n[name] || reserved(name) {
+	for name = names.Identifier(name); n[name] || reserved(name); {
 		name += "_"
 	}
 	n[name] = true
 	return name
 }
 
-// LibText returns the file with the functions of a program. An argument that is
-// None is not given, unless the tool requires it.
+// LibText returns the file with the functions of a program. An optional argument that is None
+// is not passed to the tool.
 func LibText(list []Function) string {
 	var b strings.Builder
 	for _, f := range list {
@@ -129,14 +124,12 @@ func LibText(list []Function) string {
 	return b.String()
 }
 
-// Text returns what a model is told of tools that are functions of its program, a
-// line for each, as in
+// Text returns the description of the functions for a model, with a line for each, as in
 //
 //	read_file(filepath: str, start_line: int = None) -> str  # Read a text file.
 //
-// With more than 30 tools, no line says more of one than 60 characters. Left out
-// are those that a program cannot call: execute_code itself, agent, task_complete,
-// and what is not ready.
+// With more than 30 tools the summaries are cut to 60 characters. Tools that a program may not
+// call are omitted: execute_code itself, agent and task_complete.
 func Text(tools []tool.Tool) string {
 	list := BindTools(tools)
 	var b strings.Builder
@@ -153,7 +146,7 @@ func Text(tools []tool.Tool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// signature writes the function with its types, as if they began so deep down.
+// signature returns the function with its types, nested from depth on.
 func (f *Function) signature(depth int) string {
 	var params []string
 	for _, p := range f.params {
@@ -173,7 +166,7 @@ func (f *Function) signature(depth int) string {
 	return text
 }
 
-// stubText says what a tool does, the shorter the more tools there are.
+// stubText returns the summary of a tool. It is shorter if there are many tools.
 func stubText(t *tool.Tool, tools int) string {
 	text := prose.OneLine(t.Summary())
 	if tools <= fewTools {
@@ -182,8 +175,7 @@ func stubText(t *tool.Tool, tools int) string {
 	return prose.Clip(strings.TrimSpace(prose.FirstSentence(text)), briefSummary)
 }
 
-// defaultOf writes what an argument is that is not given: its default, where that
-// is short, else None.
+// defaultOf returns the default of an argument if it is short, else None.
 func defaultOf(p *tool.Param) string {
 	switch p.Default.(type) {
 	case bool, int64, float64, string:
@@ -194,8 +186,8 @@ func defaultOf(p *tool.Param) string {
 	return "None"
 }
 
-// typeText writes a type as Python does, with the keys of objects and the choices
-// of enumerations.
+// typeText returns a type in the notation of Python, with the keys of objects and the values of
+// enumerations.
 func typeText(t *tool.Type, depth int) string {
 	text := plainType(t, depth)
 	if t.Nullable {
@@ -206,11 +198,7 @@ func typeText(t *tool.Type, depth int) string {
 
 func plainType(t *tool.Type, depth int) string {
 	if n := len(t.Enum); n > 0 && n <= stubChoices {
-		choices := make([]string, n)
-		for i, v := range t.Enum {
-			choices[i] = StarText(v)
-		}
-		return strings.Join(choices, "|")
+		return strings.Join(value.Map(t.Enum, StarText), "|")
 	}
 	switch t.Name {
 	case tool.TypeString:
@@ -236,7 +224,7 @@ func plainType(t *tool.Type, depth int) string {
 	return "any"
 }
 
-// dictText writes the type of an object; a ? marks a key that may be left out.
+// dictText returns the type of an object. A ? marks an optional key.
 func dictText(t *tool.Type, depth int) string {
 	switch {
 	case len(t.Fields) > 0 && depth < MaxNesting:
@@ -255,7 +243,7 @@ func dictText(t *tool.Type, depth int) string {
 	return "dict"
 }
 
-// StarText writes a value as a program does.
+// StarText returns a value as a literal of Starlark.
 func StarText(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -269,12 +257,12 @@ func StarText(v value.Value) string {
 	return value.FormatJSON(v, "")
 }
 
-// CompleteTool is the tool whose call ends a task.
+// CompleteTool is the name of the tool that ends a task.
 const CompleteTool = "task_complete"
 
-// AgentTool is the tool with which an agent, or a script, has another agent work.
+// AgentTool is the name of the tool that starts a sub-agent.
 const AgentTool = "agent"
 
-// MaxNesting is how deep the fields of an object are listed. A check names
-// what is wrong deeper down.
+// MaxNesting is how deep the fields of an object are listed. Fields at deeper levels are only
+// checked.
 const MaxNesting = 3

@@ -1,5 +1,5 @@
 // Package enginetest runs scripts twice, by an engine in this process and in a worker,
-// and fails the test that can tell which it was.
+// and fails the test if they differ.
 package enginetest
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -23,7 +24,7 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
-// pureOf returns what a worker has itself of some modules.
+// pureOf returns the functions of modules that a worker runs itself.
 func pureOf(modules []tool.Module) []tool.Module {
 	var pure []tool.Module
 	for _, m := range modules {
@@ -33,11 +34,11 @@ func pureOf(modules []tool.Module) []tool.Module {
 	return pure
 }
 
-// Workers are the sandboxes of a package's tests, which share them: one for each set of
-// modules. Only Sets is to be given.
+// Workers are the sandboxes that a package's tests share, one for each set of modules.
+// Callers set only Sets.
 type Workers struct {
-	// Sets are the modules that the scripts of a test have, by name. A worker finds
-	// the name of its set in that of its own program.
+	// Sets are the modules that the scripts of a test use, by name. A worker finds the
+	// name of its set in the name of its program.
 	Sets map[string]func() []tool.Module
 
 	mu   sync.Mutex
@@ -45,7 +46,7 @@ type Workers struct {
 	open map[string]*sandbox.Process
 }
 
-// Main is all that a TestMain has to do. In a worker it does not return.
+// Main is the body of a TestMain. In a worker it does not return.
 func (w *Workers) Main(m *testing.M) {
 	sandbox.Main(pureOf(w.programSet())...)
 	code := testworker.Suite{M: m}.Run()
@@ -56,7 +57,7 @@ func (w *Workers) Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// programSet returns the set that the name of this program is, if any.
+// programSet returns the set that this program is named after, if any.
 func (w *Workers) programSet() []tool.Module {
 	exe, err := os.Executable()
 	if err != nil {
@@ -103,7 +104,7 @@ func (w *Workers) start(set string) (*sandbox.Process, error) {
 	if err := testworker.Copy(name, program); err != nil {
 		return nil, err
 	}
-	// What is tested is what scripts see, also where nothing can confine a worker.
+	// The tests compare what scripts see, also on systems that cannot confine a worker.
 	return sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: name}, Unconfined: true}, w.Sets[set]()...)
 }
 
@@ -118,26 +119,25 @@ func (w *Workers) close() error {
 	return err
 }
 
-// A Twice is an [engine.Engine] of which each answer is asked for twice: of the
-// engine, and of a worker that gets what the engine got of the world. The test
-// fails where the two transcripts are not the same: the effects that were asked
-// for, in their order, with their arguments and places; the result, byte for
-// byte; the error with its kind, text, hint, limit, position and trace; how many
-// steps and effects it took. What is returned is the engine's.
+// A Twice is an [engine.Engine] that asks twice for each answer: the engine, and a
+// worker with the same effect results. The test fails if the two transcripts differ:
+// the effects in their order, with arguments and paths; the result, byte for byte; the
+// error with its kind, text, hint, limit, position and trace; the number of steps and
+// effects. It returns the engine's answer.
 //
-// It is not the same by nature, and not compared:
+// Not compared, because they differ by nature:
 //
 //   - how long a call took,
 //   - what an error wraps: a worker's comes as text,
-//   - where a script was, and after how many steps, when its context ended: the
-//     worker is killed then, wherever it is; kind, text and limit are compared,
-//   - a limit of memory or of processor time, which only a worker has, where a
-//     test says that it may be met: see [Twice.May].
+//   - the position and the steps of a script when its context ended: the worker is
+//     killed then; kind, text and limit are compared,
+//   - a limit of memory or of CPU time, which only a worker has, if a test allows it:
+//     see [Twice.Allow].
 type Twice struct {
 	t      testing.TB
 	Engine *engine.Engine
 	worker *sandbox.Process
-	steps  int64             // of a call that sets none
+	steps  int64             // per call; 0: the engine's default
 	limits []value.LimitName // that the worker may meet where the engine does not
 	Around func(run func())  // measures what the engine does; nil: nothing
 }
@@ -148,7 +148,7 @@ func (w *Workers) Both(t testing.TB, set string) *Twice {
 	return &Twice{t: t, Engine: engine.New(&engine.Options{Modules: w.Sets[set]()}), worker: w.get(t, set)}
 }
 
-// BothSteps is Both with so many steps for each call.
+// BothSteps is Both with a limit of steps for each call.
 func (w *Workers) BothSteps(t testing.TB, set string, steps int64) *Twice {
 	t.Helper()
 	e := w.Both(t, set)
@@ -156,19 +156,19 @@ func (w *Workers) BothSteps(t testing.TB, set string, steps int64) *Twice {
 	return e
 }
 
-// May lets a worker meet a limit that there is none of without it.
-func (e *Twice) May(limits ...value.LimitName) *Twice {
+// Allow allows the worker to reach limits that the engine does not have.
+func (e *Twice) Allow(limits ...value.LimitName) *Twice {
 	e.limits = limits
 	return e
 }
 
 // Describe is [engine.Engine.Describe].
-func (e *Twice) Describe(s tool.Script) (tool.Tool, error) {
+func (e *Twice) Describe(s tool.Script) (tool.Described, error) {
 	e.t.Helper()
 	want, wantErr := e.Engine.Describe(s)
 	got, gotErr := e.worker.Describe(context.Background(), s)
 	if e.same("Describe", s, wantErr, gotErr) && wantErr == nil {
-		e.equal("Describe", s, form(tool.AppendTool(nil, &want)), form(tool.AppendTool(nil, &got)))
+		e.equal("Describe", s, form(pack.Append(nil, &want)), form(pack.Append(nil, &got)))
 	}
 	return want, wantErr
 }
@@ -176,8 +176,8 @@ func (e *Twice) Describe(s tool.Script) (tool.Tool, error) {
 // noEntry is a function that no script has.
 const noEntry = "no such function"
 
-// Compile is [engine.Engine.Compile]. A worker compiles what it is to call, so
-// it is asked for a call that fails thereafter.
+// Compile is [engine.Engine.Compile]. A worker compiles only for a call, so the call
+// that it gets must fail afterwards.
 func (e *Twice) Compile(s tool.Script) error {
 	e.t.Helper()
 	wantErr := e.Engine.Compile(s)
@@ -206,7 +206,7 @@ func (e *Twice) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Eff
 	if c.Limits.Steps == 0 {
 		c.Limits.Steps = e.steps
 	}
-	// The time of the tests is not what is tested.
+	// CPU time is not what is tested.
 	c.Limits = c.Limits.Or(tool.Limits{CPU: time.Minute})
 	again, cancel := r.repeat()
 	defer cancel()
@@ -221,14 +221,14 @@ func (e *Twice) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Eff
 	return want, wantErr
 }
 
-// same compares errors, and reports whether the rest is to be compared too.
+// same compares errors, and reports whether to compare the rest.
 func (e *Twice) same(what string, s tool.Script, want, got error) bool {
 	e.t.Helper()
 	if limit := value.ErrorOf(got, value.Internal); limit != nil && limit.Kind == value.Limit && slices.Contains(e.limits, limit.Limit) {
 		e.t.Logf("%s of %s %s: only in a worker: %v; the engine: %v", what, s.Path, s.Name, got, want)
 		return false
 	}
-	return e.equal(what, s, said(want), said(got))
+	return e.equal(what, s, errorLines(want), errorLines(got))
 }
 
 func (e *Twice) equal(what string, s tool.Script, want, got []string) bool {
@@ -240,8 +240,8 @@ func (e *Twice) equal(what string, s tool.Script, want, got []string) bool {
 	return diff == ""
 }
 
-// said is all that an error says.
-func said(err error) []string {
+// errorLines returns all fields of an error.
+func errorLines(err error) []string {
 	e := value.ErrorOf(err, value.Internal)
 	if e == nil {
 		return nil
@@ -252,12 +252,12 @@ func said(err error) []string {
 	}, e.Trace...)
 }
 
-// result is all that an outcome holds but the time.
+// result returns all fields of an outcome except the time.
 func result(out tool.Outcome) []string {
 	return append(form(value.Append(nil, out.Value)), fmt.Sprintf("%d steps, %d effects", out.Usage.Steps, out.Usage.Effects))
 }
 
-// form is a value on its way to another process.
+// form returns the encoded form of a value.
 func form(data []byte, err error) []string {
 	if err != nil {
 		return []string{"no form: " + err.Error()}
@@ -265,7 +265,7 @@ func form(data []byte, err error) []string {
 	return []string{fmt.Sprintf("%q", data)}
 }
 
-// A transcript is what a call asked of the world and got.
+// A transcript records the effects of a call and their results.
 type transcript struct {
 	do      tool.Effector
 	asked   []string // by the engine
@@ -273,8 +273,8 @@ type transcript struct {
 	again   []string // by the worker
 
 	ctx    context.Context // of the call
-	left   time.Duration   // that it has at the beginning, with a deadline
-	endsAt int             // after how many effects it ended; -1 is otherwise or not at all
+	left   time.Duration   // the time left at the start, if there is a deadline
+	endsAt int             // after how many effects it ended; -1: not ended, or not during an effect
 	end    context.CancelCauseFunc
 }
 
@@ -288,20 +288,20 @@ func newTranscript(ctx context.Context, do tool.Effector) *transcript {
 	if deadline, ok := ctx.Deadline(); ok {
 		r.left = time.Until(deadline)
 	}
-	r.look()
+	r.noteEnd()
 	return r
 }
 
-// look notes when the context ends.
-func (r *transcript) look() {
+// noteEnd records when the context ends.
+func (r *transcript) noteEnd() {
 	if r.endsAt < 0 && r.ctx.Err() != nil {
 		r.endsAt = len(r.answers)
 	}
 }
 
-// ask writes down what is asked for.
+// ask formats an effect for the transcript.
 func ask(e tool.Effect) string {
-	text := e.Place.String() + ": " + e.Func
+	text := e.StepPath.String() + ": " + e.Func
 	for name, v := range e.Args.All() { // each may be as deep as a value can
 		text += fmt.Sprintf(" %q = %s", name, form(value.Append(nil, v)))
 	}
@@ -317,12 +317,12 @@ func (r *transcript) recorder() tool.Effector {
 		r.asked = append(r.asked, ask(e))
 		out, err := r.do(ctx, e)
 		r.answers = append(r.answers, answer{out, err})
-		r.look()
+		r.noteEnd()
 		return out, err
 	}
 }
 
-// player returns the effector of the worker, which answers as the other did.
+// player returns the effector of the worker. It returns the recorded results.
 func (r *transcript) player() tool.Effector {
 	if r.do == nil {
 		return nil
@@ -340,8 +340,8 @@ func (r *transcript) player() tool.Effector {
 	}
 }
 
-// repeat returns a context that ends as that of the call did: at the same
-// effect, or after the same time.
+// repeat returns a context that ends as the call's did: at the same effect, or after
+// the same time.
 func (r *transcript) repeat() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
 	r.end = cancel
@@ -356,7 +356,7 @@ func (r *transcript) repeat() (context.Context, func()) {
 	return ctx, stop
 }
 
-// ending is what an error says of the end of a context.
+// ending returns the fields of an error that are compared if the context ended.
 func (r *transcript) ending(err error) []string {
 	e := value.ErrorOf(err, value.Internal)
 	if e == nil {

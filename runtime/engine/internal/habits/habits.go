@@ -1,5 +1,5 @@
-// Package habits finds in a program in Starlark what its author is used to from Python,
-// and says what to write instead.
+// Package habits finds Python features in a Starlark program that Starlark does not
+// have, and suggests replacements.
 package habits
 
 import (
@@ -18,67 +18,41 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxHabits is how many findings one error lists: more than most programs
-// have, and few enough to be read.
+// maxHabits is how many findings one error lists: more than most programs have, and few
+// enough to read.
 const maxHabits = 10
 
-// A habit is something that Python has and Starlark has not, and what to write
-// for it.
+// A habit is a Python feature that Starlark does not have, with its replacement.
 type habit struct {
-	at   scan.Place
+	at   scan.Position
 	text string
 }
 
-// Program looks in a program for what its author is used to from Python. It is
-// asked where the program fails to parse or to resolve, and for what would
-// certainly fail when it is run: a program that Starlark takes is never
-// refused. What is inside strings and comments it does not see.
-//
-// Finding is done on the tokens, since that is all there is of a program that
-// does not parse. What of it is certain in one that does, its syntax says, by
-// where it stands.
+// Program finds Python features in a program that fails to parse or to resolve, or
+// that certainly fails when it runs: a valid Starlark program is never refused. A
+// program that does not parse has nothing but tokens; for others the syntax tree
+// decides. The contents of strings and comments are ignored.
 type Program struct {
-	Path    string
-	Text    string // without annotations
-	Given   starlark.StringDict
-	tokens  []lexeme
-	defined map[string]bool     // names that the program itself gives a meaning
-	told    map[string]bool     // names that have been found already
-	chains  []chain             // of comparisons, one for each bracket that is open
-	only    map[scan.Place]bool // where findings count; nil: everywhere
-	found   []habit
+	Path        string
+	Text        string // without annotations
+	Predeclared starlark.StringDict
+	tokens      []scan.Token
+	defined     map[string]bool // names that the program defines
+	reported    map[string]bool // names that are reported already
+	compared    []int           // comparisons in the current expression, for each open bracket
+	assigned    bool            // whether the current statement has assigned a value
+	lambda      bool            // whether lambda is before the current token on its line
+	found       []habit
 }
 
-// A lexeme is a token that knows its place among the others. There may be a
-// hundred thousand, so it is small and holds no pointer.
-type lexeme struct {
-	kind        rune
-	start, size int32 // in the text
-	line, col   int32
-	up          int32 // the bracket around it, -1 for none
-	match       int32 // of a bracket, its other one, or -1
-	end         int32 // where its statement ends
-	gap         bool  // as of a token
-	newLine     bool
-	lambda      bool // whether one stands before it in its line
-	compares    int8 // of how many characters the comparison is that begins here
-}
-
-// A chain is a row of comparisons, as far as it has been read.
-type chain struct {
-	from    int // its first token
-	ops     []int
-	assigns bool // whether a value has been assigned in its statement
-}
-
-// Unparsed is the error of a program that does not parse.
+// Unparsed returns the error of a program that does not parse.
 func (h *Program) Unparsed(err error) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
 		return value.Errorf(value.Invalid, "%w", err)
 	}
-	h.find(nil)
-	at := scan.Place{Line: int(e.Pos.Line), Col: int(e.Pos.Col)}
+	h.find()
+	at := positionOf(e.Pos)
 	if !slices.ContainsFunc(h.found, func(f habit) bool { return f.at.Line <= at.Line }) {
 		text := e.Msg
 		if strings.HasPrefix(text, "invalid escape sequence") {
@@ -89,61 +63,73 @@ func (h *Program) Unparsed(err error) error {
 	return h.error()
 }
 
-// Parsed is the error of a program that has been parsed, or nil. What resolving
-// it failed with may be nil.
+// Parsed returns the error of a program that parses, or nil. failed is the error of
+// resolving it, or nil.
 func (h *Program) Parsed(tree *syntax.File, failed error) error {
 	var list resolve.ErrorList
 	if failed != nil && !errors.As(failed, &list) {
 		return value.Errorf(value.Invalid, "%w", failed)
 	}
-	certain := h.certain(tree)
-	for _, e := range list {
-		certain[scan.Place{Line: int(e.Pos.Line), Col: int(e.Pos.Col)}] = true
-	}
-	if len(certain) == 0 {
-		return nil
-	}
-	h.find(certain)
+	h.reported = map[string]bool{}
+	h.failures(tree)
 	h.resolver(tree, list)
 	return h.error()
 }
 
-// resolver adds what resolving failed with and no finding says.
+// Hint returns the replacement for the first Python feature in a line of a file that
+// does not parse, or "".
+func (h *Program) Hint(line int) string {
+	h.find()
+	for _, f := range h.found {
+		if f.at.Line == line {
+			return f.text
+		}
+	}
+	return ""
+}
+
+func positionOf(pos syntax.Position) scan.Position {
+	return scan.Position{Line: int(pos.Line), Col: int(pos.Col)}
+}
+
+// add adds a finding.
+func (h *Program) add(at scan.Position, format string, args ...any) {
+	h.found = append(h.found, habit{at, fmt.Sprintf(format, args...)})
+}
+
+// resolver adds the errors of resolving that no finding covers.
 func (h *Program) resolver(tree *syntax.File, list resolve.ErrorList) {
 	var names []string
 	for _, e := range list {
-		at := scan.Place{Line: int(e.Pos.Line), Col: int(e.Pos.Col)}
+		at := positionOf(e.Pos)
 		if len(h.found) > maxHabits || slices.ContainsFunc(h.found, func(f habit) bool { return f.at == at }) {
 			continue
 		}
 		name, undefined := strings.CutPrefix(e.Msg, "undefined: ")
 		if !undefined {
-			h.found = append(h.found, habit{at, e.Msg})
+			h.add(at, "%s", e.Msg)
 			continue
 		}
 		name, _, _ = strings.Cut(name, " ")
-		if h.told[name] {
+		if h.reported[name] {
 			continue
 		}
-		h.told[name] = true
+		h.reported[name] = true
+		if advice := Advice(h.Predeclared, name); advice != "" {
+			h.add(at, "undefined: %s; %s", name, advice)
+			continue
+		}
 		if names == nil {
 			names = h.names(tree)
 		}
-		text := "undefined: " + name
-		if advice := h.advice(name); advice != "" {
-			text += "; " + advice
-		} else {
-			text += value.DidYouMean(name, names)
-		}
-		h.found = append(h.found, habit{at, text})
+		h.add(at, "undefined: %s%s", name, value.DidYouMean(name, names))
 	}
 }
 
-// names lists what a name can mean in a program: what it has been given, and
-// what it defines.
+// names lists the names that are valid in a program: predeclared and defined ones.
 func (h *Program) names(tree *syntax.File) []string {
 	names := map[string]bool{}
-	for _, d := range []starlark.StringDict{starlark.Universe, h.Given} {
+	for _, d := range []starlark.StringDict{starlark.Universe, h.Predeclared} {
 		for name := range d {
 			names[name] = true
 		}
@@ -159,7 +145,7 @@ func (h *Program) names(tree *syntax.File) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// error is the error that lists what has been found, or nil.
+// error returns the error that lists the findings, or nil.
 func (h *Program) error() error {
 	if len(h.found) == 0 {
 		return nil
@@ -172,84 +158,66 @@ func (h *Program) error() error {
 		lines = append(lines, fmt.Sprintf("line %d: %s", f.at.Line, f.text))
 	}
 	if len(h.found) > maxHabits {
-		lines = append(lines, "and more of it")
+		lines = append(lines, "and more")
 	}
 	e := value.Errorf(value.Invalid, "%s", strings.Join(lines, "\n")).
-		WithHint("nothing has been run: mend these lines and give the whole program again")
+		WithHint("fix these lines, and send the complete program again: no line was run")
 	e.Pos = value.Position{File: h.Path, Line: h.found[0].at.Line, Col: h.found[0].at.Col}
 	return e
 }
 
-// certain says where a program holds what cannot but fail when it is run.
-func (h *Program) certain(tree *syntax.File) map[scan.Place]bool {
-	c := certainty{Program: h, places: map[scan.Place]bool{}, named: map[syntax.Node]bool{}}
-	syntax.Walk(tree, c.look)
-	if !c.passed {
-		for _, pos := range c.methods {
-			c.mark(pos)
-		}
-	}
-	return c.places
-}
-
-// A certainty collects the places of what is certain to fail.
-type certainty struct {
-	*Program
-	places  map[scan.Place]bool
-	named   map[syntax.Node]bool // the modules whose functions are named
-	passed  bool                 // whether a module is used as a value, so that anything may be one
-	methods []syntax.Position    // of calls of what no value has as its method
-}
-
-func (c *certainty) mark(pos syntax.Position) {
-	c.places[scan.Place{Line: int(pos.Line), Col: int(pos.Col)}] = true
-}
-
-func (c *certainty) look(n syntax.Node) bool {
-	switch n := n.(type) {
-	case *syntax.Ident:
-		c.passed = c.passed || c.module(n) != nil && !c.named[n]
-	case *syntax.DotExpr:
-		if m := c.module(n.X); m != nil {
-			c.named[n.X] = true
-			if _, err := m.Attr(n.Name.Name); err != nil {
-				c.mark(n.Name.NamePos)
+// failures adds the findings for code that certainly fails when it runs.
+func (h *Program) failures(tree *syntax.File) {
+	named := map[syntax.Node]bool{} // the modules in module.name
+	passed := false                 // whether a module is used as a value: then any value may be one
+	var methods []*syntax.Ident     // that no value has
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Ident:
+			passed = passed || h.module(n) != nil && !named[n]
+		case *syntax.DotExpr:
+			if m := h.module(n.X); m != nil {
+				named[n.X] = true
+				h.checkModule(positionOf(n.Name.NamePos), n.X.(*syntax.Ident).Name, n.Name.Name, m)
 			}
-		}
-	case *syntax.BinaryExpr:
-		if body, ok := textOf(n.X); ok && n.Op == syntax.PERCENT && badPercent(body) {
-			c.mark(n.OpPos)
-		}
-	case *syntax.CallExpr:
-		c.call(n)
-	}
-	return true
-}
-
-func (c *certainty) call(call *syntax.CallExpr) {
-	switch fn := call.Fn.(type) {
-	case *syntax.DotExpr:
-		body, isText := textOf(fn.X)
-		switch {
-		case isText && fn.Name.Name == "format":
-			// Any text can be the name of an argument that ** gives.
-			if _, bad := badField(body); bad && !slices.ContainsFunc(call.Args, unpacksDict) {
-				c.mark(fn.Name.NamePos)
+		case *syntax.BinaryExpr:
+			if body, ok := textOf(n.X); ok && n.Op == syntax.PERCENT {
+				h.checkPercent(positionOf(n.OpPos), body)
 			}
-		case c.module(fn.X) == nil && methodAdvice[fn.Name.Name] != nil:
-			c.methods = append(c.methods, fn.Name.NamePos)
-		}
-	case *syntax.Ident:
-		b, _ := fn.Binding.(*resolve.Binding)
-		if fn.Name != "print" || b == nil || b.Scope != resolve.Universal {
-			return
-		}
-		for _, arg := range call.Args {
-			if kw, ok := arg.(*syntax.BinaryExpr); ok && kw.Op == syntax.EQ {
-				if id, ok := kw.X.(*syntax.Ident); ok && id.Name != "sep" {
-					c.mark(id.NamePos)
+		case *syntax.CallExpr:
+			switch fn := n.Fn.(type) {
+			case *syntax.DotExpr:
+				body, isText := textOf(fn.X)
+				switch {
+				case isText && fn.Name.Name == "format":
+					if !slices.ContainsFunc(n.Args, unpacksDict) { // any text may be the name of an argument from **
+						h.checkFormat(positionOf(fn.Name.NamePos), body)
+					}
+				case h.module(fn.X) == nil:
+					methods = append(methods, fn.Name)
 				}
+			case *syntax.Ident:
+				h.printed(fn, n.Args)
 			}
+		}
+		return true
+	})
+	for _, m := range methods {
+		if !passed {
+			h.checkMethod(positionOf(m.NamePos), m.Name)
+		}
+	}
+}
+
+// printed checks a call of the builtin print.
+func (h *Program) printed(fn *syntax.Ident, args []syntax.Expr) {
+	if b, _ := fn.Binding.(*resolve.Binding); fn.Name != "print" || b == nil || b.Scope != resolve.Universal {
+		return
+	}
+	for _, arg := range args {
+		if kw, ok := arg.(*syntax.BinaryExpr); ok && kw.Op == syntax.EQ {
+			id := kw.X.(*syntax.Ident)
+			h.checkPrint(positionOf(id.NamePos), id.Name)
 		}
 	}
 }
@@ -268,7 +236,7 @@ func (h *Program) module(x syntax.Expr) starlark.HasAttrs {
 	if b, _ := id.Binding.(*resolve.Binding); b == nil || b.Scope != resolve.Predeclared {
 		return nil
 	}
-	m, _ := h.Given[id.Name].(starlark.HasAttrs)
+	m, _ := h.Predeclared[id.Name].(starlark.HasAttrs)
 	return m
 }
 
@@ -278,15 +246,6 @@ func textOf(x syntax.Expr) (string, bool) {
 	if !ok || lit.Token != syntax.STRING {
 		return "", false
 	}
-	_, body := unquoted(strings.TrimLeft(lit.Raw, "rR"))
+	_, _, body := unquoted(lit.Raw)
 	return body, true
-}
-
-// unquoted takes a string's quotes from it.
-func unquoted(literal string) (quote, body string) {
-	quote = literal[:1]
-	if triple := strings.Repeat(quote, 3); len(literal) >= 6 && strings.HasPrefix(literal, triple) {
-		quote = triple
-	}
-	return quote, literal[len(quote) : len(literal)-len(quote)]
 }

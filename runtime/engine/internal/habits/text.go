@@ -8,72 +8,49 @@ import (
 	"github.com/cassidy-run/cassidy/internal/scan"
 )
 
-// literal looks at a string: how it is marked, what stands beside it, and what
-// is made of it.
+// literal checks a string: its prefix, a string next to it, and what is called on it.
 func (h *Program) literal(i int) {
-	from := i // where the string begins, with what marks it
-	if mark := i - 1; mark >= 0 && h.tokens[mark].kind == scan.Word && !h.tokens[i].gap {
-		from = mark
-		switch strings.ToLower(h.said(mark)) {
-		case "f", "fr", "rf":
-			h.add(mark, "f-string; write %s", h.formatted(strings.Trim(h.said(mark), "fF"), h.said(i)))
-		case "u":
-			h.add(mark, "u before a string; leave the u out")
-		case "r", "b", "rb", "br":
-		default:
-			from = i
-		}
+	t := &h.tokens[i]
+	prefix, quote, body := unquoted(t.Text)
+	switch raw := strings.Trim(prefix, "fF"); {
+	case raw != prefix:
+		h.add(t.At, "f-string; write %s", h.formatted(raw+quote, body, quote))
+	case prefix == "u":
+		h.add(t.At, "u before a string; leave the u out")
 	}
-	if h.beside(from) && !h.beside(h.marked(from-1)) {
-		h.add(i, "two strings side by side; write + between them")
+	if h.followsString(i) && !h.followsString(i-1) {
+		h.add(t.At, "two strings side by side; write + between them")
 	}
-	_, body := unquoted(h.said(i))
 	switch {
 	case h.is(i+1, ".") && h.is(i+2, "format") && h.is(i+3, "("):
-		if field, bad := badField(body); bad {
-			h.add(i+2, "format takes no {%s}; write {} and give %s", field.shown(), h.prepared(field))
-		}
-	case h.is(i+1, "%") && badPercent(body):
-		h.add(i+1, "%% takes no width and no digits; write %%s and give %s", h.rounded("value", 2))
+		h.checkFormat(h.tokens[i+2].At, body)
+	case h.is(i+1, "%"):
+		h.checkPercent(h.tokens[i+1].At, body)
 	}
 }
 
-// marked returns where the string begins that is the token i.
-func (h *Program) marked(i int) int {
-	if i > 0 && h.tokens[i-1].kind == scan.Word && !h.tokens[i].gap && len(h.said(i-1)) < 3 {
-		return i - 1
-	}
-	return i
-}
-
-// beside reports whether the string that begins at i follows another, in one
+// followsString reports whether the string at i follows another one in the same
 // expression.
-func (h *Program) beside(i int) bool {
-	if i <= 0 || h.tokens[i-1].kind != scan.String {
-		return false
-	}
-	t := h.tokens[i]
-	return t.up >= 0 || !t.newLine
+func (h *Program) followsString(i int) bool {
+	return i > 0 && h.tokens[i-1].Kind == scan.String && (!h.outer(i) || !h.tokens[i].NewLine)
 }
 
-// A field is what stands in braces in a format, as in {name!r:>8}.
-type field struct{ name, conversion, spec string }
-
-// shown is the field as it is written.
-func (f field) shown() string {
-	text := f.name
-	if f.conversion != "" {
-		text += "!" + f.conversion
+// unquoted splits a string into its prefix, its quotes and its text.
+func unquoted(literal string) (prefix, quote, body string) {
+	n := strings.IndexAny(literal, `"'`)
+	prefix, literal = literal[:n], literal[n:]
+	quote = literal[:1]
+	if triple := strings.Repeat(quote, 3); len(literal) >= 6 && strings.HasPrefix(literal, triple) {
+		quote = triple
 	}
-	if f.spec != "" {
-		text += ":" + f.spec
-	}
-	return text
+	return prefix, quote, literal[len(quote) : len(literal)-len(quote)]
 }
 
-// fieldsOf takes a format apart: the texts around its fields, one more than
-// there are fields. It fails where the format is not well formed, or holds
-// fields in fields.
+// A field is a replacement field of a format, as {name!r:>8}. text is all of that.
+type field struct{ text, name, conversion, spec string }
+
+// fieldsOf splits a format into its fields and the texts around them, one more than
+// fields. It fails for a malformed format and for fields in fields.
 func fieldsOf(body string) (texts []string, fields []field, ok bool) {
 	from := 0
 	for i := 0; i < len(body); i++ {
@@ -96,8 +73,7 @@ func fieldsOf(body string) (texts []string, fields []field, ok bool) {
 	return append(texts, body[from:]), fields, true
 }
 
-// readField reads a field up to its closing brace and returns where that is,
-// or -1.
+// readField reads a field and returns the position of its closing brace, or -1.
 func readField(text string) (field, int) {
 	var f field
 	depth, quote, colon, mark := 0, byte(0), -1, -1
@@ -121,9 +97,9 @@ func readField(text string) (field, int) {
 				f.spec, end = text[colon+1:i], colon
 			}
 			if mark >= 0 {
-				f.conversion, end = text[mark+1:end], mark
+				f.conversion, end = text[mark:end], mark
 			}
-			f.name = strings.TrimSpace(text[:end])
+			f.text, f.name = text[:i], strings.TrimSpace(text[:end])
 			return f, i
 		case c == ')' || c == ']' || c == '}':
 			depth--
@@ -137,15 +113,14 @@ func readField(text string) (field, int) {
 }
 
 // formatted writes an f-string as a call of format.
-func (h *Program) formatted(mark, literal string) string {
+func (h *Program) formatted(open, body, quote string) string {
 	const otherwise = `"{}".format(value), with a {} for each value`
-	quote, body := unquoted(literal)
 	texts, fields, ok := fieldsOf(body)
 	if !ok || len(body) > longest || strings.Contains(body, "\n") && len(fields) == 0 {
 		return otherwise
 	}
 	if len(fields) == 0 {
-		return mark + quote + strings.NewReplacer("{{", "{", "}}", "}").Replace(body) + quote
+		return open + strings.NewReplacer("{{", "{", "}}", "}").Replace(body) + quote
 	}
 	format, args := texts[0], []string{}
 	for n, f := range fields {
@@ -155,10 +130,7 @@ func (h *Program) formatted(mark, literal string) string {
 		}
 		if name, shows := strings.CutSuffix(arg, "="); shows && !strings.HasSuffix(name, "=") {
 			format, arg = format+name+"=", strings.TrimSpace(name)
-			f.conversion = "r"
-		}
-		if f.conversion != "" {
-			f.conversion = "!" + f.conversion
+			f.conversion = "!r"
 		}
 		if strings.Contains(arg, ",") && !strings.ContainsAny(arg, "([{") {
 			arg = "(" + arg + ")"
@@ -167,13 +139,13 @@ func (h *Program) formatted(mark, literal string) string {
 		args = append(args, arg)
 	}
 	if strings.Contains(body, "\n") {
-		return fmt.Sprintf("it without the f, with {} in place of each value, and .format(%s) behind it", strings.Join(args, ", "))
+		return fmt.Sprintf("the string without f, with {} for each value, and then .format(%s)", strings.Join(args, ", "))
 	}
-	return fmt.Sprintf("%s%s%s%s.format(%s)", mark, quote, format, quote, strings.Join(args, ", "))
+	return fmt.Sprintf("%s%s%s.format(%s)", open, format, quote, strings.Join(args, ", "))
 }
 
-// argument is what to give to format for a field of an f-string, and what to
-// write behind the field.
+// argument returns the argument of format for a field of an f-string, and the text to
+// write after the field.
 func (h *Program) argument(f field) (arg, after string, ok bool) {
 	number := strings.TrimLeft(f.spec, ",+ ")
 	last := strings.TrimLeft(number, ".0123456789")
@@ -184,7 +156,7 @@ func (h *Program) argument(f field) (arg, after string, ok bool) {
 		return "", "", false
 	case number == "" || number == "d" || number == "s":
 		return f.name, "", true
-	case isNumber && h.Given.Has("math") && (last == "f" || last == "g" || last == "" || last == "%"):
+	case isNumber && h.Predeclared.Has("math") && (last == "f" || last == "g" || last == "" || last == "%"):
 		if _, err := fmt.Sscanf(digits, "%d", &width); err != nil {
 			return "", "", false
 		}
@@ -192,13 +164,13 @@ func (h *Program) argument(f field) (arg, after string, ok bool) {
 			return h.rounded("100 * ("+f.name+")", width), "%", true
 		}
 		return h.rounded(f.name, width), "", true
-	case h.Given.Has("text"):
+	case h.Predeclared.Has("text"):
 		return padded(f.name, f.spec)
 	}
 	return "", "", false
 }
 
-// padded is the call that pads a value as the spec of a format says.
+// padded returns the call that pads a value as a format spec says.
 func padded(name, spec string) (arg, after string, ok bool) {
 	fill, align, width := "", "", spec
 	switch {
@@ -223,15 +195,15 @@ func padded(name, spec string) (arg, after string, ok bool) {
 	return fmt.Sprintf("%s(str(%s), %s)", function, name, width), "", true
 }
 
-// rounded is how to round a number.
+// rounded returns the expression that rounds a number.
 func (h *Program) rounded(name string, digits int) string {
-	if h.Given.Has("math") {
+	if h.Predeclared.Has("math") {
 		return fmt.Sprintf("math.round(%s, %d)", name, digits)
 	}
-	return "the value rounded"
+	return "the rounded value"
 }
 
-// prepared is what to give to format for a field that it does not take.
+// prepared returns the argument of format for a field that format does not support.
 func (h *Program) prepared(f field) string {
 	if f.spec == "" && f.name != "" {
 		return f.name + " as an argument"
@@ -242,21 +214,27 @@ func (h *Program) prepared(f field) string {
 	if arg, _, ok := h.argument(f); ok {
 		return arg
 	}
-	return "the value as it is to be shown"
+	return "the formatted value"
 }
 
-// badField returns the first field of a format that format does not take.
-func badField(body string) (field, bool) {
+// checkFormat adds a finding if a format has a field that format does not support.
+func (h *Program) checkFormat(at scan.Position, body string) {
 	_, fields, ok := fieldsOf(body)
 	i := slices.IndexFunc(fields, func(f field) bool { return f.spec != "" || strings.ContainsAny(f.name, ".[") })
-	if !ok || i < 0 {
-		return field{}, false
+	if ok && i >= 0 {
+		h.add(at, "format takes no {%s}; write {} and give %s", fields[i].text, h.prepared(fields[i]))
 	}
-	return fields[i], true
 }
 
-// badPercent reports whether a format for % holds what % does not take: a
-// width, or a number of digits.
+// checkPercent adds a finding if a format for % has a width or a number of digits,
+// which Starlark does not support.
+func (h *Program) checkPercent(at scan.Position, body string) {
+	if badPercent(body) {
+		h.add(at, "%% takes no width and no digits; write %%s and give %s", h.rounded("value", 2))
+	}
+}
+
+// badPercent reports whether a format for % has a width or a number of digits.
 func badPercent(body string) bool {
 	for {
 		_, rest, ok := strings.Cut(body, "%")

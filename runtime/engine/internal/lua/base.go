@@ -11,12 +11,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// luaNoop takes one call's room and gives it back.
+// luaNoop does nothing. Calling it reserves stack for one call.
 var luaNoop = luaBuiltin(func(*lua.LState) int { return 0 })
 
-// luaGuard calls the function that is its first argument with the others. It
-// stands between a pcall and what that calls: the interpreter's pcall takes
-// our Panic away, which this puts back.
+// luaGuard calls its first argument with the others. It wraps the functions that pcall
+// calls: the interpreter's pcall removes our Panic, and luaGuard restores it.
 var luaGuard = luaBuiltin(func(L *lua.LState) int {
 	L.Panic = luaPanic
 	done := false
@@ -37,14 +36,14 @@ var luaGuard = luaBuiltin(func(L *lua.LState) int {
 	return L.GetTop()
 })
 
-// caughtSteps is what an error that is caught costs, in the time of steps.
+// caughtSteps is the cost of a caught error, in steps.
 const caughtSteps = 100
 
-// guardedLua calls a function that lies on the stack with its arguments, nargs of
-// them, and reports what it raised. If it did, nothing is left of them.
+// guardedLua calls a function on the stack with nargs arguments, and returns the error
+// that it raised. After an error they are off the stack.
 func guardedLua(L *lua.LState, nargs int) *lua.ApiError {
 	L.Push(luaNoop)
-	L.Call(0, 0) // raises here, not in PCall, where there is no room for luaGuard
+	L.Call(0, 0) // a stack overflow is raised here, not in PCall, which has no stack left for luaGuard
 	L.Insert(luaGuard, L.GetTop()-nargs)
 	c := luaCallOf(L)
 	c.guards++
@@ -73,8 +72,8 @@ func luaPcall(L *lua.LState) int {
 	return L.GetTop()
 }
 
-// luaXpcall runs the handler after the function has ended, not inside it:
-// without debug it could not tell.
+// luaXpcall runs the handler after the function has ended, not inside it: without debug
+// a handler cannot see the difference.
 func luaXpcall(L *lua.LState) int {
 	fn, handler := L.CheckFunction(1), L.CheckFunction(2)
 	L.SetTop(0)
@@ -102,8 +101,7 @@ func luaError(L *lua.LState) int {
 	return 0
 }
 
-// luaAssert fails with its message; one without a message is a fault of the
-// script.
+// luaAssert fails with its message; without a message the error is the script's fault.
 func luaAssert(L *lua.LState) int {
 	if L.ToBool(1) {
 		return L.GetTop()
@@ -115,22 +113,48 @@ func luaAssert(L *lua.LState) int {
 	return 0
 }
 
+func luaToString(L *lua.LState) int {
+	L.Push(luaCallOf(L).text(L, L.CheckAny(1)))
+	return 1
+}
+
+// text converts a value as tostring does. A table, and any other value that would be named by
+// its address, is numbered instead: a replayed script must get the same text.
+func (c *call) text(L *lua.LState, v lua.LValue) lua.LValue {
+	switch v.Type() {
+	case lua.LTTable, lua.LTFunction, lua.LTUserData, lua.LTThread, lua.LTChannel:
+	default:
+		return L.ToStringMeta(v)
+	}
+	if L.GetMetaField(v, "__tostring") != lua.LNil {
+		return L.ToStringMeta(v)
+	}
+	n, known := c.numbers[v]
+	if !known {
+		if c.numbers == nil {
+			c.numbers = map[lua.LValue]int{}
+		}
+		n = len(c.numbers) + 1
+		c.numbers[v] = n
+	}
+	return lua.LString(fmt.Sprintf("%s: 0x%08x", v.Type(), n))
+}
+
 func luaPrint(L *lua.LState) int {
 	parts := make([]string, L.GetTop())
-	for i := range parts {
-		parts[i] = luaClean(L.ToStringMeta(L.Get(i + 1)).String())
-	}
 	c := luaCallOf(L)
-	// A lost line of print is no reason to fail: the effect's own limits speak.
-	_, _ = c.r.Effect("log", value.NewDict("message", strings.Join(parts, "\t")))
+	for i := range parts {
+		parts[i] = luaClean(c.text(L, L.Get(i+1)).String())
+	}
+	c.r.Print(strings.Join(parts, "\t"))
 	if c.r.Fatal != nil {
 		c.stop = true
 	}
 	return 0
 }
 
-// luaSetMetatable changes tables only. The interpreter's own changes what all
-// strings or numbers have in common.
+// luaSetMetatable accepts only tables. The interpreter's version changes the metatable
+// of all strings or numbers.
 func luaSetMetatable(native *lua.LState) lua.LGFunction {
 	set := nativeLua(native, "", "setmetatable").(*lua.LFunction).GFunction
 	return func(L *lua.LState) int {
@@ -150,7 +174,7 @@ func luaUnpack(native *lua.LState) lua.LGFunction {
 	}
 }
 
-// luaRandom draws from the call's recorded random numbers.
+// luaRandom returns one of the call's recorded random numbers.
 func luaRandom(L *lua.LState) int {
 	low, high := int64(1), int64(0)
 	switch L.GetTop() {
@@ -165,7 +189,7 @@ func luaRandom(L *lua.LState) int {
 	}
 	c := luaCallOf(L)
 	if c.loading {
-		c.raise(L, value.Errorf(value.Invalid, "math.random is not available while the file is loaded").WithHint("call it inside a function"))
+		c.raise(L, value.Errorf(value.Invalid, "math.random is only available inside a function").WithHint("move the call into a function"))
 	}
 	random, err := c.r.Rand()
 	if c.r.Fatal != nil {
@@ -182,8 +206,7 @@ func luaRandom(L *lua.LState) int {
 	return 1
 }
 
-// luaRandomSeed starts the call's random numbers anew, from a seed that the
-// script chooses.
+// luaRandomSeed restarts the call's random numbers with a seed of the script.
 func luaRandomSeed(L *lua.LState) int {
 	seed := L.CheckInt64(1)
 	luaCallOf(L).r.Random = rand.New(rand.NewPCG(uint64(seed), 0))

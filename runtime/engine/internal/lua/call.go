@@ -8,43 +8,45 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// luaFunction is a function of a module as Lua calls it. One serves all
-// states: it holds nothing of any call.
+// luaFunction returns a function of a module for Lua. All states share it, since it
+// holds no data of a call.
 func luaFunction(f script.Function) *lua.LFunction {
-	return luaBuiltin(func(L *lua.LState) int { return luaCallFunction(L, f) })
+	return luaBuiltin(luaResult(func(L *lua.LState) (lua.LValue, error) { return luaCallOf(L).invoke(L, f) }))
 }
 
-func luaCallFunction(L *lua.LState, f script.Function) int {
-	c := luaCallOf(L)
-	v, err := c.invoke(L, f)
-	if err != nil {
-		c.raise(L, err)
+// luaResult returns the interpreter's form of a function with one result.
+func luaResult(fn func(*lua.LState) (lua.LValue, error)) lua.LGFunction {
+	return func(L *lua.LState) int {
+		v, err := fn(L)
+		if err != nil {
+			luaCallOf(L).raise(L, err)
+		}
+		L.Push(v)
+		return 1
 	}
-	L.Push(v)
-	return 1
 }
 
 func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: fn}
 }
 
-// invoke calls a function of a module with the arguments at hand.
+// invoke calls a function of a module with the arguments on the stack.
 func (c *call) invoke(L *lua.LState, f script.Function) (lua.LValue, error) {
 	if c.loading && f.Kind != tool.Pure {
-		return nil, value.Errorf(value.Invalid, "%s is not available while the file is loaded", f.Shown()).
-			WithHint("call it inside a function")
+		return nil, value.Errorf(value.Invalid, "%s is only available inside a function", f.DisplayName()).
+			WithHint("move the call into a function")
 	}
 	args := make([]lua.LValue, L.GetTop())
 	for i := range args {
 		args[i] = L.Get(i + 1)
 	}
 	conv := converter{nodes: value.MaxNodes}
-	if f.Objects {
-		conv.lend = func(fn *lua.LFunction) tool.Function { return c.lent(L, fn) }
+	if f.TakesObjects() {
+		conv.callback = func(fn *lua.LFunction) tool.Function { return c.callback(L, fn) }
 	}
 	positional, named, err := conv.arguments(f, args)
 	if err != nil {
-		return nil, script.WithOp(err, f.Shown())
+		return nil, script.WithOp(err, f.DisplayName())
 	}
 	v, err := c.r.Invoke(f, positional, named)
 	if c.r.Fatal != nil {
@@ -55,15 +57,15 @@ func (c *call) invoke(L *lua.LState, f script.Function) (lua.LValue, error) {
 	}
 	result, err := c.value(L, v)
 	if err != nil {
-		return nil, script.WithOp(err, f.Shown())
+		return nil, script.WithOp(err, f.DisplayName())
 	}
 	return result, nil
 }
 
-// arguments sorts the arguments of a call. Lua has no arguments by name, so
-// a table at the end stands for them, as in fs.read{path = "x"} and
-// fs.list("docs", {recursive = true}): one with names only, where the function
-// itself takes no table.
+// arguments splits the arguments of a call into positional and named ones. Lua has no
+// named arguments, so a table at the end holds them, as in fs.read{path = "x"} and
+// fs.list("docs", {recursive = true}). All its keys are names, and the parameter in its
+// position is not a table.
 func (c converter) arguments(f script.Function, args []lua.LValue) ([]value.Value, *value.Dict, error) {
 	named := &value.Dict{}
 	if n := len(args); n > 0 {
@@ -74,12 +76,12 @@ func (c converter) arguments(f script.Function, args []lua.LValue) ([]value.Valu
 			}
 			args = args[:n-1]
 			if d, ok := v.(*value.Dict); ok {
-				named = d // else the table is empty
+				named = d // otherwise the table is empty
 			}
 		}
 	}
 	for n := len(args); n > 0 && n <= len(f.Params) && args[n-1] == lua.LNil && !f.Params[n-1].Required; n-- {
-		args = args[:n-1] // nil is absent, where it may be
+		args = args[:n-1] // nil means absent, if the parameter is optional
 	}
 	positional := make([]value.Value, len(args))
 	for i, arg := range args {
@@ -103,8 +105,8 @@ func (c converter) arguments(f script.Function, args []lua.LValue) ([]value.Valu
 	return positional, named, nil
 }
 
-// takesTable reports whether the i-th parameter of a function can be a table
-// that has no keys but names.
+// takesTable reports whether the i-th parameter of a function accepts a table whose
+// keys are all names.
 func takesTable(f script.Function, i int, table *lua.LTable) bool {
 	if i >= len(f.Params) {
 		return false

@@ -4,16 +4,18 @@ import (
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxCoroutines is how many coroutines of a call may be unfinished at once.
-// Each takes 30 KB at least, and a Go stack of its own depth while it runs.
+// maxCoroutines is how many coroutines of a call may be unfinished at a time. Each
+// takes at least 30 KB, and a Go stack while it runs.
 const maxCoroutines = 64
 
-// coroutineSteps is what making one costs, in the time of steps.
+// coroutineSteps is the cost of making a coroutine, in steps.
 const coroutineSteps = 500
 
-// luaCreate makes a coroutine that counts its steps with the rest.
+// luaCreate makes a coroutine whose steps count as steps of the call.
 func luaCreate(native *lua.LState) lua.LGFunction {
 	create := nativeLua(native, "coroutine", "create").(*lua.LFunction).GFunction
 	return func(L *lua.LState) int {
@@ -37,18 +39,18 @@ func luaWrap(native *lua.LState) lua.LGFunction {
 	}
 }
 
-// newCoroutine has the interpreter make a coroutine. Where there is a context
-// it would derive one, whose Done is not ours: steps would go uncounted.
+// newCoroutine has the interpreter make a coroutine. It removes the context meanwhile:
+// from a context the interpreter would derive another one, which does not count steps.
 func newCoroutine(L *lua.LState, create lua.LGFunction, made func() *lua.LState) {
 	if L.CheckFunction(1).IsG {
-		L.ArgError(1, "function of the script expected, got a builtin") // with which the interpreter never ends
+		L.ArgError(1, "function of the script expected, got a builtin") // for a builtin the interpreter would never return
 	}
 	c := luaCallOf(L)
 	if len(c.coroutines) >= maxCoroutines {
 		c.coroutines = slices.DeleteFunc(c.coroutines, func(t *lua.LState) bool { return t.Dead })
 	}
 	if len(c.coroutines) >= maxCoroutines {
-		c.raise(L, luaLimit("more than %d coroutines at once", maxCoroutines))
+		c.raise(L, value.Limitf(value.LimitMemory, "more than %d coroutines at the same time", maxCoroutines))
 	}
 	c.work(L, coroutineSteps)
 	L.RemoveContext()
@@ -59,8 +61,8 @@ func newCoroutine(L *lua.LState, create lua.LGFunction, made func() *lua.LState)
 	c.coroutines = append(c.coroutines, thread)
 }
 
-// luaResume goes on with a coroutine. The interpreter would also go on with
-// one that waits for this one, and call itself without end.
+// luaResume resumes a coroutine. It rejects one that waits for this one: the
+// interpreter would resume it and recurse without end.
 func luaResume(native *lua.LState) lua.LGFunction {
 	resume := nativeLua(native, "coroutine", "resume").(*lua.LFunction).GFunction
 	return func(L *lua.LState) int {
@@ -73,8 +75,7 @@ func luaResume(native *lua.LState) lua.LGFunction {
 	}
 }
 
-// waitsFor reports whether a coroutine has resumed the one that runs, itself
-// or through others.
+// waitsFor reports whether a coroutine resumed the running one, directly or indirectly.
 func waitsFor(thread, running *lua.LState) bool {
 	for t := running.Parent; t != nil; t = t.Parent {
 		if t == thread {
@@ -84,8 +85,8 @@ func waitsFor(thread, running *lua.LState) bool {
 	return false
 }
 
-// resumeWrapped goes on with a coroutine that is called like a function. One
-// that fails has ended, which the interpreter forgets to note.
+// resumeWrapped resumes a coroutine that is called like a function. It marks a failed
+// one as dead, which the interpreter does not.
 func resumeWrapped(resume lua.LGFunction) lua.LGFunction {
 	return func(L *lua.LState) int {
 		thread := L.ToThread(lua.UpvalueIndex(1))
@@ -93,7 +94,7 @@ func resumeWrapped(resume lua.LGFunction) lua.LGFunction {
 			luaCallOf(L).fail(L, "can not resume a normal thread")
 		}
 		if thread.Dead || thread == L {
-			return resume(L) // which says so
+			return resume(L) // which returns the error
 		}
 		done := false
 		defer func() {
@@ -109,10 +110,10 @@ func resumeWrapped(resume lua.LGFunction) lua.LGFunction {
 	}
 }
 
-// luaYield pauses a coroutine. It cannot from inside a builtin that called
-// back, such as pcall or table.sort: the interpreter would lose its place. It
-// does so too where a metamethod or the iterator of a for yields; that cannot
-// be seen here, and ends in some error.
+// luaYield pauses a coroutine. It fails inside a builtin that called back, such as
+// pcall or table.sort: the interpreter would lose its position. The same is true if a
+// metamethod or the iterator of a for yields, but that cannot be detected here, and
+// ends in some other error.
 func luaYield(L *lua.LState) int {
 	for level := 1; level < luaMaxLevels; level++ {
 		debug, ok := L.GetStack(level)

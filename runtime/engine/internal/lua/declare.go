@@ -11,20 +11,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// declaration reads the file's return tool{…}, and which of its fields are
-// functions: the handler, available and undo.
+// declaration reads the file's return tool{…}, and its function fields: the handler,
+// available and undo.
 func (f *file) declaration() (*script.Declaration, map[string]ast.Expr, error) {
 	table, err := f.toolTable()
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &script.Declaration{
-		Fields: &value.Dict{},
-		At:     map[string]value.Position{},
-		Pos:    value.Position{File: f.path, Line: table.Line()},
-
-		Functions: map[string][]string{},
-	}
+	d := script.New("", f.position(table.Line()), map[string][]string{})
 	functions := map[string]ast.Expr{}
 	for _, field := range table.Fields {
 		if err := f.readField(field, d, functions); err != nil {
@@ -39,38 +33,37 @@ func (f *file) declaration() (*script.Declaration, map[string]ast.Expr, error) {
 	return d, functions, nil
 }
 
-// toolTable finds the table of the declaration, which is all that the file
-// returns.
+// toolTable finds the table of the declaration, which must be the only result of the
+// file.
 func (f *file) toolTable() (*ast.TableExpr, error) {
 	const form = "end the file with return tool{ description = …, handler = function(args) … end }"
 	for _, word := range []string{"tool", "param", "example"} {
-		if f.given[word] > 0 {
-			return nil, f.errorAt(0, "%s is the file's own, but it is the word that declares a tool", word).
-				WithHint("give what the file calls %s another name", word)
+		if f.assigned[word] > 0 {
+			return nil, f.errorAt(0, "the file defines %s, which is reserved for declarations", word).
+				WithHint("rename %s", word)
 		}
 	}
 	switch {
 	case len(f.tools) == 0:
-		return nil, f.errorAt(0, "the file declares no tool").WithHint(form)
+		return nil, f.errorAt(0, "the file does not declare a tool").WithHint(form)
 	case len(f.tools) > 1:
-		return nil, f.errorAt(f.tools[1], "a second tool(…) in one file").WithHint("write one tool a file")
+		return nil, f.errorAt(f.tools[1], "the file has more than one tool(…)").WithHint("declare one tool per file")
 	case len(f.returns) > 0:
-		return nil, f.errorAt(f.returns[0], "the file returns before its end").WithHint(form)
+		return nil, f.errorAt(f.returns[0], "return is only allowed at the end of the file").WithHint(form)
 	}
-	r, ok := f.stmts[len(f.stmts)-1].(*ast.ReturnStmt)
-	if !ok || len(r.Exprs) != 1 {
-		return nil, f.errorAt(f.tools[0], "the tool is not what the file returns").WithHint(form)
+	var call *ast.FuncCallExpr
+	if r, ok := f.stmts[len(f.stmts)-1].(*ast.ReturnStmt); ok && len(r.Exprs) == 1 {
+		call, _ = r.Exprs[0].(*ast.FuncCallExpr)
 	}
-	call, ok := r.Exprs[0].(*ast.FuncCallExpr)
-	if !ok || !isLuaName(call.Func, "tool") {
-		return nil, f.errorAt(f.tools[0], "the tool is not what the file returns").WithHint(form)
+	if call == nil || !isLuaName(call.Func, "tool") {
+		return nil, f.errorAt(f.tools[0], "the file must end with return tool{…}").WithHint(form)
 	}
 	if len(call.Args) == 1 {
 		if table, ok := call.Args[0].(*ast.TableExpr); ok {
 			return table, nil
 		}
 	}
-	return nil, f.errorAt(call.Line(), "tool() takes one table, written out").WithHint(form)
+	return nil, f.errorAt(call.Line(), "tool() takes one table constructor").WithHint(form)
 }
 
 func isLuaName(x ast.Expr, name string) bool {
@@ -80,17 +73,17 @@ func isLuaName(x ast.Expr, name string) bool {
 
 func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[string]ast.Expr) error {
 	if field.Key == nil {
-		return f.errorAt(field.Value.Line(), "tool() takes its fields by name").WithHint("write name = value")
+		return f.errorAt(field.Value.Line(), "tool() has a field without a name").WithHint("write name = value")
 	}
 	key, ok := field.Key.(*ast.StringExpr)
 	if !ok {
-		return f.errorAt(field.Value.Line(), "the names of fields are written out")
+		return f.errorAt(field.Value.Line(), "the name of a field must be a constant")
 	}
 	name, line := key.Value, key.Line()
 	if d.Fields.Has(name) || functions[name] != nil {
 		return f.errorAt(line, "'%s' is given twice", name)
 	}
-	d.At[name] = value.Position{File: f.path, Line: line}
+	d.At[name] = f.position(line)
 	var v value.Value
 	if fn, ok := field.Value.(*ast.FunctionExpr); ok {
 		v = script.FuncName(name)
@@ -106,7 +99,7 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 	case "handler":
 		if !isFunc {
 			return f.errorAt(line, "handler must be a function").
-				WithHint("write handler = function(args) … end, or name a function that this file defines once")
+				WithHint("write handler = function(args) … end, or the name of a function that is defined once in this file")
 		}
 		d.Handler = string(fn)
 		functions[name] = field.Value
@@ -115,17 +108,17 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 		if isFunc {
 			functions[name] = field.Value
 			d.Functions[name] = f.parameters(field.Value)
-			v = script.FuncName(name) // under which the chunk returns it, see exporting
+			v = script.FuncName(name) // the chunk returns it under this name, see exporting
 		}
 	}
 	d.Fields.Put(name, v)
 	return nil
 }
 
-// parameters returns the parameters of a function, or of the one that a name
-// stands for.
+// parameters returns the parameters of a function or of the function that a name refers
+// to.
 func (f *file) parameters(x ast.Expr) []string {
-	for range value.MaxDepth { // a name may stand for a name
+	for range value.MaxDepth { // a name may refer to another name
 		switch e := x.(type) {
 		case *ast.IdentExpr:
 			x = f.constants[e.Value]
@@ -140,16 +133,16 @@ func (f *file) parameters(x ast.Expr) []string {
 	return nil
 }
 
-// literal evaluates an expression of a declaration: a literal, a name of a
-// literal constant or a function of the file, or param(…) and example(…) of
-// such. Nothing is run.
+// literal evaluates an expression of a declaration: a literal, the name of a literal
+// constant or a function of the file, or param(…) and example(…) of these. Nothing is
+// run.
 func (f *file) literal(x ast.Expr, depth int) (value.Value, error) {
 	if depth == 0 {
-		return nil, f.errorAt(x.Line(), "nested more than %d deep", value.MaxDepth)
+		return nil, f.errorAt(x.Line(), "the declaration is nested more than %d levels deep", value.MaxDepth)
 	}
-	// A constant that names another twice, and so on, is a tree of any size.
+	// Constants that contain each other have exponential size.
 	if f.read++; f.read > value.MaxNodes {
-		return nil, f.errorAt(x.Line(), "the declaration has more than %d parts", value.MaxNodes)
+		return nil, f.errorAt(x.Line(), "the declaration has more than %d values", value.MaxNodes)
 	}
 	switch x := x.(type) {
 	case *ast.NilExpr:
@@ -169,26 +162,21 @@ func (f *file) literal(x ast.Expr, depth int) (value.Value, error) {
 	case *ast.TableExpr:
 		return f.table(x, depth)
 	case *ast.FuncCallExpr:
-		switch {
-		case isLuaName(x.Func, "param"):
-			return f.param(x, depth)
-		case isLuaName(x.Func, "example"):
-			return f.example(x, depth)
+		for _, kind := range []string{"param", "example"} {
+			if isLuaName(x.Func, kind) {
+				return f.declared(kind, x, depth)
+			}
 		}
 	}
-	return nil, f.computed(x)
+	return nil, script.Computed(f.position(x.Line()))
 }
 
-func (f *file) computed(x ast.Expr) error {
-	return f.errorAt(x.Line(), "a declaration is read without running it, so this cannot be computed").
-		WithHint("write the value out, or name a constant or function of this file")
-}
-
-// number reads a number as Lua would, and refuses one that Lua would change.
+// number reads a number as Lua does, and rejects a number that Lua cannot represent
+// exactly.
 func (f *file) number(x *ast.NumberExpr) (value.Value, error) {
 	if i, err := strconv.ParseInt(x.Value, 0, 64); err == nil {
 		if i > maxLuaInteger {
-			return nil, f.errorAt(x.Line(), "%s is beyond what a Lua number holds exactly", x.Value)
+			return nil, f.errorAt(x.Line(), "%s cannot be represented exactly as a Lua number", x.Value)
 		}
 		return i, nil
 	}
@@ -210,20 +198,20 @@ func (f *file) negative(x *ast.UnaryMinusOpExpr, depth int) (value.Value, error)
 	case float64:
 		return -n, nil
 	}
-	return nil, f.computed(x)
+	return nil, script.Computed(f.position(x.Line()))
 }
 
 func (f *file) name(x *ast.IdentExpr, depth int) (value.Value, error) {
 	value, ok := f.constants[x.Value]
 	switch {
-	case x.Value == "null" && f.given["null"] == 0:
+	case x.Value == "null" && f.assigned["null"] == 0:
 		return nil, nil
-	case f.given[x.Value] > 1:
-		return nil, f.errorAt(x.Line(), "%s is given a value more than once, and a declaration is read without running it", x.Value).
-			WithHint("write the value out, or name a constant or function that the file defines once")
+	case f.assigned[x.Value] > 1:
+		return nil, f.errorAt(x.Line(), "%s is assigned more than once, so its value in the declaration is unknown", x.Value).
+			WithHint("write the value, or the name of a constant or function with one assignment")
 	case !ok:
 		return nil, f.errorAt(x.Line(), "%s is not a constant or function of this file", x.Value).
-			WithHint("a declaration is read without running it: write the value out")
+			WithHint("write the value: names that need execution are not allowed in a declaration")
 	}
 	if _, ok := value.(*ast.FunctionExpr); ok {
 		return script.FuncName(x.Value), nil
@@ -231,8 +219,8 @@ func (f *file) name(x *ast.IdentExpr, depth int) (value.Value, error) {
 	return f.literal(value, depth-1)
 }
 
-// table reads a table: a list where its keys are 1 to n, else an object. It is
-// an empty list where it is empty; what must be an object is made one later.
+// table reads a table: a list if its keys are 1 to n, else an object. An empty table is
+// a list at first; fitEmptyTables corrects it.
 func (f *file) table(x *ast.TableExpr, depth int) (value.Value, error) {
 	d := &value.Dict{}
 	count := int64(0)
@@ -255,7 +243,7 @@ func (f *file) table(x *ast.TableExpr, depth int) (value.Value, error) {
 		}
 		before := d.Len()
 		if err := d.Set(key, v); err != nil || key == nil {
-			return nil, f.errorAt(line, "%s cannot be a key", value.TypeOf(key))
+			return nil, f.errorAt(line, "unsupported type of a key: %s", value.TypeOf(key))
 		}
 		if d.Len() == before {
 			return nil, f.errorAt(line, "the key %s is given twice", value.FormatJSON(key, ""))
@@ -277,31 +265,7 @@ func listOrDict(d *value.Dict) value.Value {
 	return list
 }
 
-// param reads param("type", "description", { … }), of which each part may be
-// left out.
-func (f *file) param(call *ast.FuncCallExpr, depth int) (value.Value, error) {
-	args := call.Args
-	var named *ast.TableExpr
-	if n := len(args); n > 0 {
-		if table, ok := args[n-1].(*ast.TableExpr); ok && (n == 1 || hasLuaNames(table)) {
-			args, named = args[:n-1], table
-		}
-	}
-	return f.declared("param", call, args, named, depth)
-}
-
-// example reads example("description", { args }, expect), or one table with
-// these names.
-func (f *file) example(call *ast.FuncCallExpr, depth int) (value.Value, error) {
-	if len(call.Args) == 1 {
-		if table, ok := call.Args[0].(*ast.TableExpr); ok {
-			return f.declared("example", call, nil, table, depth)
-		}
-	}
-	return f.declared("example", call, call.Args, nil, depth)
-}
-
-// hasLuaNames reports whether a table gives names to all its values, or has none.
+// hasLuaNames reports whether all values of a table have names.
 func hasLuaNames(table *ast.TableExpr) bool {
 	return !slices.ContainsFunc(table.Fields, func(field *ast.Field) bool {
 		_, ok := field.Key.(*ast.StringExpr)
@@ -309,28 +273,27 @@ func hasLuaNames(table *ast.TableExpr) bool {
 	})
 }
 
-func (f *file) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr, named *ast.TableExpr, depth int) (value.Value, error) {
-	names := script.ParamFields
-	if kind == "example" {
-		names = script.ExampleFields
+// declared reads param("type", "description", { … }), of which each part is optional,
+// and example("description", { args }, expect). Both may be one table with the fields.
+func (f *file) declared(kind string, call *ast.FuncCallExpr, depth int) (value.Value, error) {
+	args := call.Args
+	var named *ast.TableExpr
+	if n := len(args); n > 0 {
+		if table, ok := args[n-1].(*ast.TableExpr); ok && (n == 1 || kind == "param" && hasLuaNames(table)) {
+			args, named = args[:n-1], table
+		}
 	}
-	d := script.Declared{Kind: kind, Fields: &value.Dict{}, At: map[string]value.Position{}, Pos: value.Position{File: f.path, Line: call.Line()}}
+	d := script.NewDeclared(kind, f.position(call.Line()))
+	names := d.Names()
 	if len(args) > len(names) {
 		return nil, f.errorAt(args[len(names)].Line(), "%s() takes at most %d arguments", kind, len(names))
 	}
 	put := func(name string, x ast.Expr) error {
-		switch {
-		case !slices.Contains(names, name):
-			return f.errorAt(x.Line(), "%s() has no field '%s'%s", kind, name, value.DidYouMean(name, names))
-		case d.Fields.Has(name):
-			return f.errorAt(x.Line(), "'%s' is given twice", name)
-		}
 		v, err := f.literal(x, depth-1)
-		if err == nil && (v != nil || name == "default" || name == "expect") { // else it is absent, as in Lua
-			d.Fields.Put(name, v)
-			d.At[name] = value.Position{File: f.path, Line: x.Line()}
+		if err != nil || v == nil && slices.Contains(names, name) && name != "default" && name != "expect" {
+			return err // a nil is absent, as in Lua
 		}
-		return err
+		return d.Put(name, v, f.position(x.Line()))
 	}
 	for i, x := range args {
 		if err := put(names[i], x); err != nil {
@@ -343,47 +306,48 @@ func (f *file) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr, na
 	for _, field := range named.Fields {
 		key, ok := field.Key.(*ast.StringExpr)
 		if !ok {
-			return nil, f.errorAt(field.Value.Line(), "%s() takes the fields of its table by name", kind)
+			return nil, f.errorAt(field.Value.Line(), "%s() has a field without a name", kind)
 		}
 		if err := put(key.Value, field.Value); err != nil {
 			return nil, err
 		}
 	}
 	if kind == "param" {
-		fitParam(d.Fields)
+		fitParam(d)
 	}
 	return d, nil
 }
 
-// fitParam makes the empty tables of a param(…) objects where its own type
-// says so, and returns that type.
-func fitParam(fields *value.Dict) tool.Type {
-	if properties, ok := fields.Get("properties"); ok {
-		fields.Put("properties", fitTable(tool.Type{Name: tool.TypeObject}, properties))
+// fitParam converts the empty tables of a param(…) that must be objects according to
+// its type, and returns that type.
+func fitParam(p script.Declared) tool.Type {
+	if properties, ok := p.Fields.Get("properties"); ok {
+		p.Fields.Put("properties", fitTable(tool.Type{Name: tool.TypeObject}, properties))
 	}
-	t, err := script.TypeWith(tool.Type{}, fields)
-	if v, ok := fields.Get("default"); ok && err == nil { // an error is told where the tool is made
-		fields.Put("default", fitTable(t, v))
+	t, err := p.Type(tool.Type{})
+	if v, ok := p.Fields.Get("default"); ok && err == nil { // script.Declaration.Tool reports an error
+		p.Fields.Put("default", fitTable(t, v))
 	}
 	return t
 }
 
-// fitEmptyTables makes the empty tables of a declaration objects where the
-// types that it declares say so.
+// fitEmptyTables converts the empty tables of a declaration that must be objects
+// according to the declared types.
 func fitEmptyTables(d *script.Declaration) {
 	types := map[string]tool.Type{}
 	v, _ := d.Fields.Get("params")
 	params, _ := v.(*value.Dict)
 	for k, v := range params.All() {
 		if name, ok := k.(string); ok {
-			types[name] = fitParam(declaredFields(v, "param"))
+			p, _ := script.DeclaredOf("param", v)
+			types[name] = fitParam(p)
 		}
 	}
 	r := script.Reader{D: d}
 	returns := r.Returns()
 	for _, v := range r.List("examples") {
-		fields := declaredFields(v, "example")
-		args, _ := fields.Get("args")
+		example, _ := script.DeclaredOf("example", v)
+		args, _ := example.Fields.Get("args")
 		if named, ok := args.(*value.Dict); ok {
 			for k, v := range named.All() {
 				if name, ok := k.(string); ok {
@@ -391,22 +355,8 @@ func fitEmptyTables(d *script.Declaration) {
 				}
 			}
 		}
-		if v, ok := fields.Get("expect"); ok && returns != nil {
-			fields.Put("expect", fitTable(*returns, v))
+		if v, ok := example.Fields.Get("expect"); ok && returns != nil {
+			example.Fields.Put("expect", fitTable(*returns, v))
 		}
 	}
-}
-
-// declaredFields returns the fields of a param(…) or example(…), or of the
-// plain table that stands for one.
-func declaredFields(v value.Value, kind string) *value.Dict {
-	switch v := v.(type) {
-	case script.Declared:
-		if v.Kind == kind {
-			return v.Fields
-		}
-	case *value.Dict:
-		return v
-	}
-	return &value.Dict{}
 }

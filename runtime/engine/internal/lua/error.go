@@ -12,41 +12,40 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// How an error goes through the interpreter. Whatever raises it calls the
-// Panic of its state; ours notes where that was and panics itself, with a
-// traceback filled in. The interpreter would else write one, with a line for
-// each tail call that a function has made: after a loop of tail calls that
-// takes gigabytes.
+// Errors in the interpreter: whatever raises one calls the Panic of its state. luaPanic
+// records the position and panics itself, with a traceback filled in. Otherwise the
+// interpreter would write one with a line for each tail call of a function, which takes
+// gigabytes after a loop of tail calls.
 
-// A luaFailure is an error that was raised.
+// A luaFailure is a raised error.
 type luaFailure struct {
 	value  lua.LValue
-	own    bool // raised by the script's own error(…) or assert(…)
+	own    bool // raised by error(…) or assert(…) of the script
 	frames []frame
 }
 
-// A luaFrame is a Lua function that was running, and the line it was at.
+// A frame is a running Lua function and its current line.
 type frame struct {
 	name string
 	line int
 }
 
-// The bounds of what is noted of the functions that were running: of the
-// levels that are looked at, tail calls count as some.
+// The limits of a recorded call stack: its frames, and the levels that are searched for
+// them. Each tail call counts as a level.
 const (
 	luaMaxFrames = 20
 	luaMaxLevels = 64
 )
 
-// luaPanic is the Panic of our states.
+// luaPanic is the Panic of all states.
 func luaPanic(L *lua.LState) {
 	v := L.Get(-1)
 	luaCallOf(L).note(L, v)
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: "-"})
 }
 
-// note keeps where an error was raised, unless a pcall will catch it. What a
-// coroutine raises comes by once more in the one that resumed it.
+// note records where an error was raised, unless a pcall will catch it. An error of a
+// coroutine is raised again in the one that resumed it.
 func (c *call) note(L *lua.LState, v lua.LValue) {
 	own := c.own
 	c.own = false
@@ -61,9 +60,8 @@ func (c *call) note(L *lua.LState, v lua.LValue) {
 	}
 }
 
-// frames lists the functions that are running, innermost first. Behind a
-// function that was tail called often, the interpreter shows only the
-// outermost.
+// frames lists the running functions, innermost first. After a function that was tail
+// called often, the interpreter shows only the outermost one.
 func (c *call) frames(L *lua.LState) []frame {
 	var frames []frame
 	for level := 0; level < luaMaxLevels && len(frames) < luaMaxFrames; level++ {
@@ -89,27 +87,20 @@ func (c *call) frames(L *lua.LState) []frame {
 	return frames
 }
 
-// fail raises an error that is a fault of the script.
+// fail raises an error that is the script's fault.
 func (c *call) fail(L *lua.LState, text string) {
-	L.Panic = luaPanic // a coroutine begins with the interpreter's own
+	L.Panic = luaPanic // a coroutine starts with the interpreter's Panic
 	L.Error(lua.LString(text), 1)
 }
 
-// raise raises what a function of a module gave. To the script it is its text.
+// raise raises the error of a module's function. The script sees its text.
 func (c *call) raise(L *lua.LState, err error) {
 	c.cause = value.ErrorOf(err, value.Internal)
 	L.Panic = luaPanic
 	L.Error(lua.LString(luaClean(c.cause.Message())), 0)
 }
 
-// luaLimit is the error of what would take more memory than is sensible.
-func luaLimit(format string, args ...any) *value.Error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit = value.LimitMemory
-	return e
-}
-
-// failed turns the error of a run into one with the place in the script.
+// failed adds the position in the script to the error of a run.
 func (c *call) failed(err error) error {
 	if c.r.Fatal != nil {
 		e := *c.r.Fatal
@@ -140,7 +131,7 @@ func (c *call) failed(err error) error {
 	return &e
 }
 
-// message returns what an error value says, and the line that it names.
+// message returns the text of an error value, and the line in it.
 func (c *call) message(v lua.LValue) (string, int) {
 	switch v := v.(type) {
 	case lua.LString:
@@ -152,20 +143,20 @@ func (c *call) message(v lua.LValue) (string, int) {
 		}
 		val, err := fromLua(v)
 		if err != nil {
-			return "an error that cannot be shown: " + value.ErrorOf(err, value.Failed).Message(), 0
+			return "the error value cannot be displayed: " + value.ErrorOf(err, value.Failed).Message(), 0
 		}
 		return value.FormatJSON(val, ""), 0
 	case *lua.LFunction, *lua.LUserData, *lua.LState:
-		return "an error that is a " + v.Type().String(), 0
+		return "the error value is a " + v.Type().String(), 0
 	}
 	return v.String(), 0
 }
 
-// withoutPosition takes "file:line: " off a message.
+// withoutPosition removes "file:line: " from a message.
 func (c *call) withoutPosition(text string) (string, int) {
 	rest, ok := strings.CutPrefix(text, c.program.path+":")
 	if !ok {
-		return strings.TrimPrefix(text, " "), 0 // raised where no line is known
+		return strings.TrimPrefix(text, " "), 0 // raised without a known line
 	}
 	number, rest, ok := strings.Cut(rest, ": ")
 	line, err := strconv.Atoi(number)
@@ -177,10 +168,10 @@ func (c *call) withoutPosition(text string) (string, int) {
 
 func luaClean(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// locate adds the place in the script to an error.
+// locate adds the position in the script to an error.
 func (c *call) locate(e *value.Error, frames []frame, line int) {
 	if e.Trace != nil {
-		return // it has the place in the script that it comes from
+		return // it has its position in the script
 	}
 	if line == 0 && len(frames) > 0 {
 		line = frames[0].line
@@ -191,8 +182,8 @@ func (c *call) locate(e *value.Error, frames []frame, line int) {
 	}
 }
 
-// hint says what to write instead of what the sandbox does not have, where the
-// line that failed names such a thing.
+// hint returns the replacement for a Lua feature that the sandbox does not have, if the
+// failed line uses one.
 func (c *call) hint(line int) string {
 	words := strings.FieldsFunc(luaLine(c.program.text, line), func(r rune) bool {
 		return r != '_' && (r < 'a' || r > 'z')
@@ -205,17 +196,17 @@ func (c *call) hint(line int) string {
 	return ""
 }
 
-// luaMissing says what to write for a name of Lua that scripts do not have.
+// luaMissing returns the replacement for a Lua name that scripts do not have.
 func luaMissing(name string) string {
 	switch name {
 	case "io", "dofile", "loadfile":
-		return "there is no " + name + ": read files with fs.read(path) and write them with fs.write(path, content)"
+		return name + " is not available: read files with fs.read(path) and write them with fs.write(path, content)"
 	case "os", "package":
-		return "there is no " + name + ": scripts have fs, env, time and shell instead"
+		return name + " is not available: use fs, env, time or shell"
 	case "require", "module", "load", "loadstring":
-		return "there is no " + name + ": a Lua tool is one file"
+		return name + " is not available: a Lua tool is one file"
 	case "debug", "collectgarbage", "newproxy", "setfenv", "getfenv":
-		return "there is no " + name + " in the sandbox"
+		return name + " is not available in the sandbox"
 	}
 	return ""
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 )
 
-// luaLibrary is what Lua scripts can use: the safe part of Lua's own library,
-// some of it guarded, and the functions of the modules. All states share the
-// functions, which nothing can change; the tables that hold them are made for
-// each state.
+// library is the library of Lua scripts: the safe part of Lua's own, some of it
+// replaced, and the functions of the modules. All states share the functions, which are
+// immutable; the tables that hold them are made for each state.
 type library struct {
 	globals []global
-	strings *lua.LTable // the metatable of strings, for scripts that do not touch the library's
+	strings *lua.LTable // the metatable of strings, for scripts that do not change the library's
 }
 
-// A luaGlobal is a global name: a value, or a table with fields.
+// A global is a global name: a value, or a table with fields.
 type global struct {
 	name   string
 	value  lua.LValue
 	fields []luaField
-	other  *script.Function // what a field that is not there is, or nil
+	other  *script.Function // handles any other field, or nil
 }
 
 type luaField struct {
@@ -31,42 +30,38 @@ type luaField struct {
 	value lua.LValue
 }
 
-// luaNatives are the functions of the interpreter that are lent as they are.
-// What is not here or in luaGuarded does not exist: nothing that opens a file,
-// reads code, shows the interpreter's inside, or is another state's.
+// luaNatives are the interpreter's functions that scripts may use directly. Other
+// functions exist only if luaGuarded replaces them: none opens a file, reads code,
+// exposes the interpreter, or accesses another state.
 var luaNatives = []struct{ module, names string }{
-	{"", "_VERSION getmetatable next pairs rawequal rawget rawset select tonumber tostring type"},
+	{"", "_VERSION getmetatable next pairs rawequal rawget rawset select tonumber type"},
 	{"string", "byte char dump len lower reverse sub upper"},
 	{"table", "getn insert maxn remove sort"},
 	{"math", "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh"},
 	{"coroutine", "running status"},
 }
 
-// luaGuarded are the functions of Lua that are ours: so that an error keeps
-// its place, no memory is taken without bound, and what must be recorded is.
+// luaGuarded are replacements of Lua functions: they keep the positions of errors,
+// bound memory, and record what must be recorded.
 func luaGuarded(native *lua.LState) []global {
-	fields := func(fns map[string]lua.LGFunction) []luaField {
-		var list []luaField
-		for name, fn := range fns {
-			list = append(list, luaField{name, luaBuiltin(fn)})
-		}
-		slices.SortFunc(list, func(a, b luaField) int { return strings.Compare(a.name, b.name) })
-		return list
-	}
+	field := func(name string, fn lua.LGFunction) luaField { return luaField{name, luaBuiltin(fn)} }
+	gmatch := luaBuiltin(luaGmatch)
 	return []global{
-		{name: "", fields: append(fields(map[string]lua.LGFunction{
-			"assert": luaAssert, "error": luaError, "pcall": luaPcall, "print": luaPrint,
-			"setmetatable": luaSetMetatable(native), "unpack": luaUnpack(native), "xpcall": luaXpcall,
-		}), luaField{"ipairs", luaIpairs(native)}, luaField{"null", luaNull})},
-		{name: "string", fields: fields(map[string]lua.LGFunction{
-			"find": luaFind, "format": luaFormat(native), "gmatch": luaGmatch,
-			"gsub": luaGsub, "match": luaMatch, "rep": luaRep,
-		})},
-		{name: "table", fields: fields(map[string]lua.LGFunction{"concat": luaConcat})},
-		{name: "math", fields: fields(map[string]lua.LGFunction{"random": luaRandom, "randomseed": luaRandomSeed})},
-		{name: "coroutine", fields: fields(map[string]lua.LGFunction{
-			"create": luaCreate(native), "resume": luaResume(native), "wrap": luaWrap(native), "yield": luaYield,
-		})},
+		{fields: []luaField{
+			field("assert", luaAssert), field("error", luaError), field("pcall", luaPcall), field("print", luaPrint),
+			field("setmetatable", luaSetMetatable(native)), field("tostring", luaToString), field("unpack", luaUnpack(native)), field("xpcall", luaXpcall),
+			{"ipairs", luaIpairs(native)}, {"null", luaNull},
+		}},
+		{name: "string", fields: []luaField{
+			field("find", luaFind), field("format", luaFormat(native)),
+			{"gmatch", gmatch}, {"gfind", gmatch}, // gfind is the name in Lua 5.0
+			field("gsub", luaGsub), field("match", luaMatch), field("rep", luaRep),
+		}},
+		{name: "table", fields: []luaField{field("concat", luaConcat)}},
+		{name: "math", fields: []luaField{field("random", luaRandom), field("randomseed", luaRandomSeed)}},
+		{name: "coroutine", fields: []luaField{
+			field("create", luaCreate(native)), field("resume", luaResume(native)), field("wrap", luaWrap(native)), field("yield", luaYield),
+		}},
 	}
 }
 
@@ -86,12 +81,9 @@ func newLibrary(modules []script.Module) *library {
 	for _, g := range luaGuarded(native) {
 		for _, f := range g.fields {
 			l.add(g.name, f.name, f.value)
-			if f.name == "gmatch" {
-				l.add(g.name, "gfind", f.value) // its name in Lua 5.0
-			}
 		}
 	}
-	// A module of ours adds to a library of the same name: math has both.
+	// A module extends a library of the same name: math has both.
 	for _, m := range modules {
 		for _, f := range m.Funcs {
 			l.add(m.Name, f.Name, luaFunction(f))
@@ -99,7 +91,7 @@ func newLibrary(modules []script.Module) *library {
 		for _, c := range m.Consts {
 			v, err := toLua(native, c.Value)
 			if err != nil {
-				panic("a constant of " + m.Name + " is no value: " + err.Error())
+				panic("a constant of " + m.Name + " is not a value: " + err.Error())
 			}
 			l.add(m.Name, c.Name, v)
 		}
@@ -128,7 +120,7 @@ func (l *library) global(name string) *global {
 	return &l.globals[i]
 }
 
-// add gives a name a value, unless it has one.
+// add sets the value of a name, unless it has one.
 func (l *library) add(module, name string, v lua.LValue) {
 	if module == "" {
 		if g := l.global(name); g.value == nil && g.fields == nil {
@@ -142,8 +134,8 @@ func (l *library) add(module, name string, v lua.LValue) {
 	}
 }
 
-// part returns what a script can reach of the library: what it names. One
-// that names _G can reach all.
+// part returns the part of the library that a script can reach: the names that it
+// mentions, or all if it mentions _G.
 func (l *library) part(mentioned map[string]bool) *library {
 	if mentioned["_G"] {
 		return &library{globals: append(slices.Clone(l.globals), global{name: "_G"})}
@@ -160,7 +152,7 @@ func (l *library) part(mentioned map[string]bool) *library {
 	return part
 }
 
-// state makes a state for one call.
+// state returns a new state for one call.
 func (l *library) state(c *call) *lua.LState {
 	L := lua.NewState(luaOptions)
 	L.Panic = luaPanic
@@ -199,22 +191,18 @@ func (g *global) table(L *lua.LState) *lua.LTable {
 	return table
 }
 
-// luaOther gives the function that stands for a field which a module does not
-// have.
+// luaOther returns the __index function for fields that a module does not have.
 func luaOther(f script.Function) *lua.LFunction {
-	return luaBuiltin(func(L *lua.LState) int {
-		name, ok := L.Get(2).(lua.LString)
-		if !ok {
-			L.Push(lua.LNil)
-			return 1
+	return luaBuiltin(luaResult(func(L *lua.LState) (lua.LValue, error) {
+		if name, ok := L.Get(2).(lua.LString); ok {
+			return luaFunction(f.WithAlias(string(name))), nil
 		}
-		L.Push(luaFunction(f.Called(string(name))))
-		return 1
-	})
+		return lua.LNil, nil
+	}))
 }
 
-// stringMetatable makes the methods of strings, as in s:upper(), those of a
-// table. A script cannot get at it, nor replace it.
+// stringMetatable provides the functions of a table as methods of strings, as in
+// s:upper(). A script can neither access nor replace it.
 func stringMetatable(L *lua.LState, methods *lua.LTable) *lua.LTable {
 	mt := L.CreateTable(0, 2)
 	mt.RawSetString("__index", methods)

@@ -10,13 +10,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Language is the Lua language, in its version 5.1. It has no modules of its
-// own (no require, no load): a tool is one file.
+// Language is Lua 5.1. It has no modules of its own (no require, no load): a tool is
+// one file.
 type Language struct {
 	library *library
 }
 
-// New returns the language, whose scripts have some modules.
+// New returns the language with the modules of its scripts.
 func New(modules []script.Module) *Language {
 	return &Language{library: newLibrary(modules)}
 }
@@ -45,15 +45,16 @@ func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) 
 	if _, err := l.CompileBlock(tool.Script{Path: src.Path, Source: src.Text}, untyped); err != nil {
 		return nil, err
 	}
-	d := &script.Declaration{Handler: handler, Fields: &value.Dict{}, At: map[string]value.Position{}, Functions: map[string][]string{}}
+	d := script.New("", value.Position{}, map[string][]string{})
+	d.Handler = handler
 	for name, fn := range f.functions {
 		d.Functions[name] = f.parameters(fn)
 	}
 	return d, nil
 }
 
-// Compile makes of a file a chunk that returns a table of its functions. What
-// the file declares has been read by parsing and is not run.
+// Compile compiles a file to a chunk that returns a table of its functions. The
+// declaration is removed: it was read by parsing.
 func (l *Language) Compile(s tool.Script) (script.Program, error) {
 	f, err := parseFile(s.Path, s.Source)
 	if err != nil {
@@ -64,16 +65,11 @@ func (l *Language) Compile(s tool.Script) (script.Program, error) {
 		return nil, err
 	}
 	f.stmts[len(f.stmts)-1] = exporting(functions, f.stmts[len(f.stmts)-1].Line())
-	p, err := l.program(f, "handler")
-	if err != nil {
-		return nil, err
-	}
-	p.returns, err = d.Result()
-	return p, err
+	return l.program(f, "handler", d.Result)
 }
 
-// CompileBlock does the same with a code block. What an empty table of Lua is, a list
-// or a dict, the declared type of the result says.
+// CompileBlock compiles a code block in the same way. The declared type of the result
+// decides whether an empty table is a list or a dict.
 func (l *Language) CompileBlock(s tool.Script, returns func() (*tool.Type, error)) (script.Program, error) {
 	f, err := parseBlock(s.Path, s.Source)
 	if err != nil {
@@ -90,18 +86,13 @@ func (l *Language) CompileBlock(s tool.Script, returns func() (*tool.Type, error
 		f.functions[handler] = r.Exprs[0]
 	}
 	f.stmts = append(f.stmts, exporting(f.functions, line))
-	p, err := l.program(f, handler)
-	if err != nil {
-		return nil, err
-	}
-	p.returns, err = returns()
-	return p, err
+	return l.program(f, handler, returns)
 }
 
-// untyped is the type of a result that is not wanted.
+// untyped is used where the type of the result is not needed.
 func untyped() (*tool.Type, error) { return nil, nil }
 
-// exporting is the statement that returns functions by name.
+// exporting returns the statement that returns functions by name.
 func exporting(functions map[string]ast.Expr, line int) ast.Stmt {
 	table := &ast.TableExpr{}
 	table.SetLine(line)
@@ -117,19 +108,18 @@ func exporting(functions map[string]ast.Expr, line int) ast.Stmt {
 }
 
 // program compiles the chunk.
-func (l *Language) program(f *file, handler string) (p *program, err error) {
+func (l *Language) program(f *file, handler string, returns func() (*tool.Type, error)) (_ script.Program, err error) {
 	defer func() {
-		// The compiler panics where it meets more than its code can number.
+		// The compiler panics if a file exceeds its limits.
 		if cause := recover(); cause != nil {
-			err = f.errorAt(0, "the file cannot be compiled: %v", cause)
+			err = f.errorAt(0, "compile the file: %v", cause)
 		}
 	}()
-	mendBreaks(f.stmts)
 	proto, err := lua.Compile(f.stmts, f.path)
 	if err != nil {
 		return nil, f.compileError(err)
 	}
-	p = &program{
+	p := &program{
 		path:    f.path,
 		text:    f.text,
 		proto:   proto,
@@ -138,9 +128,10 @@ func (l *Language) program(f *file, handler string) (p *program, err error) {
 		library: l.library.part(f.mentions),
 	}
 	for name := range f.mentions {
-		if f.given[name] == 0 && luaMissing(name) != "" {
+		if f.assigned[name] == 0 && luaMissing(name) != "" {
 			p.missing = append(p.missing, name)
 		}
 	}
-	return p, nil
+	p.returns, err = returns()
+	return p, err
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A luaObject is a [tool.Object] inside a Lua state: the value of a userdata.
+// An object is a [tool.Object] in a Lua state: the value of a userdata.
 type object struct {
 	tool.Object
 	call *call
 }
 
-// value turns what a function gave into Lua's.
+// value converts the result of a function to Lua.
 func (c *call) value(L *lua.LState, v value.Value) (lua.LValue, error) {
 	o, ok := v.(tool.Object)
 	if !ok {
@@ -34,18 +34,35 @@ func (c *call) value(L *lua.LState, v value.Value) (lua.LValue, error) {
 	return &lua.LUserData{Value: object{o, c}, Metatable: mt}, nil
 }
 
-// luaObjectMetatable makes what the objects of one kind have in common: t:head(3),
+// luaObjectMetatable returns the metatable of the objects of a type: t:head(3),
 // t.columns, t[1], t["name"], #t, t == u, tostring(t).
 func luaObjectMetatable(L *lua.LState) *lua.LTable {
 	mt := L.CreateTable(0, 5)
-	for name, fn := range map[string]lua.LGFunction{"__index": luaObjectIndex, "__len": luaObjectLen, "__eq": luaObjectEqual, "__tostring": luaObjectText} {
-		mt.RawSetString(name, luaBuiltin(fn))
+	for name, fn := range map[string]func(*lua.LState) (lua.LValue, error){
+		"__index": func(L *lua.LState) (lua.LValue, error) { return luaObjectAt(L, 1).index(L, L.Get(2)) },
+		"__len": func(L *lua.LState) (lua.LValue, error) {
+			o, parts := luaPartsAt(L, 1)
+			n, err := parts.Len(o.call.r.Ctx, o.call.r.Grant())
+			return lua.LNumber(n), err
+		},
+		"__eq": func(L *lua.LState) (lua.LValue, error) {
+			o, x := luaPartsAt(L, 1)
+			_, y := luaPartsAt(L, 2)
+			same, err := x.Equal(o.call.r.Ctx, o.call.r.Grant(), y)
+			return lua.LBool(same), err
+		},
+		"__tostring": func(L *lua.LState) (lua.LValue, error) {
+			o := luaObjectAt(L, 1)
+			return lua.LString(o.call.r.TextOf(o.Object)), nil
+		},
+	} {
+		mt.RawSetString(name, luaBuiltin(luaResult(fn)))
 	}
 	mt.RawSetString("__metatable", lua.LFalse)
 	return mt
 }
 
-// luaObjectAt returns the object that a metamethod is called with.
+// luaObjectAt returns the i-th argument of a metamethod as an object.
 func luaObjectAt(L *lua.LState, i int) object {
 	u, ok := L.Get(i).(*lua.LUserData)
 	if ok {
@@ -53,32 +70,22 @@ func luaObjectAt(L *lua.LState, i int) object {
 			return o
 		}
 	}
-	luaCallOf(L).fail(L, "this takes an object, as a table of the module data is one")
+	luaCallOf(L).fail(L, "expected an object, such as a table of the module data")
 	return object{}
 }
 
-// luaPartsAt is luaObjectAt for an object that has parts.
+// luaPartsAt is luaObjectAt for collections.
 func luaPartsAt(L *lua.LState, i int) (object, tool.Collection) {
 	o := luaObjectAt(L, i)
 	parts, ok := o.Object.(tool.Collection)
 	if !ok {
-		o.call.raise(L, value.Errorf(value.Failed, "a %s has no parts", o.Type().Name))
+		o.call.raise(L, value.Errorf(value.Failed, "a %s cannot be indexed", o.Type().Name))
 	}
 	return o, parts
 }
 
-func luaObjectIndex(L *lua.LState) int {
-	o, key := luaObjectAt(L, 1), L.Get(2)
-	v, err := o.index(L, key)
-	if err != nil {
-		o.call.raise(L, err)
-	}
-	L.Push(v)
-	return 1
-}
-
-// index is o[key]: a field or a method of that name, else a part. Parts are
-// counted from 1, as everything in Lua.
+// index is o[key]: a field or a method of that name, else a part. Parts are numbered
+// from 1, as always in Lua.
 func (o object) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 	r := o.call.r
 	if name, ok := key.(lua.LString); ok {
@@ -108,7 +115,7 @@ func (o object) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 			return nil, script.InScript(err)
 		}
 		if i == 0 || i > int64(n) {
-			return nil, value.Errorf(value.Failed, "a %s of %d has no [%d]: the first is [1]", o.Type().Name, n, i)
+			return nil, value.Errorf(value.Failed, "index %[3]d is out of range: the %[1]s has %[2]d elements, and the first index is 1", o.Type().Name, n, i)
 		}
 		k = i - 1
 	}
@@ -122,10 +129,9 @@ func (o object) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 	return o.call.value(L, v)
 }
 
-// luaMethod is a method as Lua calls it, with the object before its arguments:
-// t:head(3).
+// luaMethod returns a method for Lua. The object is the first argument: t:head(3).
 func luaMethod(f script.Function) *lua.LFunction {
-	return luaBuiltin(func(L *lua.LState) int {
+	return luaBuiltin(luaResult(func(L *lua.LState) (lua.LValue, error) {
 		var o object
 		if u, ok := L.Get(1).(*lua.LUserData); ok {
 			o, _ = u.Value.(object)
@@ -135,55 +141,28 @@ func luaMethod(f script.Function) *lua.LFunction {
 		}
 		f.Self = o.Object
 		L.Remove(1)
-		return luaCallFunction(L, f)
-	})
+		return luaCallOf(L).invoke(L, f)
+	}))
 }
 
-func luaObjectLen(L *lua.LState) int {
-	o, parts := luaPartsAt(L, 1)
-	n, err := parts.Len(o.call.r.Ctx, o.call.r.Grant())
-	if err != nil {
-		o.call.raise(L, err)
-	}
-	L.Push(lua.LNumber(n))
-	return 1
-}
-
-func luaObjectEqual(L *lua.LState) int {
-	o, x := luaPartsAt(L, 1)
-	_, y := luaPartsAt(L, 2)
-	same, err := x.Equal(o.call.r.Ctx, o.call.r.Grant(), y)
-	if err != nil {
-		o.call.raise(L, err)
-	}
-	L.Push(lua.LBool(same))
-	return 1
-}
-
-func luaObjectText(L *lua.LState) int {
-	o := luaObjectAt(L, 1)
-	L.Push(lua.LString(o.call.r.Shows(o.Object)))
-	return 1
-}
-
-// maxLuaLoops is how many loops over objects of a call may have been left before
-// their end: each holds what it was reading.
+// maxLuaLoops is how many loops over objects a call may leave before their end. Each of
+// them holds its reader.
 const maxLuaLoops = 16
 
-// A luaLoop goes through the parts of an object.
+// A loop iterates over the parts of an object.
 type loop struct {
 	call    *call
 	next    func() (value.Value, bool)
 	stop    func()
 	failure error
-	done    int // parts
+	done    int // parts so far
 }
 
-// loop begins to go through the parts of an object.
+// loop starts a loop over the parts of an object.
 func (c *call) loop(parts tool.Collection) (*loop, error) {
 	if len(c.loops) == maxLuaLoops {
-		return nil, luaLimit("more than %d loops over tables were left before their end", maxLuaLoops).
-			WithHint("take what the loop needs with t:head(n) or t:filter(…), and go through that")
+		return nil, value.Limitf(value.LimitMemory, "more than %d loops over tables ended early with break or return", maxLuaLoops).
+			WithHint("select the rows with t:head(n) or t:filter(…), and loop over the result")
 	}
 	l := &loop{call: c}
 	l.next, l.stop = iter.Pull(func(yield func(value.Value) bool) {
@@ -193,13 +172,13 @@ func (c *call) loop(parts tool.Collection) (*loop, error) {
 	return l, nil
 }
 
-// end gives back what the loop holds.
+// end releases the resources of the loop.
 func (l *loop) end() {
 	l.stop()
 	l.call.loops = slices.DeleteFunc(l.call.loops, func(other *loop) bool { return other == l })
 }
 
-// step is the iterator of a for: it gives a number and a part, or nil.
+// step is the iterator of a for: it returns a number and a part, or nil.
 func (l *loop) step(L *lua.LState) int {
 	v, ok := l.next()
 	if !ok {
@@ -220,7 +199,7 @@ func (l *loop) step(L *lua.LState) int {
 	return 2
 }
 
-// luaIpairs goes through a table, or through the parts of an object.
+// luaIpairs iterates over a table or over the parts of an object.
 func luaIpairs(native *lua.LState) *lua.LFunction {
 	ipairs := nativeLua(native, "", "ipairs").(*lua.LFunction)
 	return &lua.LFunction{IsG: true, Upvalues: ipairs.Upvalues, GFunction: func(L *lua.LState) int {
@@ -239,9 +218,9 @@ func luaIpairs(native *lua.LState) *lua.LFunction {
 	}}
 }
 
-// lent makes a function of the script one that a builtin can call. What it
-// raises goes past the builtin, to the script's pcall if it has one.
-func (c *call) lent(L *lua.LState, fn *lua.LFunction) tool.Function {
+// callback makes a function of the script callable for a builtin. An error that it
+// raises passes the builtin and reaches the script's pcall, if any.
+func (c *call) callback(L *lua.LState, fn *lua.LFunction) tool.Function {
 	return func(args ...value.Value) (value.Value, error) {
 		L.Push(fn)
 		for _, arg := range args {

@@ -2,7 +2,6 @@ package lua
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -10,41 +9,40 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxLuaNesting is how deep the syntax of a Lua file may be nested. Its
-// compiler calls itself for each level: a file of "- - - …" could otherwise
-// take a gigabyte of stack, which nothing can stop.
+// maxLuaNesting is how deep the syntax of a Lua file may be nested. The compiler is
+// recursive: a file of "- - - …" could otherwise take a gigabyte of stack, which
+// nothing can stop.
 const maxLuaNesting = 1000
 
-// maxLuaConstants bounds the work of the compiler on constants: it looks each
-// one up by going through those that the function has so far. This many
-// comparisons take it about half a second.
+// maxLuaConstants bounds the compiler's work on constants: it searches all constants of
+// the function for each one. This many comparisons take about half a second.
 const maxLuaConstants = 50_000_000
 
-// luaFile is a Lua file as it was parsed.
+// file is a parsed Lua file.
 type file struct {
 	path  string
 	text  string
 	stmts []ast.Stmt
 
 	functions map[string]ast.Expr // named functions of the top level, by name
-	order     []string            // their names, as they come
-	constants map[string]ast.Expr // what names of the top level are given
-	given     map[string]int      // how often they are, anywhere in the file
-	names     map[int]string      // functions by the line on which they begin
-	mentions  map[string]bool     // every name in the file that could be a global's
-	tools     []int               // the lines with a call of tool
-	returns   []int               // the lines of the top level's returns but for the last
-	read      int                 // how many parts of the declaration have been read
+	order     []string            // their names, in order
+	constants map[string]ast.Expr // the values assigned to names of the top level
+	assigned  map[string]int      // how often each is assigned, anywhere in the file
+	names     map[int]string      // functions by their first line
+	mentions  map[string]bool     // every name in the file that could be a global
+	tools     []int               // the lines of the calls of tool
+	returns   []int               // the lines of the top level's returns, except the last
+	read      int                 // how many parts of the declaration were read
 }
 
 func parseFile(path, text string) (*file, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.HasPrefix(text, "#") {
-		text = "--" + text // the line by which Unix finds an interpreter
+		text = "--" + text // the #! line of Unix
 	}
 	stmts, err := parse.Parse(strings.NewReader(text), path)
 	f := &file{
@@ -53,7 +51,7 @@ func parseFile(path, text string) (*file, error) {
 		stmts:     stmts,
 		functions: map[string]ast.Expr{},
 		constants: map[string]ast.Expr{},
-		given:     map[string]int{},
+		assigned:  map[string]int{},
 		names:     map[int]string{0: "main chunk"},
 		mentions:  map[string]bool{},
 	}
@@ -65,8 +63,8 @@ func parseFile(path, text string) (*file, error) {
 	return f, w.err
 }
 
-// parseLuaBlock parses the code of a Markdown file, which may also be a
-// function without a name.
+// parseBlock parses the code of a Markdown file, which may also be an anonymous
+// function.
 func parseBlock(path, text string) (*file, error) {
 	start := luaCodeStart(text)
 	if rest, ok := strings.CutPrefix(text[start:], "function"); ok && strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), "(") {
@@ -75,8 +73,8 @@ func parseBlock(path, text string) (*file, error) {
 	return parseFile(path, text)
 }
 
-// luaCodeStart returns where the white space and comments at the beginning of
-// a Lua text end.
+// luaCodeStart returns the end of the white space and comments at the beginning of a
+// Lua text.
 func luaCodeStart(text string) int {
 	rest := text
 	for {
@@ -101,14 +99,16 @@ func luaCodeStart(text string) int {
 
 func (f *file) errorAt(line int, format string, args ...any) *value.Error {
 	e := value.Errorf(value.Invalid, format, args...)
-	e.Pos = value.Position{File: f.path, Line: line}
+	e.Pos = f.position(line)
 	return e
 }
+
+func (f *file) position(line int) value.Position { return value.Position{File: f.path, Line: line} }
 
 func (f *file) syntaxError(err error) error {
 	var e *parse.Error
 	if !errors.As(err, &e) {
-		return f.errorAt(0, "the file cannot be parsed: %v", err)
+		return f.errorAt(0, "parse the file: %v", err)
 	}
 	message := strings.TrimSpace(e.Message)
 	if e.Pos.Line == parse.EOF {
@@ -127,12 +127,12 @@ func (f *file) syntaxError(err error) error {
 func (f *file) compileError(err error) error {
 	var e *lua.CompileError
 	if !errors.As(err, &e) {
-		return f.errorAt(0, "the file cannot be compiled: %v", err)
+		return f.errorAt(0, "compile the file: %v", err)
 	}
 	return f.errorAt(e.Line, "%s", e.Message)
 }
 
-// luaLine returns a line of a text, counted from 1.
+// luaLine returns the n-th line of a text, counted from 1.
 func luaLine(text string, n int) string {
 	for ; n > 1; n-- {
 		_, text, _ = strings.Cut(text, "\n")
@@ -141,21 +141,21 @@ func luaLine(text string, n int) string {
 	return line
 }
 
-// A luaWalker goes through a file's syntax once and notes what the reading of
-// declarations must know. It stops at the first error.
+// A walker walks a file's syntax once and records what reading declarations needs. It
+// stops at the first error.
 type walker struct {
 	file  *file
-	scope *scope // of the local names at hand; nil on the top level
-	inner int    // how many functions are around
+	scope *scope // the local names; nil on the top level
+	inner int    // how many functions enclose the position
 	depth int
 	err   error
 
-	constants map[string]bool // of the function around, by how they are written
-	compared  int             // how often the compiler will compare constants
+	constants map[string]bool // of the enclosing function, in source form
+	compared  int             // how many constants the compiler will compare
 }
 
-// A luaScope holds the local names of a block. Those of the top level are not
-// in any: together with globals they are what luaFile.given counts.
+// A scope holds the local names of a block. Names of the top level are in no scope:
+// file.assigned counts them together with globals.
 type scope struct {
 	outer *scope
 	names []string
@@ -172,10 +172,10 @@ func (s *scope) has(name string) bool {
 	return false
 }
 
-// enter goes one level deeper, unless that is too deep.
+// enter enters one level of nesting, unless that is too deep.
 func (w *walker) enter(line int) bool {
 	if w.depth == maxLuaNesting && w.err == nil {
-		w.err = w.file.errorAt(line, "the code is nested more than %d deep", maxLuaNesting)
+		w.err = w.file.errorAt(line, "the code is nested more than %d levels deep", maxLuaNesting)
 	}
 	if w.err != nil {
 		return false
@@ -184,27 +184,27 @@ func (w *walker) enter(line int) bool {
 	return true
 }
 
-// use notes a constant of the function around.
+// use records a constant of the enclosing function.
 func (w *walker) use(constant string, line int) {
 	w.compared += len(w.constants)
 	w.constants[constant] = true
 	if w.compared > maxLuaConstants && w.err == nil {
 		w.err = w.file.errorAt(line, "too many different constants in one function").
-			WithHint("move large tables of data into a file, and read it with fs.read")
+			WithHint("move large tables to a file, and read the file with fs.read")
 	}
 }
 
-// top goes through the statements of the file itself.
+// top walks the statements of the file.
 func (w *walker) top(stmts []ast.Stmt) {
 	w.constants = map[string]bool{}
 	for i, stmt := range stmts {
 		if _, ok := stmt.(*ast.ReturnStmt); ok && i == len(stmts)-1 {
-			w.inner++ // so that it is not noted as one too many
+			w.inner++ // the last return is not recorded
 		}
 		switch s := stmt.(type) {
 		case *ast.LocalAssignStmt:
 			for j, name := range s.Names {
-				w.give(name, s.Exprs, j)
+				w.recordAssigned(name, s.Exprs, j)
 			}
 		case *ast.AssignStmt:
 			for j, left := range s.Lhs {
@@ -221,9 +221,10 @@ func (w *walker) top(stmts []ast.Stmt) {
 	}
 }
 
-// give notes that a name of the top level is given the i-th of some values.
-func (w *walker) give(name string, values []ast.Expr, i int) {
-	w.file.given[name]++
+// recordAssigned records that a name of the top level is assigned the i-th of some
+// values.
+func (w *walker) recordAssigned(name string, values []ast.Expr, i int) {
+	w.file.assigned[name]++
 	w.constant(name, values, i)
 }
 
@@ -286,7 +287,7 @@ func (w *walker) stmt(stmt ast.Stmt) {
 	case *ast.RepeatStmt:
 		w.open(nil)
 		w.stmts(s.Stmts)
-		w.expr(s.Condition) // it sees the block's names
+		w.expr(s.Condition) // it sees the local names of the block
 		w.close()
 	case *ast.IfStmt:
 		w.expr(s.Condition)
@@ -297,6 +298,7 @@ func (w *walker) stmt(stmt ast.Stmt) {
 		w.block(s.Stmts, s.Name)
 	case *ast.GenericForStmt:
 		w.exprs(s.Exprs)
+		fixBreak(s)
 		w.block(s.Stmts, s.Names...)
 	case *ast.FuncDefStmt:
 		w.funcDef(s)
@@ -318,10 +320,10 @@ func (w *walker) funcDef(s *ast.FuncDefStmt) {
 	w.expr(s.Func)
 }
 
-// assign notes that a name of the top level is given a value.
+// assign records an assignment to a name of the top level.
 func (w *walker) assign(left ast.Expr) {
 	if id, ok := left.(*ast.IdentExpr); ok && !w.scope.has(id.Value) {
-		w.file.given[id.Value]++
+		w.file.assigned[id.Value]++
 	}
 }
 
@@ -394,41 +396,27 @@ func (w *walker) call(x *ast.FuncCallExpr) {
 	w.exprs(x.Args)
 }
 
-// handlerOf finds the handler in the code of a Markdown file: the function
-// that it returns, its only one, or the one that is named like the tool or
-// "handler".
+// handlerOf finds the handler in the code of a Markdown file: the function that it
+// returns, its only function, or the one that is named like the tool or "handler".
 func (f *file) handlerOf(stem string) (string, error) {
 	if len(f.returns) > 0 {
-		return "", f.errorAt(f.returns[0], "the code returns before its end")
+		return "", f.errorAt(f.returns[0], "return is only allowed at the end of the code")
 	}
 	if len(f.stmts) > 0 {
 		if r, ok := f.stmts[len(f.stmts)-1].(*ast.ReturnStmt); ok {
 			return f.returnedHandler(r)
 		}
 	}
-	var names []string
-	for _, name := range f.order {
-		if !strings.HasPrefix(name, "_") {
-			names = append(names, name)
+	name, err := script.HandlerName(f.order, stem)
+	if err != nil {
+		e := value.ErrorOf(err, value.Invalid)
+		e.Pos.File = f.path
+		if len(f.stmts) > 0 {
+			e.Pos.Line = f.stmts[0].Line()
 		}
+		return "", e
 	}
-	for _, name := range []string{tool.Key(stem), "handler"} {
-		if f.functions[name] != nil {
-			return name, nil
-		}
-	}
-	if len(names) == 1 {
-		return names[0], nil
-	}
-	line := 0
-	if len(f.stmts) > 0 {
-		line = f.stmts[0].Line()
-	}
-	if len(names) == 0 {
-		return "", f.errorAt(line, "Code block must define a function")
-	}
-	return "", f.errorAt(line, "the code defines %d functions (%s), and none is the handler by its name", len(names), strings.Join(names, ", ")).
-		WithHint("name the handler %s, and begin the names of helpers with _", fmt.Sprintf("%q", tool.Key(stem)))
+	return name, nil
 }
 
 func (f *file) returnedHandler(r *ast.ReturnStmt) (string, error) {
@@ -444,5 +432,5 @@ func (f *file) returnedHandler(r *ast.ReturnStmt) (string, error) {
 		}
 	}
 	return "", f.errorAt(r.Line(), "Code block must define a function").
-		WithHint("return the handler: return function(args) … end; what describes the tool is in the front matter")
+		WithHint("return the handler: return function(args) … end; the front matter describes the tool")
 }

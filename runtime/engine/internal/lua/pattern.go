@@ -4,31 +4,32 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The matcher of Lua's patterns. It is ours since that of the interpreter
-// cannot be stopped: ".*x" over 100 KB of text takes it minutes, and as it
-// calls itself for each character, "^.*$" over 1 MB takes 256 MB of stack.
-// This one counts its work as steps, and calls itself only for the parts of a
-// pattern.
+// This matcher of Lua patterns replaces the interpreter's, which cannot be stopped:
+// ".*x" over 100 KB of text takes it minutes, and since it recurses for each character,
+// "^.*$" over 1 MB takes 256 MB of stack. This one counts its work as steps, and
+// recurses only for the parts of a pattern.
 
 const (
-	// maxPattern bounds how deep the matcher calls itself, and a pattern is
-	// not data: it is written by hand.
+	// maxPattern bounds the length of a pattern, and thus the recursion. Patterns are
+	// written by hand.
 	maxPattern = 1 << 10
-	// maxCaptures is Lua's own.
+	// maxCaptures is the limit of Lua.
 	maxCaptures = 32
-	// charsPerStep is how many characters are compared in the time of a step.
+	// charsPerStep is how many compared characters count as a step.
 	charsPerStep = 8
 )
 
-// What the length of a capture says where it is none.
+// Lengths of captures that have none.
 const (
 	captureOpen     = -1
 	capturePosition = -2
 )
 
-// A luaMatcher matches one pattern against one text.
+// A matcher matches one pattern against one text.
 type matcher struct {
 	L        *lua.LState
 	call     *call
@@ -36,20 +37,20 @@ type matcher struct {
 	pattern  string
 	anchored bool
 	captures [maxCaptures]struct{ start, length int }
-	level    int // how many captures there are
-	chars    int // how many characters have been compared and not yet counted
+	level    int // the number of captures
+	chars    int // how many compared characters have not been counted as steps
 }
 
 func newMatcher(L *lua.LState, text, pattern string) *matcher {
 	m := &matcher{L: L, call: luaCallOf(L), text: text}
 	m.pattern, m.anchored = strings.CutPrefix(pattern, "^")
 	if len(pattern) > maxPattern {
-		m.call.raise(L, luaLimit("a pattern of more than %d characters", maxPattern).WithHint("find text as it is with string.find(s, text, 1, true)"))
+		m.call.raise(L, value.Limitf(value.LimitMemory, "the pattern is longer than %d characters", maxPattern).WithHint("to find plain text, write string.find(s, text, 1, true)"))
 	}
 	return m
 }
 
-// find returns the first match at or behind a place: its start and end, or -1.
+// find returns the start and end of the first match at or after from, or -1.
 func (m *matcher) find(from int) (start, end int) {
 	defer m.count()
 	for start = from; start <= len(m.text); start++ {
@@ -65,7 +66,7 @@ func (m *matcher) find(from int) (start, end int) {
 	return -1, -1
 }
 
-// compared counts characters; now and then it has the call count steps.
+// compared counts characters and from time to time converts them to steps of the call.
 func (m *matcher) compared(n int) {
 	if m.chars += n; m.chars >= 1024 {
 		m.count()
@@ -84,7 +85,7 @@ func (m *matcher) malformed(what string) {
 	m.call.fail(m.L, "malformed pattern ("+what+")")
 }
 
-// at returns a character of the pattern, or 0 behind its end.
+// at returns a character of the pattern, or 0 after its end.
 func (m *matcher) at(p int) byte {
 	if p < len(m.pattern) {
 		return m.pattern[p]
@@ -92,8 +93,8 @@ func (m *matcher) at(p int) byte {
 	return 0
 }
 
-// match matches the pattern from p on with the text from s on, and returns
-// where the match ends, or -1.
+// match matches the pattern from p with the text from s, and returns the end of the
+// match, or -1.
 func (m *matcher) match(s, p int) int {
 	for p < len(m.pattern) {
 		switch m.pattern[p] {
@@ -148,8 +149,8 @@ func (m *matcher) match(s, p int) int {
 	return s
 }
 
-// special matches what begins with % and is no class: %b, %f and %1 to %9. It
-// moves s behind the match, or to -1, and returns where the pattern goes on.
+// special matches the items that begin with % and are not classes: %b, %f and %1 to %9.
+// It moves s past the match, or to -1, and returns where the pattern continues.
 func (m *matcher) special(s *int, p int) (next int, ok bool) {
 	switch c := m.at(p + 1); {
 	case c == 'b':
@@ -185,7 +186,7 @@ func (m *matcher) special(s *int, p int) (next int, ok bool) {
 	return p, false
 }
 
-// captured returns the text of a finished capture that the pattern refers to.
+// captured returns the text of a finished capture for a back reference.
 func (m *matcher) captured(i int) string {
 	if i < 0 || i >= m.level || m.captures[i].length == captureOpen {
 		m.call.fail(m.L, "invalid capture index")
@@ -217,7 +218,7 @@ func (m *matcher) balanced(s, p int) int {
 	return -1
 }
 
-// most matches as many as possible of the class from p to end, then the rest.
+// most matches the class from p to end as often as possible, then the rest.
 func (m *matcher) most(s, p, end int) int {
 	n := 0
 	for m.single(s+n, p, end) {
@@ -232,7 +233,7 @@ func (m *matcher) most(s, p, end int) int {
 	return -1
 }
 
-// least matches as few as possible of the class from p to end, then the rest.
+// least matches the class from p to end as rarely as possible, then the rest.
 func (m *matcher) least(s, p, end int) int {
 	for {
 		if e := m.match(s, end+1); e >= 0 {
@@ -253,7 +254,7 @@ func (m *matcher) capture(s, p, length int) int {
 	m.level++
 	e := m.match(s, p)
 	if e < 0 {
-		m.level-- // it did not match: undo
+		m.level-- // no match: undo
 	}
 	return e
 }
@@ -274,7 +275,7 @@ func (m *matcher) endCapture(s, p int) int {
 	return e
 }
 
-// classEnd returns where the class that begins at p ends.
+// classEnd returns the end of the class that begins at p.
 func (m *matcher) classEnd(p int) int {
 	c := m.pattern[p]
 	p++
@@ -293,7 +294,7 @@ func (m *matcher) classEnd(p int) int {
 				m.malformed("missing ']'")
 			}
 			if m.pattern[p] == '%' {
-				p++ // what it escapes may be a ]
+				p++ // the escaped character may be a ]
 			}
 			p++
 		}
@@ -302,7 +303,7 @@ func (m *matcher) classEnd(p int) int {
 	return p
 }
 
-// single reports whether the text at s is of the class from p to end.
+// single reports whether the character at s is in the class from p to end.
 func (m *matcher) single(s, p, end int) bool {
 	m.compared(1)
 	if s >= len(m.text) {
@@ -320,7 +321,7 @@ func (m *matcher) single(s, p, end int) bool {
 	return m.pattern[p] == c
 }
 
-// inSet reports whether a character is in the set from p, its [, to end, its ].
+// inSet reports whether c is in the set from its [ at p to its ] at end.
 func (m *matcher) inSet(c byte, p, end int) bool {
 	in := true
 	p++
@@ -348,8 +349,8 @@ func (m *matcher) inSet(c byte, p, end int) bool {
 	return !in
 }
 
-// inLuaClass reports whether a character is in a class such as %a; the class
-// of any other character is that character.
+// inLuaClass reports whether a character is in a class such as %a. The class of a
+// character that is not a letter is the character itself.
 func inLuaClass(c, class byte) bool {
 	lower, upper := 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z'
 	digit, control := '0' <= c && c <= '9', c < ' ' || c == 0x7f
@@ -378,11 +379,11 @@ func inLuaClass(c, class byte) bool {
 	default:
 		return class == c
 	}
-	return in != ('A' <= class && class <= 'Z') // a capital letter means all others
+	return in != ('A' <= class && class <= 'Z') // a capital letter is the complement
 }
 
-// push pushes what a match captured, or all of it where nothing was, and
-// returns how many values that is.
+// push pushes the captures of a match and returns their number. Without captures it
+// pushes the full match.
 func (m *matcher) push(start, end int) int {
 	for i := range max(m.level, 1) {
 		m.L.Push(m.value(i, start, end))
@@ -390,8 +391,8 @@ func (m *matcher) push(start, end int) int {
 	return max(m.level, 1)
 }
 
-// value returns a capture of a match, counted from 0. Without captures the
-// first is the whole match.
+// value returns the i-th capture of a match, from 0. Without captures the first is the
+// full match.
 func (m *matcher) value(i, start, end int) lua.LValue {
 	if i == 0 && m.level == 0 {
 		return lua.LString(m.text[start:end])

@@ -10,14 +10,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The sizes of a Lua state. One is made for each call and each coroutine, so
-// they decide what those cost.
+// The sizes of a Lua state. Each call and each coroutine has one, so these sizes decide
+// their cost.
 const (
-	// luaCalls is how deep functions may call each other, as in the
-	// interpreter's own default.
+	// luaCalls is the depth of calls; it is the interpreter's default.
 	luaCalls = 256
-	// luaValues is room for the values of some dozens of calls; it grows by
-	// itself to luaMaxValues, which 64 coroutines can fill in 64 MB.
+	// luaValues is the initial capacity, enough for some dozens of calls. It grows up
+	// to luaMaxValues: with 64 coroutines that is 64 MB.
 	luaValues    = 512
 	luaMaxValues = 64 << 10
 	luaGrow      = 2048
@@ -31,17 +30,16 @@ var luaOptions = lua.Options{
 	SkipOpenLibs:     true,
 }
 
-// luaProgram is a compiled Lua file. What its top level makes is made anew for
-// each call.
+// program is a compiled Lua file. Its top level runs anew for each call.
 type program struct {
 	path    string
 	text    string
 	proto   *lua.FunctionProto
-	handler string         // among the functions that the chunk returns
-	names   map[int]string // functions by the line on which they begin
-	returns *tool.Type     // as declared, or nil
-	library *library       // what the file mentions of it
-	missing []string       // what the file mentions of Lua that is not there
+	handler string         // one of the functions that the chunk returns
+	names   map[int]string // functions by their first line
+	returns *tool.Type     // the declared type, or nil
+	library *library       // the part that the file mentions
+	missing []string       // the mentioned names of Lua that scripts do not have
 }
 
 func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
@@ -58,44 +56,45 @@ func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
 	return fitTable(*p.returns, v), nil
 }
 
-// A luaCall is one call of a Lua function. It is the context of its states, so
-// that every function finds it, and because the interpreter asks its context
-// before each instruction: that is where steps are counted.
+// A call is one call of a Lua function. It is the context of its states: every function
+// can find it, and the interpreter calls its Done before each instruction, which counts
+// steps.
 type call struct {
 	context.Context
 	r       *script.Run
 	program *program
 	limit   int64
 	steps   int64
-	looked  int64         // the steps when the context was last asked
-	stop    bool          // the script may not go on
-	halted  chan struct{} // closed; what Done returns then
+	checked int64         // the steps at the last check of the context
+	stop    bool          // whether the script must stop
+	halted  chan struct{} // closed when the script stops; then Done returns it
 	loading bool          // while the top level runs
 
-	coroutines []*lua.LState // those that have not ended
+	coroutines []*lua.LState // that have not ended
 	metatables map[*tool.ObjectType]*lua.LTable
-	loops      []*loop // over objects, that have not come to their end
+	numbers    map[lua.LValue]int // of values in texts, see text
+	loops      []*loop            // over objects, that have not ended
 
-	guards    int          // how many pcalls are around
-	own       bool         // the error being raised is the script's own error(…)
+	guards    int          // how many pcalls are active
+	own       bool         // whether error(…) of the script raises the current error
 	failure   *luaFailure  // the last error raised
-	stoppedAt *luaFailure  // the first after the script was stopped
-	cause     *value.Error // what the last failed function of a module gave
+	stoppedAt *luaFailure  // the first failure after the script was stopped
+	cause     *value.Error // the error of the last failed function of a module
 }
 
-// luaLook is how many steps a script takes before its context is asked: a tenth
-// of a millisecond or so.
-const luaLook = 4096
+// luaCheckSteps is how many steps a script takes between checks of its context: about a tenth
+// of a millisecond.
+const luaCheckSteps = 4096
 
-// luaCallOf returns the call that a state, of it or of a coroutine, runs for.
+// luaCallOf returns the call of a state or coroutine.
 func luaCallOf(L *lua.LState) *call { return L.Context().(*call) }
 
-// Done counts a step. A closed channel makes the interpreter raise Err; it
-// asks again at each instruction, so no pcall and no coroutine gets past it.
+// Done counts a step. If it returns a closed channel the interpreter raises Err. It
+// does so for each instruction, so neither pcall nor a coroutine can continue.
 func (c *call) Done() <-chan struct{} {
 	c.steps++
-	if c.steps-c.looked >= luaLook {
-		c.looked = c.steps
+	if c.steps-c.checked >= luaCheckSteps {
+		c.checked = c.steps
 		c.stop = c.stop || c.r.Ctx.Err() != nil
 	}
 	if c.steps <= c.limit && !c.stop {
@@ -120,7 +119,7 @@ func (c *call) halt() {
 	close(c.halted)
 }
 
-// Err says why the script may not go on.
+// Err returns why the script must stop.
 func (c *call) Err() error {
 	if c.r.Fatal != nil {
 		return c.r.Fatal
@@ -128,8 +127,7 @@ func (c *call) Err() error {
 	return c.Context.Err()
 }
 
-// work counts what a builtin did as steps, and stops the script where they
-// are used up.
+// work counts the work of a builtin as steps, and stops the script if they are used up.
 func (c *call) work(L *lua.LState, steps int) {
 	c.steps += int64(steps)
 	select {
@@ -153,7 +151,7 @@ func (c *call) run(entry string) (value.Value, error) {
 	}
 	fn, ok := exports.(*lua.LTable).RawGetString(name).(*lua.LFunction)
 	if !ok {
-		e := value.Errorf(value.Invalid, "there is no function %q", name)
+		e := value.Errorf(value.Invalid, "function not found: %q", name)
 		e.Pos = value.Position{File: c.program.path}
 		return nil, e
 	}
@@ -163,7 +161,7 @@ func (c *call) run(entry string) (value.Value, error) {
 	}
 	args := []lua.LValue{table}
 	if entry != "" && !fn.IsG && fn.Proto.NumParameters > 1 {
-		args = args[:0] // by name, as in undo(args, result)
+		args = args[:0] // by parameter name, as in undo(args, result)
 		for _, param := range fn.Proto.DbgLocals[:fn.Proto.NumParameters] {
 			args = append(args, table.RawGetString(param.Name))
 		}
@@ -175,9 +173,8 @@ func (c *call) run(entry string) (value.Value, error) {
 	return fromLua(v)
 }
 
-// luaArgs is the one table that a function gets which has but one parameter, as
-// a handler has: its arguments by name, where
-// nil and absent are the same.
+// luaArgs returns the argument of a function with one parameter, such as a handler: a
+// table of the named arguments. nil and absent are the same.
 func luaArgs(L *lua.LState, args *value.Dict) (*lua.LTable, error) {
 	table := L.CreateTable(0, args.Len())
 	for k, arg := range args.All() {
@@ -191,8 +188,8 @@ func luaArgs(L *lua.LState, args *value.Dict) (*lua.LTable, error) {
 	return table, nil
 }
 
-// protected calls a function of the script from outside. It fails also where
-// the script was stopped and yet came to its end: a last pcall can do that.
+// protected calls a function of the script from Go. It also fails if the script was
+// stopped but returned nevertheless, which a last pcall can do.
 func (c *call) protected(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
 	L.Push(luaGuard)
 	L.Push(fn)

@@ -5,21 +5,23 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
-	// maxLuaString is how long a string a builtin makes: as much as a file
-	// that is read may hold.
+	// maxLuaString bounds the strings that builtins make. It is the limit for reading
+	// files.
 	maxLuaString = 8 << 20
-	// bytesPerStep is how many bytes a builtin copies in the time of a step.
+	// bytesPerStep is how many copied bytes count as a step.
 	bytesPerStep = 64
 )
 
-// made checks the length of a string that a builtin is about to make, and
-// counts the work.
+// made checks the length of a string that a builtin is about to make, and counts the
+// work.
 func (c *call) made(L *lua.LState, builtin string, length int) {
 	if length > maxLuaString {
-		c.raise(L, luaLimit("%s would make a string of more than %d MB", builtin, maxLuaString>>20))
+		c.raise(L, value.Limitf(value.LimitMemory, "%s: the result would be longer than %d MB", builtin, maxLuaString>>20))
 	}
 	if length >= bytesPerStep {
 		c.work(L, length/bytesPerStep)
@@ -30,7 +32,7 @@ func luaRep(L *lua.LState) int {
 	s, n := L.CheckString(1), max(L.CheckInt(2), 0)
 	length := len(s) * n
 	if len(s) > 0 && n > maxLuaString {
-		length = maxLuaString + 1 // the product may not be a number
+		length = maxLuaString + 1 // the product may overflow
 	}
 	luaCallOf(L).made(L, "string.rep", length)
 	if s == "" {
@@ -56,10 +58,10 @@ func luaConcat(L *lua.LState) int {
 			length += len("-1.7976931348623157e+308") + len(sep)
 		}
 		if length > maxLuaString+len(sep) {
-			break // made says so
+			break // made reports it
 		}
 		if i == to {
-			break // there may be no next integer
+			break // i+1 may overflow
 		}
 	}
 	c.made(L, "table.concat", length-min(length, len(sep)))
@@ -76,7 +78,7 @@ func luaConcat(L *lua.LState) int {
 	return 1
 }
 
-// luaInit is where a search begins: the given place, from the end if negative.
+// luaInit returns the start of a search; negative positions count from the end.
 func luaInit(L *lua.LState, arg int, length int) int {
 	init := L.OptInt(arg, 1)
 	if init < 0 {
@@ -124,12 +126,12 @@ func luaMatch(L *lua.LState) int {
 	return m.push(start, end)
 }
 
-// luaGmatch returns a function that gives one match after the other.
+// luaGmatch returns a function that returns one match after the other.
 func luaGmatch(L *lua.LState) int {
 	m := newMatcher(L, L.CheckString(1), L.CheckString(2))
 	at := 0
 	L.Push(luaBuiltin(func(L *lua.LState) int {
-		m.L = L // a coroutine may go on where another began
+		m.L = L // another coroutine may continue the iteration
 		start, end := -1, -1
 		if at <= len(m.text) {
 			start, end = m.find(at)
@@ -185,7 +187,7 @@ func luaGsub(L *lua.LState) int {
 	return 2
 }
 
-// A luaReplacer makes the text that string.gsub returns.
+// A replacer builds the result of string.gsub.
 type replacer struct {
 	m    *matcher
 	with lua.LValue
@@ -199,8 +201,8 @@ func (g *replacer) write(s string) {
 	g.out = append(g.out, s...)
 }
 
-// replace writes what stands for a match: the text itself where the function
-// or table gives nothing for it.
+// replace writes the replacement of a match, or the match itself if the function or
+// table returns nil or false.
 func (g *replacer) replace(start, end int) {
 	m := g.m
 	var v lua.LValue
@@ -227,8 +229,8 @@ func (g *replacer) replace(start, end int) {
 	}
 }
 
-// template writes a replacement in which %0 to %9 stand for captures. A %
-// before anything else is kept, as the interpreter's own gsub does.
+// template writes a replacement where %0 to %9 refer to captures. A % before another
+// character is kept, as in the interpreter's gsub.
 func (g *replacer) template(t string, start, end int) {
 	for {
 		i := strings.IndexByte(t, '%')
@@ -251,8 +253,8 @@ func (g *replacer) template(t string, start, end int) {
 	}
 }
 
-// luaFormat checks a format before the interpreter follows it: that of Go
-// knows more than Lua's, and wider.
+// luaFormat checks a format before the interpreter uses it: it passes formats to Go,
+// which supports more verbs and widths than Lua.
 func luaFormat(native *lua.LState) lua.LGFunction {
 	format := nativeLua(native, "string", "format").(*lua.LFunction).GFunction
 	return func(L *lua.LState) int {
@@ -284,7 +286,7 @@ func luaFormat(native *lua.LState) lua.LGFunction {
 	}
 }
 
-// luaVerb returns the verb at the beginning of a text, as in %-5.2f.
+// luaVerb returns the verb at the beginning of a text, as %-5.2f.
 func luaVerb(L *lua.LState, text string) string {
 	rest := strings.TrimLeft(text[1:], "-+ #0")
 	digits := func() int {
@@ -303,15 +305,15 @@ func luaVerb(L *lua.LState, text string) string {
 	case width > 2 || precision > 2:
 		c.fail(L, "invalid format (width or precision too long)")
 	case rest == "":
-		c.fail(L, "invalid format (it ends with '%')")
+		c.fail(L, "invalid format (ends with '%')")
 	case !strings.Contains("cdiouxXeEfgGqs%", rest[:1]), rest[0] == '%' && length > 2:
 		c.fail(L, "invalid option '"+text[:length]+"' to 'format'")
 	}
 	return text[:length]
 }
 
-// luaFormatted makes the argument of a verb what the verb is for, and returns
-// how long its text can be.
+// luaFormatted converts the argument of a verb, and returns the maximum length of its
+// text.
 func luaFormatted(L *lua.LState, arg int, verb byte) int {
 	const longestNumber = 420 // 309 digits before the point and 99 behind it
 	v := L.CheckAny(arg)
@@ -331,7 +333,7 @@ func luaFormatted(L *lua.LState, arg int, verb byte) int {
 	}
 	s, ok := v.(lua.LString)
 	if !ok {
-		s = lua.LString(L.ToStringMeta(v).String())
+		s = lua.LString(luaCallOf(L).text(L, v).String())
 		L.Replace(arg, s)
 	}
 	if verb == 'q' {
@@ -340,7 +342,7 @@ func luaFormatted(L *lua.LState, arg int, verb byte) int {
 	return len(s) + 99
 }
 
-// luaToNumber reads a string as a number, as arithmetic does.
+// luaToNumber converts a string to a number, as arithmetic does.
 func luaToNumber(v lua.LValue) (lua.LNumber, bool) {
 	s, ok := v.(lua.LString)
 	if !ok {

@@ -21,9 +21,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// luaSuiteFiles are the test programs of gopher-lua, its own and those of Lua 5.1
-// that it runs: all end well there. Where one fails here, line and lacks say
-// where, and which part of Lua it wants that the sandbox takes away.
+// luaSuiteFiles are the test programs of gopher-lua, its own and those of Lua 5.1: all
+// succeed there. If one fails here, line is where, and lacks is the part of Lua that
+// the sandbox does not have.
 var luaSuiteFiles = []struct {
 	file  string
 	line  int
@@ -54,8 +54,8 @@ var luaSuiteFiles = []struct {
 	{"_lua5.1-tests/vararg.lua", 101, "loadstring"},
 }
 
-// luaTakenAway are the names of Lua that scripts do not have.
-var luaTakenAway = []string{"io", "os", "debug", "package", "channel", "require", "module", "load", "loadstring",
+// luaMissingNames are the names of Lua that scripts do not have.
+var luaMissingNames = []string{"io", "os", "debug", "package", "channel", "require", "module", "load", "loadstring",
 	"loadfile", "dofile", "collectgarbage", "setfenv", "getfenv", "newproxy"}
 
 // luaSuiteDir copies the test programs, since some write files beside them.
@@ -98,14 +98,13 @@ func runLuaHere(t *testing.T, name, text string) error {
 	return err
 }
 
-// A luaGroup is a run of statements of a program that stand on lines of
-// their own.
+// A group is a sequence of statements on lines of their own.
 type group struct {
-	from, to int // lines; to is the first that is not of it
+	from, to int // lines; to is exclusive
 	count    int // of statements
 	mentions map[string]bool
-	gives    map[string]bool // names that it gives a value, anywhere in it
-	makes    map[string]bool // names that it gives a value by itself
+	gives    map[string]bool // names that it assigns anywhere
+	makes    map[string]bool // names that it defines itself
 	dropped  bool
 }
 
@@ -117,7 +116,7 @@ func luaGroups(t *testing.T, name, text string) []*group {
 	}
 	var groups []*group
 	for _, stmt := range stmts {
-		mentioned, given, made := ours.Names(stmt)
+		mentioned, assigned, made := ours.Names(stmt)
 		line := stmt.Line()
 		if n := len(groups); n == 0 || groups[n-1].from < line {
 			if n > 0 {
@@ -131,7 +130,7 @@ func luaGroups(t *testing.T, name, text string) []*group {
 		for _, name := range mentioned {
 			g.mentions[name] = true
 		}
-		for _, name := range given {
+		for _, name := range assigned {
 			g.gives[name] = true
 		}
 		for _, name := range made {
@@ -141,8 +140,8 @@ func luaGroups(t *testing.T, name, text string) []*group {
 	return groups
 }
 
-// dropLuaDependent drops the groups that name what is taken away, or what only a
-// dropped group would have made.
+// dropLuaDependent drops the groups that use missing names or names that only dropped
+// groups define.
 func dropLuaDependent(groups []*group, taken []string) {
 	missing := map[string]bool{}
 	for _, name := range taken {
@@ -164,7 +163,7 @@ func dropLuaDependent(groups []*group, taken []string) {
 	}
 }
 
-// keptLua returns a program without what was dropped, each line where it was.
+// keptLua returns a program without the dropped groups, on the same lines.
 func keptLua(text string, groups []*group) string {
 	lines := strings.Split(text, "\n")
 	for _, g := range groups {
@@ -175,7 +174,7 @@ func keptLua(text string, groups []*group) string {
 	return strings.Join(lines, "\n")
 }
 
-// withLuaSuite calls a test for each program, in the folder where it stands.
+// withLuaSuite calls a test for each program, in the program's folder.
 func withLuaSuite(t *testing.T, test func(t *testing.T, i int, name, text string)) {
 	dir := luaSuiteDir(t)
 	for i, s := range luaSuiteFiles {
@@ -190,8 +189,8 @@ func withLuaSuite(t *testing.T, test func(t *testing.T, i int, name, text string
 	}
 }
 
-// TestLuaSuite runs each program as it is: it ends as with gopher-lua, but for
-// the first use of what is taken away.
+// TestLuaSuite runs each program unchanged: it ends as with gopher-lua, except at the
+// first use of a missing name.
 func TestLuaSuite(t *testing.T) {
 	whole := 0
 	withLuaSuite(t, func(t *testing.T, i int, name, text string) {
@@ -213,18 +212,17 @@ func TestLuaSuite(t *testing.T) {
 			t.Errorf("%s: line %d does not use %q:\n%s", want.file, want.line, want.lacks, near)
 		}
 	})
-	t.Logf("%d of %d programs run as a whole; the others need what is taken away", whole, len(luaSuiteFiles))
+	t.Logf("%d of %d programs run completely; the others need missing names", whole, len(luaSuiteFiles))
 }
 
-// TestLuaSuiteStatements runs what is left of each program without the
-// statements that use what is taken away or what those make: no statement that
-// works with gopher-lua fails here.
+// TestLuaSuiteStatements runs each program without the statements that use missing
+// names or their results: no statement that works with gopher-lua fails here.
 func TestLuaSuiteStatements(t *testing.T) {
 	all, ran := 0, 0
 	withLuaSuite(t, func(t *testing.T, _ int, name, text string) {
 		groups := luaGroups(t, name, text)
-		// What only waits or measures has a stand-in, in both.
-		prelude, taken := "local function collectgarbage() return 0 end ", slices.Clone(luaTakenAway)
+		// What only waits or measures is replaced, in both.
+		prelude, taken := "local function collectgarbage() return 0 end ", slices.Clone(luaMissingNames)
 		taken = slices.DeleteFunc(taken, func(name string) bool { return name == "collectgarbage" })
 		if name == "sort.lua" {
 			prelude += "local os = {clock = function() return 0 end} "
@@ -250,13 +248,13 @@ func TestLuaSuiteStatements(t *testing.T) {
 		t.Logf("%s: %d of %d statements", name, left, count)
 		all, ran = all+count, ran+left
 	})
-	t.Logf("%d of %d statements run in both and end alike", ran, all)
+	t.Logf("%d of %d statements run in both and end the same", ran, all)
 	if ran < 1200 {
 		t.Errorf("%d statements ran, want at least 1200: the division into statements has become too coarse", ran)
 	}
 }
 
-// dropLuaAt drops the group at a line, so that the rest can be seen.
+// dropLuaAt drops the group at a line, so that the rest can run.
 func dropLuaAt(t *testing.T, groups []*group, line int, err error) {
 	t.Helper()
 	for _, g := range groups {
@@ -268,7 +266,7 @@ func dropLuaAt(t *testing.T, groups []*group, line int, err error) {
 	t.Fatalf("no statement at line %d, of the error %v", line, err)
 }
 
-// luaLineIn returns the line at which a function was when an error was raised.
+// luaLineIn returns the line of a function when an error was raised.
 func luaLineIn(name, function string, err error) int {
 	var native *lua.ApiError
 	trace := ""

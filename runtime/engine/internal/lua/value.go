@@ -12,12 +12,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Lua knows fewer types than a [value.Value] has. What becomes of each, there
-// and back:
+// Lua has fewer types than [value.Value]. This is how types convert, in both
+// directions:
 //
 //   - an integer is a number, and a number without a fraction is an integer
-//     again, also one that was 3.0. Beyond 2^53 a number cannot tell integers
-//     apart, so such a one is refused;
+//     again, also one that was 3.0. Integers beyond 2^53 are rejected, since
+//     numbers cannot represent them exactly;
 //   - bytes are a string, and a string that is not UTF-8 is bytes again;
 //   - lists, tuples and sets are tables with the keys 1 to n, and such a table
 //     is a list again; any other table is a dict, in the order in which its
@@ -26,24 +26,21 @@ import (
 //   - null is nil, and inside lists and dicts the value null, since a table
 //     cannot hold nil.
 
-// maxLuaInteger is up to where each integer is a number of its own in Lua.
+// maxLuaInteger is the largest integer that Lua numbers represent exactly, with all
+// smaller ones.
 const maxLuaInteger = 1 << 53
 
-// luaNull stands for null where nil cannot. It is one value for all scripts,
-// which they cannot change.
+// luaNull is null where nil is impossible. All scripts share it; they cannot change it.
 var luaNull = &lua.LUserData{Value: "null", Metatable: luaNullMetatable()}
 
 func luaNullMetatable() *lua.LTable {
 	mt := &lua.LTable{Metatable: lua.LNil}
 	mt.RawSetString("__metatable", lua.LFalse)
-	mt.RawSetString("__tostring", &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		L.Push(lua.LString("null"))
-		return 1
-	}})
+	mt.RawSetString("__tostring", luaBuiltin(luaResult(func(*lua.LState) (lua.LValue, error) { return lua.LString("null"), nil })))
 	return mt
 }
 
-// toLua turns a value into one of a Lua state.
+// toLua converts a value to Lua.
 func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 	switch v := v.(type) {
 	case nil:
@@ -68,7 +65,7 @@ func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 	}
 	items, ok := value.Elements(v)
 	if !ok {
-		return nil, value.Errorf(value.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
+		return nil, script.NotValue(v)
 	}
 	table := L.CreateTable(len(items), 0)
 	for i, item := range items {
@@ -82,11 +79,11 @@ func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 }
 
 func luaIntegerError(v any) error {
-	return value.Errorf(value.Failed, "the integer %v is beyond what a Lua number holds exactly", v).
-		WithHint("pass it as a string, or write the tool in Starlark")
+	return value.Errorf(value.Failed, "the integer %v cannot be represented exactly as a Lua number", v).
+		WithHint("pass the integer as a string, or write the tool in Starlark")
 }
 
-// toLuaPart turns a value inside another into Lua's.
+// toLuaPart converts a part of a value to Lua.
 func toLuaPart(L *lua.LState, v value.Value) (lua.LValue, error) {
 	if v == nil {
 		return luaNull, nil
@@ -98,14 +95,14 @@ func dictToLua(L *lua.LState, d *value.Dict) (lua.LValue, error) {
 	table := L.CreateTable(0, d.Len())
 	for k, v := range d.All() {
 		if _, isTable := k.(value.Tuple); isTable {
-			return nil, value.Errorf(value.Failed, "a dict with a tuple as key cannot enter Lua").WithHint("use a string as key")
+			return nil, value.Errorf(value.Failed, "a dict with a tuple as key cannot be passed to Lua").WithHint("use a string as key")
 		}
 		key, err := toLuaPart(L, k)
 		if err != nil {
 			return nil, err
 		}
 		if n, ok := key.(lua.LNumber); ok && n != n {
-			return nil, value.Errorf(value.Failed, "a dict with NaN as key cannot enter Lua")
+			return nil, value.Errorf(value.Failed, "a dict with NaN as key cannot be passed to Lua")
 		}
 		value, err := toLuaPart(L, v)
 		if err != nil {
@@ -116,28 +113,27 @@ func dictToLua(L *lua.LState, d *value.Dict) (lua.LValue, error) {
 	return table, nil
 }
 
-// fromLua turns a Lua value into one that can leave the script. Its parts are
-// counted, since a small script can make a value that is a tree of a billion
-// leaves, all of them the same table.
+// fromLua converts a Lua value to one that can leave the script. It counts the parts: a
+// small script can make a tree of a billion leaves, all of them the same table.
 func fromLua(v lua.LValue) (value.Value, error) {
 	return converter{nodes: value.MaxNodes}.one(v)
 }
 
-// A luaConverter turns values into ours. Without lend objects become plain
-// values, and functions are refused.
+// A converter converts Lua values. Without callback, objects become plain values, and
+// functions are rejected.
 type converter struct {
-	nodes int
-	lend  func(*lua.LFunction) tool.Function
+	nodes    int
+	callback func(*lua.LFunction) tool.Function
 }
 
-// one turns a whole value: the converter is a copy, so each has all the parts.
+// one converts a value. The converter is a copy, so the limits apply to each value.
 func (c converter) one(v lua.LValue) (value.Value, error) {
 	return c.value(v, value.MaxDepth)
 }
 
 func (c *converter) value(v lua.LValue, depth int) (value.Value, error) {
 	if c.nodes--; c.nodes < 0 {
-		return nil, c.tooMany()
+		return nil, script.TooManyParts()
 	}
 	if depth < 0 {
 		return nil, script.TooDeep()
@@ -154,30 +150,24 @@ func (c *converter) value(v lua.LValue, depth int) (value.Value, error) {
 	case *lua.LTable:
 		return c.table(v, depth)
 	case *lua.LFunction:
-		if c.lend != nil {
-			return c.lend(v), nil
+		if c.callback != nil {
+			return c.callback(v), nil
 		}
-		return nil, value.Errorf(value.Failed, "a function cannot leave the script").
-			WithHint("call it, with (), and pass on what it returns")
+		return nil, script.FunctionLeaves("a function")
 	case *lua.LUserData:
 		if v == luaNull {
 			return nil, nil
 		}
-		if o, ok := v.Value.(object); ok && c.lend != nil {
+		if o, ok := v.Value.(object); ok && c.callback != nil {
 			return o.Object, nil
 		} else if ok {
 			return o.call.r.Plain(o.Object, depth, &c.nodes)
 		}
 	}
-	return nil, value.Errorf(value.Failed, "a %s cannot leave the script", v.Type())
+	return nil, value.Errorf(value.Failed, "a value of type %s cannot be returned or passed to a function", v.Type())
 }
 
-func (c *converter) tooMany() error {
-	return script.TooManyParts()
-}
-
-// table turns a table into a list for as long as its keys are 1, 2, 3 …, and
-// into a dict where there are others.
+// table converts a table to a list if its keys are 1, 2, 3 …, else to a dict.
 func (c *converter) table(t *lua.LTable, depth int) (value.Value, error) {
 	list := value.List{}
 	k, x := t.Next(lua.LNil)
@@ -199,7 +189,7 @@ func (c *converter) table(t *lua.LTable, depth int) (value.Value, error) {
 	}
 	for ; k != lua.LNil; k, x = t.Next(k) {
 		if _, isTable := k.(*lua.LTable); isTable {
-			return nil, value.Errorf(value.Failed, "a table with a table as key cannot leave the script").WithHint("use a string as key")
+			return nil, value.Errorf(value.Failed, "a table with a table as key cannot be returned or passed to a function").WithHint("use a string as key")
 		}
 		key, err := c.value(k, depth-1)
 		if err != nil {
@@ -216,8 +206,8 @@ func (c *converter) table(t *lua.LTable, depth int) (value.Value, error) {
 	return d, nil
 }
 
-// fitTable makes an empty list an empty object where a type says that it is
-// one, also inside lists and objects.
+// fitTable converts empty lists to empty objects where a type requires an object, also
+// inside lists and objects.
 func fitTable(t tool.Type, v value.Value) value.Value {
 	switch v := v.(type) {
 	case value.List:
@@ -252,7 +242,7 @@ func fieldType(t tool.Type, name string) tool.Type {
 	return tool.Type{}
 }
 
-// luaText is the value of a Lua string, which may hold any bytes.
+// luaText converts a Lua string, which may hold any bytes.
 func luaText(s string) value.Value {
 	if utf8.ValidString(s) {
 		return s
@@ -260,7 +250,7 @@ func luaText(s string) value.Value {
 	return []byte(s)
 }
 
-// luaNumber is the value of a Lua number.
+// luaNumber converts a Lua number.
 func luaNumber(n float64) value.Value {
 	if n == math.Trunc(n) && math.Abs(n) <= maxLuaInteger {
 		return int64(n)

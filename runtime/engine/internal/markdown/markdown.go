@@ -1,4 +1,4 @@
-// Package markdown reads tools in the form in which the first ones were written.
+// Package markdown reads tools that are written as Markdown files.
 package markdown
 
 import (
@@ -10,19 +10,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Language is the form of a tool's file in which the first tools were written:
-// metadata between two lines ---, prose, and the handler in a block of code.
+// Language is the Markdown form of a tool's file: metadata between two lines ---,
+// prose, and the handler in a code block.
 type Language struct {
-	fences map[string]script.Fenced // by what follows ``` on the line that opens a block
+	fences map[string]script.Fenced // by the word after ``` on the line that opens a block
 }
 
-// The lines that mark a handler which is not simply the first block of code.
+// The lines that mark a handler which is not simply the first code block.
 const (
 	beginMarker = "# TOOL BEGINS HERE"
 	endMarker   = "# TOOL ENDS HERE"
 )
 
-// New returns the language. Its code blocks may be in some others, by what follows ```.
+// New returns the language. fences are the languages of its code blocks, by the word
+// after ```.
 func New(fences map[string]script.Fenced) *Language { return &Language{fences} }
 
 func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
@@ -45,32 +46,32 @@ func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
 	}
 	fields, ok := v.(*value.Dict)
 	if !ok {
-		return nil, d.ErrorAt("", "No valid YAML frontmatter found: it should be fields, as in description: …")
+		return nil, d.ErrorAt("", "No valid YAML frontmatter found: expected fields, as in description: …")
 	}
 	return d, addFrontMatter(d, fields, file.meta)
 }
 
-// inFrontMatter moves an error of the YAML text to its place in the file.
+// inFrontMatter moves the position of a YAML error to its line in the file.
 func inFrontMatter(err error, path string) error {
 	e := *value.ErrorOf(err, value.Invalid)
 	e.Pos.File = path
 	e.Pos.Line++ // the line --- above
 	for _, problem := range []string{"node content", "'-' indicator", "key", "',' or ']'", "',' or '}'"} {
 		if strings.HasSuffix(e.Message(), "did not find expected "+problem) {
-			e.Pos.Line++ // yaml.v3 counts from 0 in what its parser says, from 1 in what its scanner does
+			e.Pos.Line++ // yaml.v3 counts lines from 0 in its parser, from 1 in its scanner
 		}
 	}
 	return &e
 }
 
-// addFrontMatter adds the metadata, in the words of the first tools, to what
-// the handler's own signature and documentation say.
+// addFrontMatter adds the metadata, with its Markdown field names, to the handler's own
+// signature and documentation.
 func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) error {
 	lines := linesOf(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
 		if !ok {
-			return d.ErrorAt("", "the names of fields are strings, got %s", value.TypeOf(k))
+			return d.ErrorAt("", "the name of a field should be a string but got %s", value.TypeOf(k))
 		}
 		field := map[string]string{"parameters": "params", "token_overhead": "overhead"}[name]
 		if field == "" {
@@ -95,7 +96,7 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 				v = value.FormatJSON(v, "") // 1.2 unquoted is a number in YAML
 			}
 		case field == "handler":
-			return d.ErrorAt(field, "the handler is the block of code, not a field")
+			return d.ErrorAt(field, "the field 'handler' is not allowed: the code block is the handler")
 		}
 		if d.Fields.Has(field) {
 			return d.ErrorAt(field, "'%s' is given twice", field)
@@ -105,7 +106,7 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 	return nil
 }
 
-// frontMatterParams reads the list of parameters, each with its name.
+// frontMatterParams reads the list of named parameters.
 func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]int) (value.Value, error) {
 	if _, ok := v.(*value.Dict); ok || v == nil {
 		return v, nil // by name, as in the other forms
@@ -118,7 +119,7 @@ func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]in
 	for i, item := range items {
 		fields, ok := item.(*value.Dict)
 		if !ok || fields.Text("name") == "" {
-			return nil, d.ErrorAt("params", "parameter %d has no name", i+1).WithHint("write - name: …")
+			return nil, d.ErrorAt("params", "parameter %d has no name", i+1).WithHint("begin each parameter with its name, as in - name: path")
 		}
 		name := fields.Text("name")
 		if params.Has(name) {
@@ -131,7 +132,7 @@ func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]in
 			}
 		}
 		if !d.Signed && !spec.Has("required") && !spec.Has("default") {
-			spec.Put("required", false) // where no signature says more, only a literal true is required
+			spec.Put("required", false) // without a signature, only a literal true makes it required
 		}
 		p := script.Declared{Kind: "param", Fields: spec}
 		if line := lines[name]; line > 0 {
@@ -142,8 +143,8 @@ func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]in
 	return params, nil
 }
 
-// frontMatterLines says in which line of the front matter a field or parameter
-// is named, where it is in the usual way.
+// frontMatterLines has the line of each field and parameter of the front matter, if it
+// is written in block style.
 type frontMatterLines struct{ field, param map[string]int }
 
 func linesOf(text string) frontMatterLines {
@@ -179,12 +180,12 @@ func (m *Language) Compile(s tool.Script) (script.Program, error) {
 	})
 }
 
-// markdownFile is a Markdown tool taken apart.
+// markdownFile is a Markdown tool split into its parts.
 type markdownFile struct {
 	meta string        // the front matter
-	text string        // the code, on the lines on which it stands in the file
+	text string        // the code, on the same lines as in the file
 	line int           // above the code
-	code script.Fenced // in which it is written
+	code script.Fenced // its language
 }
 
 func (m *Language) split(path, text string) (markdownFile, error) {
@@ -196,32 +197,29 @@ func (m *Language) split(path, text string) (markdownFile, error) {
 	fail := func(line int, problem string) (markdownFile, error) {
 		e := value.Errorf(value.Invalid, "%s", problem)
 		e.Pos = value.Position{File: path, Line: line}
-		return markdownFile{}, e.WithHint("begin the file with ---, fields such as description: …, and ---; put the handler into a block ```starlark … ```")
+		return markdownFile{}, e.WithHint("begin the file with --- lines around description: …, and add a code block ```starlark … ```")
 	}
-	if strings.TrimRight(lines[0], " \t") != "---" {
+	meta, end := yaml.FrontMatter(lines)
+	switch end {
+	case 0:
 		return fail(1, "No valid YAML frontmatter found: the file does not begin with ---")
-	}
-	end := 1
-	for end < len(lines) && strings.TrimRight(lines[end], " \t") != "---" {
-		end++
-	}
-	if end == len(lines) {
+	case -1:
 		return fail(1, "No valid YAML frontmatter found: the second --- is missing")
 	}
-	from, to, problem := m.codeLines(lines, end+1)
+	from, to, problem := m.codeLines(lines, end)
 	if problem != "" {
 		return fail(from+1, problem)
 	}
 	return markdownFile{
-		meta: strings.Join(lines[1:end], "\n"),
+		meta: meta,
 		text: strings.Repeat("\n", from) + strings.Join(lines[from:to], "\n") + "\n",
 		line: from,
-		code: m.languageOf(lines, end+1, from),
+		code: m.languageOf(lines, end, from),
 	}, nil
 }
 
-// codeLines finds the handler: between the markers, or in the first block of
-// code in a language of ours.
+// codeLines finds the handler: between the markers, or in the first code block in a
+// known language.
 func (m *Language) codeLines(lines []string, start int) (from, to int, problem string) {
 	begin, end := -1, -1
 	for i := start; i < len(lines); i++ {
@@ -249,15 +247,15 @@ func (m *Language) codeLines(lines []string, start int) (from, to int, problem s
 	return from, to, problem
 }
 
-// marked finds the handler between the markers, with or without the fences of
-// a block of code around it.
+// marked finds the handler between the markers, with or without the fences of a code
+// block.
 func (m *Language) marked(lines []string, start int) (from, to int, problem string) {
 	if from, to, problem := m.firstBlock(lines, start); from >= 0 && problem == "" {
 		return from, to, ""
 	}
 	for i := start; i < len(lines); i++ {
 		if line := strings.TrimLeft(lines[i], " \t"); line != "" && line != lines[i] {
-			return i, i, "Code block must define a function: the markers enclose a whole function, not what is inside it"
+			return i, i, "Code block must define a function: put the complete function between the markers, not only its body"
 		} else if line != "" && line[0] != '#' {
 			break
 		}
@@ -265,7 +263,7 @@ func (m *Language) marked(lines []string, start int) (from, to int, problem stri
 	return start, len(lines), ""
 }
 
-// firstBlock finds the first block of code in a language of ours. Without one,
+// firstBlock finds the first code block in a known language. If there is no such block,
 // from is -1.
 func (m *Language) firstBlock(lines []string, start int) (from, to int, problem string) {
 	for i := start; i < len(lines); i++ {
@@ -288,8 +286,8 @@ func (m *Language) firstBlock(lines []string, start int) (from, to int, problem 
 	return -1, -1, ""
 }
 
-// fence returns the number of ` in a line that opens a block of code, and the
-// language that follows them; 0 for any other line.
+// fence returns the number of backquotes in a line that opens a code block, and the
+// language after them. It returns 0 for any other line.
 func fence(line string) (ticks int, lang string) {
 	line = strings.TrimSpace(line)
 	rest := strings.TrimLeft(line, "`")
@@ -302,14 +300,14 @@ func fence(line string) (ticks int, lang string) {
 	return ticks, lang
 }
 
-// closes reports whether a line closes a block of code.
+// closes reports whether a line closes a code block.
 func closes(line string, ticks int) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= ticks && strings.Trim(line, "`") == ""
 }
 
-// languageOf returns the language of the code that begins on a line: that of
-// the nearest fence above; between markers outside any block, the first one's.
+// languageOf returns the language of the code at a line: that of the nearest fence
+// above. Between markers outside any block it is Starlark.
 func (m *Language) languageOf(lines []string, start, from int) script.Fenced {
 	for i := from - 1; i >= start; i-- {
 		if _, lang := fence(lines[i]); m.fences[lang] != nil {

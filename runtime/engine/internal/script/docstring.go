@@ -4,17 +4,16 @@ import (
 	"strings"
 )
 
-// A docstring is what a handler's documentation says, in the form that
-// buildifier checks: a text, then the sections Args: and Returns:, whose lines
-// are indented.
+// A docstring is a handler's documentation in the form that buildifier checks: a text,
+// then the sections Args: and Returns: with indented lines.
 type docstring struct {
 	text    string            // all before the first section
 	args    map[string]string // of each parameter
 	returns string
 }
 
-// ParseDocstring reads a docstring. Sections that mean nothing here (Raises:,
-// Example:, …) stay part of no description.
+// ParseDocstring reads a docstring. Other sections (Raises:, Example:, …) are not part
+// of any description.
 func ParseDocstring(text string) docstring {
 	lines := dedent(text)
 	d := docstring{args: map[string]string{}}
@@ -33,8 +32,7 @@ func ParseDocstring(text string) docstring {
 	return d
 }
 
-// dedent removes from all lines but the first what they are indented by in
-// common.
+// dedent removes the common indentation from all lines but the first.
 func dedent(text string) []string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	common := -1

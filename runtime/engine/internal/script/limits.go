@@ -4,37 +4,42 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The bounds of what is read as a script.
+// The limits of scripts.
 const (
-	// MaxSource is how long one file may be. The parsers recurse: text beyond
-	// this can cost a gigabyte of stack before anything can stop it.
+	// MaxSource is the length of a file, in bytes. The parsers are recursive: longer
+	// text can cost a gigabyte of stack before anything can stop it.
 	MaxSource = 256 << 10
-	// MaxLoads and maxLoaded bound what a script loads, in files and in bytes.
+	// MaxLoads and MaxLoaded bound what a script loads, in files and in bytes.
 	MaxLoads  = 32
 	MaxLoaded = 1 << 20
-	// KeptScripts is how many compiled scripts are kept, of one kind.
+	// KeptScripts is the size of each cache of compiled scripts.
 	KeptScripts = 256
 )
 
-// SourceLimit is the error of a file that is too large to be read.
+// SourceLimit returns the error of a file that is too large.
 func SourceLimit(file, format string, args ...any) *value.Error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit, e.Pos = value.LimitSource, value.Position{File: file}
+	e := value.Limitf(value.LimitSource, format, args...)
+	e.Pos.File = file
 	return e
 }
 
-// TooDeep is the error of a value with too many levels.
+// NotValue returns the error of a result of Go that is not a value.
+func NotValue(v any) error {
+	return value.Errorf(value.Internal, "the Go function returned an unsupported type: %T", v).WithHint("convert the result with cassidy.Encode")
+}
+
+// FunctionLeaves returns the error of a result or an argument that is a function, or
+// contains one.
+func FunctionLeaves(name string) error {
+	return value.Errorf(value.Failed, "%s cannot be returned or passed to a function", name).WithHint("call the function with (), and use the result")
+}
+
+// TooDeep returns the error of a value that is nested too deep.
 func TooDeep() error {
-	return valueLimit(value.LimitDepth, "a value nested more than %d deep cannot leave the script (does it contain itself?)", value.MaxDepth)
+	return value.Limitf(value.LimitDepth, "the value is nested more than %d levels deep, or contains itself", value.MaxDepth)
 }
 
-// TooManyParts is the error of a value that is too large.
+// TooManyParts returns the error of a value that is too large.
 func TooManyParts() error {
-	return valueLimit(value.LimitNodes, "a value of more than %d parts cannot leave the script", value.MaxNodes)
-}
-
-func valueLimit(limit value.LimitName, format string, args ...any) error {
-	e := value.Errorf(value.Limit, format, args...)
-	e.Limit = limit
-	return e
+	return value.Limitf(value.LimitNodes, "the value has more than %d elements in total", value.MaxNodes)
 }

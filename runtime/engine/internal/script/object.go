@@ -7,7 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Attribute finds what an object has under a name: a field or a method.
+// Attribute returns an object's field or method.
 func Attribute(o tool.Object, name string) (f Function, isMethod, ok bool) {
 	t := o.Type()
 	for i := range t.Fields {
@@ -23,7 +23,7 @@ func Attribute(o tool.Object, name string) (f Function, isMethod, ok bool) {
 	return Function{}, false, false
 }
 
-// AttributeNames lists what an object has, fields first.
+// AttributeNames lists the names of fields and methods, fields first.
 func AttributeNames(t *tool.ObjectType) []string {
 	var names []string
 	for _, f := range t.Fields {
@@ -35,8 +35,8 @@ func AttributeNames(t *tool.ObjectType) []string {
 	return names
 }
 
-// NoAttribute is the error of a name that an object does not have. What its type
-// knows of the name is better than what looks alike.
+// NoAttribute returns the error of an unknown attribute. The hint of the object's type
+// takes precedence over a similar name.
 func NoAttribute(o tool.Object, name string) *value.Error {
 	t := o.Type()
 	e := value.Errorf(value.Failed, "a %s has no %s", t.Name, name)
@@ -47,12 +47,12 @@ func NoAttribute(o tool.Object, name string) *value.Error {
 		return value.Errorf(value.Failed, "a %s has no %s%s", t.Name, name, near)
 	}
 	if _, ok := o.(tool.Collection); ok {
-		return e.WithHint("a part of it that has a name is read as in t[%q]", name)
+		return e.WithHint("to read a column or field, write t[%q]", name)
 	}
 	return e
 }
 
-// Lacks is what the type of an object knows of a name that it does not have.
+// Lacks returns the hint of an object's type for an unknown attribute, or "".
 func Lacks(o tool.Object, name string) string {
 	if f := o.Type().Lacks; f != nil {
 		return f(name)
@@ -60,15 +60,13 @@ func Lacks(o tool.Object, name string) string {
 	return ""
 }
 
-// methodOf makes a function of a row of an object's type.
+// methodOf returns a method of an object as a function.
 func methodOf(o tool.Object, row *tool.Func) Function {
-	f := *row
-	f.Objects = true
-	return Function{Func: &f, name: o.Type().Name + "." + f.Name, Self: o}
+	return Function{Func: row, name: o.Type().Name + "." + row.Name, Self: o}
 }
 
-// Plain returns what stands for an object where it leaves the script, as a value
-// that may still be so deep and have so many parts.
+// Plain converts an object to a plain value for leaving the script. depth and nodes
+// bound the value.
 func (r *Run) Plain(o tool.Object, depth int, nodes *int) (value.Value, error) {
 	v, err := o.Plain(r.Ctx, r.Grant())
 	if err == nil {
@@ -80,8 +78,8 @@ func (r *Run) Plain(o tool.Object, depth int, nodes *int) (value.Value, error) {
 	return v, nil
 }
 
-// within takes the parts of a value off nodes, and fails where they are too many,
-// or too deep inside one another.
+// within subtracts the parts of a value from nodes. It fails if the value is too large
+// or nested too deep.
 func within(v value.Value, depth int, nodes *int) error {
 	if *nodes--; *nodes < 0 {
 		return TooManyParts()
@@ -109,20 +107,20 @@ func within(v value.Value, depth int, nodes *int) error {
 	return nil
 }
 
-// Shows returns the text of an object. That it has none ends the run where it
-// must; else the text says why.
-func (r *Run) Shows(o tool.Object) string {
+// TextOf returns the text of an object. If that fails, it returns the reason, and ends
+// the run if the error is not catchable.
+func (r *Run) TextOf(o tool.Object) string {
 	text, err := o.Text(r.Ctx, r.Grant())
 	if err != nil {
-		r.EndsOn(err)
+		r.EndWith(err)
 		return "<" + o.Type().Name + ": " + value.ErrorOf(err, value.Internal).Message() + ">"
 	}
 	return text
 }
 
-// EndsOn ends the run for an error that there is no other way to tell: a loop
-// over a table whose file cannot be read any more did not come to its end.
-func (r *Run) EndsOn(err error) {
+// EndWith ends the run with an error that cannot be returned: a loop over a table whose
+// file became unreadable did not complete.
+func (r *Run) EndWith(err error) {
 	if r.Fatal == nil {
 		r.Fatal = value.ErrorOf(InScript(err), value.Internal)
 	}

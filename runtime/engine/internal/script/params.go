@@ -9,22 +9,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// hostParam is the name of the parameter that the host fills in with the
-// working directory, whatever a caller says.
+// hostParam is the name of the parameter that the host always sets to the working
+// directory.
 const hostParam = "working_dir"
 
-// maxParams is how many parameters a tool may have: more than anybody could
-// tell a model, and few enough to be compared with each other.
+// maxParams is how many parameters a tool may have: more than a model can handle, and
+// few enough to be compared with each other.
 const maxParams = 255
 
-// params joins what the signature and the declaration say of the parameters:
-// names, order and defaults come from the signature where there is one, types
-// from its annotations, descriptions from the docstring; param(…) adds to that
-// or overrides it.
+// params merges the parameters of signature and declaration. Names, order and defaults
+// come from the signature if there is one, types from its annotations, and descriptions
+// from the docstring. param(…) adds to that or overrides it.
 func (r *Reader) params() []tool.Param {
 	specs, order := r.paramSpecs()
 	if max(len(r.D.Signature), len(order)) > maxParams {
-		r.fail("params", "a tool with more than %d parameters", maxParams)
+		r.fail("params", "the tool has more than %d parameters", maxParams)
 		return nil
 	}
 	params := slices.Grow([]tool.Param(nil), len(r.D.Signature))
@@ -50,21 +49,18 @@ func (r *Reader) params() []tool.Param {
 	return params
 }
 
-// paramSpecs returns the param(…) of each name, and the names in order;
-// Markdown calls the field "parameters".
+// paramSpecs returns the param(…) of each name, and the names in order. In Markdown the
+// field is named "parameters".
 func (r *Reader) paramSpecs() (specs map[string]Declared, order []string) {
 	specs = map[string]Declared{}
 	r.used = append(r.used, "parameters")
 	for k, v := range r.dict("params").All() {
 		name, _ := k.(string)
-		d, ok := v.(Declared)
-		switch fields := v.(type) {
-		case *value.Dict:
-			d, ok = Declared{Kind: "param", Fields: fields}, true
-		case string:
-			d, ok = Declared{Kind: "param", Fields: value.NewDict("type", fields)}, true
+		if _, isType := v.(string); isType {
+			v = value.NewDict("type", v)
 		}
-		if !ok || d.Kind != "param" {
+		d, ok := DeclaredOf("param", v)
+		if !ok {
 			r.fail("params", "'%s' in params should be param(…) but got %s", name, describe(v))
 			continue
 		}
@@ -74,14 +70,14 @@ func (r *Reader) paramSpecs() (specs map[string]Declared, order []string) {
 	return specs, order
 }
 
-// param completes one parameter of the signature with what its param(…) says.
+// param completes a parameter of the signature with its param(…).
 func (r *Reader) param(sig SigParam, spec Declared) tool.Param {
 	p := tool.Param{Name: sig.Name, Description: r.D.Doc.args[sig.Name], Default: sig.Value, HasDefault: sig.HasDefault}
 	if sig.Annotated != nil {
 		p.Type = *sig.Annotated
 	}
 	r.at[sig.Name] = paramPlace{sig.Pos, spec}
-	t, err := spec.typed(p.Type)
+	t, err := spec.Type(p.Type)
 	if err != nil {
 		r.failParam(sig.Name, value.ErrorOf(err, value.Invalid))
 		return p
@@ -116,8 +112,8 @@ func (r *Reader) description(p *tool.Param, spec Declared) {
 	}
 }
 
-// defaults settles the default of a parameter and what follows from it:
-// whether it is required, and its type where none is given.
+// defaults sets the default of a parameter, whether it is required, and its type if
+// none is declared.
 func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 	pos := sig.Pos
 	if v, ok := spec.Fields.Get("default"); ok {
@@ -128,26 +124,26 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 		p.Default, p.HasDefault = v, true
 	}
 	if part := notData(p.Default); part != "" {
-		r.failAt(pos, "params", "the default of '%s' should be a value but holds %s", p.Name, part)
+		r.failAt(pos, "params", "the default of '%s' should be a value but contains %s", p.Name, part)
 	}
 	if sig.Annotated == nil && !spec.Fields.Has("type") && p.HasDefault && p.Default != nil {
 		p.Type.Name = typeOfDefault(p.Default)
 	}
 	p.Required = !p.HasDefault
 	if p.HasDefault && p.Default == nil {
-		p.Type.Nullable = false // a None default only says "may be left out"
+		p.Type.Nullable = false // a None default only means that it is optional
 	}
 }
 
-// warnUnknown warns of a type that is not known, as one of a later version.
+// warnUnknown warns of an unknown type, which may be one of a later version.
 func (r *Reader) warnUnknown(t tool.Type, of string) {
 	if !t.Known() {
-		r.warnings = append(r.warnings, "the type '"+t.Name+"' of "+of+" is not known, so any value passes"+
+		r.warnings = append(r.warnings, "the type '"+t.Name+"' of "+of+" is unknown, so any value is accepted"+
 			value.DidYouMean(t.Name, tool.TypeNames()))
 	}
 	for _, inner := range []*tool.Type{t.Items, t.Values} {
 		if inner != nil {
-			r.warnUnknown(*inner, "what "+of+" holds")
+			r.warnUnknown(*inner, "the items of "+of)
 		}
 	}
 	for _, f := range t.Fields {
@@ -169,14 +165,13 @@ func (r *Reader) failParam(name string, e *value.Error) {
 	r.err = &failed
 }
 
-// A paramPlace says where a parameter is declared: in the signature, and in
-// its param(…).
+// A paramPlace has the positions of a parameter: in the signature, and in its param(…).
 type paramPlace struct {
 	sig  value.Position
 	spec Declared
 }
 
-// pos returns the place of a field of the parameter.
+// pos returns the position of a field of the parameter.
 func (p paramPlace) pos(field string) value.Position {
 	if p.spec.Pos.Line == 0 || field == "default" && !p.spec.Fields.Has("default") {
 		return p.sig
@@ -184,7 +179,7 @@ func (p paramPlace) pos(field string) value.Position {
 	return p.spec.place(field)
 }
 
-// place returns the place of a field of param(…), or its own.
+// place returns the position of a field of param(…), or of param(…) itself.
 func (d Declared) place(field string) value.Position {
 	if pos, ok := d.At[field]; ok {
 		return pos
@@ -209,52 +204,33 @@ func (r *Reader) aliases(name string, spec Declared, v value.Value) []string {
 	return names
 }
 
-// typeOfDefault is the type of a parameter of which only the default is known.
+// typeOfDefault returns the type of a parameter that has only a default.
 func typeOfDefault(v value.Value) string {
-	switch value.TypeOf(v) {
-	case "integer":
-		return tool.TypeInteger
-	case "number":
-		return tool.TypeNumber
-	case "string":
-		return tool.TypeString
-	case "boolean":
-		return tool.TypeBoolean
-	case "array":
-		return tool.TypeArray
-	case "object":
-		return tool.TypeObject
+	name := value.TypeOf(v)
+	if slices.Contains([]string{tool.TypeInteger, tool.TypeNumber, tool.TypeString, tool.TypeBoolean, tool.TypeArray, tool.TypeObject}, name) {
+		return name
 	}
 	return tool.TypeAny
 }
 
-// typeOf reads a type where a declaration gives one as a value: a name, a
-// param(…), or an object with the fields of one.
+// typeOf reads a type that is written as a value: a name, a param(…), or an object with
+// the fields of one.
 func typeOf(v value.Value) (tool.Type, error) {
-	switch v := v.(type) {
-	case string:
-		return tool.ParseType(v)
-	case Declared:
-		if v.Kind == "param" {
-			return v.typed(tool.Type{})
-		}
-	case *value.Dict:
-		return TypeWith(tool.Type{}, v)
+	if name, ok := v.(string); ok {
+		return tool.ParseType(name)
+	}
+	if d, ok := DeclaredOf("param", v); ok {
+		return d.Type(tool.Type{})
 	}
 	return tool.Type{}, value.Errorf(value.Invalid, "a type should be a name or param(…) but got %s", describe(v))
 }
 
-// TypeWith adds the fields of a param(…) to a type.
-func TypeWith(t tool.Type, fields *value.Dict) (tool.Type, error) {
-	return Declared{Fields: fields}.typed(t)
-}
-
-// typed adds what a param(…) says to a type.
-func (d Declared) typed(t tool.Type) (tool.Type, error) {
+// Type adds the fields of a param(…) to a type.
+func (d Declared) Type(t tool.Type) (tool.Type, error) {
 	for k := range d.Fields.All() {
-		if name, _ := k.(string); !slices.Contains(ParamFields, name) {
-			return t, value.Errorf(value.Invalid, "param() has no field '%s'%s", name, value.DidYouMean(name, ParamFields)).
-				WithHint("the fields are %s", strings.Join(ParamFields, ", "))
+		if name, _ := k.(string); !slices.Contains(paramFields, name) {
+			return t, value.Errorf(value.Invalid, "param() has no field '%s'%s", name, value.DidYouMean(name, paramFields)).
+				WithHint("the fields are %s", strings.Join(paramFields, ", "))
 		}
 	}
 	if v, ok := d.Fields.Get("type"); ok && v != nil {
@@ -264,7 +240,7 @@ func (d Declared) typed(t tool.Type) (tool.Type, error) {
 		}
 		t = given
 	}
-	for _, name := range append(slices.Clone(ParamFields[4:]), "required") { // what is required must be known first
+	for _, name := range append(slices.Clone(paramFields[4:]), "required") { // "required" may be the list of required properties
 		if v, _ := d.Fields.Get(name); v != nil {
 			if err := setConstraint(&t, name, v); err != nil {
 				return t, d.placed(err, name)
@@ -274,7 +250,7 @@ func (d Declared) typed(t tool.Type) (tool.Type, error) {
 	return t, nil
 }
 
-// placed gives an error the place of a field, unless it has a closer one.
+// placed sets the position of an error to that of a field, unless it has a closer one.
 func (d Declared) placed(err error, field string) error {
 	e := *value.ErrorOf(err, value.Invalid)
 	if e.Pos.Line == 0 {
@@ -283,13 +259,12 @@ func (d Declared) placed(err error, field string) error {
 	return &e
 }
 
-// ParamFields are the fields of param(…), in the order in which they may be
-// given without their names.
-var ParamFields = []string{"type", "description", "required", "default", "min", "max",
+// paramFields are the fields of param(…), in the order of positional arguments.
+var paramFields = []string{"type", "description", "required", "default", "min", "max",
 	"min_length", "max_length", "pattern", "enum", "items", "properties", "aliases"}
 
-// ExampleFields are the fields of example(…), in order.
-var ExampleFields = []string{"description", "args", "expect"}
+// exampleFields are the fields of example(…), in the order of positional arguments.
+var exampleFields = []string{"description", "args", "expect"}
 
 func setConstraint(t *tool.Type, name string, v value.Value) error {
 	wrong := func(want string) error {
@@ -306,13 +281,16 @@ func setConstraint(t *tool.Type, name string, v value.Value) error {
 		} else {
 			t.Max = v
 		}
-	case "min_length":
-		if t.MinLength, ok = length(v); !ok {
+	case "min_length", "max_length":
+		n, ok := v.(int64)
+		if !ok || n < 0 || n > 1<<31-1 {
 			return wrong("a number of characters or items")
 		}
-	case "max_length":
-		if t.MaxLength, ok = length(v); !ok {
-			return wrong("a number of characters or items")
+		length := int(n)
+		if name == "min_length" {
+			t.MinLength = &length
+		} else {
+			t.MaxLength = &length
 		}
 	case "pattern":
 		if t.Pattern, ok = v.(string); !ok {
@@ -323,7 +301,7 @@ func setConstraint(t *tool.Type, name string, v value.Value) error {
 			return wrong("a list with at least one value")
 		}
 		if part := notData(v); part != "" {
-			return value.Errorf(value.Invalid, "'enum' should hold values but holds %s", part)
+			return value.Errorf(value.Invalid, "'enum' should contain values but contains %s", part)
 		}
 	case "items":
 		inner, err := typeOf(v)
@@ -358,7 +336,7 @@ func setProperties(t *tool.Type, v value.Value) error {
 func property(k, v value.Value) (tool.Param, error) {
 	name, ok := k.(string)
 	if !ok {
-		return tool.Param{}, value.Errorf(value.Invalid, "the names of properties are strings, got %s", value.TypeOf(k))
+		return tool.Param{}, value.Errorf(value.Invalid, "the name of a property should be a string but got %s", value.TypeOf(k))
 	}
 	inner, err := typeOf(v)
 	if err != nil {
@@ -367,21 +345,18 @@ func property(k, v value.Value) (tool.Param, error) {
 		return tool.Param{}, &e
 	}
 	p := tool.Param{Name: name, Type: inner}
-	fields, _ := v.(*value.Dict)
-	if d, ok := v.(Declared); ok {
-		fields = d.Fields
-	}
-	p.Description = fields.Text("description")
-	p.Required = fields.Bool("required")
-	p.Default, p.HasDefault = fields.Get("default")
+	d, _ := DeclaredOf("param", v)
+	p.Description = d.Fields.Text("description")
+	p.Required = d.Fields.Bool("required")
+	p.Default, p.HasDefault = d.Fields.Get("default")
 	if part := notData(p.Default); part != "" {
-		return p, value.Errorf(value.Invalid, "property '%s': the default should be a value but holds %s", name, part)
+		return p, value.Errorf(value.Invalid, "property '%s': the default should be a value but contains %s", name, part)
 	}
 	return p, nil
 }
 
-// requireProperties reads 'required' where it is a list of properties; true
-// and false are the parameter's own.
+// requireProperties reads 'required' if it is a list of properties; a bool belongs to
+// the parameter.
 func requireProperties(t *tool.Type, v value.Value) error {
 	names, ok := value.Elements(v)
 	if !ok {
@@ -390,7 +365,7 @@ func requireProperties(t *tool.Type, v value.Value) error {
 	for _, n := range names {
 		i := slices.IndexFunc(t.Fields, func(p tool.Param) bool { return value.Value(p.Name) == n })
 		if i < 0 {
-			return value.Errorf(value.Invalid, "'required' names %s, which is not one of the properties", value.FormatJSON(n, ""))
+			return value.Errorf(value.Invalid, "'required' contains an unknown property: %s", value.FormatJSON(n, ""))
 		}
 		t.Fields[i].Required = true
 	}

@@ -10,39 +10,42 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Module is a [tool.Module] as scripts see it: pure functions and effects of
-// the same name are one module, and internal rows are left out.
+// A Module is a [tool.Module] as scripts see it: pure functions and effects of the same
+// name are merged, and internal functions are omitted.
 type Module struct {
-	Name   string // "" for the functions that need no module's name
+	Name   string // "" for functions without a module name
 	Funcs  []Function
 	Consts []tool.Const
-	Other  *Function // what stands for every name that is not there, or nil
+	Other  *Function // handles every other name, or nil
 }
 
 // A Function is one function that a script can call.
 type Function struct {
 	*tool.Func
-	name  string      // as in "fs.read"
-	alias string      // the name that a script wrote for a [tool.Func] that is Other, or ""
-	Self  tool.Object // whose method it is, or nil
+	name  string      // full name, as in "fs.read"
+	alias string      // the name that the script used, if Func is of [tool.ModeOther], or ""
+	Self  tool.Object // the object of a method, or nil
 }
 
-// Called returns the function as it is called by a name that its module does
-// not have.
-func (f Function) Called(alias string) Function {
+// WithAlias returns Module.Other as called by an alias.
+func (f Function) WithAlias(alias string) Function {
 	f.alias = alias
 	return f
 }
 
-// Shown is how errors name the function: as the script wrote it.
-func (f Function) Shown() string {
+// TakesObjects reports whether the function takes objects and functions of the script as
+// they are.
+func (f Function) TakesObjects() bool { return f.Self != nil || f.Mode == tool.ModeObjects }
+
+// DisplayName returns the name of the function in errors, as the script wrote it.
+func (f Function) DisplayName() string {
 	if f.alias == "" {
 		return f.name
 	}
 	return strings.TrimSuffix(f.name, f.Name) + f.alias
 }
 
-// MergeModules puts the functions of modules with one name into one.
+// MergeModules merges modules of the same name.
 func MergeModules(list []tool.Module) []Module {
 	var merged []Module
 	at := map[string]int{}
@@ -55,12 +58,12 @@ func MergeModules(list []tool.Module) []Module {
 		}
 		merged[i].Consts = append(merged[i].Consts, m.Consts...)
 		for f := range m.Funcs {
-			if m.Funcs[f].Internal {
+			if m.Funcs[f].Mode == tool.ModeInternal {
 				continue
 			}
 			fn := newFunction(m.Name, &m.Funcs[f])
 			merged[i].Funcs = append(merged[i].Funcs, fn)
-			if fn.Other {
+			if fn.Mode == tool.ModeOther {
 				merged[i].Other = &fn
 			}
 		}
@@ -75,24 +78,23 @@ func newFunction(module string, f *tool.Func) Function {
 	return Function{Func: f, name: module + "." + f.Name}
 }
 
-// A Run is one call of a function of a script, while it lasts. Of the call it has no more
-// than it needs: many runs wait.
+// A Run is a running call of a script's function. Many runs wait at a time, so it holds
+// only what it needs.
 type Run struct {
-	Ctx     context.Context
-	Tool    string // by name
-	Args    *value.Dict
-	Limits  tool.Limits
-	Place   tool.Place
-	Do      tool.Effector
-	Effects int
-	Steps   int64
-	Random  *rand.Rand
-	Lent    bool         // a function of the script was passed to a builtin
-	Fatal   *value.Error // what ended the run: a limit or a cancellation, which no script can catch
+	Ctx         context.Context
+	Tool        string // the tool's name
+	Args        *value.Dict
+	Limits      tool.Limits
+	StepPath    tool.StepPath
+	Do          tool.Effector
+	Effects     int
+	Steps       int64
+	Random      *rand.Rand
+	HasCallback bool         // whether a builtin got a function of the script
+	Fatal       *value.Error // the error that ended the run: a limit or a cancellation, which no script can catch
 }
 
-// Invoke calls one function for the script. Arguments come as the script gave
-// them.
+// Invoke calls a function for the script, with the arguments as the script passed them.
 func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (value.Value, error) {
 	if r.Fatal == nil && r.Ctx.Err() != nil {
 		r.Fatal = r.Stopped()
@@ -102,43 +104,44 @@ func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (v
 	}
 	if f.alias != "" {
 		if len(positional) > 0 {
-			return nil, WithOp(value.Errorf(value.Invalid, "takes its arguments by name"), f.Shown())
+			return nil, WithOp(value.Errorf(value.Invalid, "the arguments of a tool must be named").
+				WithHint("write %s(name = value), or in Lua %s{name = value}", f.DisplayName(), f.DisplayName()), f.DisplayName())
 		}
 		positional = []value.Value{f.alias}
 	}
 	args, err := f.Bind(positional, named)
 	if err != nil {
-		return nil, WithOp(err, f.Shown())
+		return nil, WithOp(err, f.DisplayName())
 	}
 	if f.Kind == tool.Pure {
 		out, err := f.Do(r.Ctx, tool.Effect{Func: f.name, Args: args, Self: f.Self}, r.Grant())
 		if err != nil {
-			return nil, WithOp(err, f.Shown())
+			return nil, WithOp(err, f.DisplayName())
 		}
 		return out.Value, nil
 	}
 	out, err := r.Effect(f.name, args)
 	if err != nil {
-		return nil, InScript(err) // it is a sentence of its own, for people and models
+		return nil, InScript(err) // it names the effect already
 	}
 	return out.Value, nil
 }
 
-// Grant is what a pure function is lent.
+// Grant returns what a pure function may use.
 func (r *Run) Grant() tool.Grant {
 	return tool.Grant{Rand: r.Rand, Do: r.Effect, Memory: r.Limits.Memory}
 }
 
-// Effect asks the world for something, in the script's next place.
+// Effect passes an effect to the effector, at the next child of the script's place.
 func (r *Run) Effect(name string, args *value.Dict) (tool.Outcome, error) {
 	if r.Fatal != nil {
 		return tool.Outcome{}, r.Fatal
 	}
 	if r.Do == nil {
-		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not available here", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "the function %s is not available to this script", name)
 	}
 	r.Effects++
-	out, err := r.Do(r.Ctx, tool.Effect{Func: name, Args: args, Place: r.Place.Child(r.Effects)})
+	out, err := r.Do(r.Ctx, tool.Effect{Func: name, Args: args, StepPath: r.StepPath.Child(r.Effects)})
 	if err != nil {
 		if e := value.ErrorOf(err, value.Internal); !e.Catchable() {
 			r.Fatal = e
@@ -147,8 +150,14 @@ func (r *Run) Effect(name string, args *value.Dict) (tool.Outcome, error) {
 	return out, err
 }
 
-// Rand returns the call's random numbers. Their seed is one recorded effect,
-// so that a run that is repeated from its record draws the same.
+// Print emits a line of the script's print. A lost line is not an error, but the limits
+// of effects apply.
+func (r *Run) Print(text string) {
+	_, _ = r.Effect("log", value.NewDict("message", text))
+}
+
+// Rand returns the call's random numbers. Their seed is one recorded effect, so a run
+// that is replayed from its record draws the same numbers.
 func (r *Run) Rand() (*rand.Rand, error) {
 	if r.Random != nil {
 		return r.Random, nil
@@ -159,37 +168,36 @@ func (r *Run) Rand() (*rand.Rand, error) {
 	}
 	seed, ok := out.Value.(int64)
 	if !ok {
-		return nil, value.Errorf(value.Internal, "random.seed gave %s, not an integer", value.TypeOf(out.Value))
+		return nil, value.Errorf(value.Internal, "random.seed should return an integer but returned %s", value.TypeOf(out.Value))
 	}
 	r.Random = rand.New(rand.NewPCG(uint64(seed), 0))
 	return r.Random, nil
 }
 
-// Stopped returns why the context ended the run.
+// Stopped returns the error of a run whose context ended.
 func (r *Run) Stopped() *value.Error {
 	var cause *value.Error
 	if errors.As(context.Cause(r.Ctx), &cause) {
 		return cause
 	}
 	if errors.Is(r.Ctx.Err(), context.DeadlineExceeded) {
-		e := value.Errorf(value.Timeout, "the time ran out")
+		e := value.Errorf(value.Timeout, "the call timed out")
 		e.Limit = value.LimitWall
 		return e
 	}
 	return value.Errorf(value.Canceled, "the call was cancelled")
 }
 
-// TooManySteps is the error of a run that used up its steps.
+// TooManySteps returns the error of a run that used up its steps.
 func (r *Run) TooManySteps() *value.Error {
 	e := value.Errorf(value.Limit, "the script took more than %d steps", r.Limits.Steps).
-		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"steps\": …}")
+		WithHint("do less in one call, replace long loops with builtin functions, or declare limits = {\"steps\": …}")
 	e.Limit = value.LimitSteps
 	return e
 }
 
-// InScript makes an error one that happened in a script: what was wrong in a
-// call that the script made is no mistake of who called the tool, whose
-// arguments have passed their check.
+// InScript changes an error of kind Invalid to Failed. An invalid call inside the
+// script is not an error of the tool's caller, whose arguments passed their check.
 func InScript(err error) *value.Error {
 	e := *value.ErrorOf(err, value.Internal)
 	if e.Kind == value.Invalid {
@@ -198,7 +206,7 @@ func InScript(err error) *value.Error {
 	return &e
 }
 
-// WithOp is inScript, and names the function in an error that does not name one.
+// WithOp is InScript, and adds the function's name to an error that does not name one.
 func WithOp(err error, name string) error {
 	e := InScript(err)
 	if e.Op == "" && !strings.HasPrefix(e.Message(), name) {

@@ -49,7 +49,7 @@ func TestStripAnnotations(t *testing.T) {
 		{"escapes in strings", `x = "\"def f(a: int)"; y = r"\"; def f(a: int): pass"` + "\ndef f(a: int): pass", `x = "\"def f(a: int)"; y = r"\"; def f(a: int): pass"` + "\ndef f(a~~~~~): pass", "a=int@2:10"},
 		{"prefixes of strings", "x = rb'def f(a: int)' + b\"def\" + r'''def f(a: int'''\ndef f(a: int): pass", "x = rb'def f(a: int)' + b\"def\" + r'''def f(a: int'''\ndef f(a~~~~~): pass", "a=int@2:10"},
 		{"not a def", "define(a)\nx.defs\nundef = {a: 1}", "define(a)\nx.defs\nundef = {a: 1}", ""},
-		// What is no well-formed type stays, for go.starlark.net to refuse.
+		// Malformed types stay, for go.starlark.net to reject.
 		{"missing", "def f(a: , b: ) -> : pass", "def f(a: , b: ) -> : pass", ""},
 		{"call", "def f(a: g(1)): pass", "def f(a: g(1)): pass", ""},
 		{"operator", "def f(a: int + 1, b: int): pass", "def f(a: int + 1, b: int): pass", ""},
@@ -64,12 +64,12 @@ func TestStripAnnotations(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := stripAnnotations("x.star", test.in)
+			got, err := scan.StripAnnotations("x.star", test.in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := strings.ReplaceAll(test.want, "~", " "); got.text != want {
-				t.Errorf("stripAnnotations(%q) =\n%q, want\n%q", test.in, got.text, want)
+			if want := strings.ReplaceAll(test.want, "~", " "); got.Text != want {
+				t.Errorf("StripAnnotations(%q) =\n%q, want\n%q", test.in, got.Text, want)
 			}
 			if types := annotationsIn(test.in, got); types != test.types {
 				t.Errorf("annotations of %q = %q, want %q", test.in, types, test.types)
@@ -78,19 +78,19 @@ func TestStripAnnotations(t *testing.T) {
 	}
 }
 
-// annotationsIn lists the annotations by where they stand.
-func annotationsIn(text string, a annotated) string {
+// annotationsIn lists the annotations by position.
+func annotationsIn(text string, a scan.Stripped) string {
 	var list []string
 	for line := range strings.Count(text, "\n") + 1 {
 		for col := range 200 {
-			for _, sig := range a.functions {
-				for name, p := range sig.params {
-					if p.at == (scan.Place{Line: line + 1, Col: col}) && p.text != "" {
-						list = append(list, fmt.Sprintf("%s=%s@%d:%d", name, p.text, line+1, col))
+			for _, sig := range a.Functions {
+				for name, p := range sig.Params {
+					if p.At == (scan.Position{Line: line + 1, Col: col}) && p.Text != "" {
+						list = append(list, fmt.Sprintf("%s=%s@%d:%d", name, p.Text, line+1, col))
 					}
 				}
-				if sig.returns.at == (scan.Place{Line: line + 1, Col: col}) && sig.returns.text != "" {
-					list = append(list, fmt.Sprintf("->%s@%d:%d", sig.returns.text, line+1, col))
+				if sig.Returns.At == (scan.Position{Line: line + 1, Col: col}) && sig.Returns.Text != "" {
+					list = append(list, fmt.Sprintf("->%s@%d:%d", sig.Returns.Text, line+1, col))
 				}
 			}
 		}
@@ -98,7 +98,7 @@ func annotationsIn(text string, a annotated) string {
 	return strings.Join(list, " ")
 }
 
-// A pair builds a file with annotations, and what must be left of it.
+// A pair builds a file with annotations, and the same file with spaces instead.
 type pair struct{ with, without strings.Builder }
 
 func (p *pair) write(text string) {
@@ -166,23 +166,23 @@ func genPair(t *rapid.T) (with, without string) {
 func TestStripAnnotationsProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		with, without := genPair(t)
-		got, err := stripAnnotations("x.star", with)
+		got, err := scan.StripAnnotations("x.star", with)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.text != without {
-			t.Fatalf("stripAnnotations(%q): (-want +got)\n%s", with, cmp.Diff(without, got.text))
+		if got.Text != without {
+			t.Fatalf("StripAnnotations(%q): (-want +got)\n%s", with, cmp.Diff(without, got.Text))
 		}
-		again, err := stripAnnotations("x.star", without)
-		if err != nil || again.text != without || len(again.functions) > 0 {
-			t.Fatalf("stripAnnotations changes %q, which has none, to %q", without, again.text)
+		again, err := scan.StripAnnotations("x.star", without)
+		if err != nil || again.Text != without || len(again.Functions) > 0 {
+			t.Fatalf("StripAnnotations changes %q, which has none, to %q", without, again.Text)
 		}
 	})
 }
 
-// TestStripAnnotationsLikeBazel compares with the parser of Bazel, which knows
-// annotations: whatever of the generated files it accepts, it must find the
-// same in.
+// TestStripAnnotationsLikeBazel compares with Bazel's parser, which supports
+// annotations: both must find the same annotations in each generated file that it
+// accepts.
 func TestStripAnnotationsLikeBazel(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -200,17 +200,17 @@ func TestStripAnnotationsLikeBazel(t *testing.T) {
 			}
 			return nil
 		})
-		got, err := stripAnnotations("x.star", with)
+		got, err := scan.StripAnnotations("x.star", with)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var starts []string
-		for _, sig := range got.functions {
-			for _, a := range sig.params {
-				starts = append(starts, fmt.Sprintf("%d:%d", a.at.Line, a.at.Col))
+		for _, sig := range got.Functions {
+			for _, a := range sig.Params {
+				starts = append(starts, fmt.Sprintf("%d:%d", a.At.Line, a.At.Col))
 			}
-			if sig.returns.text != "" {
-				starts = append(starts, fmt.Sprintf("%d:%d", sig.returns.at.Line, sig.returns.at.Col))
+			if sig.Returns.Text != "" {
+				starts = append(starts, fmt.Sprintf("%d:%d", sig.Returns.At.Line, sig.Returns.At.Col))
 			}
 		}
 		if diff := cmp.Diff(asSet(want), asSet(starts)); diff != "" {
@@ -230,8 +230,8 @@ func asSet(list []string) map[string]bool {
 	return set
 }
 
-// bazelTypes lists where the annotations of a function begin. Of two
-// parameters of one name, which is an error, the last counts.
+// bazelTypes lists where the annotations of a function begin. Of two parameters with
+// the same name, which is an error, the last counts.
 func bazelTypes(def *build.DefStmt) []string {
 	var list []string
 	types := map[string]build.Expr{}
@@ -256,8 +256,8 @@ func bazelTypes(def *build.DefStmt) []string {
 	return list
 }
 
-// starlarkTests returns the folder of go.starlark.net's own test programs, or
-// "" where the module cache has none.
+// starlarkTests returns the folder of go.starlark.net's own test programs, or "" if the
+// module cache does not have them.
 func starlarkTests(t *testing.T) string {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "go.starlark.net").Output()
 	dir := filepath.Join(strings.TrimSpace(string(out)), "starlark", "testdata")
@@ -268,8 +268,8 @@ func starlarkTests(t *testing.T) string {
 	return dir
 }
 
-// TestAnnotateCorpus puts annotations into every function of go.starlark.net's
-// own test programs, and spaces instead of them: the same must be left.
+// TestAnnotateCorpus puts annotations, and in a copy spaces, into every function of
+// go.starlark.net's own test programs: stripping must give the copy.
 func TestAnnotateCorpus(t *testing.T) {
 	dir := starlarkTests(t)
 	if dir == "" {
@@ -283,14 +283,14 @@ func TestAnnotateCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, chunk := range strings.Split(string(data), "\n---\n") {
-			got, err := stripAnnotations(name, chunk)
-			if err != nil || got.text != chunk || len(got.functions) > 0 {
-				t.Errorf("%s: stripAnnotations changes a file without annotations: %v\n%s", name, err, cmp.Diff(chunk, got.text))
+			got, err := scan.StripAnnotations(name, chunk)
+			if err != nil || got.Text != chunk || len(got.Functions) > 0 {
+				t.Errorf("%s: StripAnnotations changes a file without annotations: %v\n%s", name, err, cmp.Diff(chunk, got.Text))
 			}
 			with, without, n := annotateAll(name, chunk, ": int", ":list[é,\n x]", " : str | None")
 			functions += n
-			if got, err := stripAnnotations(name, with); err != nil || got.text != without {
-				t.Errorf("%s: %v (-want +got)\n%s", name, err, cmp.Diff(without, got.text))
+			if got, err := scan.StripAnnotations(name, with); err != nil || got.Text != without {
+				t.Errorf("%s: %v (-want +got)\n%s", name, err, cmp.Diff(without, got.Text))
 			}
 		}
 	}
@@ -300,10 +300,10 @@ func TestAnnotateCorpus(t *testing.T) {
 	}
 }
 
-// annotateAll puts one of the types behind each parameter of each def of a
-// file, and into a copy as many spaces.
+// annotateAll adds a type after each parameter of each def of a file, and as many
+// spaces in a copy.
 func annotateAll(name, text string, types ...string) (with, without string, functions int) {
-	file, err := fileOptions.Parse(name, text, 0)
+	file, err := New(nil).options.Parse(name, text, 0)
 	if err != nil {
 		return text, text, 0
 	}
@@ -334,7 +334,7 @@ func annotateAll(name, text string, types ...string) (with, without string, func
 	last := 0
 	for i, at := range offsets {
 		if at < last {
-			continue // of a def inside, which the walk meets later
+			continue // of a nested def, which the walk meets later
 		}
 		p.write(text[last:at])
 		p.annotate(types[i%len(types)], false)
@@ -344,8 +344,8 @@ func annotateAll(name, text string, types ...string) (with, without string, func
 	return p.with.String(), p.without.String(), functions
 }
 
-// FuzzStripAnnotations strips anything: no character may move, and what
-// go.starlark.net accepts as it is must stay as it is.
+// FuzzStripAnnotations strips any text: no character may move, and a file that
+// go.starlark.net accepts must not change.
 func FuzzStripAnnotations(f *testing.F) {
 	for _, text := range annotationTypes {
 		f.Add("def f(a: " + text + " = 1, *b) -> " + text + ":\n  return lambda x: {1: 2}\n")
@@ -358,34 +358,34 @@ func FuzzStripAnnotations(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := stripAnnotations("x.star", text)
+		got, err := scan.StripAnnotations("x.star", text)
 		if err != nil {
 			return
 		}
-		if _, err := fileOptions.Parse("x.star", text, 0); err == nil && got.text != text {
-			t.Fatalf("stripAnnotations changes %q, which is Starlark, to %q", text, got.text)
+		if _, err := New(nil).options.Parse("x.star", text, 0); err == nil && got.Text != text {
+			t.Fatalf("StripAnnotations changes %q, which is Starlark, to %q", text, got.Text)
 		}
-		before, after := strings.Split(text, "\n"), strings.Split(got.text, "\n")
+		before, after := strings.Split(text, "\n"), strings.Split(got.Text, "\n")
 		if len(before) != len(after) {
-			t.Fatalf("stripAnnotations(%q) = %q, of other lines", text, got.text)
+			t.Fatalf("StripAnnotations(%q) = %q, of other lines", text, got.Text)
 		}
 		for i := range before {
 			old, now := []rune(before[i]), []rune(after[i])
 			if len(now) == len(old)+1 && now[len(old)] == '\\' {
-				now = now[:len(old)] // the line break behind it is escaped
+				now = now[:len(old)] // the line break after it is escaped
 			}
 			if len(now) != len(old) {
-				t.Fatalf("stripAnnotations(%q) = %q: line %d has another length", text, got.text, i+1)
+				t.Fatalf("StripAnnotations(%q) = %q: line %d has another length", text, got.Text, i+1)
 			}
 			for c := range old {
 				if old[c] != now[c] && now[c] != ' ' {
-					t.Fatalf("stripAnnotations(%q) = %q: line %d, column %d is another character", text, got.text, i+1, c+1)
+					t.Fatalf("StripAnnotations(%q) = %q: line %d, column %d is another character", text, got.Text, i+1, c+1)
 				}
 			}
 		}
-		again, err := stripAnnotations("x.star", got.text)
-		if err != nil || again.text != got.text {
-			t.Fatalf("stripAnnotations(%q) = %q, and again %q", text, got.text, again.text)
+		again, err := scan.StripAnnotations("x.star", got.Text)
+		if err != nil || again.Text != got.Text {
+			t.Fatalf("StripAnnotations(%q) = %q, and again %q", text, got.Text, again.Text)
 		}
 	})
 }

@@ -7,20 +7,19 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// attemptName is the function with which a script catches what a call of a
-// function fails at: attempt(fn, *args, **kwargs) gives {"ok", "value",
-// "error", "error_type"}. The end of the run cannot be caught, neither a limit
-// nor that it was cancelled, and nothing is rolled back.
+// attemptName is the function that catches errors: attempt(fn, *args, **kwargs) returns
+// {"ok", "value", "error", "error_type"}. It cannot catch limits and cancellation, and
+// rolls nothing back.
 const attemptName = "attempt"
 
 func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	r := runOf(thread)
 	if len(args) == 0 {
-		return nil, script.WithOp(value.Errorf(value.Invalid, "takes a function, and then its arguments"), attemptName)
+		return nil, script.WithOp(value.Errorf(value.Invalid, "expected a function and its arguments"), attemptName)
 	}
 	fn, ok := args[0].(starlark.Callable)
 	if !ok {
-		return nil, script.WithOp(value.Errorf(value.Invalid, "takes a function first, not %s", args[0].Type()).
+		return nil, script.WithOp(value.Errorf(value.Invalid, "the first argument should be a function but got %s", args[0].Type()).
 			WithHint("write attempt(f, x), not attempt(f(x))"), attemptName)
 	}
 	v, err := starlark.Call(thread, fn, args[1:], kwargs)
@@ -34,14 +33,14 @@ func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	return attempted(false, starlark.None, e.Message(), e.Kind.Type()), nil
 }
 
-// attempted is what attempt gives.
+// attempted returns the result of attempt.
 func attempted(ok bool, v starlark.Value, text, kind string) starlark.Value {
 	d := starlark.NewDict(4)
 	for _, kv := range []struct {
 		name  string
 		value starlark.Value
 	}{{"ok", starlark.Bool(ok)}, {"value", v}, {"error", starlark.String(text)}, {"error_type", starlark.String(kind)}} {
-		_ = d.SetKey(starlark.String(kv.name), kv.value) // a fresh dict takes it
+		_ = d.SetKey(starlark.String(kv.name), kv.value) // a new dict cannot fail
 	}
 	return d
 }

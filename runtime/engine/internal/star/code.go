@@ -2,56 +2,57 @@ package star
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Code is Starlark as a model writes it in order to act: a program that is
-// run from its first line to its last, as a notebook's cell is. Its statements
-// are the body of one function, so return ends it, and for and if need no
-// function around them. The dialect is that of tools.
+// Code is Starlark for programs that models write to act: a program runs from its first
+// line to its last, like a notebook cell. Its statements are the body of one function,
+// so return ends it, and for and if need no function around them. The dialect is that
+// of tools.
 //
 // Its result is, in this order,
 //
 //   - what it returns,
-//   - the value of its last statement, where that is an expression and not None,
-//     as that of print and append is,
+//   - the value of its last statement, if that is an expression and not None, as the
+//     value of print and append is,
 //   - what its top level assigned to the name result,
 //   - None.
 //
-// A program of functions, constants and nothing else that has a function main
-// without required parameters, and never mentions it, gives what main returns:
-// models often write their programs so.
+// A program of only functions and constants with a function main that has no required
+// parameters and is never mentioned returns the result of main: models often write
+// their programs so.
 //
-// Beside the modules it has the functions of its library file tools.star, all
-// that do not begin with _, without a load. It cannot load anything itself.
+// Besides the modules it has the functions of its library file tools.star whose names
+// do not begin with _, without a load. It cannot load anything itself.
 type Code struct {
 	star *Language
 }
 
 const (
-	// toolsLib is the library whose functions a program has.
+	// toolsLib is the library whose functions are available to programs.
 	toolsLib = "tools.star"
-	// programName is the function that a program's statements become, and
-	// valueName the variable for what its last one gives: no program can name them.
+	// programName is the function that contains a program's statements, and valueName
+	// the variable for its last value. No program can use these names.
 	programName = "<program>"
 	valueName   = "<value>"
-	resultName  = "result"
 )
 
-// NewCode returns the programs of a language.
+// NewCode returns the language of programs.
 func NewCode(star *Language) *Code { return &Code{star} }
 
 func (l *Code) Declare(src script.Source) (*script.Declaration, error) {
-	e := value.Errorf(value.Invalid, "a program declares no tool").WithHint("write a tool in a file that ends in %s",
+	e := value.Errorf(value.Invalid, "a program cannot declare a tool").WithHint("write a tool in a file that ends in %s",
 		strings.Join(tool.ScriptSuffixes(), ", "))
 	e.Pos = value.Position{File: src.Path}
 	return nil, e
@@ -62,16 +63,16 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	stripped, err := stripAnnotations(s.Path, text)
+	stripped, err := scan.StripAnnotations(s.Path, text)
 	if err != nil {
 		return nil, err
 	}
-	given, err := l.given(s.Libs)
+	predeclared, err := l.predeclaredOf(s.Libs)
 	if err != nil {
 		return nil, err
 	}
-	h := habits.Program{Path: s.Path, Text: stripped.text, Given: given}
-	tree, err := programDialect().Parse(s.Path, stripped.text, 0)
+	h := habits.Program{Path: s.Path, Text: stripped.Text, Predeclared: predeclared}
+	tree, err := scan.ParseProgram(s.Path, stripped.Text)
 	if err != nil {
 		return nil, h.Unparsed(err)
 	}
@@ -79,11 +80,11 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 		return nil, err
 	}
 	asFunction(tree)
-	prog, err := starlark.FileProgram(tree, given.Has)
+	prog, err := starlark.FileProgram(tree, predeclared.Has)
 	if err := h.Parsed(tree, err); err != nil {
 		return nil, err
 	}
-	globals, err := prog.Init(&starlark.Thread{Name: s.Path}, given) // it makes the function and no more
+	globals, err := prog.Init(&starlark.Thread{Name: s.Path}, predeclared) // it only makes the function
 	if err != nil {
 		return nil, atLoad(scriptError(err, nil))
 	}
@@ -91,14 +92,10 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	return codeProgram{&program{path: s.Path, handler: programName, globals: globals, threads: &l.star.threads}}, nil
 }
 
-// programDialect is that of tools, and has while: who writes programs for once
-// writes it, and the steps are bounded.
-func programDialect() *syntax.FileOptions { return &syntax.FileOptions{Set: true, While: true} }
-
-// A codeProgram is a program that is ready to run.
+// A codeProgram is a compiled program.
 type codeProgram struct{ *program }
 
-// Call runs the program. What fails as it would not in Python comes with a hint.
+// Call runs the program. Errors that Python would not report get a hint.
 func (p codeProgram) Call(r *script.Run, entry string) (value.Value, error) {
 	v, err := p.program.Call(r, entry)
 	var e *value.Error
@@ -108,7 +105,7 @@ func (p codeProgram) Call(r *script.Run, entry string) (value.Value, error) {
 	text := e.Message()
 	if rest, ok := strings.CutPrefix(text, "local variable "); ok && strings.HasSuffix(rest, " referenced before assignment") {
 		name, _, _ := strings.Cut(rest, " ")
-		return nil, e.WithHint("%s is given a value further down, so it means nothing else above: give the variable another name", name)
+		return nil, e.WithHint("%s is assigned below, so it is a local variable: rename the variable", name)
 	}
 	if rest, ok := strings.CutPrefix(text, "dict has no ."); ok {
 		name, _, _ := strings.Cut(rest, " ")
@@ -120,18 +117,17 @@ func (p codeProgram) Call(r *script.Run, entry string) (value.Value, error) {
 	return nil, err
 }
 
-// given is what a program has: the modules, and the functions of its library.
-func (l *Code) given(texts map[string]string) (starlark.StringDict, error) {
-	given := starlark.StringDict{}
-	for name, v := range l.star.predeclared {
-		if name != "tool" && name != "param" && name != "example" {
-			given[name] = v
-		}
+// predeclaredOf returns the names that a program can use: the modules, and the
+// functions of its library.
+func (l *Code) predeclaredOf(texts map[string]string) (starlark.StringDict, error) {
+	names := maps.Clone(l.star.predeclared)
+	for _, word := range []string{script.ToolWord, "param", "example"} {
+		delete(names, word)
 	}
 	text, ok := texts[toolsLib]
 	switch {
 	case !ok:
-		return given, nil
+		return names, nil
 	case len(text) > script.MaxSource:
 		return nil, script.SourceLimit(toolsLib, "the file is longer than %d KB", script.MaxSource>>10)
 	}
@@ -149,44 +145,43 @@ func (l *Code) given(texts map[string]string) (starlark.StringDict, error) {
 	}
 	for name := range lib.file.defs {
 		if !strings.HasPrefix(name, "_") {
-			given[name] = globals[name]
+			names[name] = globals[name]
 		}
 	}
-	return given, nil
+	return names, nil
 }
 
-// refuseLoads says that a program cannot load, if it does.
+// refuseLoads returns an error if a program has a load.
 func refuseLoads(tree *syntax.File) error {
 	var err error
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		if load, ok := n.(*syntax.LoadStmt); ok && err == nil {
-			err = errorAt(load.Load, "programs cannot load").
-				WithHint("delete the line: the tools and the modules are there already")
+			err = errorAt(load.Load, "load is not supported in programs").
+				WithHint("delete the line: tools and modules are always available")
 		}
 		return err == nil
 	})
 	return err
 }
 
-// asFunction makes a program's statements the body of one function, which
-// returns the program's result. Nothing moves: every position stays that of
-// the text.
+// asFunction makes a program's statements the body of one function that returns the
+// program's result. All positions stay those of the text.
 func asFunction(tree *syntax.File) {
 	start := syntax.MakePosition(&tree.Path, 1, 1)
 	body, end := slices.Clone(tree.Stmts), start
 	if len(body) > 0 {
 		_, end = body[len(body)-1].Span()
 	}
-	assigned := slices.ContainsFunc(body, assignsResult)
-	if assigned { // it may do so in a branch that is not taken
-		body = slices.Insert(body, 0, assignment(start, resultName, nameAt(start, "None")))
+	assigned := slices.ContainsFunc(body, scan.AssignsResult)
+	if assigned { // it may be in a branch that is not taken
+		body = slices.Insert(body, 0, assignment(start, scan.ResultName, nameAt(start, "None")))
 	}
 	switch {
-	case !assigned && onlyMain(body):
-		call := &syntax.CallExpr{Fn: nameAt(end, mainName), Lparen: end, Rparen: end}
+	case !assigned && scan.OnlyMain(body):
+		call := &syntax.CallExpr{Fn: nameAt(end, scan.MainName), Lparen: end, Rparen: end}
 		body = append(body, &syntax.ReturnStmt{Return: end, Result: call})
 	case assigned:
-		body = append(lastValue(body), &syntax.ReturnStmt{Return: end, Result: nameAt(end, resultName)})
+		body = append(lastValue(body), &syntax.ReturnStmt{Return: end, Result: nameAt(end, scan.ResultName)})
 	default:
 		body = append(lastValue(body), &syntax.ReturnStmt{Return: end})
 	}
@@ -195,8 +190,8 @@ func asFunction(tree *syntax.File) {
 	}}
 }
 
-// lastValue makes the last statement, where it is an expression, return its
-// value unless that is None.
+// lastValue makes the last statement, if it is an expression, return its value unless
+// that is None.
 func lastValue(body []syntax.Stmt) []syntax.Stmt {
 	if len(body) == 0 {
 		return body
@@ -206,10 +201,10 @@ func lastValue(body []syntax.Stmt) []syntax.Stmt {
 		return body
 	}
 	at, _ := last.Span()
-	given := &syntax.BinaryExpr{X: nameAt(at, valueName), OpPos: at, Op: syntax.NEQ, Y: nameAt(at, "None")}
+	notNone := &syntax.BinaryExpr{X: nameAt(at, valueName), OpPos: at, Op: syntax.NEQ, Y: nameAt(at, "None")}
 	return append(body[:len(body)-1],
 		assignment(at, valueName, last.X),
-		&syntax.IfStmt{If: at, Cond: given, True: []syntax.Stmt{&syntax.ReturnStmt{Return: at, Result: nameAt(at, valueName)}}})
+		&syntax.IfStmt{If: at, Cond: notNone, True: []syntax.Stmt{&syntax.ReturnStmt{Return: at, Result: nameAt(at, valueName)}}})
 }
 
 func nameAt(at syntax.Position, name string) *syntax.Ident {
@@ -218,67 +213,4 @@ func nameAt(at syntax.Position, name string) *syntax.Ident {
 
 func assignment(at syntax.Position, name string, value syntax.Expr) syntax.Stmt {
 	return &syntax.AssignStmt{OpPos: at, Op: syntax.EQ, LHS: nameAt(at, name), RHS: value}
-}
-
-// assignsResult reports whether a statement of the top level, or one inside
-// it that is not in a function, gives the name result a value.
-func assignsResult(stmt syntax.Stmt) bool {
-	switch s := stmt.(type) {
-	case *syntax.AssignStmt:
-		return bindsResult(s.LHS)
-	case *syntax.ForStmt:
-		return bindsResult(s.Vars) || slices.ContainsFunc(s.Body, assignsResult)
-	case *syntax.WhileStmt:
-		return slices.ContainsFunc(s.Body, assignsResult)
-	case *syntax.IfStmt:
-		return slices.ContainsFunc(s.True, assignsResult) || slices.ContainsFunc(s.False, assignsResult)
-	}
-	return false
-}
-
-func bindsResult(x syntax.Expr) bool {
-	switch x := x.(type) {
-	case *syntax.Ident:
-		return x.Name == resultName
-	case *syntax.ParenExpr:
-		return bindsResult(x.X)
-	case *syntax.TupleExpr:
-		return slices.ContainsFunc(x.List, bindsResult)
-	case *syntax.ListExpr:
-		return slices.ContainsFunc(x.List, bindsResult)
-	}
-	return false
-}
-
-// onlyMain reports whether a program defines functions and constants and does
-// nothing, and has a function main that it never mentions and that can be
-// called without arguments.
-func onlyMain(body []syntax.Stmt) bool {
-	var main *syntax.DefStmt
-	mentions := 0
-	for _, stmt := range body {
-		switch s := stmt.(type) {
-		case *syntax.DefStmt:
-			if s.Name.Name == mainName {
-				main = s
-			}
-		case *syntax.AssignStmt:
-		case *syntax.ExprStmt:
-			if _, isText := s.X.(*syntax.Literal); !isText {
-				return false
-			}
-		default:
-			return false
-		}
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			if id, ok := n.(*syntax.Ident); ok && id.Name == mainName {
-				mentions++
-			}
-			return true
-		})
-	}
-	return main != nil && mentions == 1 && !slices.ContainsFunc(main.Params, func(p syntax.Expr) bool {
-		_, required := p.(*syntax.Ident)
-		return required
-	})
 }

@@ -2,7 +2,6 @@ package star
 
 import (
 	"errors"
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -10,40 +9,37 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/internal/scan"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// starFile is a Starlark file as it was parsed.
+// file is a parsed Starlark file.
 type file struct {
-	path      string
-	text      string // without annotations
-	syntax    *syntax.File
-	functions map[scan.Place]signature
-	defs      map[string]*syntax.DefStmt // of the top level
-	constants map[string]syntax.Expr     // names assigned once at the top level
-	nodes     int                        // how many more values the declaration may consist of
+	path       string
+	text       string // without annotations
+	syntax     *syntax.File
+	signatures map[scan.Position]scan.Signature
+	defs       map[string]*syntax.DefStmt // of the top level
+	constants  map[string]syntax.Expr     // names assigned once at the top level
+	nodes      int                        // how many more values the declaration may have
 }
 
-func parse(path, text string) (*file, error) {
-	return parseDialect(fileOptions, path, text)
-}
-
-func parseDialect(options *syntax.FileOptions, path, text string) (*file, error) {
+func (l *Language) parse(path, text string) (*file, error) {
 	text, err := script.PlainText(path, text)
 	if err != nil {
 		return nil, err
 	}
-	stripped, err := stripAnnotations(path, text)
+	stripped, err := scan.StripAnnotations(path, text)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := options.Parse(path, stripped.text, 0)
+	tree, err := l.options.Parse(path, stripped.Text, 0)
 	if err != nil {
-		return nil, syntaxError(err, text)
+		return nil, l.syntaxError(err, stripped.Text)
 	}
-	f := &file{path: path, text: stripped.text, syntax: tree, functions: stripped.functions,
+	f := &file{path: path, text: stripped.Text, syntax: tree, signatures: stripped.Functions,
 		defs: map[string]*syntax.DefStmt{}, constants: map[string]syntax.Expr{}, nodes: value.MaxNodes}
 	for _, stmt := range tree.Stmts {
 		switch s := stmt.(type) {
@@ -58,65 +54,23 @@ func parseDialect(options *syntax.FileOptions, path, text string) (*file, error)
 	return f, nil
 }
 
-// fileOptions is the dialect of tools: Starlark as specified, plus sets.
-var fileOptions = &syntax.FileOptions{Set: true}
-
-func syntaxError(err error, text string) error {
+func (l *Language) syntaxError(err error, text string) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
 		return value.Errorf(value.Invalid, "%w", err)
 	}
 	located := errorAt(e.Pos, "%s", e.Msg)
-	line, _, _ := strings.Cut(afterLines(text, int(e.Pos.Line)-1), "\n")
-	if hint := pythonHint(line); hint != "" {
-		return located.WithHint("%s", hint)
-	}
-	if strings.HasPrefix(e.Msg, "got ':'") || e.Msg == "got '-', want ':'" {
-		return located.WithHint("if a type is meant: types are those of a def, as in def f(path: str, n: int = 1) -> list[str]:")
+	h := habits.Program{Text: text, Predeclared: l.predeclared}
+	located.Hint = h.Hint(int(e.Pos.Line))
+	switch {
+	case strings.HasPrefix(located.Hint, "import;"):
+		located.Hint = "remove the import: modules are always available; load shared files with load(\"lib/name.star\", \"function\")"
+	case strings.HasPrefix(located.Hint, "global;"), strings.HasPrefix(located.Hint, "nonlocal;"):
+		located.Hint = "global values cannot be changed: use parameters and results"
+	case strings.HasPrefix(e.Msg, "got ':'"), e.Msg == "got '-', want ':'":
+		located.Hint = "write types only in a def, as in def f(path: str, n: int = 1) -> list[str]:"
 	}
 	return located
-}
-
-// afterLines returns the text behind its first n lines.
-func afterLines(text string, n int) string {
-	for range n {
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	return text
-}
-
-// pythonHints says what to write for what Starlark does not take over from
-// Python, by the word that a line begins with.
-var pythonHints = map[string]string{
-	"import": "scripts have their modules without an import; shared files are loaded with load(\"lib/name.star\", \"function\")",
-	"from":   "scripts have their modules without an import; shared files are loaded with load(\"lib/name.star\", \"function\")",
-	"try":    "Starlark has no exceptions: check first, and call fail(\"what is wrong\")",
-	"except": "Starlark has no exceptions: check first, and call fail(\"what is wrong\")",
-	"raise":  "call fail(\"what is wrong\")",
-	"with":   "files need not be closed: use fs.read(path) and fs.write(path, content)",
-	"class":  "Starlark has no classes: use dicts and functions",
-	"while":  "use for i in range(…) with break",
-	"assert": "write if not …: fail(\"what is wrong\")",
-	"del":    "use pop, or build a new list or dict",
-	"global": "values of the file cannot be changed: pass them on and return them",
-	"yield":  "build a list and return it",
-	"async":  "calls wait for their results: leave async and await out",
-	"await":  "calls wait for their results: leave async and await out",
-}
-
-func pythonHint(line string) string {
-	line = strings.TrimSpace(line)
-	word := strings.FieldsFunc(line+" ", func(r rune) bool { return r < 'a' || r > 'z' })
-	if len(word) > 0 && strings.HasPrefix(line, word[0]) && pythonHints[word[0]] != "" {
-		return pythonHints[word[0]]
-	}
-	switch {
-	case strings.Contains(line, ` f"`) || strings.Contains(line, ` f'`) || strings.Contains(line, `(f"`) || strings.Contains(line, `(f'`):
-		return `Starlark has no f-strings: write "%s is %d" % (name, n), or "{} is {}".format(name, n)`
-	case strings.Contains(line, " is not ") || strings.Contains(line, " is "):
-		return "Starlark has no is: write == or !="
-	}
-	return ""
 }
 
 func errorAt(pos syntax.Position, format string, args ...any) *value.Error {
@@ -136,14 +90,13 @@ func (f *file) declaration() (*script.Declaration, error) {
 		return nil, err
 	}
 	if call == nil {
-		e := value.Errorf(value.NotFound, "the file declares no tool").
+		e := value.Errorf(value.NotFound, "the file does not declare a tool").
 			WithHint("end the file with tool(%s)", f.likelyHandler())
 		e.Pos = value.Position{File: f.path}
 		return nil, e
 	}
-	d := &script.Declaration{Word: word, Fields: &value.Dict{}, At: map[string]value.Position{}, Functions: f.parameters()}
 	start, _ := call.Span()
-	d.Pos = position(start)
+	d := script.New(word, position(start), f.parameters())
 	handler, err := f.readFields(call, d)
 	if err == nil && word == script.WorkflowWord {
 		err = f.isMain(call, handler)
@@ -154,8 +107,7 @@ func (f *file) declaration() (*script.Declaration, error) {
 	return d, f.readHandler(handler, d)
 }
 
-// declares finds the one tool(…) or workflow(…) of the file; it is nil where
-// there is none.
+// declares finds the one tool(…) or workflow(…) of the file, or returns nil.
 func (f *file) declares() (word string, call *syntax.CallExpr, err error) {
 	for _, stmt := range f.syntax.Stmts {
 		is, c := script.ToolWord, callOf(stmt, script.ToolWord)
@@ -167,20 +119,20 @@ func (f *file) declares() (word string, call *syntax.CallExpr, err error) {
 		}
 		start, _ := c.Span()
 		if call != nil {
-			return "", nil, errorAt(start, "a second %s(…) in one file", is).WithHint("write one %s a file", is)
+			return "", nil, errorAt(start, "second declaration in the file: %s(…)", is).WithHint("declare one %s per file", is)
 		}
 		word, call = is, c
 		for _, name := range []string{word, "param", "example"} {
 			if f.defs[name] != nil || f.constants[name] != nil {
-				return "", nil, errorAt(start, "%s is the file's own, but it is the word that declares a %s", name, word).
-					WithHint("give what the file calls %s another name", name)
+				return "", nil, errorAt(start, "the file defines %s, which is reserved for declarations", name).
+					WithHint("rename %s", name)
 			}
 		}
 	}
 	return word, call, nil
 }
 
-// callOf returns the call in a statement that is just a call of name.
+// callOf returns the call if a statement is just a call of name.
 func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
 	s, ok := stmt.(*syntax.ExprStmt)
 	if !ok {
@@ -196,14 +148,25 @@ func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
 	return call
 }
 
-func (f *file) likelyHandler() string {
-	name := "handler"
+// functions lists the functions of the top level.
+func (f *file) functions() []string {
+	var names []string
 	for _, stmt := range f.syntax.Stmts {
-		if def, ok := stmt.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
-			name = def.Name.Name
+		if def, ok := stmt.(*syntax.DefStmt); ok {
+			names = append(names, def.Name.Name)
 		}
 	}
-	return name
+	return names
+}
+
+// likelyHandler returns the last function that can be the handler, for hints.
+func (f *file) likelyHandler() string {
+	for _, name := range slices.Backward(f.functions()) {
+		if !strings.HasPrefix(name, "_") {
+			return name
+		}
+	}
+	return "handler"
 }
 
 // readFields reads the arguments of tool(…) and returns its handler.
@@ -215,14 +178,14 @@ func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) (*syntax
 		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
 			name, val = b.X.(*syntax.Ident).Name, b.Y
 		} else if i > 0 {
-			return nil, errorAt(pos, "%s() takes its handler first and everything else by name", d.Word)
+			return nil, errorAt(pos, "%s() takes one positional argument, the handler; pass everything else by name", d.Word)
 		}
 		if name == "handler" {
 			if handler != nil {
 				return nil, errorAt(pos, "'handler' is given twice")
 			}
 			id, ok := val.(*syntax.Ident)
-			if ok && f.defs[id.Name] == nil && d.Word == script.WorkflowWord && id.Name == mainName {
+			if ok && f.defs[id.Name] == nil && d.Word == script.WorkflowWord && id.Name == scan.MainName {
 				return nil, f.noMain()
 			}
 			if !ok || f.defs[id.Name] == nil {
@@ -261,7 +224,7 @@ func (f *file) parameters() map[string][]string {
 	return list
 }
 
-// paramNames returns the names of parameters, * and ** with those that have them.
+// paramNames returns the names of parameters, with their * and **.
 func paramNames(params []syntax.Expr) []string {
 	var names []string
 	for _, p := range params {
@@ -284,10 +247,10 @@ func paramNames(params []syntax.Expr) []string {
 // readHandler reads signature and docstring of the handler.
 func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) error {
 	d.Handler, d.Signed = def.Name.Name, true
-	sig := f.functions[scan.Place{Line: int(def.Def.Line), Col: int(def.Def.Col)}]
+	sig := f.signatures[scan.Position{Line: int(def.Def.Line), Col: int(def.Def.Col)}]
 	for _, p := range def.Params {
 		if star, ok := p.(*syntax.UnaryExpr); ok && star.X == nil {
-			continue // the * after which parameters are given by name, as all are
+			continue // the * before keyword-only parameters: all are passed by name
 		}
 		param, err := f.param(p, sig)
 		if err != nil {
@@ -295,8 +258,8 @@ func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) error {
 		}
 		d.Signature = append(d.Signature, param)
 	}
-	if sig.returns.text != "" && sig.returns.text != "None" {
-		t, err := f.annotated(sig.returns)
+	if sig.Returns.Text != "" && sig.Returns.Text != "None" {
+		t, err := f.annotated(sig.Returns)
 		if err != nil {
 			return err
 		}
@@ -306,18 +269,18 @@ func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) error {
 	return nil
 }
 
-// annotated reads the type that an annotation gives.
-func (f *file) annotated(a annotation) (tool.Type, error) {
-	t, err := tool.ParseAnnotation(a.text)
+// annotated reads the type of an annotation.
+func (f *file) annotated(a scan.Annotation) (tool.Type, error) {
+	t, err := tool.ParseAnnotation(a.Text)
 	if err != nil {
 		e := *value.ErrorOf(err, value.Invalid)
-		e.Pos = value.Position{File: f.path, Line: a.at.Line, Col: a.at.Col}
+		e.Pos = value.Position{File: f.path, Line: a.At.Line, Col: a.At.Col}
 		return t, &e
 	}
 	return t, nil
 }
 
-func (f *file) param(p syntax.Expr, sig signature) (script.SigParam, error) {
+func (f *file) param(p syntax.Expr, sig scan.Signature) (script.SigParam, error) {
 	var param script.SigParam
 	pos, _ := p.Span()
 	param.Pos = position(pos)
@@ -332,9 +295,9 @@ func (f *file) param(p syntax.Expr, sig signature) (script.SigParam, error) {
 		}
 		param.Value, param.HasDefault = v, true
 	default:
-		return param, errorAt(pos, "a handler names each of its parameters: *args and **kwargs are not possible")
+		return param, errorAt(pos, "*args and **kwargs are not supported in a handler: name each parameter")
 	}
-	if a := sig.params[param.Name]; a.text != "" {
+	if a := sig.Params[param.Name]; a.Text != "" {
 		t, err := f.annotated(a)
 		if err != nil {
 			return param, err
@@ -360,16 +323,16 @@ func docOf(body []syntax.Stmt) string {
 	return lit.Value.(string)
 }
 
-// literal evaluates an expression of a declaration: a literal, a name of a
-// literal constant or a function of the file, or param(…) and example(…) of
-// such. Nothing is run.
+// literal evaluates an expression of a declaration: a literal, the name of a literal
+// constant or a function of the file, or param(…) and example(…) of these. Nothing is
+// run.
 func (f *file) literal(x syntax.Expr, depth int) (value.Value, error) {
 	pos, _ := x.Span()
 	if depth == 0 {
-		return nil, errorAt(pos, "nested more than %d deep", value.MaxDepth)
+		return nil, errorAt(pos, "the declaration is nested more than %d levels deep", value.MaxDepth)
 	}
-	if f.nodes--; f.nodes < 0 { // a few constants that hold each other make a value without end
-		return nil, errorAt(pos, "a declaration of more than %d values", value.MaxNodes)
+	if f.nodes--; f.nodes < 0 { // constants that contain each other have exponential size
+		return nil, errorAt(pos, "the declaration has more than %d values", value.MaxNodes)
 	}
 	switch x := x.(type) {
 	case *syntax.ParenExpr:
@@ -390,16 +353,12 @@ func (f *file) literal(x syntax.Expr, depth int) (value.Value, error) {
 		return f.dict(x, depth)
 	case *syntax.CallExpr:
 		if id, ok := x.Fn.(*syntax.Ident); ok {
-			switch id.Name {
-			case "param":
-				return f.declared("param", x, script.ParamFields, depth)
-			case "example":
-				return f.declared("example", x, script.ExampleFields, depth)
+			if id.Name == "param" || id.Name == "example" {
+				return f.declared(id.Name, x, depth)
 			}
 		}
 	}
-	return nil, errorAt(pos, "a declaration is read without running it, so this cannot be computed").
-		WithHint("write the value out, or name a constant or function of this file")
+	return nil, script.Computed(position(pos))
 }
 
 func literal(x *syntax.Literal) (value.Value, error) {
@@ -433,8 +392,7 @@ func (f *file) negative(x *syntax.UnaryExpr, depth int) (value.Value, error) {
 			return -n, nil
 		}
 	}
-	return nil, errorAt(x.OpPos, "a declaration is read without running it, so this cannot be computed").
-		WithHint("write the value out")
+	return nil, script.Computed(position(x.OpPos))
 }
 
 func (f *file) name(x *syntax.Ident, depth int) (value.Value, error) {
@@ -453,7 +411,7 @@ func (f *file) name(x *syntax.Ident, depth int) (value.Value, error) {
 		return f.literal(value, depth-1)
 	}
 	return nil, errorAt(x.NamePos, "%s is not a constant or function of this file", x.Name).
-		WithHint("a declaration is read without running it: write the value out")
+		WithHint("write the value: names that need execution are not allowed in a declaration")
 }
 
 func (f *file) literals(list []syntax.Expr, depth int) ([]value.Value, error) {
@@ -492,13 +450,13 @@ func (f *file) dict(x *syntax.DictExpr, depth int) (value.Value, error) {
 }
 
 // declared reads param(…) or example(…).
-func (f *file) declared(kind string, call *syntax.CallExpr, names []string, depth int) (value.Value, error) {
+func (f *file) declared(kind string, call *syntax.CallExpr, depth int) (value.Value, error) {
 	start, _ := call.Span()
-	d := script.Declared{Kind: kind, Fields: &value.Dict{}, Pos: position(start), At: map[string]value.Position{}}
+	d := script.NewDeclared(kind, position(start))
+	names := d.Names()
 	for i, arg := range call.Args {
 		pos, _ := arg.Span()
-		var name string
-		val := arg
+		name, val := "", arg
 		switch b, ok := arg.(*syntax.BinaryExpr); {
 		case ok && b.Op == syntax.EQ:
 			name, val = b.X.(*syntax.Ident).Name, b.Y
@@ -507,49 +465,29 @@ func (f *file) declared(kind string, call *syntax.CallExpr, names []string, dept
 		default:
 			return nil, errorAt(pos, "%s() takes at most %d arguments", kind, len(names))
 		}
-		if !slices.Contains(names, name) {
-			return nil, errorAt(pos, "%s() has no field '%s'%s", kind, name, value.DidYouMean(name, names))
-		}
-		if d.Fields.Has(name) {
-			return nil, errorAt(pos, "'%s' is given twice", name)
-		}
 		v, err := f.literal(val, depth-1)
+		if err == nil {
+			err = d.Put(name, v, position(pos))
+		}
 		if err != nil {
 			return nil, err
 		}
-		d.Fields.Put(name, v)
-		d.At[name] = position(pos)
 	}
 	return d, nil
 }
 
-// handlerOf finds the handler in a file that has no tool(…), as the code of a
-// Markdown file: its only function, or the one that is named like the tool or
-// "handler".
+// handlerOf finds the handler in a file without tool(…), such as the code of a Markdown
+// file.
 func (f *file) handlerOf(stem string) (*syntax.DefStmt, error) {
-	var names []string
-	for _, stmt := range f.syntax.Stmts {
-		if def, ok := stmt.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
-			names = append(names, def.Name.Name)
+	name, err := script.HandlerName(f.functions(), stem)
+	if err != nil {
+		e := value.ErrorOf(err, value.Invalid)
+		e.Pos = value.Position{File: f.path}
+		if len(f.syntax.Stmts) > 0 {
+			start, _ := f.syntax.Stmts[0].Span()
+			e.Pos = position(start)
 		}
+		return nil, e
 	}
-	for _, name := range []string{tool.Key(stem), "handler"} {
-		if f.defs[name] != nil {
-			return f.defs[name], nil
-		}
-	}
-	if len(names) == 1 {
-		return f.defs[names[0]], nil
-	}
-	e := value.Errorf(value.Invalid, "Code block must define a function")
-	if len(names) > 1 {
-		e = value.Errorf(value.Invalid, "the code defines %d functions (%s), and none is the handler by its name", len(names), strings.Join(names, ", ")).
-			WithHint("name the handler %s, and begin the names of helpers with _", fmt.Sprintf("%q", tool.Key(stem)))
-	}
-	e.Pos = value.Position{File: f.path}
-	if len(f.syntax.Stmts) > 0 {
-		start, _ := f.syntax.Stmts[0].Span()
-		e.Pos = position(start)
-	}
-	return nil, e
+	return f.defs[name], nil
 }

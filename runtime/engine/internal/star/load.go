@@ -13,23 +13,23 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A starLib is a shared file: parsed once, run once, frozen, and used by every
+// A starLib is a shared file. It is parsed once, run once, frozen, and used by every
 // tool that loads it.
 type starLib struct {
 	parsing sync.Once
 	file    *file
-	broken  error // why it could not be parsed
+	broken  error // the error of parsing it
 
 	running sync.Once
 	globals starlark.StringDict
-	failed  error // why its top level could not be run
+	failed  error // the error of running its top level
 }
 
-// A starLibs is the shared files that come with one script.
+// A starLibs holds the shared files of a script.
 type starLibs struct {
 	lang  *Language
 	texts map[string]string
-	key   string // stands for all the texts
+	key   string // a hash of all texts
 }
 
 func (l *Language) libsOf(texts map[string]string) *starLibs {
@@ -40,21 +40,21 @@ func (l *Language) libsOf(texts map[string]string) *starLibs {
 	return libs
 }
 
-// get returns a shared file, parsed.
+// get returns a parsed shared file.
 func (libs *starLibs) get(name string) (*starLib, error) {
 	lib := libs.lang.lib(name + "\n" + libs.key)
-	lib.parsing.Do(func() { lib.file, lib.broken = parse(name, libs.texts[name]) })
+	lib.parsing.Do(func() { lib.file, lib.broken = libs.lang.parse(name, libs.texts[name]) })
 	return lib, lib.broken
 }
 
-// lib returns the place of a shared file.
+// lib returns the cache entry of a shared file.
 func (l *Language) lib(key string) *starLib {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lib, ok := l.libs[key]
 	if !ok {
 		if len(l.libs) >= script.KeptScripts {
-			clear(l.libs) // those in use stay with the tools that loaded them
+			clear(l.libs) // tools keep those that they have loaded
 		}
 		lib = &starLib{}
 		l.libs[key] = lib
@@ -62,8 +62,8 @@ func (l *Language) lib(key string) *starLib {
 	return lib
 }
 
-// load returns a shared file's globals, running it if that has not been done.
-// That ends, since [starLibs.all] has found no cycle.
+// load returns a shared file's globals. It runs the file if that was not done yet. The
+// recursion ends, since [starLibs.all] has excluded cycles.
 func (libs *starLibs) load(name string) (starlark.StringDict, error) {
 	lib, err := libs.get(name)
 	if err != nil {
@@ -73,9 +73,8 @@ func (libs *starLibs) load(name string) (starlark.StringDict, error) {
 	return lib.globals, lib.failed
 }
 
-// all lists the files that a file loads, and those that these load in turn. It
-// fails where one is missing, is not to be loaded, or loads itself, and where
-// they are too many.
+// all lists the files that a file loads, directly or indirectly. It fails if one is
+// missing, may not be loaded, or loads itself, and if there are too many.
 func (libs *starLibs) all(f *file) ([]string, error) {
 	w := loadWalk{libs: libs, main: f.path, size: len(f.text), seen: map[string]bool{}}
 	if err := w.file(f, nil); err != nil {
@@ -91,7 +90,7 @@ type loadWalk struct {
 	main  string
 	size  int             // of all texts
 	names []string        // of all files
-	seen  map[string]bool // whether a file has been walked to its end
+	seen  map[string]bool // whether the walk of a file is complete
 }
 
 func (w *loadWalk) file(f *file, path []string) error {
@@ -102,7 +101,7 @@ func (w *loadWalk) file(f *file, path []string) error {
 			continue
 		case known:
 			cycle := append(path[slices.Index(path, name):], name)
-			return errorAt(load.Load, "a cycle of loads: %s", strings.Join(cycle, " loads "))
+			return errorAt(load.Load, "the files load each other in a cycle: %s", strings.Join(cycle, " loads "))
 		}
 		if err := w.admit(load); err != nil {
 			return err
@@ -119,7 +118,7 @@ func (w *loadWalk) file(f *file, path []string) error {
 	return nil
 }
 
-// admit says whether a file that is not known yet can be loaded.
+// admit checks that a new file can be loaded.
 func (w *loadWalk) admit(load *syntax.LoadStmt) error {
 	name := load.ModuleName()
 	if err := checkLoad(name); err != nil {
@@ -128,19 +127,19 @@ func (w *loadWalk) admit(load *syntax.LoadStmt) error {
 	}
 	text, ok := w.libs.texts[name]
 	if !ok {
-		return errorAt(load.Load, "there is no file %s", name)
+		return errorAt(load.Load, "file not found: %s", name)
 	}
 	w.seen[name] = false
 	w.names = append(w.names, name)
 	w.size += len(text)
 	if w.size > script.MaxLoaded || len(w.names) > script.MaxLoads || len(text) > script.MaxSource {
-		return script.SourceLimit(w.main, "what the file loads is more than %d files, %d KB, or %d KB in one", script.MaxLoads, script.MaxLoaded>>10, script.MaxSource>>10)
+		return script.SourceLimit(w.main, "the loaded files exceed a limit: %d files, %d KB in total, %d KB in one file", script.MaxLoads, script.MaxLoaded>>10, script.MaxSource>>10)
 	}
 	return nil
 }
 
-// loads lists the load statements of the file. There are none but at the top
-// level: elsewhere a file that holds one does not compile.
+// loads lists the load statements of the file. They are at the top level: elsewhere
+// they do not compile.
 func (f *file) loads() []*syntax.LoadStmt {
 	var list []*syntax.LoadStmt
 	for _, stmt := range f.syntax.Stmts {
@@ -151,7 +150,7 @@ func (f *file) loads() []*syntax.LoadStmt {
 	return list
 }
 
-// checkLoad says whether a name may be loaded: a Starlark file below lib/.
+// checkLoad fails unless a name may be loaded: a Starlark file under lib/.
 func checkLoad(name string) *value.Error {
 	rest, ok := strings.CutPrefix(name, "lib/")
 	for part := range strings.SplitSeq(rest, "/") {
@@ -160,8 +159,8 @@ func checkLoad(name string) *value.Error {
 		}
 	}
 	if !ok || !strings.HasSuffix(rest, ".star") {
-		return value.Errorf(value.Invalid, "%q cannot be loaded", name).
-			WithHint("shared files are in the folder lib beside the tools, as in load(\"lib/text.star\", \"slug\")")
+		return value.Errorf(value.Invalid, "load: %q is not a file in the folder lib", name).
+			WithHint("move the file to the folder lib, and write load(\"lib/text.star\", \"slug\")")
 	}
 	return nil
 }

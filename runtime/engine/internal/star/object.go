@@ -12,22 +12,22 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A starObject is a [tool.Object] as Starlark sees it, and the run that it was
-// made in: most of what the interpreter asks a value for has no thread.
+// An object is a [tool.Object] in Starlark. It holds its run, since most methods of the
+// interpreter's interfaces get no thread.
 type object struct {
 	object tool.Object
 	run    *script.Run
 }
 
-// A starCollection is a [tool.Collection] as Starlark sees it: len(t), t["name"],
-// t[0], for x in t, t == u.
+// A collection is a [tool.Collection] in Starlark: len(t), t["name"], t[0], for x in t,
+// t == u.
 type collection struct {
 	object
 	parts tool.Collection
 }
 
-// given turns what a function gave into Starlark's.
-func given(r *script.Run, v value.Value) (starlark.Value, error) {
+// resultToStar converts the result of a function to Starlark.
+func resultToStar(r *script.Run, v value.Value) (starlark.Value, error) {
 	switch o := v.(type) {
 	case tool.Collection:
 		return &collection{object{o, r}, o}, nil
@@ -37,9 +37,9 @@ func given(r *script.Run, v value.Value) (starlark.Value, error) {
 	return toStar(v)
 }
 
-func (o *object) String() string        { return o.run.Shows(o.object) }
+func (o *object) String() string        { return o.run.TextOf(o.object) }
 func (o *object) Type() string          { return o.object.Type().Name }
-func (o *object) Freeze()               {} // it never changes
+func (o *object) Freeze()               {} // objects are immutable
 func (o *object) Truth() starlark.Bool  { return true }
 func (o *object) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", o.Type()) }
 func (o *object) AttrNames() []string   { return script.AttributeNames(o.object.Type()) }
@@ -56,7 +56,7 @@ func (o *object) Attr(name string) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return given(o.run, v)
+	return resultToStar(o.run, v)
 }
 
 func (c *collection) Truth() starlark.Bool { return c.Len() > 0 }
@@ -64,12 +64,12 @@ func (c *collection) Truth() starlark.Bool { return c.Len() > 0 }
 func (c *collection) Len() int {
 	n, err := c.parts.Len(c.run.Ctx, c.run.Grant())
 	if err != nil {
-		c.run.EndsOn(err)
+		c.run.EndWith(err)
 	}
 	return n
 }
 
-// Get is c[key], and key in c for names.
+// Get implements c[key], and key in c for names.
 func (c *collection) Get(key starlark.Value) (starlark.Value, bool, error) {
 	k, err := fromStar(key)
 	if err != nil {
@@ -79,14 +79,14 @@ func (c *collection) Get(key starlark.Value) (starlark.Value, bool, error) {
 	if err != nil {
 		return nil, false, script.InScript(err)
 	}
-	s, err := given(c.run, v)
+	s, err := resultToStar(c.run, v)
 	return s, err == nil, err
 }
 
 func (c *collection) Iterate() starlark.Iterator {
 	next, stop := iter.Pull(func(yield func(value.Value) bool) {
 		if err := c.parts.Each(c.run.Ctx, c.run.Grant(), yield); err != nil {
-			c.run.EndsOn(err)
+			c.run.EndWith(err)
 		}
 	})
 	return &iterator{c.run, next, stop}
@@ -116,9 +116,9 @@ func (i *iterator) Next(p *starlark.Value) bool {
 	if !ok {
 		return false
 	}
-	s, err := given(i.run, v)
+	s, err := resultToStar(i.run, v)
 	if err != nil {
-		i.run.EndsOn(err)
+		i.run.EndWith(err)
 		return false
 	}
 	*p = s
@@ -127,13 +127,13 @@ func (i *iterator) Next(p *starlark.Value) bool {
 
 func (i *iterator) Done() { i.stop() }
 
-// lend makes a function of the script one that a builtin can call.
-func lend(r *script.Run, thread *starlark.Thread, fn starlark.Callable) tool.Function {
-	r.Lent = true
+// callback makes a function of the script callable for a builtin.
+func callback(r *script.Run, thread *starlark.Thread, fn starlark.Callable) tool.Function {
+	r.HasCallback = true
 	return func(args ...value.Value) (value.Value, error) {
 		tuple := make(starlark.Tuple, len(args))
 		for i, arg := range args {
-			v, err := given(r, arg)
+			v, err := resultToStar(r, arg)
 			if err != nil {
 				return nil, err
 			}

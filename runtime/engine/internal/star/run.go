@@ -9,32 +9,33 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// starProgram is a Starlark file whose top level has been run and frozen.
+// program is a Starlark file whose top level has been run and frozen.
 type program struct {
 	path    string
 	handler string
 	globals starlark.StringDict
-	modules starlark.StringDict // what scripts are given, by name
+	modules starlark.StringDict // the modules of scripts, by name
 	threads *sync.Pool          // of *starThread
 }
 
 func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
-	lent := p.modules
+	modules := p.modules
 	if entry == "" {
-		entry, lent = p.handler, nil
+		entry, modules = p.handler, nil
 	}
 	fn, ok := p.globals[entry].(*starlark.Function)
 	if !ok {
-		e := value.Errorf(value.Invalid, "there is no function %q", entry)
+		e := value.Errorf(value.Invalid, "function not found: %q", entry)
 		e.Pos = value.Position{File: p.path}
 		return nil, e
 	}
-	args, kwargs, err := starArgs(fn, r.Args, lent)
+	args, kwargs, err := starArgs(fn, r.Args, modules)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
 		}
 		return nil, scriptError(err, r.Fatal)
 	}
-	if r.Fatal != nil { // the last thing it did was to print
+	if r.Fatal != nil { // its last action was to print
 		return nil, inFunction(r.Fatal, fn)
 	}
 	result, err := fromStar(v)
@@ -61,21 +62,21 @@ func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
 	return result, nil
 }
 
-// inFunction gives an error the place of the function that it is about.
+// inFunction sets the position of an error to that of the function.
 func inFunction(err error, fn *starlark.Function) error {
 	e := *value.ErrorOf(err, value.Internal)
 	e.Pos = position(fn.Position())
 	return &e
 }
 
-// A starThread is a thread that counts the steps of its run. Short calls that
-// succeed leave it to the next one: making a thread allocates more than they do.
+// A starThread is a thread with its run. Threads of short, successful calls are reused:
+// making one allocates more than such a call does.
 type starThread struct {
 	starlark.Thread
 	run *script.Run
 }
 
-// threadKey is where a [starlark.Thread] keeps its starThread.
+// threadKey is the key of the starThread in a [starlark.Thread].
 const threadKey = "thread"
 
 // runOf returns the run of a thread.
@@ -85,16 +86,20 @@ func runOf(thread *starlark.Thread) *script.Run { return thread.Local(threadKey)
 func newStarThread(r *script.Run, name string) *starThread {
 	t := &starThread{}
 	t.SetLocal(threadKey, t)
-	t.Print = func(thread *starlark.Thread, text string) { printed(runOf(thread), thread, text) }
-	t.OnMaxSteps = func(thread *starlark.Thread) { look(runOf(thread), thread) }
+	t.Print = func(_ *starlark.Thread, text string) {
+		if t.run.Print(text); t.run.Fatal != nil {
+			t.Cancel("stopped")
+		}
+	}
+	t.OnMaxSteps = func(thread *starlark.Thread) { checkStop(t.run, thread) }
 	t.begin(r, name)
 	return t
 }
 
-// begin gives the thread to a run.
+// begin assigns the thread to a run.
 func (t *starThread) begin(r *script.Run, name string) {
 	t.run, t.Name, t.Steps = r, name, 0
-	t.SetMaxExecutionSteps(uint64(min(lookSteps, r.Limits.Steps)))
+	t.SetMaxExecutionSteps(uint64(min(checkSteps, r.Limits.Steps)))
 }
 
 // thread returns a thread for a call of the program.
@@ -107,23 +112,23 @@ func (p *program) thread(r *script.Run) *starThread {
 	return t
 }
 
-// release keeps the thread of a call that has succeeded for another, unless
-// something may still use it, or it may hold a deep stack.
+// release keeps the thread of a successful call for reuse, unless something may still
+// use it, or it may hold a deep stack.
 func (p *program) release(t *starThread) {
-	if t.run.Lent || t.run.Steps >= lookSteps {
+	if t.run.HasCallback || t.run.Steps >= checkSteps {
 		return
 	}
 	t.run = nil
 	p.threads.Put(t)
 }
 
-// lookSteps is how many steps a script takes before it is looked at whether it
-// should stop: a millisecond or so. Watching the context from beside would
-// cost more than most calls take.
-const lookSteps = 20_000
+// checkSteps is how many steps a script takes between checks whether it should stop:
+// about a millisecond. A goroutine that watches the context would cost more than most
+// calls take.
+const checkSteps = 20_000
 
-// look ends the run if it has used up its steps or its context is done.
-func look(r *script.Run, t *starlark.Thread) {
+// checkStop ends the run if it has used up its steps or its context is done.
+func checkStop(r *script.Run, t *starlark.Thread) {
 	steps := int64(t.ExecutionSteps())
 	switch {
 	case steps >= r.Limits.Steps:
@@ -133,15 +138,15 @@ func look(r *script.Run, t *starlark.Thread) {
 		r.Fatal = r.Stopped()
 		t.Cancel("stopped")
 	default:
-		t.SetMaxExecutionSteps(uint64(min(steps+lookSteps, r.Limits.Steps)))
+		t.SetMaxExecutionSteps(uint64(min(steps+checkSteps, r.Limits.Steps)))
 	}
 }
 
-// starArgs gives a function its arguments, by place as far as that goes, since
-// that is quicker, then by name. A parameter without a default for which there
-// is none is None, or the module of its name among those that are lent:
-// def policy(task, agent) is given the module agent.
-func starArgs(fn *starlark.Function, args *value.Dict, lent starlark.StringDict) (starlark.Tuple, []starlark.Tuple, error) {
+// starArgs returns the arguments of a function, as far as possible by position, since
+// that is faster, then by name. A missing argument without a default is None, or the
+// module of that name, if it is in modules: def policy(task, agent) gets the module
+// agent.
+func starArgs(fn *starlark.Function, args *value.Dict, modules starlark.StringDict) (starlark.Tuple, []starlark.Tuple, error) {
 	named := fn.NumParams() // *args and **kwargs are last
 	if fn.HasVarargs() {
 		named--
@@ -162,7 +167,7 @@ func starArgs(fn *starlark.Function, args *value.Dict, lent starlark.StringDict)
 		if err != nil {
 			return nil, nil, err
 		}
-		if m, isModule := lent[name].(*starModule); isModule && !ok {
+		if m, isModule := modules[name].(*starModule); isModule && !ok {
 			v = m
 		}
 		if i == len(positional) && i < places {
@@ -174,26 +179,17 @@ func starArgs(fn *starlark.Function, args *value.Dict, lent starlark.StringDict)
 	return positional, kwargs, nil
 }
 
-// printed tells the user. That a line is lost is no reason to fail, unless it is
-// what ends the run.
-func printed(r *script.Run, thread *starlark.Thread, text string) {
-	_, _ = r.Effect("log", value.NewDict("message", text))
-	if r.Fatal != nil {
-		thread.Cancel("stopped")
-	}
-}
-
-// starBuiltin is a function of a module as Starlark calls it.
+// builtin returns a function of a module for Starlark.
 func builtin(f script.Function) *starlark.Builtin {
-	return starlark.NewBuiltin(f.Shown(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(f.DisplayName(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		r := runOf(thread)
 		c := converter{nodes: value.MaxNodes}
-		if f.Objects {
-			c.lend = func(fn starlark.Callable) tool.Function { return lend(r, thread, fn) }
+		if f.TakesObjects() {
+			c.callback = func(fn starlark.Callable) tool.Function { return callback(r, thread, fn) }
 		}
 		positional, named, err := c.arguments(args, kwargs)
 		if err != nil {
-			return nil, script.WithOp(err, f.Shown())
+			return nil, script.WithOp(err, f.DisplayName())
 		}
 		v, err := r.Invoke(f, positional, named)
 		if err != nil {
@@ -202,11 +198,11 @@ func builtin(f script.Function) *starlark.Builtin {
 			}
 			return nil, err
 		}
-		return given(r, v)
+		return resultToStar(r, v)
 	})
 }
 
-// arguments turns those of a call into values, each counted by itself.
+// arguments converts the arguments of a call. The limits apply to each of them.
 func (c converter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]value.Value, *value.Dict, error) {
 	positional := make([]value.Value, len(args))
 	for i, a := range args {
@@ -227,8 +223,8 @@ func (c converter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]va
 	return positional, named, nil
 }
 
-// starCompileError is the error of a file that refers to what is not there.
-func compileError(err error) error {
+// compileError converts the error of a file that uses undefined names.
+func (l *Language) compileError(err error) error {
 	var list resolve.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
 		return value.Errorf(value.Invalid, "%w", err)
@@ -238,35 +234,16 @@ func compileError(err error) error {
 	switch {
 	case undefined:
 		name, _, _ = strings.Cut(name, " ")
-		e.Hint = undefinedHint(name)
+		e.Hint = habits.Advice(l.predeclared, name)
 	case strings.HasSuffix(list[0].Msg, "while loops"):
 		e.Hint = "use for i in range(…) with break"
 	case strings.HasSuffix(list[0].Msg, "not within a function"):
-		e.Hint = "put it inside a function"
+		e.Hint = "move the statement into a function"
 	}
 	return e
 }
 
-// undefinedHint says what to write for a name that Starlark does not have.
-func undefinedHint(name string) string {
-	switch name {
-	case "open":
-		return "read files with fs.read(path) and write them with fs.write(path, content)"
-	case "sum":
-		return "use math.sum(values)"
-	case "round":
-		return "use math.round(number, digits)"
-	case "requests", "urllib":
-		return "use http.get(url)"
-	case "try", "except":
-		return "use attempt(fn, args…), which gives {\"ok\", \"value\", \"error\"}"
-	case "os", "subprocess", "sys", "pathlib":
-		return "scripts have fs, env and time instead of Python's modules"
-	}
-	return ""
-}
-
-// starError turns the error of a run into one with the place in the script.
+// scriptError adds the position in the script to the error of a run.
 func scriptError(err error, fatal *value.Error) error {
 	var eval *starlark.EvalError
 	if !errors.As(err, &eval) {
@@ -290,7 +267,7 @@ func scriptError(err error, fatal *value.Error) error {
 		e.Kind, e.Err = value.Failed, errors.New(text)
 	}
 	if e.Trace != nil {
-		return e // it has the place in the script that it comes from
+		return e // it has its position in the script
 	}
 	var pos value.Position
 	for _, frame := range eval.CallStack {
@@ -301,7 +278,7 @@ func scriptError(err error, fatal *value.Error) error {
 		e.Trace = append(e.Trace, fmt.Sprintf("%s: in %s", pos, frame.Name))
 	}
 	if e.Pos.File == "" {
-		e.Pos = pos // not that of a file which is loaded
+		e.Pos = pos // the position is not in a file that was loaded
 	}
 	return e
 }

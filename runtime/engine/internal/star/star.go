@@ -1,9 +1,10 @@
-// Package star reads and runs scripts in Starlark, with annotations of types.
+// Package star reads and runs scripts in Starlark with type annotations.
 package star
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -19,19 +20,20 @@ import (
 
 // Language is the Starlark language.
 type Language struct {
+	options     *syntax.FileOptions // of tools: Starlark as specified, plus sets
 	predeclared starlark.StringDict
 
 	mu   sync.Mutex
-	libs map[string]*starLib // by everything they depend on
+	libs map[string]*starLib // by everything that they depend on
 
-	threads sync.Pool // of *starThread, for the next calls
+	threads sync.Pool // of *starThread, for reuse
 }
 
-// New returns the language, whose scripts have some modules.
+// New returns the language with the modules of its scripts.
 func New(modules []script.Module) *Language {
-	l := &Language{predeclared: starlark.StringDict{}, libs: map[string]*starLib{}}
+	l := &Language{options: &syntax.FileOptions{Set: true}, predeclared: starlark.StringDict{}, libs: map[string]*starLib{}}
 	for _, name := range []string{script.ToolWord, script.WorkflowWord, "param", "example"} {
-		// A declaration has been read by parsing; running it does nothing.
+		// Declarations are read by parsing; running them does nothing.
 		l.predeclared[name] = starlark.NewBuiltin(name, func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 			return starlark.None, nil
 		})
@@ -45,7 +47,7 @@ func New(modules []script.Module) *Language {
 		for _, c := range m.Consts {
 			v, err := toStar(c.Value)
 			if err != nil {
-				panic("a constant of " + m.Name + " is no value: " + err.Error())
+				panic("a constant of " + m.Name + " is not a value: " + err.Error())
 			}
 			v.Freeze()
 			attrs[c.Name] = v
@@ -54,15 +56,13 @@ func New(modules []script.Module) *Language {
 			l.predeclared[m.Name] = &starModule{m.Name, attrs, m.Other}
 			continue
 		}
-		for name, b := range attrs {
-			l.predeclared[name] = b
-		}
+		maps.Copy(l.predeclared, attrs)
 	}
 	return l
 }
 
 func (l *Language) Declare(src script.Source) (*script.Declaration, error) {
-	f, err := parse(src.Path, src.Text)
+	f, err := l.parse(src.Path, src.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (l *Language) Declare(src script.Source) (*script.Declaration, error) {
 	return d, l.complete(d, f, src.Libs)
 }
 
-// complete adds to a declaration what needs a look at the whole file: what it
-// loads, and whether each name in it is defined.
+// complete checks what needs the full file: what it loads, and whether each name is
+// defined.
 func (l *Language) complete(d *script.Declaration, f *file, libs map[string]string) error {
 	loads, err := l.libsOf(libs).all(f)
 	if err != nil {
@@ -82,13 +82,13 @@ func (l *Language) complete(d *script.Declaration, f *file, libs map[string]stri
 	}
 	d.Loads = loads
 	if err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has); err != nil {
-		return compileError(err)
+		return l.compileError(err)
 	}
 	return l.checkModules(f)
 }
 
-// checkModules says whether each function of a module that the file names is
-// there, as in fs.reed.
+// checkModules checks that each module function that the file names exists, as in
+// fs.reed.
 func (l *Language) checkModules(f *file) error {
 	var wrong error
 	syntax.Walk(f.syntax, func(n syntax.Node) bool {
@@ -108,14 +108,14 @@ func (l *Language) checkModules(f *file) error {
 		names := m.AttrNames()
 		start, _ := dot.Span()
 		wrong = errorAt(start, "%s has no function %s%s", m.name, dot.Name.Name, value.DidYouMean(dot.Name.Name, names)).
-			WithHint("it has %s", strings.Join(names, ", "))
+			WithHint("use one of %s", strings.Join(names, ", "))
 		return false
 	})
 	return wrong
 }
 
 func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) {
-	f, err := parse(src.Path, src.Text)
+	f, err := l.parse(src.Path, src.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +125,13 @@ func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) 
 	}
 	if call != nil {
 		start, _ := call.Span()
-		return nil, errorAt(start, "the front matter is the declaration, so %s(…) is one too many", word)
+		return nil, errorAt(start, "%s(…) cannot be combined with front matter", word)
 	}
 	handler, err := f.handlerOf(script.Stem(src.Path))
 	if err != nil {
 		return nil, err
 	}
-	d := &script.Declaration{Fields: &value.Dict{}, At: map[string]value.Position{}, Functions: f.parameters()}
+	d := script.New("", value.Position{}, f.parameters())
 	if err := f.readHandler(handler, d); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (l *Language) CompileBlock(s tool.Script, _ func() (*tool.Type, error)) (sc
 }
 
 func (l *Language) Compile(s tool.Script) (script.Program, error) {
-	f, err := parse(s.Path, s.Source)
+	f, err := l.parse(s.Path, s.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -168,16 +168,15 @@ func (l *Language) Compile(s tool.Script) (script.Program, error) {
 	return p, nil
 }
 
-// loadTime is how long the top level of a file may run. It is run once for all
-// calls, so no call's own time is the measure.
+// loadTime is how long the top level of a file may run. It runs once for all calls, so
+// the limits of one call do not apply.
 const loadTime = 2 * time.Second
 
-// initialize runs the top level of a file and freezes what it made. Effects
-// are not to be had there.
+// initialize runs the top level of a file and freezes its globals. It has no effects.
 func (l *Language) initialize(f *file, libs *starLibs) (starlark.StringDict, error) {
 	prog, err := starlark.FileProgram(f.syntax, l.predeclared.Has)
 	if err != nil {
-		return nil, compileError(err)
+		return nil, l.compileError(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
@@ -190,12 +189,12 @@ func (l *Language) initialize(f *file, libs *starLibs) (starlark.StringDict, err
 		return nil, atLoad(scriptError(err, r.Fatal))
 	}
 	globals.Freeze()
-	r.Ctx = context.Background() // that of the objects that the top level has made
+	r.Ctx = context.Background() // for the objects that the top level has made
 	return globals, nil
 }
 
-// atLoad makes the error of a file's top level one about the file: no call has
-// been made yet that could have failed.
+// atLoad makes an error of a file's top level an error of the file: no call has been
+// made yet.
 func atLoad(err error) error {
 	e := *value.ErrorOf(err, value.Invalid)
 	if e.Kind == value.Failed || e.Kind == value.Internal {
@@ -204,23 +203,23 @@ func atLoad(err error) error {
 	return &e
 }
 
-// whileLoading is the effector of a file's top level.
+// whileLoading is the effector of a file's top level: it fails.
 func whileLoading(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-	name, _ := strings.CutSuffix(e.Func, ".seed") // a script draws from random and knows no seed
-	return tool.Outcome{}, value.Errorf(value.Invalid, "%s is not available while the file is loaded", name).
-		WithHint("call it inside a function")
+	name, _ := strings.CutSuffix(e.Func, ".seed") // scripts see random, not its seed
+	return tool.Outcome{}, value.Errorf(value.Invalid, "%s is only available inside a function", name).
+		WithHint("move the call into a function")
 }
 
-// A starModule is a module's name with its functions as attributes.
+// A starModule is a module with its functions as attributes.
 type starModule struct {
 	name  string
 	attrs starlark.StringDict
-	other *script.Function // what any other attribute is, or nil
+	other *script.Function // handles any other attribute, or nil
 }
 
 func (m *starModule) String() string        { return "<module " + m.name + ">" }
 func (m *starModule) Type() string          { return "module" }
-func (m *starModule) Freeze()               {} // it never changes
+func (m *starModule) Freeze()               {} // modules are immutable
 func (m *starModule) Truth() starlark.Bool  { return true }
 func (m *starModule) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: module") }
 func (m *starModule) AttrNames() []string   { return m.attrs.Keys() }
@@ -230,7 +229,7 @@ func (m *starModule) Attr(name string) (starlark.Value, error) {
 		return v, nil
 	}
 	if m.other != nil {
-		return builtin(m.other.Called(name)), nil
+		return builtin(m.other.WithAlias(name)), nil
 	}
 	return nil, starlark.NoSuchAttrError(m.name + " has no function " + name)
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // TestStarlarkSuiteInBoth runs each chunk of go.starlark.net's own tests, with
-// annotations and without, in this process and in a worker: all in one, since
-// they come as arguments of a script that has a function to run them.
-// TestStarlarkSuite says whether they come out as they should.
+// annotations and without, in this process and in a worker. A script gets them as
+// arguments and passes them to a function that runs them. TestStarlarkSuite checks the
+// results.
 func TestStarlarkSuiteInBoth(t *testing.T) {
 	script := tool.Script{Path: "suite.star", Source: "def run(file, text): return suite.run(file, text)"}
 	script.Hash = script.Sum()
-	e := scripts.Both(t, "suite").May("memory")
+	e := scripts.Both(t, "suite").Allow("memory")
 	chunks := 0
 	star.SuiteChunks(t, func(file, text string) {
 		chunks++

@@ -27,27 +27,26 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// suiteDiffers lists the chunks of go.starlark.net's own tests that do not
-// come out the same, by file and the line where they begin, and why.
+// suiteDiffers lists the chunks of go.starlark.net's own tests with different results,
+// by file and first line, with the reason.
 var suiteDiffers = map[string]string{
 	"builtins.star:233": "fail() without a message: an error without a text gets one, as a model is to read it",
 }
 
-// suiteSkipped lists the files that are not run at all, and why.
+// suiteSkipped lists the files that are not run, with the reason.
 var suiteSkipped = map[string]string{
 	"proto.star": "needs the protocol buffer module and its schema, which no script is given",
 }
 
-// suiteUnchecked lists the files that go.starlark.net runs in another way, so
-// that only the two ways of running them here are compared.
+// suiteUnchecked lists the files that go.starlark.net runs in another way. Only the two
+// ways of running them here are compared.
 var suiteUnchecked = map[string]bool{"benchmark.star": true, "paths.star": true, "function_param.star": true,
 	"errors.star": true, "scan.star": true, "resolve.star": true}
 
-// TestStarlarkSuite runs go.starlark.net's own test programs twice, as that
-// project does and as the engine does: parsed, stripped of annotations,
-// compiled, and run in a thread with its limits. Each chunk must end the same,
-// with the same errors at the same places; and once more with annotations put
-// into every function, in the same lines.
+// TestStarlarkSuite runs go.starlark.net's own test programs twice, as that project
+// does and as the engine does: parsed, stripped of annotations, compiled, and run in a
+// thread with its limits. Each chunk must end the same, with the same errors at the
+// same positions; and once more with annotations in every function, on the same lines.
 func TestStarlarkSuite(t *testing.T) {
 	chunks, equal, annotated := 0, 0, 0
 	for _, file := range suiteFiles(t) {
@@ -121,9 +120,9 @@ func SuiteChunks(t *testing.T, yield func(file, text string)) {
 	}
 }
 
-// SuiteModule has suite.run, which runs a chunk as [TestStarlarkSuite] does and
-// writes how it ended. No script could be that chunk: it needs more of the
-// language than scripts have, and values that are made in Go.
+// SuiteModule has suite.run, which runs a chunk as [TestStarlarkSuite] does and returns
+// the outcome as text. A chunk cannot be a script: it uses features that scripts do not
+// have, and values that are made in Go.
 func SuiteModule() tool.Module {
 	text := func(name string) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Required: true}
@@ -137,8 +136,8 @@ func SuiteModule() tool.Module {
 	}}}
 }
 
-// A chunk is one program of a test file: its lines are those of the file, and
-// ### marks the lines in which an error is expected.
+// A chunk is one program of a test file, with the line numbers of the file. ### marks
+// the lines of expected errors.
 type chunk struct {
 	file string
 	text string
@@ -173,8 +172,8 @@ func (c chunk) annotated() (text string, functions int) {
 	return text, functions
 }
 
-// check makes sure that the chunk ran natively as its authors expect, or what
-// is compared with that means nothing.
+// check makes sure that the chunk ran natively as its authors expect. Otherwise the
+// comparison means nothing.
 func (c chunk) check(t *testing.T, o outcome) {
 	t.Helper()
 	var expected, got []int
@@ -194,13 +193,13 @@ func (c chunk) check(t *testing.T, o outcome) {
 	}
 }
 
-// An outcome is how a chunk ended: with an error or not, and what assert said.
+// An outcome is the result of a chunk: its error, if any, and the messages of assert.
 type outcome struct {
 	Failed  []failure
 	Asserts []string
 }
 
-// A failure is an error with the places of the calls that led to it, outermost
+// A failure is an error with the positions of the calls that led to it, outermost
 // first.
 type failure struct {
 	Message string
@@ -213,7 +212,7 @@ func (f failure) innermost() int {
 	return n
 }
 
-// lines is the outcome without columns, which annotations move.
+// lines returns the outcome without columns, which annotations move.
 func (o outcome) lines() outcome {
 	var moved outcome
 	for _, f := range o.Failed {
@@ -293,19 +292,20 @@ func runOurs(c chunk, text string) outcome {
 	return o
 }
 
-// runOursIn is [starLang.initialize] with what the suite loads and calls.
+// runOursIn is [Language.initialize] with the loads and calls of the suite.
 func runOursIn(c chunk, text string, o *outcome) error {
-	file, err := parseDialect(c.options(), c.file, text)
-	if err != nil {
-		return err
-	}
 	l := New(nil)
+	l.options = c.options()
 	for name, v := range suitePredeclared() {
 		l.predeclared[name] = v
 	}
+	file, err := l.parse(c.file, text)
+	if err != nil {
+		return err
+	}
 	prog, err := starlark.FileProgram(file.syntax, l.predeclared.Has)
 	if err != nil {
-		return compileError(err)
+		return l.compileError(err)
 	}
 	r := &script.Run{Ctx: context.Background(), Do: whileLoading}
 	r.Limits.Steps = tool.DefaultSteps

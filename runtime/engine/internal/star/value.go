@@ -11,7 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// toStar turns a value into Starlark's.
+// toStar converts a value to Starlark.
 func toStar(v value.Value) (starlark.Value, error) {
 	switch v := v.(type) {
 	case nil:
@@ -35,11 +35,16 @@ func toStar(v value.Value) (starlark.Value, error) {
 		items, err := manyToStar(v)
 		return starlark.Tuple(items), err
 	case value.Set:
-		return setToStar(v)
+		items, err := manyToStar(v)
+		set := starlark.NewSet(len(items))
+		for i := 0; i < len(items) && err == nil; i++ {
+			err = set.Insert(items[i])
+		}
+		return set, err
 	case *value.Dict:
 		return dictToStar(v)
 	}
-	return nil, value.Errorf(value.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
+	return nil, script.NotValue(v)
 }
 
 func manyToStar(vs []value.Value) ([]starlark.Value, error) {
@@ -52,20 +57,6 @@ func manyToStar(vs []value.Value) ([]starlark.Value, error) {
 		items[i] = item
 	}
 	return items, nil
-}
-
-func setToStar(vs value.Set) (starlark.Value, error) {
-	set := starlark.NewSet(len(vs))
-	for _, v := range vs {
-		item, err := toStar(v)
-		if err != nil {
-			return nil, err
-		}
-		if err := set.Insert(item); err != nil {
-			return nil, err
-		}
-	}
-	return set, nil
 }
 
 func dictToStar(d *value.Dict) (starlark.Value, error) {
@@ -86,21 +77,21 @@ func dictToStar(d *value.Dict) (starlark.Value, error) {
 	return dict, nil
 }
 
-// fromStar turns a Starlark value into one that can leave the script. Its
-// parts are counted, since a small script can make a value that is a tree of
-// a billion leaves, all of them the same object.
+// fromStar converts a Starlark value to one that can leave the script. It counts the
+// parts: a small script can make a tree of a billion leaves, all of them the same
+// object.
 func fromStar(v starlark.Value) (value.Value, error) {
 	return converter{nodes: value.MaxNodes}.one(v)
 }
 
-// A starConverter turns values into ours. Without lend objects become plain
-// values, and functions are refused.
+// A converter converts Starlark values. Without callback, objects become plain values,
+// and functions are rejected.
 type converter struct {
-	nodes int
-	lend  func(starlark.Callable) tool.Function
+	nodes    int
+	callback func(starlark.Callable) tool.Function
 }
 
-// one turns a whole value: the converter is a copy, so each has all the parts.
+// one converts a value. The converter is a copy, so the limits apply to each value.
 func (c converter) one(v starlark.Value) (value.Value, error) {
 	return c.value(v, value.MaxDepth)
 }
@@ -123,7 +114,7 @@ func (c *converter) value(v starlark.Value, depth int) (value.Value, error) {
 		return float64(v), nil
 	case starlark.String:
 		if !utf8.ValidString(string(v)) {
-			return nil, value.Errorf(value.Failed, "a string that is not UTF-8 cannot leave the script").WithHint("use bytes")
+			return nil, value.Errorf(value.Failed, "a string is not UTF-8").WithHint("use bytes instead of the string")
 		}
 		return string(v), nil
 	case starlark.Bytes:
@@ -141,20 +132,19 @@ func (c *converter) value(v starlark.Value, depth int) (value.Value, error) {
 	case *object:
 		return c.object(v, depth)
 	case starlark.Callable:
-		if c.lend != nil {
-			return c.lend(v), nil
+		if c.callback != nil {
+			return c.callback(v), nil
 		}
-		return nil, value.Errorf(value.Failed, "the function %s cannot leave the script", v.Name()).
-			WithHint("call it, with (), and pass on what it returns")
+		return nil, script.FunctionLeaves("the function " + v.Name())
 	case starlark.Sequence:
 		items, err := c.sequence(v, depth)
 		return value.List(items), err
 	}
-	return nil, value.Errorf(value.Failed, "a %s cannot leave the script", v.Type())
+	return nil, value.Errorf(value.Failed, "a value of type %s cannot be returned or passed to a function", v.Type())
 }
 
 func (c *converter) object(o *object, depth int) (value.Value, error) {
-	if c.lend != nil {
+	if c.callback != nil {
 		return o.object, nil
 	}
 	return o.run.Plain(o.object, depth, &c.nodes)
@@ -192,7 +182,7 @@ func (c *converter) dict(d *starlark.Dict, depth int) (value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, _, _ := d.Get(k) // it is there
+		x, _, _ := d.Get(k) // the key exists
 		val, err := c.value(x, depth-1)
 		if err != nil {
 			return nil, err

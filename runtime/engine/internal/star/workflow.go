@@ -3,25 +3,23 @@ package star
 import (
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// mainName is the function of a workflow.
-const mainName = "main"
-
-// isMain says whether what a workflow(…) names is the file's main.
+// isMain checks that a workflow's function is the file's main.
 func (f *file) isMain(call *syntax.CallExpr, handler *syntax.DefStmt) error {
-	if handler.Name.Name == mainName {
+	if handler.Name.Name == scan.MainName {
 		return nil
 	}
 	start, _ := call.Span()
-	return errorAt(start, "the function of a workflow is %s, not %s", mainName, handler.Name.Name).
-		WithHint("it begins with: def main(…)")
+	return errorAt(start, "the function of a workflow should be %s but got %s", scan.MainName, handler.Name.Name).
+		WithHint("begin the function with: def main(…)")
 }
 
-// noMain is the error of a workflow without its function.
+// noMain returns the error of a workflow without main.
 func (f *file) noMain() error {
-	e := value.Errorf(value.Invalid, "the file has no function %s", mainName).WithHint("it begins with: def main(…)")
+	e := value.Errorf(value.Invalid, "the file has no function %s", scan.MainName).WithHint("begin the function with: def main(…)")
 	e.Pos = value.Position{File: f.path}
 	return e
 }

@@ -4,6 +4,7 @@ package diffs
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -12,14 +13,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// maxShown is how much of a file is recorded with a question, in bytes.
-const maxShown = 64 << 10
+// maxBeside is how much of a file is recorded beside its diff, in bytes.
+const maxBeside = 64 << 10
 
-// maxDiffed is how much of a file is compared, in bytes, beside what both sides
-// begin and end with: the time grows with its square.
+// maxRecorded is how much of the files without a diff is recorded with a question, in bytes.
+const maxRecorded = 16 << 20
+
+// maxDiffed is how much of a file is compared, in bytes, not counting the lines that both
+// versions begin and end with. A file of short lines takes about a microsecond for each.
 const maxDiffed = 64 << 10
 
-// With returns changes with their diffs.
+// With returns a copy of changes with their diffs.
 func With(changes []tool.Change) []tool.Change {
 	list := slices.Clone(changes)
 	for i := range list {
@@ -28,20 +32,44 @@ func With(changes []tool.Change) []tool.Change {
 	return list
 }
 
-// Clipped returns changes as they are recorded: without the content of large files.
+// Paths lists the first paths that change.
+func Paths(changes []tool.Change) string {
+	const most = 3
+	var names []string
+	for _, c := range changes[:min(most, len(changes))] {
+		names = append(names, c.Path)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(changes) - most; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
+}
+
+// Clipped returns a copy of changes to be recorded. The contents of large files are left out
+// where a diff shows the change, and of the largest ones where they are too much to record.
 func Clipped(changes []tool.Change) []tool.Change {
 	list := slices.Clone(changes)
+	left := maxRecorded
 	for i := range list {
-		for _, s := range []*tool.FileState{&list[i].Before, &list[i].After} {
-			if len(s.Data) > maxShown {
+		c := &list[i]
+		most := maxBeside
+		if c.Diff == "" {
+			most = left
+		}
+		for _, s := range []*tool.FileState{&c.After, &c.Before} {
+			if len(s.Data) > most {
 				s.Data = nil
+			} else if c.Diff == "" {
+				left -= len(s.Data)
+				most = left
 			}
 		}
 	}
 	return list
 }
 
-// diff returns the unified diff of a change, or "" where there is none to show.
+// diff returns the unified diff of a change, or "" for files that are too large or not text.
 func diff(c *tool.Change) string {
 	if !isText(&c.Before) || !isText(&c.After) {
 		return ""
@@ -58,7 +86,7 @@ func diff(c *tool.Change) string {
 		to = "/dev/null"
 	}
 	u, err := udiff.ToUnifiedDiff(from, to, before, udiff.Lines(before, after), udiff.DefaultContextLines)
-	if err != nil { // edits that it has made itself
+	if err != nil { // cannot happen: the edits are its own
 		return ""
 	}
 	for _, h := range u.Hunks {
@@ -68,14 +96,14 @@ func diff(c *tool.Change) string {
 	return u.String()
 }
 
-// isText reports whether all that a file holds is known, and is text.
+// isText reports whether the complete content of a file is known, and is text.
 func isText(s *tool.FileState) bool {
 	unread := s.Exists && len(s.Data) == 0 && s.Hash != "" && s.Hash != tool.HashBytes(nil)
 	return !s.Dir && !unread && utf8.Valid(s.Data) && bytes.IndexByte(s.Data, 0) < 0
 }
 
-// trimmed cuts the lines that two texts begin and end with off them, but for the
-// context of a diff. It returns how many lines it cut off the beginning.
+// trimmed removes the lines that two texts begin and end with, except for the context of a
+// diff. skipped is the number of lines that were removed at the beginning.
 func trimmed(before, after string) (a, b string, skipped int) {
 	same := 0
 	for same < len(before) && same < len(after) && before[same] == after[same] {

@@ -41,6 +41,32 @@ func TestDiffs(t *testing.T) {
 	}
 }
 
+// TestClipped checks that a recorded question has what shows each change: its diff, or the
+// contents.
+func TestClipped(t *testing.T) {
+	large, other := strings.Repeat("the same line\n", 20_000), strings.Repeat("another\n", 30_000)
+	huge := strings.Repeat("x", maxRecorded-len(large))
+	list := With([]tool.Change{
+		{Path: "edited", Before: stateOf(large), After: stateOf(large + "new\n")},
+		{Path: "new", After: stateOf(large)},
+		{Path: "rewritten", Before: stateOf(large), After: stateOf(other)},
+		{Path: "huge", Before: stateOf("old"), After: stateOf(huge)},
+	})
+	got := Clipped(list)
+	for i, want := range []struct{ before, after string }{{"", ""}, {"", large}, {large, other}, {"old", ""}} {
+		c := got[i]
+		if string(c.Before.Data) != want.before || string(c.After.Data) != want.after {
+			t.Errorf("%s: the record has %d and %d bytes, want %d and %d", c.Path, len(c.Before.Data), len(c.After.Data), len(want.before), len(want.after))
+		}
+		if (c.Diff != "") != (c.Path == "edited") || c.After.Hash != list[i].After.Hash {
+			t.Errorf("%s: diff %q, hash %s", c.Path, c.Diff, c.After.Hash)
+		}
+	}
+	if list[0].After.Data == nil {
+		t.Error("Clipped has changed its argument")
+	}
+}
+
 // TestDiffsTakeNoTime compares the most that is compared, with nothing in common.
 func TestDiffsTakeNoTime(t *testing.T) {
 	a, b := stateOf(strings.Repeat("a\n", maxDiffed/2)), stateOf(strings.Repeat("b\n", maxDiffed/2))

@@ -12,32 +12,28 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Filter selects events. The zero filter selects all.
+// A Filter selects events: it is the EventFilter of package host.
 type Filter struct {
-	Run     string // those of this run; "" selects any
-	Call    string // those of this call and the calls below it; "" selects any
-	Session string // those of this session of an agent; "" selects any
-	// Buffer is how many events may wait for the subscriber; 0 means 256, and the
-	// most is 65536.
-	Buffer int
+	Run, Call, Session string
+	Buffer             int
 }
 
 const (
 	defaultBuffer = 256
-	maxBuffer     = 1 << 16 // of 112 bytes each
+	maxBuffer     = 1 << 16 // events of 112 bytes
 )
 
-// A Hub delivers the events of a host to its subscribers. The zero value is ready.
+// A Hub delivers the events of a host to its subscribers. The zero value is ready to use, and
+// safe for concurrent use.
 type Hub struct {
-	number atomic.Int32 // of subscribers
+	number atomic.Int32 // the number of subscribers
 
 	mu     sync.RWMutex
 	closed bool
 	subs   map[subscription][]*subscriber // the lists are replaced, never changed
 }
 
-// A subscription is what subscribers are found by: the most selective part of
-// their filter.
+// A subscription is the key of subscribers: the most selective part of their filter.
 type subscription struct {
 	by byte // one of the constants below
 	id string
@@ -62,15 +58,15 @@ func (f *Filter) subscription() subscription {
 	return subscription{}
 }
 
-// firstPart is what a call's ID has in common with those of all calls above and
-// below it.
+// firstPart returns the part of the ID of a call that it shares with the calls that it makes,
+// and with those that make it.
 func firstPart(call string) string {
 	first, _, _ := strings.Cut(call, "/")
 	return first
 }
 
 // Subscribe returns a channel of the events that a filter selects, from now on, until the
-// context ends or the hub is closed. now is the time of the [tool.Lost] in it.
+// context ends or the hub is closed. now returns the time of a [tool.Lost] event.
 func (h *Hub) Subscribe(ctx context.Context, f Filter, now func() time.Time) <-chan tool.Event {
 	size := f.Buffer
 	if size <= 0 {
@@ -125,7 +121,7 @@ func (h *Hub) remove(s *subscriber) {
 	}
 }
 
-// Close ends all subscriptions, and those that come later.
+// Close ends all subscriptions. Later ones end immediately.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	subs := h.subs
@@ -139,7 +135,7 @@ func (h *Hub) Close() {
 	}
 }
 
-// of returns the subscribers that may want an event.
+// of returns the subscribers whose filter may select an event.
 func (h *Hub) of(e *tool.Event) (lists [4][]*subscriber) {
 	if h.number.Load() == 0 {
 		return lists
@@ -153,18 +149,13 @@ func (h *Hub) of(e *tool.Event) (lists [4][]*subscriber) {
 	return lists
 }
 
-// Wanted reports whether somebody may want an event, of which Data need not be
-// known.
+// Wanted reports whether any filter may select an event. The event need not have its Data.
 func (h *Hub) Wanted(e *tool.Event) bool {
-	for _, list := range h.of(e) {
-		if len(list) > 0 {
-			return true
-		}
-	}
-	return false
+	lists := h.of(e)
+	return slices.ContainsFunc(lists[:], func(list []*subscriber) bool { return len(list) > 0 })
 }
 
-// Deliver gives an event to those who want it.
+// Deliver sends an event to the subscribers whose filter selects it. It does not block.
 func (h *Hub) Deliver(e *tool.Event) {
 	for _, list := range h.of(e) {
 		for _, s := range list {
@@ -181,9 +172,9 @@ func (f *Filter) selects(e *tool.Event) bool {
 	return ok && (f.Call == "" || below == "" || below[0] == '/') && (f.Run == "" || f.Run == e.Run) && (f.Session == "" || f.Session == e.Session)
 }
 
-// A subscriber gets events through a channel with a buffer. When that is full, as many
-// events as it holds wait for a goroutine to send them, those after these are counted,
-// and the goroutine sends their number in their place.
+// A subscriber gets events through a buffered channel. If that is full, a goroutine sends the
+// next events from a queue of the same size. If that is full too, events are counted, and
+// the goroutine sends a [tool.Lost] event with their number.
 type subscriber struct {
 	now    func() time.Time
 	filter Filter
@@ -192,9 +183,9 @@ type subscriber struct {
 
 	mu     sync.Mutex
 	stop   func() bool
-	behind bool         // the goroutine sends
-	queue  []tool.Event // what it sends next
-	lost   uint64       // how many came after these
+	behind bool         // the goroutine runs
+	queue  []tool.Event // the events that it sends next
+	lost   uint64       // the number of events that were dropped after these
 	closed bool
 }
 
@@ -219,8 +210,7 @@ func (s *subscriber) deliver(e *tool.Event) {
 	}
 }
 
-// catchUp sends an event that had to wait, and how many were lost meanwhile, until
-// nothing is.
+// catchUp sends an event, then the queue and the number of lost events, until none is left.
 func (s *subscriber) catchUp(e tool.Event) {
 	for {
 		select {

@@ -1,31 +1,31 @@
-// Package inflight knows what a host does for its callers, so that it can be waited for,
-// stopped, and ended when its time is up.
+// Package inflight keeps track of what a host does for its callers, so that the host can wait
+// for it, stop it, and end it when its time is over.
 package inflight
 
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Group is what a host does for its callers: their calls and programs, without
-// those that these make. Once it is closed, nothing is added.
+// A Group is the calls and programs that a host executes for its callers, without those that
+// these make. Nothing enters a closed group. The zero value is ready to use, and safe for
+// concurrent use.
 type Group struct {
 	mu      sync.Mutex
 	closed  bool
-	count   int           // how many have entered
-	nothing chan struct{} // closed when nothing is left of a closed one; nil before
-	walls   Wall          // a ring of those that can be stopped
-	alarm   alarm         // for them
+	count   int           // the number of calls and programs in it
+	nothing chan struct{} // closed when a closed group is empty; nil before it is closed
+	walls   Wall          // the head of the ring of those that can be stopped
 	stopped error         // why they were stopped, or nil
 }
 
-// Closed is the error of a host that was closed.
+// Closed returns the error of a closed host.
 func Closed() *value.Error { return value.Errorf(value.Closed, "the host is closed") }
 
-// Enter counts something in, until leave is called. It fails with kind Closed.
+// Enter adds a call or program until Leave is called. It fails with kind Closed for a closed
+// group.
 func (f *Group) Enter() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,21 +36,17 @@ func (f *Group) Enter() error {
 	return nil
 }
 
-// Leave counts something out.
+// Leave removes what Enter has added.
 func (f *Group) Leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count--; f.count == 0 && f.nothing != nil {
 		close(f.nothing)
-		f.alarm.stop()
 	}
 }
 
-// Start sets the clock of a wall going.
-func (f *Group) Start(w *Wall, limit time.Duration) { w.start(&f.alarm, limit) }
-
-// Until returns a context that ends also when what the host does is stopped. Call
-// done when it is not used any more.
+// Until returns a context that also ends when the group is stopped. Call done when it is not
+// used any more.
 func (f *Group) Until(ctx context.Context) (inner context.Context, done func()) {
 	w := &Wall{}
 	inner = w.Open(ctx)
@@ -61,8 +57,8 @@ func (f *Group) Until(ctx context.Context) (inner context.Context, done func()) 
 	}
 }
 
-// Watch has a wall stopped with what the host does, until forget is called. What has
-// entered before that was stopped may come here after it.
+// Watch adds a wall, whose context ends when the group is stopped, until Forget is called. If
+// the group is stopped already, the context ends immediately.
 func (f *Group) Watch(w *Wall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +72,7 @@ func (f *Group) Watch(w *Wall) {
 	w.next.previous, w.previous.next = w, w
 }
 
-// Forget ends what watch began.
+// Forget removes a wall.
 func (f *Group) Forget(w *Wall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +80,7 @@ func (f *Group) Forget(w *Wall) {
 	w.next, w.previous = nil, nil
 }
 
-// Close lets nothing more enter. The channel is closed when nothing is left.
+// Close closes the group: nothing enters any more. The channel is closed when it is empty.
 func (f *Group) Close() (nothing <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,13 +89,12 @@ func (f *Group) Close() (nothing <-chan struct{}) {
 		f.nothing = make(chan struct{})
 		if f.count == 0 {
 			close(f.nothing)
-			f.alarm.stop()
 		}
 	}
 	return f.nothing
 }
 
-// Stop ends the contexts of what can be stopped, now and later.
+// Stop ends the contexts of the walls in the group, and of those that are added later.
 func (f *Group) Stop(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,27 +2,28 @@ package inflight
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Wall ends a call that takes too long. Its clock stands still while the call
-// waits for a person, or for a call that it has made.
+// A Wall ends a call that takes too long. Its clock stops while the call waits for a
+// person, or for a call that it has made. It is safe for concurrent use after Open.
 type Wall struct {
 	limit  time.Duration
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	alarm *alarm        // nil until the clock is started
-	left  time.Duration // when the clock was last set going
+	timer *time.Timer   // nil until Start
+	left  time.Duration // when the clock was last started
 	since time.Time     // when that was
-	waits int32         // how many things are waited for
-	over  bool
-	ended bool
+	waits int           // the number of pauses
+	over  bool          // the time is over
+	ended bool          // Stop was called
 
-	next, previous *Wall // in the ring of those that a host watches
+	next, previous *Wall // in the ring of a [Group]
 }
 
 // Open returns the context that ends with the wall.
@@ -31,60 +32,79 @@ func (w *Wall) Open(ctx context.Context) context.Context {
 	return ctx
 }
 
-// start sets the clock going.
-func (w *Wall) start(a *alarm, limit time.Duration) {
+// Start starts the clock, with the time that the call may take.
+func (w *Wall) Start(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.alarm, w.limit, w.left, w.since = a, limit, limit, time.Now()
-	a.set(w, w.since.Add(limit))
+	w.limit, w.left, w.since = limit, limit, time.Now()
+	w.timer = time.AfterFunc(limit, w.ring)
 }
 
-// Stop ends the context, and the clock for good.
+// Stop ends the context, and stops the clock permanently.
 func (w *Wall) Stop() {
 	w.mu.Lock()
 	w.ended = true
-	if w.alarm != nil {
-		w.alarm.clear(w)
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 	w.mu.Unlock()
 	w.cancel(nil)
 }
 
+// ring ends the context because the time is over.
 func (w *Wall) ring() {
 	w.mu.Lock()
 	over := w.waits == 0 && !w.ended
 	w.over = w.over || over
 	w.mu.Unlock()
 	if over {
-		w.cancel(w.err())
+		w.cancel(value.Errorf(value.Timeout, "the call took longer than %v", w.limit).WithLimit(value.LimitWall))
 	}
 }
 
-// Pause stops the clock until resume is called as often. A clock that has not
-// been started yet has none.
+// Pause stops the clock until Resume has been called as often as Pause.
 func (w *Wall) Pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waits++; w.waits > 1 || w.alarm == nil {
+	if w.waits++; w.waits > 1 || w.timer == nil {
 		return
 	}
-	w.alarm.clear(w)
+	w.timer.Stop()
 	w.left = max(0, w.left-time.Since(w.since))
+}
+
+// Left returns how long the call may still take; it is the longest duration without a clock.
+func (w *Wall) Left() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.timer == nil:
+		return math.MaxInt64
+	case w.waits > 0:
+		return w.left
+	}
+	return max(0, w.left-time.Since(w.since))
+}
+
+// Spend takes the time that the call has taken in an earlier process.
+func (w *Wall) Spend(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	w.Pause()
+	w.mu.Lock()
+	w.left = max(0, w.left-d)
+	w.mu.Unlock()
+	w.Resume()
 }
 
 // Resume ends a pause.
 func (w *Wall) Resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waits--; w.waits > 0 || w.alarm == nil || w.ended || w.over {
+	if w.waits--; w.waits > 0 || w.timer == nil || w.ended || w.over {
 		return
 	}
 	w.since = time.Now()
-	w.alarm.set(w, w.since.Add(w.left))
-}
-
-func (w *Wall) err() *value.Error {
-	e := value.Errorf(value.Timeout, "the call took longer than %v", w.limit)
-	e.Limit = value.LimitWall
-	return e
+	w.timer.Reset(w.left)
 }

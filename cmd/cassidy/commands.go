@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/formattest"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/task"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
+)
+
+// commands returns all commands, in the order of the help.
+func commands() []func(*app.App) *cli.Command {
+	return []func(*app.App) *cli.Command{
+		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, skill.Command, trust.Command,
+		runs.Command, decision.Command, formattest.Command, doctor.Command, versionCommand,
+	}
+}
+
+// Main runs the command and returns its exit code.
+func Main(ctx context.Context, args []string, w *app.World) int {
+	return app.Run(ctx, args, w, commands()...)
+}

@@ -1,0 +1,172 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/skill"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Opener returns the [agent.Opener] of the command. It sets the options that the settings
+// of a recorded run do not have.
+func Opener(a *app.App, h *host.Host, parks bool) agent.Opener {
+	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
+		o := &agent.Options{NoParking: !parks}
+		var err error
+		if o.Model, err = a.Models().Open(ctx, h, s.Model, s.Format == decision.Native); err != nil {
+			return nil, err
+		}
+		a.Model, a.Patience = s.Model, s.Idle
+		if err := fillProject(ctx, a, o, "none"); err != nil {
+			return nil, err
+		}
+		if len(s.Tools) == 0 && s.Tools != nil && s.Policy == "chat" { // a chat without tools
+			o.Skills = nil
+		}
+		s.Apply(o)
+		registerTools(a, h, o)
+		calls.ReportUntrusted(a, h.List())
+		return o, nil
+	}
+}
+
+// Register registers the tool with which a workflow calls agents. They use the model of
+// the workflow.
+func Register(ctx context.Context, a *app.App, h *host.Host, parks bool) {
+	err := agent.Register(h, func() (*agent.Options, error) {
+		o := &agent.Options{NoParking: !parks, Idle: app.ModelTimeout}
+		var err error
+		if o.Model, err = a.Models().Open(ctx, h, a.Model, false); err != nil {
+			return nil, err
+		}
+		return o, fillProject(ctx, a, o, "none")
+	})
+	if err != nil {
+		a.Note("register the tool agent: %v", err) // a tool of the project or the user has the name
+	}
+}
+
+// New returns the agent of a setup.
+func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
+	o := s.Options
+	registerTools(a, h, &o)
+	calls.ReportUntrusted(a, h.List())
+	return agent.New(h, &o)
+}
+
+// registerTools registers the tools with which an agent calls others and runs programs.
+func registerTools(a *app.App, h *host.Host, o *agent.Options) {
+	if err := agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil }); err != nil {
+		a.Note("register the tool agent: %v", err) // a tool of the project or the user has the name
+	}
+	if err := agent.RegisterCode(h); err != nil {
+		a.Note("register the tool execute_code: %v", err)
+	}
+}
+
+// NewSession begins a session. Its first turn is recorded as run runID, or as a new ID if
+// that is "".
+func NewSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Session, error) {
+	s, err := a.Session(ctx, runID)
+	if err == nil && runID != "" && s.NextRun() != runID && len(s.Messages()) == 0 && s.Waiting() == "" {
+		return nil, value.Errorf(value.Invalid, "invalid session ID %q", runID).WithHint("use at most 52 letters, digits, - and _, without --, as in review-1")
+	}
+	if err == nil && runID != "" && (s.NextRun() != runID || s.Waiting() != "") {
+		return nil, value.Errorf(value.Conflict, "run '%s' already exists", runID).WithHint("choose another ID, or continue it: cassidy runs resume %s", runID)
+	}
+	return s, err
+}
+
+// WithSkills returns a message with the text of skills before it.
+func WithSkills(s *agent.Session, skills []string, message string) (string, error) {
+	var parts []string
+	for _, name := range skills {
+		text, err := s.UseSkill(name)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(append(parts, message), "\n\n"), nil
+}
+
+// WarnOverhead warns if the tools take much of the context.
+func WarnOverhead(a *app.App, s *agent.Session) {
+	if g := s.Agent(); len(g.Tools()) > 0 {
+		if warning := g.OverheadReport().Warning(); warning != "" {
+			a.Note("%s", warning)
+		}
+	}
+}
+
+// fillProject adds the notes, skills and policies of the project and its user to the
+// options of an agent.
+func fillProject(ctx context.Context, a *app.App, o *agent.Options, level string) error {
+	dir, root, err := a.WorkProject()
+	if err != nil {
+		return err
+	}
+	find := a.Scope()
+	if level = cmp.Or(level, "minimal"); level != "none" {
+		if o.Context, err = project.Context(ctx, root, find, level); err != nil {
+			e := value.ErrorOf(err, value.Failed)
+			if e.Hint != "" {
+				e = e.WithHint("%s; or send no context: --context none", e.Hint)
+			}
+			return e
+		}
+	}
+	skills, _ := skill.List(root, find) // doctor and skill list report broken ones
+	for _, s := range skills {
+		if s.Auto && s.Trusted {
+			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires})
+		}
+	}
+	o.LoadSkill = func(name string) (string, []string, error) {
+		loaded, err := skill.Load(root, find, name)
+		return loaded.Text, loaded.Notes, err
+	}
+	o.Policies = func(name string) (agent.Policy, error) { return findPolicy(root, find, name) }
+	o.WorkDir, o.Place = dir, project.ShownDir(root, dir, find)
+	o.Keep = keeper(a, root, dir)
+	return nil
+}
+
+// findPolicy finds a policy by its name. The names of built-in policies are reserved.
+func findPolicy(root string, o *trust.Scope, name string) (agent.Policy, error) {
+	p, notBuiltin := agent.Builtin(name)
+	if notBuiltin == nil {
+		return p, nil
+	}
+	found, broken := project.Policies(root, o)
+	var known []string
+	for i := range found {
+		known = append(known, found[i].Name)
+		if tool.Key(found[i].Name) != tool.Key(name) {
+			continue
+		}
+		s, err := found[i].Script(agent.PolicyLibs())
+		return agent.Policy{Name: found[i].Name, Script: s, Location: found[i].Location}, err
+	}
+	for _, e := range broken {
+		if strings.TrimSuffix(filepath.Base(e.Pos.File), ".star") == name {
+			return agent.Policy{}, e
+		}
+	}
+	if len(known) == 0 {
+		return agent.Policy{}, notBuiltin
+	}
+	e := value.ErrorOf(notBuiltin, value.Invalid)
+	return agent.Policy{}, e.WithHint("%s, %s", e.Hint, strings.Join(known, ", "))
+}

@@ -1,0 +1,76 @@
+package agents
+
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Ended prints the result of a run, and returns the error of the command.
+func Ended(ctx context.Context, a *app.App, r *agent.Reply, err error) error {
+	e := interrupt.Error(ctx, err)
+	if a.JSON && r.Reason != "" { // else no turn has begun
+		printRunEnd(a, r, e)
+	}
+	if e != nil {
+		return calls.ReportEnd(a, e, r.Run)
+	}
+	if !a.JSON {
+		PrintAnswer(a, r)
+	}
+	return Exit(r)
+}
+
+func printRunEnd(a *app.App, r *agent.Reply, err *value.Error) {
+	text, jsonErr := r.MarshalJSON()
+	if jsonErr != nil {
+		a.Log("write the result: %v", jsonErr)
+		return
+	}
+	v, _ := value.ParseJSON(text)
+	d, _ := v.(*value.Dict)
+	if err != nil {
+		ui.PutError(d, err)
+	}
+	calls.PutEnd(a, d)
+	text, _ = value.AppendJSON(nil, d)
+	a.Print(string(text) + "\n")
+}
+
+// PrintAnswer prints the answer, and reports why a run has none.
+func PrintAnswer(a *app.App, r *agent.Reply) {
+	a.PrintText(r.Text)
+	switch r.Reason {
+	case agent.ReasonFinal:
+	case agent.ReasonMaxIterations:
+		a.Log("incomplete: the model was asked %s and did not complete the task", ui.Times(r.Iterations))
+		a.Log("hint: allow more requests: --max-iterations N")
+	case agent.ReasonNoDecision:
+		a.Log("the model called no tool and did not complete the task, even after a reminder")
+		a.Log("hint: find a better --format: cassidy format-test")
+	case agent.ReasonLoop:
+		a.Log("the run was stopped: the model repeated the same call")
+	case agent.ReasonDenied:
+		a.Log("the run was stopped: too many calls of the model were refused")
+		a.Log("hint: approve calls in this run with --yes, or permanently with allow: in your config.yaml")
+	default:
+		a.Log("the run ended: %s", r.Reason)
+	}
+}
+
+// Exit returns the error of the command for the reason with which a run ended.
+func Exit(r *agent.Reply) error {
+	kind, ok := map[agent.Reason]value.Kind{
+		agent.ReasonNoDecision: value.Failed, agent.ReasonMaxIterations: value.Limit, agent.ReasonLoop: value.Failed,
+		agent.ReasonDenied: value.Denied, agent.ReasonLimit: value.Limit, agent.ReasonError: value.Failed,
+	}[r.Reason]
+	if !ok {
+		return nil
+	}
+	return ui.Reported(value.Errorf(kind, "%s", r.Reason))
+}

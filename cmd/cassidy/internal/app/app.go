@@ -1,0 +1,111 @@
+// Package app is what every command starts from: the global flags, the user's folders,
+// the host of the working folder, and who is asked. A package of commands has a function
+// Command that takes an App. Run runs them.
+package app
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A World is what the command uses of the machine. Tests replace it.
+type World struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      func(string) (string, bool)
+	// Interrupts lets Ctrl-C end a turn of a session. It may be nil.
+	Interrupts *interrupt.Handler
+}
+
+// An App is one run of cassidy: the world and the global flags.
+type App struct {
+	*ui.Printer
+	Folders
+	In         io.Reader
+	Interrupts *interrupt.Handler
+	Screen     ui.Screen      // shows events while calls run
+	RunEnd     tool.Event     // the end of the run that the command shows, with --json
+	Person     *approve.Asker // asks the person at the terminal
+	Dir        string         // the value of --dir
+	Records    bool           // the runs of the command are recorded
+	Replays    bool           // the command replays a run: no model is asked
+	Model      string         // the model for scripts: the value of --model
+	Patience   time.Duration  // the idle timeout of that model; 0 is ModelTimeout
+	config     string         // the value of --config
+	trustOnce  bool           // everything in the project is trusted for this command
+	reported   *sync.Map      // the paths of files that were reported as trusted for this command
+	approver   host.Approver  // decides on what needs approval; nil denies it
+	asker      host.Asker     // answers other questions; nil without a terminal
+}
+
+// Run runs the command that the arguments name, one of those that the functions
+// return, and returns the exit code.
+func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *cli.Command) int {
+	a := New(w)
+	root := newRoot(a, commands)
+	hideFalse(root.Flags)
+	prepare(root.Commands)
+	// This must be known even if the flags are wrong.
+	a.JSON = slices.Contains(args, "--json")
+	args, err := reorder(root, args)
+	if err == nil {
+		err = root.RunContext(ctx, append([]string{"cassidy"}, args...))
+	}
+	return a.Exit(ctx, err)
+}
+
+// New returns an app without flags.
+func New(w *World) *App {
+	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, reported: &sync.Map{}}
+	a.Person = approve.New(a.Printer, w.In, &a.Screen)
+	return a
+}
+
+// Fork returns an app with the same flags and another world, for a command that may run at
+// the same time as others.
+func (a *App) Fork(w *World) *App {
+	f := New(w)
+	f.JSON, f.Quiet, f.Verbose = a.JSON, a.Quiet, a.Verbose
+	f.Dir, f.Model, f.Patience, f.config, f.trustOnce, f.reported = a.Dir, a.Model, a.Patience, a.config, a.trustOnce, a.reported
+	return f
+}
+
+// newRoot returns the command line: the global flags and the commands.
+func newRoot(a *App, commands []func(*App) *cli.Command) *cli.App {
+	root := &cli.App{
+		Name: "cassidy", Usage: "run tools for language models, in a sandbox",
+		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
+		Description: "A tool is a script in .cassidy/tools that a model can call.\n" +
+			"Begin with:  cassidy init  ·  cassidy tool new NAME  ·  cassidy tool list",
+		Writer:          a.Out,
+		ErrWriter:       a.Err,
+		HideVersion:     true,
+		HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dir", Usage: "work in `DIR` instead of the current folder", Destination: &a.Dir},
+			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON on standard output", Destination: &a.JSON},
+			&cli.BoolFlag{Name: "quiet", Usage: "print results and errors only", Destination: &a.Quiet},
+			&cli.BoolFlag{Name: "verbose", Usage: "print more details", Destination: &a.Verbose},
+			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &a.config},
+			&cli.BoolFlag{Name: "trust-once", Usage: "trust everything in this project for this command only", Destination: &a.trustOnce},
+		},
+		Action:         noCommand,
+		OnUsageError:   usageError,
+		ExitErrHandler: func(*cli.Context, error) {}, // Run decides on the exit code
+	}
+	for _, command := range commands {
+		root.Commands = append(root.Commands, command(a))
+	}
+	return root
+}

@@ -1,0 +1,132 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Open opens a host on the working folder. Call done to close it.
+func (a *App) Open() (h *host.Host, done func(), err error) { return a.open(false) }
+
+// OpenBare opens a host without the project, whose config may be invalid: for commands that
+// check the project.
+func (a *App) OpenBare() (h *host.Host, done func(), err error) { return a.open(true) }
+
+func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
+	dir, root, err := a.WorkProject()
+	if err != nil {
+		return nil, nil, err
+	}
+	root = cmp.Or(root, dir)
+	r, closeRuntime, err := a.NewRuntime()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeRuntime())
+		}
+	}()
+	asked := agent.ModelModule(func(ctx context.Context) (model.Model, error) { return a.AskedModel(ctx, h) })
+	src := cassidy.Dir(root)
+	if bare {
+		src = cassidy.Source{}
+	}
+	h, err = r.Open(src, &cassidy.Options{
+		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env),
+		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked},
+		Approver: a.approver, Asker: a.asker, Audit: a.audit(),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.trustOnce {
+		if err := a.reportTrustedOnce(h, root); err != nil {
+			return nil, nil, err
+		}
+	}
+	return h, func() { _ = closeRuntime() }, nil // all records are written already
+}
+
+// NewRuntime opens a runtime with the user's config, and with the store of runs if the
+// command records any.
+func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
+	config, err := a.ReadConfig("")
+	if err != nil {
+		return nil, nil, err
+	}
+	mode, err := cassidy.ParseMode(string(config.Sandbox.Mode))
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &cassidy.RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines(), Workers: cassidy.Workers{Program: a.Worker()}}
+	closeStore := func() error { return nil }
+	if dir := a.Journal(); dir != "" {
+		store, err := openStore(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Store, closeStore = store, store.Close
+	}
+	r, err := cassidy.New(o)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeStore())
+	}
+	return r, func() error { return errors.Join(r.Close(), closeStore()) }, nil
+}
+
+// WithHost returns an action that opens a host.
+func (a *App) WithHost(do func(ctx *cli.Context, h *host.Host) error) cli.ActionFunc {
+	return func(ctx *cli.Context) error {
+		h, done, err := a.Open()
+		if err != nil {
+			return err
+		}
+		defer done()
+		defer a.Interrupts.Cancels(h)()
+		return do(ctx, h)
+	}
+}
+
+// ReadConfig reads the user's config, and that of a project unless root is "".
+func (a *App) ReadConfig(root string) (config.Config, error) {
+	return config.Read(root, &config.Options{Home: a.Home(), File: a.config})
+}
+
+// Worker returns the program of the workers, or "" for this one. A build with the race
+// detector cannot be its own worker.
+func (a *App) Worker() string {
+	program, _ := a.Env("CASSIDY_WORKER")
+	return program
+}
+
+// lookupEnv returns the function that reads environment variables for scripts.
+func lookupEnv(env func(string) (string, bool)) func(context.Context, string) (string, error) {
+	return func(_ context.Context, name string) (string, error) {
+		if value, set := env(name); set {
+			return value, nil
+		}
+		return "", value.Errorf(value.NotFound, "the environment variable %s is not set", name).WithHint("export %s=…", name)
+	}
+}
+
+// Version returns the version of the module, or "(devel)" for a build from source.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

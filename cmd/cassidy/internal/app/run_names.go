@@ -1,0 +1,29 @@
+package app
+
+import (
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// maxRunName is the maximum length of the ID of a run.
+const maxRunName = 64
+
+// CheckRunName refuses an ID that cannot name a run.
+func CheckRunName(id string) error {
+	switch {
+	case id == LastRun:
+		return value.Errorf(value.Invalid, "invalid run ID %q: this name is reserved for the newest run", id).WithHint("use another ID, as in report-1")
+	case len(id) > maxRunName:
+		return value.Errorf(value.Invalid, "invalid run ID: %d characters, but the maximum is %d", maxRunName, len(id)).WithHint("use a shorter ID, as in report-1")
+	case strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "":
+		return value.Errorf(value.Invalid, "invalid run ID %q: expected letters, digits, - and _", id).WithHint("use an ID such as report-1")
+	}
+	return nil
+}
+
+// LastRun names the newest run in place of its ID.
+const LastRun = "last"
+
+// DirOption is the name under which the folder to work in is recorded with a run.
+const DirOption = "dir"

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/host"
+)
+
+// Scope returns which files belong to a project and its user, and which are trusted.
+func (a *App) Scope() *trust.Scope {
+	return &trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce}
+}
+
+// Review reads the files of the project that need a review.
+func (a *App) Review(ctx context.Context, h *host.Host, root string) (*trust.Review, error) {
+	return project.Review(ctx, root, &project.Options{
+		Describe: h.Describe, Scope: trust.Scope{Home: a.Home(), Trust: trust.New(a.State())},
+	})
+}
+
+// reportTrustedOnce reports the untrusted files that --trust-once allows, each of them once,
+// although a command can open several hosts.
+func (a *App) reportTrustedOnce(h *host.Host, root string) error {
+	r, err := a.Review(context.Background(), h, root)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Untrusted() {
+		if _, again := a.reported.LoadOrStore(filepath.Join(root, filepath.FromSlash(f.Path)), true); again {
+			continue
+		}
+		a.Note("trusted for this command only: %s (%s)", f.Path, InShort(&f))
+	}
+	return nil
+}
+
+// RecordOwn marks a file of a project, which the user has just written, as trusted.
+func (a *App) RecordOwn(ctx context.Context, h *host.Host, root, name string) error {
+	if a.State() == "" {
+		return nil // there is no folder for the record
+	}
+	r, err := a.Review(ctx, h, root)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Files {
+		if f.Path == name {
+			return trust.New(a.State()).Record(root, []trust.File{f}, true)
+		}
+	}
+	return nil // it is invalid, which Review reports
+}
+
+// KindTexts describes the kinds of files.
+var KindTexts = map[trust.Kind]string{
+	trust.KindTool:     "tool",
+	trust.KindLib:      "library: code that tools load",
+	trust.KindPolicy:   "policy: code that controls a model",
+	trust.KindWorkflow: "workflow: code that calls tools",
+	trust.KindSkill:    "skill: instructions for models",
+	trust.KindNotes:    "notes: instructions for models",
+	trust.KindServers:  "servers: programs that run with your permissions",
+}
+
+// InShort describes on a line what a file may do.
+func InShort(f *trust.File) string {
+	if f.Tool == nil {
+		return KindTexts[f.Kind]
+	}
+	if len(f.Tool.Needs) == 0 {
+		return "tool, only computes"
+	}
+	return "tool, needs " + ui.VisibleLine(ui.Join(ui.WorstFirst(f.Tool.Needs)))
+}
+
+// ReportUntrusted reports how many tools or skills need a review.
+func (a *App) ReportUntrusted(n int, what string) {
+	switch {
+	case n == 1:
+		a.Note("1 untrusted %s is not used; to review: cassidy trust", what)
+	case n > 1:
+		a.Note("%d untrusted %ss are not used; to review: cassidy trust", n, what)
+	}
+}

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// prepare completes commands and their subcommands: wrong flags are errors of ours,
+// arguments are checked against ArgsUsage, and a command with subcommands needs one.
+func prepare(commands []*cli.Command) {
+	for _, c := range commands {
+		hideFalse(c.Flags)
+		c.OnUsageError = usageError
+		if len(c.Subcommands) == 0 {
+			c.Before, c.HideHelpCommand = checkArgs, true // h and help can be the names of tools
+			continue
+		}
+		c.Action, c.HideHelpCommand, c.UsageText = noCommand, true, "cassidy "+c.Name+" COMMAND …"
+		prepare(c.Subcommands)
+	}
+}
+
+// hideFalse omits "(default: false)" in the help of flags.
+func hideFalse(flags []cli.Flag) {
+	for _, f := range flags {
+		if b, ok := f.(*cli.BoolFlag); ok {
+			b.DisableDefaultText = true
+		}
+	}
+}
+
+// noCommand shows the help of a command with subcommands, or fails if an argument is
+// not the name of one.
+func noCommand(ctx *cli.Context) error {
+	if !ctx.Args().Present() {
+		return cli.ShowSubcommandHelp(ctx)
+	}
+	path, commands := ctx.Command.HelpName, ctx.Command.Subcommands
+	if len(commands) == 0 {
+		path, commands = ctx.App.Name, ctx.App.Commands
+	}
+	names := ui.Map(commands, func(c *cli.Command) string { return c.Name })
+	word := ctx.Args().First()
+	return value.Errorf(value.Invalid, "there is no command %q%s", path+" "+word, value.DidYouMean(word, names)).
+		WithHint("list the commands: %s --help", path)
+}
+
+// usageError returns the error of wrong flags.
+func usageError(ctx *cli.Context, err error, _ bool) error {
+	help := value.Errorf(value.Invalid, "%s", strings.Replace(err.Error(), "flag provided but not defined: -", "there is no flag --", 1)).
+		WithHint("list the flags: %s --help", ctx.Command.HelpName)
+	wrong := wrongValue.FindStringSubmatch(err.Error())
+	if wrong == nil {
+		return help
+	}
+	switch findFlag(ctx.Command.Flags, wrong[2]).(type) {
+	case *cli.IntFlag:
+		return notACount(wrong[2], wrong[1])
+	case *cli.DurationFlag:
+		return value.Errorf(value.Invalid, "--%s must be a time, not %s", wrong[2], wrong[1]).WithHint("for example: --%s 90s", wrong[2])
+	}
+	return help
+}
+
+// wrongValue matches the error of package flag for a value of the wrong type.
+var wrongValue = regexp.MustCompile(`^invalid value (".*") for flag -([^:]+): `)
+
+// CountFlag returns a flag that takes a number, 0 or more; 0 is all.
+func CountFlag(name string, count int, usage string) cli.Flag {
+	text := ""
+	if count == 0 {
+		text = "all"
+	}
+	return &cli.IntFlag{Name: name, Value: count, DefaultText: text, Usage: usage, Action: func(_ *cli.Context, n int) error {
+		if n < 0 {
+			return notACount(name, strconv.Itoa(n))
+		}
+		return nil
+	}}
+}
+
+func notACount(flag, got string) error {
+	return value.Errorf(value.Invalid, "--%s must be 0 or more, not %s", flag, got).WithHint("for example: --%s 20", flag)
+}
+
+// checkArgs compares the number of arguments with the ArgsUsage of the command: ID is
+// required, [ID] is optional, and "…" stands for any number.
+func checkArgs(ctx *cli.Context) error {
+	usage := ctx.Command.ArgsUsage
+	words, args := strings.Fields(usage), ctx.Args().Slice()
+	required := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "[") })
+	if required < 0 {
+		required = len(words)
+	}
+	hint := strings.TrimSpace(ctx.Command.HelpName + " " + usage)
+	if strings.Contains(usage, `"`) {
+		hint = "put the text in quotes: " + hint
+	}
+	switch {
+	case len(args) < required:
+		return value.Errorf(value.Invalid, "%s is missing", words[len(args)]).WithHint("%s", hint)
+	case len(args) > len(words) && !strings.Contains(usage, "…"):
+		return value.Errorf(value.Invalid, "unexpected argument %q", args[len(words)]).WithHint("%s", hint)
+	}
+	return nil
+}
+
+// CheckWord refuses a word that is not one of those that are known: what is the word's
+// role, as in "state".
+func CheckWord(what, word string, known ...string) error {
+	if slices.Contains(known, word) {
+		return nil
+	}
+	return value.Errorf(value.Invalid, "there is no %s %q%s", what, word, value.DidYouMean(word, known)).
+		WithHint("%ss are %s", what, strings.Join(known, ", "))
+}
+
+// Words returns the words of a flag that may be repeated, and whose values may have
+// several words with commas between them.
+func Words(list []string) []string {
+	var all []string
+	for _, word := range strings.Split(strings.Join(list, ","), ",") {
+		if word = strings.TrimSpace(word); word != "" && !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}

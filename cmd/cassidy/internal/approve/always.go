@@ -1,0 +1,81 @@
+package approve
+
+import (
+	"context"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// ruleTexts returns rules as they are written in a config.
+func ruleTexts(rules []tool.Rule) []string {
+	texts := make([]string, len(rules))
+	for i := range rules {
+		texts[i] = ui.VisibleLine(rules[i].String())
+	}
+	return texts
+}
+
+// covered reports whether rules that were added since the command began answer a question.
+func (a *Asker) covered(q *approval) bool {
+	for _, text := range ruleTexts(q.rules) {
+		if !a.added[text] {
+			return false
+		}
+	}
+	return len(q.rules) > 0
+}
+
+// always asks for how long a yes is to hold: until the command ends, or in this project by
+// rules in the user's config, which it adds. ok is false if the person wants neither.
+func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok bool, err error) {
+	rules := ruleTexts(q.rules)
+	if a.AddRules == nil || len(rules) == 0 {
+		return tool.Answer{Yes: true, Always: true}, true, nil
+	}
+	a.Term.Print("  s  approve " + kindText(q) + ", until cassidy ends or " + q.tool.Name + " changes\n" +
+		"  p  approve permanently in this project: add these rules to " + ui.VisibleLine(a.Config) + "\n")
+	for _, text := range rules {
+		a.Term.Print("       - " + text + "\n")
+	}
+	for {
+		a.prompt("[s]ession [p]roject [N]either")
+		line, err := a.Term.ReadLine(ctx)
+		if err != nil {
+			return tool.Answer{}, false, a.left(ctx)
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "s", "session":
+			return tool.Answer{Yes: true, Always: true}, true, nil
+		case "p", "project":
+			written, err := a.AddRules(q.rules)
+			if err != nil {
+				a.report(err)
+				continue
+			}
+			if a.added == nil {
+				a.added = map[string]bool{}
+			}
+			for _, text := range rules {
+				a.added[text] = true
+			}
+			a.Term.Print("cassidy: added to " + ui.VisibleLine(a.Config) + "; to be asked again, delete these lines:\n" + ui.Visible(written))
+			return tool.Answer{Yes: true}, true, nil
+		case "", "n", "no", "neither":
+			return tool.Answer{}, false, nil
+		}
+	}
+}
+
+// kindText describes what a permanent yes to a question holds for.
+func kindText(q *approval) string {
+	if q.Func == "" {
+		return "all calls of " + q.tool.Name + " and all their effects"
+	}
+	text := "each " + q.Func + " of " + q.tool.Name
+	for i, c := range q.Capabilities {
+		text += map[bool]string{true: " with ", false: ", "}[i == 0] + ui.VisibleLine(c.String())
+	}
+	return text
+}

@@ -1,0 +1,291 @@
+// Package approve puts the questions of calls to the person at the terminal: approvals of
+// calls and of effects, and the questions of scripts. The flags --yes and --deny answer
+// approvals.
+package approve
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/review"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Flags are the flags of the commands that run tools.
+func Flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "yes", Usage: "approve everything in this run that asks for approval"},
+		&cli.BoolFlag{Name: "deny", Usage: "refuse everything that asks for approval"},
+	}
+}
+
+// CheckFlags refuses contradicting flags.
+func CheckFlags(ctx *cli.Context) error {
+	if ctx.Bool("yes") && ctx.Bool("deny") {
+		return value.Errorf(value.Invalid, "--yes and --deny are mutually exclusive").WithHint("use only one of --yes and --deny")
+	}
+	return nil
+}
+
+// An Asker puts questions to the person at the terminal, one at a time. Only an explicit
+// yes approves. It implements [host.Approver] and [host.Asker].
+type Asker struct {
+	*ui.Printer
+	In        io.Reader    // standard input
+	InputRead bool         // In held an argument, so the terminal must be opened by name
+	Screen    *ui.Screen   // waits while a question is open
+	Term      *ui.Terminal // the terminal; nil until the first question, unless a chat sets it
+	Config    string       // the file whose rules approve permanently, for hints
+	// AddRules adds rules to the user's config, for this project only, and returns the lines
+	// that it has written. It is nil if there is no config to write.
+	AddRules func(rules []tool.Rule) (written string, err error)
+	added    map[string]bool // the rules that were added, as text
+	turn     chan struct{}   // holds an element while a question is open
+}
+
+// New returns an asker. It opens the terminal for the first question.
+func New(p *ui.Printer, in io.Reader, screen *ui.Screen) *Asker {
+	return &Asker{Printer: p, In: in, Screen: screen, turn: make(chan struct{}, 1)}
+}
+
+// Approver returns the approver that the flags of the command select.
+func (a *Asker) Approver(ctx *cli.Context) (host.Approver, error) {
+	if err := CheckFlags(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case ctx.Bool("yes"):
+		return host.ApproveAll(), nil
+	case ctx.Bool("deny"):
+		return host.DenyAll("--deny refuses everything that asks for approval"), nil
+	}
+	return a, nil
+}
+
+// An approval is a question for approval, and the call that it belongs to.
+type approval struct {
+	tool.Question
+	tool  toolset.Info
+	call  tool.Call
+	rules []tool.Rule // that would answer it
+}
+
+// review returns what the person is shown.
+func (q *approval) review() *review.Review {
+	if q.tool.Location != "" {
+		return Question(&q.Question, &q.tool, &q.call)
+	}
+	of := q.Question // of a record, which has nothing else of the tool
+	if of.Func == "" {
+		of.Args = q.call.Args
+	}
+	return Question(&of, nil, nil)
+}
+
+// Approve implements [host.Approver].
+func (a *Asker) Approve(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	t, call, ok := host.AskedCall(ctx)
+	if !ok {
+		t, call = toolset.Info{Tool: tool.Tool{Name: q.Tool, AllowExtra: true}}, tool.Call{Tool: q.Tool, Args: q.Args}
+	}
+	return a.approve(ctx, approval{q, t, call, host.AskedRules(ctx)})
+}
+
+func (a *Asker) approve(ctx context.Context, q approval) (tool.Answer, error) {
+	end, err := a.begin(ctx)
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	defer end()
+	if a.Term == nil {
+		return tool.Answer{}, a.nobody(&q)
+	}
+	return a.ask(ctx, &q)
+}
+
+// begin waits until no other question is open, and reserves the terminal until end is
+// called. Without a terminal, a.Term is nil.
+func (a *Asker) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		<-a.turn
+		return nil, err
+	}
+	if a.Term == nil {
+		a.Term = ui.OpenTerminal(a.In, a.Err, a.InputRead)
+	}
+	if a.Term == nil {
+		return func() { <-a.turn }, nil
+	}
+	a.Screen.Hold()
+	a.Term.Drop()
+	return func() {
+		a.Screen.Release()
+		<-a.turn
+	}, nil
+}
+
+// nobody returns the error of an approval without a terminal.
+func (a *Asker) nobody(q *approval) error {
+	config := cmp.Or(a.Config, "your config.yaml")
+	what := ""
+	if len(q.rules) == 1 && q.rules[0].Capability.Name != "tool" {
+		what = " to use " + ui.Visible(q.rules[0].Capability.String())
+	}
+	err := value.Errorf(value.Denied, "the tool '%s' needs approval%s: no terminal is available to ask", q.tool.Name, what)
+	if len(q.rules) == 0 {
+		return err.WithHint("approve it in this run with --yes")
+	}
+	rules := strings.Join(ruleTexts(q.rules), ", ")
+	return err.WithHint("approve it in this run with --yes, or permanently with allow: [%s] in %s", rules, config)
+}
+
+// ask shows a question, and reads lines until one is an answer.
+func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
+	if a.covered(q) {
+		return tool.Answer{Yes: true}, nil
+	}
+	var edited *value.Dict
+	editable := q.Func == "" && len(q.Changes) == 0
+	choices := "[y]es [N]o [v]iew [a]lways [?]"
+	if editable {
+		choices = "[y]es [N]o [e]dit [v]iew [a]lways [?]"
+	}
+	hidden := a.page(false, q.review())
+	for {
+		a.prompt(choices)
+		line, err := a.Term.ReadLine(ctx)
+		if err != nil {
+			return tool.Answer{}, a.left(ctx)
+		}
+		word := strings.ToLower(strings.TrimSpace(line))
+		switch {
+		case hidden.Any() && isOneOf(word, "y", "yes", "a", "always"):
+			a.unseen(hidden)
+		case isOneOf(word, "y", "yes"):
+			return tool.Answer{Yes: true, Args: edited}, nil
+		case isOneOf(word, "a", "always"):
+			answer, ok, err := a.always(ctx, q)
+			if err != nil {
+				return tool.Answer{}, err
+			}
+			if ok {
+				answer.Args = edited
+				return answer, nil
+			}
+		case isOneOf(word, "", "n", "no"):
+			return refusal(edited), nil
+		case isOneOf(word, "v", "view"):
+			a.view(ctx, q.review())
+			hidden = review.Hidden{}
+		case editable && isOneOf(word, "e", "edit"):
+			args, err := a.edited(ctx, q)
+			if err != nil {
+				return tool.Answer{}, err
+			}
+			if args != nil {
+				edited, q.call.Args = args, args
+			}
+			hidden = a.page(false, q.review())
+		default:
+			a.Term.Print(helpText(q, editable))
+		}
+	}
+}
+
+func isOneOf(word string, list ...string) bool { return slices.Contains(list, word) }
+
+// refusal returns a no. If the person has edited the arguments before, it says which ones were
+// refused.
+func refusal(edited *value.Dict) tool.Answer {
+	if edited == nil {
+		return tool.Answer{}
+	}
+	return tool.Answer{Why: "these edited arguments were refused: " + value.FormatJSON(edited, "")}
+}
+
+// unseen reports that a yes needs a view first.
+func (a *Asker) unseen(hidden review.Hidden) {
+	a.Term.Print("cassidy: " + HiddenText(hidden) + " were not shown: type v to view them before you approve\n")
+}
+
+// left returns the error of a question after Ctrl-C or a hangup.
+func (a *Asker) left(ctx context.Context) error {
+	if err := a.ended(ctx); err != nil {
+		return err
+	}
+	return unanswered("the input ended")
+}
+
+// ended ends the line of the prompt after Ctrl-C or a hangup. It returns the context's
+// error, if any.
+func (a *Asker) ended(ctx context.Context) error {
+	a.Term.Print("\n")
+	return ctx.Err()
+}
+
+// page shows a review, and returns what it does not show.
+func (a *Asker) page(all bool, r *review.Review) review.Hidden {
+	p := Page{Page: ui.Page{Paint: a.PaintOn(a.Term.Out)}, Width: a.Term.Width(), All: all}
+	p.Review(r)
+	a.Term.Print("\n" + p.String())
+	return p.Hidden
+}
+
+// view shows a review in full, with the user's pager if it is longer than the terminal.
+func (a *Asker) view(ctx context.Context, r *review.Review) {
+	p := Page{Page: ui.Page{Paint: a.PaintOn(a.Term.Out)}, Width: a.Term.Width(), All: true}
+	p.Review(r)
+	if text := p.String(); a.Term.File == nil || !Paged(ctx, a.Printer, a.Term, text) {
+		a.Term.Print("\n" + text)
+	}
+}
+
+// Paged shows a text that is longer than the terminal with the user's pager. It reports
+// false if it is shorter, no pager is set, or it fails.
+func Paged(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool {
+	pager, _ := p.Env("PAGER")
+	words := strings.Fields(pager)
+	if len(words) == 0 || strings.Count(text, "\n") < t.Height() {
+		return false
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), t.Out, t.Out
+	cmd.Env = append(os.Environ(), "LESS="+cmp.Or(os.Getenv("LESS"), "-R"))
+	if err := cmd.Run(); err != nil {
+		t.Print("cassidy: " + ui.VisibleLine(words[0]+": "+err.Error()) + "\n")
+		return false
+	}
+	return true
+}
+
+// enter ends each prompt.
+const enter = ", then Enter: "
+
+func (a *Asker) prompt(text string) { a.Term.Print("cassidy: " + text + enter) }
+
+func helpText(q *approval, editable bool) string {
+	edit := ""
+	if editable {
+		edit = "  e  edit the parameters, then check and show them again\n"
+	}
+	return "  y  approve this call\n  n  refuse; Enter alone refuses too\n" + edit + "  v  view everything in full\n" +
+		"  a  always: approve all such questions of " + q.tool.Name + ", until cassidy ends or the tool changes,\n" +
+		"     or permanently in this project. cassidy shows you the rule before it saves it.\n" +
+		"  Ctrl-C  end the run\n"
+}

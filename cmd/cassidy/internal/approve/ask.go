@@ -1,0 +1,91 @@
+package approve
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/review"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// askTries is how often an invalid answer is asked for again.
+const askTries = 3
+
+// Present reports whether there may be a person. Only a question shows whether there is
+// one: until then, the command may read standard input, see [ui.OpenTerminal].
+func (a *Asker) Present() bool {
+	t := ui.OpenTerminal(a.In, a.Err, true)
+	if t != nil && t.File != a.In {
+		_ = t.File.Close() // it was opened only to know that it can be
+	}
+	return t != nil
+}
+
+// Ask implements [host.Asker]. Without an answer, a run that can wait is parked. The flags
+// answer no such questions.
+func (a *Asker) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	end, err := a.begin(ctx)
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	defer end()
+	if a.Term == nil {
+		return tool.Answer{}, unanswered("no terminal is available to ask")
+	}
+	isText := q.Kind == tool.QuestionAsk
+	r := review.Of(&q, &review.About{})
+	hidden := a.page(isText, r)
+	if isText {
+		return a.text(ctx)
+	}
+	return a.yesOrNo(ctx, r, hidden)
+}
+
+func unanswered(why string) error {
+	return value.Errorf(value.Parked, "the question was not answered: %s", why)
+}
+
+// yesOrNo reads lines until one is yes or no. An empty line is neither.
+func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hidden) (tool.Answer, error) {
+	for tries := 0; tries < askTries; {
+		a.prompt("[y]es [n]o [v]iew")
+		line, err := a.Term.ReadLine(ctx)
+		if err != nil {
+			return tool.Answer{}, a.left(ctx)
+		}
+		switch word := strings.ToLower(strings.TrimSpace(line)); {
+		case hidden.Any() && isOneOf(word, "y", "yes"):
+			a.unseen(hidden)
+		case isOneOf(word, "y", "yes"):
+			return tool.Answer{Yes: true}, nil
+		case isOneOf(word, "n", "no"):
+			return tool.Answer{}, nil
+		case isOneOf(word, "v", "view"):
+			a.view(ctx, r)
+			hidden = review.Hidden{}
+		default:
+			tries++
+			a.Term.Print("  type y, n, or v to view the full question; Ctrl-C ends the run\n")
+		}
+	}
+	return tool.Answer{}, unanswered("expected yes or no")
+}
+
+// text reads a line, which may be empty.
+func (a *Asker) text(ctx context.Context) (tool.Answer, error) {
+	for range askTries {
+		a.prompt("your answer in one line")
+		line, err := a.Term.ReadLine(ctx)
+		if err != nil {
+			return tool.Answer{}, a.left(ctx)
+		}
+		if utf8.ValidString(line) {
+			return tool.Answer{Value: line}, nil
+		}
+		a.Term.Print("  the answer is not UTF-8 text\n")
+	}
+	return tool.Answer{}, unanswered("the answer is not UTF-8 text")
+}

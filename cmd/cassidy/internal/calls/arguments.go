@@ -1,0 +1,163 @@
+package calls
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Arguments reads the arguments of a call: those of --input, or those that follow the
+// first argument of the command.
+func Arguments(a *app.App, ctx *cli.Context, t *tool.Tool) (*value.Dict, error) {
+	words := ctx.Args().Tail()
+	if ctx.IsSet("input") {
+		if len(words) > 0 {
+			return nil, value.Errorf(value.Invalid, "--input and the argument %q are mutually exclusive", words[0]).WithHint("omit --input, or put all arguments into the JSON object of --input")
+		}
+		return InputArgs(a, "--input", ctx.String("input"))
+	}
+	args, notes, err := parsePairs(t, words)
+	if err != nil && value.ErrorOf(err, value.Invalid).Hint == "" {
+		err = value.ErrorOf(err, value.Invalid).WithHint("%s %s", ctx.Command.HelpName, Usage(t))
+	}
+	for _, note := range notes {
+		a.Debug("%s", note)
+	}
+	return args, err
+}
+
+// parsePairs reads key=value, by the declared types, and key:=JSON. The notes report
+// conversions.
+func parsePairs(t *tool.Tool, words []string) (args *value.Dict, notes []string, err error) {
+	args = &value.Dict{}
+	for _, word := range words {
+		key, val, ok := strings.Cut(word, "=")
+		if !ok || key == "" || key == ":" {
+			return nil, nil, value.Errorf(value.Invalid, "expected key=value but got %q", word)
+		}
+		name, isJSON := strings.CutSuffix(key, ":")
+		if args.Has(name) {
+			return nil, nil, value.Errorf(value.Invalid, "duplicate argument %q", name)
+		}
+		if isJSON {
+			v, err := value.ParseJSON([]byte(val))
+			if err != nil {
+				return nil, nil, value.Errorf(value.Invalid, "%s: %w", name, value.ErrorOf(err, value.Invalid).Err)
+			}
+			args.Put(name, v)
+			continue
+		}
+		if !utf8.ValidString(val) {
+			return nil, nil, value.Errorf(value.Invalid, "the value of %s is not UTF-8 text", name).WithHint("write the value to a file, and pass the path of the file")
+		}
+		read, more := t.Coerce(value.NewDict(name, val))
+		v, _ := read.Get(name)
+		args.Put(name, v)
+		notes = append(notes, more...)
+	}
+	return args, notes, nil
+}
+
+// InputArgs reads the value of --input, or of another flag like it.
+func InputArgs(a *app.App, flag, input string) (*value.Dict, error) {
+	const hint = "use %s with a JSON object, @FILE, or - for standard input"
+	text := []byte(input)
+	var err error
+	switch {
+	case input == "-":
+		text, err = ui.ReadAll(a.In)
+	case strings.HasPrefix(input, "@"):
+		text, err = ui.ReadFile(input[1:])
+	}
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "%w", ui.FileError(err)).WithHint(hint, flag)
+	}
+	v, err := value.ParseJSON(text)
+	if err != nil {
+		return nil, value.ErrorOf(err, value.Invalid).WithHint(hint, flag)
+	}
+	args, ok := v.(*value.Dict)
+	if !ok {
+		return nil, value.Errorf(value.Invalid, "%s must be a JSON object, not %s", flag, value.TypeOf(v)).
+			WithHint(`for example: %s '{"key": "value"}'`, flag)
+	}
+	return args, nil
+}
+
+// Usage returns a tool with its parameters as on the command line.
+func Usage(t *tool.Tool) string {
+	parts := []string{t.Name}
+	for _, x := range t.Params {
+		switch {
+		case x.FromHost:
+		case x.Required:
+			parts = append(parts, x.Name+"=…")
+		default:
+			parts = append(parts, "["+x.Name+"=…]")
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// ExampleHint returns an error of [tool.Tool.Check] with its example of a call as on the
+// command line, after the words before.
+func ExampleHint(err error, t *tool.Tool, before string) error {
+	e := value.ErrorOf(err, value.Invalid)
+	if e.Hint != "Example: "+t.CallText(t.ExampleArgs()) {
+		return err
+	}
+	return e.WithHint("%s%s%s", before, t.Name, ShellArgs(t.ExampleArgs()))
+}
+
+// ShellArgs writes arguments as key=value, or key:=JSON for dicts and most lists, quoted for
+// a shell where necessary.
+func ShellArgs(args *value.Dict) string {
+	var b strings.Builder
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		text := value.FormatJSON(v, "")
+		switch v := v.(type) {
+		case string:
+			text = v
+		case nil, bool, int64, float64:
+		default:
+			if words, ok := plainWords(v); ok {
+				text = words
+			} else {
+				name += ":"
+			}
+		}
+		b.WriteString(" " + name + "=" + shellQuote(text))
+	}
+	return b.String()
+}
+
+// plainWords joins a list of words with commas. It reports false for other values.
+func plainWords(v value.Value) (text string, ok bool) {
+	items, _ := value.Elements(v)
+	for i, item := range items {
+		word, _ := item.(string)
+		if word == "" || strings.ContainsAny(word, ",[{ ") {
+			return "", false
+		}
+		if i > 0 {
+			text += ","
+		}
+		text += word
+	}
+	return text, len(items) > 0
+}
+
+func shellQuote(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:@%+…"
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,84 @@
+// Package calls has what commands share that call tools: it reads arguments, shows events,
+// and prints results.
+package calls
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Run runs a call, shows its events on standard error, and prints its result.
+func Run(a *app.App, ctx *cli.Context, h *host.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
+	stop := a.Screen.Follow(h, func(e tool.Event) { showCall(a, e) })
+	result, err := do(ctx.Context)
+	stop()
+	if err != nil {
+		return result, failedWith(a, interrupt.Error(ctx.Context, err), result.Usage)
+	}
+	if a.JSON {
+		printResult(a, result)
+		return result, nil
+	}
+	a.PrintText(result.Text())
+	return result, nil
+}
+
+// Failed reports the error of a call, with --json as a result.
+func Failed(a *app.App, err error) error {
+	return failedWith(a, value.ErrorOf(err, value.Failed), tool.Usage{})
+}
+
+func failedWith(a *app.App, e *value.Error, u tool.Usage) error {
+	e = ui.ForUsers(e)
+	a.Report(e)
+	if a.JSON {
+		printResult(a, tool.Fail(e, u))
+	}
+	return ui.Reported(e)
+}
+
+func printResult(a *app.App, r tool.Result) {
+	if err := a.PrintLine(r); err != nil { // the host has checked that the result has a JSON form
+		_ = a.PrintLine(tool.Fail(value.ErrorOf(err, value.Internal), r.Usage))
+	}
+}
+
+// Untrusted returns the error of using a tool that is not trusted, and nil for others.
+func Untrusted(t *toolset.Info) error {
+	if t.State != toolset.Untrusted {
+		return nil
+	}
+	return value.Errorf(value.Denied, "the tool '%s' is untrusted: %s", t.Name, t.Reason).
+		WithHint("review it: cassidy trust; or trust it for this command only: --trust-once")
+}
+
+// ReportUntrusted reports how many tools need a review.
+func ReportUntrusted(a *app.App, tools []toolset.Head) {
+	n := 0
+	for i := range tools {
+		if tools[i].State == toolset.Untrusted {
+			n++
+		}
+	}
+	a.ReportUntrusted(n, "tool")
+}
+
+// ReportEnd reports the error of a run, and returns the error of the command.
+func ReportEnd(a *app.App, err *value.Error, run string) error {
+	a.Report(err)
+	retry := err.Kind == value.Unavailable || err.Limit == value.LimitRate
+	if retry && a.Records && run != "" && !strings.Contains(err.Hint, "runs resume") {
+		a.Note("to try again: cassidy runs resume %s", run)
+	}
+	return ui.Reported(err)
+}

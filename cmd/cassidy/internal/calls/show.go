@@ -1,0 +1,225 @@
+package calls
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// showCall shows an event of a call whose result is printed.
+func showCall(a *app.App, e tool.Event) {
+	switch e.Data.(type) {
+	case tool.ToolCallStart, tool.ToolCallEnd, tool.ErrorEvent: // the result shows it
+	default:
+		Show(a, e)
+	}
+}
+
+// Show shows an event.
+func Show(a *app.App, e tool.Event) {
+	switch d := e.Data.(type) {
+	case tool.ToolOutput:
+		if !a.Quiet {
+			_, _ = io.WriteString(a.Err, ui.Printable(d.Chunk))
+		}
+	case tool.Log:
+		a.Note("%s: %s", e.Tool, d.Message)
+	case tool.Progress:
+		if ui.IsTerminal(a.Err) || a.Verbose {
+			a.Note("%s: %s%s", e.Tool, d.Message, share(d))
+		}
+	case tool.EffectDone, tool.ArgsRead, tool.Audit:
+		if a.Verbose {
+			a.Log("%s: %s %s", e.Tool, e.Type(), value.FormatJSON(e.Fields(), ""))
+		}
+	case tool.Lost:
+		a.Log("%d events were not printed: the output is too slow", d.N)
+	}
+}
+
+// share returns how much of the work is done.
+func share(p tool.Progress) string {
+	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	switch {
+	case p.Total != 0:
+		return " (" + number(p.Done) + " of " + number(p.Total) + ")"
+	case p.Done != 0:
+		return " (" + number(p.Done) + ")"
+	}
+	return ""
+}
+
+// ShowRun shows the events of a run until stop is called: with lines on standard error,
+// or with --json as lines of JSON on standard output.
+func ShowRun(a *app.App, h *host.Host, run string, lines func(tool.Event)) (stop func()) {
+	a.RunEnd = tool.Event{}
+	if a.JSON {
+		lines = func(e tool.Event) {
+			if d, ends := e.Data.(tool.ToolCallEnd); ends && d.Err != nil {
+				d.Err = ui.ForUsers(d.Err)
+				e.Data = d
+			}
+			if _, ends := e.Data.(tool.RunEnd); ends && e.Call == run {
+				a.RunEnd = e // it is printed with the result, see PutEnd
+				return
+			}
+			_ = a.PrintLine(e) // all values in events have a JSON form
+		}
+	}
+	return a.Screen.Follow(h, lines)
+}
+
+// PutEnd completes what is printed as the event of the end of a run: with the time and the
+// number of that event, if there is one.
+func PutEnd(a *app.App, d *value.Dict) {
+	if e := &a.RunEnd; e.Data != nil {
+		d.Put("time", e.Time.UTC().Format(time.RFC3339Nano))
+		if e.Seq != 0 {
+			d.Put("seq", int64(e.Seq))
+		}
+	}
+}
+
+// RunLines returns a function that shows the events of a run to a person, a line for each
+// step.
+func RunLines(a *app.App, run string) func(tool.Event) {
+	paint := a.PaintOn(a.Err)
+	output := outputLines(a)
+	return func(e tool.Event) {
+		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
+		own := e.Call == run
+		switch d := e.Data.(type) {
+		case tool.RunStart:
+			if own && d.Policy != "" {
+				a.Debug("model %s, policy %s, format %s; %d tools take %d tokens of the context", d.Model, d.Policy, d.Format, len(d.Tools), d.ToolOverhead)
+			}
+		case tool.ModelReply:
+			if own {
+				a.Debug("%s", d.Text)
+			}
+		case tool.Decided:
+			if own {
+				showDecision(a, &d, paint)
+			}
+		case tool.ToolCallEnd:
+			if !nested {
+				ShowEnd(a, &d, paint)
+			}
+		case tool.ToolOutput:
+			output(e.Call, d.Chunk)
+		case tool.Log:
+			if e.Tool == "" {
+				a.Note("%s", d.Message)
+			} else {
+				Show(a, e)
+			}
+		case tool.SkillLoaded:
+			a.Note("skill %s", d.Name)
+		case tool.Compacted:
+			failure := ""
+			if d.Error != "" {
+				failure = " (" + d.Error + ")"
+			}
+			a.Note("compacted the conversation from %d to %d tokens%s", d.TokensBefore, d.TokensAfter, failure)
+		case tool.ToolCallStart, tool.ErrorEvent, tool.RunEnd, tool.ModelAsk, tool.Text:
+		default:
+			Show(a, e)
+		}
+	}
+}
+
+// maxOutput is how many lines of the output of a call are shown in a run.
+const maxOutput = 20
+
+// outputLines returns a function that shows the output of calls behind a margin, so that
+// it cannot look like a message, and only the beginning of a long output.
+func outputLines(a *app.App) func(call, text string) {
+	shown := map[string]int{}
+	return func(call, text string) {
+		for line := range strings.Lines(text) {
+			shown[call]++
+			if a.Quiet || shown[call] > maxOutput && !a.Verbose {
+				continue
+			}
+			_, _ = io.WriteString(a.Err, "  │ "+ui.Printable(strings.TrimRight(line, "\r\n"))+"\n")
+			if shown[call] == maxOutput && !a.Verbose {
+				_, _ = io.WriteString(a.Err, "  │ … more output is hidden (use --verbose)\n")
+			}
+		}
+	}
+}
+
+// Recorded reports whether an event is about a call that was made before: a resumed run
+// answers it from its record.
+func Recorded(data any) bool {
+	switch d := data.(type) {
+	case tool.ToolCallStart:
+		return d.Recorded
+	case tool.ToolCallEnd:
+		return d.Recorded
+	case tool.ErrorEvent:
+		return d.Recorded
+	}
+	return false
+}
+
+// showDecision shows a decision of the model.
+func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) string) {
+	if a.Quiet {
+		return
+	}
+	switch d.Kind {
+	case "call":
+		line := ui.VisibleLine(d.Action + Args(d.Input))
+		if why := strings.TrimSpace(d.Reasoning); why != "" {
+			line += paint(ui.Dim, "  "+ui.Brief(why, ui.LineWidth))
+		}
+		if d.Inferred {
+			line += paint(ui.Dim, "  (inferred)")
+		}
+		a.LogLine(line)
+	case "error":
+		a.LogLine(paint(ui.Yellow, "invalid reply: "+ui.VisibleLine(strings.TrimSpace(d.Error))))
+	}
+}
+
+// Args returns arguments, each of them cut. Show them with [ui.VisibleLine].
+func Args(args *value.Dict) string {
+	var b strings.Builder
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		text := value.FormatJSON(v, "")
+		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
+			text = s
+		}
+		b.WriteString(" " + name + "=" + ui.CutShown(text, ui.LineWidth/2))
+	}
+	return b.String()
+}
+
+// ShowEnd shows whether a call succeeded, and its result on a line.
+func ShowEnd(a *app.App, e *tool.ToolCallEnd, paint func(code, text string) string) {
+	if a.Quiet {
+		return
+	}
+	mark := paint(ui.Green, "✓")
+	if !e.Success {
+		mark = paint(ui.Red, "✗")
+	}
+	if e.Waits {
+		a.LogLine("  " + paint(ui.Yellow, "…") + " " + paint(ui.Dim, "waits"))
+		return
+	}
+	line := strings.TrimSpace(e.Preview)
+	if _, isText := e.Result.(string); e.Result != nil && !isText {
+		line = value.FormatJSON(e.Result, "")
+	}
+	a.LogLine("  " + mark + " " + paint(ui.Dim, ui.Brief(line, ui.LineWidth)))
+}

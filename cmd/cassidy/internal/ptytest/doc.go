@@ -1,0 +1,3 @@
+// Package ptytest opens terminals for the tests of questions. It is empty on other systems
+// than Linux.
+package ptytest

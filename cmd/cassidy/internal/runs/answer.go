@@ -1,0 +1,228 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// answerCommand returns the command that answers a question of a run. With --resume it
+// calls resume with the run, once the record is closed.
+func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *cli.Command {
+	flags := append([]cli.Flag{
+		&cli.StringFlag{Name: "text", Usage: "answer with `TEXT`; - reads standard input"},
+		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason of the answer; the reason is recorded, and the tool or model gets it"},
+		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
+		&cli.BoolFlag{Name: "always", Usage: "also approve later questions of the same kind from this tool in this run"},
+		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},
+		&cli.BoolFlag{Name: "resume", Usage: "resume the run after the answer"},
+	}, approve.Flags()...)
+	return &cli.Command{
+		Name: "answer", Usage: "answer a question of a run", ArgsUsage: `ID [STEP] [yes|no], or ID [STEP] --text "…"`,
+		Description: "Without an answer, this command shows the question on the terminal and asks you for the answer.\n" +
+			"To see the full question first: cassidy runs show ID.\nSTEP is the step that asks, such as 3.1. You can omit STEP if the run has only one open question. ID can also be\n" +
+			"the ID of a question. You can change the answer until the run has used it.",
+		Flags: flags,
+		Action: func(ctx *cli.Context) error {
+			var id string
+			resumes := ctx.Bool("resume")
+			if err := approve.CheckFlags(ctx); err != nil { // before the answer is recorded
+				return err
+			}
+			err := c.WithRuns(func(ctx *cli.Context, j *history.Journal) (err error) {
+				id, err = c.answer(ctx, j, resumes)
+				return err
+			})(ctx)
+			if err != nil || !resumes {
+				return err
+			}
+			return resume(ctx, id)
+		},
+	}
+}
+
+// answer answers a question of a run, and returns the run's ID. If the run
+// is resumed immediately, standard output is left to it.
+func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (string, error) {
+	answer, rest, err := c.readAnswer(ctx)
+	if err != nil {
+		return "", err
+	}
+	r, q, err := askedQuestion(ctx.Context, j, rest)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := answer.Value.(unasked); ok {
+		given, err := c.ask(ctx.Context, q)
+		if err != nil {
+			return "", err
+		}
+		given.By, given.Why = answer.By, cmp.Or(answer.Why, given.Why)
+		answer = given
+	}
+	if err := j.Answer(ctx.Context, r.ID, q.StepPath, q.N, answer); err != nil {
+		if e := value.ErrorOf(err, value.Failed); e.Kind == value.Invalid {
+			return "", e.WithHint("%s", describe.AnswerHint(r.ID, q))
+		}
+		return "", err
+	}
+	q.Answer = &history.Answered{Answer: answer}
+	reply := ui.Brief(describe.AnswerText(q), ui.LineWidth)
+	about := ui.Brief(q.Text, ui.LineWidth) // runs show has all of it
+	switch {
+	case resumes:
+		c.Note("answered %s: %s", reply, about)
+		return r.ID, nil
+	case c.JSON:
+		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,
+			"answer", describe.AnswerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", describe.OrNil(answer.Args)))
+	}
+	c.Print("answered " + reply + ": " + about + "\n")
+	c.Note("to continue: cassidy runs resume %s", r.ID)
+	return r.ID, nil
+}
+
+// ask shows a question on the terminal, and returns the person's answer.
+func (c *command) ask(ctx context.Context, q *history.Asked) (tool.Answer, error) {
+	ask := c.Person.Ask
+	if q.Kind == tool.QuestionApproval {
+		ask = c.Person.Approve
+	}
+	answer, err := ask(ctx, q.Question)
+	if value.KindOf(err) == value.Parked {
+		return answer, value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer ID")
+	}
+	return answer, err
+}
+
+// askedQuestion finds the question that words name: ID [STEP], where ID is the ID of a
+// run or of a question.
+func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*history.Run, *history.Asked, error) {
+	id, step, n := words[0], "", 0
+	if strings.Contains(id, ":") {
+		run, at, number, err := history.ParseQuestionID(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		id, step, n = run, at.String(), number
+	}
+	if len(words) > 1 {
+		at, err := history.ParseStepPath(words[1])
+		if err != nil {
+			return nil, nil, err
+		}
+		step = at.String()
+	}
+	r, err := find(ctx, j, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkOpen(r); err != nil {
+		return nil, nil, err
+	}
+	open, err := j.Questions(ctx, r.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := chooseQuestion(r, open, step, n)
+	return r, q, err
+}
+
+// chooseQuestion returns the open question at a step, or the only one if step is "".
+func chooseQuestion(r *history.Run, open []history.Asked, step string, n int) (*history.Asked, error) {
+	for i := range open {
+		if q := &open[i]; q.StepPath.String() == step && (n == 0 || n == q.N) {
+			return q, nil
+		}
+	}
+	switch {
+	case step == "" && len(open) == 1:
+		return &open[0], nil
+	case step == "" && len(open) > 1:
+		steps := ui.Map(open, func(q history.Asked) string { return q.StepPath.String() })
+		return nil, value.Errorf(value.Invalid, "answer run '%s': STEP is missing: there are %d open questions, at the steps %s", r.ID, len(open), strings.Join(steps, ", ")).
+			WithHint("show the questions: cassidy runs show %s; answer one: cassidy runs answer %s %s yes", r.ID, r.ID, steps[0])
+	case len(open) == 0 && !r.Wake.IsZero():
+		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question: it sleeps until %s", r.ID, r.Wake.Local().Format(describe.TimeLayout)).
+			WithHint("continue after this time: cassidy runs resume %s", r.ID)
+	case step == "":
+		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question", r.ID).WithHint("cassidy runs show %s", r.ID)
+	}
+	return nil, value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", r.ID, step).WithHint("cassidy runs show %s", r.ID)
+}
+
+// readAnswer reads the answer, and returns the other words: ID [STEP].
+func (c *command) readAnswer(ctx *cli.Context) (a tool.Answer, rest []string, err error) {
+	reply, rest, err := readReply(c.In, ctx, !c.JSON && ui.OpenTerminal(c.In, c.Err, false) != nil)
+	if err != nil {
+		return a, nil, err
+	}
+	a = tool.Answer{Why: ctx.String("why"), By: ctx.String("by"), Always: ctx.Bool("always")}
+	if yes, ok := reply.(bool); ok {
+		a.Yes = yes
+	} else {
+		a.Value = reply
+	}
+	user, _ := c.Env("USER")
+	login, _ := c.Env("LOGNAME")
+	a.By = cmp.Or(a.By, user, login)
+	if text := ctx.String("args"); text != "" {
+		if a.Args, err = calls.InputArgs(c.App, "--args", text); err != nil {
+			return a, nil, err
+		}
+	}
+	return a, rest, nil
+}
+
+// unasked is the answer that the person at the terminal is to be asked for.
+type unasked struct{}
+
+// readReply reads the answer itself: yes, no or a text, or unasked if there is none and
+// present says that somebody can be asked.
+func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value, rest []string, err error) {
+	rest = ctx.Args().Slice()
+	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
+	switch {
+	case len(rest) == 0:
+		return nil, nil, value.Errorf(value.Invalid, "ID is missing").WithHint("%s", usage)
+	case ctx.IsSet("text"):
+		reply = ctx.String("text")
+	case present && !slices.Contains([]string{"yes", "no"}, rest[len(rest)-1]):
+		reply = unasked{}
+	case len(rest) == 1:
+		return nil, nil, value.Errorf(value.Invalid, "the answer is missing").WithHint("%s", usage)
+	default:
+		word := rest[len(rest)-1]
+		if word != "yes" && word != "no" {
+			return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes or no", word).WithHint("%s", usage)
+		}
+		reply, rest = word == "yes", rest[:len(rest)-1]
+	}
+	if len(rest) > 2 {
+		return nil, nil, value.Errorf(value.Invalid, "unexpected argument %q", rest[2]).WithHint("%s", usage)
+	}
+	if reply == "-" {
+		text, err := ui.ReadAll(in)
+		if err != nil {
+			return nil, nil, value.Errorf(value.Invalid, "read the answer: %w", err)
+		}
+		reply = strings.TrimRight(string(text), "\r\n")
+	}
+	if text, ok := reply.(string); ok && !utf8.ValidString(text) {
+		return nil, nil, value.Errorf(value.Invalid, "the answer is not UTF-8 text")
+	}
+	return reply, rest, nil
+}

@@ -1,0 +1,35 @@
+package runs
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func cancelCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "cancel", Usage: "end a run without a result; a cancelled run cannot be resumed", ArgsUsage: "ID",
+		Action: c.withRun(c.cancel),
+	}
+}
+
+// cancel cancels a run, or asks the process that executes it to do so.
+func (c *command) cancel(ctx *cli.Context, j *history.Journal, r *history.Run) error {
+	ended, err := j.Cancel(ctx.Context, r.ID)
+	if err != nil {
+		return err
+	}
+	if !ended {
+		if c.JSON {
+			return c.PrintJSON(value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
+		}
+		c.Print(r.ID + ": its process was asked to stop\n")
+		return nil
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("id", r.ID, "state", history.Cancelled.String()))
+	}
+	c.Print(r.ID + " cancelled\n")
+	return nil
+}

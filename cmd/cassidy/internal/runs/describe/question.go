@@ -1,0 +1,120 @@
+package describe
+
+import (
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/review"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// QuestionLine describes on a line what a question waits for.
+func QuestionLine(q *history.Asked) string {
+	rest := " at step " + q.StepPath.String() + ": " + q.Text
+	switch {
+	case q.Answer != nil:
+		return "was answered " + AnswerText(q) + rest
+	case q.Kind == tool.QuestionAsk:
+		return "waits for an answer" + rest
+	}
+	return "waits for yes or no" + rest
+}
+
+// AnswerHint is the command that answers a question.
+func AnswerHint(run string, q *history.Asked) string {
+	if q.Kind == tool.QuestionAsk {
+		return "cassidy runs answer " + run + ` --text "…"`
+	}
+	return "cassidy runs answer " + run + " yes|no"
+}
+
+// questionList is a list of questions as --json prints them.
+func questionList(list []history.Asked) value.List {
+	return ui.Map(list, func(q history.Asked) value.Value { return questionDict(&q) })
+}
+
+// questionDict is a question as --json prints it. Its review is what a person is shown, with
+// marks as data.
+func questionDict(q *history.Asked) *value.Dict {
+	d := value.NewDict("id", q.ID, "place", q.StepPath.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
+		"asked", stamp(q.Asked), "data", questionData(q),
+		"review", review.Of(&q.Question, &review.About{Words: ui.InWords}).Dict(), "answer", nil)
+	if a := q.Answer; a != nil {
+		d.Put("answer", AnswerValue(q))
+		d.Put("answered", stamp(a.At))
+		d.Put("why", a.Why)
+		d.Put("by", a.By)
+		d.Put("always", a.Always)
+		d.Put("args", OrNil(a.Args))
+	}
+	return d
+}
+
+// questionData is what is shown with a question, as --json prints it. The changes are
+// there as hashes, by path, and as files with their contents.
+func questionData(q *history.Asked) value.Value {
+	d := &value.Dict{}
+	for name, v := range q.Data.All() {
+		d.Put(name.(string), v)
+	}
+	for _, part := range []struct{ name, text string }{{"tool", q.Tool}, {"func", q.Func}, {"why", q.Why}, {"reasoning", q.Reasoning}} {
+		if part.text != "" {
+			d.Put(part.name, part.text)
+		}
+	}
+	if q.Args != nil {
+		d.Put("args", q.Args)
+	}
+	if len(q.Capabilities) > 0 {
+		d.Put("capabilities", ui.Texts(q.Capabilities))
+	}
+	if len(q.Changes) > 0 {
+		files := ui.Map(q.Changes, func(c tool.Change) value.Value {
+			return value.NewDict("path", c.Path, "before", stateData(&c.Before), "after", stateData(&c.After), "diff", c.Diff)
+		})
+		d.Put("changes", tool.ChangeSums(q.Changes))
+		d.Put("files", value.List(files))
+	}
+	if d.Len() == 0 {
+		return nil
+	}
+	return d
+}
+
+// stateData is the content of a file, or nil if it was not recorded.
+func stateData(s *tool.FileState) value.Value {
+	if s.Data == nil && (!s.Exists || s.Dir || s.Hash != tool.HashBytes(nil)) {
+		return nil
+	}
+	return s.Data
+}
+
+// AnswerValue is an answer as a bool or a string.
+func AnswerValue(q *history.Asked) value.Value {
+	if q.Kind == tool.QuestionAsk {
+		return q.Answer.Value
+	}
+	return q.Answer.Yes
+}
+
+// AnswerText is an answer as it was typed.
+func AnswerText(q *history.Asked) string {
+	text := valueText(AnswerValue(q))
+	if q.Answer != nil && q.Answer.Args != nil {
+		text += ", with " + q.Answer.Args.String()
+	}
+	return text
+}
+
+func valueText(v value.Value) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case string:
+		return v
+	}
+	return value.FormatJSON(v, "")
+}

@@ -1,0 +1,126 @@
+// Package describe describes recorded runs for people and for programs: their steps,
+// the questions that they asked, and what they wait for.
+package describe
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Step is one line about a step, and the lines below it.
+type Step struct {
+	StepPath tool.StepPath
+	Mark     Mark
+	What     string   // the effect, with the arguments that matter
+	Cost     string   // how long it took, and how much it returned
+	Result   string   // its outcome
+	Below    []string // what was asked and decided there
+	Internal bool     // bookkeeping that succeeded
+}
+
+// A Mark is the state of a step, as people see it.
+type Mark string
+
+const (
+	Done    Mark = "✓"
+	Failed  Mark = "✗"
+	Unknown Mark = "?" // it may have happened
+	Waits   Mark = "…" // for an answer, or for the calls that it made
+	NotDone Mark = "·" // it was not done
+)
+
+// Color returns the color of the mark.
+func (m Mark) Color() string { return marks[m].color }
+
+// State returns the state in words.
+func (m Mark) State() string { return marks[m].state }
+
+var marks = map[Mark]struct{ color, state string }{
+	Done:    {ui.Green, "done"},
+	Failed:  {ui.Red, "failed"},
+	Unknown: {ui.Yellow, "unknown: the step began, but no outcome is recorded"},
+	Waits:   {ui.Yellow, "waits"},
+	NotDone: {ui.Dim, "not done"},
+}
+
+// StepOf describes a step of a run in some state, which used these tokens. live says that a
+// process executes the run.
+func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens) Step {
+	w := wordsOf(e)
+	s := Step{StepPath: e.StepPath, What: w.what, Result: w.result}
+	settled := !e.Settled.IsZero()
+	switch {
+	case e.Err != nil:
+		s.Mark, s.Result = Failed, FirstLine(e.Err.Message())
+	case settled && w.failed:
+		s.Mark = Failed
+	case settled:
+		s.Mark = Done
+	case (isOpen(e) || e.Func == "time.sleep") && !run.Ended():
+		s.Mark, s.Result = Waits, ""
+	case isOpen(e) && e.Questions[len(e.Questions)-1].Kind != tool.QuestionUnknown:
+		s.Mark, s.Result = Failed, "nobody answered"
+	case e.Unknown() && live:
+		s.Mark, s.Result = Waits, "in progress for "+Duration(time.Since(e.Intended))
+	case e.Unknown():
+		s.Mark, s.Result = Unknown, "the step began, but its outcome is unknown"
+	default:
+		s.Mark = NotDone
+	}
+	var cost []string
+	if settled {
+		cost = append(cost, Duration(e.Settled.Sub(e.Intended)))
+	}
+	if n := size(w.value); n > 0 {
+		cost = append(cost, bytesText(n))
+	}
+	if tokens != (Tokens{}) {
+		cost = append(cost, tokens.String()+" tokens")
+	}
+	s.Cost = strings.Join(cost, " · ")
+	for _, n := range e.Notes {
+		if text := NoteText(n); text != "" {
+			s.Below = append(s.Below, text)
+		}
+	}
+	s.Below = append(s.Below, questionLines(e, w.asks, settled)...)
+	s.Internal = len(s.Below) == 0 && (e.Func == "" && len(e.Questions) == 0 || s.Mark == Done && slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func))
+	return s
+}
+
+// isOpen reports whether a step waits for an answer that it can use.
+func isOpen(e *history.Entry) bool {
+	return len(e.Questions) > 0 && e.Questions[len(e.Questions)-1].Answer == nil
+}
+
+// questionLines describes the questions of a step and their answers. The question of an
+// effect that asks a person is in the line of the step itself.
+func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
+	for i := range e.Questions {
+		q := &e.Questions[i]
+		own := asks && (q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm)
+		why := ""
+		if q.Answer != nil && q.Answer.Why != "" {
+			why = ": " + q.Answer.Why
+		}
+		switch {
+		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes:
+			lines = append(lines, "approved"+why)
+			continue
+		case q.Kind == tool.QuestionApproval && q.Answer != nil:
+			lines = append(lines, "refused"+why)
+			continue
+		case !own:
+			lines = append(lines, "asked: "+q.Text)
+		}
+		if q.Answer != nil && !(own && settled) {
+			lines = append(lines, "answered: "+FirstLine(AnswerText(q)))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,133 @@
+package runs
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// all returns the runs that a filter selects. If some cannot be read, it returns the
+// others and an error.
+func all(ctx context.Context, j *history.Journal, f history.Filter) ([]history.Run, error) {
+	return some(ctx, j, f, func(*history.Run) bool { return true })
+}
+
+// some returns those of all that in selects too.
+func some(ctx context.Context, j *history.Journal, f history.Filter, in func(*history.Run) bool) (runs []history.Run, err error) {
+	most := f.Limit
+	f.Limit = 0
+	for r, err := range j.Runs(ctx, f) {
+		if err != nil {
+			return runs, err
+		}
+		if !in(&r) {
+			continue
+		}
+		if runs = append(runs, r); len(runs) == most {
+			break
+		}
+	}
+	return runs, nil
+}
+
+// withRun returns an action on the run that the argument names.
+func (c *command) withRun(do func(*cli.Context, *history.Journal, *history.Run) error) cli.ActionFunc {
+	return c.WithRuns(func(ctx *cli.Context, j *history.Journal) error {
+		r, err := find(ctx.Context, j, ctx.Args().First())
+		if err != nil {
+			return err
+		}
+		return do(ctx, j, r)
+	})
+}
+
+// find finds a run by its ID, by a unique prefix of it, or as the last one.
+func find(ctx context.Context, j *history.Journal, id string) (*history.Run, error) {
+	runs, err := all(ctx, j, history.Filter{})
+	if err != nil && len(runs) == 0 {
+		return nil, err
+	}
+	var known []string
+	var begins []*history.Run
+	for i := range runs {
+		if runs[i].ID == id || id == app.LastRun && i == 0 {
+			return &runs[i], nil
+		}
+		if known = append(known, runs[i].ID); strings.HasPrefix(runs[i].ID, id) {
+			begins = append(begins, &runs[i])
+		}
+	}
+	switch {
+	case id == "":
+	case len(begins) == 1:
+		return begins[0], nil
+	case len(begins) > 1:
+		return nil, value.Errorf(value.Invalid, "%q is a prefix of %d run IDs", id, len(begins)).WithHint("type a longer prefix, such as %s", begins[0].ID)
+	}
+	return nil, value.Errorf(value.Invalid, "there is no run %q%s", id, value.DidYouMean(id, known)).WithHint("cassidy runs list")
+}
+
+// checkOpen refuses a run that has ended.
+func checkOpen(r *history.Run) error {
+	if !r.State.Ended() {
+		return nil
+	}
+	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("cassidy runs show %s, or cassidy runs replay %s", r.ID, r.ID)
+}
+
+// eachStep calls do with each step of a run, and with the error of one whose record is
+// damaged but whose step path is known. It returns the damage of the run, or an error if
+// nothing can be read.
+func eachStep(ctx context.Context, j *history.Journal, r *history.Run, do func(e *history.Entry, damage error)) (damage, err error) {
+	for e, err := range j.Entries(ctx, r.ID) {
+		if err != nil && value.KindOf(err) != value.Failed {
+			return nil, err
+		}
+		breaksOff := err != nil && len(e.StepPath) == 0
+		if breaksOff || err != nil && damage == nil {
+			damage = err
+		}
+		if !breaksOff {
+			do(&e, err)
+		}
+	}
+	if damage == nil {
+		damage = r.Damage // less precise about where it is
+	}
+	return damage, nil
+}
+
+// inside reports whether a step path is below another one.
+func inside(p, other tool.StepPath) bool {
+	return len(p) > len(other) && slices.Equal(p[:len(other)], other)
+}
+
+// markBroken sets the reason of a run whose process died.
+func markBroken(j *history.Journal, r *history.Run) {
+	if r.State == history.Running && r.Damage == nil && !j.Held(r.ID) {
+		r.Reason = describe.BrokenOff
+	}
+}
+
+// reportDamage reports that a record is damaged, if it is, and returns the error that
+// ends the command. What can be read was printed before.
+func reportDamage(a *app.App, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *value.ErrorOf(err, value.Failed)
+	if e.Kind == value.Failed {
+		e.Hint = "" // it is to look at what can be read
+	}
+	a.Report(&e)
+	return ui.Reported(&e)
+}

@@ -1,0 +1,104 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// followEvery is the least time between two readings of a followed run. A long record,
+// which takes longer to read, is read less often.
+const followEvery = 300 * time.Millisecond
+
+// A follower shows a run while it is executed.
+type follower struct {
+	*command
+	j     *history.Journal
+	shown map[string]bool // the steps that were shown, and the questions
+}
+
+// follow shows a run: each step once it has ended, and each question, until the run ends
+// or is found to have no process. With --json each step is a line, and the run is the last.
+func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run) error {
+	f := &follower{c, j, map[string]bool{}}
+	if !c.JSON {
+		page{c.App}.head(r, describe.Tokens{}, undosOf(ctx, j, r.ID))
+	}
+	for died := false; ; {
+		began := time.Now()
+		now, err := j.Run(ctx, r.ID) // before its steps, to miss none
+		if err != nil {
+			return err
+		}
+		damage, err := f.update(ctx, &now)
+		if err != nil {
+			return err
+		}
+		// A process ends its run a moment before it releases it, so one look is not enough.
+		wasDead := died
+		died = now.State == history.Running && !j.Held(r.ID)
+		if now.State.Ended() || damage != nil || died && wasDead {
+			return f.end(&now, damage)
+		}
+		select {
+		case <-time.After(max(followEvery, 10*time.Since(began))):
+		case <-ctx.Done():
+			return value.AsError(context.Cause(ctx), value.Canceled)
+		}
+	}
+}
+
+// update shows what is new. It returns the damage of the record, or an error if nothing can
+// be read.
+func (f *follower) update(ctx context.Context, r *history.Run) (damage, err error) {
+	if f.JSON {
+		return eachStep(ctx, f.j, r, func(e *history.Entry, damage error) {
+			if damage == nil && (!e.Settled.IsZero() || r.State.Ended()) && f.isNew(e.StepPath.String()) {
+				f.Print(describe.JSON(describe.StepDict(e)) + "\n")
+			}
+		})
+	}
+	steps, w, _, damage, err := f.steps(ctx, f.j, r)
+	if err != nil {
+		return nil, err
+	}
+	p, width := page{f.App}, placeWidth(steps)
+	for i := range steps {
+		s := &steps[i]
+		open := s.Mark == describe.Waits || s.Mark == describe.Unknown
+		if (!open || r.State.Ended()) && f.isNew(s.StepPath.String()) && (!s.Internal || f.Verbose) {
+			p.step(s, width)
+		}
+	}
+	if w != nil && f.isNew(w.Todo()+w.Text()) {
+		p.wait(w)
+	}
+	return damage, nil
+}
+
+// isNew reports whether something was not shown before.
+func (f *follower) isNew(what string) bool {
+	if f.shown[what] {
+		return false
+	}
+	f.shown[what] = true
+	return true
+}
+
+// end shows how the run has ended.
+func (f *follower) end(r *history.Run, damage error) error {
+	markBroken(f.j, r)
+	if f.JSON {
+		f.Print(describe.JSON(r.Dict()) + "\n")
+		return reportDamage(f.App, damage)
+	}
+	p := page{f.App}
+	p.Print("\n")
+	p.line("state", stateText(r))
+	p.outcome(r)
+	p.todo(r)
+	return reportDamage(f.App, damage)
+}

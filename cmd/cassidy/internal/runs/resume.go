@@ -1,0 +1,125 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func resumeCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "resume", Usage: "resume a parked or interrupted run", ArgsUsage: "[ID]",
+		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
+			"the same as if the command that began the run had not been interrupted.",
+		Flags: append(approve.Flags(),
+			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue, because their question is answered, their waiting time is over, or their process died"},
+			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait until a fault is repaired, such as a full disk"},
+			app.CountFlag("jobs", defaultJobs, "with --due, resume at most `N` runs at the same time")),
+		Action: func(ctx *cli.Context) error {
+			id, due := ctx.Args().First(), ctx.Bool("due")
+			switch {
+			case ctx.Bool("faults") && !due:
+				return value.Errorf(value.Invalid, "--faults needs --due").WithHint("cassidy runs resume --due --faults")
+			case due && id != "":
+				return value.Errorf(value.Invalid, "--due and an ID are mutually exclusive")
+			case due:
+				return c.resumeDue(ctx)
+			case id == "":
+				return value.Errorf(value.Invalid, "ID is missing").WithHint("cassidy runs resume ID, or --due")
+			}
+			return c.resume(ctx, id)
+		},
+	}
+}
+
+// recorded finds a run, and sets the working folder to the one in which it began.
+func (c *command) recorded(ctx *cli.Context, id string) (*host.Recorded, error) {
+	r := &host.Recorded{}
+	err := c.WithRuns(func(ctx *cli.Context, j *history.Journal) error {
+		found, err := find(ctx.Context, j, id)
+		if err != nil {
+			return err
+		}
+		log, err := j.Read(ctx.Context, found.ID)
+		if err != nil {
+			return err
+		}
+		r.Run, r.Script = log.Run(), log.Script()
+		return nil
+	})(ctx)
+	if err != nil || c.Dir != "" {
+		return r, err
+	}
+	if c.Dir = r.Options.Text(app.DirOption); c.Dir == "" {
+		c.Dir = r.Project
+	}
+	return r, nil
+}
+
+// resume resumes a run.
+func (c *command) resume(ctx *cli.Context, id string) error {
+	r, err := c.recorded(ctx, id)
+	if err != nil {
+		return err
+	}
+	if r.Kind != host.CallKind { // that has a result to print
+		if err := checkOpen(&r.Run); err != nil {
+			return err
+		}
+	}
+	if err := c.checkTrust(r); err != nil {
+		return err
+	}
+	return c.Parking(func(ctx *cli.Context, h *host.Host) error {
+		parks := !ctx.Bool("deny")
+		switch r.Kind {
+		case host.WorkflowKind:
+			p, err := host.ResumedWorkflow(&r.Run)
+			if err != nil {
+				return err
+			}
+			c.Model, p.Parks = r.Options.Text("model"), parks
+			if err := workflow.CheckModel(ctx.Context, c.App, h); err != nil {
+				return err
+			}
+			agents.Register(ctx.Context, c.App, h, parks)
+			stop := workflow.Show(c.App, h, p.ID)
+			out, err := h.RunProgram(ctx.Context, p)
+			stop()
+			return workflow.Ended(ctx.Context, c.App, p, out, err)
+		case host.CallKind:
+			_, err := calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) { return h.Resume(ctx, r.ID) })
+			return err
+		case host.UndoKind:
+			return c.undo(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
+		}
+		if err := agent.RegisterKinds(h, agents.Opener(c.App, h, parks)); err != nil {
+			return err
+		}
+		stop := calls.ShowRun(c.App, h, r.ID, calls.RunLines(c.App, r.ID))
+		reply, err := agent.Resume(ctx.Context, h, r.ID)
+		stop() // all events are shown before the end
+		return agents.Ended(ctx.Context, c.App, &reply, err)
+	})(ctx)
+}
+
+// checkTrust refuses to resume a script of a project if its trust, or that of a file
+// that it loads, was revoked. One that was only changed is resumed as it was.
+func (c *command) checkTrust(r *host.Recorded) error {
+	root, err := c.ProjectRoot()
+	if err != nil || !c.Scope().RevokedScript(root, &r.Script) {
+		return err
+	}
+	return value.Errorf(value.Denied, "resume run '%[2]s': %[1]s is untrusted", r.Script.Path, r.ID).WithHint("review the file: cassidy trust")
+}

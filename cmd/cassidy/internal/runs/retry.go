@@ -1,0 +1,73 @@
+package runs
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/history/retry"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func retryCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "retry", Usage: "repeat an ended run from the step that failed", ArgsUsage: "ID",
+		Description: "A new run takes the steps before the failed step from the record. It does the failed step and all later steps\n" +
+			"again, with the current tools and workflow. The result has the same form as that of the first run.",
+		Flags: append(approve.Flags(),
+			&cli.StringFlag{Name: "from", Usage: "repeat `STEP` and all later steps, such as 3.1 (default: the step that failed)"},
+			&cli.StringFlag{Name: "run-id", Usage: "record the new run under `ID`"}),
+		Action: func(ctx *cli.Context) error { return c.retry(ctx, ctx.Args().First()) },
+	}
+}
+
+func (c *command) retry(ctx *cli.Context, id string) error {
+	o := retry.Request{ID: ctx.String("run-id")}
+	if from := ctx.String("from"); from != "" {
+		var err error
+		if o.From, err = history.ParseStepPath(from); err != nil {
+			return err
+		}
+	}
+	if o.ID == app.LastRun {
+		return value.Errorf(value.Invalid, "invalid run ID %q: this name is reserved for the newest run", o.ID).WithHint("use another ID, as in report-1")
+	}
+	r, err := c.recorded(ctx, id)
+	if err != nil {
+		return err
+	}
+	o.Run = r.ID
+	err = c.WithHost(func(ctx *cli.Context, h *host.Host) (err error) {
+		if err = agent.RegisterKinds(h, agents.Opener(c.App, h, false)); err == nil {
+			o.ID, err = h.Fork(ctx.Context, o)
+		}
+		return err
+	})(ctx)
+	if err != nil {
+		return err
+	}
+	c.Note("retrying run %s as %s", o.Run, o.ID)
+	err = c.resume(ctx, o.ID)
+	if changed := c.endFork(ctx, o.ID, err); changed != nil {
+		return changed
+	}
+	return err
+}
+
+// endFork ends a new run whose scripts do something else than the steps that were reused. It
+// returns why, or nil.
+func (c *command) endFork(ctx *cli.Context, id string, failed error) error {
+	if failed == nil {
+		return nil
+	}
+	var ended error
+	_ = c.WithHost(func(ctx *cli.Context, h *host.Host) error { // its error is less important
+		ended = h.EndFork(ctx.Context, id, failed)
+		return nil
+	})(ctx)
+	return ended
+}

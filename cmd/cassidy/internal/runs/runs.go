@@ -1,0 +1,28 @@
+// Package runs has the commands that list, show, answer, resume, replay, undo, export and
+// delete recorded runs, and that make tools of their programs.
+package runs
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+)
+
+// A command is one run of a command of cassidy runs.
+type command struct{ *app.App }
+
+// Command returns cassidy runs, with its subcommands.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "runs", Usage: "show, answer, resume, retry, replay and undo runs",
+		Description: "Each task, each workflow and each turn of a chat is recorded as a run. A tool call is recorded too if it does more than\n" +
+			"read. A parked run waits for an answer or a time, and continues when you resume it.\n" +
+			"The records are in ~/.cassidy/state/runs, or in $CASSIDY_HOME/state/runs if CASSIDY_HOME is set.\n" +
+			"Instead of an ID, you can pass its first characters if no other ID begins with them. The ID \"last\" is the newest run.",
+		Subcommands: []*cli.Command{
+			listCommand(c), showCommand(c), answerCommand(c, c.resume), resumeCommand(c), retryCommand(c), replayCommand(c), undoCommand(c),
+			exportCommand(c), promoteCommand(c), cancelCommand(c), pruneCommand(c),
+		},
+	}
+}

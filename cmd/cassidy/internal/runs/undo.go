@@ -1,0 +1,124 @@
+package runs
+
+import (
+	"context"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func undoCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "undo", Usage: "undo the file changes of a run, and other effects that can be undone", ArgsUsage: "ID",
+		Description: "The last step is undone first. Without --skip, the undo stops at a file that was changed after the run.\n" +
+			"Effects outside the project that cannot be undone are listed. The exit code is 7 if a part of the run is not\n" +
+			"undone. To continue an interrupted undo, repeat the command. An undo is a run and can be undone too.",
+		Flags: append(approve.Flags(),
+			&cli.StringFlag{Name: "to", Usage: "undo `STEP`, such as 3.1, and all later steps, but no earlier steps"},
+			&cli.BoolFlag{Name: "skip", Usage: "do not stop at changes that cannot be undone: list them, and undo the others"}),
+		Action: func(ctx *cli.Context) error {
+			r, err := c.recorded(ctx, ctx.Args().First())
+			if err != nil {
+				return err
+			}
+			return c.Parking(func(ctx *cli.Context, h *host.Host) error {
+				return c.undo(ctx, h, host.Undo{Run: r.ID, Skip: ctx.Bool("skip"), Parks: !ctx.Bool("deny")}, ctx.String("to"))
+			})(ctx)
+		},
+	}
+}
+
+// undo undoes a run, and prints the outcome.
+func (c *command) undo(ctx *cli.Context, h *host.Host, u host.Undo, to string) error {
+	if to != "" {
+		var err error
+		if u.To, err = history.ParseStepPath(to); err != nil {
+			return err
+		}
+	}
+	out, err := h.UndoRun(ctx.Context, u)
+	if out == nil || value.KindOf(err) == value.Parked {
+		return err
+	}
+	if c.JSON {
+		if e := c.PrintJSON(undoneDict(u.Run, out, err)); e != nil {
+			return e
+		}
+	} else {
+		printUndone(c.App, u.Run, out)
+	}
+	if err != nil {
+		failure := value.ErrorOf(err, value.Failed)
+		c.Report(failure)
+		if failure.Kind != value.Conflict {
+			return ui.Reported(failure)
+		}
+	}
+	if !out.Complete() {
+		return ui.ErrPartly
+	}
+	return nil
+}
+
+// printUndone prints for people what was undone, and what was not.
+func printUndone(a *app.App, run string, out *host.Undone) {
+	a.Print(calls.Undone(run, out))
+	if slices.ContainsFunc(out.Done, func(s host.UndoneStep) bool { return !s.Already() }) {
+		a.Note("to undo this undo: cassidy runs undo %s", out.ID)
+	}
+}
+
+// undoneDict is the outcome of an undo as --json prints it.
+func undoneDict(run string, out *host.Undone, err error) *value.Dict {
+	steps := func(list []host.UndoneStep) value.List {
+		return ui.Map(list, func(s host.UndoneStep) value.Value {
+			return value.NewDict("place", s.StepPath.String(), "what", s.What, "value", s.Value)
+		})
+	}
+	d := value.NewDict("run", run, "undo", out.ID, "success", err == nil, "done", steps(out.Done), "failed", nil, "left", steps(out.Left), "skipped", skipped(out.Skipped), "lasting", steps(out.Lasting))
+	if out.Failed != nil {
+		d.Put("failed", value.NewDict("place", out.Failed.StepPath.String(), "what", out.Failed.What))
+	}
+	if err != nil {
+		ui.PutError(d, value.ErrorOf(err, value.Failed))
+	}
+	return d
+}
+
+// skipped is the steps that an undo has skipped as --json prints them.
+func skipped(list []host.UndoneStep) value.List {
+	return value.Map(list, func(s host.UndoneStep) value.Value {
+		return value.NewDict("place", s.StepPath.String(), "what", s.What, "error", value.ErrorOf(s.Err, value.Failed).Message())
+	})
+}
+
+// undoneRuns returns the runs that were undone, without those whose undo was undone too.
+func undoneRuns(ctx context.Context, j *history.Journal) map[string]bool {
+	undos, _ := all(ctx, j, history.Filter{Kind: host.UndoKind}) // a damaged one is reported where it is shown
+	undone := map[string]bool{}
+	for i := range undos { // the newest first: an undo may be undone itself
+		if u := &undos[i]; u.State == history.Done && !undone[u.ID] {
+			undone[u.Options.Text("run")] = true
+		}
+	}
+	return undone
+}
+
+// undosOf returns which runs undid a run, at least in part, with their states.
+func undosOf(ctx context.Context, j *history.Journal, run string) (texts []string) {
+	undos, _ := all(ctx, j, history.Filter{Kind: host.UndoKind}) // a damaged one is reported where it is shown
+	for i := range undos {
+		if u := &undos[i]; u.Options.Text("run") == run && u.State != history.Cancelled {
+			texts = append(texts, "by "+u.ID+" ("+u.State.String()+")")
+		}
+	}
+	return texts
+}

@@ -1,0 +1,158 @@
+// Package setup makes projects, and the files of new tools in them.
+package setup
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/scripts"
+)
+
+// Command returns cassidy init.
+func Command(a *app.App) *cli.Command {
+	return &cli.Command{
+		Name: "init", Usage: "create a project in this folder: .cassidy/tools and .cassidy/config.yaml",
+		Description: "A new project is marked as yours: its new and changed files are trusted, except files that need more\n" +
+			"capabilities than before. Tools and skills that exist already stay untrusted. To review them: cassidy trust.\n" +
+			"If you wrote all of them: cassidy trust --author.",
+		Action: func(*cli.Context) error { return initProject(a) },
+	}
+}
+
+// initProject makes the working folder a project.
+func initProject(a *app.App) error {
+	dir, err := a.WorkDir()
+	if err != nil {
+		return err
+	}
+	created, err := Project(a, dir)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(value.NewDict("project", dir, "created", created))
+	}
+	if len(created) == 0 {
+		a.Note("%s is already a project", dir)
+	}
+	for _, name := range created {
+		a.Note("created %s", name)
+	}
+	a.Note("next: cassidy tool new my_tool")
+	return nil
+}
+
+// Project makes a folder a project. It keeps existing files, and returns what it created.
+func Project(a *app.App, dir string) (value.List, error) {
+	created := value.List{}
+	_, err := os.Lstat(filepath.Join(dir, folder.Name))
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if _, err := os.Stat(filepath.Join(dir, folder.ToolsDir)); errors.Is(err, fs.ErrNotExist) {
+		created = append(created, folder.ToolsDir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, ui.FileError(err)
+	}
+	defer root.Close()
+	if err := makeFolder(root, folder.ToolsDir); err != nil {
+		return nil, err
+	}
+	if a.Home() == filepath.Join(dir, folder.Name) {
+		a.Note("this folder is for your personal tools; create projects in other folders")
+		return created, nil
+	}
+	written, err := WriteNew(dir, folder.Name+"/config.yaml", scripts.ProjectConfig())
+	if err != nil {
+		return nil, err
+	}
+	if written {
+		created = append(created, folder.Name+"/config.yaml")
+	}
+	markOwn(a, dir, fresh)
+	return created, nil
+}
+
+// markOwn marks a new project as the user's own, unless the folder has files that need
+// review. It reports untrusted files.
+func markOwn(a *app.App, dir string, fresh bool) {
+	if a.State() == "" {
+		return // there is no folder for the record
+	}
+	h, done, err := a.OpenBare()
+	if err == nil {
+		defer done()
+		var r *trust.Review
+		r, err = a.Review(context.Background(), h, dir)
+		switch {
+		case err != nil:
+		case fresh && len(r.Files)+len(r.Broken) == 0:
+			err = trust.New(a.State()).MarkAuthor(dir)
+		case len(r.Untrusted()) > 0 && !r.Author:
+			a.Note("existing files are untrusted; to review them: cassidy trust; if they are yours: cassidy trust --author")
+		}
+	}
+	if err != nil {
+		a.Report(value.ErrorOf(err, value.Failed)) // the project exists, and can be trusted later
+	}
+}
+
+// WriteNew writes a new file in a folder, and makes the folders on the way. It reports
+// false if the file exists. It follows no link out of the folder: a project may come from
+// an untrusted author.
+func WriteNew(dir, name, text string) (bool, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return false, ui.FileError(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, ui.FileError(err)
+	}
+	defer root.Close()
+	if err := makeFolder(root, path.Dir(name)); err != nil {
+		return false, err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, ui.FileError(err)
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = root.Remove(name) // it is incomplete
+		return false, ui.FileError(err)
+	}
+	return true, nil
+}
+
+// makeFolder makes a folder in a project, and those on the way.
+func makeFolder(root *os.Root, name string) error {
+	err := root.MkdirAll(name, 0o777)
+	if err == nil {
+		return nil
+	}
+	for at := name; at != "."; at = path.Dir(at) {
+		info, lerr := root.Lstat(at)
+		if lerr != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if _, err := root.Stat(at); err != nil {
+			return value.Errorf(value.Denied, "create %s: the link %s is broken or leads out of the project", name, at).
+				WithHint("replace the link by a folder: rm LINK, then mkdir LINK")
+		}
+	}
+	return ui.FileError(err)
+}

@@ -1,0 +1,104 @@
+// Package task has the command that has a model work on a task.
+package task
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of cassidy task.
+type command struct{ *app.App }
+
+// Command returns cassidy task.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "task", Usage: "have a model work on a task with tools", ArgsUsage: `"TASK"`,
+		Description: "The model calls tools until the task is done. The answer goes to standard output. Messages go to standard error.\n" +
+			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
+			"With --json, each line on standard output is an event. The last line is the result.",
+		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
+			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"}),
+		Action: c.Recording(c.Parking(c.runTask)),
+	}
+}
+
+func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
+	task := strings.TrimSpace(ctx.Args().First())
+	if task == "-" {
+		text, err := ui.ReadAll(c.In)
+		if err != nil {
+			return value.Errorf(value.Invalid, "read the task: %w", err)
+		}
+		task, c.Person.InputRead = strings.TrimSpace(string(text)), true
+	}
+	if task == "" {
+		return value.Errorf(value.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
+	}
+	if !utf8.ValidString(task) {
+		return value.Errorf(value.Invalid, "the task is not UTF-8 text").WithHint("write the data to a file, and name the file in the task")
+	}
+	setup, err := agents.ReadFlags(c.App, ctx, h, []string{"auto"}, "task")
+	if err != nil {
+		return err
+	}
+	setup.Options.NoParking = ctx.Bool("deny")
+	a, err := agents.New(c.App, h, setup)
+	if err != nil {
+		return err
+	}
+	if ctx.Bool("dry-run") {
+		if err := a.Check(ctx.Context); err != nil {
+			return err
+		}
+		return c.printDryRun(a, setup, task)
+	}
+	s, err := agents.NewSession(ctx.Context, a, setup.RunID)
+	if err != nil {
+		return err
+	}
+	text, err := agents.WithSkills(s, setup.Skills, task)
+	if err != nil {
+		return err
+	}
+	agents.WarnOverhead(c.App, s)
+	stop := calls.ShowRun(c.App, h, s.NextRun(), calls.RunLines(c.App, s.NextRun()))
+	r, err := s.Send(ctx.Context, text)
+	stop() // all events are shown before the end
+	return agents.Ended(ctx.Context, c.App, &r, err)
+}
+
+// printDryRun prints what a run would use.
+func (c *command) printDryRun(a *agent.Agent, s *agents.Setup, task string) error {
+	names := ui.Map(a.Tools(), func(t tool.Tool) string { return t.Name })
+	overhead, limit := a.Budget()
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("dry_run", true, "validated", true, "task", task, "tools", ui.Texts(names), "working_dir", s.Options.WorkDir,
+			"model", s.Options.Model.Name(), "policy", a.Policy().Name, "format", string(a.Format()),
+			"tool_overhead", int64(overhead), "effective_limit", int64(limit)))
+	}
+	var b strings.Builder
+	line := func(name, value string) { b.WriteString(ui.Pad(name+":", 12) + ui.VisibleLine(value) + "\n") }
+	line("task", task)
+	line("tools", cmp.Or(ui.Join(names), "none"))
+	line("folder", s.Options.WorkDir)
+	line("model", s.Options.Model.Name())
+	line("policy", a.Policy().Name)
+	line("format", string(a.Format()))
+	b.WriteString(ui.Pad("overhead:", 12) + a.OverheadReport().String() + "\n")
+	c.Print(b.String())
+	c.Note("dry run: all checks passed, nothing was called")
+	return nil
+}

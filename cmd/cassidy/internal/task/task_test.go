@@ -1,0 +1,175 @@
+package task
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// TestMain has this binary be a worker of itself, see [testworker.Main].
+func TestMain(m *testing.M) { testworker.Main(m, stdlib.Pure()...) }
+
+// An assistant is a server as CassidyAI documents it: threads that are made,
+// spoken to and read. What it does wrong on the way is in trouble.
+type assistant struct {
+	t       *testing.T
+	key     string
+	mu      sync.Mutex
+	threads int
+	sent    []string // what was said to it
+	thread  []map[string]string
+	answers []string
+	trouble []int // the status of each request for a message; 0 is an answer
+	reads   int
+}
+
+func (a *assistant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.Header.Get("x-api-key") != a.key {
+		http.Error(w, `{"message":"no such key"}`, http.StatusUnauthorized)
+		return
+	}
+	body := map[string]string{}
+	if r.Method == http.MethodPost {
+		d := json.NewDecoder(r.Body)
+		d.DisallowUnknownFields()
+		if err := d.Decode(&body); err != nil {
+			a.t.Errorf("%s: the body is no object of texts: %v", r.URL.Path, err)
+		}
+	}
+	switch r.Method + " " + r.URL.Path {
+	case "POST /assistants/thread/create":
+		if body["assistant_id"] != "helper" || len(body) != 1 {
+			a.t.Errorf("a thread was wanted with %v", body)
+		}
+		a.threads++
+		a.answer(w, map[string]any{"thread_id": "thread-1"})
+	case "POST /assistants/message/create":
+		a.message(w, body)
+	case "GET /assistants/thread/get":
+		a.reads++
+		a.answer(w, map[string]any{"thread_id": r.URL.Query().Get("thread_id"), "messages": a.thread})
+	default:
+		a.t.Errorf("there is no %s %s", r.Method, r.URL)
+	}
+}
+
+func (a *assistant) message(w http.ResponseWriter, body map[string]string) {
+	if body["thread_id"] != "thread-1" || len(body) != 2 {
+		a.t.Errorf("a message came with %v", body)
+	}
+	status := 0
+	if len(a.trouble) > 0 {
+		status, a.trouble = a.trouble[0], a.trouble[1:]
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "0")
+		http.Error(w, "<html><title>busy</title></html>", status)
+		return
+	}
+	a.sent = append(a.sent, body["message"])
+	answer := a.answers[0]
+	a.answers = a.answers[1:]
+	a.thread = append(a.thread, map[string]string{"role": "user", "content": body["message"]}, map[string]string{"role": "assistant", "content": answer})
+	if status != 0 { // the proxy gave up; the assistant did not
+		http.Error(w, "<html><title>524: A timeout occurred</title></html>", status)
+		return
+	}
+	a.answer(w, map[string]any{"content": answer, "references": []any{}})
+}
+
+func (a *assistant) answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		a.t.Error(err)
+	}
+}
+
+// TestTaskOverCassidyAI has a task done by an assistant of CassidyAI that is
+// busy once, and once answers too late for its proxy.
+func TestTaskOverCassidyAI(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plan.txt"), []byte("sow in March"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const key = "key-0123456789abcdef"
+	a := &assistant{
+		t: t, key: key,
+		trouble: []int{http.StatusServiceUnavailable, 0, 524},
+		answers: []string{
+			"I look.\n```json\n{\"tool_decision\": {\"action\": \"read_file\", \"input\": {\"filepath\": \"plan.txt\"}, \"reasoning\": \"it says when\", \"status\": \"continue\"}}\n```",
+			"TASK COMPLETE: in March",
+		},
+	}
+	server := httptest.NewServer(a)
+	defer server.Close()
+	env := map[string]string{"CASSIDY_HOME": home, "CASSIDY_API_KEY": key, "CASSIDY_ASSISTANT_ID": "helper", "CASSIDY_BASE_URL": server.URL}
+	stdout, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
+	if stdout != "in March\n" || code != 0 {
+		t.Errorf("the answer is %q, exit %d (%s), want in March", stdout, code, stderr)
+	}
+	if a.threads != 1 || len(a.sent) != 2 || a.reads != 1 {
+		t.Errorf("%d threads, %d messages stored, %d looks at the thread, want 1, 2 and 1", a.threads, len(a.sent), a.reads)
+	}
+	if !strings.Contains(a.sent[0], "# Available Tools") || !strings.Contains(a.sent[0], `"tool_decision"`) || !strings.HasSuffix(a.sent[0], "# User Question\n\nWhen do we sow?") {
+		t.Errorf("the first message does not tell what it should:\n%s", a.sent[0])
+	}
+	if !strings.Contains(a.sent[1], "RESULT (read_file):") || !strings.Contains(a.sent[1], "sow in March") || strings.Contains(a.sent[1], "# Available Tools") {
+		t.Errorf("the second message should be the result and a reminder:\n%s", a.sent[1])
+	}
+	noKey(t, key, home, stdout, stderr)
+
+	env["CASSIDY_API_KEY"] = "another-" + key
+	stdout, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "--json", "--verbose", "task", "When do we sow?")
+	if code != 5 || !strings.Contains(stderr, "CASSIDY_API_KEY") || !strings.Contains(stderr, "x-api-key") {
+		t.Errorf("a wrong key ended with %d: %s, want 5, what to set and how the key was sent", code, stderr)
+	}
+	noKey(t, key, home, stdout, stderr)
+
+	server.Close()
+	_, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
+	if code != 5 || !strings.Contains(stderr, "hint: ") {
+		t.Errorf("without a server it ended with %d: %s, want 5 and what to do", code, stderr)
+	}
+}
+
+// noKey checks that a key was written nowhere.
+func noKey(t *testing.T, key, home string, texts ...string) {
+	t.Helper()
+	err := filepath.WalkDir(home, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(f)
+		texts = append(texts, string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		if strings.Contains(text, key) {
+			t.Errorf("the key is in %q", text)
+		}
+	}
+}

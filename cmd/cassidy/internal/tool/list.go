@@ -1,0 +1,205 @@
+package tool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func listCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "list", Usage: "list the tools, and the errors in their files", ArgsUsage: "[NAME|@GROUP|preset:NAME …]",
+		Description: selectionHelp + "Without arguments, all tools are listed.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "group", Usage: "list only tools of `GROUP`"},
+			&cli.StringFlag{Name: "location", Usage: "list only tools from `WHERE`: project, personal, builtin, custom (project and personal) or all", Value: "all"},
+			&cli.BoolFlag{Name: "available", Usage: "list only tools that can be called"},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with code 1 if the file of a tool is invalid"},
+		},
+		Action: c.WithHost(c.listTools),
+	}
+}
+
+func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
+	location := ctx.String("location")
+	if err := app.CheckWord("location", location, "all", "custom", "project", "personal", "builtin"); err != nil {
+		return err
+	}
+	tools, err := selected(h, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	group, available := ctx.String("group"), ctx.Bool("available")
+	tools = slices.DeleteFunc(tools, func(t toolset.Head) bool {
+		elsewhere := location != "all" && location != string(t.Location) && (location != "custom" || t.Location == tool.Builtin)
+		return elsewhere || group != "" && t.DisplayGroup() != group || available && t.State != toolset.Ready
+	})
+	if group != "" && len(tools) == 0 {
+		c.Note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
+	}
+	broken := h.Broken()
+	if c.JSON {
+		list := make(value.List, len(tools))
+		for i := range tools {
+			t, err := h.Tool(tools[i].Name)
+			if err != nil {
+				return err
+			}
+			list[i] = calls.Describe(&t)
+		}
+		if err := c.PrintJSON(value.NewDict("tools", list, "errors", ui.ErrorList(broken))); err != nil {
+			return err
+		}
+	} else {
+		c.printList(tools)
+		c.ReportAll(broken)
+		calls.ReportUntrusted(c.App, tools)
+		if ui.IsTerminal(c.Err) || len(tools) == 0 {
+			c.listFooter(location, tools)
+		}
+	}
+	if ctx.Bool("strict") && len(broken) > 0 {
+		return ui.ErrSilent
+	}
+	return nil
+}
+
+// selected returns the heads of the tools that words name, or of all tools.
+func selected(h *host.Host, words []string) ([]toolset.Head, error) {
+	if len(words) == 0 {
+		return h.List(), nil
+	}
+	tools, err := h.Select(words...)
+	return ui.Map(tools, func(t toolset.Info) toolset.Head { return toolset.Head{Head: t.Tool.Head(), Standing: t.Standing} }), err
+}
+
+// printList prints tools by group, a line each.
+func (c *command) printList(tools []toolset.Head) {
+	groups := map[string][]*toolset.Head{}
+	width := 0
+	for i := range tools {
+		t := &tools[i]
+		groups[t.DisplayGroup()] = append(groups[t.DisplayGroup()], t)
+		width = max(width, min(len(t.Name), 28))
+	}
+	paint := c.Paint()
+	var b bytes.Buffer
+	b.Grow(160 * len(tools)) // a guess
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		fmt.Fprintf(&b, "%s\n", paint(ui.Bold, fmt.Sprintf("%s (%d)", ui.VisibleLine(group), len(groups[group]))))
+		members := groups[group]
+		slices.SortStableFunc(members, func(x, y *toolset.Head) int { return strings.Compare(x.Name, y.Name) })
+		for _, t := range members {
+			writeTool(&b, t, width, paint)
+		}
+		b.WriteString("\n")
+	}
+	_, _ = c.Out.Write(b.Bytes())
+}
+
+// writeTool writes the line of a tool, and a line of its marks if it has any.
+func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, text string) string) {
+	marks := make([]string, 0, 4)
+	if t.State != toolset.Ready {
+		marks = append(marks, string(t.State)+": "+t.Reason)
+	}
+	if t.NeedsApproval() {
+		marks = append(marks, "asks before it runs")
+	}
+	if t.IsDeprecated {
+		marks = append(marks, "deprecated")
+	}
+	if t.Location != tool.Builtin {
+		marks = append(marks, string(t.Location))
+	}
+	for _, text := range []string{"  ", ui.Pad(t.Name, width), "  ", ui.Brief(t.Summary(), ui.PageWidth-4-width), "\n"} {
+		b.WriteString(text)
+	}
+	if len(marks) > 0 {
+		b.WriteString(paint(ui.Dim, "  "+ui.Pad("", width)+"  ["+ui.VisibleLine(strings.Join(marks, " · "))+"]"))
+		b.WriteByte('\n')
+	}
+}
+
+func (c *command) listFooter(location string, tools []toolset.Head) {
+	if len(tools) == 0 && location != "all" {
+		c.Note("No custom tools found; to create one: cassidy tool new NAME")
+		return
+	}
+	c.Note("to describe a tool: cassidy tool info NAME; to list a group: cassidy tool list --group GROUP")
+}
+
+func groupsCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "groups", Usage: "list the groups of tools, and the number of tools in each",
+		Action: c.WithHost(func(ctx *cli.Context, h *host.Host) error {
+			groups := h.Groups()
+			list := value.List{}
+			for _, name := range slices.Sorted(maps.Keys(groups)) {
+				list = append(list, value.NewDict("name", name, "tools", int64(groups[name])))
+				if !c.JSON {
+					c.Print(ui.VisibleLine(name) + ": " + ui.Count(groups[name], "tool") + "\n")
+				}
+			}
+			if c.JSON {
+				return c.PrintJSON(value.NewDict("groups", list))
+			}
+			return nil
+		}),
+	}
+}
+
+func refreshCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "refresh", Usage: "clear the cache, and read the files of all tools again",
+		Action: func(ctx *cli.Context) error {
+			if err := clearCache(c.App); err != nil {
+				return err
+			}
+			return c.WithHost(c.reportRefreshed)(ctx)
+		},
+	}
+}
+
+func (c *command) reportRefreshed(_ *cli.Context, h *host.Host) error {
+	tools, broken := h.List(), h.Broken()
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("tools", int64(len(tools)), "errors", ui.ErrorList(broken)))
+	}
+	c.Note("Tool cache refreshed: %d tools", len(tools))
+	c.ReportAll(broken)
+	return nil
+}
+
+// clearCache removes the indexes.
+func clearCache(a *app.App) error {
+	if a.Cache() == "" {
+		return nil
+	}
+	old, err := filepath.Glob(filepath.Join(a.Cache(), "tools-*.idx"))
+	if err != nil {
+		return value.Errorf(value.Internal, "%w", err)
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ui.FileError(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func runCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "run", Usage: "run a tool", ArgsUsage: "NAME [key=value …]",
+		Description: "Write each argument as key=value or key:=JSON. Its value is converted to the type of the parameter.\n" +
+			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.",
+		Flags: append(approve.Flags(),
+			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"}),
+		Action: c.Asking(c.runTool),
+	}
+}
+
+func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
+	t, err := c.find(h, ctx.Args().First())
+	if err != nil {
+		return calls.Failed(c.App, err)
+	}
+	if err := calls.Untrusted(&t); err != nil {
+		return calls.Failed(c.App, err)
+	}
+	if changesThings(&t.Tool) && !c.Records && c.Home() != "" { // calls that only read are not recorded
+		c.Records = true
+		return c.WithHost(c.runTool)(ctx)
+	}
+	args, err := calls.Arguments(c.App, ctx, &t.Tool)
+	if err != nil {
+		return calls.Failed(c.App, err)
+	}
+	if _, err := t.Check(args); err != nil {
+		return calls.Failed(c.App, calls.ExampleHint(err, &t.Tool, "cassidy tool run "))
+	}
+	var opts []host.CallOption
+	if c.Records {
+		opts = append(opts, host.Durable(agent.NewID()))
+	}
+	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) {
+		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson}, opts...)
+	})
+	return err
+}
+
+// changesThings reports whether a tool can do more than read.
+func changesThings(t *tool.Tool) bool {
+	return slices.ContainsFunc(t.Needs, func(n tool.Capability) bool {
+		return n.Acts() || n.Name == "tool" || n.Name == "human" || n.Name == "model"
+	})
+}
+
+func exampleCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "example", Usage: "run an example of a tool", ArgsUsage: "NAME [NUMBER]",
+		Description: "The examples of a tool are numbered from 1. Without NUMBER, the first example is run.\n" +
+			"To show the examples: cassidy tool help NAME.",
+		Flags: approve.Flags(),
+		Action: c.Asking(func(ctx *cli.Context, h *host.Host) error {
+			t, err := c.find(h, ctx.Args().First())
+			if err != nil {
+				return err
+			}
+			return c.runExample(ctx, h, &t, cmp.Or(ctx.Args().Get(1), "1"))
+		}),
+	}
+}
+
+func (c *command) runExample(ctx *cli.Context, h *host.Host, t *toolset.Info, number string) error {
+	if err := calls.Untrusted(t); err != nil {
+		return calls.Failed(c.App, err)
+	}
+	if len(t.Examples) == 0 {
+		return value.Errorf(value.Failed, "the tool '%s' has no examples", t.Name).WithHint("pass arguments: cassidy tool run %s key=value", t.Name)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(t.Examples) {
+		return value.Errorf(value.Invalid, "Example index %s out of range", number).
+			WithHint("use a number from 1 to %d", len(t.Examples))
+	}
+	e := t.Examples[n-1]
+	c.Note("%s", t.CallText(e.Args))
+	result, err := calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) {
+		return h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+	})
+	if err == nil && e.HasExpect && !value.EqualJSON(result.Value, e.Expect) {
+		c.Log("the result differs from the example: expected %s", value.FormatJSON(e.Expect, ""))
+		return ui.ErrSilent
+	}
+	return err
+}

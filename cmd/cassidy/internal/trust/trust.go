@@ -1,0 +1,440 @@
+// Package trust has the command that reviews what is in a project: what its files may do,
+// and whether the user trusts them.
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of cassidy trust.
+type command struct{ *app.App }
+
+// Command returns cassidy trust.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "trust", Usage: "review the files of this project, and trust them", ArgsUsage: "[FILE …]",
+		Description: "The tools, skills and notes of a project may come from an untrusted author. cassidy uses a file only after you have\n" +
+			"reviewed it. If the file changes, you review it again. The review then shows the changes.\n" +
+			"Without FILE, you review all untrusted files.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "yes", Usage: "trust the files without a review question"},
+			&cli.BoolFlag{Name: "author", Usage: "mark the project as yours: its new and changed files are trusted, except files that need more capabilities than before"},
+			&cli.BoolFlag{Name: "list", Usage: "list the reviewed files, and when they were reviewed"},
+			&cli.BoolFlag{Name: "revoke", Usage: "revoke the trust in FILE, or, if FILE is not given, in all files"},
+			&cli.BoolFlag{Name: "full", Usage: "show long files in full"},
+		},
+		Action: c.trust,
+	}
+}
+
+func (c *command) trust(ctx *cli.Context) error {
+	root, err := c.Root()
+	if err != nil {
+		return err
+	}
+	if err := onlyOne(ctx, "list", "revoke", "author"); err != nil {
+		return err
+	}
+	switch {
+	case c.State() == "":
+		return value.Errorf(value.Invalid, "open the record of trusted files: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
+	case ctx.Bool("author") && ctx.Args().Present():
+		return value.Errorf(value.Invalid, "--author and the file %q are mutually exclusive", ctx.Args().First()).
+			WithHint("omit FILE to review everything and mark the project as yours")
+	case ctx.Bool("list") && ctx.Args().Present():
+		return value.Errorf(value.Invalid, "--list and FILE are mutually exclusive").WithHint("cassidy trust --list")
+	case ctx.Bool("revoke"):
+		return c.revokeTrust(root, ctx.Args().Slice())
+	}
+	h, done, err := c.OpenBare()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if ctx.Bool("list") {
+		return c.listTrusted(ctx, h, root)
+	}
+	return c.reviewTrust(ctx, h, root)
+}
+
+func onlyOne(ctx *cli.Context, flags ...string) error {
+	first := ""
+	for _, f := range flags {
+		if !ctx.Bool(f) {
+			continue
+		}
+		if first != "" {
+			return value.Errorf(value.Invalid, "--%s and --%s are mutually exclusive", first, f).WithHint("use only one of --%s and --%s", first, f)
+		}
+		first = f
+	}
+	return nil
+}
+
+// reviewTrust shows the untrusted files, and asks about them.
+func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error {
+	r, err := c.Review(ctx.Context, h, root)
+	if err != nil {
+		return err
+	}
+	files, err := c.chosen(r, root, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	t := &Session{App: c.App, Review: r, Files: files, Author: ctx.Bool("author"), Full: ctx.Bool("full")}
+	c.ReportAll(r.Broken)
+	yes := ctx.Bool("yes") || len(files) == 0
+	if !yes && !c.JSON && ui.IsTerminal(c.In) {
+		return t.Ask(ctx.Context)
+	}
+	if !c.JSON {
+		t.ShowAll()
+	}
+	if yes {
+		err = t.Record(files)
+	}
+	if err == nil && c.JSON {
+		err = c.PrintJSON(reviewJSON(r, files, yes))
+	}
+	if yes || err != nil {
+		return err
+	}
+	e := value.Errorf(value.Denied, "nothing was trusted: no terminal is available to ask").
+		WithHint("run cassidy trust on a terminal; or review the list above, then run cassidy trust --yes")
+	c.Report(e)
+	return ui.Reported(e)
+}
+
+// chosen returns the untrusted files: those that words name, or all.
+func (c *command) chosen(r *trust.Review, root string, words []string) ([]trust.File, error) {
+	files := r.Untrusted()
+	if len(words) == 0 {
+		return files, nil
+	}
+	wanted := map[string]bool{}
+	for _, word := range words {
+		name := c.inProject(root, word)
+		if !slices.ContainsFunc(r.Files, func(f trust.File) bool { return f.Path == name }) {
+			return nil, value.Errorf(value.Invalid, "%s is not a file that needs review", word).WithHint("list the files that need review: cassidy trust")
+		}
+		wanted[name] = true
+	}
+	for _, f := range r.Files { // a tool is reviewed with the files that it loads
+		if f.Tool != nil && wanted[f.Path] {
+			for _, lib := range f.Tool.Loads {
+				wanted[folder.Name+"/tools/"+lib] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(files, func(f trust.File) bool { return !wanted[f.Path] }), nil
+}
+
+// inProject returns a file's path in the project, given that path or the one in the
+// working folder.
+func (c *command) inProject(root, word string) string {
+	name := filepath.Clean(word)
+	if _, err := os.Lstat(filepath.Join(root, name)); err == nil && !filepath.IsAbs(name) {
+		return filepath.ToSlash(name)
+	}
+	abs := name
+	if dir, err := c.WorkDir(); err == nil && !filepath.IsAbs(name) {
+		abs = filepath.Join(dir, name)
+	}
+	if rel, err := filepath.Rel(root, abs); err == nil && filepath.IsLocal(rel) {
+		name = rel
+	}
+	return filepath.ToSlash(name)
+}
+
+// A Session is one review.
+type Session struct {
+	*app.App
+	Review *trust.Review
+	Files  []trust.File // the untrusted files to decide on
+	Author bool         // the project is the user's own
+	Full   bool         // long files are shown in full
+}
+
+// ShowAll shows all files.
+func (t *Session) ShowAll() {
+	if len(t.Files) == 0 {
+		return
+	}
+	p := t.page()
+	p.overview(t.Review.Root, t.Files)
+	for i := range t.Files {
+		if !t.Author { // authors know their own files
+			p.file(&t.Files[i], t.Full)
+		}
+	}
+	t.Print(p.String())
+}
+
+func (t *Session) page() *reviewPage {
+	return &reviewPage{approve.Page{Page: ui.Page{Paint: t.Paint()}, Width: ui.WidthOf(t.Out), All: true}}
+}
+
+// Ask shows one file after another, and asks about each.
+func (t *Session) Ask(ctx context.Context) error {
+	in := &ui.Terminal{In: t.In, Out: t.Err}
+	p := t.page()
+	p.overview(t.Review.Root, t.Files)
+	t.Print(p.String())
+	if t.Author {
+		answer, err := t.answer(ctx, in, "are these files yours, and do you trust them? [y/N] ", "y")
+		if err != nil || answer != "y" {
+			return t.declined(err)
+		}
+		return t.Record(t.Files)
+	}
+	var trusted []trust.File
+	refused := map[string]bool{}
+	rest := false // is trusted
+	for i := range t.Files {
+		f := &t.Files[i]
+		if lib := loadsRefused(f, refused); lib != "" {
+			t.Log("%s stays untrusted: it loads %s", f.Path, lib)
+			continue
+		}
+		answer := "y"
+		if !rest {
+			t.show(ctx, f)
+			var err error
+			if answer, err = t.decide(ctx, in, i); err != nil {
+				return errors.Join(t.Record(trusted), t.declined(err))
+			}
+		}
+		switch answer {
+		case "a":
+			rest = true
+			fallthrough
+		case "y":
+			trusted = append(trusted, *f)
+		case "q":
+			return t.Record(trusted)
+		default:
+			refused[f.Path] = true
+		}
+	}
+	return t.Record(trusted)
+}
+
+// show shows all of a file, with the user's pager if it is longer than the terminal.
+func (t *Session) show(ctx context.Context, f *trust.File) {
+	p := t.page()
+	p.file(f, true)
+	if !ui.IsTerminal(t.Err) || !approve.Paged(ctx, t.Printer, &ui.Terminal{Out: t.Err}, p.String()) {
+		t.Print(p.String())
+	}
+}
+
+// decide asks about a file, and returns y, n, q, or a for all that are left. Those are
+// shown first.
+func (t *Session) decide(ctx context.Context, in *ui.Terminal, i int) (string, error) {
+	left := t.Files[i:]
+	for {
+		t.remind(left[:1])
+		if len(left) == 1 {
+			return t.answer(ctx, in, "trust "+ui.VisibleLine(left[0].Path)+"? [y/N] ", "y")
+		}
+		answer, err := t.answer(ctx, in, fmt.Sprintf("trust %s? [y]es, [N]o, [a]ll %d remaining files, [q]uit: ", ui.VisibleLine(left[0].Path), len(left)), "yaq")
+		if err != nil || answer != "a" {
+			return answer, err
+		}
+		for j := range left[1:] {
+			t.show(ctx, &left[j+1])
+		}
+		t.remind(left)
+		answer, err = t.answer(ctx, in, fmt.Sprintf("trust these %d files? [y/N] ", len(left)), "y")
+		if err != nil || answer == "y" {
+			return "a", err
+		}
+	}
+}
+
+// remind shows what files may do next to the question about them: their pages may have
+// scrolled away.
+func (t *Session) remind(files []trust.File) {
+	p := t.page()
+	for i := range files {
+		p.Line("\n%s", p.Paint(ui.Bold, ui.VisibleLine(files[i].Path)))
+		p.may(&files[i])
+	}
+	t.Print(p.String())
+}
+
+// loadsRefused names a file that a tool loads and that was refused, or "".
+func loadsRefused(f *trust.File, refused map[string]bool) string {
+	if f.Tool == nil {
+		return ""
+	}
+	for _, lib := range f.Tool.Loads {
+		if refused[folder.Name+"/tools/"+lib] {
+			return lib
+		}
+	}
+	return ""
+}
+
+// answer asks a question, and returns one of the letters that it takes, or n for anything
+// else. The end of the input is q.
+func (t *Session) answer(ctx context.Context, in *ui.Terminal, question, letters string) (string, error) {
+	in.Print(question)
+	line, err := in.ReadLine(ctx)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		in.Print("\n")
+		return "q", nil
+	}
+	word := strings.ToLower(strings.TrimSpace(line))
+	if word == "?" || word == "help" {
+		in.Print("  y  trust the file\n  n  leave the file untrusted; Enter alone does this too\n")
+		if strings.Contains(letters, "a") {
+			in.Print("  a  show all remaining files, then ask once for all of them\n  q  end the review; the files that you have trusted stay trusted\n")
+		}
+		return t.answer(ctx, in, question, letters)
+	}
+	for _, choice := range []string{"yes", "all", "quit"} {
+		if strings.Contains(letters, choice[:1]) && (word == choice || word == choice[:1]) {
+			return word[:1], nil
+		}
+	}
+	return "n", nil
+}
+
+func (t *Session) declined(err error) error {
+	if err == nil {
+		t.Note("nothing was trusted")
+	}
+	return err
+}
+
+// Record records files as trusted.
+func (t *Session) Record(files []trust.File) error {
+	trust := trust.New(t.State())
+	if err := trust.Record(t.Review.Root, files, t.Author); err != nil {
+		return err
+	}
+	if t.Author {
+		if err := trust.MarkAuthor(t.Review.Root); err != nil {
+			return err
+		}
+		t.Note("this project is marked as yours: your changes stay trusted unless a file needs more capabilities")
+	}
+	if left := len(t.Review.Untrusted()) - len(files); left == 0 && (len(files) > 0 || !t.JSON) {
+		if err := trust.MarkReviewed(t.Review.Root); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(t.Review.Files) == 0:
+		t.Note("no file needs review; models may now see the names of the files and of the git branch")
+	case len(t.Files) == 0:
+		t.Note("everything here is trusted (%s)", ui.Count(len(t.Review.Files), "file"))
+	case len(files) == 0:
+		t.Note("nothing was trusted")
+	default:
+		t.Note("trusted %s", ui.Count(len(files), "file"))
+	}
+	return nil
+}
+
+// listTrusted lists the reviewed files, and those that are trusted because the project is
+// the user's own.
+func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error {
+	records, author, err := trust.New(c.State()).List(root)
+	if err != nil {
+		return err
+	}
+	if author {
+		review, err := c.Review(ctx.Context, h, root)
+		if err != nil {
+			return err
+		}
+		for _, f := range review.Files {
+			if f.Reason == "" && !slices.ContainsFunc(records, func(r trust.Record) bool { return r.Path == f.Path }) {
+				own := trust.Record{Path: f.Path, Kind: f.Kind, Hash: f.Hash, Own: true}
+				if f.Tool != nil {
+					own.Needs = f.Tool.Needs
+				}
+				records = append(records, own)
+			}
+		}
+		slices.SortFunc(records, func(a, b trust.Record) int { return strings.Compare(a.Path, b.Path) })
+	}
+	list := value.List{}
+	p := ui.Page{Paint: c.Paint()}
+	for _, r := range records {
+		state := "trusted"
+		if r.Revoked {
+			state = "revoked"
+		}
+		facts, when := []string{"own"}, "" // not reviewed
+		if !r.When.IsZero() {
+			facts, when = []string{state, r.When.Local().Format("2006-01-02 15:04")}, r.When.UTC().Format(time.RFC3339)
+		}
+		list = append(list, value.NewDict("path", r.Path, "kind", string(r.Kind), "state", state, "hash", r.Hash,
+			"needs", ui.Texts(r.Needs), "own", r.Own, "when", when))
+		if len(r.Needs) > 0 {
+			facts = append(facts, ui.Join(r.Needs))
+		}
+		p.Line("%s  %s", ui.VisibleLine(r.Path), p.Paint(ui.Dim, "["+ui.VisibleLine(strings.Join(facts, " · "))+"]"))
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("project", root, "author", author, "files", list))
+	}
+	if author {
+		c.Note("%s is marked as yours: your changes stay trusted unless a file needs more capabilities", root)
+	}
+	if len(records) == 0 {
+		c.Note("no file of this project has been reviewed")
+	}
+	c.Print(p.String())
+	return nil
+}
+
+// revokeTrust revokes the trust of files, or of the project.
+func (c *command) revokeTrust(root string, words []string) error {
+	var names []string
+	for _, word := range words {
+		names = append(names, c.inProject(root, word))
+	}
+	store := trust.New(c.State())
+	_, author, _ := store.List(root) // a damaged record is replaced
+	if err := store.Revoke(root, names...); err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("project", root, "revoked", ui.Texts(names), "all", len(names) == 0))
+	}
+	if len(names) == 0 {
+		c.Note("revoked the trust in all files of %s", root)
+		if author {
+			c.Note("the project is no longer marked as yours; to mark it again: cassidy trust --author")
+		}
+	}
+	for _, name := range names {
+		c.Note("revoked the trust in %s", name)
+	}
+	return nil
+}

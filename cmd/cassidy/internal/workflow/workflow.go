@@ -1,0 +1,236 @@
+// Package workflow has the command that runs workflows.
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of cassidy run.
+type command struct{ *app.App }
+
+// Command returns cassidy run.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "run", Usage: "run a workflow: a script that calls tools and models", ArgsUsage: "[FILE.star|NAME [key=value …]]",
+		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star.\n" +
+			"Without arguments, the command lists the workflows.\n" +
+			"Write each argument of main as key=value or key:=JSON. Its value is converted to the type of the parameter.\n" +
+			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
+			"The result goes to standard output. Messages go to standard error.\n" +
+			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
+			"Without a terminal, the run is parked: it waits on disk until you answer with cassidy runs answer ID.\n" +
+			"With --json, each line on standard output is an event. The last line is the result.",
+		Flags: append(approve.Flags(),
+			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
+			&cli.StringFlag{Name: "model", Usage: "use `MODEL` for the function model.ask of scripts: cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
+			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
+		Action: func(ctx *cli.Context) error {
+			if !ctx.Args().Present() {
+				return c.WithHost(c.list)(ctx)
+			}
+			return c.Recording(c.Parking(c.run))(ctx)
+		},
+	}
+}
+
+func (c *command) run(ctx *cli.Context, h *host.Host) error {
+	id := cmp.Or(ctx.String("run-id"), agent.NewID())
+	if err := app.CheckRunName(id); err != nil {
+		return err
+	}
+	if err := CheckModel(ctx.Context, c.App, h); err != nil {
+		return err
+	}
+	w, err := c.open(ctx.Args().First())
+	if err == nil {
+		err = w.Describe(ctx.Context, h.Describe)
+	}
+	if err != nil {
+		return err
+	}
+	script, err := w.Script()
+	if err != nil {
+		return err
+	}
+	given, err := calls.Arguments(c.App, ctx, &w.Tool.Tool)
+	if err != nil {
+		return err
+	}
+	dir, err := c.WorkDir()
+	if err != nil {
+		return err
+	}
+	flow := host.Workflow{Tool: w.Tool.Tool, Script: script, Declared: w.Declared}
+	p, err := flow.Program(given, dir)
+	if err != nil {
+		return calls.ExampleHint(err, &w.Tool.Tool, "cassidy run ")
+	}
+	p.ID, p.Kind, p.Parks = id, host.WorkflowKind, !ctx.Bool("deny")
+	p.Options.Put("model", c.Models().Lasting(ctx.String("model")))
+	p.Options.Put(app.DirOption, dir)
+	agents.Register(ctx.Context, c.App, h, p.Parks)
+	stop := Show(c.App, h, id)
+	out, err := h.RunProgram(ctx.Context, p)
+	stop()
+	return Ended(ctx.Context, c.App, p, out, err)
+}
+
+// CheckModel fails if the model of --model cannot be opened, so that a workflow fails
+// before its first effect.
+func CheckModel(ctx context.Context, a *app.App, h *host.Host) error {
+	if a.Model == "" {
+		return nil
+	}
+	_, err := a.AskedModel(ctx, h)
+	return err
+}
+
+// open finds a workflow by its file or its name.
+func (c *command) open(word string) (project.Workflow, error) {
+	if strings.HasSuffix(word, ".star") {
+		file := word
+		if _, err := os.Stat(file); err != nil && c.Dir != "" && !filepath.IsAbs(file) {
+			file = filepath.Join(c.Dir, file)
+		}
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			return project.Workflow{}, value.Errorf(value.Invalid, "file %s does not exist", word).
+				WithHint("list the workflows: cassidy run")
+		}
+		return project.OpenWorkflow(file, c.Scope())
+	}
+	root, err := c.ProjectRoot()
+	if err != nil {
+		return project.Workflow{}, err
+	}
+	return project.FindWorkflow(root, c.Scope(), word)
+}
+
+// Ended prints the result of a workflow, and returns the error of the command.
+func Ended(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, err error) error {
+	e := interrupt.Error(ctx, err)
+	if a.JSON {
+		printEnd(a, p, out, e)
+	}
+	if e != nil {
+		return calls.ReportEnd(a, e, p.ID)
+	}
+	if !a.JSON {
+		a.PrintText(tool.Succeed(out).Text())
+	}
+	return nil
+}
+
+// printEnd prints the last line of a workflow with --json.
+func printEnd(a *app.App, p *host.Program, out tool.Outcome, err *value.Error) {
+	d := value.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
+		"reason", p.Reason(out.Value, nil), "result", out.Value, "success", err == nil,
+		"usage", value.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
+	if err != nil {
+		d.Put("reason", p.Reason(nil, err))
+		d.Put("result", nil)
+		ui.PutError(d, err)
+	}
+	calls.PutEnd(a, d)
+	if err := a.PrintLine(d); err != nil { // the host has checked that the result has a JSON form
+		a.Log("write the result: %v", err)
+	}
+}
+
+// Show shows the events of a workflow until stop is called.
+func Show(a *app.App, h *host.Host, run string) (stop func()) {
+	return calls.ShowRun(a, h, run, lines(a, run))
+}
+
+// lines returns a function that shows the events of a workflow to a person: each call
+// when it has ended, as several calls may be in progress.
+func lines(a *app.App, run string) func(tool.Event) {
+	paint := a.PaintOn(a.Err)
+	args := map[string]*value.Dict{} // of the calls in progress
+	rest := calls.RunLines(a, run)
+	return func(e tool.Event) {
+		direct := strings.Count(strings.TrimPrefix(e.Call, run), "/") == 1
+		switch d := e.Data.(type) {
+		case tool.ToolCallStart:
+			if direct && !d.Recorded { // recorded calls were shown before
+				args[e.Call] = d.Args
+			}
+			return
+		case tool.ToolCallEnd:
+			if !direct || d.Recorded {
+				break
+			}
+			if !a.Quiet {
+				a.LogLine(ui.VisibleLine(e.Tool + calls.Args(args[e.Call])))
+			}
+			delete(args, e.Call)
+			calls.ShowEnd(a, &d, paint)
+			return
+		case tool.Log:
+			if e.Call == run {
+				a.Note("%s", d.Message)
+				return
+			}
+		}
+		if !calls.Recorded(e.Data) {
+			rest(e)
+		}
+	}
+}
+
+// list lists the workflows of the project and its user.
+func (c *command) list(ctx *cli.Context, h *host.Host) error {
+	root, err := c.ProjectRoot()
+	if err != nil {
+		return err
+	}
+	all, broken := project.DescribedWorkflows(ctx.Context, root, c.Scope(), h.Describe)
+	list, lines, width := value.List{}, [][2]string{}, 0
+	for i := range all {
+		w := &all[i]
+		info := toolset.Info{Tool: w.Tool.Tool, Standing: toolset.Standing{Location: w.Location, Path: w.Path, State: toolset.Ready, Reason: w.Reason}}
+		summary := w.Tool.Summary()
+		if !w.Trusted {
+			info.State = toolset.Untrusted
+			summary = "[" + string(toolset.Untrusted) + ": " + w.Reason + "]"
+		}
+		d := calls.Describe(&info)
+		d.Put("declared", w.Declared)
+		list = append(list, d)
+		call := calls.Usage(&w.Tool.Tool)
+		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("workflows", list, "errors", ui.ErrorList(broken)))
+	}
+	for _, l := range lines {
+		c.Print(ui.Pad(ui.VisibleLine(l[0]), width) + "  " + ui.Clip(ui.VisibleLine(l[1]), max(ui.PageWidth-2-width, 30)) + "\n")
+	}
+	c.ReportAll(broken)
+	if len(lines) == 0 {
+		c.Print("No workflows found\n")
+		c.Note("to add a workflow, write %s/workflows/NAME.star with def main(…); to run any file: cassidy run FILE.star", folder.Name)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package protect
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// a project makes a folder: a text that begins with -> is a link, and a name that ends
+// with / a folder.
+func project(t *testing.T, files map[string]string) *Project {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "project")
+	for name, text := range files {
+		text = strings.ReplaceAll(text, "ROOT", filepath.ToSlash(dir))
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		target, link := strings.CutPrefix(text, "->")
+		switch {
+		case link:
+			err = os.Symlink(target, file)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(file, 0o777)
+		default:
+			err = os.WriteFile(file, []byte(text), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return &Project{Root: root, Bases: []string{filepath.ToSlash(dir)}}
+}
+
+func TestTargets(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"nothing", map[string]string{".git/HEAD": "ref: refs/heads/main", ".git/config": "[core]\n\tbare = false\n", ".cassidy/tools/x.star": "x", "CASSIDY.md": "n"}, nil},
+		{"a link", map[string]string{".cassidy": "->conf", "conf/tools/x.star": "x"}, []string{".cassidy", "conf"}},
+		{"absolute", map[string]string{".cassidy": "->ROOT/conf", "conf/": ""}, []string{".cassidy", "conf"}},
+		{"a chain", map[string]string{".cassidy": "->a", "a": "->b/c", "b": "->d", "d/c": "->../e/f", "e/f/": ""}, []string{".cassidy", "a", "b", "d/c", "e/f"}},
+		{"dangling", map[string]string{".cassidy": "->not/yet"}, []string{".cassidy", "not/yet"}},
+		{"dangling chain", map[string]string{".git": "->a", "a": "->nothing"}, []string{".git", "a", "nothing"}},
+		{"outside", map[string]string{".cassidy": "->../elsewhere"}, []string{".cassidy"}},
+		{"outside and back", map[string]string{".cassidy": "->../project/conf"}, []string{".cassidy", "conf"}},
+		{"itself", map[string]string{".cassidy": "->."}, []string{".", ".cassidy"}},
+		{"a loop", map[string]string{".cassidy": "->a", "a": "->b", "b": "->a"}, []string{".cassidy", "a", "b"}},
+		{"links inside", map[string]string{".cassidy/tools/x.star": "->../../src/x.star", ".cassidy/skills": "->../docs", "docs/s.md": "->../more/s.md"},
+			[]string{".cassidy/skills", ".cassidy/tools/x.star", "docs", "docs/s.md", "more/s.md", "src/x.star"}},
+		{"notes", map[string]string{"CASSIDY.md": "->docs/notes.md", "cassidy.md": "->other.md"}, []string{"CASSIDY.md", "cassidy.md", "docs/notes.md", "other.md"}},
+		{"separate", map[string]string{".git": "gitdir: meta\n", "meta/HEAD": "x"}, []string{"meta"}},
+		{"separate, absolute", map[string]string{".git": "gitdir: ROOT/meta/x\n"}, []string{"meta/x"}},
+		{"separate, outside", map[string]string{".git": "gitdir: ../meta\n"}, nil},
+		{"separate, by a link", map[string]string{".git": "gitdir: a/meta\n", "a": "->b", "b/meta/HEAD": ""}, []string{"a", "b/meta"}},
+		{"a work tree", map[string]string{".git": "gitdir: repo/worktrees/w\n", "repo/worktrees/w/commondir": "../..\n", "repo/config": "[core]\nhooksPath = hk\n"}, []string{"hk", "repo", "repo/worktrees/w"}},
+		{"links of git", map[string]string{".git/hooks/pre-commit": "->../../ci/hook", ".git/config": "->../gitconfig", "gitconfig": "[include]\npath = ../more\n[core] fsmonitor = \"./watch\"\n"},
+			[]string{".git/config", ".git/hooks/pre-commit", "ci/hook", "gitconfig", "more", "watch"}},
+		{"settings as git reads them", map[string]string{".git/config": "[Include] # one\n\tpath = ../a # why\n[include]path=../b;why\n\t\tPath = \"../c\"\"d\" ; why\n\tpath = ../e\\\nf\n" +
+			"[includeIf \"gitdir:/x]y\\\"/\"]\n\tpath = \"../g h#\"\n[core]hooksPath = hk\t # why\r\n# path = ../no\n"}, []string{"a", "b", "cd", "ef", "g h#", "hk"}},
+		{"a command", map[string]string{".git/config": "[core]\n\tfsmonitor = ci/watch --to=out/x 2 main.sh dir \"; ./late\"\n", "main.sh": "", "dir/": ""},
+			[]string{"ci/watch", "ci/watch --to=out/x 2 main.sh dir ; ./late", "late", "main.sh", "out/x"}},
+		{"commands", map[string]string{".git/config": "[filter \"n b\"]\n\tclean = python3 tools/clean.py %f\n\tsmudge = cat\n[diff \"x\"]\n\ttextconv = ./conv\n[diff]\n\texternal = ci/diff\n" +
+			"[merge \"m\"]\n\tdriver = ci/merge %O %A\n[core]\n\teditor = code --wait\n\tsshCommand = ssh -F ci/ssh\n\tfsmonitor = true\n[pager]\n\tlog = ci/page\n[hook \"h\"]\n\tcommand = sh late.sh\n" +
+			"[interactive]\n\tdiffFilter = ci/show\n[alias]\n\tx = !ci/alias\n[user]\n\tname = a/b\n", "code/x": "", "late.sh": ""},
+			[]string{"ci/diff", "ci/merge", "ci/merge %O %A", "ci/page", "ci/show", "ci/ssh", "conv", "late.sh", "python3 tools/clean.py %f", "ssh -F ci/ssh", "tools/clean.py"}},
+		{"data of git", map[string]string{".git/objects/x": "->../../file", ".git/refs/heads": "->../../file"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := project(t, tt.files)
+			targets, err := p.Targets([]string{"."})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, target := range targets {
+				got = append(got, target.Path)
+				if _, err := p.Root.Lstat(target.Path); (err == nil) != (target.Info != nil) {
+					t.Errorf("%s: Info = %v, but Lstat: %v", target.Path, target.Info, err)
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("the targets are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTargetsFromAbove has the project in a repository that leads into it. A name that
+// begins with ../ is of a file beside the project.
+func TestTargetsFromAbove(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"nothing", map[string]string{"f": "", "../.git/HEAD": "ref: x", "../.git/config": "[core]\n\tbare = false\n", "../.git/hooks/pre-commit": "x"}, nil},
+		{"settings", map[string]string{"../.git/config": "[core]\n\thooksPath = project/hk\n\tfsmonitor = ./project/ci/watch 2\n[include]\n\tpath = ../project/more.cfg\n[include]\n\tpath = other\n",
+			"more.cfg": "[core]\nhooksPath = project/other\n[include]\npath = less.cfg\n", "../.git/other": "[core]\nhooksPath = ROOT/abs\n"}, []string{"abs", "ci/watch", "ci/watch 2", "hk", "less.cfg", "more.cfg", "other"}},
+		{"a link", map[string]string{"../.git": "->project/meta", "meta/config": "[core]\nhooksPath = project/hk\n"}, []string{"hk", "meta", "meta/config"}},
+		{"a file", map[string]string{"../.git": "gitdir: project/meta\n", "meta/commondir": "../common", "common/config": "[core]\nhooksPath = project/hk\n"},
+			[]string{"common", "common/config", "common/config.worktree", "common/hooks", "hk", "meta", "meta/config", "meta/config.worktree", "meta/hooks"}},
+		{"links to hooks", map[string]string{"../.git/hooks/pre-commit": "->../../project/ci/hook", "ci/hook": "x", "../.git/hooks/post-commit": "->../../project/late"}, []string{"ci/hook", "late"}},
+		{"a linked folder of hooks", map[string]string{"../.git/config": "[core]\nhooksPath = hk\n", "../hk": "->project/a", "a": "->b", "b/": ""}, []string{"b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			targets, err := project(t, tt.files).Targets([]string{"."})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, target := range targets {
+				got = append(got, target.Path)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("the targets are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTargetsOfFolders(t *testing.T) {
+	p := project(t, map[string]string{"sub/.cassidy": "->conf", "sub/CASSIDY.md": "->n.md", "other/CASSIDY.md": "->n.md", "other/.git": "gitdir: ../meta"})
+	targets, err := p.Targets([]string{"sub", "other", "missing", "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, target := range targets {
+		got = append(got, target.Of+" > "+target.Path)
+	}
+	if want := []string{"sub/.cassidy > sub/.cassidy", "sub/.cassidy > sub/conf", "sub/CASSIDY.md > sub/CASSIDY.md", "sub/CASSIDY.md > sub/n.md", "other/.git > meta"}; !slices.Equal(got, want) {
+		t.Errorf("the targets are %q, want %q", got, want)
+	}
+}
+
+func TestCovers(t *testing.T) {
+	same := func(a, b string) bool { return strings.EqualFold(a, b) }
+	for _, tt := range []struct {
+		target, path string
+		want         bool
+	}{
+		{"conf", "conf", true}, {"conf", "conf/tools/x", true}, {"conf", "CONF/x", true}, {"conf", "config", false}, {"conf", "a/conf", false}, {"a/b", "a", false}, {".", "x", true},
+	} {
+		if got := (&Target{Path: tt.target}).Covers(tt.path, same); got != tt.want {
+			t.Errorf("%s covers %s = %v, want %v", tt.target, tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestRepository(t *testing.T) {
+	for _, tt := range []struct {
+		names string
+		want  bool
+	}{
+		{"HEAD objects refs", true}, {"HEAD commondir", true}, {"HEAD objects", false}, {"objects refs config", false}, {"", false},
+	} {
+		if got := Repository(func(name string) bool { return slices.Contains(strings.Fields(tt.names), name) }); got != tt.want {
+			t.Errorf("a folder with %s is a repository: %v, want %v", tt.names, got, tt.want)
+		}
+	}
+}
+
+// TestNames checks which other names a path has by links, and by identity.
+func TestNames(t *testing.T) {
+	files := map[string]string{
+		"priv/k": "x", "priv/deep/k": "x", "lnk": "->priv", "two": "->lnk", "sub/in": "->../priv/deep", "outer": "->sub",
+		"round": "->.", "gone": "->nothing", "out": "->../elsewhere", "KEY": "x", ".git/x": "->../priv",
+	}
+	for _, tt := range []struct {
+		pattern, at string
+		want        []string
+		fold        bool
+	}{
+		{"lnk/**", "priv/k", []string{"lnk/k"}, false},
+		{"two", "priv/k", []string{"two/k"}, false},
+		{"sub/in/k", "priv/deep/k", []string{"sub/in/k"}, false},
+		{"outer/in/*", "priv/deep/k", []string{"outer/in/k"}, false},
+		{"outer/*/k", "priv/deep/k", []string{"outer/in/k", "sub/in/k"}, false},
+		{"sub/*/k", "priv/deep/k", []string{"sub/in/k"}, false},
+		{"gone/x", "nothing/x", []string{"gone/x"}, true},
+		{"gone/x", "NOTHING/X", []string{"gone/X", "gone/x"}, true},
+		{"key", "KEY", []string{"key"}, true}, // a hard link, which is what a system that ignores case has
+		{"out/x", "priv/k", nil, false},
+		{"priv/**", "priv/k", nil, false},
+		{".git/**", "priv/k", nil, false},
+	} {
+		p := project(t, files)
+		if err := p.Root.Link("KEY", "key"); err != nil {
+			t.Fatal(err)
+		}
+		names, fold := p.Names().Of(tt.pattern, tt.at)
+		for _, want := range tt.want {
+			if !slices.Contains(names, want) {
+				t.Errorf("the names of %s for %s: %q, want %q among them", tt.at, tt.pattern, names, want)
+			}
+		}
+		if names = slices.DeleteFunc(names, func(n string) bool { return n == tt.at }); tt.want == nil && len(names) > 0 || fold != tt.fold {
+			t.Errorf("the names of %s for %s: %q, fold %v, want %q, %v", tt.at, tt.pattern, names, fold, tt.want, tt.fold)
+		}
+	}
+	if names, _ := project(t, files).Names().Of("**/round/**", "priv/k"); len(names) < 2 || len(names) >= maxNames {
+		t.Errorf("links in a circle: %d names", len(names))
+	}
+}

@@ -1,0 +1,55 @@
+package decision
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// ReadNative returns a decision for each native call of a reply. An Invalid is the decision for
+// one call whose arguments cannot be read; each call needs an answer. The text of a reply
+// without calls is read as by [Read].
+func ReadNative(r *model.Reply, o Options) []Decision {
+	if len(r.Calls) == 0 {
+		return read(r.Text, o, r.Stop == model.StopLength)
+	}
+	s := newReader(r.Text, o)
+	decisions := make([]Decision, len(r.Calls))
+	for i, c := range r.Calls {
+		decisions[i] = s.native(c, r.Stop == model.StopLength && i == len(r.Calls)-1)
+	}
+	return decisions
+}
+
+// native reads one call. Arguments that are invalid JSON are repaired, unless the reply was cut
+// off.
+func (s *reader) native(c model.Call, cut bool) Decision {
+	d := Decision{Kind: ToolCall, Input: c.Args, Reasoning: s.text, Status: Continue, Format: Native, ID: c.ID}
+	d.Action = s.actionName(c.Tool, &d)
+	if d.Input == nil && c.Raw == "" {
+		d.Input = &value.Dict{}
+	}
+	if d.Input != nil {
+		return d
+	}
+	p := loose.New(c.Raw, prose.SkipSpace(c.Raw, 0), loose.NewFinder(c.Raw))
+	v, err := p.Value()
+	args, nested, ok := loose.DictOf(v)
+	if p.Space(); err == nil && p.At < len(p.Text) {
+		err = p.Fail("the end")
+	} else if err == nil && !ok {
+		err = &loose.Fault{What: "the arguments: expected a JSON object but got " + value.TypeOf(v)}
+	} else if p.Cut && (cut || !s.completeArgs([]Decision{{Action: d.Action, Input: args}})) {
+		err = &loose.Fault{At: p.At, What: cutOff}
+	}
+	if nested {
+		p.Note(loose.FixedNesting)
+	}
+	if err == nil {
+		d.Input, d.Repaired = args, append(d.Repaired, p.Notes...)
+		return d
+	}
+	d.Kind, d.Error = Invalid, "the arguments of "+d.Action+" are invalid: "+err.Report(c.Raw)
+	return d
+}

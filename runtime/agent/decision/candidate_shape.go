@@ -1,0 +1,362 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A shape is the calls in a JSON value. The value may contain only the keys of calls and of the
+// wrappers of APIs. Data that contain something like a call are not a call.
+type shape struct {
+	call  bool // the value is meant as one or more calls
+	ours  bool // in PureJSON
+	calls []Decision
+	err   string // what is wrong, or ""
+}
+
+func wrong(ours bool, format string, args ...any) shape {
+	return shape{call: true, ours: ours, err: fmt.Sprintf(format, args...)}
+}
+
+// shape returns the calls in a value.
+func (s *reader) shape(v value.Value) shape { return s.shapeWithin(v, maxWraps) }
+
+// maxWraps is the limit of nested wrappers around a call.
+const maxWraps = 6
+
+func (s *reader) shapeWithin(v value.Value, wraps int) shape {
+	if wraps == 0 {
+		return shape{}
+	}
+	switch v := v.(type) {
+	case value.List:
+		return s.listShape(v, wraps)
+	case *value.Dict:
+		if decision, ok := v.Get("tool_decision"); ok {
+			d, isDict := decision.(*value.Dict)
+			if !isDict {
+				return wrong(true, "tool_decision: expected an object with action and input but got %s", value.TypeOf(decision))
+			}
+			return s.ourCall(d)
+		}
+		return s.dictShape(v, wraps)
+	}
+	return shape{}
+}
+
+// listShape returns the calls in a list that has nothing else.
+func (s *reader) listShape(list value.List, wraps int) shape {
+	all := shape{call: len(list) > 0 && len(list) <= maxCalls}
+	for i, v := range list {
+		_, nested := v.(value.List)
+		one := s.shapeWithin(v, wraps-1)
+		if nested || !one.call || i > 0 && one.ours != all.ours {
+			return shape{}
+		}
+		all.join(one)
+	}
+	return all
+}
+
+// join adds the calls of another shape.
+func (sh *shape) join(one shape) {
+	sh.ours = one.ours
+	sh.calls = append(sh.calls, one.calls...)
+	if sh.err == "" {
+		sh.err = one.err
+	}
+}
+
+// ourCall returns the call in the object under tool_decision.
+func (s *reader) ourCall(d *value.Dict) shape {
+	action, has := d.Get("action")
+	if !has {
+		action, has = d.Get("tool")
+	}
+	name, ok := action.(string)
+	switch {
+	case has && action == nil, ok && fields.IsNobody(name) && s.lookupFold(name) == nil, isStandIn(name):
+		return shape{} // the model says that it calls nothing
+	case !ok || plainName(name) == "":
+		return wrong(true, "the decision has no action: expected the name of a tool")
+	}
+	one := Decision{Kind: ToolCall, Format: PureJSON}
+	one.Action = s.actionName(name, &one)
+	input, has := d.Get("input")
+	for _, other := range s.table(argsKey) {
+		if !has {
+			if input, has = d.Get(other); has {
+				one.Repaired = append(one.Repaired, fixedWrapper)
+			}
+		}
+	}
+	args, nested, ok := loose.DictOf(input)
+	if !ok {
+		return wrong(true, "the input of the decision: expected a JSON object but got %s", value.TypeOf(input))
+	}
+	if nested {
+		one.Repaired = append(one.Repaired, loose.FixedNesting)
+	}
+	one.Input, one.Reasoning, one.Status = args, d.Text("reasoning"), statusOf(d.Text("status"))
+	return shape{call: true, ours: true, calls: []Decision{one}}
+}
+
+// dictShape returns the calls in any other object.
+func (s *reader) dictShape(d *value.Dict, wraps int) shape {
+	if kind, ok := d.Get("type"); ok && !slices.ContainsFunc(s.table(callType), func(t string) bool { return kind == value.Value(t) }) {
+		return s.keyedShape(d)
+	}
+	for _, key := range s.table(wrapKey) {
+		inner, ok := d.Get(key)
+		if !ok || !s.onlyKeys(d, key) || d.Has("role") && d.Text("role") != "assistant" {
+			continue
+		}
+		if text, isText := inner.(string); isText {
+			inner, _ = loose.Whole(text)
+		}
+		if sh := s.shapeWithin(inner, wraps-1); sh.call && !sh.ours {
+			return sh
+		}
+	}
+	for _, key := range s.table(nameKey) {
+		if name, ok := d.Get(key); ok {
+			text, _ := name.(string)
+			return s.namedShape(d, key, text)
+		}
+	}
+	return s.keyedShape(d)
+}
+
+// namedShape returns the call in an object with the name of a tool. The arguments are under
+// another key, or the other keys.
+func (s *reader) namedShape(d *value.Dict, key, name string) shape {
+	t := s.lookup(name)
+	if t == nil {
+		return shape{}
+	}
+	one := s.foreign(t, name)
+	one.Reasoning = d.Text("reasoning") + d.Text("thought")
+	one.Status = statusOf(d.Text("status"))
+	flat := without(d, key)
+	for _, argsKey := range s.table(argsKey) {
+		v, ok := d.Get(argsKey)
+		if !ok || !s.onlyKeys(d, key, argsKey) && fitsArgs(t, flat) { // the tool has a parameter of this name
+			continue
+		}
+		if !s.onlyKeys(d, key, argsKey) {
+			return shape{}
+		}
+		args, nested, ok := loose.DictOf(v)
+		if text, isText := v.(string); isText && !ok && strings.HasSuffix(argsKey, "_input") {
+			args, ok = onlyArg(t, text)
+		}
+		if !ok {
+			return wrong(false, "the %s of %s: expected a JSON object but got %s", argsKey, t.Name, value.TypeOf(v))
+		}
+		if nested {
+			one.Repaired = append(one.Repaired, loose.FixedNesting)
+		}
+		return s.called(t, args, one)
+	}
+	// The other keys must be exactly the tool's arguments. A name without arguments is a call
+	// only under a key that implies it.
+	if !fitsArgs(t, flat) || flat.Len() == 0 && (key == "name" || key == "function") {
+		return shape{}
+	}
+	return s.called(t, flat, one)
+}
+
+// onlyArg returns a text as the argument of a tool whose only required parameter is a text.
+func onlyArg(t *tool.Tool, text string) (*value.Dict, bool) {
+	required := required(t)
+	if len(required) != 1 || required[0].Type.Name != tool.TypeString || strings.HasPrefix(text, "{") {
+		return nil, false
+	}
+	return value.NewDict(required[0].Name, text), true
+}
+
+// required returns the parameters for which a call needs arguments.
+func required(t *tool.Tool) []tool.Param {
+	return slices.DeleteFunc(slices.Clone(t.Params), func(p tool.Param) bool { return !p.Required || p.FromHost || p.HasDefault })
+}
+
+// keyedShape returns the calls in {"TOOL": {its arguments}}. The arguments must fit, since
+// configurations look the same.
+func (s *reader) keyedShape(d *value.Dict) shape {
+	all := shape{call: d.Len() > 0 && d.Len() <= maxCalls}
+	for k, v := range d.All() {
+		t := s.lookup(k.(string))
+		args, ok := v.(*value.Dict)
+		if t == nil || !ok || !fitsArgs(t, args) || args.Len() == 0 && d.Len() > 1 {
+			return shape{}
+		}
+		one := s.called(t, args, s.foreign(t, k.(string)))
+		if !one.call || one.err != "" {
+			return shape{}
+		}
+		all.join(one)
+	}
+	return all
+}
+
+// foreign returns a call in the format Other, without arguments.
+func (s *reader) foreign(t *tool.Tool, as string) Decision {
+	d := Decision{Kind: ToolCall, Action: t.Name, Format: Other, Status: Continue, Repaired: []string{fixedWrapper}}
+	if as != t.Name {
+		d.Repaired = append(d.Repaired, fixedName)
+	}
+	return d
+}
+
+// called adds the arguments to a call, or returns an error if a required one is missing. The
+// schema of a definition, and placeholders such as <path>, show that no call is meant.
+func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
+	properties, _ := args.Get("properties")
+	_, isSchema := properties.(*value.Dict)
+	if _, own := t.Param("properties"); isSchema && !own {
+		return shape{}
+	}
+	required := required(t)
+	for _, p := range required {
+		if v, _ := args.Get(p.Name); s.off != "stand-ins" && isStandInFor(p.Name, v) {
+			return shape{}
+		}
+	}
+	if name := missingArg(t, args); name != "" {
+		return wrong(false, "the call of %s has no argument %s: it is required", t.Name, name)
+	}
+	for i, p := range required { // the first one is a name or a path; later ones may be empty
+		v, has := args.Get(p.Name)
+		text, isText := v.(string)
+		if has && v == nil && !p.Type.Nullable && p.Type.Name != tool.TypeAny || i == 0 && isText && strings.TrimSpace(text) == "" {
+			return wrong(false, "the argument %s of the call of %s is empty: it is required", p.Name, t.Name)
+		}
+	}
+	d.Input = args
+	return shape{call: true, calls: []Decision{d}}
+}
+
+// lookup returns the tool with a name, or nil. "-" and "_" are equal in names. Some prefixes and
+// suffixes that models add are ignored.
+func (s *reader) lookup(name string) *tool.Tool {
+	if t := s.tools[tool.Key(name)]; t != nil {
+		return t
+	}
+	name = strings.TrimSuffix(name, ".call")
+	for _, prefix := range []string{"", "functions.", "tools.", "default_api."} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && s.tools[tool.Key(rest)] != nil {
+			return s.tools[tool.Key(rest)]
+		}
+	}
+	return nil
+}
+
+// lookupFold is lookup that also ignores case, quotes and brackets. It is for formats in which
+// the position of the name is certain.
+func (s *reader) lookupFold(name string) *tool.Tool {
+	name = plainName(name)
+	if t := s.lookup(name); t != nil {
+		return t
+	}
+	for i := range s.o.Tools {
+		if strings.EqualFold(tool.Key(s.o.Tools[i].Name), tool.Key(name)) {
+			return &s.o.Tools[i]
+		}
+	}
+	return nil
+}
+
+// plainName removes quotes, emphasis and brackets around the name of a tool.
+func plainName(name string) string {
+	return strings.TrimSpace(strings.TrimSuffix(strings.Trim(name, "`\"'* \t\r\n"), "()"))
+}
+
+// actionName returns the name of the tool for an action, or the action itself for an unknown
+// tool.
+func (s *reader) actionName(name string, d *Decision) string {
+	t := s.lookupFold(name)
+	if t == nil {
+		return plainName(name)
+	}
+	if t.Name != strings.TrimSpace(name) {
+		d.Repaired = append(d.Repaired, fixedName)
+	}
+	return t.Name
+}
+
+// missingArg returns the first required parameter without an argument, or "".
+func missingArg(t *tool.Tool, args *value.Dict) string {
+	for _, p := range required(t) {
+		if !args.Has(p.Name) && !slices.ContainsFunc(p.Aliases, args.Has) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// fitsArgs reports whether a tool accepts the arguments: all required ones and no unknown ones.
+func fitsArgs(t *tool.Tool, args *value.Dict) bool {
+	for k := range args.All() {
+		name, _ := k.(string)
+		if _, ok := t.Param(name); !ok {
+			return false
+		}
+	}
+	return missingArg(t, args) == ""
+}
+
+// isStandInFor reports whether an argument is a placeholder for a parameter, as in <path>, or
+// PATH_TO_FILE for a path.
+func isStandInFor(name string, v value.Value) bool {
+	text, _ := v.(string)
+	return isStandIn(text) || text == strings.ToUpper(text) && strings.Contains(text, strings.ToUpper(name)+"_")
+}
+
+// isStandIn reports whether a text is a placeholder: "...", <path>, {path}, your_path_here,
+// /path/to/it.
+func isStandIn(text string) bool {
+	low := strings.ToLower(strings.TrimSpace(text))
+	switch {
+	case low == "..." || low == "…", strings.HasPrefix(low, "your") && strings.HasSuffix(low, "here"), strings.HasPrefix(low, "/path/to"):
+		return true
+	case low == "" || low[:1]+low[len(low)-1:] != "<>" && low[:1]+low[len(low)-1:] != "{}":
+		return false
+	}
+	inner := strings.Trim(low, "<>{}")
+	return inner != "" && strings.Trim(inner, "abcdefghijklmnopqrstuvwxyz0123456789_- ") == ""
+}
+
+// onlyKeys reports whether all keys of a dict are in some, or may be beside a call.
+func (s *reader) onlyKeys(d *value.Dict, some ...string) bool {
+	for k := range d.All() {
+		if name, _ := k.(string); !slices.Contains(s.table(extraKey), name) && !slices.Contains(some, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// without returns a dict without a key.
+func without(d *value.Dict, key string) *value.Dict {
+	rest := &value.Dict{}
+	for k, v := range d.All() {
+		if k != value.Value(key) {
+			rest.Put(k.(string), v)
+		}
+	}
+	return rest
+}
+
+// statusOf reads a status. Anything but final means to continue.
+func statusOf(text string) Status {
+	if strings.EqualFold(strings.Trim(strings.TrimSpace(text), "`\"'*."), string(LastCall)) {
+		return LastCall
+	}
+	return Continue
+}

@@ -1,0 +1,106 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// askPerson is the Ask of the [tool.Grant]: the effect asks a question while it runs.
+func (s *step) askPerson(ctx context.Context, text string, confirm bool, timeout time.Duration) (value.Value, error) {
+	kind, who := tool.QuestionAsk, "the tool asks for a text"
+	if confirm {
+		kind, who = tool.QuestionConfirm, "the tool asks for a yes or no"
+	}
+	return askQuestion(ctx, s, tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}, parked.Question, timeout)
+}
+
+// mayRepeat asks whether to repeat an effect that may have been carried out before the run
+// was interrupted, unless a repetition does no harm. If the answer is no, the effect fails.
+// An answer holds for one attempt.
+func (s *step) mayRepeat(ctx context.Context) error {
+	if s.fn.MakesCalls() || s.fn.Kind != tool.External || s.of.tool.Hints.Idempotent && s.of.program == nil {
+		return nil
+	}
+	e := s.effect
+	q := tool.Question{Kind: tool.QuestionUnknown, Why: "the run was interrupted during this effect",
+		Text: "the run was interrupted during " + clip(e.Func+"("+e.Args.String()+")") + ", which may have completed: do it again?"}
+	if s.fn.Target != nil {
+		s.takes, _ = targets(s.fn, e) // the grant reports an error
+		if err := s.of.rights.Refusal(s.takes, s.own); err != nil {
+			return value.Errorf(value.KindOf(err), "%s may have completed before the run was interrupted, and cannot be repeated: %w", e.Func, s.failed(s.takes, err)).
+				WithLimit(value.ErrorOf(err, value.Denied).Limit)
+		}
+		q.Capabilities = s.takes
+	}
+	answer, err := askQuestion(ctx, s, q, parked.UnknownOutcome, 0)
+	if err != nil || answer == true {
+		return err
+	}
+	return value.Errorf(value.Failed, "%s may have completed before the run was interrupted, and was not repeated", e.Func)
+}
+
+// askQuestion asks a question of an effect, and parks the run if nobody answers. After the
+// timeout, which is that of the host if it is 0, the error is of kind Timeout.
+func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitName, timeout time.Duration) (value.Value, error) {
+	p, at := s.of, s.effect.StepPath
+	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning
+	answer, open, err := p.Run.answer(ctx, at, func(asked *history.Asked) bool {
+		return asked.Kind == q.Kind && asked.Text == q.Text && !(asked.Spent && q.Kind == tool.QuestionUnknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if answer != nil {
+		return answerValue(q.Kind, &answer.Answer), nil
+	}
+	now := p.Run.gate.Clock()
+	q.Expires = parked.Expiry(q.Kind, open, cmp.Or(timeout, p.Run.gate.Bounds.Question), now)
+	if err := parked.Expired(&q, now); err != nil {
+		return nil, err
+	}
+	asked := history.Asked{StepPath: at, Question: q}
+	nobody := value.Errorf(value.Denied, "no asker is configured for the question: %s", q.Text).WithHint("run the command in a terminal; a program sets Options.Asker")
+	asker := p.Run.gate.Ask
+	switch {
+	case ctx.Value(askingKey{}) != nil:
+		return nil, nobody
+	case asker == nil:
+		return nil, p.Run.ask(ctx, asked, why, nobody)
+	}
+	p.wall.Pause()
+	defer p.wall.Resume()
+	live, err := p.Run.identify(asked)
+	if err != nil {
+		return nil, err
+	}
+	asked.Asked = live.Asked
+	ctx, cancel := parked.UntilExpiry(ctx, &q, now)
+	defer cancel()
+	given, err := (&asking{tool: p.tool, call: p.shown()}).put(ctx, live, asker)
+	switch {
+	case unanswered(err):
+		return nil, p.Run.ask(ctx, asked, why, nobody)
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		return nil, value.AsError(err, value.Denied)
+	}
+	if failure := p.Run.record.Answered(ctx, asked, given); failure != nil {
+		return nil, Unrecorded(failure)
+	}
+	return answerValue(q.Kind, &given), nil
+}
+
+// answerValue returns an answer as the script gets it.
+func answerValue(k tool.QuestionKind, a *tool.Answer) value.Value {
+	if k == tool.QuestionAsk {
+		return a.Value
+	}
+	return a.Yes
+}

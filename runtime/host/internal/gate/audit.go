@@ -1,0 +1,64 @@
+package gate
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A decision is an approval or a refusal of a call or of one of its effects.
+type decision struct {
+	what  string // the effect, or callItself
+	at    tool.StepPath
+	takes []tool.Capability
+	why   string
+}
+
+// callItself is the subject of a decision about the call of a tool.
+const callItself = "call"
+
+// allowed audits an approval: by a person, by a rule, or by a permanent answer.
+func (p *Pass) allowed(d decision) { p.audit("allowed", d) }
+
+// refused audits a refusal, and returns its error.
+func (p *Pass) refused(d decision, err error) error {
+	if p.Run.leavesOpen(err) { // nothing is decided yet
+		return err
+	}
+	if audits(p) {
+		d.why = value.ErrorOf(err, value.Denied).Message()
+		p.audit("denied", d)
+	}
+	return err
+}
+
+// audit records and emits a decision. It contains no arguments, which could be secrets,
+// except those that are targets of capabilities.
+func (p *Pass) audit(word string, d decision) {
+	if !audits(p) {
+		return
+	}
+	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.at.String(), Caller: callerText(p.call.Caller), Why: clip(d.why)}
+	if record := p.Run.gate.Audit; record != nil && p.Run.record.Live() { // a replay decides nothing
+		e := subjectOf(p).event()
+		e.Time, e.Data = p.Run.gate.EventTime(), data
+		err := record(e)
+		if failed := err != nil; failed != p.Run.gate.unaudited.Swap(failed) && failed {
+			p.emit(tool.Log{Message: "the audit event was not recorded: " + err.Error()})
+			p.Run.gate.Logger.Error("the audit cannot be written", "error", err)
+		}
+	}
+	p.emit(data)
+}
+
+// audits reports whether anybody gets the decisions about the call.
+func audits(p *Pass) bool { return p.Run.gate.Audit != nil || subjectOf(p).wanted() }
+
+func callerText(c tool.Caller) string {
+	switch c {
+	case tool.ByPerson:
+		return "person"
+	case tool.ByScript:
+		return "script"
+	}
+	return "model"
+}

@@ -1,0 +1,163 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// calledKey is the key of the [called] in the context of a call that is in the middleware
+// of a gate.
+type calledKey struct{ gate *Gate }
+
+// A called is a call before its tool is looked up.
+type called struct {
+	run   *Run
+	above *Pass
+	call  tool.Call
+	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
+	once  *once                                        // for a call of a recorded run with middleware; else nil
+}
+
+// once makes a call of a recorded run once, however often a middleware calls next: the
+// record has one step for it.
+type once struct {
+	mu     sync.Mutex
+	call   string // the encoded call that was made; "" for none
+	ended  bool
+	result tool.Result
+	err    error
+}
+
+// make makes the call with do, or returns the result of the call that was made.
+func (o *once) make(c *tool.Call, do func() (tool.Result, error)) (result tool.Result, err error) {
+	made, err := o.begin(c)
+	switch {
+	case err != nil:
+		return Failed(err)
+	case made:
+		return o.result, o.err
+	}
+	err = errPanicked
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.ended, o.result, o.err = true, result, err
+	}()
+	return do()
+}
+
+// begin reports whether the call was made already. Otherwise it marks the call as made.
+func (o *once) begin(c *tool.Call) (made bool, err error) {
+	args := c.Args
+	if args == nil {
+		args = &value.Dict{}
+	}
+	form, err := value.Append(nil, value.Tuple{tool.Key(c.Tool), args, c.Texts})
+	if err != nil {
+		return false, value.AsError(err, value.Invalid)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.call == "":
+		o.call = string(form)
+		return false, nil
+	case o.call != string(form):
+		return false, value.Errorf(value.Invalid, "a middleware passed two different calls of '%s' to next: in a recorded run it may pass only one", value.Clean(c.Tool, maxName))
+	case !o.ended:
+		return false, value.Errorf(value.Invalid, "a middleware called next for '%s' twice in parallel, but a recorded run allows only one call", value.Clean(c.Tool, maxName))
+	}
+	return true, nil
+}
+
+// maxName is how much of the name of a tool an error shows, as names can come from anybody.
+const maxName = 120
+
+// Innermost makes the call that a middleware passes on.
+func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error) {
+	of, ok := ctx.Value(calledKey{g}).(called)
+	if !ok || c == nil {
+		return Failed(value.Errorf(value.Internal, "a middleware called next with an unrelated context or without a call"))
+	}
+	own := *c
+	own.ID, own.StepPath, own.Caller = of.call.ID, of.call.StepPath, of.call.Caller
+	of.call = own
+	if of.once == nil {
+		return of.made(ctx)
+	}
+	return of.once.make(&of.call, func() (tool.Result, error) { return of.made(ctx) })
+}
+
+// Call makes a call as the root of the run, through the middleware of the host.
+func (r *Run) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
+	return called{run: r, call: c}.through(ctx)
+}
+
+// Call makes a call for the call of the pass, through the middleware of the host.
+func (p *Pass) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
+	return called{run: p.Run, above: p, call: c}.through(ctx)
+}
+
+// Durable makes the call whose run this is. If check, which may be nil, refuses the tool, the
+// run stays as it was.
+func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.Context, tool string) error) (result tool.Result, err error) {
+	of := called{run: r, call: c}
+	of.call.ID, of.call.StepPath = r.ID, tool.StepPath{1}
+	var refused error
+	if check != nil {
+		of.check = func(ctx context.Context, name string) error {
+			refused = check(ctx, name)
+			return refused
+		}
+	}
+	err = r.execute(ctx, func(ctx context.Context) error {
+		if result, err = of.through(ctx); err != nil && refused != nil {
+			why := cmp.Or(parked.Repairable(value.ErrorOf(refused, value.Failed)), parked.Unavailable)
+			return park(context.WithoutCancel(ctx), r, why, refused)
+		}
+		if value.KindOf(err) == value.NotFound && r.root == nil && err != nil && check == nil { // of a new run: nothing was begun that could be repaired
+			unknown := *value.ErrorOf(err, value.Failed)
+			unknown.Limit, err = "", &unknown
+		}
+		return r.end(ctx, "", tool.Outcome{Value: result.Value, Usage: result.Usage}, err)
+	})
+	if err != nil {
+		e := Presentable(err)
+		return tool.Fail(e, result.Usage), e
+	}
+	return result, nil
+}
+
+// through makes the call, through the middleware if there is one.
+func (of called) through(ctx context.Context) (tool.Result, error) {
+	if of.run.gate.Middleware == nil {
+		return of.made(ctx)
+	}
+	return of.wrapped(ctx)
+}
+
+// wrapped makes the call through the middleware.
+func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
+	r, c := of.run, of.call
+	if r.record.Keeps() {
+		of.once = &once{}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = Failed(r.gate.panicked("a middleware", c.Tool, p))
+		}
+	}()
+	if result, err = r.gate.Middleware(context.WithValue(ctx, calledKey{r.gate}, of), &c); err != nil {
+		e := value.ErrorOf(err, value.Failed)
+		if result.Error == "" {
+			result = tool.Fail(e, result.Usage)
+		}
+		return result, e
+	}
+	return result, nil
+}

@@ -1,0 +1,300 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// made makes the call and emits its events.
+func (of called) made(ctx context.Context) (tool.Result, error) {
+	r, c, above := of.run, of.call, of.above
+	if of.check != nil {
+		if err := of.check(ctx, c.Tool); err != nil {
+			return Failed(err)
+		}
+	}
+	events := subject{r, above, &c}
+	if events.wanted() {
+		events.emit(tool.ToolCallStart{Args: c.Args, Reasoning: c.Reasoning})
+	}
+	start, ended := time.Now(), false
+	defer func() {
+		if !ended { // a panic, which is not recovered here
+			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false)
+		}
+	}()
+	out, err := r.pipeline(ctx, c, above)
+	ended = true
+	if err != nil {
+		e := r.callError(err, above)
+		result := tool.Fail(e, out.Usage)
+		waits := r.leavesOpen(e) && !r.stopped.cancelled() // the call has not ended
+		events.ended(start, result, e, waits)
+		if e.Limit == value.LimitWorker {
+			r.gate.Logger.Warn("a worker was killed", "run", r.ID, "call", c.ID, "tool", c.Tool)
+		}
+		return result, e
+	}
+	result := tool.Succeed(out)
+	events.ended(start, result, nil, false)
+	return result, nil
+}
+
+var errPanicked = value.Errorf(value.Internal, "the call panicked")
+
+// ended emits the end of a call. waits says that the run was parked instead.
+func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool) {
+	if !s.wanted() {
+		return
+	}
+	if e != nil && !waits {
+		s.emit(tool.ErrorEvent{Error: e.Message(), ErrorType: e.Kind.Type()})
+	}
+	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits}
+	if end.Preview = result.Preview(); waits {
+		end.Preview = e.Message()
+	}
+	s.emit(end)
+}
+
+// pipeline looks up the tool of a call, and checks, approves and executes the call.
+func (r *Run) pipeline(ctx context.Context, c tool.Call, above *Pass) (tool.Outcome, error) {
+	t, runner, err := r.tools.Find(ctx, c.Tool, c.StepPath)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	c.Entry = "" // only the host calls the other functions of a script
+	p := r.newPass(t, c, above)
+	if err := p.admitCall(); err != nil {
+		return tool.Outcome{}, err
+	}
+	limited := p.wall.Open(ctx)
+	defer p.wall.Stop()
+	if above == nil {
+		r.gate.Inflight.Watch(&p.wall)
+		defer r.gate.Inflight.Forget(&p.wall)
+	}
+	if err := prepare(limited, p, runner); err != nil {
+		return tool.Outcome{}, err
+	}
+	return p.execute(ctx, limited, runner)
+}
+
+// prepare checks whether a call can be made, and asks for approval.
+func prepare(ctx context.Context, p *Pass, runner tool.Runner) (err error) {
+	if err = p.Run.tools.Usable(ctx, p.tool, runner); err != nil {
+		return err
+	}
+	if p.call.Args, err = readArguments(p, &p.call); err != nil {
+		return err
+	}
+	return p.approve(ctx)
+}
+
+// readArguments checks the arguments of a call, and adds those that the host provides.
+func readArguments(p *Pass, c *tool.Call) (*value.Dict, error) {
+	t := p.tool
+	args, notes := c.Args, t.Renamed(c.Args)
+	if c.Texts {
+		var read []string
+		args, read = t.Coerce(args)
+		notes = append(notes, read...)
+	}
+	checked, err := t.Check(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(notes) > 0 {
+		p.emit(tool.ArgsRead{Notes: notes})
+	}
+	for _, param := range t.Params {
+		if param.FromHost {
+			checked.Put(param.Name, p.Run.gate.WorkDir)
+		}
+	}
+	return checked, nil
+}
+
+// execute runs a checked and approved call within its limits. ctx is the context of the
+// caller, and limited one that also ends with the wall time. After a valid result, execute
+// commits what the call has staged; otherwise the stage is dropped.
+func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
+	p.call.Limits = p.Run.gate.Bounds.of(p.call, p.tool.Tool)
+	p.wall.Start(p.Run.gate.Bounds.time(p.tool.Tool))
+	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
+		if !p.tool.OnlyCalls && !p.tool.Hints.ReadOnly {
+			p.act()
+		}
+		limited = p.contextFor(limited, p.call.ID+"/1", p.call.StepPath.Child(1))
+	}
+	out, err := handle(limited, p, runner)
+	if err == nil {
+		err = context.Cause(limited) // a late result is dropped
+	}
+	if err == nil {
+		out.Value, err = p.tool.CheckResult(out.Value)
+	}
+	if err == nil {
+		err = checkSize(out.Value, p.call.Limits.Result)
+	}
+	if err == nil {
+		err = p.commitIn(p.call.StepPath, p.quota.effects+1).carryOut(limited)
+	}
+	if err == nil {
+		err = p.Run.waits.Settle(ctx, p.call.StepPath)
+	}
+	if err == nil {
+		err = noteCall(ctx, p, out.Value)
+	}
+	cause := context.Cause(limited)
+	switch {
+	case err == nil || cause == nil:
+	case errors.Is(cause, value.ErrClosed), ctx.Err() == nil && value.KindOf(err) != value.Busy:
+		err = cause // the call timed out, and not while it waited for a worker
+	}
+	if p.acted.Load() && parked.Changed(err) {
+		err = value.ErrorOf(err, value.Conflict).WithLimit("")
+	}
+	return out, err
+}
+
+// The recorded names of the steps of a tool written in Go: handler.NAME is a call, and
+// undo_handler.NAME the undo of one.
+const (
+	handlerEffect     = "handler"
+	undoHandlerEffect = "undo_handler"
+)
+
+// handle runs a call. A handler in Go is one step of a recorded run, since its effects do
+// not pass the gate. So is its undo, which always counts as external: OnlyCalls and Hints
+// describe the handler.
+func handle(ctx context.Context, p *Pass, runner tool.Runner) (tool.Outcome, error) {
+	undoes := p.call.Entry != ""
+	if p.tool.Location != tool.Embedded || p.tool.OnlyCalls && !undoes {
+		return safely(ctx, p, runner, p.perform)
+	}
+	f, name := &tool.Func{Kind: tool.External}, handlerEffect
+	switch {
+	case undoes:
+		name = undoHandlerEffect
+	case p.tool.Hints.ReadOnly:
+		f.Kind = tool.Read
+	}
+	e := tool.Effect{Func: name + "." + p.tool.Name, Args: p.shown().Args, StepPath: p.call.StepPath.Child(0).Child(0)} // the caller commits at step 0
+	s := &step{of: p, effect: e, fn: f}
+	if out, done, err := s.recall(ctx); done || err != nil {
+		return out, err
+	}
+	if err := s.intend(ctx, false); err != nil {
+		return tool.Outcome{}, err
+	}
+	out, err := safely(ctx, p, runner, p.perform)
+	return out, s.settle(ctx, out, err)
+}
+
+// safely runs the call of a pass. A panic becomes an error of the tool.
+func safely(ctx context.Context, p *Pass, run tool.Runner, do tool.Effector) (out tool.Outcome, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = p.Run.gate.panicked("the tool", p.tool.Name, v)
+		}
+	}()
+	return run(ctx, p.call, do)
+}
+
+// checkSize fails if a result has no JSON form, or one that is longer than limit bytes.
+func checkSize(v value.Value, limit int) error {
+	if value.FitsJSON(v, limit) {
+		return nil
+	}
+	text, err := value.AppendJSON(nil, v)
+	if err != nil {
+		return value.Errorf(value.Failed, "encode the result as JSON: %w", err)
+	}
+	if len(text) <= limit {
+		return nil
+	}
+	return value.Errorf(value.Limit, "the result is too long: %d KB, limit %d KB", len(text)>>10, limit>>10).WithLimit("result").
+		WithHint("return less data in one call, or write the result to a file")
+}
+
+// Presentable returns the error of a call for its caller, with its text clipped.
+func Presentable(err error) *value.Error {
+	e := *value.ErrorOf(err, value.Failed)
+	if text := clip(e.Message()); text != e.Message() {
+		e.Op, e.Err = "", errors.New(text)
+	}
+	return &e
+}
+
+// The names in the note of a call that can be undone.
+const (
+	NoteUndo   = "undo"
+	NoteArgs   = "args"
+	NoteResult = "result"
+)
+
+// noteCall records how a call can be undone, if its tool declares that.
+func noteCall(ctx context.Context, p *Pass, v value.Value) error {
+	if p.tool.Undo == "" || len(p.call.StepPath) == 0 {
+		return nil
+	}
+	return p.Run.note(ctx, p.call.StepPath, value.NewDict(NoteUndo, p.tool.Name, NoteArgs, p.shown().Args, NoteResult, v))
+}
+
+// Result returns the result of a call from its outcome or its error.
+func Result(out tool.Outcome, err error) (tool.Result, error) {
+	if err != nil {
+		e := Presentable(err)
+		return tool.Fail(e, out.Usage), e
+	}
+	return tool.Succeed(out), nil
+}
+
+// Failed returns the result of a call that fails with an error.
+func Failed(err error) (tool.Result, error) { return Result(tool.Outcome{}, err) }
+
+// clip returns the part of a text that errors and records keep.
+func clip(text string) string { return value.Clean(text, value.MaxErrorText) }
+
+// CallUndo calls the function with which a tool undoes one of its calls, on behalf of the
+// call above. It is checked and approved like a call. own describes the function, and
+// registered is the tool.
+func CallUndo(ctx context.Context, above *Pass, own, registered *Callee, tools Tools, c tool.Call, runner tool.Runner) (tool.Outcome, error) {
+	p := above.Run.newPass(own, c, above)
+	if err := p.admitCall(); err != nil {
+		return tool.Outcome{}, err
+	}
+	limited := p.wall.Open(ctx)
+	defer p.wall.Stop()
+	if err := tools.Usable(limited, registered, runner); err != nil {
+		return tool.Outcome{}, err
+	}
+	if err := p.approve(limited); err != nil {
+		return tool.Outcome{}, err
+	}
+	return p.execute(ctx, limited, runner)
+}
+
+// Probe calls the function of a tool that reports whether the tool can be used here. That
+// is not part of a call: the function may only read, and nobody is asked for approval.
+func (g *Gate) Probe(ctx context.Context, tools Tools, rules []tool.Rule, t *Callee, run tool.Runner) (tool.Outcome, error) {
+	ctx = &callContext{Context: ctx, gate: g}
+	c := tool.Call{ID: g.nextID(), Tool: t.Name, Args: &value.Dict{}, Entry: t.Available}
+	c.Limits = g.Bounds.of(c, t.Tool)
+	probe := func() (tool.Outcome, error) {
+		p := g.NewRun(c.ID, tools, rules).newPass(t, c, nil)
+		p.consent.probe = true
+		return safely(ctx, p, run, p.probe)
+	}
+	out, err := probe()
+	if e := value.ErrorOf(err, value.Internal); e != nil && e.Limit == value.LimitWorker {
+		out, err = probe() // a killed worker is not an answer
+	}
+	return out, err
+}

@@ -1,0 +1,424 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/unsettled"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// The effects with which the host commits what a call has staged. prepareEffect returns
+// first what would undo the commit, and the mark of its temporary files. After a crash,
+// ReconcileEffect finds out by these whether it was carried out. FinishEffect removes them
+// once the outcome is durable. RestoreEffect undoes the commit.
+const (
+	CommitEffect    = "fs.commit"
+	prepareEffect   = "fs.prepare"
+	FinishEffect    = "fs.finish"
+	ReconcileEffect = "fs.reconcile"
+	RestoreEffect   = "fs.restore"
+)
+
+// A commit carries out what a call has staged, at a step of its own: the commit before the
+// effect 3 is the step 3.0.
+type commit struct {
+	*Pass
+	within tool.StepPath
+	number int
+}
+
+// commitIn returns the commit that is the n-th step inside another step.
+func (p *Pass) commitIn(within tool.StepPath, n int) commit { return commit{p, within, n} }
+
+// at returns the step of the commit.
+func (p commit) at() tool.StepPath { return p.within.Child(p.number) }
+
+// commit commits what the call has staged, if the effect is outside the project or another
+// call, which could look at it.
+func (s *step) commit(ctx context.Context) error {
+	switch s.fn.Kind {
+	case tool.External, tool.Repeatable:
+		return s.of.commitIn(s.effect.StepPath, 0).carryOut(ctx)
+	}
+	return nil
+}
+
+// carryOut writes what is staged, if that is approved.
+func (p commit) carryOut(ctx context.Context) error {
+	if !p.Run.record.Live() {
+		p.stage = tool.Stage{} // a replay can run a replaced script, which stages too
+		return p.replay()
+	}
+	if err := p.dropCommitted(ctx); err != nil {
+		return err
+	}
+	failed := p.restage(ctx)
+	if failed == nil && p.stage.Empty() {
+		return nil
+	}
+	s, err := p.step(CommitEffect, &value.Dict{})
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return unbegun(ctx, s, failed)
+	}
+	if p.Run.record.Keeps() {
+		err = p.withRecord(ctx, s)
+	} else if s.takes, err = p.authorize(ctx); err == nil {
+		_, err = s.do(ctx)
+	}
+	if err == nil {
+		p.act()
+	}
+	return err
+}
+
+// step returns the step of an effect that the host itself asks for on behalf of the call.
+func (p commit) step(name string, args *value.Dict) (*step, error) {
+	f := p.Run.gate.funcs[name]
+	if f == nil {
+		return nil, value.Errorf(value.Internal, "commit writes: the host has no function %s", name)
+	}
+	return &step{of: p.Pass, effect: tool.Effect{Func: name, Args: args, StepPath: p.at()}, fn: f, number: p.quota.effects}, nil
+}
+
+// authorize has the programs above review what the call has staged, asks for approval, and
+// returns the capabilities that the commit takes.
+func (p commit) authorize(ctx context.Context) ([]tool.Capability, error) {
+	for up := p.above; up != nil; up = up.above {
+		if up.program == nil || up.program.Review == nil {
+			continue
+		}
+		if err := up.program.Review(p.tool.Tool, p.tool.Location, p.stage.Changes()); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.approve(ctx); err != nil {
+		return nil, err
+	}
+	return writes(p.stage.Changes()), nil
+}
+
+// withRecord commits, and records the intent and the outcome. It records a refusal too.
+func (p commit) withRecord(ctx context.Context, s *step) error {
+	run := p.Run
+	entry, known, err := run.record.Recorded(p.at())
+	if err != nil {
+		return Unrecorded(err)
+	}
+	if known && !entry.Settled.IsZero() {
+		return entryError(&entry) // a refusal holds when the run is resumed
+	}
+	intent, refusal := p.intent(ctx, s)
+	if run.leavesOpen(refusal) {
+		return refusal
+	}
+	if err := run.record.Intend(ctx, intent); err != nil {
+		return Unrecorded(err)
+	}
+	if refusal != nil {
+		return conclude(ctx, s, tool.Outcome{}, refusal, false)
+	}
+	s.effect.Args = value.NewDict(ArgMark, intent.Args.Text(ArgMark))
+	out, err := s.do(ctx)
+	if err == nil {
+		p.recovery.forget(intent.Change)
+	}
+	if intent.Args.Len() > 0 {
+		out.Undo = nil // the intent has it
+	}
+	failure := conclude(ctx, s, out, err, false)
+	if err == nil && failure == nil {
+		p.finish(ctx, intent.Args)
+	}
+	return failure
+}
+
+// ArgMark is the argument of the effects of a commit with the mark of its temporary files.
+const ArgMark = "mark"
+
+// settled records the outcome of an interrupted commit, and then removes its temporary files:
+// until the outcome is durable, they prove it.
+func (p commit) settled(ctx context.Context, args *value.Dict, err error) error {
+	if failure := p.Run.record.Settle(ctx, p.at(), tool.Outcome{}, err); failure != nil {
+		return Unrecorded(failure)
+	}
+	p.finish(ctx, args)
+	return nil
+}
+
+// finish removes the temporary files of the commit. A later commit sweeps what is left.
+func (p commit) finish(ctx context.Context, args *value.Dict) {
+	if args.Text(ArgMark) == "" {
+		return
+	}
+	if s, err := p.step(FinishEffect, args); err == nil {
+		_, _ = s.call(ctx)
+	}
+}
+
+// intent returns the intent of the commit: the hashes of the files before and after it, and
+// as its arguments what undoes it. The intent of a refused commit has neither.
+func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
+	i = history.Intent{StepPath: p.at(), Func: CommitEffect, Args: &value.Dict{}, Kind: tool.Write, Staged: true}
+	if err := p.unchanged(ctx); err != nil {
+		return i, err
+	}
+	if s.takes, err = p.authorize(ctx); err != nil {
+		return i, err
+	}
+	args := i.Args
+	if prepare, err := p.step(prepareEffect, args); err == nil {
+		out, err := prepare.call(ctx)
+		if err != nil {
+			return i, err
+		}
+		if out.Undo != nil {
+			args = out.Undo.Args
+		}
+	}
+	i.Args, i.Change, i.Staged, i.Sync = args, tool.ChangeSums(p.stage.Changes()), false, true
+	return i, nil
+}
+
+// replay returns the recorded error of the commit, without committing anything.
+func (p commit) replay() error {
+	entry, known, err := p.Run.record.Recorded(p.at())
+	if err != nil {
+		return Unrecorded(err)
+	}
+	if !known || entry.Func != CommitEffect {
+		return nil
+	}
+	if entry.Err == nil && !entry.Unknown() {
+		p.act()
+		if subjectOf(p.Pass).heard() {
+			echo{p.Pass}.entry(&entry)
+		}
+	}
+	return entryError(&entry)
+}
+
+// dropCommitted drops the writes that the record has answered, if the record has a commit
+// of them at this step: they are on disk. A commit that was interrupted is undone instead.
+func (p commit) dropCommitted(ctx context.Context) error {
+	t := &p.recovery
+	if len(t.unstaged) == 0 {
+		return nil
+	}
+	commit, known, err := p.Run.record.Recorded(p.at())
+	if err != nil {
+		return Unrecorded(err)
+	}
+	if !known || commit.Func != CommitEffect {
+		return nil
+	}
+	if commit.Err != nil && commit.Err.Kind == value.Denied {
+		p.consent.declined = commit.Err
+	}
+	done, err := p.reconcile(ctx, &commit)
+	if err != nil || !done {
+		return err
+	}
+	p.act()
+	t.unstaged, t.seen = nil, nil // a commit also forgets what was seen before it
+	t.forget(commit.Change)
+	if t.written == nil {
+		t.written = map[value.Value]string{}
+	}
+	for path, state := range commit.Change.All() {
+		d, _ := state.(*value.Dict)
+		t.written[path] = d.Text("after")
+	}
+	if subjectOf(p.Pass).heard() {
+		echo{p.Pass}.entry(&commit)
+	}
+	return nil
+}
+
+// restage stages the writes that the record has answered and that are not on disk. It is
+// called before anything that can see them.
+func (p commit) restage(ctx context.Context) error {
+	unstaged := p.recovery.unstaged
+	p.recovery.unstaged = nil
+	for _, s := range unstaged {
+		if _, err := s.again(ctx); p.Run.leavesOpen(err) {
+			return err
+		} else if err != nil {
+			e := s.effect
+			return value.Errorf(value.KindOf(err), "repeat step %s, %s, as recorded: %w", e.StepPath, e.Func, err).
+				WithLimit(value.ErrorOf(err, value.Failed).Limit)
+		}
+	}
+	return nil
+}
+
+// again carries out an effect that the record has answered. It passes the grant as it
+// is now, and is not recorded.
+func (s *step) again(ctx context.Context) (tool.Outcome, error) {
+	anew := &step{of: s.of, effect: s.effect, fn: s.fn, own: s.own, number: s.of.quota.effects}
+	if err := anew.grant(ctx); err != nil {
+		return tool.Outcome{}, err
+	}
+	return anew.do(ctx)
+}
+
+// unchanged fails if somebody has changed one of the files that the call is about to change,
+// since the call has read or written it in an earlier process.
+func (p commit) unchanged(ctx context.Context) error {
+	own := p.stage
+	defer func() { p.stage = own }()
+	for _, c := range own.Changes() {
+		if left, ok := p.recovery.written[c.Path]; ok && left != c.Before.Sum() {
+			return changedSince(c.Path)
+		}
+		for _, l := range p.recovery.seen {
+			if l.path != c.Path || c.After.Dir {
+				continue
+			}
+			p.stage = tool.Stage{} // without it, the effect reads what is on disk
+			out, err := l.by.again(ctx)
+			switch {
+			case p.Run.leavesOpen(err) || ctx.Err() != nil:
+				return err
+			case (err != nil) != l.failed || err == nil && !value.Equal(out.Value, l.value):
+				return changedSince(c.Path)
+			}
+		}
+	}
+	return nil
+}
+
+func changedSince(path string) error {
+	return value.Errorf(value.Conflict, "%s has changed since the call read it: no file was written", path).WithLimit(value.LimitChanged).WithHint("read it again")
+}
+
+// reconcile reports whether a recorded commit is on disk. If that is not known, or if others
+// have changed its files, a person decides.
+func (p commit) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
+	look, missing := p.step(ReconcileEffect, commit.Args)
+	if !commit.Unknown() || missing != nil || commit.Change.Len() == 0 { // it has an outcome, or was not begun
+		if !commit.Unknown() {
+			p.finish(ctx, commit.Args) // the process may have died before
+		}
+		return !commit.Unknown() && commit.Err == nil, nil
+	}
+	out, err := look.call(ctx)
+	if err != nil {
+		return false, Unrecorded(err)
+	}
+	d, _ := out.Value.(*value.Dict)
+	if list := d.Elements("unsettled"); len(list) > 0 {
+		return p.decide(ctx, commit, list)
+	}
+	if !d.Bool("done") {
+		return false, nil
+	}
+	return true, p.settled(ctx, commit.Args, nil)
+}
+
+// decide asks a person what is to become of an interrupted commit whose files have changed
+// since. A yes completes it, a no leaves the files as they are, and is the error of the commit.
+func (p commit) decide(ctx context.Context, commit *history.Entry, list value.List) (done bool, err error) {
+	s, err := p.step(CommitEffect, &value.Dict{})
+	if err != nil {
+		return false, err
+	}
+	answer, err := askQuestion(ctx, s, unsettled.Question(list), parked.UnknownOutcome, 0)
+	if err != nil {
+		return false, err
+	}
+	if answer == true {
+		if err = p.decided(ctx, commit, unsettled.Mine); err == nil {
+			return true, p.settled(ctx, commit.Args, nil)
+		}
+	} else {
+		err = unsettled.Refused(list)
+	}
+	if failure := p.decided(ctx, commit, unsettled.Theirs); failure != nil {
+		return false, Unrecorded(failure)
+	}
+	return false, cmp.Or(p.settled(ctx, commit.Args, err), err)
+}
+
+// decided carries out what a person has decided.
+func (p commit) decided(ctx context.Context, commit *history.Entry, decision string) error {
+	s, err := p.step(ReconcileEffect, unsettled.Decided(commit.Args, decision))
+	if err == nil {
+		_, err = s.call(ctx)
+	}
+	return err
+}
+
+// writes returns the capabilities that changes take.
+func writes(changes []tool.Change) []tool.Capability {
+	return value.Map(changes, func(c tool.Change) tool.Capability { return tool.Capability{Name: "fs.write", Target: c.Path} })
+}
+
+// approve asks for approval of what the call has staged, if that is needed. A refusal holds
+// for the rest of the call.
+func (p commit) approve(ctx context.Context) error {
+	c := &p.consent
+	if !c.asksChanges {
+		return nil
+	}
+	if c.declined != nil {
+		return c.declined
+	}
+	changes, covered, by := p.changes()
+	d := decision{what: CommitEffect, at: p.at(), takes: writes(changes)}
+	if covered {
+		if by != nil {
+			d.why = "a rule allows it: " + rights.RuleText(by)
+			p.allowed(d)
+		}
+		return nil
+	}
+	q := &inquiry{of: p.Pass, at: p.at(), takes: d.takes, changes: diffs.With(changes), why: "the call changes files", call: p.shown()}
+	if _, err := q.ask(ctx); err != nil {
+		c.declined = p.refused(d, err)
+		return c.declined
+	}
+	d.why = q.how
+	p.allowed(d)
+	return nil
+}
+
+// changes returns what the call would change. covered reports that every change is
+// approved already, by a rule or by an answer; by is one such rule, or nil. A new folder is
+// covered by a file in it.
+func (p commit) changes() (changes []tool.Change, covered bool, by *tool.Rule) {
+	covered = true
+	var folders, files []string
+	for _, c := range p.stage.Changes() {
+		if c.Before.Exists == c.After.Exists && c.Before.Dir == c.After.Dir && c.Before.Hash == c.After.Hash {
+			continue
+		}
+		changes = append(changes, c)
+		verdict, r := p.rights.Judge(tool.Capability{Name: "fs.write", Target: c.Path})
+		switch {
+		case verdict == tool.Allow:
+			by = r
+			files = append(files, c.Path)
+		case p.consent.settled[c.Path]:
+			files = append(files, c.Path)
+		case c.After.Dir && !c.Before.Exists:
+			folders = append(folders, c.Path)
+		default:
+			covered = false
+		}
+	}
+	for _, folder := range folders {
+		covered = covered && slices.ContainsFunc(files, func(p string) bool { return strings.HasPrefix(p, folder+"/") })
+	}
+	return changes, covered, by
+}

@@ -1,0 +1,212 @@
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A consent is what was approved of one call, and what was refused.
+type consent struct {
+	probe       bool              // the call is a check of availability: nobody is asked for approval
+	asksChanges bool              // its changes need approval
+	declined    error             // the refusal of its changes
+	settled     map[string]bool   // the paths whose changes were approved
+	reads       []tool.Capability // the capabilities to read that were approved
+
+	// Registered functions ask when the call first uses them, unless the call was approved.
+	approved  bool            // the call was approved, or made by a person, with all that it needs
+	functions map[string]bool // the functions that were approved for the rest of the call, by functionKey
+}
+
+// maxEdits is how often wrong arguments in an answer may be corrected.
+const maxEdits = 3
+
+// approve asks for approval of a call if it needs any, or marks its changes as needing
+// approval. A person who named the tool and typed its arguments has approved that call.
+func (p *Pass) approve(ctx context.Context) error {
+	byPerson := p.call.Caller == tool.ByPerson && p.above == nil
+	p.consent.approved = byPerson
+	verdict, rule := p.rights.JudgeCall()
+	may, open, by := p.rights.Needs()
+	risky := p.tool.Risky && verdict != tool.Allow
+	d := decision{what: callItself, at: p.call.StepPath, takes: may}
+	switch {
+	case verdict == tool.Ask:
+		d.why = "a rule asks: " + rights.RuleText(rule)
+	case !risky && (len(open) == 0 || p.tool.Location != tool.Embedded && onlyRegistered(open)):
+		if verdict == tool.Allow && p.tool.Risky {
+			by = rule
+		}
+		if by != nil {
+			d.why = "a rule allows it: " + rights.RuleText(by)
+			p.allowed(d)
+		}
+		return nil
+	case byPerson:
+		d.why = "a person made the call"
+		p.allowed(d)
+		return nil
+	case onlyWrites(may) && (!risky || mayWrite(p.tool.Needs)) && p.tool.Location != tool.Embedded: // the writes of a handler in Go are not staged
+		p.consent.asksChanges = true
+		return nil
+	case risky:
+		d.why = "the author marked the tool as risky"
+	default:
+		d.why = "the tool may use " + rights.List(open)
+	}
+	how, err := p.askCall(ctx, d)
+	if err != nil {
+		return p.refused(d, err)
+	}
+	p.consent.approved = true
+	d.why = how
+	p.allowed(d)
+	return nil
+}
+
+// onlyWrites reports whether a tool can do nothing but write files: the approval can then
+// wait until the changes are known. A command that a rule allows could write too, and its
+// writes cannot wait.
+func onlyWrites(needs []tool.Capability) bool {
+	return !slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Acts() && c.Name != "fs.write" })
+}
+
+// mayWrite reports whether a tool may write files.
+func mayWrite(needs []tool.Capability) bool {
+	return slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Name == "fs.write" })
+}
+
+// askCall asks for approval of a call before it runs, and uses the arguments of the answer.
+// how says why it was allowed, for the audit.
+func (p *Pass) askCall(ctx context.Context, d decision) (how string, err error) {
+	q := &inquiry{of: p, at: p.call.StepPath, takes: d.takes, why: d.why, call: p.shown()}
+	for range maxEdits {
+		var answer tool.Answer
+		if answer, err = q.ask(ctx); err != nil {
+			return "", err
+		}
+		if answer.Args != nil {
+			q.call.Args = answer.Args
+		}
+		var args *value.Dict
+		if args, err = readArguments(p, &q.call); err == nil {
+			p.call.Args = args
+			if answer.Always {
+				p.Run.approvals.Add(q.approval())
+			}
+			return q.how, nil
+		}
+		q.why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
+		q.edits++
+	}
+	return "", err
+}
+
+// shown returns the call as an approver sees it: with typed arguments, and without those that
+// the host fills in.
+func (p *Pass) shown() tool.Call {
+	c := p.call
+	c.Texts = false
+	fromHost := func(p tool.Param) bool { return p.FromHost }
+	if c.Args != nil && !slices.ContainsFunc(p.tool.Params, fromHost) {
+		return c
+	}
+	args := &value.Dict{}
+	for k, v := range c.Args.All() {
+		name, _ := k.(string)
+		if p, ok := p.tool.Param(name); !ok || !p.FromHost {
+			args.Put(name, v)
+		}
+	}
+	c.Args = args
+	return c
+}
+
+// askFor asks for approval of the capabilities that the effect takes, because of the rule r,
+// or because its function asks if r is nil.
+func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule) error {
+	p, e := s.of, s.effect
+	q := &inquiry{of: p, at: e.StepPath, effect: &e, takes: takes, allowable: r == nil, call: p.shown(), begun: s.begun}
+	if q.allowable {
+		q.why = "the function " + e.Func + " requires approval"
+	} else {
+		q.why = "a rule asks: " + rights.RuleText(r)
+	}
+	if _, err := q.ask(ctx); err != nil {
+		return err
+	}
+	for _, c := range takes {
+		if c.Name == "fs.write" {
+			p.consent.approvePath(c.Target)
+		}
+	}
+	s.approved = append(s.approved, takes...)
+	if s.fn.Asks() {
+		p.consent.approveFunction(s)
+	}
+	if s.fn.Kind == tool.Read { // one approval covers all parts of a large file
+		p.consent.reads = append(p.consent.reads, takes...)
+	}
+	p.allowed(decision{what: e.Func, at: e.StepPath, takes: takes, why: q.how})
+	return nil
+}
+
+// registered is the capability of the functions that a program registers. Such a function
+// decides itself whether it asks when it is used: see [tool.Func.Asks].
+const registered = "use"
+
+// onlyRegistered reports whether all capabilities are those of registered functions. These
+// ask when they are used, unless a handler in Go calls them.
+func onlyRegistered(list []tool.Capability) bool {
+	return !slices.ContainsFunc(list, func(c tool.Capability) bool { return c.Name != registered })
+}
+
+// asksFirst reports whether the function of the effect asks, and was not approved for this
+// call. unruled are the capabilities that it takes and that no rule allows.
+func asksFirst(s *step, unruled []tool.Capability) bool {
+	p, f := s.of, s.fn
+	if p.program != nil || p.consent.approved || !f.Asks() || p.consent.functions[functionKey(s)] {
+		return false
+	}
+	if slices.ContainsFunc(unruled, func(c tool.Capability) bool { return c.Name == registered }) {
+		return true
+	}
+	return f.Risk == tool.RiskAsk && (len(unruled) > 0 || len(s.takes) == 0)
+}
+
+// functionKey identifies a function with the capabilities that it takes. An approval of it
+// holds for the rest of the call.
+func functionKey(s *step) string { return s.effect.Func + " " + rights.List(s.takes) }
+
+// approveFunction marks the function of an effect as approved.
+func (c *consent) approveFunction(s *step) {
+	if c.functions == nil {
+		c.functions = map[string]bool{}
+	}
+	c.functions[functionKey(s)] = true
+}
+
+// recall marks the function of an effect as approved if the record has an approval of it.
+func (c *consent) recall(s *step, asked []history.Asked) {
+	for i := range asked {
+		q := &asked[i]
+		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && s.fn.Asks() {
+			s.takes, _ = targets(s.fn, s.effect)
+			c.approveFunction(s)
+			return
+		}
+	}
+}
+
+// settle marks the changes of a path as approved.
+func (c *consent) approvePath(path string) {
+	if c.settled == nil {
+		c.settled = map[string]bool{}
+	}
+	c.settled[path] = true
+}

@@ -1,0 +1,253 @@
+// Package gate is what calls and their effects pass. It refuses what they may not do; that a
+// tool is untrusted or unavailable it learns from the host, see [Callee] and [Tools].
+package gate
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// An effect is carried out by the gate alone. Each effect that a call asks for passes
+// these steps in order, and nothing else calls the function of an effect:
+//
+//	admit    count it, and refuse it beyond the bounds of a call     admit.go
+//	recall   answer it from the record of the run                    recall.go
+//	grant    check that it is declared, granted and allowed; ask     grant.go
+//	commit   write the staged changes, if the effect could see them  commit.go
+//	intend   record that it is about to be carried out               do.go
+//	do       carry it out                                            do.go
+//	settle   record its outcome                                      do.go
+//
+// The state of one effect is in its step, that of one call in its Pass, and that of the
+// root call and everything that it calls in their Run.
+
+// A Gate is what the calls and programs of a host pass. It has access to the tools that a
+// run calls, and to nothing else of the host. It is safe for concurrent use after Open.
+type Gate struct {
+	Parts
+	funcs map[string]*tool.Func // every effect, as in "fs.read"
+	// Middleware makes a call in place of Innermost, which it may call. Nil means that
+	// there is no middleware.
+	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
+
+	approvals approval.List
+	executing executing
+	unaudited atomic.Bool  // the last decision could not be recorded
+	calls     atomic.Int64 // the number of calls so far, for their IDs
+}
+
+// Parts configure a gate.
+type Parts struct {
+	// Execute carries out an effect that was admitted, granted and recorded.
+	Execute func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error)
+	// Approve decides on what needs approval, and Ask answers other questions. Nil means
+	// that nobody does.
+	Approve, Ask func(ctx context.Context, q tool.Question) (tool.Answer, error)
+	Audit        func(e tool.Event) error // records each decision; or nil
+	FileNames    func() tool.FileNames    // of the project, for one run; or nil
+	Clock        func() time.Time
+	Logger       *slog.Logger
+	WorkDir      string // the value of the parameters that the host fills in
+	Bounds       Bounds
+	Hub          *events.Hub
+	Inflight     *inflight.Group
+}
+
+// Tools are the tools that a run calls, as they were when it began.
+type Tools interface {
+	// Find returns a tool by its name for a call at a step, and its runner.
+	Find(ctx context.Context, name string, at tool.StepPath) (*Callee, tool.Runner, error)
+	// Lookup returns a tool by its name, in either spelling.
+	Lookup(name string) (*Callee, error)
+	// List returns all tools.
+	List() []*Callee
+	// Usable returns why a tool cannot be used here, or nil. run is its runner, or nil.
+	Usable(ctx context.Context, t *Callee, run tool.Runner) error
+	rights.Tools
+}
+
+// A Callee is a tool as a call finds it: what its author declares, where it comes from,
+// and what its user has granted it.
+type Callee struct {
+	*tool.Tool
+	Location   tool.Location
+	Path, Hash string            // of the file that declares it, and of what that loads; or ""
+	Granted    []tool.Capability // an effect requires its capability here and in Needs
+	Refusal    error             // why it cannot be called, or nil
+}
+
+// Open sets the parts of the gate, and registers the functions that every host has.
+// Provide adds others.
+func (g *Gate) Open(p Parts) {
+	g.Parts, g.funcs = p, map[string]*tool.Func{}
+	g.registerOwn()
+}
+
+// panicked returns the error of a panic in what, such as "the tool", and logs the stack.
+// It does not log the value of the panic, which may hold arguments. name is the name of
+// the tool or the effect. The deferred function that recovers calls it.
+func (g *Gate) panicked(what, name string, val any) *value.Error {
+	g.Logger.Error(what+" panicked", "name", name, "stack", string(debug.Stack()))
+	return value.Errorf(value.Internal, "%s panicked: %v", what, val)
+}
+
+// EventTime returns the time of an event that happens now.
+func (g *Gate) EventTime() time.Time { return g.Clock().UTC().Round(0) }
+
+func (g *Gate) nextID() string { return "call-" + strconv.FormatInt(g.calls.Add(1), 10) }
+
+// A step is one effect on its way through the gate.
+type step struct {
+	of     *Pass // the call that asks for it
+	effect tool.Effect
+	fn     *tool.Func // its function; nil if it has none
+	number int        // of the effect in its call, from 1
+	tries  int        // how often it was intended, in this process and earlier ones
+
+	own      bool              // the function is provided to the program that asks
+	begun    bool              // it is being carried out
+	takes    []tool.Capability // the concrete capabilities that fn.Target returned
+	approved []tool.Capability // those that were approved for this effect
+}
+
+// A Pass is one call, or one program, on its way through the gate.
+type Pass struct {
+	Run     *Run
+	above   *Pass // of the call that made this one, or nil
+	tool    *Callee
+	rights  rights.Rights
+	call    tool.Call
+	program *Program // nil for a call of a tool
+
+	stage    tool.Stage // the writes that wait for the end of the call
+	wall     inflight.Wall
+	quota    quota       // what it has used of the bounds of a call
+	consent  consent     // what was approved of it, and what was refused
+	recovery recovery    // what differs between its record and the disk
+	acted    atomic.Bool // it, or what it called, did something that a repetition would do twice
+}
+
+// perform passes an effect of the call through the gate. It is the call's
+// [tool.Effector].
+func (p *Pass) perform(ctx context.Context, e tool.Effect) (_ tool.Outcome, err error) {
+	s, err := p.admit(e)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	defer func() { p.leave(s, err) }()
+	if out, done, err := s.recall(ctx); done || err != nil {
+		return out, err
+	}
+	if err := s.authorize(ctx); err != nil {
+		return tool.Outcome{}, s.refuse(ctx, err)
+	}
+	if p.quota.drops(s) {
+		return tool.Outcome{}, nil
+	}
+	if err := s.intend(ctx, s.fn.Kind == tool.Write); err != nil {
+		return tool.Outcome{}, err
+	}
+	out, err := s.do(ctx)
+	return out, s.settle(ctx, out, err)
+}
+
+// authorize grants the effect and commits what it could see. Like the other steps it is a
+// function of its own, so that a blocked effect does not hold its stack frame.
+func (s *step) authorize(ctx context.Context) error {
+	if err := s.grant(ctx); err != nil {
+		return err
+	}
+	return s.commit(ctx)
+}
+
+// newPass returns the pass of a call. above is the pass of the call that made it, or nil: the
+// pass is then the root of the run.
+func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
+	p := &Pass{Run: r, above: above, tool: t, call: c}
+	p.rights = rights.Rights{Policy: &r.policy, Of: t.Tool, Location: t.Location, Granted: t.Granted}
+	if above == nil {
+		r.root = p
+	} else {
+		p.rights.Above = &above.rights
+	}
+	return p
+}
+
+// depth returns the number of calls from the root to this one; 0 for nil.
+func depth(p *Pass) (n int) {
+	for ; p != nil; p = p.above {
+		n++
+	}
+	return n
+}
+
+// responsible returns the pass of the outermost call that this one is made for: the root,
+// or the call that a program made.
+func (p *Pass) responsible() *Pass {
+	for p.above != nil && p.above.program == nil {
+		p = p.above
+	}
+	return p
+}
+
+// fn returns the function of an effect, or nil if no function has the name. own reports
+// that the function is provided to the program that asks.
+func (p *Pass) fn(name string) (f *tool.Func, own bool) {
+	if p.program != nil {
+		if f := p.program.fn(name); f != nil {
+			return f, true
+		}
+	}
+	return p.Run.gate.funcs[name], false
+}
+
+// interrupts reports whether an error ends an effect without an outcome, in any run: the
+// run waits, or its record cannot be written or followed.
+func interrupts(err error) bool {
+	e := value.ErrorOf(err, value.Failed)
+	return e != nil && (e.Kind == value.Parked || e.Limit == value.LimitRecord)
+}
+
+// callError returns the error of a call or program for its caller. A killed worker ends a
+// complete run if that can be resumed; in any other run only the one call fails.
+func (r *Run) callError(err error, above *Pass) *value.Error {
+	e := Presentable(err)
+	if e.Limit == value.LimitWorker && above != nil && !r.record.Keeps() {
+		e.Limit = value.LimitCall
+	}
+	return e
+}
+
+// Unrecorded returns the error of something that could not be recorded, or differs from
+// what is recorded. It returns the end of a context, and nil, as they are.
+func Unrecorded(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *value.ErrorOf(err, value.Unavailable)
+	if e.Kind == value.Canceled || e.Kind == value.Timeout {
+		return err
+	}
+	e.Op, e.Limit = "journal", value.LimitRecord
+	return &e
+}
+
+// entryError returns the recorded error of an entry, or nil.
+func entryError(e *history.Entry) error {
+	if e.Err == nil {
+		return nil
+	}
+	return e.Err
+}

@@ -1,0 +1,121 @@
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// grant fails if the call may not carry out the effect.
+func (s *step) grant(ctx context.Context) error {
+	if s.fn == nil || s.fn.Mode == tool.ModeInternal && s.fn.Kind != tool.Recorded {
+		err := value.Errorf(value.Denied, "unknown effect %s", s.effect.Func)
+		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath}, err)
+	}
+	if s.fn.Target == nil && s.fn.Risk != tool.RiskAsk {
+		return nil
+	}
+	var err error
+	if s.fn.Target != nil {
+		s.takes, err = targets(s.fn, s.effect)
+	}
+	if err == nil {
+		err = s.permit(ctx)
+	}
+	if err != nil {
+		return s.failed(s.takes, err)
+	}
+	return nil
+}
+
+// targets returns the capabilities that an effect takes, by the Target of its function.
+func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = value.Errorf(value.Internal, "%s panicked: %v", e.Func, p)
+		}
+	}()
+	return f.Target(e.Args)
+}
+
+// permit checks the capabilities that the effect takes, and asks for approval if a rule or
+// the function asks: one question covers all of them. Nobody is asked about an effect that
+// is refused anyway.
+func (s *step) permit(ctx context.Context) error {
+	if err := s.of.rights.Refusal(s.takes, s.own); err != nil {
+		return err
+	}
+	p, may := s.of, &s.of.rights
+	var asked, unruled []tool.Capability
+	var asks, allows *tool.Rule
+	for _, c := range s.takes {
+		if c.Name == "tool" {
+			continue // the call itself is judged by the rules about calls
+		}
+		switch verdict, r := may.Judge(c); verdict {
+		case tool.Ask:
+			if slices.Contains(p.consent.reads, c) {
+				s.approved = append(s.approved, c)
+				continue
+			}
+			asked, asks = append(asked, c), r
+		case tool.Allow:
+			if c.Acts() {
+				allows = r
+			}
+		default:
+			unruled = append(unruled, c)
+		}
+	}
+	if asks != nil {
+		if p.consent.probe {
+			return value.Errorf(value.Denied, "a rule requires approval, which is impossible in an availability check: %s", rights.RuleText(asks))
+		}
+		return s.askFor(ctx, asked, asks)
+	}
+	if asksFirst(s, unruled) {
+		if p.consent.probe {
+			return value.Errorf(value.Denied, "%s requires approval, which is impossible in an availability check", s.effect.Func)
+		}
+		return s.askFor(ctx, s.takes, nil)
+	}
+	if allows != nil {
+		p.allowed(decision{what: s.effect.Func, at: s.effect.StepPath, takes: s.takes, why: "a rule allows it: " + rights.RuleText(allows)})
+	}
+	return nil
+}
+
+// check is the Check of the [tool.Grant]: it checks a further capability that the effect uses
+// while it runs. If a rule asks, it asks for approval, unless the effect only reads. A search
+// of a folder would ask about each file, so it gets only what was named and approved.
+func (s *step) check(ctx context.Context, c tool.Capability) error {
+	may := &s.of.rights
+	if err := may.Within(c, s.own); err != nil {
+		return err
+	}
+	switch verdict, r := may.Judge(c); verdict {
+	case tool.Deny:
+		return rights.Denied(c.String(), r)
+	case tool.Ask:
+		if slices.Contains(s.approved, c) {
+			return nil
+		}
+		if s.of.consent.probe || s.fn.Kind == tool.Read {
+			return value.Errorf(value.Denied, "%s is only allowed when named explicitly: %s", c, rights.RuleText(r))
+		}
+		return s.askFor(ctx, []tool.Capability{c}, r)
+	}
+	return nil
+}
+
+// failed returns the error of an effect, and audits it if it is a refusal.
+func (s *step) failed(takes []tool.Capability, err error) error {
+	switch value.KindOf(err) {
+	case value.Denied, value.Security, value.Unanswered:
+		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath, takes: takes}, err)
+	}
+	return err
+}

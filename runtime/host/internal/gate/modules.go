@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Provide registers the functions of a module as effects that scripts can ask for. It fails
+// with kind Invalid for an invalid function, and for a name that is registered.
+func (g *Gate) Provide(m tool.Module) error {
+	if err := m.CheckKinds(); err != nil {
+		return err
+	}
+	for i := range m.Funcs {
+		f := &m.Funcs[i]
+		name := f.Name
+		if m.Name != "" {
+			name = m.Name + "." + name
+		}
+		// Repeatable is not here: time.sleep takes no capability.
+		acts := f.Kind == tool.Write || f.Kind == tool.External
+		switch {
+		case m.Name != "" && !identifier(m.Name) || !identifier(f.Name):
+			return value.Errorf(value.Invalid, "invalid name of an effect: %q", name)
+		case g.funcs[name] != nil:
+			return value.Errorf(value.Invalid, "the effect %s is registered twice", name)
+		case f.Do == nil:
+			return value.Errorf(value.Invalid, "the effect %s has no Do", name)
+		case acts && f.Target == nil && f.Mode != tool.ModeInternal && !f.MakesCalls():
+			return value.Errorf(value.Invalid, "the effect %s has no Target, so it would need no capability", name).
+				WithHint("set Target to return the needed capabilities, such as use:%s", name)
+		}
+		g.funcs[name] = f
+	}
+	return nil
+}
+
+// Func returns the function of an effect, or nil.
+func (g *Gate) Func(name string) *tool.Func { return g.funcs[name] }
+
+// identifier reports whether a script can use a name.
+func identifier(name string) bool {
+	for i, r := range name {
+		if r != '_' && !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !(i > 0 && '0' <= r && r <= '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// CheckModules fails if a program cannot be granted the modules.
+func (g *Gate) CheckModules(program string, modules []tool.Module) error {
+	for _, m := range modules {
+		if err := m.CheckKinds(); err != nil {
+			return err
+		}
+		for i := range m.Funcs {
+			f := &m.Funcs[i]
+			name := m.Name + "." + f.Name
+			if g.funcs[name] != nil || f.Do == nil {
+				return value.Errorf(value.Invalid, "invalid grant for the program '%s': %s", program, name)
+			}
+		}
+	}
+	return nil
+}

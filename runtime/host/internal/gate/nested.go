@@ -1,0 +1,169 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// registerOwn registers the functions of [nested.Modules].
+func (g *Gate) registerOwn() {
+	do := map[string]func(caller, context.Context, tool.Effect) (tool.Outcome, error){
+		nested.CallTool: caller.callTool, nested.CallAll: caller.callAll, nested.List: caller.listTools, nested.Describe: caller.describeTool,
+	}
+	for _, m := range nested.Modules() {
+		for i := range m.Funcs {
+			f := &m.Funcs[i]
+			name := m.Name + "." + f.Name
+			f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+				return do[name](caller{g.origin(ctx).pass}, ctx, e)
+			}
+			g.funcs[name] = f
+		}
+	}
+}
+
+// A caller is a call that uses other tools.
+type caller struct{ *Pass }
+
+// callTool makes a call for the script. The clock of the script's own call stops meanwhile,
+// as the other call has its own.
+func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	p.wall.Pause()
+	defer p.wall.Resume()
+	v, err := p.callOne(ctx, nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath)
+	return tool.Outcome{Value: v}, err
+}
+
+// callOne makes one call. id is the last part of its ID.
+func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.StepPath) (value.Value, error) {
+	r, err := p.Call(ctx, tool.Call{
+		ID:     p.call.ID + "/" + id,
+		Tool:   c.Tool,
+		Args:   c.Args,
+		Caller: tool.ByScript, Reasoning: p.call.Reasoning,
+		StepPath: at,
+	})
+	if p.Run.leavesOpen(err) {
+		return nil, err
+	}
+	if err != nil {
+		failed := *value.ErrorOf(err, value.Failed)
+		failed.Op, failed.Err = c.Tool, errors.New(failed.Message())
+		switch failed.Limit {
+		case value.LimitEffects:
+			if int(p.Run.effects.Load()) > mostEffects(p.Run) {
+				break
+			}
+			fallthrough
+		case value.LimitWall, value.LimitCPU, value.LimitMemory:
+			failed.Limit = value.LimitCall // of the other call: this one can continue
+		}
+		return nil, &failed
+	}
+	return r.Value, nil
+}
+
+// act notes that the call has done something that a repetition would do twice. So have the calls
+// above it.
+func (p *Pass) act() {
+	for ; p != nil && !p.acted.Swap(true); p = p.above {
+	}
+}
+
+// maxParallel is how many calls tools.call_all makes in parallel.
+const maxParallel = 8
+
+// maxRepeats is how often tools.call_all repeats a call whose files were changed meanwhile.
+const maxRepeats = 5
+
+// callAll makes several calls in parallel; the i-th call is the i-th step inside the effect.
+// Those that failed because another one has changed their files are repeated, one at a time, at
+// the steps after these. A call that fails is part of the result. The error is one that ends
+// the script.
+func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	calls, err := nested.ReadCalls(e.Args)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	p.wall.Pause()
+	defer p.wall.Resume()
+	results, errs := make(value.List, len(calls)), make([]error, len(calls))
+	var all sync.WaitGroup
+	free := make(chan struct{}, maxParallel)
+	effect := strconv.Itoa(p.quota.effects)
+	call := func(i, at int) {
+		var v value.Value
+		v, errs[i] = p.callOne(ctx, calls[i], effect+"."+strconv.Itoa(at), e.StepPath.Child(at))
+		results[i] = nested.Result(v, errs[i])
+	}
+	for i := range calls {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			call(i, i+1)
+		})
+	}
+	all.Wait()
+	for i, at := 0, len(calls); i < len(calls); i++ {
+		for n := 0; n < maxRepeats && parked.Changed(errs[i]) && ctx.Err() == nil; n++ {
+			at++
+			call(i, at)
+		}
+	}
+	if ctx.Err() != nil {
+		return tool.Outcome{}, value.AsError(context.Cause(ctx), value.Canceled)
+	}
+	for _, err := range errs {
+		if err != nil && (p.Run.leavesOpen(err) || value.ErrorOf(err, value.Failed).Limit == value.LimitEffects) {
+			return tool.Outcome{}, err // no script may catch it
+		}
+	}
+	return tool.Outcome{Value: results}, nil
+}
+
+// mayCall returns why the call may not call a tool, or nil: by its capabilities and those of
+// the calls above, by the rules, and by the tool itself.
+func (p caller) mayCall(ctx context.Context, t *Callee) error {
+	if err := p.rights.Within(tool.Capability{Name: "tool", Target: t.Name}, false); err != nil {
+		return err
+	}
+	if err := p.Run.newPass(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, p.Pass).checkCall(); err != nil {
+		return err
+	}
+	return p.Run.tools.Usable(ctx, t, nil)
+}
+
+func (p caller) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
+	list := value.List{}
+	for _, t := range p.Run.tools.List() {
+		if p.mayCall(ctx, t) == nil {
+			list = append(list, value.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup()))
+		}
+		if ctx.Err() != nil {
+			return tool.Outcome{}, value.AsError(context.Cause(ctx), value.Canceled)
+		}
+	}
+	return tool.Outcome{Value: list}, nil
+}
+
+func (p caller) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	t, err := p.Run.tools.Lookup(e.Args.Text("name"))
+	if err == nil {
+		err = p.mayCall(ctx, t)
+	}
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	schema, err := t.ArgsSchema()
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	return tool.Outcome{Value: value.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup(), "parameters", schema)}, nil
+}

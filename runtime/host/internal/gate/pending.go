@@ -1,0 +1,56 @@
+package gate
+
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// conclude records the outcome of an effect, and returns its error or that of the record. If
+// the effect failed because of its environment, the outcome is recorded only when the script
+// continues, see [parked.Failure]. refused says that the effect was not begun: then its intent
+// is recorded with the outcome.
+func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused bool) error {
+	r, at := s.of.Run, s.effect.StepPath
+	intend := func(ctx context.Context) error {
+		if refused {
+			return s.intend(ctx, true)
+		}
+		return nil
+	}
+	if !repairable(r, err) {
+		if err := intend(ctx); err != nil {
+			return err
+		}
+		return r.settle(ctx, at, out, err)
+	}
+	if s.fn.Kind == tool.External && !refused && value.ErrorOf(err, value.Failed).Limit == value.LimitUnsent {
+		if err := r.note(context.WithoutCancel(ctx), at, history.NotDone(s.tries)); err != nil {
+			return err
+		}
+	}
+	r.waits.Fail(parked.Failure{StepPath: at, Err: err, Record: func(ctx context.Context) error {
+		if err := intend(ctx); err != nil {
+			return err
+		}
+		return Unrecorded(r.record.Settle(ctx, at, out, err))
+	}})
+	return err
+}
+
+// unbegun returns err, for which an effect was not begun. The effect is tried again on resume
+// if its environment has failed.
+func unbegun(ctx context.Context, s *step, err error) error {
+	if repairable(s.of.Run, err) {
+		return conclude(ctx, s, tool.Outcome{}, err, true)
+	}
+	return err
+}
+
+// repairable reports whether an error is one of the environment, in a run that can be resumed.
+func repairable(r *Run, err error) bool {
+	return err != nil && r.record.Keeps() && !r.leavesOpen(err) && parked.Repairable(value.ErrorOf(err, value.Failed)) != ""
+}

@@ -1,0 +1,117 @@
+package gate
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A Program is the part of a program that tools do not have.
+type Program struct {
+	Modules []tool.Module // which only this program may use
+	Review  func(by *tool.Tool, from tool.Location, changes []tool.Change) error
+	Reason  func(v value.Value, err error) string // returns why it ended, in one word; or nil
+	Session string
+	Watch   func(tool.Event) // or nil
+	Start   *tool.RunStart   // the event with which it begins; nil for none
+	End     func(v value.Value, err error) tool.RunEnd
+	started time.Time // when its RunStart was emitted; zero if it was not, or has ended
+}
+
+// fn returns the function of an effect that only the program has, or nil.
+func (p *Program) fn(name string) *tool.Func {
+	module, fn, _ := strings.Cut(name, ".")
+	for _, m := range p.Modules {
+		if m.Name != module {
+			continue
+		}
+		for i := range m.Funcs {
+			if m.Funcs[i].Name == fn {
+				return &m.Funcs[i]
+			}
+		}
+	}
+	return nil
+}
+
+// NewProgram returns the pass of a program, and emits its RunStart. above is the pass of
+// the call that runs it, or nil.
+func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pass {
+	c.Limits = r.gate.Bounds.of(c, t.Tool)
+	p := r.newPass(t, c, above)
+	p.program, p.rights.Program = own, true
+	if own.Start != nil {
+		own.started = time.Now()
+		report(p, *own.Start)
+	}
+	return p
+}
+
+// RunProgram runs a program to its end.
+func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome, error) {
+	defer g.program.ended(g, nil, errPanicked) // no-op if it has ended
+	switch {
+	case g.above != nil:
+	case g.Run.record.Keeps():
+		var out tool.Outcome
+		err := g.Run.execute(ctx, func(ctx context.Context) (err error) {
+			out, err = safely(ctx, g, runner, g.perform)
+			out, err = endProgram(ctx, g, out, err)
+			return err
+		})
+		g.program.ended(g, nil, err) // if it was not executed
+		return out, err
+	default:
+		ctx = g.wall.Open(ctx)
+		defer g.wall.Stop()
+		g.Run.gate.Inflight.Watch(&g.wall)
+		defer g.Run.gate.Inflight.Forget(&g.wall)
+	}
+	out, err := safely(ctx, g, runner, g.perform)
+	return endProgram(ctx, g, out, err)
+}
+
+// endProgram ends the record of a program, or parks its run.
+func endProgram(ctx context.Context, g *Pass, out tool.Outcome, err error) (tool.Outcome, error) {
+	if err == nil {
+		out.Value, err = g.tool.CheckResult(out.Value)
+	}
+	if err == nil {
+		err = checkSize(out.Value, g.call.Limits.Result)
+	}
+	if g.above == nil {
+		reason := ""
+		if g.program.Reason != nil {
+			reason = g.program.Reason(out.Value, err)
+		}
+		err = g.Run.end(ctx, reason, out, err)
+	}
+	if err != nil {
+		err = g.Run.callError(err, g.above)
+	}
+	g.program.ended(g, out.Value, err) // if it is part of another run
+	return out, err
+}
+
+// ended emits the RunEnd of a program, once, if its RunStart was emitted.
+func (p *Program) ended(g *Pass, v value.Value, err error) {
+	if p == nil || p.started.IsZero() {
+		return
+	}
+	end := tool.RunEnd{Success: err == nil}
+	switch {
+	case p.End != nil:
+		end = p.End(v, err)
+	case err != nil:
+		end.Error = value.ErrorOf(err, value.Failed).Message()
+	}
+	if end.Reason == "" && p.Reason != nil {
+		end.Reason = p.Reason(v, err)
+	}
+	end.Duration = time.Since(p.started)
+	p.started = time.Time{}
+	report(g, end)
+}

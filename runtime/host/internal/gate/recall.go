@@ -1,0 +1,141 @@
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A recovery is where the record of a resumed call differs from the disk.
+type recovery struct {
+	unstaged []*step                // writes that the record has answered and that are not staged
+	seen     []seenPath             // what the call has read of files, by its record
+	written  map[value.Value]string // the states of the files that it wrote, by path
+}
+
+// recall answers an effect from the record if an earlier process of the run has carried it
+// out. A staged write is not carried out until its commit is. Notices are not recorded, as
+// it does no harm to repeat one.
+func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err error) {
+	if s.fn == nil || s.fn.Kind == tool.Notice {
+		return out, false, nil
+	}
+	p := s.of
+	if err := p.Run.waits.Settle(ctx, p.call.StepPath); err != nil {
+		return out, true, err
+	}
+	entry, what, err := p.Run.record.Recall(s.effect, s.fn)
+	if err != nil {
+		return out, true, Unrecorded(err)
+	}
+	if entry != nil {
+		s.tries = entry.Tries
+	}
+	staged := p.commitIn(s.effect.StepPath, 0)
+	if err := staged.dropCommitted(ctx); err != nil {
+		return out, true, err
+	}
+	if what == history.Known {
+		out, err = s.answer(ctx, entry)
+		return out, true, err
+	}
+	if err := staged.restage(ctx); err != nil {
+		return out, true, unbegun(ctx, s, err)
+	}
+	if what == history.Begun && !entry.NotDone() {
+		if err := s.mayRepeat(ctx); err != nil {
+			return out, true, conclude(ctx, s, out, err, false)
+		}
+	}
+	return out, false, nil
+}
+
+// answer returns the recorded outcome of the effect, and emits its events again: programs
+// that watch the call need them.
+func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, error) {
+	p, kind := s.of, s.fn.Kind
+	p.consent.recall(s, entry.Questions)
+	switch {
+	case !p.Run.record.Live():
+		if kind != tool.Read && kind != tool.Write { // there may have been a commit before it
+			_ = p.commitIn(s.effect.StepPath, 0).replay() // if the commit failed, so did the effect
+		}
+	case kind == tool.Write && entry.Err == nil:
+		p.recovery.unstaged = append(p.recovery.unstaged, s)
+		return entry.Outcome, nil
+	}
+	p.recovery.addSeen(s, entry)
+	if p.Run.record.Live() {
+		spend(s, entry)
+	}
+	err := entryError(entry)
+	if subjectOf(p).heard() {
+		e := echo{p}
+		e.calls(s, entry.Outcome.Value, err)
+		e.entry(entry)
+	}
+	if s.fn.Again != nil {
+		if failure := s.fn.Again(ctx, s.effect, entry.Outcome, err); failure != nil {
+			return tool.Outcome{}, Unrecorded(failure)
+		}
+	}
+	return entry.Outcome, err
+}
+
+// A seenPath is what a call has read of a path, by its record.
+type seenPath struct {
+	path   string
+	by     *step
+	value  value.Value
+	failed bool
+}
+
+// addSeen keeps what an effect has read of a path that the call has not changed itself.
+func (t *recovery) addSeen(s *step, entry *history.Entry) {
+	if s.fn.Kind != tool.Read || s.fn.Target == nil {
+		return
+	}
+	takes, _ := targets(s.fn, s.effect)
+	for _, c := range takes {
+		if c.Name == "fs.read" && !slices.ContainsFunc(t.unstaged, func(w *step) bool { return writesTo(w, c.Target) }) {
+			t.seen = append(t.seen, seenPath{c.Target, s, entry.Outcome.Value, entry.Err != nil})
+		}
+	}
+}
+
+// writesTo reports whether an effect has a path among its targets.
+func writesTo(s *step, path string) bool {
+	takes, _ := targets(s.fn, s.effect)
+	return slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Target == path })
+}
+
+// leave is called after an effect. It forgets the states of the files that the call has
+// written, if the effect may have had others change them.
+func (p *Pass) leave(s *step, err error) {
+	f := s.fn
+	if f == nil {
+		return
+	}
+	if f.MakesCalls() || f.Kind == tool.External {
+		p.recovery.written = nil
+	}
+	if f.MakesCalls() || parked.Changed(err) { // the calls act themselves
+		return
+	}
+	takes, _ := targets(f, s.effect)
+	if f.Kind == tool.External || slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Name == "human" }) {
+		p.act()
+	}
+}
+
+// forget drops what the call has seen of the paths that it has changed.
+func (t *recovery) forget(paths *value.Dict) {
+	t.seen = slices.DeleteFunc(t.seen, func(l seenPath) bool { return paths.Has(l.path) })
+	for path := range paths.All() {
+		delete(t.written, path)
+	}
+}

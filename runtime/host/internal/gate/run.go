@@ -1,0 +1,196 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A Run is what a root call or program shares with everything that it calls.
+type Run struct {
+	gate      *Gate
+	ID        string
+	record    history.Record // [history.None] if nothing is recorded
+	tools     Tools
+	policy    rights.Policy                                                   // without rules in a replay: its record decides
+	approvals *approval.List                                                  // the permanent approvals
+	Approve   func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nobody approves anything
+	Parks     bool                                                            // a question that nobody answers parks it
+	root      *Pass                                                           // of the root call or program, once that is admitted
+
+	effects atomic.Int32 // the number of effects that it has asked for
+	stopped stop
+	waits   parked.Waits
+}
+
+// NewRun returns a run that is not recorded, with the given tools and rules.
+func (g *Gate) NewRun(id string, tools Tools, rules []tool.Rule) *Run {
+	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames), Approve: g.Approve, approvals: &g.approvals}
+}
+
+// NewReplay returns a run whose effects the record answers. It has no rules and approves
+// everything: the record has the refusals, and nothing else is reached.
+func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
+	return &Run{gate: g, ID: id, record: record, tools: tools, policy: rights.Policy{Tools: tools}, Approve: ApproveAll}
+}
+
+// ApproveAll approves everything.
+func ApproveAll(context.Context, tool.Question) (tool.Answer, error) {
+	return tool.Answer{Yes: true}, nil
+}
+
+// Keep sets the record of the run. For a run that an earlier process may have begun, notes is
+// called with each note of the record; nil is for a new run.
+func (r *Run) Keep(ctx context.Context, record history.Record, tools Tools, notes func(n *value.Dict)) error {
+	r.record, r.ID, r.tools, r.policy.Tools = record, record.Run().ID, tools, tools
+	r.approvals = r.approvals.Below()
+	if notes == nil {
+		return nil
+	}
+	r.gate.Logger.Info("run resumed", "run", r.ID)
+	open, err := record.Questions(ctx)
+	if err == nil {
+		err = r.ReadNotes(ctx, notes)
+	}
+	if err != nil {
+		_ = record.Close() // the run is not executed
+		return err
+	}
+	r.approvals.AddAnswered(open)
+	return nil
+}
+
+// ReadNotes reads the permanent approvals of the run from its record, and calls notes with
+// each note.
+func (r *Run) ReadNotes(ctx context.Context, notes func(n *value.Dict)) error {
+	for n, err := range r.record.Notes() {
+		if err != nil {
+			return Unrecorded(err)
+		}
+		notes(n)
+		if a, ok := approval.Read(n); ok {
+			r.approvals.Add(a)
+		}
+	}
+	return ctx.Err()
+}
+
+// leavesOpen reports whether an error ends an effect without an outcome: the run waits, was
+// stopped, cannot be recorded, or lost a worker and can be resumed.
+func (r *Run) leavesOpen(err error) bool {
+	if err == nil {
+		return false
+	}
+	return r.stopped.stopped() || interrupts(err) || r.record.Keeps() && value.ErrorOf(err, value.Failed).Limit == value.LimitWorker
+}
+
+// settle records the outcome of an effect, if it has one. It returns err, or the error of the
+// record.
+func (r *Run) settle(ctx context.Context, at tool.StepPath, out tool.Outcome, err error) error {
+	if r.leavesOpen(err) {
+		return err
+	}
+	if failure := r.waits.Settle(ctx, at); failure != nil {
+		return failure
+	}
+	return cmp.Or(Unrecorded(r.record.Settle(ctx, at, out, err)), err)
+}
+
+// note records a note at a step.
+func (r *Run) note(ctx context.Context, at tool.StepPath, d *value.Dict) error {
+	return Unrecorded(r.record.Note(ctx, at, d))
+}
+
+// end records how the run ended, or parks it so that it can be resumed.
+func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err error) error {
+	why, err := r.parkReason(err, context.Cause(ctx))
+	ctx = context.WithoutCancel(ctx)
+	if why != "" && r.cancelledElsewhere(ctx) {
+		why, err = "", errCancelled
+	}
+	if why == "" {
+		if failure := r.waits.Settle(ctx, nil); failure != nil && err == nil {
+			err = failure
+		}
+	}
+	if why == "" && !interrupts(err) && r.stopped.cancelled() {
+		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
+		err = value.Errorf(value.Canceled, "the run '%s' was cancelled", r.ID).
+			WithHint("to undo the run: cassidy runs undo %s; a program calls Host.Undo", r.ID)
+	}
+	if r.root != nil {
+		r.root.program.ended(r.root, out.Value, err)
+	}
+	switch {
+	case why != "":
+		r.gate.Logger.Info("run parked", "run", r.ID, "reason", string(why))
+		if f, ok := r.waits.Failed(); ok { // the reason is recorded anyway
+			_ = r.note(ctx, f.StepPath, value.NewDict("failed", clip(value.ErrorOf(f.Err, value.Failed).Message())))
+		}
+		return park(ctx, r, why, err)
+	case interrupts(err): // the record stays as it is: the run can be resumed
+		_ = r.record.Close() // err is more important
+		return err
+	}
+	if failure := r.record.End(ctx, reason, out, err); failure != nil {
+		_ = r.record.Close()
+		return cmp.Or(err, Unrecorded(failure))
+	}
+	return err
+}
+
+// park parks the run, and returns err or the error of the record.
+func park(ctx context.Context, r *Run, why value.LimitName, err error) error {
+	if failure := r.record.Park(ctx, string(why), r.waits.Wake()); failure != nil {
+		_ = r.record.Close() // it can be resumed from what was recorded
+		return Unrecorded(failure)
+	}
+	return err
+}
+
+// cancelledElsewhere checks once more whether another process has cancelled the run, as
+// nothing checks that while it is parked.
+func (r *Run) cancelledElsewhere(ctx context.Context) bool {
+	wanted, err := r.record.CancelRequested(ctx)
+	if err != nil || !wanted {
+		return false
+	}
+	r.stopped.set(stopCancelled)
+	return true
+}
+
+// parkReason returns why a run that ends with err is parked, or "", and the error for its
+// caller. cause is why its context ended, or nil.
+func (r *Run) parkReason(err, cause error) (value.LimitName, error) {
+	e := value.ErrorOf(err, value.Failed)
+	switch {
+	case e == nil, !r.record.Keeps(), r.stopped.cancelled():
+		return "", err
+	case e.Kind == value.Parked:
+		if waiting := r.waits.Parked(); waiting != nil {
+			return waiting.Limit, waiting
+		}
+		return parked.Interrupted, err // a handler in Go has returned it
+	case e.Limit == value.LimitRecord:
+		return "", err
+	case r.stopped.stopped() && e.Kind == value.Canceled && errors.Is(cause, context.DeadlineExceeded):
+		return parked.Interrupted, parked.Interruption(r.ID, value.Errorf(value.Timeout, "the run was interrupted: %w", cause))
+	case r.stopped.stopped(), e.Limit == value.LimitWorker:
+		return parked.Interrupted, parked.Interruption(r.ID, value.ErrorOf(err, value.Canceled))
+	}
+	_, failed := r.waits.Failed()
+	// Without an effect, and after a limit of the script itself, no outcome is recorded.
+	tryAgain := failed || r.root == nil || r.root.quota.effects == r.root.quota.notices
+	if why := parked.Repairable(e); why != "" && (tryAgain || why == parked.Limit && e.Limit != value.LimitCall) {
+		return why, parked.By(r.ID, why, e)
+	}
+	return "", err
+}

@@ -1,0 +1,135 @@
+// Package nested describes how scripts call other tools: the module tools, and what its
+// functions take and return.
+package nested
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Modules returns the functions with which scripts use other tools. They have no Do, as a
+// gate carries them out itself.
+func Modules() []tool.Module {
+	name := tool.Param{Name: "name", Type: tool.Type{Name: tool.TypeString}, Description: "the tool's name", Required: true}
+	return []tool.Module{{
+		Name: "tools",
+		Doc:  "Call other tools. A tool declares in needs which tools it may call, as tool:NAME for a tool, or tool:@GROUP for all tools of a group. A called tool can use only capabilities that the caller has too.",
+		Funcs: []tool.Func{{
+			Name:    CallTool[len(Prefix):],
+			Doc:     "Call a tool: tools.call(\"slug\", title = \"x\"), or tools.slug(title = \"x\"). If the tool fails, the call fails with the same error.",
+			Params:  []tool.Param{name},
+			Rest:    "args",
+			Returns: "the tool's result",
+			Kind:    tool.External,
+			Mode:    tool.ModeOther,
+			Target:  toolTarget,
+		}, {
+			Name:    CallAll[len(Prefix):],
+			Doc:     "Call several tools in parallel: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). If a call fails, the other calls continue. The list then has the error of the failed call. A call is repeated if it failed only because another call changed its files.",
+			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
+			Returns: `a list of {"ok", "value", "error", "error_type"}, in the order of the calls`,
+			Kind:    tool.External,
+			Mode:    tool.ModeCalls,
+			Target:  toolTargets,
+		}, {
+			Name:    List[len(Prefix):],
+			Doc:     "List the tools that may be called.",
+			Returns: `a list of {"name", "description", "group"}`,
+			Kind:    tool.Read,
+		}, {
+			Name:    Describe[len(Prefix):],
+			Doc:     "Describe a tool that may be called.",
+			Params:  []tool.Param{name},
+			Returns: `{"name", "description", "group", "parameters": the JSON Schema of its arguments}`,
+			Kind:    tool.Read,
+			Target:  toolTarget,
+		}},
+	}}
+}
+
+// The effects of the module.
+const (
+	Prefix   = "tools."
+	CallTool = "tools.call"
+	CallAll  = "tools.call_all"
+	List     = "tools.list"
+	Describe = "tools.describe"
+)
+
+// toolTarget returns the capability that a call of a tool takes. The gate checks whether a
+// group covers it.
+func toolTarget(args *value.Dict) ([]tool.Capability, error) {
+	name := args.Text("name")
+	if tool.CheckName(name) != nil {
+		return nil, value.Errorf(value.NotFound, "Unknown tool: %.80q", name)
+	}
+	return []tool.Capability{{Name: "tool", Target: name}}, nil
+}
+
+// toolTargets returns the capabilities that calls of several tools take.
+func toolTargets(args *value.Dict) ([]tool.Capability, error) {
+	calls, err := ReadCalls(args)
+	if err != nil {
+		return nil, err
+	}
+	var takes []tool.Capability
+	for _, c := range calls {
+		one, err := toolTarget(value.NewDict("name", c.Tool))
+		if err != nil {
+			return nil, err
+		}
+		takes = append(takes, one...)
+	}
+	return takes, nil
+}
+
+// A Call is a call that a script asks for.
+type Call struct {
+	Tool string
+	Args *value.Dict
+}
+
+// maxCallAll is how many calls tools.call_all makes.
+const maxCallAll = 100
+
+// ReadCalls reads the calls that tools.call_all makes.
+func ReadCalls(args *value.Dict) ([]Call, error) {
+	list := args.Elements("calls")
+	if len(list) > maxCallAll {
+		return nil, value.Errorf(value.Limit, "too many calls: %d, limit %d", len(list), maxCallAll)
+	}
+	calls := make([]Call, len(list))
+	for i, v := range list {
+		var ok bool
+		if calls[i], ok = readCall(v); !ok {
+			return nil, value.Errorf(value.Invalid, `call %d should be a pair of a name and arguments: ("slug", {"title": "x"})`, i+1)
+		}
+	}
+	return calls, nil
+}
+
+// readCall reads a pair of a name and optional arguments. No arguments can be an empty list,
+// which is what {} is in Lua.
+func readCall(v value.Value) (c Call, ok bool) {
+	pair, _ := value.Elements(v)
+	if len(pair) == 0 || len(pair) > 2 {
+		return c, false
+	}
+	if c.Tool, ok = pair[0].(string); !ok || len(pair) == 1 {
+		return c, ok
+	}
+	if c.Args, ok = pair[1].(*value.Dict); ok {
+		return c, true
+	}
+	list, isList := value.Elements(pair[1])
+	return c, isList && len(list) == 0
+}
+
+// Result returns the result of a call that may have failed, for a script.
+func Result(v value.Value, err error) *value.Dict {
+	if err == nil {
+		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "")
+	}
+	e := value.ErrorOf(err, value.Failed)
+	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
+}

@@ -1,0 +1,210 @@
+// Package parked describes what a parked run waits for.
+package parked
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Why a run is parked: the Limit of the error, and the reason in its record.
+const (
+	Question       value.LimitName = "question"
+	Approval       value.LimitName = "approval"
+	Sleep          value.LimitName = "sleep"
+	UnknownOutcome value.LimitName = "unknown_outcome"
+
+	// The following are reasons only: the error keeps its own Limit, except that of an
+	// interruption.
+	Unavailable value.LimitName = "unavailable"
+	Rate        value.LimitName = value.LimitRate
+	Limit       value.LimitName = "limit"
+	Disk        value.LimitName = value.LimitDisk
+	ReadOnly    value.LimitName = value.LimitReadOnly
+	Rule        value.LimitName = value.LimitRule
+	Tool        value.LimitName = value.LimitTool
+	Interrupted value.LimitName = history.Interrupted
+)
+
+// Repairable returns why a run that fails with e is parked: its environment has failed, and
+// the run can continue once that is repaired. It is "" for a failure that ends the run, such
+// as one of its script, or a refusal by a person.
+func Repairable(e *value.Error) value.LimitName {
+	switch e.Limit {
+	case value.LimitRecord, value.LimitWorker, value.LimitInterrupted:
+		return "" // see [history.Interrupted]
+	case value.LimitRate:
+		return Rate
+	case value.LimitDisk:
+		return Disk
+	case value.LimitReadOnly, value.LimitRule, value.LimitTool:
+		return e.Limit
+	case value.LimitUnsent:
+		return Unavailable
+	case value.LimitHTTP:
+		if e.Kind == value.Timeout {
+			return Unavailable
+		}
+	case value.LimitSteps, value.LimitCPU, value.LimitMemory, value.LimitWall, value.LimitEffects, value.LimitCall:
+		if e.Kind == value.Limit { // another attempt may stay below it
+			return Limit
+		}
+	}
+	if e.Kind == value.Unavailable {
+		return Unavailable
+	}
+	return ""
+}
+
+// Changed reports whether a call failed because a file was changed meanwhile, and did nothing: it
+// can be repeated.
+func Changed(err error) bool {
+	e := value.ErrorOf(err, value.Failed)
+	return e != nil && e.Limit == value.LimitChanged
+}
+
+// By returns the error of a run that the failure e has parked.
+func By(run string, why value.LimitName, e *value.Error) *value.Error {
+	parked := *e
+	parked.Err = &history.ParkedError{Run: run, Reason: string(why), Err: e.Err}
+	switch repair := history.Repair(string(why)); {
+	case parked.Hint == "":
+		parked.Hint = repair
+	case why == Tool && !strings.Contains(parked.Hint, "cassidy trust"):
+		parked.Hint = repair + "; " + parked.Hint
+	}
+	parked.Hint += "; then: cassidy runs resume " + run
+	return &parked
+}
+
+// Interruption returns the error of a run that e has interrupted, with a hint how to resume
+// it.
+func Interruption(run string, e *value.Error) *value.Error {
+	e = e.WithHint("to continue: cassidy runs resume %s", run)
+	if e.Kind == value.Canceled || e.Kind == value.Timeout {
+		e.Limit = value.LimitInterrupted
+	}
+	return e
+}
+
+// hint says what to type.
+func hint(e *history.ParkedError) string {
+	switch n := len(e.Questions); {
+	case n > 1:
+		return fmt.Sprintf("cassidy runs show %s lists the questions; cassidy runs answer %s STEP yes", e.Run, e.Run)
+	case n == 0:
+		return fmt.Sprintf("cassidy runs resume %s", e.Run)
+	case e.Questions[0].Kind == tool.QuestionAsk:
+		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
+	}
+	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
+}
+
+// Waits collect what a run waits for: questions, times and repairs. The zero value is ready to
+// use, and safe for concurrent use.
+type Waits struct {
+	mu     sync.Mutex
+	error  *history.ParkedError // nil while it waits for nothing
+	failed []Failure
+}
+
+// A Failure is the outcome of an effect that failed because of its environment, such as a full
+// disk, see [Repairable]. It is recorded when the script continues. If the run ends with it
+// instead, the run is parked, and the effect is tried again on resume.
+type Failure struct {
+	StepPath tool.StepPath
+	Err      error
+	Record   func(ctx context.Context) error
+}
+
+// Fail adds a failure that is not recorded yet.
+func (w *Waits) Fail(f Failure) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = append(w.failed, f)
+}
+
+// Failed returns the first failure that is not recorded yet, if there is one.
+func (w *Waits) Failed() (f Failure, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.failed) == 0 {
+		return f, false
+	}
+	return w.failed[0], true
+}
+
+// Settle records the failures at a step path and below it, the effects of a call before the
+// one that has made the call. The script that could catch them continues.
+func (w *Waits) Settle(ctx context.Context, at tool.StepPath) error {
+	w.mu.Lock()
+	var settled []Failure
+	w.failed = slices.DeleteFunc(w.failed, func(f Failure) bool {
+		below := len(f.StepPath) >= len(at) && slices.Equal(f.StepPath[:len(at)], at)
+		if below {
+			settled = append(settled, f)
+		}
+		return below
+	})
+	w.mu.Unlock()
+	for _, f := range settled {
+		if err := f.Record(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add adds a question, or a time if q is nil, and returns the error for the effect that waits.
+func (w *Waits) Add(run string, why value.LimitName, q *tool.Question, until time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := &history.ParkedError{Run: run, Reason: string(why), Until: until}
+	if q != nil {
+		one.Questions = []tool.Question{*q}
+	}
+	if w.error == nil {
+		w.error = &history.ParkedError{Run: run}
+	}
+	all := w.error
+	if all.Reason == "" || all.Reason == string(Sleep) {
+		all.Reason = one.Reason // a question is more useful: somebody can answer it
+	}
+	all.Questions = append(all.Questions, one.Questions...)
+	if !until.IsZero() && (all.Until.IsZero() || until.Before(all.Until)) {
+		all.Until = until
+	}
+	return asError(one)
+}
+
+func asError(e *history.ParkedError) *value.Error {
+	return &value.Error{Kind: value.Parked, Err: e, Limit: value.LimitName(e.Reason), Hint: hint(e)}
+}
+
+// Parked returns the error of everything that the run waits for, or nil.
+func (w *Waits) Parked() *value.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.error == nil {
+		return nil
+	}
+	all := *w.error
+	return asError(&all)
+}
+
+// Wake returns when the run continues by itself; zero means never.
+func (w *Waits) Wake() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.error == nil {
+		return time.Time{}
+	}
+	return w.error.Until
+}

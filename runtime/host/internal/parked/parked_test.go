@@ -1,0 +1,92 @@
+package parked
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// TestWaits checks what a run waits for after several parts of it wait: all questions, the
+// first time, and the reason that somebody can do something about.
+func TestWaits(t *testing.T) {
+	type part struct {
+		why      value.LimitName
+		question string
+		hours    int
+	}
+	at := func(hours int) time.Time {
+		if hours == 0 {
+			return time.Time{}
+		}
+		return time.Date(2026, 1, 2, hours, 0, 0, 0, time.UTC)
+	}
+	for _, tt := range []struct {
+		parts             []part
+		reason, questions string
+		hours             int
+		text, hint        string
+	}{
+		{[]part{{Sleep, "", 3}}, "sleep", "", 3, "the run r sleeps until 2026-01-02", "cassidy runs resume r"},
+		{[]part{{Sleep, "", 3}, {Sleep, "", 2}, {Sleep, "", 4}}, "sleep", "", 2, "sleeps until", "runs resume"},
+		{[]part{{Approval, "a?", 0}}, "approval", "a?", 0, "the run r waits for an answer: a?", "cassidy runs answer r yes"},
+		{[]part{{Question, "b?", 0}}, "question", "b?", 0, "waits for an answer: b?", "cassidy runs answer r --text"},
+		{[]part{{Sleep, "", 3}, {Question, "b?", 0}}, "question", "b?", 3, "waits for an answer: b?", "--text"},
+		{[]part{{Approval, "a?", 0}, {Sleep, "", 3}, {UnknownOutcome, "c?", 0}}, "approval", "a? c?", 3, "waits for 2 answers: a?; c?", "cassidy runs answer r STEP yes"},
+	} {
+		var w Waits
+		if w.Parked() != nil || !w.Wake().IsZero() {
+			t.Fatal("a run waits before anything waits")
+		}
+		for _, p := range tt.parts {
+			var q *tool.Question
+			if p.question != "" {
+				q = &tool.Question{Text: p.question, Kind: tool.QuestionApproval}
+				if p.why == Question {
+					q.Kind = tool.QuestionAsk
+				}
+			}
+			one, ok := errors.AsType[*history.ParkedError](w.Add("r", p.why, q, at(p.hours)))
+			if !ok || one.Reason != string(p.why) || len(one.Questions) > 1 || !one.Until.Equal(at(p.hours)) {
+				t.Errorf("%v: the effect ends with %+v", p, one)
+			}
+		}
+		e := w.Parked()
+		all, ok := errors.AsType[*history.ParkedError](e)
+		if !ok || e.Kind != value.Parked || e.Limit != value.LimitName(tt.reason) {
+			t.Fatalf("%v: %v", tt.parts, e)
+		}
+		var texts []string
+		for _, q := range all.Questions {
+			texts = append(texts, q.Text)
+		}
+		if all.Run != "r" || all.Reason != tt.reason || strings.Join(texts, " ") != tt.questions || !all.Until.Equal(at(tt.hours)) || !w.Wake().Equal(at(tt.hours)) {
+			t.Errorf("%v: the run waits for %+v", tt.parts, all)
+		}
+		if !strings.Contains(e.Message(), tt.text) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%v: %s (hint: %s)", tt.parts, e.Message(), e.Hint)
+		}
+	}
+}
+
+// TestBy checks that the error of a run that can be resumed stays what it was.
+func TestBy(t *testing.T) {
+	cause := errors.New("no connection")
+	was := &value.Error{Kind: value.Unavailable, Op: "ask", Err: cause, Hint: "try again"}
+	e := By("r", Unavailable, was)
+	parked, ok := errors.AsType[*history.ParkedError](e)
+	if !ok || parked.Run != "r" || parked.Reason != "unavailable" || !errors.Is(e, cause) {
+		t.Errorf("the error is %+v", e)
+	}
+	if e.Kind != was.Kind || e.Hint != "try again; then: cassidy runs resume r" || e.Error() != was.Error() || errors.As(was, &parked) {
+		t.Errorf("%v is not %v any more", e, was)
+	}
+	missing := &value.Error{Kind: value.NotFound, Err: cause, Hint: "use one of the tools: a", Limit: value.LimitTool}
+	if e, want := By("r", Tool, missing), history.Repair("tool")+"; use one of the tools: a; then: cassidy runs resume r"; e.Hint != want {
+		t.Errorf("the hint is %q, want %q", e.Hint, want)
+	}
+}

@@ -1,0 +1,76 @@
+package rights
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// CheckNarrow checks and normalizes the rules that narrow a call.
+func CheckNarrow(rules []tool.Rule) ([]tool.Rule, error) {
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	for _, r := range rules {
+		if r.Verdict == tool.Allow {
+			return nil, value.Errorf(value.Invalid, "Narrow: invalid rule with the Verdict Allow: %s", r.Capability).WithHint("set the Verdict to cassidy.Deny or cassidy.Ask")
+		}
+	}
+	return CheckRules("Narrow", rules)
+}
+
+// optionApproved is the option of a run in which everything is approved.
+const optionApproved = "approved"
+
+// Approved returns the options of a run in which everything is approved.
+func Approved(options *value.Dict) *value.Dict {
+	all := value.NewDict(optionApproved, true)
+	for k, v := range options.All() {
+		_ = all.Set(k, v) // its keys were hashable before
+	}
+	return all
+}
+
+// IsApproved reports whether everything is approved in a run with these options.
+func IsApproved(options *value.Dict) bool { return options.Bool(optionApproved) }
+
+// The names under which the rules of a call are recorded in the options of its run.
+const (
+	optionNarrow = "narrow"
+	narrowVerb   = "verdict"
+	narrowTool   = "tool"
+	narrowTakes  = "capability"
+	narrowSource = "source"
+)
+
+// Narrowed returns the recorded form of the rules of a call; nil without rules.
+func Narrowed(rules []tool.Rule) *value.Dict {
+	if len(rules) == 0 {
+		return nil
+	}
+	list := value.Map(rules, func(r tool.Rule) value.Value {
+		return value.NewDict(narrowVerb, int64(r.Verdict), narrowTool, r.Tool, narrowTakes, r.Capability.String(), narrowSource, r.Source)
+	})
+	return value.NewDict(optionNarrow, value.List(list))
+}
+
+// SameNarrow reports whether the options of two runs have the same rules.
+func SameNarrow(a, b *value.Dict) bool {
+	x, _ := a.Get(optionNarrow)
+	y, _ := b.Get(optionNarrow)
+	return value.Equal(x, y)
+}
+
+// ReadNarrow returns the rules in the options of a run.
+func ReadNarrow(options *value.Dict) ([]tool.Rule, error) {
+	var rules []tool.Rule
+	for _, v := range options.Elements(optionNarrow) {
+		d, _ := v.(*value.Dict)
+		takes, err := tool.ParseCapability(d.Text(narrowTakes))
+		verdict := tool.Verdict(d.Int(narrowVerb))
+		if err != nil || verdict != tool.Ask && verdict != tool.Deny {
+			return nil, value.Errorf(value.Failed, "read the rules of the run: invalid rule")
+		}
+		rules = append(rules, tool.Rule{Verdict: verdict, Tool: d.Text(narrowTool), Capability: takes, Source: d.Text(narrowSource)})
+	}
+	return rules, nil
+}

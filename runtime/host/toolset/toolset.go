@@ -1,0 +1,52 @@
+// Package toolset describes the tools of a host: where they come from, what the host
+// knows of each, and whether it can be called.
+package toolset
+
+import "github.com/cassidy-run/cassidy/runtime/tool"
+
+// A State is whether a tool can be called.
+type State string
+
+// The states of a tool.
+const (
+	Ready     State = "ready"
+	NotHere   State = "unavailable" // its own check reports that it cannot be used here
+	Untrusted State = "untrusted"   // nobody has reviewed it
+)
+
+// A Standing is where a tool comes from and whether it may be used: what a host adds to its
+// declaration.
+type Standing struct {
+	Location tool.Location
+	Path     string // the file that declares it, or ""
+	Hash     string // of the file and what it loads, or ""
+	State    State
+	Reason   string // why it is not ready, or ""
+	Revoked  bool   // its user has revoked the trust
+	// Granted are the capabilities that its user has granted. An effect requires its
+	// capability here and in Needs.
+	Granted []tool.Capability
+}
+
+// An Info is a tool of a host: what its author declares, and its Standing.
+type Info struct {
+	tool.Tool
+	Standing
+	Warnings []string // about the declaration, which is valid
+}
+
+// A Head is the part of an [Info] that a list shows.
+type Head struct {
+	tool.Head
+	Standing
+}
+
+// A Found is a tool that a search of a source has found.
+type Found struct {
+	Head Head
+	// Declared returns the declaration of the tool. It is called when more than Head is
+	// needed.
+	Declared func() (tool.Described, error)
+	// Load returns the source of the tool. It is called when the tool is first called.
+	Load func() (tool.Script, error)
+}

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A last names the last frame that was written, in a file beside the database. SQLite
+// reports no error if its log is missing or cut: it continues with an older database. The
+// file is written after each transaction and is not flushed, so after a loss of power it
+// may be older than the database, but never newer.
+type last struct{ f *os.File }
+
+// lastName is its file: the keys of frames have 8 bytes, and a checksum has 4.
+const lastName = "journal.last"
+
+func openLast(dir string) (last, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lastName), os.O_RDWR|os.O_CREATE, 0o600)
+	return last{f}, err
+}
+
+// set stores the key of the last frame of writes. An error is ignored: without the file,
+// nothing is checked.
+func (l last) set(writes []*journal.Write, nums []int64) {
+	for i := len(writes) - 1; i >= 0; i-- {
+		if n := len(writes[i].Frames); n > 0 {
+			at := binary.LittleEndian.AppendUint64(nil, uint64(frameAt(nums[i], writes[i].Frames[n-1].Seq)))
+			_, _ = l.f.WriteAt(binary.LittleEndian.AppendUint32(at, crc32.ChecksumIEEE(at)), 0)
+			return
+		}
+	}
+}
+
+// readLast returns the key of the last frame, or 0 if the file has none.
+func readLast(dir string) int64 {
+	data, err := os.ReadFile(filepath.Join(dir, lastName))
+	if err != nil || len(data) != 12 || crc32.ChecksumIEEE(data[:8]) != binary.LittleEndian.Uint32(data[8:]) {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(data))
+}
+
+// checkLast returns an error for isDamage if the database lacks the frame with the key at,
+// and its run was not deleted.
+func checkLast(ctx context.Context, db *sql.DB, dir string, at int64) error {
+	var found, deleted bool
+	var id string
+	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM frames WHERE at = ?1), coalesce((SELECT id FROM heads WHERE num = ?1 >> 32), ''),
+		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0) >= ?1 >> 32 AND NOT EXISTS (SELECT 1 FROM runs WHERE num = ?1 >> 32)`, at).
+		Scan(&found, &id, &deleted)
+	switch {
+	case isDamage(err): // there are no tables any more
+	case err != nil || found || deleted:
+		return err
+	}
+	what := "a run that is missing"
+	if id != "" {
+		what = "the run '" + id + "'"
+	}
+	return value.Errorf(value.Failed, "open the journal: its last writes are lost, such as record %d of %s: journal.db-wal was removed or cut, or journal.db is an older one: %w", at&journal.MaxSeq, what, errLost).
+		WithHint("put the missing file back; or accept the loss, so that effects may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
+}

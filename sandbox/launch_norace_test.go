@@ -1,6 +1,0 @@
-//go:build !race
-
-package sandbox
-
-// launchRace tells that the stages start slowly.
-const launchRace = false

@@ -1,0 +1,70 @@
+package fs
+
+import (
+	"path"
+
+	"github.com/cassidy-run/cassidy/internal/protect"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+)
+
+// guard fails if the plan touches what is protected under another name.
+func (p *plan) guard() error {
+	l := p.look
+	planned := map[string]bool{}
+	paths := make([]string, len(p.changes))
+	for i, c := range p.changes {
+		paths[i] = c.path
+		planned[names.FoldPath(c.path)] = true
+	}
+	return l.w.guard(paths, func(at string) bool {
+		if planned[names.FoldPath(at)] {
+			return true
+		}
+		if st, staged := l.stage.Changed(at); staged {
+			return st.Exists
+		}
+		_, err := l.w.Root.Lstat(at)
+		return err == nil
+	})
+}
+
+// guardChanges is guard for a commit: a protected name may lead elsewhere than when the
+// changes were staged.
+func (w *Folder) guardChanges(changes []tool.Change) error {
+	after := map[string]bool{}
+	paths := make([]string, len(changes))
+	for i, c := range changes {
+		paths[i] = c.Path
+		after[names.FoldPath(c.Path)] = c.After.Exists
+	}
+	return w.guard(paths, func(at string) bool {
+		_, err := w.Root.Lstat(at)
+		return err == nil || after[names.FoldPath(at)]
+	})
+}
+
+// guard fails with kind Denied if one of some paths, without links, is what a protected
+// name leads to, is in it, or is in a repository of git by any name. exists reports
+// whether something is at a path, or will be.
+func (w *Folder) guard(paths []string, exists func(p string) bool) error {
+	hit, target, err := w.Project().Find(paths, func(a, b string) bool { return a == b || Fold(a) == Fold(b) })
+	switch {
+	case err != nil:
+		return value.Errorf(value.Limit, "find protected files: too many files: %w", err)
+	case target != nil:
+		return value.Errorf(value.Denied, "%s is protected: %s leads to %s, by a link or by a setting", w.Shown(hit), w.Shown(target.Of), w.Shown(target.Path)).
+			WithHint("ask the user to change the file")
+	}
+	for _, dir := range protect.Above(paths) {
+		if protect.Repository(func(name string) bool { return exists(path.Join(dir, name)) }) {
+			return value.Errorf(value.Denied, "%s is protected: the folder is a git repository, and git runs commands from its settings", w.Shown(dir)).
+				WithHint("ask the user to change the file, or use git commands")
+		}
+	}
+	return nil
+}
+
+// Project returns the folder as what protected names are looked up in.
+func (w *Folder) Project() *protect.Project { return &protect.Project{Root: w.Root, Bases: w.bases} }

@@ -1,0 +1,92 @@
+// Package names checks names of files, and compares them by the rules of all common file systems.
+package names
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// MaxPath is how long a path may be, as on Linux.
+const MaxPath = 4096
+
+// CheckPath fails for text that is not a path, or that would be displayed differently.
+func CheckPath(raw string) error {
+	switch {
+	case raw == "":
+		return value.Errorf(value.Security, "the path is empty").WithHint(`use "." for the working directory`)
+	case len(raw) > MaxPath:
+		return value.Errorf(value.Invalid, "the path is longer than %d bytes", MaxPath)
+	case !Usable(raw):
+		return value.Errorf(value.Security, "the path %q contains a control character or is not UTF-8", raw)
+	case filepath.Separator == '\\' && strings.ContainsAny(strings.TrimPrefix(raw, filepath.VolumeName(raw)), `\:`):
+		return value.Errorf(value.Security, `the path %q contains \ or :`, raw).WithHint("separate folders with /, as in docs/a.txt")
+	}
+	return nil
+}
+
+// Usable reports whether a script can use a name that is on disk. Other names are left out of
+// lists.
+func Usable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// FoldAll folds each of some names, in place.
+func FoldAll(names []string) []string {
+	for i, name := range names {
+		names[i] = Fold(name)
+	}
+	return names
+}
+
+// FoldPath folds each name of a path.
+func FoldPath(p string) string {
+	return strings.Join(FoldAll(strings.Split(p, "/")), "/")
+}
+
+// IsShort reports whether a name is the short name that Windows gives a longer one, such as
+// GIT~1 for .git.
+func IsShort(folded, stem string) bool {
+	digits, ok := strings.CutPrefix(folded, stem+"~")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// IsHidden reports whether a folded name is a dot and a stem, or the short name of that.
+func IsHidden(folded, stem string) bool { return folded == "."+stem || IsShort(folded, stem) }
+
+// Fold returns a form in which two names are equal if any common file system takes them for the
+// same. It folds letters to lower case (ß becomes ss, and i with and without dot are equal),
+// replaces full-width forms by ASCII, and removes invisible characters (HFS+, and ext4 with
+// casefold), dots and spaces at the end, and a stream after a colon (Windows).
+func Fold(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if r >= 0xFF01 && r <= 0xFF5E {
+			r -= 0xFF01 - '!'
+		}
+		switch {
+		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case r == 'ß' || r == 'ẞ':
+			b.WriteString("ss")
+		case r == 'ı' || r == 'İ':
+			b.WriteByte('i')
+		default:
+			b.WriteRune(smallLetter(r))
+		}
+	}
+	folded, _, _ := strings.Cut(b.String(), ":")
+	return strings.TrimRight(folded, ". ")
+}
+
+// smallLetter returns the lower-case ASCII letter that a rune folds to, or else its lower case.
+func smallLetter(r rune) rune {
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if 'a' <= f && f <= 'z' {
+			return f
+		}
+	}
+	return unicode.ToLower(r)
+}

@@ -1,0 +1,81 @@
+// Package urls reads and writes URLs as scripts give them.
+package urls
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+)
+
+// Parse parses a URL. Its error is of kind Invalid and does not quote the URL, which may
+// be long.
+func Parse(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		var e *url.Error
+		if e, _ = err.(*url.Error); e != nil {
+			err = e.Err
+		}
+		return nil, row.Invalid("invalid URL: %w", err)
+	}
+	return u, nil
+}
+
+// What may be in a path and in a fragment beside letters, digits and -._~, with the sign
+// of an escape.
+const (
+	PathSafe     = "/:@!$&'()*+,;=%"
+	FragmentSafe = PathSafe + "?"
+)
+
+// Query returns the entries of a dict as the query of a URL.
+func Query(d *value.Dict) (string, error) {
+	var b row.Builder
+	for k, v := range d.All() {
+		name, ok := row.Scalar(k)
+		values, isList := value.Elements(v)
+		if !isList {
+			values = []value.Value{v}
+		}
+		for _, v := range values {
+			text, plain := row.Scalar(v)
+			if !ok || !plain {
+				return "", row.Invalid("query: %s should be text, a number, a boolean or a list of them, but is %s",
+					row.Short(value.FormatJSON(k, "")), value.TypeOf(v))
+			}
+			if v == nil {
+				continue
+			}
+			if b.Len() > 0 {
+				b.Add("&")
+			}
+			b.Add(url.QueryEscape(name), "=", url.QueryEscape(text))
+		}
+	}
+	if b.Full {
+		return "", row.TooLong()
+	}
+	return b.String(), nil
+}
+
+// Escape returns a text with each byte as %XX but those of letters, digits and -._~ and
+// those in safe.
+func Escape(text, safe string) string {
+	const hexDigits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0,
+			c < 0x80 && strings.IndexByte(safe, c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hexDigits[c>>4])
+			b.WriteByte(hexDigits[c&15])
+		}
+	}
+	return b.String()
+}

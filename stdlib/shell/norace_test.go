@@ -1,0 +1,6 @@
+//go:build !race
+
+package shell
+
+// raceBuild says that the stages start slowly.
+const raceBuild = false
