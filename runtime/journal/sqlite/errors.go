@@ -116,6 +116,13 @@ func isBusy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
 }
 
+// isUnfinished reports whether a database cannot be read without writing to it, because a
+// killed process has left a transaction in the middle.
+func isUnfinished(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code() == lib.SQLITE_READONLY_ROLLBACK
+}
+
 // isDamage reports whether an error means that a part of the database file
 // cannot be read.
 func isDamage(err error) bool {

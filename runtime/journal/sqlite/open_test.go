@@ -122,6 +122,28 @@ func TestOpenRefusesFiles(t *testing.T) {
 	}
 }
 
+// TestOpenAfterAKillWhileCreating opens a journal whose creator was killed in a transaction,
+// before the database was in WAL mode.
+func TestOpenAfterAKillWhileCreating(t *testing.T) {
+	dir, copied := t.TempDir(), t.TempDir()
+	db, err := sql.Open("sqlite", "file://"+filepath.ToSlash(filepath.Join(dir, "journal.db")))
+	check(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec(`PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (x);
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+		INSERT INTO half SELECT randomblob(10000) FROM n`)
+	check(t, err)
+	left := files(t, dir)
+	if len(left["journal.db"]) == 0 || len(left["journal.db-journal"]) == 0 {
+		t.Fatal("nothing of the transaction is on disk")
+	}
+	for name, data := range left {
+		check(t, os.WriteFile(filepath.Join(copied, name), []byte(data), 0o600))
+	}
+	begin(t, open(t, copied), "", "r")
+}
+
 // TestFormatOneInUse refuses a folder that an older version has open, and
 // changes neither the database nor its log.
 func TestFormatOneInUse(t *testing.T) {

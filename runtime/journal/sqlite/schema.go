@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -112,6 +113,17 @@ func openChecked(ctx context.Context, path, pragmas string, existing bool) (*sql
 		return nil, dbError("open the journal", err)
 	}
 	return db, nil
+}
+
+// rollBack undoes a transaction that a killed process has left in the middle. Only a database
+// that is not yet in WAL mode has one: that of a process killed while it created the journal.
+func rollBack(ctx context.Context, path string) error {
+	db, err := openDB(path, "&mode=rw")
+	if err != nil {
+		return err
+	}
+	var objects int
+	return errors.Join(db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects), db.Close())
 }
 
 // create creates the tables of a new journal.

@@ -121,6 +121,11 @@ func (s *Store) tryOpen(ctx context.Context) error {
 	// The first check must not change a file of another program.
 	at := readLast(s.dir) // before the database, which is newer
 	check, err := openChecked(ctx, s.file(), toRead, false)
+	if isUnfinished(err) {
+		if err = rollBack(ctx, s.file()); err == nil {
+			check, err = openChecked(ctx, s.file(), toRead, false)
+		}
+	}
 	if err != nil {
 		return err
 	}
