@@ -405,6 +405,36 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"models only answer; hosts decide what is executed",
 	},
+	"runtime/model/internal/wire": {
+		"Package wire sends requests to the APIs of models",
+		"runtime/model runtime/tool runtime/value",
+		"one place that retries, and that keeps keys out of errors",
+	},
+	"runtime/model/openai": {
+		"Package openai asks models of OpenAI",
+		"runtime/tool runtime/model runtime/model/internal/wire runtime/value",
+		"one API",
+	},
+	"runtime/model/anthropic": {
+		"Package anthropic asks models of Anthropic.",
+		"runtime/tool runtime/model runtime/model/internal/wire runtime/value",
+		"one API",
+	},
+	"runtime/model/ollama": {
+		"Package ollama asks models of an Ollama server.",
+		"runtime/tool runtime/model runtime/model/internal/wire runtime/value",
+		"one API",
+	},
+	"runtime/model/cassidyai": {
+		"Package cassidyai asks assistants of CassidyAI.",
+		"runtime/model runtime/model/internal/wire runtime/value",
+		"one API",
+	},
+	"runtime/model/script": {
+		"Package script lets a script play a model",
+		"runtime/model runtime/model/internal/wire runtime/value",
+		"it runs no script itself",
+	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
 		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/stub scripts",
@@ -537,7 +567,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/models": {
 		"Package models opens the model",
-		"runtime/tool runtime/value runtime/host runtime/model internal/config cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/model runtime/model/anthropic runtime/model/cassidyai runtime/model/ollama runtime/model/openai runtime/model/script internal/config cmd/cassidy/internal/ui",
 		"what a word for a model means is known in one place",
 	},
 	"cmd/cassidy/internal/ptytest": {
@@ -617,7 +647,7 @@ var layers = map[string]struct {
 	},
 	"examples/server": {
 		"Server offers",
-		". runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib",
+		". runtime/journal/sqlite runtime/model runtime/model/openai runtime/model/script runtime/agent sandbox stdlib",
 		"what an embedder sees who has tenants",
 	},
 }
@@ -633,9 +663,9 @@ var powers = map[string]struct {
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui examples/server internal/mark", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file and when it was made"},
 	"net":           {"stdlib/web examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
-	"net/http":      {". stdlib stdlib/web runtime/model examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root and stdlib only the types of Options.HTTP; and a server"},
+	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config .", "reads and judges addresses, and reaches none"},
-	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema runtime/model", "takes addresses apart, and reaches none"},
+	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema runtime/model/cassidyai runtime/model/internal/wire", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},
 	"crypto/x509":   {"stdlib stdlib/web .", "the authorities that http.* trusts"},
 	"plugin":        {"", "nothing is loaded into the process"},

@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -41,7 +41,7 @@ func TestDocsPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := model.NewScript("m", false, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
+		m := script.New("m", false, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
 			if turn == 0 {
 				return `{"tool_decision": {"action": "read_file", "input": {"filepath": "a.txt"}, "status": "continue"}}`, nil
 			}

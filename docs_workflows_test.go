@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -33,14 +34,14 @@ func TestDocsWorkflows(t *testing.T) {
 	if want := []string{"digest.star", "page.star", "review.star"}; !slices.Equal(names, want) {
 		t.Fatalf("the workflows are %q, want %q", names, want)
 	}
-	m := model.NewScript("m", false, func(context.Context, value.List, int) (value.Value, error) { return "a letter", nil })
+	m := script.New("m", false, func(context.Context, value.List, int) (value.Value, error) { return "a letter", nil })
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{
 		TrustSource: true, Approver: host.ApproveAll(),
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
 		Asker:   host.AskerFunc(func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Yes: true}, nil }),
 	})
 	err := agent.Register(h, func() (*agent.Options, error) {
-		done := model.NewScript("done", false, func(context.Context, value.List, int) (value.Value, error) { return "TASK COMPLETE: no mistakes", nil })
+		done := script.New("done", false, func(context.Context, value.List, int) (value.Value, error) { return "TASK COMPLETE: no mistakes", nil })
 		return &agent.Options{WorkDir: dir, Model: done}, nil
 	})
 	if err != nil {

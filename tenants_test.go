@@ -16,7 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -270,7 +270,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
 	for i, tenant := range []string{"ann", "bob", "ann"} {
 		_, h := onStore(t, dir, tenant)
-		a, err := agent.New(h, &agent.Options{Policy: "chat", Tools: []string{}, Model: model.NewScript("m", true, func(_ context.Context, messages value.List, _ int) (value.Value, error) {
+		a, err := agent.New(h, &agent.Options{Policy: "chat", Tools: []string{}, Model: script.New("m", true, func(_ context.Context, messages value.List, _ int) (value.Value, error) {
 			return fmt.Sprintf("%v messages", len(messages)), nil
 		})})
 		if err != nil {

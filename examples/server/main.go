@@ -29,7 +29,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -51,10 +51,10 @@ func main() {
 // A config is the file with which the server is started.
 type config struct {
 	Addr     string
-	Data     string               // the folder of tenants and runs
-	Tenants  map[string]string    // the token of each, by names that can be those of folders
-	Operator string               // the token for /metrics
-	Model    *model.OpenAIOptions // the model of sessions
+	Data     string            // the folder of tenants and runs
+	Tenants  map[string]string // the token of each, by names that can be those of folders
+	Operator string            // the token for /metrics
+	Model    *openai.Options   // the model of sessions
 	Workers  cassidy.Workers
 }
 
@@ -109,7 +109,7 @@ type server struct {
 func newServer(c config) (s *server, err error) {
 	s = &server{config: c, hosts: map[string]*cassidy.Host{}, agents: agent.Options{Policy: "chat"}}
 	if c.Model != nil {
-		if s.agents.Model, err = model.NewOpenAI(c.Model); err != nil {
+		if s.agents.Model, err = openai.New(c.Model); err != nil {
 			return nil, err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
 )
 
 // modelServer serves a model that answers "count" with a call of bump, then with its
@@ -50,7 +50,7 @@ func (c client) says(session, text string) (answer string) {
 // one's or another tenant's, and how errors of the model are answered.
 func TestSessions(t *testing.T) {
 	config := testConfig(testData(t))
-	config.Model = &model.OpenAIOptions{Model: "stand-in", BaseURL: modelServer(t)}
+	config.Model = &openai.Options{Model: "stand-in", BaseURL: modelServer(t)}
 	_, c := serve(t, config)
 	o := client{t, c.url, "other", other}
 	for _, test := range []struct {

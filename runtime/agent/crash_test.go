@@ -24,7 +24,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -53,7 +53,7 @@ func second(i int) string {
 
 // openCrowded opens the host and the agent of the test.
 func openCrowded(dir, journal, api string) (*host.Host, *agent.Agent, error) {
-	m, err := model.NewOpenAI(&model.OpenAIOptions{Model: "fake", BaseURL: api, Key: "k"})
+	m, err := openai.New(&openai.Options{Model: "fake", BaseURL: api, Key: "k"})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -85,7 +86,7 @@ func ExampleSession_Send() {
 		return
 	}
 	defer h.Close()
-	m := model.NewScript("writer", true, func(_ context.Context, _ value.List, said int) (value.Value, error) {
+	m := script.New("writer", true, func(_ context.Context, _ value.List, said int) (value.Value, error) {
 		if said > 0 {
 			return "It is written.", nil
 		}

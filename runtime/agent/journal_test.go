@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -91,7 +92,7 @@ func (d *desk) records() (j *history.Journal, done func()) {
 
 // model says by what it has said before what comes next.
 func (d *desk) model() model.Model {
-	return model.NewScript("replies", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
+	return script.New("replies", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
 		first, _ := messages[0].(*value.Dict)
 		for task, replies := range d.replies {
 			if strings.Contains(first.Text("content"), "# User Question\n\n"+task) && said < len(replies) {

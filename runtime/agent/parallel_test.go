@@ -14,7 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -35,7 +35,7 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		c.t.Fatal(err)
 	}
 	defer h.Close()
-	m := model.NewScript("crew", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
+	m := script.New("crew", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
 		first, _ := messages[0].(*value.Dict)
 		_, task, _ := strings.Cut(first.Text("content"), "# User Question\n\n")
 		task, _, _ = strings.Cut(task, "\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -124,7 +124,7 @@ func TestTenants(t *testing.T) {
 	store := journal.Memory()
 	records := history.Open(store, nil)
 	defer records.Close()
-	m := model.NewScript("counts", false, func(_ context.Context, messages value.List, _ int) (value.Value, error) {
+	m := script.New("counts", false, func(_ context.Context, messages value.List, _ int) (value.Value, error) {
 		return fmt.Sprintf("%d messages", len(messages)), nil
 	})
 	for i, c := range []struct{ tenant, want string }{{"ann", "1 messages"}, {"ben", "1 messages"}, {"ann", "3 messages"}, {"ben", "3 messages"}} {

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -108,7 +109,7 @@ func TestAPolicyIsAFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := model.NewScript("m", false, func(context.Context, value.List, int) (value.Value, error) { return "x", nil })
+	m := script.New("m", false, func(context.Context, value.List, int) (value.Value, error) { return "x", nil })
 	_, err = agent.New(h, &agent.Options{Model: m, Tools: []string{}, Policies: func(string) (agent.Policy, error) {
 		return agent.Policy{Name: "mine", Location: tool.Personal, Script: tool.Script{Path: "mine.star", Source: "def rule(task, agent):\n    pass\n"}}, nil
 	}})
@@ -255,7 +256,7 @@ func withPut(s *stage, _ *agent.Options) {
 func TestSessionsOfOneHost(t *testing.T) {
 	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: play{readsA(), done}})
 	var other *agent.Session
-	a, err := agent.New(s.Host, &agent.Options{Model: model.NewScript("other", false, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
+	a, err := agent.New(s.Host, &agent.Options{Model: script.New("other", false, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
 		if turn == 0 {
 			// While this one's turn is under way, the other reads.
 			if _, err := s.session.Send(context.Background(), "read"); err != nil {

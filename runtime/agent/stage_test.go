@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -100,7 +101,7 @@ func newStage(t testing.TB, set setting) *stage {
 // new, and must be a conversation that every API would take.
 func (s *stage) model(native bool, replies play) model.Model {
 	asked := 0
-	return model.NewScript("replies", native, func(ctx context.Context, messages value.List, _ int) (value.Value, error) {
+	return script.New("replies", native, func(ctx context.Context, messages value.List, _ int) (value.Value, error) {
 		s.seen(messages)
 		if asked == len(replies) {
 			return nil, value.Errorf(value.Failed, "the model has no more to say")

@@ -10,17 +10,21 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/cassidyai"
+	"github.com/cassidy-run/cassidy/runtime/model/ollama"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // startCassidy opens CassidyAI with a fake.
-func startCassidy(t *testing.T, v *fakeCassidy, o model.CassidyOptions) *bench {
+func startCassidy(t *testing.T, v *fakeCassidy, o cassidyai.Options) *bench {
 	t.Helper()
 	f := newFake(t, v)
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	o.BaseURL, o.Key, o.Assistant, o.HTTP.Sleep, o.HTTP.Client = f.server.URL+"/api", testKey, "asst-1", f.sleep, client
-	m, err := model.NewCassidy(&o)
+	m, err := cassidyai.New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +41,7 @@ func (f *fake) sent() []string {
 }
 
 func TestCassidyMessages(t *testing.T) {
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{text: "Four."}, turn{text: "Done."}, turn{text: "Anew."})
 	r := &model.Request{System: "Be brief.", Messages: []model.Message{user("What is 2+2?")}}
 	got := b.ask(r)
@@ -66,13 +70,13 @@ func TestCassidyMessages(t *testing.T) {
 
 func TestCassidyFields(t *testing.T) {
 	for _, field := range []string{"content", "message", "response"} {
-		b := startCassidy(t, &fakeCassidy{field: field}, model.CassidyOptions{})
+		b := startCassidy(t, &fakeCassidy{field: field}, cassidyai.Options{})
 		b.next(turn{text: "Hi."})
 		if got := b.ask(hello()); got.Text != "Hi." {
 			t.Errorf("%s: %+v", field, got)
 		}
 	}
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{body: `{"response":"third","message":"second","content":null,"references":["plain",{"name":"N"},7]}`})
 	got := b.ask(hello())
 	if got.Text != "second" || !slices.Equal(got.References, []string{"[1] plain", "[2] N"}) {
@@ -81,7 +85,7 @@ func TestCassidyFields(t *testing.T) {
 }
 
 func TestCassidyRefuses(t *testing.T) {
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{MaxMessage: 10})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{MaxMessage: 10})
 	b.fails(t.Context(), &model.Request{Thread: "conv_20260101_000000_abcd", Messages: hello().Messages}, value.Invalid, "saved conversation")
 	b.fails(t.Context(), &model.Request{Thread: " ", Messages: hello().Messages}, value.Invalid, "Thread ID is required")
 	b.fails(t.Context(), &model.Request{Thread: "thread-1"}, value.Invalid, "Message cannot be empty")
@@ -93,12 +97,12 @@ func TestCassidyRefuses(t *testing.T) {
 	}
 	b.next(turn{text: "Hi."})
 	b.ask(&model.Request{Messages: []model.Message{user("ääääääääää")}}) // characters, not bytes
-	b = startCassidy(t, &fakeCassidy{noID: true}, model.CassidyOptions{})
+	b = startCassidy(t, &fakeCassidy{noID: true}, cassidyai.Options{})
 	b.fails(t.Context(), hello(), value.Unavailable, "invalid response: thread_id is missing")
 }
 
 func TestCassidyErrors(t *testing.T) {
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{status: 500}, turn{status: 418, body: `{"message":"m","error":"e"}`}, turn{status: 418, body: `{"error":"e"}`})
 	b.fails(t.Context(), hello(), value.Unavailable, "Cassidy API request failed (HTTP 500): it went wrong (key sent as x-api-key)")
 	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): m (key")
@@ -124,7 +128,7 @@ func TestCassidyAuth(t *testing.T) {
 		{"other", model.AuthAuto, 4, "(key sent as x-api-key); then as bearer"},
 	}
 	for _, test := range tests {
-		b := startCassidy(t, &fakeCassidy{bearer: test.server == model.AuthBearer}, model.CassidyOptions{Auth: test.style})
+		b := startCassidy(t, &fakeCassidy{bearer: test.server == model.AuthBearer}, cassidyai.Options{Auth: test.style})
 		if test.server == "other" {
 			b.f.vendor = &closedCassidy{}
 		}
@@ -179,7 +183,7 @@ func TestCassidyLost(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b := startCassidy(t, &fakeCassidy{lost: test.lost}, model.CassidyOptions{HTTP: model.HTTP{Timeout: 500 * time.Millisecond}})
+			b := startCassidy(t, &fakeCassidy{lost: test.lost}, cassidyai.Options{HTTP: model.HTTP{Timeout: 500 * time.Millisecond}})
 			b.next(test.turns...)
 			if test.want == "" {
 				b.fails(t.Context(), hello(), test.kind)
@@ -203,7 +207,7 @@ func TestCassidyLost(t *testing.T) {
 // TestCassidyOldAnswer asks the same question twice, and the second answer is lost: the
 // first answer must not be used for it.
 func TestCassidyOldAnswer(t *testing.T) {
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{text: "Part one."}, turn{status: 524}, turn{text: "Part two."})
 	r := hello()
 	got := b.ask(r)
@@ -214,7 +218,7 @@ func TestCassidyOldAnswer(t *testing.T) {
 }
 
 func TestCassidyCanceledWhileLost(t *testing.T) {
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{mute: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -244,33 +248,33 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for name, open := range map[string]func() (model.Model, error){
-		"cassidy":   func() (model.Model, error) { return model.NewCassidy(nil) },
-		"assistant": func() (model.Model, error) { return model.NewCassidy(&model.CassidyOptions{Key: "k"}) },
+		"cassidy":   func() (model.Model, error) { return cassidyai.New(nil) },
+		"assistant": func() (model.Model, error) { return cassidyai.New(&cassidyai.Options{Key: "k"}) },
 		"auth": func() (model.Model, error) {
-			return model.NewCassidy(&model.CassidyOptions{Key: "k", Assistant: "a", Auth: "basic"})
+			return cassidyai.New(&cassidyai.Options{Key: "k", Assistant: "a", Auth: "basic"})
 		},
-		"openai":    func() (model.Model, error) { return model.NewOpenAI(nil) },
-		"anthropic": func() (model.Model, error) { return model.NewAnthropic(nil) },
+		"openai":    func() (model.Model, error) { return openai.New(nil) },
+		"anthropic": func() (model.Model, error) { return anthropic.New(nil) },
 		"anthropic auth": func() (model.Model, error) {
-			return model.NewAnthropic(&model.AnthropicOptions{Model: "m", Auth: "auto"})
+			return anthropic.New(&anthropic.Options{Model: "m", Auth: "auto"})
 		},
-		"ollama": func() (model.Model, error) { return model.NewOllama(nil) },
+		"ollama": func() (model.Model, error) { return ollama.New(nil) },
 	} {
 		if _, err := open(); value.KindOf(err) != value.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m, err := model.NewOpenAI(&model.OpenAIOptions{Model: "gpt-5"})
+	m, err := openai.New(&openai.Options{Model: "gpt-5"})
 	if err != nil || m.Name() != "openai:gpt-5" || !m.Native() {
 		t.Errorf("NewOpenAI = %v, %v", m, err)
 	}
-	if m, _ := model.NewOllama(&model.OllamaOptions{Model: "m", Plain: true}); m.Native() {
+	if m, _ := ollama.New(&ollama.Options{Model: "m", Plain: true}); m.Native() {
 		t.Error("a plain model takes tools")
 	}
 }
 
 func TestRequestIsJSON(t *testing.T) {
-	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
+	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{text: "Hi."})
 	b.ask(&model.Request{Messages: []model.Message{user("caf\xe9 \x00 \u2028")}})
 	if got := b.f.sent()[0]; !json.Valid([]byte(value.FormatJSON(got, ""))) || got != "caf\ufffd \x00 \u2028" {

@@ -15,6 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/cassidyai"
+	"github.com/cassidy-run/cassidy/runtime/model/ollama"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -50,28 +55,28 @@ func kinds() []kind {
 		name: "cassidy", remote: true,
 		vendor: func() vendor { return &fakeCassidy{} },
 		open: func(base string, o options) (model.Model, error) {
-			return model.NewCassidy(&model.CassidyOptions{BaseURL: base + "/api", Assistant: "asst-1",
+			return cassidyai.New(&cassidyai.Options{BaseURL: base + "/api", Assistant: "asst-1",
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
 		name: "openai", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeOpenAI{} },
 		open: func(base string, o options) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base + "/v1/", Model: "m",
+			return openai.New(&openai.Options{BaseURL: base + "/v1/", Model: "m",
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
 		name: "anthropic", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeAnthropic{version: "2026-10-21"} },
 		open: func(base string, o options) (model.Model, error) {
-			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m",
+			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m",
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
 		name: "anthropic thinking", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeAnthropic{version: "2023-06-01", thinking: true} },
 		open: func(base string, o options) (model.Model, error) {
-			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base + "/v1", Model: "m", Version: model.AnthropicVersion2023,
+			return anthropic.New(&anthropic.Options{BaseURL: base + "/v1", Model: "m", Version: anthropic.Version2023,
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, ollamaKind("ollama", 0), ollamaKind("ollama text", 1), ollamaKind("ollama twice", 2), {
@@ -84,7 +89,7 @@ func ollamaKind(name string, text int) kind {
 		name: name, native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeOllama{text} },
 		open: func(base string, o options) (model.Model, error) {
-			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Context: 8192,
+			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", Context: 8192,
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}
@@ -150,7 +155,7 @@ func startScript(t *testing.T) *bench {
 		}
 		return value.NewDict("content", next.text, "tool_calls", calls), nil
 	}
-	return &bench{t, model.NewScript("answers.star", true, play), nil, func(more ...turn) {
+	return &bench{t, script.New("answers.star", true, play), nil, func(more ...turn) {
 		mu.Lock()
 		defer mu.Unlock()
 		turns = append(turns, more...)

@@ -1,15 +1,14 @@
 // Package model provides language models behind one interface.
 //
-// A [Model] replies to a conversation. Each of the five kinds is one file: CassidyAI's
-// threads, the OpenAI API and compatible ones, the Anthropic Messages API, Ollama, and
-// a model that is played by a script. They have no state for a conversation: all of it
-// is in the [Request], so a conversation can continue in another process.
-//
-// This package does not read the environment: addresses and keys are options.
+// A [Model] replies to a conversation. Each kind is a package in this folder. They have no
+// state for a conversation: all of it is in the [Request], so a conversation can continue in
+// another process. They do not read the environment: addresses and keys are options.
 package model
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -129,3 +128,29 @@ type Usage struct {
 	CachedTokens int // of the input; read from the provider's cache
 	Wall         time.Duration
 }
+
+// ErrEmpty is the error of a reply without text and calls. The conversation can
+// continue after it.
+var ErrEmpty = errors.New("the reply is empty")
+
+// HTTP configures the requests to an API. The zero value has the defaults.
+type HTTP struct {
+	Client   *http.Client  // default: one without a proxy; redirects are never followed
+	Timeout  time.Duration // idle timeout; default 10 minutes
+	MaxReply int64         // bytes of a reply; default 8 MB
+	// Sleep waits between attempts; default: a timer. It returns the context's error
+	// if that ends first.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// An Auth is a way to send a key. CassidyAI's documentation and servers differ, and
+// Anthropic is changing from one to the other.
+type Auth string
+
+const (
+	AuthKey    Auth = "x-api-key" // a separate header; known to work
+	AuthBearer Auth = "bearer"    // Authorization: Bearer, as documented
+	// AuthAuto starts with AuthKey. If creating a thread fails with 401, it tries
+	// AuthBearer once, and keeps it if that works. It is only for CassidyAI.
+	AuthAuto Auth = "auto"
+)

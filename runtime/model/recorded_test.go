@@ -13,6 +13,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/ollama"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -90,11 +93,11 @@ func openRecorded(t *testing.T, kind, base string) model.Model {
 	var err error
 	switch kind {
 	case "openai":
-		m, err = model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
+		m, err = openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
 	case "anthropic":
-		m, err = model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
+		m, err = anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
 	case "ollama":
-		m, err = model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
+		m, err = ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
 	default:
 		t.Fatalf("no model is called %s", kind)
 	}

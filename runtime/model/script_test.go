@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // asked returns the answer of a script model whose function returns a value.
 func asked(t *testing.T, v value.Value, err error) (*model.Reply, error) {
-	m := model.NewScript("s.star", false, func(context.Context, value.List, int) (value.Value, error) { return v, err })
+	m := script.New("s.star", false, func(context.Context, value.List, int) (value.Value, error) { return v, err })
 	if m.Name() != "script:s.star" || m.Native() {
 		t.Errorf("name %q, native %t", m.Name(), m.Native())
 	}
@@ -52,7 +53,7 @@ func TestScriptReturns(t *testing.T) {
 }
 
 func TestScriptGets(t *testing.T) {
-	m := model.NewScript("s.star", true, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
+	m := script.New("s.star", true, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
 		want := `[{"role":"system","content":"Be brief."},{"role":"user","content":"Read."},` +
 			`{"role":"assistant","content":"Well.","tool_calls":[{"id":"c1","name":"f","arguments":{"a":1}},{"id":"c2","name":"f","arguments":"{"}]},` +
 			`{"role":"tool","content":"A","tool_call_id":"c1","name":"f"}]`

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/ollama"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -32,15 +35,15 @@ func closing() *http.Client {
 }
 
 func openAIAt(base string) (model.Model, error) {
-	return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
+	return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
 }
 
 func anthropicAt(base string) (model.Model, error) {
-	return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
+	return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
 }
 
 func ollamaAt(base string) (model.Model, error) {
-	return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
+	return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
 }
 
 // says writes a reply as text: its text, and each call with its arguments.
@@ -196,14 +199,14 @@ func TestRequests(t *testing.T) {
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"broken","is_error":true}]}`},
 		{"anthropic without tools", anthropicAt, called(), `"text":"Well.\n\nCALL (f): {"}]},{"role":"user","content":[{"type":"text","text":"ERROR (f):\nbroken"}]}`},
 		{"openai without tools", func(base string) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
+			return openai.New(&openai.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
 		}, tools, worded},
 		{"ollama without tools", func(base string) (model.Model, error) {
-			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
+			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
 		}, tools, worded},
 		{"openai's length", openAIAt, asked, `"max_completion_tokens":7`},
 		{"the old name of the length", func(base string) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", OldMaxTokens: true, HTTP: model.HTTP{Client: closing()}})
+			return openai.New(&openai.Options{BaseURL: base, Model: "m", OldMaxTokens: true, HTTP: model.HTTP{Client: closing()}})
 		}, asked, `"max_tokens":7`},
 		{"anthropic's length", anthropicAt, hello(), `"max_tokens":16000`},
 	}
@@ -220,9 +223,9 @@ func TestRequests(t *testing.T) {
 
 func TestAnthropicBearer(t *testing.T) {
 	_, header := bodyOf(t, func(base string) (model.Model, error) {
-		return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, HTTP: model.HTTP{Client: closing()}})
+		return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, HTTP: model.HTTP{Client: closing()}})
 	}, hello())
-	if header.Get("Authorization") != "Bearer "+testKey || header.Get("X-Api-Key") != "" || header.Get("Anthropic-Version") != model.AnthropicVersion {
+	if header.Get("Authorization") != "Bearer "+testKey || header.Get("X-Api-Key") != "" || header.Get("Anthropic-Version") != anthropic.Version {
 		t.Errorf("headers %v", header)
 	}
 }
@@ -275,13 +278,13 @@ func TestKept(t *testing.T) {
 func TestEndlessCalls(t *testing.T) {
 	for name, open := range map[string]func(string) (model.Model, error){
 		`data: {"choices":[{"delta":{"tool_calls":[{"index":%}]}}]}` + "\n\n": func(base string) (model.Model, error) {
-			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
+			return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
 		},
 		`data: {"type":"content_block_start","index":%,"content_block":{"type":"tool_use"}}` + "\n\n": func(base string) (model.Model, error) {
-			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
+			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
 		},
 		`{"message":{"tool_calls":[{"function":{"index":%}}]},"done":false}` + "\n": func(base string) (model.Model, error) {
-			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
+			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
 		},
 	} {
 		var body strings.Builder

@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/trial"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -67,7 +68,7 @@ func call(name string, args ...value.Value) string {
 
 // replies is a model that gives each reply once: a text or an error.
 func replies(list ...any) model.Model {
-	return model.NewScript("replies", false, func(context.Context, value.List, int) (value.Value, error) {
+	return script.New("replies", false, func(context.Context, value.List, int) (value.Value, error) {
 		if len(list) == 0 {
 			return nil, value.Errorf(value.Failed, "the model has no more replies")
 		}
@@ -138,7 +139,7 @@ func TestTry(t *testing.T) {
 	if _, err := task.Try(context.Background(), h, decision.Native, away); value.KindOf(err) != value.Invalid {
 		t.Errorf("in a format that the model has not: %v, want it refused", err)
 	}
-	if got := trial.Formats(model.NewScript("x", true, nil)); len(got) != 4 || got[0] != decision.Native {
+	if got := trial.Formats(script.New("x", true, nil)); len(got) != 4 || got[0] != decision.Native {
 		t.Errorf("formats of a model with calls of its own = %q", got)
 	}
 }

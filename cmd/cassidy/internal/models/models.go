@@ -14,6 +14,11 @@ import (
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/cassidyai"
+	"github.com/cassidy-run/cassidy/runtime/model/ollama"
+	"github.com/cassidy-run/cassidy/runtime/model/openai"
+	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -41,7 +46,7 @@ const modelChoices = "use cassidy, openai:NAME, anthropic:NAME, ollama:NAME or s
 func (o *Opener) Open(ctx context.Context, h *host.Host, word string, native bool) (model.Model, error) {
 	m, err := o.open(ctx, h, word, native)
 	if err != nil && o.Silent {
-		return model.NewScript(word, native, func(context.Context, value.List, int) (value.Value, error) { return nil, err }), nil
+		return script.New(word, native, func(context.Context, value.List, int) (value.Value, error) { return nil, err }), nil
 	}
 	return m, err
 }
@@ -134,7 +139,7 @@ func (o *Opener) cassidyModel(assistant string) (model.Model, error) {
 			return nil, err
 		}
 	}
-	return model.NewCassidy(&model.CassidyOptions{
+	return cassidyai.New(&cassidyai.Options{
 		BaseURL: o.variable("CASSIDY_BASE_URL"), Key: key, Assistant: assistant, Auth: model.Auth(o.variable("CASSIDY_AUTH_STYLE")), KeyHint: "check CASSIDY_API_KEY",
 	})
 }
@@ -147,7 +152,7 @@ func (o *Opener) openaiModel(name string) (model.Model, error) {
 			return nil, err
 		}
 	}
-	return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base, Key: key, Model: cmp.Or(name, defaultOpenAI), KeyHint: "check OPENAI_API_KEY"})
+	return openai.New(&openai.Options{BaseURL: base, Key: key, Model: cmp.Or(name, defaultOpenAI), KeyHint: "check OPENAI_API_KEY"})
 }
 
 func (o *Opener) anthropicModel(name string) (model.Model, error) {
@@ -155,7 +160,7 @@ func (o *Opener) anthropicModel(name string) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.NewAnthropic(&model.AnthropicOptions{
+	return anthropic.New(&anthropic.Options{
 		BaseURL: o.variable("ANTHROPIC_BASE_URL"), Key: key, Model: cmp.Or(name, defaultAnthropic), Version: o.variable("ANTHROPIC_VERSION"), KeyHint: "check ANTHROPIC_API_KEY",
 	})
 }
@@ -164,7 +169,7 @@ func (o *Opener) ollamaModel(name string) (model.Model, error) {
 	if name == "" {
 		return nil, value.Errorf(value.Invalid, "the name of the Ollama model is missing").WithHint("use --model ollama:NAME; list your models with: ollama list")
 	}
-	return model.NewOllama(&model.OllamaOptions{BaseURL: o.variable("OLLAMA_HOST"), Model: name})
+	return ollama.New(&ollama.Options{BaseURL: o.variable("OLLAMA_HOST"), Model: name})
 }
 
 // scriptModel returns a model that is a script, which runs without capabilities.
@@ -183,7 +188,7 @@ func (o *Opener) scriptModel(ctx context.Context, h *host.Host, file string, nat
 	if err := h.Check(ctx, &host.Program{Name: "model script:" + file, Script: s}); err != nil {
 		return nil, err
 	}
-	return model.NewScript(file, native, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
+	return script.New(file, native, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
 		out, err := h.RunProgram(ctx, &host.Program{
 			Name: "model script:" + file, Script: s, Entry: "reply", Args: value.NewDict("messages", messages, "turn", int64(turn)),
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -36,7 +37,7 @@ func TestVariables(t *testing.T) {
 		{"CASSIDY_API_KEY=k CASSIDY_BASE_URL=URL CASSIDY_AUTH_STYLE=bearer", "cassidy:a", "/assistants/thread/create", "authorization: Bearer k", ""},
 		{"OPENAI_API_KEY=k OPENAI_BASE_URL=URL/v1", "", "/v1/chat/completions", "authorization: Bearer k", `"model":"gpt-5"`},
 		{"OPENAI_BASE_URL=URL/v1", "openai:small", "/v1/chat/completions", "authorization: ", `"model":"small"`},
-		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL", "", "/v1/messages", "x-api-key: k,anthropic-version: " + model.AnthropicVersion, ""},
+		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL", "", "/v1/messages", "x-api-key: k,anthropic-version: " + anthropic.Version, ""},
 		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL ANTHROPIC_VERSION=2023-06-01", "", "/v1/messages", "anthropic-version: 2023-06-01", ""},
 		{"OLLAMA_HOST=URL", "ollama:small", "/api/chat", "", `"model":"small"`},
 	} {

@@ -1,8 +1,11 @@
-package model
+// Package script lets a script play a model, for tests and demonstrations.
+package script
 
 import (
 	"context"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -12,33 +15,33 @@ import (
 // "name" and "arguments", or in OpenAI's form.
 type Play func(ctx context.Context, messages value.List, turn int) (value.Value, error)
 
-type script struct {
-	w    *wire
+type client struct {
+	w    *wire.Wire
 	play Play
 }
 
-// NewScript returns a model that is played by a script: name is the script's, as in
+// New returns a model that is played by a script: name is the script's, as in
 // "answers.star". native is the result of Native.
-func NewScript(name string, native bool, play Play) Model {
-	m := &script{&wire{name: "script:" + name}, play}
-	return &api{m.w, native, m.ask}
+func New(name string, native bool, play Play) model.Model {
+	m := &client{wire.Named("script:" + name), play}
+	return wire.NewModel(m.w, native, m.ask)
 }
 
-func (m *script) ask(ctx context.Context, r *Request) (*Reply, *failure) {
+func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
 	if err := ctx.Err(); err != nil {
-		return nil, m.w.ended(ctx, err)
+		return nil, m.w.Ended(ctx, err)
 	}
 	messages, turn := played(r)
 	v, err := m.play(ctx, messages, turn)
 	if ctx.Err() != nil {
-		return nil, m.w.ended(ctx, ctx.Err())
+		return nil, m.w.Ended(ctx, ctx.Err())
 	}
 	if err != nil {
-		return nil, &failure{err: value.ErrorOf(err, value.Failed)}
+		return nil, &wire.Failure{Err: value.ErrorOf(err, value.Failed)}
 	}
-	reply, f := m.w.playedReply(v)
+	reply, f := playedReply(m.w, v)
 	if f == nil {
-		reply, f = m.w.finish(r, reply)
+		reply, f = m.w.Finish(r, reply)
 	}
 	if f == nil && r.Text != nil && reply.Text != "" {
 		r.Text(reply.Text)
@@ -47,7 +50,7 @@ func (m *script) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 }
 
 // played returns a conversation in the form for scripts, and the number of turns.
-func played(r *Request) (value.List, int) {
+func played(r *model.Request) (value.List, int) {
 	var list value.List
 	turn := 0
 	if r.System != "" {
@@ -57,12 +60,12 @@ func played(r *Request) (value.List, int) {
 		m := &r.Messages[i]
 		d := value.NewDict("role", string(m.Role), "content", m.Text)
 		switch m.Role {
-		case Assistant:
+		case model.Assistant:
 			turn++
 			if len(m.Calls) > 0 {
 				d.Put("tool_calls", playedCalls(m.Calls))
 			}
-		case ToolRole:
+		case model.ToolRole:
 			d.Put("tool_call_id", m.CallID)
 			d.Put("name", m.Tool)
 		}
@@ -71,7 +74,7 @@ func played(r *Request) (value.List, int) {
 	return list, turn
 }
 
-func playedCalls(calls []Call) value.List {
+func playedCalls(calls []model.Call) value.List {
 	var list value.List
 	for i := range calls {
 		c := &calls[i]
@@ -85,64 +88,64 @@ func playedCalls(calls []Call) value.List {
 }
 
 // playedReply converts the result of a script.
-func (w *wire) playedReply(v value.Value) (*Reply, *failure) {
+func playedReply(w *wire.Wire, v value.Value) (*model.Reply, *wire.Failure) {
 	if text, ok := v.(string); ok {
-		return &Reply{Text: text}, nil
+		return &model.Reply{Text: text}, nil
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, w.misplayed("invalid reply: expected a string or a dict but got %s", value.TypeOf(v))
+		return nil, misplayed(w, "invalid reply: expected a string or a dict but got %s", value.TypeOf(v))
 	}
-	reply := &Reply{}
+	reply := &model.Reply{}
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		switch {
 		case name == "content" && v == nil, name == "tool_calls" && v == nil, name == "role" && v == "assistant":
 		case name == "content":
 			if reply.Text, ok = v.(string); !ok {
-				return nil, w.misplayed("invalid reply: content: expected a string but got %s", value.TypeOf(v))
+				return nil, misplayed(w, "invalid reply: content: expected a string but got %s", value.TypeOf(v))
 			}
 		case name == "tool_calls":
 			items, ok := value.Elements(v)
 			if !ok {
-				return nil, w.misplayed("invalid reply: tool_calls: expected a list but got %s", value.TypeOf(v))
+				return nil, misplayed(w, "invalid reply: tool_calls: expected a list but got %s", value.TypeOf(v))
 			}
 			for i, item := range items {
-				c, f := w.playedCall(i, item)
+				c, f := playedCall(w, i, item)
 				if f != nil {
 					return nil, f
 				}
 				reply.Calls = append(reply.Calls, c)
 			}
 		default:
-			return nil, w.misplayed("invalid reply: unknown key %s", value.FormatJSON(k, ""))
+			return nil, misplayed(w, "invalid reply: unknown key %s", value.FormatJSON(k, ""))
 		}
 	}
 	return reply, nil
 }
 
 // playedCall converts the i-th call of a script's reply.
-func (w *wire) playedCall(i int, item value.Value) (Call, *failure) {
+func playedCall(w *wire.Wire, i int, item value.Value) (model.Call, *wire.Failure) {
 	d, ok := item.(*value.Dict)
 	if !ok {
-		return Call{}, w.misplayed("invalid reply: tool_calls[%d]: expected a dict but got %s", i, value.TypeOf(item))
+		return model.Call{}, misplayed(w, "invalid reply: tool_calls[%d]: expected a dict but got %s", i, value.TypeOf(item))
 	}
 	id := d.Text("id")
-	if function := child(d, "function"); function != nil {
+	if function := wire.Child(d, "function"); function != nil {
 		d = function
 	}
 	if d.Text("name") == "" {
-		return Call{}, w.misplayed("invalid reply: tool_calls[%d]: name is missing", i)
+		return model.Call{}, misplayed(w, "invalid reply: tool_calls[%d]: name is missing", i)
 	}
 	args, _ := d.Get("arguments")
 	switch args.(type) {
 	case nil, string, *value.Dict:
-		return newCall(id, d.Text("name"), args), nil
+		return wire.NewCall(id, d.Text("name"), args), nil
 	}
-	return Call{}, w.misplayed("invalid reply: tool_calls[%d]: expected a dict as arguments but got %s", i, value.TypeOf(args))
+	return model.Call{}, misplayed(w, "invalid reply: tool_calls[%d]: expected a dict as arguments but got %s", i, value.TypeOf(args))
 }
 
-func (w *wire) misplayed(format string, args ...any) *failure {
-	return w.fail(value.Errorf(value.Invalid, format, args...).
+func misplayed(w *wire.Wire, format string, args ...any) *wire.Failure {
+	return w.Fail(value.Errorf(value.Invalid, format, args...).
 		WithHint(`return a string, or {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}]}`))
 }

@@ -1,35 +1,36 @@
-package model
+package wire
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// check rejects conversations that no API with native calls accepts, with clearer
+// Check rejects conversations that no API with native calls accepts, with clearer
 // errors than theirs: an empty message, a result without a call, or a call without a
 // result.
-func (w *wire) check(r *Request) *failure {
-	invalid := func(format string, args ...any) *failure { return w.fail(value.Errorf(value.Invalid, format, args...)) }
+func (w *Wire) Check(r *model.Request) *Failure {
+	invalid := func(format string, args ...any) *Failure { return w.Fail(value.Errorf(value.Invalid, format, args...)) }
 	if len(r.Messages) == 0 {
 		return invalid("the conversation is empty")
 	}
 	open := map[string]bool{}
 	for _, m := range r.Messages {
 		switch m.Role {
-		case ToolRole:
+		case model.ToolRole:
 			if !open[m.CallID] {
 				return invalid("a result of %s has no matching call: call ID %q", m.Tool, m.CallID)
 			}
 			delete(open, m.CallID)
 			continue
-		case User:
+		case model.User:
 			if strings.TrimSpace(m.Text) == "" {
 				return invalid("a message is empty")
 			}
-		case Assistant:
+		case model.Assistant:
 		default:
 			return invalid("a message has the unknown role %q", string(m.Role))
 		}
@@ -43,19 +44,19 @@ func (w *wire) check(r *Request) *failure {
 	for id := range open {
 		return invalid("the call %q has no result", id)
 	}
-	if r.Messages[len(r.Messages)-1].Role == Assistant {
+	if r.Messages[len(r.Messages)-1].Role == model.Assistant {
 		return invalid("the last message is from the model")
 	}
 	return nil
 }
 
-// definitions returns the tools in a vendor's format, or nil for no tools.
-func (w *wire) definitions(tools []tool.Tool, format tool.Format) (value.List, *failure) {
+// Definitions returns the tools in a vendor's format, or nil for no tools.
+func (w *Wire) Definitions(tools []tool.Tool, format tool.Format) (value.List, *Failure) {
 	var list value.List
 	for i := range tools {
 		d, err := tools[i].Definition(format)
 		if err != nil {
-			return nil, w.fail(value.ErrorOf(err, value.Invalid))
+			return nil, w.Fail(value.ErrorOf(err, value.Invalid))
 		}
 		list = append(list, d)
 	}
@@ -64,8 +65,8 @@ func (w *wire) definitions(tools []tool.Tool, format tool.Format) (value.List, *
 
 // inWords returns a message with its calls or its result as text, for a model without
 // native calls.
-func (m *Message) inWords() string {
-	if m.Role == ToolRole {
+func inWords(m *model.Message) string {
+	if m.Role == model.ToolRole {
 		word := "RESULT"
 		if m.Failed {
 			word = "ERROR"
@@ -77,53 +78,54 @@ func (m *Message) inWords() string {
 		parts = nil
 	}
 	for i := range m.Calls {
-		parts = append(parts, "CALL ("+m.Calls[i].Tool+"): "+m.Calls[i].argsText())
+		parts = append(parts, "CALL ("+m.Calls[i].Tool+"): "+ArgsText(&m.Calls[i]))
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-// worded returns messages with calls and results as text.
-func worded(messages []Message) []Message {
+// Worded returns messages with calls and results as text.
+func Worded(messages []model.Message) []model.Message {
 	list := slices.Clone(messages)
 	for i := range list {
 		m := &list[i]
 		switch {
-		case m.Role == ToolRole:
-			*m = Message{Role: User, Text: m.inWords()}
+		case m.Role == model.ToolRole:
+			*m = model.Message{Role: model.User, Text: inWords(m)}
 		case len(m.Calls) > 0:
-			*m = Message{Role: m.Role, Text: m.inWords()}
+			*m = model.Message{Role: m.Role, Text: inWords(m)}
 		}
 	}
 	return list
 }
 
-// transcript writes a conversation as one text: the instruction, the earlier messages,
+// Transcript writes a conversation as one text: the instruction, the earlier messages,
 // and last the messages to answer.
-func transcript(system string, messages []Message) string {
+func Transcript(system string, messages []model.Message) string {
 	var parts []string
 	if system != "" {
 		parts = append(parts, system)
 	}
 	last := len(messages)
-	for last > 0 && messages[last-1].Role != Assistant {
+	for last > 0 && messages[last-1].Role != model.Assistant {
 		last--
 	}
 	if last > 0 {
 		parts = append(parts, "[The conversation so far]")
-		for _, m := range messages[:last] {
-			text := m.inWords()
+		for i := range last {
+			m := &messages[i]
+			text := inWords(m)
 			switch m.Role {
-			case User:
+			case model.User:
 				text = "USER:\n" + text
-			case Assistant:
+			case model.Assistant:
 				text = "ASSISTANT:\n" + text
 			}
 			parts = append(parts, text)
 		}
 		parts = append(parts, "[Answer what follows]")
 	}
-	for _, m := range messages[last:] {
-		parts = append(parts, m.inWords())
+	for i := range messages[last:] {
+		parts = append(parts, inWords(&messages[last+i]))
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -1,4 +1,4 @@
-package model
+package wire
 
 import (
 	"bytes"
@@ -14,43 +14,44 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxSaid is how much of a server's message an error repeats, in bytes.
 const maxSaid = 200
 
-// fail converts an error to a failure, with the model's name and without the key.
-func (w *wire) fail(err *value.Error) *failure {
+// Fail converts an error to a failure, with the model's name and without the key.
+func (w *Wire) Fail(err *value.Error) *Failure {
 	e := *err
 	e.Op = w.name
 	e.Err = errors.New(w.hide(err.Message()))
 	e.Hint = w.hide(err.Hint)
-	return &failure{err: &e}
+	return &Failure{Err: &e}
 }
 
-// failStatus returns the failure for a status of the server.
-func (w *wire) failStatus(status int, said string) *failure {
-	f := w.fail(w.statusError(status, said))
-	f.status = status
+// FailStatus returns the failure for a status of the server.
+func (w *Wire) FailStatus(status int, said string) *Failure {
+	f := w.Fail(w.statusError(status, said))
+	f.Status = status
 	return f
 }
 
 // statusError returns the error for a status of the server.
-func (w *wire) statusError(status int, said string) *value.Error {
+func (w *Wire) statusError(status int, said string) *value.Error {
 	text := "HTTP " + strconv.Itoa(status) + ": " + said
-	if w.prefix != "" {
-		text = w.prefix + "(HTTP " + strconv.Itoa(status) + "): " + said
+	if w.Prefix != "" {
+		text = w.Prefix + "(HTTP " + strconv.Itoa(status) + "): " + said
 	}
 	switch {
 	case status == 401 || status == 403:
 		return value.Errorf(value.Unavailable, "%s", text).WithHint("%s", w.keyHint)
 	case status == 404:
-		return value.Errorf(value.Unavailable, "%s", text).WithHint("%s", w.lostHint)
+		return value.Errorf(value.Unavailable, "%s", text).WithHint("%s", w.LostHint)
 	case status == 413 || status/100 == 4 && status != 429 && contextWords(said):
-		return limitError(value.LimitContext, "%s", text).WithHint("shorten the conversation")
+		return LimitError(value.LimitContext, "%s", text).WithHint("shorten the conversation")
 	case status == 429 || status == 402:
-		return limitError(value.LimitRate, "%s", text).WithHint("try again later, or check the account's limits and balance")
+		return LimitError(value.LimitRate, "%s", text).WithHint("try again later, or check the account's limits and balance")
 	case status/100 == 4:
 		return value.Errorf(value.Invalid, "%s", text).WithHint("correct the request; the server reports the reason above")
 	case status == 524: // of Cloudflare: the server behind it took too long
@@ -61,7 +62,7 @@ func (w *wire) statusError(status int, said string) *value.Error {
 	return value.Errorf(value.Unavailable, "%s", text).WithHint("try again later: the provider has a problem")
 }
 
-func limitError(limit value.LimitName, format string, args ...any) *value.Error {
+func LimitError(limit value.LimitName, format string, args ...any) *value.Error {
 	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e
@@ -79,24 +80,24 @@ func contextWords(said string) bool {
 }
 
 // refused reads the error of the server.
-func (w *wire) refused(r *response) *failure {
+func (w *Wire) refused(r *Response) *Failure {
 	if r.status/100 == 3 {
-		return w.failStatus(r.status, "unsupported redirect to "+redirectHost(r.header.Get("Location")))
+		return w.FailStatus(r.status, "unsupported redirect to "+redirectHost(r.header.Get("Location")))
 	}
 	body, err := io.ReadAll(io.LimitReader(r.body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
-		return w.ended(r.ctx, err)
+		return w.Ended(r.ctx, err)
 	}
 	said := w.explain(body)
 	if code := errorCode(body); code != "" && !strings.Contains(said, code) {
 		said += " (" + value.Clean(code, 60) + ")"
 	}
-	f := w.failStatus(r.status, said)
+	f := w.FailStatus(r.status, said)
 	f.after = retryAfter(r.header)
 	f.final = strings.Contains(said, "insufficient_quota") || // waiting does not help
 		r.header.Get("X-Should-Retry") == "false" // sent by OpenAI and Anthropic, and obeyed by their clients
 	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
-		f.err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
+		f.Err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
 	}
 	return f
 }
@@ -113,26 +114,26 @@ func redirectHost(location string) string {
 var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title`)
 
 // explain returns the message in the body of an error, on one line.
-func (w *wire) explain(body []byte) string {
+func (w *Wire) explain(body []byte) string {
 	body = bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\ufffd")))
 	if len(body) == 0 {
 		return "Empty error response from server"
 	}
 	if v, err := value.ParseJSON(body); err == nil {
-		return w.short(errorText(v))
+		return w.Short(ErrorText(v))
 	}
 	if body[0] == '<' || bytes.Contains(bytes.ToLower(body), []byte("<html")) {
 		title := htmlTitle.FindSubmatch(body)
 		if title == nil || len(title[1]) == 0 {
 			return "Server returned HTML error page (likely 500/502/503 error)"
 		}
-		return w.short("Server error: " + html.UnescapeString(string(title[1])))
+		return w.Short("Server error: " + html.UnescapeString(string(title[1])))
 	}
-	return w.short(string(body))
+	return w.Short(string(body))
 }
 
-// errorText returns the message in an error's JSON.
-func errorText(v value.Value) string {
+// ErrorText returns the message in an error's JSON.
+func ErrorText(v value.Value) string {
 	if list, ok := v.(value.List); ok && len(list) > 0 {
 		v = list[0] // Google's servers send a list
 	}
@@ -147,7 +148,7 @@ func errorText(v value.Value) string {
 				return said
 			}
 		case *value.Dict:
-			return errorText(said)
+			return ErrorText(said)
 		}
 	}
 	return "Unknown API error"
@@ -166,14 +167,14 @@ func errorCode(body []byte) string {
 	return e.Text("type")
 }
 
-// short makes a server's text safe for an error: one line, not too long, and without
+// Short makes a server's text safe for an error: one line, not too long, and without
 // the key. The key is removed first: truncating could leave a part of it.
-func (w *wire) short(text string) string {
+func (w *Wire) Short(text string) string {
 	return value.Clean(w.hide(strings.Join(strings.Fields(text), " ")), maxSaid)
 }
 
-// failIn returns the failure that a server reports with a status of success.
-func (w *wire) failIn(body *value.Dict) *failure {
+// FailIn returns the failure that a server reports with a status of success.
+func (w *Wire) FailIn(body *value.Dict) *Failure {
 	v, _ := body.Get("error")
 	if v == nil {
 		return nil
@@ -183,68 +184,64 @@ func (w *wire) failIn(body *value.Dict) *failure {
 	if status < 400 || status > 599 {
 		status = 500
 	}
-	said := errorText(value.NewDict("error", v))
+	said := ErrorText(value.NewDict("error", v))
 	if code := e.Text("code"); code != "" {
 		said += " (" + code + ")"
 	}
 	if contextWords(said) {
 		status = 400
 	}
-	return w.failStatus(status, w.short(said))
+	return w.FailStatus(status, w.Short(said))
 }
 
 // lost returns why an exchange failed.
-func (w *wire) lost(ctx, inner context.Context, err error) *failure {
+func (w *Wire) lost(ctx, inner context.Context, err error) *Failure {
 	var slow interface{ Timeout() bool }
 	switch {
 	case ctx.Err() != nil:
-		return w.ended(ctx, err)
+		return w.Ended(ctx, err)
 	case errors.Is(err, errLong):
 		return w.tooLong()
 	case context.Cause(inner) == errSlow, errors.As(err, &slow) && slow.Timeout():
-		f := w.fail(value.Errorf(value.Timeout, "no data from the API for %s (idle timeout)", w.Timeout).WithHint("ask for less at a time, or use a longer idle timeout"))
-		f.slow = true
+		f := w.Fail(value.Errorf(value.Timeout, "no data from the API for %s (idle timeout)", w.Timeout).WithHint("ask for less at a time, or use a longer idle timeout"))
+		f.Slow = true
 		return f
 	}
 	var outer *url.Error // its text has the address with the path, which is not needed
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	e := value.Errorf(value.Unavailable, "connect to %s: %s", w.base, w.short(err.Error())).
+	e := value.Errorf(value.Unavailable, "connect to %s: %s", w.Base, w.Short(err.Error())).
 		WithHint("check the network, the base URL and the server")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		e = value.Errorf(value.Unavailable, "the connection was closed before the reply was complete").WithHint("ask again")
 	}
-	f := w.fail(e)
-	f.cut = true
+	f := w.Fail(e)
+	f.Cut = true
 	return f
 }
 
 // tooLong returns the error of an answer that exceeds its limit.
-func (w *wire) tooLong() *failure {
-	return w.fail(limitError(value.LimitReply, "the reply is too long: limit %d bytes", w.MaxReply).
+func (w *Wire) tooLong() *Failure {
+	return w.Fail(LimitError(value.LimitReply, "the reply is too long: limit %d bytes", w.MaxReply).
 		WithHint("ask for less, or increase HTTP.MaxReply"))
 }
 
-// ended returns the error of the caller's context.
-func (w *wire) ended(ctx context.Context, err error) *failure {
+// Ended returns the error of the caller's context.
+func (w *Wire) Ended(ctx context.Context, err error) *Failure {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return w.fail(value.Errorf(value.Timeout, "timeout: the deadline of the context passed before the reply"))
+		return w.Fail(value.Errorf(value.Timeout, "timeout: the deadline of the context passed before the reply"))
 	}
-	return w.fail(value.Errorf(value.Canceled, "canceled"))
+	return w.Fail(value.Errorf(value.Canceled, "canceled"))
 }
 
-// ErrEmpty is the error of a reply without text and calls. The conversation can
-// continue after it.
-var ErrEmpty = errors.New("the reply is empty")
-
-// empty returns the failure of an answer without text and calls.
-func (w *wire) empty() *failure {
-	f := w.fail(value.Errorf(value.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
-	f.err.Err = ErrEmpty // fail keeps only the text
+// Empty returns the failure of an answer without text and calls.
+func (w *Wire) Empty() *Failure {
+	f := w.Fail(value.Errorf(value.Unavailable, "%w", model.ErrEmpty).WithHint("ask again"))
+	f.Err.Err = model.ErrEmpty // fail keeps only the text
 	return f
 }
 
@@ -272,8 +269,8 @@ func secretForms(key string) []string {
 // keys of local servers are words that an answer may contain.
 const keyShortest = 20
 
-// said returns a model's text without the key.
-func (w *wire) said(text string) string {
+// Said returns a model's text without the key.
+func (w *Wire) Said(text string) string {
 	if w.keyLength < keyShortest {
 		return text
 	}
@@ -281,7 +278,7 @@ func (w *wire) said(text string) string {
 }
 
 // hide removes the key from a text.
-func (w *wire) hide(text string) string {
+func (w *Wire) hide(text string) string {
 	for _, form := range w.secrets {
 		text = strings.ReplaceAll(text, form, "[key]")
 	}

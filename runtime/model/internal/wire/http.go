@@ -1,4 +1,6 @@
-package model
+// Package wire sends requests to the APIs of models, and reads their replies: retries,
+// timeouts, errors without the key, streams, and replies that arrive in pieces.
+package wire
 
 import (
 	"bytes"
@@ -16,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -45,30 +48,20 @@ var errSlow = errors.New("no data from the API")
 // errLong ends an answer that exceeds its limit.
 var errLong = errors.New("the reply is too long")
 
-// HTTP configures the requests to an API. The zero value has the defaults.
-type HTTP struct {
-	Client   *http.Client  // default: one without a proxy; redirects are never followed
-	Timeout  time.Duration // idle timeout; default 10 minutes
-	MaxReply int64         // bytes of a reply; default 8 MB
-	// Sleep waits between attempts; default: a timer. It returns the context's error
-	// if that ends first.
-	Sleep func(ctx context.Context, d time.Duration) error
-}
-
-// A wire sends requests to one API. Its errors never contain the key.
-type wire struct {
-	HTTP
+// A Wire sends requests to one API. Its errors never contain the key.
+type Wire struct {
+	model.HTTP
 	name      string
-	base      string
+	Base      string
 	keyHint   string
-	lostHint  string
-	prefix    string   // of errors for a status
+	LostHint  string
+	Prefix    string   // of errors for a status
 	secrets   []string // the encodings of the key to remove from errors
 	keyLength int
 }
 
 // newWire returns a wire to the API at base. name is that of the model, in errors.
-func newWire(name, base, key, keyHint string, h HTTP) (*wire, error) {
+func New(name, base, key, keyHint string, h model.HTTP) (*Wire, error) {
 	base, err := checkBase(base)
 	if err != nil {
 		return nil, err
@@ -81,32 +74,45 @@ func newWire(name, base, key, keyHint string, h HTTP) (*wire, error) {
 	if h.Sleep == nil {
 		h.Sleep = sleep
 	}
-	return &wire{
-		HTTP: h, name: name, base: base, keyHint: cmp.Or(keyHint, "check the key"),
-		lostHint: "check the model name and the base URL " + base,
+	return &Wire{
+		HTTP: h, name: name, Base: base, keyHint: cmp.Or(keyHint, "check the key"),
+		LostHint: "check the model name and the base URL " + base,
 		secrets:  secretForms(key), keyLength: len(key),
 	}, nil
 }
 
+// Named returns a wire for a model that is behind no API.
+func Named(name string) *Wire { return &Wire{name: name} }
+
 // An api is a [Model] behind an API.
 type api struct {
-	w      *wire
+	w      *Wire
 	native bool
-	ask    func(ctx context.Context, r *Request) (*Reply, *failure)
+	ask    func(ctx context.Context, r *model.Request) (*model.Reply, *Failure)
+}
+
+// NewModel returns a model whose replies are those of ask. native is the result of Native.
+func NewModel(w *Wire, native bool, ask func(ctx context.Context, r *model.Request) (*model.Reply, *Failure)) model.Model {
+	return &api{w, native, ask}
 }
 
 func (m *api) Name() string { return m.w.name }
 func (m *api) Native() bool { return m.native }
 
 // Ask implements [Model].
-func (m *api) Ask(ctx context.Context, r *Request) (*Reply, error) {
+func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	start := time.Now()
 	reply, f := m.ask(ctx, r)
 	if f != nil {
-		return nil, f.err
+		return nil, f.Err
 	}
 	reply.Usage.Wall = time.Since(start)
 	return reply, nil
+}
+
+// NoModel returns the error of options without a model.
+func NoModel(kind, example string) error {
+	return value.Errorf(value.Invalid, "%s: the model name is missing", kind).WithHint("set Model, as in %q", example)
 }
 
 // checkBase returns an address to which a path can be added. Its errors do not contain
@@ -150,44 +156,44 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A query is one request to an API.
-type query struct {
-	method string // default: POST
-	path   string // after the base URL
-	header http.Header
-	body   *value.Dict           // or nil
-	retry  func(f *failure) bool // whether to retry; default: stateless
-	stream bool
+// A Query is one request to an API.
+type Query struct {
+	Method string // default: POST
+	Path   string // after the base URL
+	Header http.Header
+	Body   *value.Dict           // or nil
+	Retry  func(f *Failure) bool // whether to retry; default: stateless
+	Stream bool
 }
 
 // stateless reports whether a failure of a request without side effects is retried.
-func stateless(f *failure) bool {
-	switch f.status {
+func stateless(f *Failure) bool {
+	switch f.Status {
 	case 0:
-		return f.cut
+		return f.Cut
 	case 429, 500, 502, 503, 504, 529:
 		return true
 	}
 	return false
 }
 
-// A failure is an exchange without an answer.
-type failure struct {
-	err    *value.Error
-	status int           // of the server's answer, or 0
+// A Failure is an exchange without an answer.
+type Failure struct {
+	Err    *value.Error
+	Status int           // of the server's answer, or 0
 	after  time.Duration // the delay that the server requests, or 0
-	unsent bool          // the request was not sent
-	slow   bool          // the idle timeout expired
-	cut    bool          // the connection failed
+	Unsent bool          // the request was not sent
+	Slow   bool          // the idle timeout expired
+	Cut    bool          // the connection failed
 	final  bool          // retrying would not help
 }
 
-// send sends a request, with retries, until it succeeds or fails finally. The response
+// Send sends a request, with retries, until it succeeds or fails finally. The response
 // must be closed.
-func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
-	body, err := encodeBody(q.body)
+func (w *Wire) Send(ctx context.Context, q *Query) (*Response, *Failure) {
+	body, err := encodeBody(q.Body)
 	if err != nil {
-		return nil, w.fail(value.ErrorOf(err, value.Invalid))
+		return nil, w.Fail(value.ErrorOf(err, value.Invalid))
 	}
 	for attempt := 1; ; attempt++ {
 		r, f := w.attempt(ctx, q, body)
@@ -198,7 +204,7 @@ func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
 			return nil, f
 		}
 		if err := w.Sleep(ctx, wait(attempt, f.after)); err != nil {
-			return nil, w.ended(ctx, err)
+			return nil, w.Ended(ctx, err)
 		}
 	}
 }
@@ -222,9 +228,9 @@ func wait(attempt int, after time.Duration) time.Duration {
 }
 
 // attempt sends a request once.
-func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *failure) {
+func (w *Wire) attempt(ctx context.Context, q *Query, body []byte) (*Response, *Failure) {
 	if err := ctx.Err(); err != nil {
-		return nil, w.ended(ctx, err)
+		return nil, w.Ended(ctx, err)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(w.Timeout, func() { cancel(errSlow) })
@@ -234,22 +240,22 @@ func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *
 	}
 	var left atomic.Bool
 	traced := httptrace.WithClientTrace(inner, &httptrace.ClientTrace{WroteHeaders: func() { left.Store(true) }})
-	req, err := http.NewRequestWithContext(traced, cmp.Or(q.method, http.MethodPost), w.base+q.path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(traced, cmp.Or(q.Method, http.MethodPost), w.Base+q.Path, bytes.NewReader(body))
 	if err != nil {
 		stop()
-		return nil, w.fail(value.Errorf(value.Invalid, "the base URL is invalid"))
+		return nil, w.Fail(value.Errorf(value.Invalid, "the base URL is invalid"))
 	}
 	w.setHeader(req, q)
 	res, err := w.Client.Do(req)
 	if err != nil {
 		defer stop()
 		f := w.lost(ctx, inner, err)
-		f.unsent = !left.Load()
+		f.Unsent = !left.Load()
 		return nil, f
 	}
-	r := &response{w: w, ctx: ctx, inner: inner, status: res.StatusCode, header: res.Header}
+	r := &Response{w: w, ctx: ctx, inner: inner, status: res.StatusCode, header: res.Header}
 	r.body = &bounded{r: res.Body, left: w.MaxReply}
-	if q.stream {
+	if q.Stream {
 		r.body = &bounded{r: res.Body, left: w.MaxReply * streamOverhead}
 	}
 	r.touch = func() { timer.Reset(w.Timeout) }
@@ -260,45 +266,45 @@ func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *
 	if res.StatusCode/100 == 2 {
 		return r, nil
 	}
-	defer r.close()
+	defer r.Close()
 	return nil, w.refused(r)
 }
 
-func (w *wire) setHeader(req *http.Request, q *query) {
+func (w *Wire) setHeader(req *http.Request, q *Query) {
 	req.Header.Set("User-Agent", "cassidy")
 	req.Header.Set("Accept", "application/json")
-	if q.stream {
+	if q.Stream {
 		req.Header.Set("Accept", "text/event-stream, application/x-ndjson, application/json")
 	}
-	if q.body != nil {
+	if q.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for name, values := range q.header {
+	for name, values := range q.Header {
 		req.Header[name] = values
 	}
 }
 
 // retries reports whether a failure is retried.
-func (q *query) retries(f *failure) bool {
-	if q.retry != nil {
-		return q.retry(f)
+func (q *Query) retries(f *Failure) bool {
+	if q.Retry != nil {
+		return q.Retry(f)
 	}
 	return stateless(f)
 }
 
-// ask sends a request and returns the object in its answer.
-func (w *wire) ask(ctx context.Context, q *query) (*value.Dict, *failure) {
-	r, f := w.send(ctx, q)
+// Ask sends a request and returns the object in its answer.
+func (w *Wire) Ask(ctx context.Context, q *Query) (*value.Dict, *Failure) {
+	r, f := w.Send(ctx, q)
 	if f != nil {
 		return nil, f
 	}
-	defer r.close()
-	return r.object()
+	defer r.Close()
+	return r.Object()
 }
 
-// A response is a successful response with an unread body.
-type response struct {
-	w      *wire
+// A Response is a successful response with an unread body.
+type Response struct {
+	w      *Wire
 	ctx    context.Context // the caller's
 	inner  context.Context // of this exchange
 	status int
@@ -308,8 +314,8 @@ type response struct {
 	close  func()
 }
 
-// object reads the full body as one JSON object.
-func (r *response) object() (*value.Dict, *failure) {
+// Object reads the full body as one JSON object.
+func (r *Response) Object() (*value.Dict, *Failure) {
 	data, err := io.ReadAll(r.body)
 	if err != nil {
 		return nil, r.w.lost(r.ctx, r.inner, err)
@@ -319,19 +325,19 @@ func (r *response) object() (*value.Dict, *failure) {
 
 // object parses a JSON object. Invalid UTF-8 is replaced, so that one invalid byte does
 // not lose the answer.
-func (w *wire) object(data []byte) (*value.Dict, *failure) {
+func (w *Wire) object(data []byte) (*value.Dict, *Failure) {
 	v, err := value.ParseJSON(bytes.ToValidUTF8(data, []byte("\ufffd")))
 	if d, ok := v.(*value.Dict); ok && err == nil {
 		return d, nil
 	}
 	if said := bytes.TrimSpace(data); len(said) == 0 || said[0] != '{' {
-		return nil, w.fail(value.Errorf(value.Unavailable, "invalid response: expected JSON but got: %s", w.explain(data)).
-			WithHint("check the base URL %s", w.base))
+		return nil, w.Fail(value.Errorf(value.Unavailable, "invalid response: expected JSON but got: %s", w.explain(data)).
+			WithHint("check the base URL %s", w.Base))
 	}
 	if err == nil {
 		err = errors.New("expected a JSON object")
 	}
-	return nil, w.fail(value.Errorf(value.Unavailable, "invalid response: %s", err))
+	return nil, w.Fail(value.Errorf(value.Unavailable, "invalid response: %s", err))
 }
 
 // A bounded reader returns an error after a number of bytes.
@@ -374,29 +380,32 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 1e6) * float64(time.Second))
 }
 
-// is reports whether a response has a content type.
-func (r *response) is(want string) bool {
+// Close ends the exchange.
+func (r *Response) Close() { r.close() }
+
+// Is reports whether a response has a content type.
+func (r *Response) Is(want string) bool {
 	got, _, _ := mime.ParseMediaType(r.header.Get("Content-Type"))
 	return got == want
 }
 
-// bearer returns the header for a key, or nil for no key.
-func bearer(key string) http.Header {
+// Bearer returns the header for a key, or nil for no key.
+func Bearer(key string) http.Header {
 	if key == "" {
 		return nil
 	}
 	return http.Header{"Authorization": {"Bearer " + key}}
 }
 
-// child returns the object with a name, or nil, which is an empty dict.
-func child(d *value.Dict, name string) *value.Dict {
+// Child returns the object with a name, or nil, which is an empty dict.
+func Child(d *value.Dict, name string) *value.Dict {
 	v, _ := d.Get(name)
 	c, _ := v.(*value.Dict)
 	return c
 }
 
-// children returns the objects in the list with a name.
-func children(d *value.Dict, name string) []*value.Dict {
+// Children returns the objects in the list with a name.
+func Children(d *value.Dict, name string) []*value.Dict {
 	v, _ := d.Get(name)
 	items, _ := value.Elements(v)
 	var list []*value.Dict

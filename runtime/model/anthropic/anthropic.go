@@ -1,4 +1,7 @@
-package model
+// Package anthropic asks models of Anthropic.
+//
+// Source: https://platform.claude.com/docs/en/api/messages
+package anthropic
 
 import (
 	"cmp"
@@ -6,92 +9,94 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
-	// AnthropicVersion is the default version of the Messages API. It has no sampling
+	// Version is the default version of the Messages API. It has no sampling
 	// parameters; they are never sent.
-	AnthropicVersion = "2026-10-21"
-	// AnthropicVersion2023 is the version for older gateways.
-	AnthropicVersion2023 = "2023-06-01"
-	// anthropicMaxTokens is the default limit of an answer, which the API requires:
+	Version = "2026-10-21"
+	// Version2023 is the version for older gateways.
+	Version2023 = "2023-06-01"
+	// defaultMaxTokens is the default limit of an answer, which the API requires:
 	// long enough for a large file, and short enough to complete within minutes.
-	anthropicMaxTokens = 16_000
+	defaultMaxTokens = 16_000
 )
 
-// AnthropicOptions configure the connection to a model of Anthropic. Model is required.
-type AnthropicOptions struct {
+// Options configure the connection to a model of Anthropic. Model is required.
+type Options struct {
 	Model     string
 	BaseURL   string // without /v1; default https://api.anthropic.com
 	Key       string
-	Auth      Auth   // AuthKey, the default, or AuthBearer
-	Version   string // of the API; default AnthropicVersion
-	MaxTokens int    // limit of a reply if the request has none; default 16,000
-	KeyHint   string // hint for a wrong key; default "check the key"
-	HTTP      HTTP
+	Auth      model.Auth // AuthKey, the default, or AuthBearer
+	Version   string     // of the API; default Version
+	MaxTokens int        // limit of a reply if the request has none; default 16,000
+	KeyHint   string     // hint for a wrong key; default "check the key"
+	HTTP      model.HTTP
 }
 
-type anthropic struct {
-	o AnthropicOptions
-	w *wire
+type client struct {
+	o Options
+	w *wire.Wire
 }
 
-// NewAnthropic returns a model of Anthropic's Messages API. It fails if the model is
+// New returns a model of Anthropic's Messages API. It fails if the model is
 // missing, or the key or the address is invalid.
-func NewAnthropic(opts *AnthropicOptions) (Model, error) {
-	o := AnthropicOptions{}
+func New(opts *Options) (model.Model, error) {
+	o := Options{}
 	if opts != nil {
 		o = *opts
 	}
 	if o.Model == "" {
-		return nil, noModel("anthropic", "anthropic:claude-sonnet-4-5")
+		return nil, wire.NoModel("anthropic", "anthropic:claude-sonnet-4-5")
 	}
-	if o.Auth != "" && o.Auth != AuthKey && o.Auth != AuthBearer {
+	if o.Auth != "" && o.Auth != model.AuthKey && o.Auth != model.AuthBearer {
 		return nil, value.Errorf(value.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).
 			WithHint("set Auth to x-api-key or bearer")
 	}
-	o.Version = cmp.Or(o.Version, AnthropicVersion)
-	o.MaxTokens = cmp.Or(o.MaxTokens, anthropicMaxTokens)
+	o.Version = cmp.Or(o.Version, Version)
+	o.MaxTokens = cmp.Or(o.MaxTokens, defaultMaxTokens)
 	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") // some users add it
-	w, err := newWire("anthropic:"+o.Model, cmp.Or(base, "https://api.anthropic.com"), o.Key, o.KeyHint, o.HTTP)
+	w, err := wire.New("anthropic:"+o.Model, cmp.Or(base, "https://api.anthropic.com"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	return &api{w, true, (&anthropic{o, w}).ask}, nil
+	return wire.NewModel(w, true, (&client{o, w}).ask), nil
 }
 
-func (m *anthropic) ask(ctx context.Context, r *Request) (*Reply, *failure) {
+func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
 	body, f := m.body(r)
 	if f != nil {
 		return nil, f
 	}
-	res, f := m.w.send(ctx, &query{path: "/v1/messages", header: m.header(), body: body, stream: r.Text != nil})
+	res, f := m.w.Send(ctx, &wire.Query{Path: "/v1/messages", Header: m.header(), Body: body, Stream: r.Text != nil})
 	if f != nil {
-		if f.status == 401 && m.o.Auth != AuthBearer {
-			f.err.Hint += "; or set Auth to bearer"
+		if f.Status == 401 && m.o.Auth != model.AuthBearer {
+			f.Err.Hint += "; or set Auth to bearer"
 		}
 		return nil, f
 	}
-	defer res.close()
-	var reply *Reply
-	if res.is("text/event-stream") {
-		reply, f = res.assemble(true, &anthropicStream{draft: draft{w: m.w, onText: r.Text}})
+	defer res.Close()
+	var reply *model.Reply
+	if res.Is("text/event-stream") {
+		reply, f = res.Assemble(true, &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}})
 	} else {
 		reply, f = m.read(res, r)
 	}
 	if f != nil {
 		return nil, f
 	}
-	return m.w.finish(r, reply)
+	return m.w.Finish(r, reply)
 }
 
-func (m *anthropic) header() http.Header {
+func (m *client) header() http.Header {
 	h := http.Header{"Anthropic-Version": {m.o.Version}}
 	switch {
 	case m.o.Key == "": // for a gateway that has its own key
-	case m.o.Auth == AuthBearer:
+	case m.o.Auth == model.AuthBearer:
 		h.Set("Authorization", "Bearer "+m.o.Key)
 	default:
 		h.Set("X-Api-Key", m.o.Key)
@@ -99,11 +104,11 @@ func (m *anthropic) header() http.Header {
 	return h
 }
 
-func (m *anthropic) body(r *Request) (*value.Dict, *failure) {
-	if f := m.w.check(r); f != nil {
+func (m *client) body(r *model.Request) (*value.Dict, *wire.Failure) {
+	if f := m.w.Check(r); f != nil {
 		return nil, f
 	}
-	tools, f := m.w.definitions(r.Tools, tool.Anthropic)
+	tools, f := m.w.Definitions(r.Tools, tool.Anthropic)
 	if f != nil {
 		return nil, f
 	}
@@ -113,9 +118,9 @@ func (m *anthropic) body(r *Request) (*value.Dict, *failure) {
 	}
 	messages := r.Messages
 	if tools == nil { // without tools the API also rejects calls
-		messages = worded(messages)
+		messages = wire.Worded(messages)
 	}
-	body.Put("messages", anthropicMessages(messages))
+	body.Put("messages", messagesOf(messages))
 	if tools != nil {
 		body.Put("tools", tools)
 	}
@@ -125,15 +130,15 @@ func (m *anthropic) body(r *Request) (*value.Dict, *failure) {
 	return body, nil
 }
 
-// anthropicMessages writes the conversation with alternating roles. Results of tools
+// messagesOf writes the conversation with alternating roles. Results of tools
 // are blocks of the user's message, before its text.
-func anthropicMessages(messages []Message) value.List {
+func messagesOf(messages []model.Message) value.List {
 	var list value.List
 	var last *value.Dict
 	for i := range messages {
 		m := &messages[i]
-		role, blocks := "user", anthropicBlocks(m)
-		if m.Role == Assistant {
+		role, blocks := "user", blocksOf(m)
+		if m.Role == model.Assistant {
 			role = "assistant"
 		}
 		if len(blocks) == 0 {
@@ -150,9 +155,9 @@ func anthropicMessages(messages []Message) value.List {
 	return list
 }
 
-// anthropicBlocks returns the content blocks of a message.
-func anthropicBlocks(m *Message) value.List {
-	if m.Role == ToolRole {
+// blocksOf returns the content blocks of a message.
+func blocksOf(m *model.Message) value.List {
+	if m.Role == model.ToolRole {
 		d := value.NewDict("type", "tool_result", "tool_use_id", m.CallID)
 		if m.Text != "" {
 			d.Put("content", m.Text)
@@ -162,13 +167,13 @@ func anthropicBlocks(m *Message) value.List {
 		}
 		return value.List{d}
 	}
-	if blocks := anthropicOpaque(m); blocks != nil {
+	if blocks := keptBlocks(m); blocks != nil {
 		return blocks
 	}
 	blocks := textBlocks(m.Text)
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		blocks = append(blocks, value.NewDict("type", "tool_use", "id", c.ID, "name", c.Tool, "input", c.argsObject()))
+		blocks = append(blocks, value.NewDict("type", "tool_use", "id", c.ID, "name", c.Tool, "input", wire.ArgsObject(c)))
 	}
 	return blocks
 }
@@ -182,9 +187,9 @@ func textBlocks(text string) value.List {
 	return value.List{value.NewDict("type", "text", "text", text)}
 }
 
-// anthropicOpaque returns the blocks that the API sent, if they still match the
+// keptBlocks returns the blocks that the API sent, if they still match the
 // message: its text or calls may have been changed since.
-func anthropicOpaque(m *Message) value.List {
+func keptBlocks(m *model.Message) value.List {
 	if len(m.Opaque) == 0 {
 		return nil
 	}
@@ -232,25 +237,25 @@ func opaque(blocks value.List) []byte {
 	return data
 }
 
-func anthropicStop(reason string) Stop {
+func stopOf(reason string) model.Stop {
 	switch reason {
 	case "":
 		return ""
 	case "max_tokens", "model_context_window_exceeded":
-		return StopLength
+		return model.StopLength
 	case "tool_use":
-		return StopCalls
+		return model.StopCalls
 	case "refusal":
-		return StopRefuse
+		return model.StopRefuse
 	}
-	return StopEnd
+	return model.StopEnd
 }
 
-// anthropicUsage reads the usage of a reply. The API counts cached input and input that
+// usageOf reads the usage of a reply. The API counts cached input and input that
 // it adds to the cache separately.
-func anthropicUsage(u *value.Dict) Usage {
+func usageOf(u *value.Dict) model.Usage {
 	cached := u.Int("cache_read_input_tokens")
-	return Usage{
+	return model.Usage{
 		InputTokens:  int(u.Int("input_tokens") + u.Int("cache_creation_input_tokens") + cached),
 		OutputTokens: int(u.Int("output_tokens")),
 		CachedTokens: int(cached),
@@ -258,40 +263,40 @@ func anthropicUsage(u *value.Dict) Usage {
 }
 
 // read reads an answer that is not streamed.
-func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
-	body, f := res.object()
+func (m *client) read(res *wire.Response, r *model.Request) (*model.Reply, *wire.Failure) {
+	body, f := res.Object()
 	if f != nil {
 		return nil, f
 	}
-	if f := m.w.anthropicError(body); f != nil {
+	if f := failureIn(m.w, body); f != nil {
 		return nil, f
 	}
 	content, _ := body.Get("content")
 	blocks, ok := content.(value.List)
 	if !ok {
-		return nil, m.w.fail(value.Errorf(value.Unavailable, "the response has no content").WithHint("check the base URL %s", m.w.base))
+		return nil, m.w.Fail(value.Errorf(value.Unavailable, "the response has no content").WithHint("check the base URL %s", m.w.Base))
 	}
-	d := draft{w: m.w, onText: r.Text, stop: anthropicStop(body.Text("stop_reason")), usage: anthropicUsage(child(body, "usage"))}
-	var calls []Call
-	for _, b := range children(body, "content") {
+	d := wire.Draft{W: m.w, OnText: r.Text, Stop: stopOf(body.Text("stop_reason")), Usage: usageOf(wire.Child(body, "usage"))}
+	var calls []model.Call
+	for _, b := range wire.Children(body, "content") {
 		switch b.Text("type") {
 		case "text":
-			if f := d.say(b.Text("text")); f != nil {
+			if f := d.Say(b.Text("text")); f != nil {
 				return nil, f
 			}
 		case "tool_use":
 			input, _ := b.Get("input")
-			calls = append(calls, newCall(b.Text("id"), b.Text("name"), input))
+			calls = append(calls, wire.NewCall(b.Text("id"), b.Text("name"), input))
 		}
 	}
-	reply := d.reply()
+	reply := d.Reply()
 	reply.Calls, reply.Opaque = calls, opaque(blocks)
 	return reply, nil
 }
 
-// anthropicError returns the failure in an event or a body.
-func (w *wire) anthropicError(body *value.Dict) *failure {
-	e := child(body, "error")
+// failureIn returns the failure in an event or a body.
+func failureIn(w *wire.Wire, body *value.Dict) *wire.Failure {
+	e := wire.Child(body, "error")
 	if e == nil && body.Text("type") != "error" {
 		return nil
 	}
@@ -316,12 +321,12 @@ func (w *wire) anthropicError(body *value.Dict) *failure {
 	case "overloaded_error":
 		status = 529
 	}
-	return w.failStatus(status, w.short(errorText(body)+" ("+e.Text("type")+")"))
+	return w.FailStatus(status, w.Short(wire.ErrorText(body)+" ("+e.Text("type")+")"))
 }
 
-// An anthropicStream assembles the events of a streamed message by block.
-type anthropicStream struct {
-	draft
+// An stream assembles the events of a streamed message by block.
+type stream struct {
+	wire.Draft
 	blocks   []*blockDraft
 	finished bool
 }
@@ -336,19 +341,19 @@ type blockDraft struct {
 	input     strings.Builder
 }
 
-func (s *anthropicStream) take(event *value.Dict) (bool, *failure) {
+func (s *stream) Take(event *value.Dict) (bool, *wire.Failure) {
 	switch event.Text("type") {
 	case "error":
-		return false, s.w.anthropicError(event)
+		return false, failureIn(s.W, event)
 	case "message_start":
-		s.usage = anthropicUsage(child(child(event, "message"), "usage"))
+		s.Usage = usageOf(wire.Child(wire.Child(event, "message"), "usage"))
 	case "content_block_start":
 		return false, s.start(event)
 	case "content_block_delta":
 		return false, s.delta(event)
 	case "message_delta":
-		s.stop = anthropicStop(child(event, "delta").Text("stop_reason"))
-		s.count(child(event, "usage"))
+		s.Stop = stopOf(wire.Child(event, "delta").Text("stop_reason"))
+		s.count(wire.Child(event, "usage"))
 	case "message_stop":
 		s.finished = true
 		return true, nil
@@ -356,46 +361,46 @@ func (s *anthropicStream) take(event *value.Dict) (bool, *failure) {
 	return false, nil
 }
 
-func (s *anthropicStream) start(event *value.Dict) *failure {
-	b := &blockDraft{index: event.Int("index"), block: child(event, "content_block")}
+func (s *stream) start(event *value.Dict) *wire.Failure {
+	b := &blockDraft{index: event.Int("index"), block: wire.Child(event, "content_block")}
 	if b.block == nil {
-		return s.w.fail(value.Errorf(value.Unavailable, "invalid response: content_block is missing"))
+		return s.W.Fail(value.Errorf(value.Unavailable, "invalid response: content_block is missing"))
 	}
 	s.blocks = append(s.blocks, b)
-	b.text.WriteString(s.w.said(b.block.Text("text"))) // usually empty
-	if f := s.grow(partSize + len(b.block.Text("thinking")) + len(b.block.Text("data")) + len(b.block.Text("id"))); f != nil {
+	b.text.WriteString(s.W.Said(b.block.Text("text"))) // usually empty
+	if f := s.Grow(wire.PartSize + len(b.block.Text("thinking")) + len(b.block.Text("data")) + len(b.block.Text("id"))); f != nil {
 		return f
 	}
 	if b.block.Text("type") != "text" {
 		return nil
 	}
-	return s.say(b.block.Text("text"))
+	return s.Say(b.block.Text("text"))
 }
 
-func (s *anthropicStream) delta(event *value.Dict) *failure {
+func (s *stream) delta(event *value.Dict) *wire.Failure {
 	b := s.at(event.Int("index"))
 	if b == nil {
-		return s.w.fail(value.Errorf(value.Unavailable, "invalid response: content_block_delta without content_block_start"))
+		return s.W.Fail(value.Errorf(value.Unavailable, "invalid response: content_block_delta without content_block_start"))
 	}
-	d := child(event, "delta")
+	d := wire.Child(event, "delta")
 	switch d.Text("type") {
 	case "text_delta":
-		b.text.WriteString(s.w.said(d.Text("text")))
-		return s.say(d.Text("text"))
+		b.text.WriteString(s.W.Said(d.Text("text")))
+		return s.Say(d.Text("text"))
 	case "input_json_delta":
 		b.input.WriteString(d.Text("partial_json"))
-		return s.grow(len(d.Text("partial_json")))
+		return s.Grow(len(d.Text("partial_json")))
 	case "thinking_delta":
 		b.thinking.WriteString(d.Text("thinking"))
-		return s.grow(len(d.Text("thinking")))
+		return s.Grow(len(d.Text("thinking")))
 	case "signature_delta":
 		b.signature.WriteString(d.Text("signature"))
-		return s.grow(len(d.Text("signature")))
+		return s.Grow(len(d.Text("signature")))
 	}
 	return nil
 }
 
-func (s *anthropicStream) at(index int64) *blockDraft {
+func (s *stream) at(index int64) *blockDraft {
 	for i := len(s.blocks) - 1; i >= 0; i-- {
 		if s.blocks[i].index == index {
 			return s.blocks[i]
@@ -405,17 +410,17 @@ func (s *anthropicStream) at(index int64) *blockDraft {
 }
 
 // count takes the final usage, which repeats the input only if it changed.
-func (s *anthropicStream) count(u *value.Dict) {
-	last := anthropicUsage(u)
-	s.usage.OutputTokens = max(s.usage.OutputTokens, last.OutputTokens)
+func (s *stream) count(u *value.Dict) {
+	last := usageOf(u)
+	s.Usage.OutputTokens = max(s.Usage.OutputTokens, last.OutputTokens)
 	if last.InputTokens > 0 {
-		s.usage.InputTokens, s.usage.CachedTokens = last.InputTokens, last.CachedTokens
+		s.Usage.InputTokens, s.Usage.CachedTokens = last.InputTokens, last.CachedTokens
 	}
 }
 
-// reply implements [streamer].
-func (s *anthropicStream) reply() (*Reply, bool) {
-	reply := s.draft.reply()
+// Reply implements [streamer].
+func (s *stream) Reply() (*model.Reply, bool) {
+	reply := s.Draft.Reply()
 	var blocks value.List
 	for _, b := range s.blocks {
 		d := value.NewDict()
@@ -430,7 +435,7 @@ func (s *anthropicStream) reply() (*Reply, bool) {
 			d.Put("signature", d.Text("signature")+b.signature.String())
 		case "tool_use":
 			c := b.call()
-			d.Put("input", c.argsObject())
+			d.Put("input", wire.ArgsObject(&c))
 			reply.Calls = append(reply.Calls, c)
 		}
 		blocks = append(blocks, d)
@@ -441,10 +446,10 @@ func (s *anthropicStream) reply() (*Reply, bool) {
 
 // call returns the call of a tool_use block. Its input is streamed in pieces, but some
 // gateways send it at the start.
-func (b *blockDraft) call() Call {
+func (b *blockDraft) call() model.Call {
 	input, _ := b.block.Get("input")
 	if b.input.Len() > 0 {
 		input = b.input.String()
 	}
-	return newCall(b.block.Text("id"), b.block.Text("name"), input)
+	return wire.NewCall(b.block.Text("id"), b.block.Text("name"), input)
 }

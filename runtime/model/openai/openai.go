@@ -1,4 +1,5 @@
-package model
+// Package openai asks models of OpenAI, and of servers with a compatible API.
+package openai
 
 import (
 	"cmp"
@@ -6,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// OpenAIOptions configure the connection to an OpenAI model, or to a server with a
+// Options configure the connection to an OpenAI model, or to a server with a
 // compatible API. Model is required.
-type OpenAIOptions struct {
+type Options struct {
 	Model   string
 	BaseURL string // default https://api.openai.com/v1
 	Key     string // sent as a bearer token; "" for servers that require none
@@ -22,70 +25,66 @@ type OpenAIOptions struct {
 	// Plain says that the model does not support tools: calls are part of its text.
 	Plain   bool
 	KeyHint string // hint for a wrong key; default "check the key"
-	HTTP    HTTP
+	HTTP    model.HTTP
 }
 
-type openAI struct {
-	o OpenAIOptions
-	w *wire
+type client struct {
+	o Options
+	w *wire.Wire
 }
 
-// NewOpenAI returns a model of OpenAI's chat completions. It fails if the model is
+// New returns a model of OpenAI's chat completions. It fails if the model is
 // missing, or the key or the address is invalid.
-func NewOpenAI(opts *OpenAIOptions) (Model, error) {
-	o := OpenAIOptions{}
+func New(opts *Options) (model.Model, error) {
+	o := Options{}
 	if opts != nil {
 		o = *opts
 	}
 	if o.Model == "" {
-		return nil, noModel("openai", "openai:gpt-5")
+		return nil, wire.NoModel("openai", "openai:gpt-5")
 	}
-	w, err := newWire("openai:"+o.Model, cmp.Or(o.BaseURL, "https://api.openai.com/v1"), o.Key, o.KeyHint, o.HTTP)
+	w, err := wire.New("openai:"+o.Model, cmp.Or(o.BaseURL, "https://api.openai.com/v1"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	return &api{w, !o.Plain, (&openAI{o, w}).ask}, nil
+	return wire.NewModel(w, !o.Plain, (&client{o, w}).ask), nil
 }
 
-func noModel(kind, example string) error {
-	return value.Errorf(value.Invalid, "%s: the model name is missing", kind).WithHint("set Model, as in %q", example)
-}
-
-func (m *openAI) ask(ctx context.Context, r *Request) (*Reply, *failure) {
+func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
 	body, f := m.body(r)
 	if f != nil {
 		return nil, f
 	}
-	res, f := m.w.send(ctx, &query{path: "/chat/completions", header: bearer(m.o.Key), body: body, stream: r.Text != nil})
+	res, f := m.w.Send(ctx, &wire.Query{Path: "/chat/completions", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil})
 	if f != nil {
 		return nil, f
 	}
-	defer res.close()
-	var reply *Reply
-	if res.is("text/event-stream") {
-		reply, f = res.assemble(true, &openAIStream{draft: draft{w: m.w, onText: r.Text}})
+	defer res.Close()
+	var reply *model.Reply
+	if res.Is("text/event-stream") {
+		reply, f = res.Assemble(true, &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}})
 	} else {
 		reply, f = m.read(res, r)
 	}
 	if f != nil {
 		return nil, f
 	}
-	return m.w.finish(r, reply)
+	return m.w.Finish(r, reply)
 }
 
-func (m *openAI) body(r *Request) (*value.Dict, *failure) {
-	if f := m.w.check(r); f != nil {
+func (m *client) body(r *model.Request) (*value.Dict, *wire.Failure) {
+	if f := m.w.Check(r); f != nil {
 		return nil, f
 	}
-	tools, f := m.w.definitions(r.Tools, tool.OpenAI)
+	tools, f := m.w.Definitions(r.Tools, tool.OpenAI)
 	if f != nil {
 		return nil, f
 	}
 	messages := r.Messages
 	if m.o.Plain {
-		messages, tools = worded(messages), nil
+		messages, tools = wire.Worded(messages), nil
 	}
-	body := value.NewDict("model", m.o.Model, "messages", openAIMessages(r.System, messages))
+	body := value.NewDict("model", m.o.Model, "messages", messagesOf(r.System, messages))
 	if tools != nil {
 		body.Put("tools", tools)
 	}
@@ -103,7 +102,7 @@ func (m *openAI) body(r *Request) (*value.Dict, *failure) {
 	return body, nil
 }
 
-func openAIMessages(system string, messages []Message) value.List {
+func messagesOf(system string, messages []model.Message) value.List {
 	var list value.List
 	if system != "" {
 		list = append(list, value.NewDict("role", "system", "content", system))
@@ -112,13 +111,13 @@ func openAIMessages(system string, messages []Message) value.List {
 		m := &messages[i]
 		d := value.NewDict("role", string(m.Role), "content", m.Text)
 		switch {
-		case m.Role == ToolRole:
+		case m.Role == model.ToolRole:
 			d.Put("tool_call_id", m.CallID)
 		case len(m.Calls) > 0:
 			if m.Text == "" {
 				d.Put("content", nil)
 			}
-			d.Put("tool_calls", openAICalls(m.Calls))
+			d.Put("tool_calls", callsOf(m.Calls))
 			addKept(d, m)
 		}
 		list = append(list, d)
@@ -126,121 +125,121 @@ func openAIMessages(system string, messages []Message) value.List {
 	return list
 }
 
-func openAICalls(calls []Call) value.List {
+func callsOf(calls []model.Call) value.List {
 	var list value.List
 	for i := range calls {
 		c := &calls[i]
 		list = append(list, value.NewDict("id", c.ID, "type", "function",
-			"function", value.NewDict("name", c.Tool, "arguments", c.argsText())))
+			"function", value.NewDict("name", c.Tool, "arguments", wire.ArgsText(c))))
 	}
 	return list
 }
 
 // read reads an answer that is not streamed.
-func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
-	body, f := res.object()
+func (m *client) read(res *wire.Response, r *model.Request) (*model.Reply, *wire.Failure) {
+	body, f := res.Object()
 	if f != nil {
 		return nil, f
 	}
-	if f := m.w.failIn(body); f != nil {
+	if f := m.w.FailIn(body); f != nil {
 		return nil, f
 	}
 	choice := firstChoice(body)
-	message := child(choice, "message")
+	message := wire.Child(choice, "message")
 	if message == nil {
-		return nil, m.w.fail(value.Errorf(value.Unavailable, "invalid response: the message is missing").WithHint("check the base URL %s", m.w.base))
+		return nil, m.w.Fail(value.Errorf(value.Unavailable, "invalid response: the message is missing").WithHint("check the base URL %s", m.w.Base))
 	}
-	d := draft{w: m.w, onText: r.Text, stop: openAIStop(choice.Text("finish_reason")), usage: openAIUsage(body)}
-	if f := d.say(openAIText(message)); f != nil {
+	d := wire.Draft{W: m.w, OnText: r.Text, Stop: stopOf(choice.Text("finish_reason")), Usage: usageOf(body)}
+	if f := d.Say(textOf(message)); f != nil {
 		return nil, f
 	}
 	if refusal := message.Text("refusal"); refusal != "" {
-		d.stop = StopRefuse
-		if f := d.say(refusal); f != nil {
+		d.Stop = model.StopRefuse
+		if f := d.Say(refusal); f != nil {
 			return nil, f
 		}
 	}
-	reply := d.reply()
+	reply := d.Reply()
 	var extras value.List
-	for _, call := range children(message, "tool_calls") {
-		function := child(call, "function")
+	for _, call := range wire.Children(message, "tool_calls") {
+		function := wire.Child(call, "function")
 		args, _ := function.Get("arguments")
 		extra, _ := call.Get("extra_content")
-		reply.Calls, extras = append(reply.Calls, newCall(call.Text("id"), function.Text("name"), args)), append(extras, extra)
+		reply.Calls, extras = append(reply.Calls, wire.NewCall(call.Text("id"), function.Text("name"), args)), append(extras, extra)
 	}
 	reply.Opaque = kept(message.Text("reasoning_content"), extras)
 	return reply, nil
 }
 
-// openAIText returns the text of a message or a delta, which some servers send in
+// textOf returns the text of a message or a delta, which some servers send in
 // parts.
-func openAIText(message *value.Dict) string {
+func textOf(message *value.Dict) string {
 	text := message.Text("content")
-	for _, part := range children(message, "content") {
+	for _, part := range wire.Children(message, "content") {
 		text += part.Text("text")
 	}
 	return text
 }
 
-func openAIStop(reason string) Stop {
+func stopOf(reason string) model.Stop {
 	switch reason {
 	case "":
 		return ""
 	case "length":
-		return StopLength
+		return model.StopLength
 	case "content_filter":
-		return StopRefuse
+		return model.StopRefuse
 	case "tool_calls", "function_call":
-		return StopCalls
+		return model.StopCalls
 	}
-	return StopEnd
+	return model.StopEnd
 }
 
-func openAIUsage(body *value.Dict) Usage {
-	u := child(body, "usage")
-	return Usage{
+func usageOf(body *value.Dict) model.Usage {
+	u := wire.Child(body, "usage")
+	return model.Usage{
 		InputTokens:  int(u.Int("prompt_tokens")),
 		OutputTokens: int(u.Int("completion_tokens")),
-		CachedTokens: int(child(u, "prompt_tokens_details").Int("cached_tokens")),
+		CachedTokens: int(wire.Child(u, "prompt_tokens_details").Int("cached_tokens")),
 	}
 }
 
-// An openAIStream assembles chunks.
-type openAIStream struct {
-	draft
+// A stream assembles chunks.
+type stream struct {
+	wire.Draft
 	reasoning strings.Builder
 	finished  bool
 }
 
-func (s *openAIStream) take(chunk *value.Dict) (bool, *failure) {
-	if f := s.w.failIn(chunk); f != nil {
+func (s *stream) Take(chunk *value.Dict) (bool, *wire.Failure) {
+	if f := s.W.FailIn(chunk); f != nil {
 		return false, f
 	}
-	if chunk.Has("usage") && child(chunk, "usage") != nil {
-		s.usage = openAIUsage(chunk)
+	if chunk.Has("usage") && wire.Child(chunk, "usage") != nil {
+		s.Usage = usageOf(chunk)
 	}
 	choice := firstChoice(chunk)
-	if stop := openAIStop(choice.Text("finish_reason")); stop != "" {
+	if stop := stopOf(choice.Text("finish_reason")); stop != "" {
 		s.finished = true
-		if s.stop == "" {
-			s.stop = stop
+		if s.Stop == "" {
+			s.Stop = stop
 		}
 	}
-	delta := child(choice, "delta")
-	if f := s.say(openAIText(delta)); f != nil {
+	delta := wire.Child(choice, "delta")
+	if f := s.Say(textOf(delta)); f != nil {
 		return false, f
 	}
 	if refusal := delta.Text("refusal"); refusal != "" {
-		s.stop = StopRefuse
-		if f := s.say(refusal); f != nil {
+		s.Stop = model.StopRefuse
+		if f := s.Say(refusal); f != nil {
 			return false, f
 		}
 	}
 	s.reasoning.WriteString(delta.Text("reasoning_content"))
-	if f := s.grow(len(delta.Text("reasoning_content"))); f != nil {
+	if f := s.Grow(len(delta.Text("reasoning_content"))); f != nil {
 		return false, f
 	}
-	for _, call := range children(delta, "tool_calls") {
+	for _, call := range wire.Children(delta, "tool_calls") {
 		if f := s.takeCall(call); f != nil {
 			return false, f
 		}
@@ -250,41 +249,41 @@ func (s *openAIStream) take(chunk *value.Dict) (bool, *failure) {
 
 // takeCall adds a piece of a call. Servers that do not number their calls send each
 // call completely, with an ID or a name, or one piece after the other.
-func (s *openAIStream) takeCall(piece *value.Dict) *failure {
-	function := child(piece, "function")
+func (s *stream) takeCall(piece *value.Dict) *wire.Failure {
+	function := wire.Child(piece, "function")
 	key := piece.IntOr("index", -1)
 	if key < 0 {
-		key = int64(len(s.calls)) - 1
-		if key < 0 || piece.Text("id") != "" && piece.Text("id") != s.calls[key].id {
+		key = int64(len(s.Calls)) - 1
+		if key < 0 || piece.Text("id") != "" && piece.Text("id") != s.Calls[key].ID {
 			key++
 		}
 	}
-	c := s.call(key)
+	c := s.Call(key)
 	if id := piece.Text("id"); id != "" {
-		c.id = id
+		c.ID = id
 	}
 	if name := function.Text("name"); name != "" {
-		c.tool = name
+		c.Tool = name
 	}
 	if extra, _ := piece.Get("extra_content"); extra != nil {
-		c.extra = extra
+		c.Extra = extra
 	}
 	args, _ := function.Get("arguments")
 	text, ok := args.(string)
 	if object, isObject := args.(*value.Dict); !ok && isObject {
 		text = object.String()
 	}
-	c.args.WriteString(text)
-	return s.grow(len(text) + len(c.id) + len(c.tool))
+	c.Args.WriteString(text)
+	return s.Grow(len(text) + len(c.ID) + len(c.Tool))
 }
 
-// reply implements [streamer]. After a finish reason the reply is complete, even if
+// Reply implements [streamer]. After a finish reason the reply is complete, even if
 // [DONE] is missing.
-func (s *openAIStream) reply() (*Reply, bool) {
-	reply := s.draft.reply()
+func (s *stream) Reply() (*model.Reply, bool) {
+	reply := s.Draft.Reply()
 	var extras value.List
-	for _, c := range s.calls {
-		extras = append(extras, c.extra)
+	for _, c := range s.Calls {
+		extras = append(extras, c.Extra)
 	}
 	reply.Opaque = kept(s.reasoning.String(), extras)
 	return reply, s.finished
@@ -312,7 +311,7 @@ func kept(reasoning string, extras value.List) []byte {
 }
 
 // addKept adds the data of [kept] to a message with calls.
-func addKept(message *value.Dict, m *Message) {
+func addKept(message *value.Dict, m *model.Message) {
 	if len(m.Opaque) == 0 {
 		return
 	}
@@ -323,7 +322,7 @@ func addKept(message *value.Dict, m *Message) {
 	}
 	v, _ = d.Get("extra_content")
 	extras, _ := v.(value.List)
-	for i, call := range children(message, "tool_calls") {
+	for i, call := range wire.Children(message, "tool_calls") {
 		if len(extras) == len(m.Calls) && extras[i] != nil {
 			call.Put("extra_content", extras[i])
 		}
@@ -331,7 +330,7 @@ func addKept(message *value.Dict, m *Message) {
 }
 
 func firstChoice(body *value.Dict) *value.Dict {
-	if choices := children(body, "choices"); len(choices) > 0 {
+	if choices := wire.Children(body, "choices"); len(choices) > 0 {
 		return choices[0]
 	}
 	return nil

@@ -1,4 +1,4 @@
-package model
+package wire
 
 import (
 	"bufio"
@@ -7,12 +7,13 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // lines yields the lines of a stream without their ends, which are LF, CRLF or CR. It
 // stops if take returns false or an error. The last line may lack its end.
-func (r *response) lines(take func(line []byte) (more bool, err error)) error {
+func (r *Response) lines(take func(line []byte) (more bool, err error)) error {
 	s := bufio.NewScanner(r.body)
 	s.Buffer(make([]byte, 0, 4096), int(r.w.MaxReply)+1)
 	s.Split(splitLines)
@@ -47,7 +48,7 @@ func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 
 // events yields the server-sent events of a stream: the name, or "", and the data. An
 // event that is cut off is ignored. It stops if take returns false or an error.
-func (r *response) events(take func(name, data string) (more bool, err error)) error {
+func (r *Response) events(take func(name, data string) (more bool, err error)) error {
 	var name string
 	var data []string
 	first := true
@@ -75,22 +76,22 @@ func (r *response) events(take func(name, data string) (more bool, err error)) e
 	})
 }
 
-// A streamer assembles the pieces of one API's stream.
-type streamer interface {
-	// take reads one piece, and reports whether it was the last.
-	take(piece *value.Dict) (last bool, f *failure)
-	// reply returns what was assembled; complete reports whether the API has ended the
+// A Streamer assembles the pieces of one API's stream.
+type Streamer interface {
+	// Take reads one piece, and reports whether it was the last.
+	Take(piece *value.Dict) (last bool, f *Failure)
+	// Reply returns what was assembled; complete reports whether the API has ended the
 	// answer.
-	reply() (r *Reply, complete bool)
+	Reply() (r *model.Reply, complete bool)
 }
 
 // errTaken ends a stream whose failure is known.
 var errTaken = errors.New("read the stream: the stream failed")
 
-// assemble reads a stream to its end. With events the pieces are server-sent events,
+// Assemble reads a stream to its end. With events the pieces are server-sent events,
 // otherwise lines.
-func (r *response) assemble(events bool, s streamer) (*Reply, *failure) {
-	var failed *failure
+func (r *Response) Assemble(events bool, s Streamer) (*model.Reply, *Failure) {
+	var failed *Failure
 	take := func(_, data string) (bool, error) {
 		if data = strings.TrimSpace(data); data == "" {
 			return true, nil
@@ -101,7 +102,7 @@ func (r *response) assemble(events bool, s streamer) (*Reply, *failure) {
 		piece, f := r.w.object([]byte(data))
 		if f == nil {
 			var last bool
-			if last, f = s.take(piece); f == nil {
+			if last, f = s.Take(piece); f == nil {
 				return !last, nil
 			}
 		}
@@ -117,12 +118,12 @@ func (r *response) assemble(events bool, s streamer) (*Reply, *failure) {
 	if failed != nil {
 		return nil, failed
 	}
-	reply, complete := s.reply()
+	reply, complete := s.Reply()
 	switch {
 	case err != nil:
 		return nil, r.w.lost(r.ctx, r.inner, err)
 	case r.ctx.Err() != nil:
-		return nil, r.w.ended(r.ctx, r.ctx.Err())
+		return nil, r.w.Ended(r.ctx, r.ctx.Err())
 	case !complete:
 		return nil, r.w.lost(r.ctx, r.inner, io.ErrUnexpectedEOF)
 	}
