@@ -405,6 +405,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"models only answer; hosts decide what is executed",
 	},
+	"runtime/model/catalog": {
+		"Package catalog has the sizes and prices of well-known models.",
+		"runtime/model",
+		"figures, with their date",
+	},
 	"runtime/model/internal/wire": {
 		"Package wire sends requests to the APIs of models",
 		"runtime/model runtime/tool runtime/value",
@@ -412,12 +417,12 @@ var layers = map[string]struct {
 	},
 	"runtime/model/openai": {
 		"Package openai asks models of OpenAI",
-		"runtime/tool runtime/model runtime/model/internal/wire runtime/value",
+		"runtime/tool runtime/model runtime/model/catalog runtime/model/internal/wire runtime/value",
 		"one API",
 	},
 	"runtime/model/anthropic": {
 		"Package anthropic asks models of Anthropic.",
-		"runtime/tool runtime/model runtime/model/internal/wire runtime/value",
+		"runtime/tool runtime/model runtime/model/catalog runtime/model/internal/wire runtime/value",
 		"one API",
 	},
 	"runtime/model/ollama": {
@@ -672,7 +677,7 @@ var powers = map[string]struct {
 	"io/ioutil":     {"", "os by another name"},
 	"os/user":       {"", "the command asks the environment"},
 	"unsafe":        {"sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper"},
-	"embed":         {"tools scripts", "data travels in the binary"},
+	"embed":         {"tools scripts runtime/model/catalog", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 

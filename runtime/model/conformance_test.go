@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -381,12 +382,26 @@ func failureRows() []row {
 				t.Errorf("Ask = %+v after %d requests, waits %v", got, len(b.f.messages()), b.f.slept)
 			}
 		}
-	}}, {"server error, three times", "remote", func(t *testing.T, k kind) {
+	}}, {"server error, always", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
-		b.next(turn{status: 503}, turn{status: 503}, turn{status: 503})
-		b.fails(t.Context(), hello(), value.Unavailable, "HTTP 503", "it went wrong")
-		if n := len(b.f.messages()); n != 3 {
-			t.Errorf("%d requests, want 3", n)
+		b.next(turn{status: 503, always: true})
+		var waited []time.Duration
+		r := hello()
+		r.Notice = func(n model.Notice) {
+			if n.Retry != nil {
+				waited = append(waited, n.Wait)
+			}
+		}
+		b.fails(t.Context(), r, value.Unavailable, "HTTP 503", "it went wrong")
+		if n := len(b.f.messages()); n != 5 || !slices.Equal(waited, b.f.slept) && k.streams {
+			t.Errorf("%d requests, want 5; waited %v, and said %v", n, b.f.slept, waited)
+		}
+	}}, {"the server says whether to retry", "streams", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 503, header: "X-Should-Retry: false"}, turn{status: 400, header: "X-Should-Retry: true"}, ok)
+		b.fails(t.Context(), hello(), value.Unavailable, "HTTP 503")
+		if got := b.ask(hello()); got.Text != "Hi." {
+			t.Errorf("Ask = %+v", got)
 		}
 	}}, {"unknown model", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
@@ -435,7 +450,7 @@ func failureRows() []row {
 		for _, echo := range []string{testKey, encoded, "Bearer " + testKey, value.FormatJSON(testKey, ""), padded} {
 			for _, body := range []string{"you sent " + echo, js("message", echo), js("error", value.NewDict("message", echo, "code", echo)),
 				"<html><title>" + echo + "</title>"} {
-				b.next(turn{status: 400, body: body}, turn{body: body})
+				b.next(turn{status: 400, body: body}, turn{body: body, always: true})
 				b.fails(t.Context(), hello(), value.Invalid)
 				if reply, err := b.m.Ask(t.Context(), hello()); err == nil {
 					if strings.Contains(reply.Text, testKey) {
@@ -450,8 +465,8 @@ func failureRows() []row {
 		b := k.start(t, options{})
 		b.f.server.Close()
 		b.fails(t.Context(), hello(), value.Unavailable, "connection refused", "check the network")
-		if len(b.f.slept) != 2 {
-			t.Errorf("waited %v, want two waits", b.f.slept)
+		if len(b.f.slept) != 4 {
+			t.Errorf("waited %v, want four waits", b.f.slept)
 		}
 	}}, {"very long reply", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 100_000})
@@ -501,14 +516,20 @@ func streamRows() []row {
 			b.fails(t.Context(), hello(), value.Unavailable, "closed before the reply was complete")
 			return
 		}
-		b.next(turn{text: "one two three four", cut: true})
+		b.next(turn{text: "one two three four", cut: true}, turn{text: "one two three four"})
 		var got string
 		r := hello()
 		r.Text = func(p string) { got += p }
-		b.fails(t.Context(), r, value.Unavailable, "closed before the reply was complete")
-		if got != "one two " || len(b.f.messages()) != 1 {
-			t.Errorf("%q came, after %d requests; want nothing to be sent again", got, len(b.f.messages()))
+		r.Notice = func(n model.Notice) {
+			if n.Retry != nil {
+				got += "|"
+			}
 		}
+		if reply := b.ask(r); got != "one two |one two three four" || reply.Text != "one two three four" || len(b.f.messages()) != 2 {
+			t.Errorf("%q came, and the reply %q after %d requests; want it to begin again", got, reply.Text, len(b.f.messages()))
+		}
+		b.next(turn{text: "one two three four", cut: true, always: true})
+		b.fails(t.Context(), watched(), value.Unavailable, "closed before the reply was complete")
 	}}, {"stream without end", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 1 << 20})
 		b.next(turn{text: "on ", endless: true})
@@ -520,7 +541,7 @@ func streamRows() []row {
 			header = "Content-Type: application/x-ndjson"
 		}
 		b.next(turn{header: header, body: strings.Repeat("\n", 100_000)}, turn{header: header, body: strings.Repeat("x", 100_000)},
-			turn{header: header, body: "data: nonsense\n\nnonsense\n"}, turn{header: header, body: "EMPTY"})
+			turn{header: header, body: "data: nonsense\n\nnonsense\n"}, turn{header: header, body: "EMPTY", always: true})
 		b.fails(t.Context(), watched(), value.Limit)
 		b.fails(t.Context(), watched(), value.Limit)
 		b.fails(t.Context(), watched(), value.Unavailable, "expected JSON but got")
@@ -531,8 +552,11 @@ func streamRows() []row {
 		if !strings.HasPrefix(k.name, "ollama") {
 			body, header = "event: error\ndata: "+body+"\n\n", "Content-Type: text/event-stream"
 		}
-		b.next(turn{header: header, body: body})
+		b.next(turn{header: header, body: body, always: true})
 		b.fails(t.Context(), watched(), value.Unavailable, "overloaded")
+		if n := len(b.f.messages()); n != 5 {
+			t.Errorf("%d requests, want 5", n)
+		}
 	}}, {"silence", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{timeout: 50 * time.Millisecond})
 		if !k.streams {

@@ -35,6 +35,7 @@ type turn struct {
 	hold    bool     // nothing comes after the first piece
 	mute    bool     // no answer at all comes
 	endless bool     // the text has no end
+	always  bool     // each request gets this turn, until there are other ones
 	stores  []string // of CassidyAI: what is in the thread afterwards; "=" is the message itself
 }
 
@@ -91,6 +92,9 @@ func newFake(t *testing.T, v vendor) *fake {
 func (f *fake) next(turns ...turn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.turns) > 0 && f.turns[0].always {
+		f.turns = nil
+	}
 	f.turns = append(f.turns, turns...)
 }
 
@@ -148,7 +152,9 @@ func (f *fake) playTurn(w http.ResponseWriter, r *http.Request, q request) {
 		return
 	}
 	t := f.turns[0]
-	f.turns = f.turns[1:]
+	if !t.always {
+		f.turns = f.turns[1:]
+	}
 	f.mu.Unlock()
 	if name, value, ok := strings.Cut(t.header, ": "); ok {
 		w.Header().Set(name, value)

@@ -8,13 +8,17 @@ import (
 )
 
 // WithIdleTimeout returns a model whose requests fail with an error of kind Timeout if
-// no text arrives for the duration idle.
+// no data arrives for the duration idle. Models of this module report all data, also that of
+// reasoning and of calls; others only text, see [Request].
 func WithIdleTimeout(m Model, idle time.Duration) Model { return &idleModel{m, idle} }
 
 type idleModel struct {
 	Model
 	idle time.Duration
 }
+
+// Info is for [InfoOf].
+func (m *idleModel) Info(ctx context.Context) Info { return InfoOf(ctx, m.Model) }
 
 // Ask implements [Model].
 func (m *idleModel) Ask(ctx context.Context, r *Request) (*Reply, error) {
@@ -28,6 +32,12 @@ func (m *idleModel) Ask(ctx context.Context, r *Request) (*Reply, error) {
 		heard.Text = func(piece string) {
 			timer.Reset(m.idle)
 			r.Text(piece)
+		}
+	}
+	heard.Notice = func(n Notice) {
+		timer.Reset(m.idle + n.Wait)
+		if r.Notice != nil {
+			r.Notice(n)
 		}
 	}
 	reply, err := m.Model.Ask(ctx, &heard)

@@ -56,10 +56,43 @@ type Request struct {
 	Thread string
 	// MaxTokens limits the reply; 0 means the model's default.
 	MaxTokens int
+	// ToolChoice says whether the model must call a tool: [ToolAuto], the default,
+	// [ToolNone], [ToolRequired], or the name of the tool that it must call. It is ignored
+	// without Tools.
+	ToolChoice string
+	// Effort is how much the model reasons: "none", "minimal", "low", "medium", "high",
+	// "xhigh" or "max", as far as the model knows the word; "" is the model's default.
+	Effort string
+	// Temperature is that of the sampling; nil is the model's default.
+	Temperature *float64
+	// Schema is a JSON Schema: the text of the reply is a JSON value that matches it. The
+	// caller checks it, since some models only try. Nil means any text.
+	Schema *value.Dict
+	// Conversation identifies the conversation for the provider's cache, or is "".
+	Conversation string
 	// Text is called with each piece of the reply's text as it arrives, or once with
 	// the full text if the API does not stream; it may be nil. It is called by the
 	// goroutine that called Ask. It may have been called before Ask fails.
 	Text func(piece string)
+	// Notice is called with what happens besides; it may be nil. It is called by the
+	// goroutine that called Ask.
+	Notice func(Notice)
+}
+
+// The values of Request.ToolChoice that are not names of tools.
+const (
+	ToolAuto     = "auto"
+	ToolNone     = "none"
+	ToolRequired = "required"
+)
+
+// A Notice is an event while a model is asked. The zero Notice says that data arrived, such as
+// a part of the model's reasoning.
+type Notice struct {
+	// Retry is the error because of which the request is sent again after Wait, or nil. The
+	// reply begins again: text that was streamed before is not a part of it.
+	Retry error
+	Wait  time.Duration
 }
 
 // A Role is the author of a message.
@@ -80,9 +113,19 @@ type Message struct {
 	CallID string `json:"call_id,omitempty"`
 	Tool   string `json:"tool,omitempty"`
 	Failed bool   `json:"failed,omitempty"`
+	// Media are images and documents of a user's or a tool's message. A model that cannot
+	// read one fails with kind Invalid.
+	Media []Media `json:"media,omitempty"`
 	// Opaque is data that the API wants back unchanged with an assistant's message,
 	// such as signed reasoning, or nil.
 	Opaque []byte `json:"opaque,omitempty"`
+}
+
+// A Media is an image or a document.
+type Media struct {
+	Type string `json:"type"` // a MIME type, such as "image/png" or "application/pdf"
+	Name string `json:"name,omitempty"`
+	Data []byte `json:"data"`
 }
 
 // A Call is a native call of a tool.
@@ -102,8 +145,10 @@ type Reply struct {
 	Thread string // for the next [Request]; "" if the API has none
 	// References are the sources named by the model, as lines of text.
 	References []string
-	Usage      Usage
-	Opaque     []byte // see [Message]
+	// Reasoning is what the model wrote before its answer, as far as the provider shows it.
+	Reasoning string
+	Usage     Usage
+	Opaque    []byte // see [Message]
 }
 
 // Message returns the reply as a message of the conversation.
@@ -126,7 +171,10 @@ type Usage struct {
 	InputTokens  int
 	OutputTokens int
 	CachedTokens int // of the input; read from the provider's cache
-	Wall         time.Duration
+	// CacheWriteTokens are a part of the input, too. They were written to the provider's
+	// cache, which some providers charge for.
+	CacheWriteTokens int
+	Wall             time.Duration
 }
 
 // ErrEmpty is the error of a reply without text and calls. The conversation can

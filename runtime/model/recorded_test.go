@@ -93,11 +93,11 @@ func openRecorded(t *testing.T, kind, base string) model.Model {
 	var err error
 	switch kind {
 	case "openai":
-		m, err = openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
+		m, err = openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client, Sleep: noSleep}})
 	case "anthropic":
-		m, err = anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
+		m, err = anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client, Sleep: noSleep}})
 	case "ollama":
-		m, err = ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client}})
+		m, err = ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client, Sleep: noSleep}})
 	default:
 		t.Fatalf("no model is called %s", kind)
 	}

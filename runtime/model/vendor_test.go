@@ -35,15 +35,15 @@ func closing() *http.Client {
 }
 
 func openAIAt(base string) (model.Model, error) {
-	return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
+	return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 }
 
 func anthropicAt(base string) (model.Model, error) {
-	return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
+	return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 }
 
 func ollamaAt(base string) (model.Model, error) {
-	return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing()}})
+	return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 }
 
 // says writes a reply as text: its text, and each call with its arguments.
@@ -199,14 +199,14 @@ func TestRequests(t *testing.T) {
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"broken","is_error":true}]}`},
 		{"anthropic without tools", anthropicAt, called(), `"text":"Well.\n\nCALL (f): {"}]},{"role":"user","content":[{"type":"text","text":"ERROR (f):\nbroken"}]}`},
 		{"openai without tools", func(base string) (model.Model, error) {
-			return openai.New(&openai.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
+			return openai.New(&openai.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 		}, tools, worded},
 		{"ollama without tools", func(base string) (model.Model, error) {
-			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing()}})
+			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 		}, tools, worded},
 		{"openai's length", openAIAt, asked, `"max_completion_tokens":7`},
 		{"the old name of the length", func(base string) (model.Model, error) {
-			return openai.New(&openai.Options{BaseURL: base, Model: "m", OldMaxTokens: true, HTTP: model.HTTP{Client: closing()}})
+			return openai.New(&openai.Options{BaseURL: base, Model: "m", OldMaxTokens: true, HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 		}, asked, `"max_tokens":7`},
 		{"anthropic's length", anthropicAt, hello(), `"max_tokens":16000`},
 	}
@@ -223,7 +223,7 @@ func TestRequests(t *testing.T) {
 
 func TestAnthropicBearer(t *testing.T) {
 	_, header := bodyOf(t, func(base string) (model.Model, error) {
-		return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, HTTP: model.HTTP{Client: closing()}})
+		return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 	}, hello())
 	if header.Get("Authorization") != "Bearer "+testKey || header.Get("X-Api-Key") != "" || header.Get("Anthropic-Version") != anthropic.Version {
 		t.Errorf("headers %v", header)
@@ -278,13 +278,13 @@ func TestKept(t *testing.T) {
 func TestEndlessCalls(t *testing.T) {
 	for name, open := range map[string]func(string) (model.Model, error){
 		`data: {"choices":[{"delta":{"tool_calls":[{"index":%}]}}]}` + "\n\n": func(base string) (model.Model, error) {
-			return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
+			return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})
 		},
 		`data: {"type":"content_block_start","index":%,"content_block":{"type":"tool_use"}}` + "\n\n": func(base string) (model.Model, error) {
-			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
+			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})
 		},
 		`{"message":{"tool_calls":[{"function":{"index":%}}]},"done":false}` + "\n": func(base string) (model.Model, error) {
-			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing()}})
+			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})
 		},
 	} {
 		var body strings.Builder

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/catalog"
 	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -64,7 +65,7 @@ func New(opts *Options) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewModel(w, true, (&client{o, w}).ask), nil
+	return wire.NewModel(w, true, (&client{o, w}).ask, func(context.Context) model.Info { return catalog.Find("anthropic", o.Model) }), nil
 }
 
 func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
@@ -72,24 +73,16 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	if f != nil {
 		return nil, f
 	}
-	res, f := m.w.Send(ctx, &wire.Query{Path: "/v1/messages", Header: m.header(), Body: body, Stream: r.Text != nil})
-	if f != nil {
-		if f.Status == 401 && m.o.Auth != model.AuthBearer {
-			f.Err.Hint += "; or set Auth to bearer"
+	reply, f := m.w.Reply(ctx, r, &wire.Query{Path: "/v1/messages", Header: m.header(), Body: body, Stream: r.Text != nil}, func(res *wire.Response) (*model.Reply, *wire.Failure) {
+		if res.Is("text/event-stream") {
+			return res.Assemble(true, &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}})
 		}
-		return nil, f
+		return m.read(res, r)
+	})
+	if f != nil && f.Status == 401 && m.o.Auth != model.AuthBearer {
+		f.Err.Hint += "; or set Auth to bearer"
 	}
-	defer res.Close()
-	var reply *model.Reply
-	if res.Is("text/event-stream") {
-		reply, f = res.Assemble(true, &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}})
-	} else {
-		reply, f = m.read(res, r)
-	}
-	if f != nil {
-		return nil, f
-	}
-	return m.w.Finish(r, reply)
+	return reply, f
 }
 
 func (m *client) header() http.Header {

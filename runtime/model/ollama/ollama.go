@@ -49,7 +49,7 @@ func New(opts *Options) (model.Model, error) {
 		return nil, err
 	}
 	w.LostHint = "fetch the model: ollama pull " + o.Model
-	return wire.NewModel(w, !o.Plain, (&client{o, w}).ask), nil
+	return wire.NewModel(w, !o.Plain, (&client{o, w}).ask, func(context.Context) model.Info { return model.Info{} }), nil
 }
 
 // baseOf converts the value of OLLAMA_HOST to an address: it may be a host, a port,
@@ -73,22 +73,13 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	if f != nil {
 		return nil, f
 	}
-	res, f := m.w.Send(ctx, &wire.Query{Path: "/api/chat", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil})
-	if f != nil {
-		return nil, f
-	}
-	defer res.Close()
-	s := &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}}
-	var reply *model.Reply
-	if r.Text != nil {
-		reply, f = res.Assemble(false, s)
-	} else {
-		reply, f = s.whole(res)
-	}
-	if f != nil {
-		return nil, f
-	}
-	return m.w.Finish(r, reply)
+	return m.w.Reply(ctx, r, &wire.Query{Path: "/api/chat", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil}, func(res *wire.Response) (*model.Reply, *wire.Failure) {
+		s := &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}}
+		if r.Text != nil {
+			return res.Assemble(false, s)
+		}
+		return s.whole(res)
+	})
 }
 
 func (m *client) body(r *model.Request) (*value.Dict, *wire.Failure) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/catalog"
 	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -47,7 +48,7 @@ func New(opts *Options) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewModel(w, !o.Plain, (&client{o, w}).ask), nil
+	return wire.NewModel(w, !o.Plain, (&client{o, w}).ask, func(context.Context) model.Info { return catalog.Find("openai", o.Model) }), nil
 }
 
 func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
@@ -55,21 +56,12 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	if f != nil {
 		return nil, f
 	}
-	res, f := m.w.Send(ctx, &wire.Query{Path: "/chat/completions", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil})
-	if f != nil {
-		return nil, f
-	}
-	defer res.Close()
-	var reply *model.Reply
-	if res.Is("text/event-stream") {
-		reply, f = res.Assemble(true, &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}})
-	} else {
-		reply, f = m.read(res, r)
-	}
-	if f != nil {
-		return nil, f
-	}
-	return m.w.Finish(r, reply)
+	return m.w.Reply(ctx, r, &wire.Query{Path: "/chat/completions", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil}, func(res *wire.Response) (*model.Reply, *wire.Failure) {
+		if res.Is("text/event-stream") {
+			return res.Assemble(true, &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}})
+		}
+		return m.read(res, r)
+	})
 }
 
 func (m *client) body(r *model.Request) (*value.Dict, *wire.Failure) {

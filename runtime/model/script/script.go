@@ -24,7 +24,7 @@ type client struct {
 // "answers.star". native is the result of Native.
 func New(name string, native bool, play Play) model.Model {
 	m := &client{wire.Named("script:" + name), play}
-	return wire.NewModel(m.w, native, m.ask)
+	return wire.NewModel(m.w, native, m.ask, func(context.Context) model.Info { return model.Info{} })
 }
 
 func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {

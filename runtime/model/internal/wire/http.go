@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,10 +34,11 @@ const (
 	// has a frame of some 300 bytes.
 	streamOverhead = 64
 	// attempts is how often a request is sent at most.
-	attempts = 3
+	attempts = 5
 	// firstWait is the approximate delay of the first retry; later delays double.
-	firstWait = 500 * time.Millisecond
-	// longestWait is the longest Retry-After that is obeyed. A longer one is an error.
+	firstWait = time.Second
+	// longestWait is the longest Retry-After that is obeyed. A longer one is an error, after
+	// which a recorded turn waits.
 	longestWait = time.Minute
 	// maxErrorBody is the limit of an error's body, in bytes.
 	maxErrorBody = 64 << 10
@@ -89,11 +91,30 @@ type api struct {
 	w      *Wire
 	native bool
 	ask    func(ctx context.Context, r *model.Request) (*model.Reply, *Failure)
+	lookUp func(ctx context.Context) model.Info
+
+	looking sync.Mutex
+	info    *model.Info // the result of lookUp
 }
 
-// NewModel returns a model whose replies are those of ask. native is the result of Native.
-func NewModel(w *Wire, native bool, ask func(ctx context.Context, r *model.Request) (*model.Reply, *Failure)) model.Model {
-	return &api{w, native, ask}
+// NewModel returns a model whose replies are those of ask. native is the result of Native, and
+// lookUp is called once for [model.InfoOf].
+func NewModel(w *Wire, native bool, ask func(ctx context.Context, r *model.Request) (*model.Reply, *Failure), lookUp func(ctx context.Context) model.Info) model.Model {
+	return &api{w: w, native: native, ask: ask, lookUp: lookUp}
+}
+
+// Info is for [model.InfoOf].
+func (m *api) Info(ctx context.Context) model.Info {
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	if m.info == nil {
+		i := m.lookUp(ctx)
+		if ctx.Err() != nil {
+			return i // perhaps incomplete
+		}
+		m.info = &i
+	}
+	return *m.info
 }
 
 func (m *api) Name() string { return m.w.name }
@@ -164,6 +185,7 @@ type Query struct {
 	Body   *value.Dict           // or nil
 	Retry  func(f *Failure) bool // whether to retry; default: stateless
 	Stream bool
+	notice func(model.Notice) // or nil
 }
 
 // stateless reports whether a failure of a request without side effects is retried.
@@ -171,7 +193,7 @@ func stateless(f *Failure) bool {
 	switch f.Status {
 	case 0:
 		return f.Cut
-	case 429, 500, 502, 503, 504, 529:
+	case 408, 409, 429, 500, 502, 503, 504, 529:
 		return true
 	}
 	return false
@@ -185,26 +207,51 @@ type Failure struct {
 	Unsent bool          // the request was not sent
 	Slow   bool          // the idle timeout expired
 	Cut    bool          // the connection failed
+	again  bool          // the server asks to retry
 	final  bool          // retrying would not help
 }
 
-// Send sends a request, with retries, until it succeeds or fails finally. The response
-// must be closed.
-func (w *Wire) Send(ctx context.Context, q *Query) (*Response, *Failure) {
+// Reply sends a request and returns the reply that read makes of the response. It retries
+// also after a failure of read, such as that of a stream which breaks off: no call of an
+// incomplete reply was made. Each attempt streams its text anew, see [model.Notice].
+func (w *Wire) Reply(ctx context.Context, r *model.Request, q *Query, read func(*Response) (*model.Reply, *Failure)) (*model.Reply, *Failure) {
+	q.notice = r.Notice
+	var reply *model.Reply
+	f := w.exchange(ctx, q, func(res *Response) (f *Failure) {
+		reply, f = read(res)
+		return f
+	})
+	if f != nil {
+		return nil, f
+	}
+	return w.Finish(r, reply)
+}
+
+// exchange sends a request and reads the response, with retries, until that succeeds or fails
+// finally.
+func (w *Wire) exchange(ctx context.Context, q *Query, read func(*Response) *Failure) *Failure {
 	body, err := encodeBody(q.Body)
 	if err != nil {
-		return nil, w.Fail(value.ErrorOf(err, value.Invalid))
+		return w.Fail(value.ErrorOf(err, value.Invalid))
 	}
 	for attempt := 1; ; attempt++ {
 		r, f := w.attempt(ctx, q, body)
 		if f == nil {
-			return r, nil
+			f = read(r)
+			r.close()
 		}
-		if attempt == attempts || f.final || f.after > longestWait || ctx.Err() != nil || !q.retries(f) {
-			return nil, f
+		if f == nil {
+			return nil
 		}
-		if err := w.Sleep(ctx, wait(attempt, f.after)); err != nil {
-			return nil, w.Ended(ctx, err)
+		if attempt == attempts || f.final || f.after > longestWait || ctx.Err() != nil || !f.again && !q.retries(f) {
+			return f
+		}
+		d := wait(attempt, f.after)
+		if q.notice != nil {
+			q.notice(model.Notice{Retry: f.Err, Wait: d})
+		}
+		if err := w.Sleep(ctx, d); err != nil {
+			return w.Ended(ctx, err)
 		}
 	}
 }
@@ -254,11 +301,16 @@ func (w *Wire) attempt(ctx context.Context, q *Query, body []byte) (*Response, *
 		return nil, f
 	}
 	r := &Response{w: w, ctx: ctx, inner: inner, status: res.StatusCode, header: res.Header}
-	r.body = &bounded{r: res.Body, left: w.MaxReply}
+	limited := &bounded{r: res.Body, left: w.MaxReply, arrived: func() {
+		timer.Reset(w.Timeout)
+		if q.notice != nil {
+			q.notice(model.Notice{})
+		}
+	}}
 	if q.Stream {
-		r.body = &bounded{r: res.Body, left: w.MaxReply * streamOverhead}
+		limited.left *= streamOverhead
 	}
-	r.touch = func() { timer.Reset(w.Timeout) }
+	r.body = limited
 	r.close = func() {
 		stop()
 		res.Body.Close()
@@ -266,7 +318,7 @@ func (w *Wire) attempt(ctx context.Context, q *Query, body []byte) (*Response, *
 	if res.StatusCode/100 == 2 {
 		return r, nil
 	}
-	defer r.Close()
+	defer r.close()
 	return nil, w.refused(r)
 }
 
@@ -293,13 +345,12 @@ func (q *Query) retries(f *Failure) bool {
 }
 
 // Ask sends a request and returns the object in its answer.
-func (w *Wire) Ask(ctx context.Context, q *Query) (*value.Dict, *Failure) {
-	r, f := w.Send(ctx, q)
-	if f != nil {
-		return nil, f
-	}
-	defer r.Close()
-	return r.Object()
+func (w *Wire) Ask(ctx context.Context, q *Query) (d *value.Dict, f *Failure) {
+	f = w.exchange(ctx, q, func(r *Response) (f *Failure) {
+		d, f = r.Object()
+		return f
+	})
+	return d, f
 }
 
 // A Response is a successful response with an unread body.
@@ -310,7 +361,6 @@ type Response struct {
 	status int
 	header http.Header
 	body   io.Reader
-	touch  func() // restarts the idle timeout
 	close  func()
 }
 
@@ -342,8 +392,9 @@ func (w *Wire) object(data []byte) (*value.Dict, *Failure) {
 
 // A bounded reader returns an error after a number of bytes.
 type bounded struct {
-	r    io.Reader
-	left int64
+	r       io.Reader
+	left    int64
+	arrived func() // is called when bytes arrive
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -351,6 +402,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 		p = p[:b.left+1]
 	}
 	n, err := b.r.Read(p)
+	if n > 0 {
+		b.arrived()
+	}
 	if b.left -= int64(n); b.left < 0 {
 		return 0, errLong
 	}
@@ -379,9 +433,6 @@ func seconds(s float64) time.Duration {
 	}
 	return time.Duration(min(s, 1e6) * float64(time.Second))
 }
-
-// Close ends the exchange.
-func (r *Response) Close() { r.close() }
 
 // Is reports whether a response has a content type.
 func (r *Response) Is(want string) bool {

@@ -94,8 +94,9 @@ func (w *Wire) refused(r *Response) *Failure {
 	}
 	f := w.FailStatus(r.status, said)
 	f.after = retryAfter(r.header)
-	f.final = strings.Contains(said, "insufficient_quota") || // waiting does not help
-		r.header.Get("X-Should-Retry") == "false" // sent by OpenAI and Anthropic, and obeyed by their clients
+	// X-Should-Retry is sent by OpenAI and Anthropic, and obeyed by their clients.
+	should := r.header.Get("X-Should-Retry")
+	f.again, f.final = should == "true", should == "false" || strings.Contains(said, "insufficient_quota") // waiting does not help
 	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
 		f.Err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
 	}

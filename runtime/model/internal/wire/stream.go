@@ -18,7 +18,6 @@ func (r *Response) lines(take func(line []byte) (more bool, err error)) error {
 	s.Buffer(make([]byte, 0, 4096), int(r.w.MaxReply)+1)
 	s.Split(splitLines)
 	for s.Scan() {
-		r.touch()
 		if more, err := take(s.Bytes()); !more || err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func responseOf(t testing.TB, body io.Reader) *Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Response{w: w, ctx: t.Context(), inner: t.Context(), body: body, touch: func() {}}
+	return &Response{w: w, ctx: t.Context(), inner: t.Context(), body: body}
 }
 
 type sseEvent struct{ name, data string }

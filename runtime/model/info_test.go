@@ -1,0 +1,27 @@
+package model_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+)
+
+// A known is a shouter that says what it is.
+type known struct{ shouter }
+
+func (known) Info(context.Context) model.Info {
+	return model.Info{Context: 1000, MaxOutput: 100, Price: &model.Price{Input: 1}, Source: "server"}
+}
+
+// TestInfo checks that the user's word wins over the model's, and that wrappers pass it on.
+func TestInfo(t *testing.T) {
+	ctx := t.Context()
+	if got := model.InfoOf(ctx, shouter{}); got.Context != 0 || got.Price != nil || got.Source != "" {
+		t.Errorf("a model without Info: %+v", got)
+	}
+	m := model.WithInfo(model.WithIdleTimeout(known{}, 1), model.Info{MaxOutput: 7, Source: "user"})
+	if got := model.InfoOf(ctx, m); got.Context != 1000 || got.MaxOutput != 7 || got.Price == nil || got.Source != "user" {
+		t.Errorf("Info = %+v", got)
+	}
+}
