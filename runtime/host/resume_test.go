@@ -104,9 +104,12 @@ func (m *machine) process(dies int, after bool) *process {
 		}
 	}
 	var ask host.Asker
+	var asking sync.Mutex // calls of call_all ask at the same time
 	if m.answer != nil {
 		ask = host.AskerFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
+			asking.Lock()
 			m.asked = append(m.asked, q.Text)
+			asking.Unlock()
 			if _, isBool := m.answer.(bool); isBool && q.Kind == tool.QuestionAsk {
 				return tool.Answer{}, value.Errorf(value.Internal, "Options.Ask answered with boolean") // as events.golden has it
 			}
