@@ -92,7 +92,7 @@ func (b *Box) Open(ctx context.Context, name string) (string, error) {
 			WithHint("set the secret in the user's config, as in secrets: {%s: {env: %s}}; check that the variable is set, or that the file is readable", name, name)
 	case len(val) < minLength:
 		return "", value.Errorf(value.Failed, "the secret %s is too short to be redacted: the minimum is %d characters", name, minLength).
-			WithHint("use a longer secret: redacting a short value would hide other text and reveal the value")
+			WithHint("use a longer secret: a short value can also occur in other text, where it would be redacted too")
 	}
 	b.Hide(name, val)
 	return val, nil
