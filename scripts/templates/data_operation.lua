@@ -9,7 +9,7 @@ local function _table(source)
     return data.parse(source)
   end
   if not fs.exists(source) then
-    error("File not found: " .. source .. " (CSV text needs a header line and at least one row)", 0)
+    error("File not found: " .. source .. " (to pass CSV text, include a header line and at least one row)", 0)
   end
   return data.read(source)
 end
