@@ -153,7 +153,7 @@ func chosenProgram(list []*ranProgram, r *history.Run, place string) (*ranProgra
 	}
 	switch {
 	case len(list) == 0:
-		return nil, value.Errorf(value.Invalid, "promote run '%s': the run has no program of a model", r.ID).WithHint("list the steps: cassidy runs show %s", r.ID)
+		return nil, value.Errorf(value.Invalid, "promote run '%s': the run has no program that a model wrote", r.ID).WithHint("list the steps: cassidy runs show %s", r.ID)
 	case place == "" && len(list) == 1:
 		return list[0], nil
 	case place == "":

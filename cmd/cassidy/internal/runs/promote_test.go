@@ -200,7 +200,7 @@ func TestPromoteFinds(t *testing.T) {
         "shell:git",
     ],`},
 		{"two --step 9 --name n --print", 0, "line 2 of the program: the new tool does not declare run_command"},
-		{"none --name n", 2, "the run has no program of a model"},
+		{"none --name n", 2, "the run has no program that a model wrote"},
 		{"whole --name n --print", 0, "def n(x: int = 3) -> int:\n    \"\"\"Add '''up\\\\.\n"},
 		{"whole --name list --print", 0, "def list_tool(x: int = 3)"},
 		{"whole", 2, "--name is missing"},

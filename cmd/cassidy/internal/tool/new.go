@@ -71,7 +71,7 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 
 func validateCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "validate", Usage: "check the tools with a NAME or in a FILE; without arguments, check all project and personal tools", ArgsUsage: "[NAME|FILE …]",
+		Name: "validate", Usage: "check tools by NAME or FILE; without arguments, check all project and personal tools", ArgsUsage: "[NAME|FILE …]",
 		Action: c.WithHost(c.validateTools),
 	}
 }

@@ -266,7 +266,7 @@ func (p *toolPage) examples(t *tool.Tool) {
 
 func schemaCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "schema", Usage: "print the definition of a tool that a model gets", ArgsUsage: "NAME",
+		Name: "schema", Usage: "print the definition of a tool as a model gets it", ArgsUsage: "NAME",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "print the definition in `FORMAT`: json-schema, openai, anthropic or mcp", Value: string(tool.JSONSchema)},
 		},
