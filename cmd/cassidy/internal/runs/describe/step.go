@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Step is one line about a step, and the lines below it.
@@ -67,6 +68,10 @@ func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens) Step 
 		s.Mark, s.Result = Failed, "nobody answered"
 	case e.Unknown() && live:
 		s.Mark, s.Result = Waits, "in progress for "+Duration(time.Since(e.Intended))
+	case e.Unknown() && e.NotDone():
+		s.Mark = NotDone
+	case e.Unknown() && !run.Ended() && slices.ContainsFunc(e.Notes, func(n *value.Dict) bool { return n.Has("failed") }):
+		s.Mark = Waits // for what its note names
 	case e.Unknown():
 		s.Mark, s.Result = Unknown, "the step began, but its outcome is unknown"
 	default:

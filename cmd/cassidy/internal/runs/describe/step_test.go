@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestStepInProgress describes a step without an outcome: a process may be at it, or have
@@ -18,5 +19,22 @@ func TestStepInProgress(t *testing.T) {
 	}
 	if s := StepOf(e, history.Running, false, Tokens{}); s.Mark != Unknown || s.Result != "the step began, but its outcome is unknown" {
 		t.Errorf("after the process died: %s %s", s.Mark, s.Result)
+	}
+}
+
+// TestStepThatWaits describes a step that failed for a reason that its user can repair, such as
+// a call of a tool that is not trusted: its run waits, and nothing is unknown.
+func TestStepThatWaits(t *testing.T) {
+	e := &history.Entry{Intent: history.Intent{StepPath: tool.StepPath{1}, Func: "tools.call", Kind: tool.External}, Intended: time.Now(), Tries: 1,
+		Notes: []*value.Dict{value.NewDict("failed", "the tool 't' is untrusted")}}
+	if s := StepOf(e, history.Parked, false, Tokens{}); s.Mark != Waits || s.Result != "" || len(s.Below) != 1 {
+		t.Errorf("while the run waits: %+v", s)
+	}
+	if s := StepOf(e, history.Cancelled, false, Tokens{}); s.Mark != Unknown {
+		t.Errorf("after the run was cancelled: %+v", s)
+	}
+	e.Notes = append(e.Notes, history.NotDone(1))
+	if s := StepOf(e, history.Cancelled, false, Tokens{}); s.Mark != NotDone {
+		t.Errorf("a step that was surely not done: %+v", s)
 	}
 }
