@@ -43,6 +43,12 @@ type Config struct {
 	// Model is the default model, as in openai:NAME; "" means none. Only the user's
 	// config sets it.
 	Model string
+	// Providers are where models are asked, by name. Only the user's config sets them: a
+	// project must not choose where conversations and keys are sent.
+	Providers map[string]Provider
+	// Models are the sizes and prices of models, by PROVIDER:MODEL. Only the user's config
+	// sets them.
+	Models map[string]Model
 	// Limits cap the limits that tools declare; zero fields cap nothing. Only the
 	// user's config sets them.
 	Limits LimitCaps
@@ -117,6 +123,8 @@ var fieldReaders = []struct {
 	{"commands", false, (*reader).commands},
 	{"limits", false, (*reader).limits},
 	{"model", false, (*reader).model},
+	{"providers", false, (*reader).providers},
+	{"models", false, (*reader).models},
 	{"runs", false, (*reader).runs},
 }
 
@@ -198,7 +206,7 @@ func (r *reader) parse(text string) error {
 			return err
 		}
 	}
-	return nil
+	return r.checkModels()
 }
 
 func (r *reader) field(name string, v value.Value) error {

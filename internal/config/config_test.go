@@ -71,6 +71,12 @@ http: {private: [127.0.0.1, "10.1.2.3/8", "fd00::/8"]}
 commands: {git: {args: [status]}}
 limits: {cpu: 1.5, memory: 1048576, steps: 10, result: 20, timeout: 60}
 runs: {keep_for: 36h, keep: 5000000000, answer_within: 90m}
+models:
+  "local:m:8b": {context: 8192, max_output: 1024, input_price: 0, output_price: 0.5, cached_input_price: 1}
+  "ollama:x": {context: 5000000000}
+providers:
+  local: {api: chat, base_url: "http://127.0.0.1:1/v1", key_env: LOCAL_KEY}
+  openai: {key_env: WORK_KEY}
 ask:
 `, "")
 	if err != nil {
@@ -91,6 +97,20 @@ ask:
 	}
 	if got, want := value.FormatJSON(c.Commands, ""), `{"git":{"args":["status"]}}`; got != want {
 		t.Errorf("commands = %s, want %s", got, want)
+	}
+	wantProviders := map[string]config.Provider{
+		"local":  {API: "chat", BaseURL: "http://127.0.0.1:1/v1", KeyEnv: "LOCAL_KEY"},
+		"openai": {KeyEnv: "WORK_KEY"},
+	}
+	if diff := cmp.Diff(wantProviders, c.Providers); diff != "" {
+		t.Errorf("providers (-want +got):\n%s", diff)
+	}
+	wantModels := map[string]config.Model{
+		"local:m:8b": {Context: 8192, MaxOutput: 1024, Price: &config.Price{Output: 0.5, CachedInput: 1}},
+		"ollama:x":   {Context: 1<<31 - 1},
+	}
+	if diff := cmp.Diff(wantModels, c.Models); diff != "" {
+		t.Errorf("models (-want +got):\n%s", diff)
 	}
 	want := config.LimitCaps{Limits: tool.Limits{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Steps: 10, Result: 20}, Timeout: time.Minute}
 	if c.Limits != want {
@@ -147,6 +167,27 @@ func TestConfigMistakes(t *testing.T) {
 		{"runs: {keep_for: 720}", "", "'runs.keep_for' should be a duration but got 720"},
 		{"runs: {keep: 0}", "", "'runs.keep' should be a positive integer but got 0"},
 		{"runs: {keep: many}", "", `'runs.keep' should be a positive integer but got "many"`},
+		{"providers: [x]", "", "'providers' should be an object, as in {local: "},
+		{"providers: {'a:b': {api: chat}}", "", `invalid name of a provider in 'providers': "a:b"`},
+		{"providers: {script: {api: chat}}", "", `invalid name of a provider in 'providers': "script"`},
+		{"providers: {1: {api: chat}}", "", `invalid name of a provider in 'providers': ""`},
+		{"providers: {x: chat}", "", "'providers.x' should be an object, as in {api: chat"},
+		{"providers: {x: {api: chats}}", "", `unknown API "chats" in 'providers.x.api'; did you mean "chat"?`},
+		{"providers: {x: {base_url: 'http://h'}}", "", "'providers.x' has no field 'api'"},
+		{"providers: {x: {api: chat, url: 'http://h'}}", "", `'providers.x' has no field 'url'; did you mean "base_url"?`},
+		{"providers: {x: {api: chat, base_url: 1}}", "", "'providers.x.base_url' should be a text but got integer"},
+		{"providers: {x: {api: }}", "", "'providers.x.api' should be a text but got null"},
+		{"providers: {x: {api: chat, key_env: sk-secret}}", "", "'providers.x.key_env' should be the name of an environment variable"},
+		{"models: [x]", "", "'models' should be an object"},
+		{"models: {x: {context: 1}}", "", `invalid name of a model in 'models': "x"`},
+		{"models: {'opnai:x': {context: 1}}", "", `unknown provider "opnai" in 'models.opnai:x'; did you mean "openai"?`},
+		{"models: {'openai:x': 1}", "", "'models.openai:x' should be an object"},
+		{"models: {'openai:x': {ctx: 1}}", "", "'models.openai:x' has no field 'ctx'"},
+		{"models: {'openai:x': {context: 128k}}", "", `'models.openai:x.context' should be a positive integer but got "128k"`},
+		{"models: {'openai:x': {context: 10, max_output: 11}}", "", "'models.openai:x.max_output' should be at most 10"},
+		{"models: {'openai:x': {input_price: -1}}", "", "'models.openai:x.input_price' should be a price from 0 to 1000000 but got -1"},
+		{"models: {'openai:x': {input_price: .nan}}", "", "'models.openai:x.input_price' should be a price"},
+		{"models: {'openai:x': {input_price: 1}}", "", "'models.openai:x' has only a part of the price"},
 		{"1: 2", "", "unknown field ''"},
 		{"", "allow: [fs.reed]", "rule 1 of 'allow': unknown capability"},
 		{"", "sandbox: inline", theirs + "sandbox'"},
@@ -155,11 +196,16 @@ func TestConfigMistakes(t *testing.T) {
 		{"", "commands: {}", theirs + "commands'"},
 		{"", "limits: {}", theirs + "limits'"},
 		{"", "runs: {keep: 1}", theirs + "runs'"},
+		{"", "model: openai:gpt-5", theirs + "model'"},
+		{"", "providers: {openai: {base_url: 'http://evil.example'}}", theirs + "providers'"},
+		{"", "models: {'openai:x': {context: 1}}", theirs + "models'"},
 		{"", "sandbx: inline", "unknown field 'sandbx'"},
 	} {
 		_, err := readConfig(t, tt.user, tt.project)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "config.yaml") {
 			t.Errorf("%q and %q: %v, want config.yaml and %q", tt.user, tt.project, err, tt.want)
+		} else if strings.Contains(err.Error(), "sk-secret") {
+			t.Errorf("%q: the error repeats the key: %v", tt.user, err)
 		} else if value.KindOf(err) != value.Invalid {
 			t.Errorf("%q and %q: kind %v, want invalid", tt.user, tt.project, value.KindOf(err))
 		}
@@ -172,6 +218,7 @@ func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
 		"allow: [fs.read]", "deny: [{tool: '@x', capability: 'shell:git'}]", "sandbox: {mode: strict}", "secrets: {A: {env: B}}",
 		"http: {private: ['10.0.0.0/8']}", "limits: {cpu: 1e309, steps: 9223372036854775808}", "commands: {x: {y: [1]}}", "ask:\n  - \x00",
+		"providers: {x: {api: chat, key_env: K}}", "models: {'openai:x': {context: 1, input_price: 1e3, output_price: .inf}}",
 	} {
 		f.Add(text)
 	}
