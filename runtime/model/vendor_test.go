@@ -99,7 +99,11 @@ func TestServers(t *testing.T) {
 		{"an error as text", openAIAt, plain, `{"error":"broken"}`, "error: openai:m: HTTP 500: broken"},
 		{"no [DONE]", openAIAt, sse, delta(`{"content":"a"}`, `"stop"`), "a end"},
 		{"no end", openAIAt, sse, delta(`{"content":"a"}`, `null`), "error: openai:m: the connection was closed before the reply was complete"},
-		{"[DONE] alone", openAIAt, sse, delta(`{"content":"a"}`, `null`) + "data: [DONE]\n\n", "error: openai:m: the connection was closed before the reply was complete"},
+		{"[DONE] alone", openAIAt, sse, delta(`{"content":"a"}`, `null`) + "data: [DONE]\n\n", "a end"},
+		{"[DONE] and nothing else", openAIAt, sse, "data: [DONE]\n\n", "error: openai:m: the reply is empty"},
+		{"the reason of a server behind the server", openAIAt, plain, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no such tool\"}}","provider_name":"X"}}}`,
+			"error: openai:m: HTTP 400: Provider returned error: no such tool"},
+		{"a status in the stream", openAIAt, sse, `data: {"error":{"message":"bad","status_code":400}}` + "\n\n", "error: openai:m: HTTP 400: bad"},
 		{"calls without numbers", openAIAt, sse, delta(call(`"c"`, `"{\"a\":"`), `null`) + delta(`{"tool_calls":[{"function":{"arguments":"1}"}}]}`, `null`) +
 			delta(call(`"d"`, `{"b":2}`), `"tool_calls"`), ` c=f{"a":1} d=f{"b":2} calls`},
 		{"the same ID twice", openAIAt, sse, delta(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"f"}},{"index":1,"id":"c","function":{"name":"g"}}]}`,

@@ -27,7 +27,7 @@ func (w *Wire) Check(r *model.Request) *Failure {
 			delete(open, m.CallID)
 			continue
 		case model.User:
-			if strings.TrimSpace(m.Text) == "" {
+			if strings.TrimSpace(m.Text) == "" && len(m.Media) == 0 {
 				return invalid("a message is empty")
 			}
 		case model.Assistant:
@@ -90,7 +90,7 @@ func Worded(messages []model.Message) []model.Message {
 		m := &list[i]
 		switch {
 		case m.Role == model.ToolRole:
-			*m = model.Message{Role: model.User, Text: inWords(m)}
+			*m = model.Message{Role: model.User, Text: inWords(m), Media: m.Media}
 		case len(m.Calls) > 0:
 			*m = model.Message{Role: m.Role, Text: inWords(m)}
 		}

@@ -183,13 +183,13 @@ type Query struct {
 	Path   string // after the base URL
 	Header http.Header
 	Body   *value.Dict           // or nil
-	Retry  func(f *Failure) bool // whether to retry; default: stateless
+	Retry  func(f *Failure) bool // whether to retry; default: [Stateless]
 	Stream bool
 	notice func(model.Notice) // or nil
 }
 
-// stateless reports whether a failure of a request without side effects is retried.
-func stateless(f *Failure) bool {
+// Stateless reports whether a failure of a request without side effects is retried.
+func Stateless(f *Failure) bool {
 	switch f.Status {
 	case 0:
 		return f.Cut
@@ -209,6 +209,9 @@ type Failure struct {
 	Cut    bool          // the connection failed
 	again  bool          // the server asks to retry
 	final  bool          // retrying would not help
+	// Body is the error as the server sent it, or nil: an object with fields such as message,
+	// code and param. It may contain the key.
+	Body *value.Dict
 }
 
 // Reply sends a request and returns the reply that read makes of the response. It retries
@@ -341,7 +344,7 @@ func (q *Query) retries(f *Failure) bool {
 	if q.Retry != nil {
 		return q.Retry(f)
 	}
-	return stateless(f)
+	return Stateless(f)
 }
 
 // Ask sends a request and returns the object in its answer.

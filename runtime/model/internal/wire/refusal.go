@@ -93,6 +93,7 @@ func (w *Wire) refused(r *Response) *Failure {
 		said += " (" + value.Clean(code, 60) + ")"
 	}
 	f := w.FailStatus(r.status, said)
+	f.Body = errorBody(body)
 	f.after = retryAfter(r.header)
 	// X-Should-Retry is sent by OpenAI and Anthropic, and obeyed by their clients.
 	should := r.header.Get("X-Should-Retry")
@@ -146,7 +147,7 @@ func ErrorText(v value.Value) string {
 		switch said, _ := d.Get(name); said := said.(type) {
 		case string:
 			if said != "" {
-				return said
+				return said + upstream(d)
 			}
 		case *value.Dict:
 			return ErrorText(said)
@@ -155,13 +156,40 @@ func ErrorText(v value.Value) string {
 	return "Unknown API error"
 }
 
+// upstream returns the reason of the server behind a gateway, which OpenRouter sends in
+// metadata.raw: a text, or JSON in one.
+func upstream(e *value.Dict) string {
+	raw := Child(e, "metadata").Text("raw")
+	if raw == "" {
+		return ""
+	}
+	if v, err := value.ParseJSON([]byte(raw)); err == nil {
+		if d, ok := v.(*value.Dict); ok {
+			return ": " + ErrorText(d)
+		}
+	}
+	return ": " + raw
+}
+
+// errorBody returns the object with the error in the body of a response, or nil.
+func errorBody(body []byte) *value.Dict {
+	v, _ := value.ParseJSON(body)
+	if list, ok := v.(value.List); ok && len(list) > 0 {
+		v = list[0]
+	}
+	d, _ := v.(*value.Dict)
+	if inner := Child(d, "error"); inner != nil {
+		return inner
+	}
+	return d
+}
+
 // errorCode returns the code of an error. It is more specific than the message when a
 // conversation is too long or an account is empty.
 func errorCode(body []byte) string {
 	v, _ := value.ParseJSON(body)
 	d, _ := v.(*value.Dict)
-	inner, _ := d.Get("error")
-	e, _ := inner.(*value.Dict)
+	e := Child(d, "error")
 	if code := e.Text("code"); code != "" {
 		return code
 	}
@@ -181,7 +209,7 @@ func (w *Wire) FailIn(body *value.Dict) *Failure {
 		return nil
 	}
 	e, _ := v.(*value.Dict)
-	status := int(e.IntOr("code", 500))
+	status := int(e.IntOr("code", e.IntOr("status_code", 500)))
 	if status < 400 || status > 599 {
 		status = 500
 	}
@@ -192,7 +220,9 @@ func (w *Wire) FailIn(body *value.Dict) *Failure {
 	if contextWords(said) {
 		status = 400
 	}
-	return w.FailStatus(status, w.Short(said))
+	f := w.FailStatus(status, w.Short(said))
+	f.Body = e
+	return f
 }
 
 // lost returns why an exchange failed.

@@ -80,7 +80,7 @@ type Streamer interface {
 	// Take reads one piece, and reports whether it was the last.
 	Take(piece *value.Dict) (last bool, f *Failure)
 	// Reply returns what was assembled; complete reports whether the API has ended the
-	// answer.
+	// answer. After [DONE] it is complete in any case.
 	Reply() (r *model.Reply, complete bool)
 }
 
@@ -91,11 +91,13 @@ var errTaken = errors.New("read the stream: the stream failed")
 // otherwise lines.
 func (r *Response) Assemble(events bool, s Streamer) (*model.Reply, *Failure) {
 	var failed *Failure
+	done := false
 	take := func(_, data string) (bool, error) {
 		if data = strings.TrimSpace(data); data == "" {
 			return true, nil
 		}
 		if data == "[DONE]" {
+			done = true
 			return false, nil
 		}
 		piece, f := r.w.object([]byte(data))
@@ -123,7 +125,7 @@ func (r *Response) Assemble(events bool, s Streamer) (*model.Reply, *Failure) {
 		return nil, r.w.lost(r.ctx, r.inner, err)
 	case r.ctx.Err() != nil:
 		return nil, r.w.Ended(r.ctx, r.ctx.Err())
-	case !complete:
+	case !complete && !done:
 		return nil, r.w.lost(r.ctx, r.inner, io.ErrUnexpectedEOF)
 	}
 	return reply, nil
