@@ -52,7 +52,7 @@ func New(opts *Options) (model.Model, error) {
 		o = *opts
 	}
 	if o.Model == "" {
-		return nil, wire.NoModel("anthropic", "anthropic:claude-sonnet-4-5")
+		return nil, wire.NoModel("anthropic", "anthropic:claude-sonnet-5-5")
 	}
 	if o.Auth != "" && o.Auth != model.AuthKey && o.Auth != model.AuthBearer {
 		return nil, value.Errorf(value.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).

@@ -26,7 +26,7 @@ import (
 // The default models of providers.
 const (
 	defaultOpenAI    = "gpt-5"
-	defaultAnthropic = "claude-sonnet-4-5"
+	defaultAnthropic = "claude-sonnet-5-5"
 )
 
 // An Opener opens models for one command.
