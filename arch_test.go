@@ -425,6 +425,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/model runtime/model/catalog runtime/model/internal/wire runtime/value",
 		"one API",
 	},
+	"runtime/model/gemini": {
+		"Package gemini asks models of Google's Gemini API.",
+		"runtime/tool runtime/model runtime/model/catalog runtime/model/internal/wire runtime/value",
+		"one API",
+	},
 	"runtime/model/ollama": {
 		"Package ollama asks models of an Ollama server.",
 		"runtime/tool runtime/model runtime/model/internal/wire runtime/value",
@@ -668,7 +673,7 @@ var powers = map[string]struct {
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui examples/server internal/mark", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file and when it was made"},
 	"net":           {"stdlib/web examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
-	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root and stdlib only the types of Options.HTTP; and a server"},
+	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config .", "reads and judges addresses, and reaches none"},
 	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema runtime/model/cassidyai runtime/model/internal/wire", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},

@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
 	"github.com/cassidy-run/cassidy/runtime/model/cassidyai"
+	"github.com/cassidy-run/cassidy/runtime/model/gemini"
 	"github.com/cassidy-run/cassidy/runtime/model/ollama"
 	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/model/script"
@@ -80,9 +81,21 @@ func kinds() []kind {
 			return anthropic.New(&anthropic.Options{BaseURL: base + "/v1", Model: "m", Version: anthropic.Version2023,
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
-	}, ollamaKind("ollama", 0), ollamaKind("ollama text", 1), ollamaKind("ollama twice", 2), {
+	}, geminiKind("gemini", true), geminiKind("gemini 2", false), ollamaKind("ollama", 0), ollamaKind("ollama text", 1), ollamaKind("ollama twice", 2), {
 		name: "script", native: true,
 	}}
+}
+
+func geminiKind(name string, three bool) kind {
+	v := fakeGemini{three: three}
+	return kind{
+		name: name, native: true, streams: true, remote: true,
+		vendor: func() vendor { return v },
+		open: func(base string, o options) (model.Model, error) {
+			return gemini.New(&gemini.Options{BaseURL: base + "/v1beta", Model: v.model(),
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
+		},
+	}
 }
 
 func ollamaKind(name string, text int) kind {
@@ -253,7 +266,7 @@ func answerRows() []row {
 		if k.native && k.remote && (got.Usage.InputTokens != 12 || got.Usage.OutputTokens != 5 || got.Usage.Wall <= 0) {
 			t.Errorf("usage = %+v, want 12 tokens of input and 5 of output", got.Usage)
 		}
-		if (k.name == "openai" || k.name == "anthropic") && got.Usage.CachedTokens != 4 {
+		if (k.name == "openai" || k.name == "anthropic" || k.name == "gemini") && got.Usage.CachedTokens != 4 {
 			t.Errorf("%d cached tokens, want 4", got.Usage.CachedTokens)
 		}
 	}}, {"streamed answer", "", func(t *testing.T, k kind) {
@@ -482,7 +495,8 @@ func failureRows() []row {
 		b.next(turn{status: 418, body: "caf\xe9 \xff\xfe"})
 		b.fails(t.Context(), hello(), value.Invalid, "caf\ufffd")
 		b.next(turn{header: "Content-Type: application/json", body: strings.ReplaceAll(map[bool]string{
-			true:  `{"choices":[{"message":{"content":"caf@"},"finish_reason":"stop"}],"content":[{"type":"text","text":"caf@"}],"message":{"content":"caf@"},"done":true}`,
+			true: `{"choices":[{"message":{"content":"caf@"},"finish_reason":"stop"}],"content":[{"type":"text","text":"caf@"}],"message":{"content":"caf@"},"done":true,` +
+				`"candidates":[{"content":{"parts":[{"text":"caf@"}]},"finishReason":"STOP"}]}`,
 			false: `{"content":"caf@"}`}[k.native], "@", "\xe9")})
 		if got := b.ask(hello()); got.Text != "caf\ufffd" {
 			t.Errorf("text = %q", got.Text)

@@ -70,11 +70,11 @@ func LimitError(limit value.LimitName, format string, args ...any) *value.Error 
 
 // contextWords reports whether an error is about a conversation that is too long. There
 // is no common code for it, so these are the texts of OpenAI, Anthropic, llama.cpp,
-// vLLM and LM Studio.
+// vLLM, LM Studio and Gemini.
 func contextWords(said string) bool {
 	said = strings.ToLower(said)
 	return slices.ContainsFunc([]string{"context_length_exceeded", "prompt is too long", "context length", "context limit",
-		"context size", "context_size", "context window", "input is too long"}, func(words string) bool {
+		"context size", "context_size", "context window", "input is too long", "input token count"}, func(words string) bool {
 		return strings.Contains(said, words)
 	})
 }
