@@ -186,7 +186,8 @@ func (q *inquiry) sameChanges(shown *history.Asked) error {
 	if q.changes == nil || value.Equal(tool.ChangeSums(shown.Changes), tool.ChangeSums(q.changes)) {
 		return nil
 	}
-	return value.Errorf(value.Conflict, "'%s' wrote no file: files have changed since the question about these changes", q.of.tool.Name)
+	return value.Errorf(value.Conflict, "the changes of '%s' were not written: files have changed since these changes were shown for approval", q.of.tool.Name).
+		WithHint("repeat the call")
 }
 
 // keep records an answer, so that nobody is asked again.
@@ -275,9 +276,9 @@ func (q *inquiry) errNoApprover() error {
 	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.needs(), q.why)
 	rules := q.rules()
 	if len(rules) == 0 {
-		return err.WithHint("run the command in a terminal; a program sets Options.Approver")
+		return err.WithHint("run the command in a terminal; if your program embeds cassidy, set Options.Approver")
 	}
-	return err.WithHint("allow %s in a rule, or run the command in a terminal; a program sets Options.Approver", rights.Texts(rules))
+	return err.WithHint("allow %s in a rule, or run the command in a terminal; if your program embeds cassidy, set Options.Approver", rights.Texts(rules))
 }
 
 // rules returns the narrowest rules that would answer the question, or nil if none would.

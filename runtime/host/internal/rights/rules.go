@@ -40,7 +40,7 @@ func Denied(what string, r *tool.Rule) error {
 }
 
 // ReviewHint is the hint of an error about an untrusted tool, workflow or capability.
-const ReviewHint = "review it with: cassidy trust; a program sets Options.TrustSource for its own files"
+const ReviewHint = "review it with: cassidy trust; if your program embeds cassidy, set Options.TrustSource"
 
 // RuleText returns a rule as people write it, with its source.
 func RuleText(r *tool.Rule) string {

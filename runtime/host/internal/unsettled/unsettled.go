@@ -72,5 +72,5 @@ func Decided(args *value.Dict, decision string) *value.Dict {
 // Refused returns the error of the commit after the answer no.
 func Refused(files value.List) error {
 	d, _ := files[0].(*value.Dict)
-	return value.Errorf(value.Conflict, "the run was interrupted during a write, and %s was not overwritten", d.Text("path")).WithHint("read it again")
+	return value.Errorf(value.Conflict, "%s was not overwritten: it changed after the run was interrupted", d.Text("path")).WithHint("read the file again")
 }
