@@ -351,7 +351,8 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 		}
 		if id, given := fields.Get("id"); given {
 			if _, ok := fields.Get("project"); !ok {
-				return rule, false, value.Errorf(value.Invalid, "'id' is that of a folder, but 'project' is missing")
+				return rule, false, value.Errorf(value.Invalid, "the rule has the field 'id' but not 'project'").
+					WithHint("add 'project': the absolute path of the folder with this id")
 			}
 			if here && !r.isFolder(id) {
 				here = false

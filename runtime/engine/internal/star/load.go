@@ -133,7 +133,7 @@ func (w *loadWalk) admit(load *syntax.LoadStmt) error {
 	w.names = append(w.names, name)
 	w.size += len(text)
 	if w.size > script.MaxLoaded || len(w.names) > script.MaxLoads || len(text) > script.MaxSource {
-		return script.SourceLimit(w.main, "the loaded files exceed a limit: %d files, %d KB in total, %d KB in one file", script.MaxLoads, script.MaxLoaded>>10, script.MaxSource>>10)
+		return script.SourceLimit(w.main, "the file loads too much: at most %d files, %d KB in total and %d KB in one file are allowed", script.MaxLoads, script.MaxLoaded>>10, script.MaxSource>>10)
 	}
 	return nil
 }
