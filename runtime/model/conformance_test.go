@@ -684,9 +684,9 @@ func TestWords(t *testing.T) {
 			"openai": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +
 				`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]},` +
 				`{"role":"tool","content":"hello","tool_call_id":"c1"}],"max_completion_tokens":100}`,
-			"anthropic": `{"model":"m","max_tokens":100,"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"Read a.txt"}]},` +
+			"anthropic": `{"model":"m","max_tokens":100,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Read a.txt","cache_control":{"type":"ephemeral"}}]},` +
 				`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a.txt"}}]},` +
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"hello"}]}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"hello","cache_control":{"type":"ephemeral"}}]}]}`,
 			"ollama": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +
 				`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"read_file","arguments":{"path":"a.txt"}}}]},` +
 				`{"role":"tool","content":"hello","tool_name":"read_file"}],"stream":false,"options":{"num_predict":100,"num_ctx":8192}}`,

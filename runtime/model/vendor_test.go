@@ -119,7 +119,8 @@ func TestServers(t *testing.T) {
 			`data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n", ` c=f!{"a length`},
 		{"a piece of nothing", anthropicAt, sse, `data: {"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"a"}}` + "\n\n",
 			"error: anthropic:m: invalid response: content_block_delta without content_block_start"},
-		{"a full context", anthropicAt, plain, `{"content":[{"type":"text","text":"a"}],"stop_reason":"model_context_window_exceeded"}`, "a length"},
+		{"a full context", anthropicAt, plain, `{"content":[{"type":"text","text":"a"}],"stop_reason":"model_context_window_exceeded"}`,
+			"error: anthropic:m: the context window of the model is full"},
 		{"an error event", anthropicAt, sse, "event: error\n" + `data: {"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}` + "\n\n",
 			"error: anthropic:m: HTTP 429: slow down (rate_limit_error)"},
 		{"no content", anthropicAt, plain, `{"type":"message"}`, "error: anthropic:m: the response has no content"},
@@ -200,8 +201,8 @@ func TestRequests(t *testing.T) {
 		{"ollama wants an object", ollamaAt, called(), `"arguments":{"INVALID_JSON":"{"}`},
 		{"anthropic wants an object, and not what others keep", anthropicAt, tools,
 			`"content":[{"type":"text","text":"Well."},{"type":"tool_use","id":"c","name":"f","input":{"INVALID_JSON":"{"}}]},` +
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"broken","is_error":true}]}`},
-		{"anthropic without tools", anthropicAt, called(), `"text":"Well.\n\nCALL (f): {"}]},{"role":"user","content":[{"type":"text","text":"ERROR (f):\nbroken"}]}`},
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"broken","is_error":true,`},
+		{"anthropic without tools", anthropicAt, called(), `"text":"Well.\n\nCALL (f): {"}]},{"role":"user","content":[{"type":"text","text":"ERROR (f):\nbroken",`},
 		{"openai without tools", func(base string) (model.Model, error) {
 			return openai.New(&openai.Options{BaseURL: base, Model: "m", Plain: true, HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 		}, tools, worded},
