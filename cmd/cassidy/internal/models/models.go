@@ -5,19 +5,17 @@ package models
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
-	"github.com/cassidy-run/cassidy/runtime/model/cassidyai"
-	"github.com/cassidy-run/cassidy/runtime/model/ollama"
-	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/model/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -25,8 +23,9 @@ import (
 
 // The default models of providers.
 const (
-	defaultOpenAI    = "gpt-5"
+	defaultOpenAI    = "gpt-6.2-sol"
 	defaultAnthropic = "claude-sonnet-5-5"
+	defaultGemini    = "gemini-3-pro"
 )
 
 // An Opener opens models for one command.
@@ -39,7 +38,7 @@ type Opener struct {
 }
 
 // modelChoices describes the values of --model.
-const modelChoices = "use cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"
+const modelChoices = "use cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star, or PROVIDER:NAME with a provider of your config.yaml. To list models: cassidy models"
 
 // Open opens the model with a name: by default that of the user's config, or the first one
 // whose key is set.
@@ -52,61 +51,59 @@ func (o *Opener) Open(ctx context.Context, h *host.Host, word string, native boo
 }
 
 func (o *Opener) open(ctx context.Context, h *host.Host, word string, native bool) (model.Model, error) {
-	word, err := o.Name(word)
+	c, err := o.config()
 	if err != nil {
 		return nil, err
 	}
+	word = cmp.Or(word, c.Model, o.modelByKey())
 	kind, name, _ := strings.Cut(word, ":")
 	switch kind {
 	case "":
-		return nil, value.Errorf(value.Unavailable, "no model is configured").WithHint(
-			"set CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID, OPENAI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST. To choose a model, use --model or model: in your config.yaml. For another server, use openai:NAME with OPENAI_BASE_URL")
-	case "cassidy":
-		return atAddress("CASSIDY_BASE_URL")(o.cassidyModel(name))
-	case "openai":
-		return atAddress("OPENAI_BASE_URL")(o.openaiModel(name))
-	case "anthropic":
-		return atAddress("ANTHROPIC_BASE_URL")(o.anthropicModel(name))
-	case "ollama":
-		return atAddress("OLLAMA_HOST")(o.ollamaModel(name))
+		return nil, value.Errorf(value.Unavailable, "no model is configured").WithHint("%s", o.toSet(&c))
 	case "script":
 		return o.scriptModel(ctx, h, name, native)
 	}
-	known := []string{"cassidy", "openai", "anthropic", "ollama", "script"}
-	return nil, value.Errorf(value.Invalid, "unknown model %q%s", word, value.DidYouMean(kind, known)).WithHint("%s", modelChoices)
-}
-
-// atAddress returns a function that replaces "the base URL" in an error by the name of its
-// variable. The error does not contain the address, which may hold a password.
-func atAddress(variable string) func(model.Model, error) (model.Model, error) {
-	return func(m model.Model, err error) (model.Model, error) {
-		e := value.ErrorOf(err, value.Invalid)
-		if e == nil || !strings.HasPrefix(e.Message(), "the base URL ") {
-			return m, err
-		}
-		return nil, value.Errorf(e.Kind, "%s", strings.Replace(e.Message(), "the base URL", variable, 1)).WithHint("%s", e.Hint)
+	p, err := o.provider(&c, kind)
+	if err != nil {
+		return nil, err
 	}
+	return o.connect(&c, p, name)
 }
 
-// Name returns the name of a model: word, or the default if that is "", see [Opener.Open].
+// toSet describes what to set if no model is configured.
+func (o *Opener) toSet(c *config.Config) string {
+	const variables = "set CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID, OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST. To choose a model, use --model or model: in your config.yaml. "
+	if len(c.Providers) == 0 {
+		return variables + "For another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml"
+	}
+	names := slices.Sorted(maps.Keys(c.Providers))
+	return variables + "Your config.yaml has the providers " + strings.Join(names, ", ") + ": use --model " + names[0] + ":NAME"
+}
+
+// config reads the user's config.
+func (o *Opener) config() (config.Config, error) {
+	return config.Read("", &config.Options{Home: o.Home, File: o.Config})
+}
+
+// Name returns the name of a model: word, or the default if that is "", see [Opener.Open]. A
+// provider alone gets the name of its default model, if it has one.
 func (o *Opener) Name(word string) (string, error) {
-	if word == "" {
-		config, err := config.Read("", &config.Options{Home: o.Home, File: o.Config})
-		if err != nil {
-			return "", err
-		}
-		word = config.Model
+	c, err := o.config()
+	if err != nil {
+		return "", err
 	}
-	if word == "" {
-		word = o.modelByKey()
+	word = cmp.Or(word, c.Model, o.modelByKey())
+	if p, err := o.provider(&c, word); err == nil && p.fallback != "" {
+		word += ":" + p.fallback
 	}
 	return word, nil
 }
 
-// modelByKey returns the first model whose key is set, or "".
+// modelByKey returns the first provider whose key is set, or "".
 func (o *Opener) modelByKey() string {
 	for _, m := range []struct{ variable, model string }{
-		{"CASSIDY_API_KEY", "cassidy"}, {"OPENAI_API_KEY", "openai"}, {"ANTHROPIC_API_KEY", "anthropic"}, {"OLLAMA_HOST", "ollama"},
+		{"CASSIDY_API_KEY", "cassidy"}, {"OPENAI_API_KEY", "openai"}, {"ANTHROPIC_API_KEY", "anthropic"},
+		{"GEMINI_API_KEY", "gemini"}, {"GOOGLE_API_KEY", "gemini"}, {"OLLAMA_HOST", "ollama"},
 	} {
 		if o.variable(m.variable) != "" {
 			return m.model
@@ -119,57 +116,6 @@ func (o *Opener) modelByKey() string {
 func (o *Opener) variable(name string) string {
 	v, _ := o.Env(name)
 	return strings.TrimSpace(v)
-}
-
-// required returns an environment variable that a model needs.
-func (o *Opener) required(word, name, what string) (string, error) {
-	if v := o.variable(name); v != "" {
-		return v, nil
-	}
-	return "", value.Errorf(value.Unavailable, "the model %s needs %s: %s is not set", word, what, name).WithHint("export %s=…", name)
-}
-
-func (o *Opener) cassidyModel(assistant string) (model.Model, error) {
-	key, err := o.required("cassidy", "CASSIDY_API_KEY", "a key")
-	if err != nil {
-		return nil, err
-	}
-	if assistant == "" {
-		if assistant, err = o.required("cassidy", "CASSIDY_ASSISTANT_ID", "an assistant"); err != nil {
-			return nil, err
-		}
-	}
-	return cassidyai.New(&cassidyai.Options{
-		BaseURL: o.variable("CASSIDY_BASE_URL"), Key: key, Assistant: assistant, Auth: model.Auth(o.variable("CASSIDY_AUTH_STYLE")), KeyHint: "check CASSIDY_API_KEY",
-	})
-}
-
-func (o *Opener) openaiModel(name string) (model.Model, error) {
-	base := o.variable("OPENAI_BASE_URL")
-	key := o.variable("OPENAI_API_KEY")
-	if key == "" && base == "" { // other servers may need no key
-		if _, err := o.required("openai", "OPENAI_API_KEY", "a key"); err != nil {
-			return nil, err
-		}
-	}
-	return openai.New(&openai.Options{BaseURL: base, Key: key, Model: cmp.Or(name, defaultOpenAI), KeyHint: "check OPENAI_API_KEY"})
-}
-
-func (o *Opener) anthropicModel(name string) (model.Model, error) {
-	key, err := o.required("anthropic", "ANTHROPIC_API_KEY", "a key")
-	if err != nil {
-		return nil, err
-	}
-	return anthropic.New(&anthropic.Options{
-		BaseURL: o.variable("ANTHROPIC_BASE_URL"), Key: key, Model: cmp.Or(name, defaultAnthropic), Version: o.variable("ANTHROPIC_VERSION"), KeyHint: "check ANTHROPIC_API_KEY",
-	})
-}
-
-func (o *Opener) ollamaModel(name string) (model.Model, error) {
-	if name == "" {
-		return nil, value.Errorf(value.Invalid, "the name of the Ollama model is missing").WithHint("use --model ollama:NAME; list your models with: ollama list")
-	}
-	return ollama.New(&ollama.Options{BaseURL: o.variable("OLLAMA_HOST"), Model: name})
 }
 
 // scriptModel returns a model that is a script, which runs without capabilities.

@@ -2,13 +2,17 @@ package models_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -16,85 +20,244 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestVariables checks what each environment variable adds to the request of a model.
-func TestVariables(t *testing.T) {
-	var sent *http.Request
-	var body []byte
+// A request is what a model has sent.
+type request struct {
+	*http.Request
+	body string
+}
+
+// serve starts a server that records requests and answers as given.
+func serve(t *testing.T, answer http.HandlerFunc) (address string, last func() *request) {
+	t.Helper()
+	var sent *request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent = r
-		body, _ = io.ReadAll(r.Body)
-		http.Error(w, "{}", http.StatusBadRequest) // what was sent is all that counts
+		body, _ := io.ReadAll(r.Body)
+		sent = &request{r, string(body)}
+		answer(w, r)
 	}))
-	defer server.Close()
-	for _, tt := range []struct {
-		env   string // URL stands for the server
-		word  string // the model; "" is the first whose key is set
-		path  string
-		heads string // "name: value" of the headers that it must have, separated by a comma
-		body  string // a part of the body
-	}{
-		{"CASSIDY_API_KEY=k CASSIDY_ASSISTANT_ID=a CASSIDY_BASE_URL=URL", "", "/assistants/thread/create", "x-api-key: k", ""},
-		{"CASSIDY_API_KEY=k CASSIDY_BASE_URL=URL CASSIDY_AUTH_STYLE=bearer", "cassidy:a", "/assistants/thread/create", "authorization: Bearer k", ""},
-		{"OPENAI_API_KEY=k OPENAI_BASE_URL=URL/v1", "", "/v1/chat/completions", "authorization: Bearer k", `"model":"gpt-5"`},
-		{"OPENAI_BASE_URL=URL/v1", "openai:small", "/v1/chat/completions", "authorization: ", `"model":"small"`},
-		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL", "", "/v1/messages", "x-api-key: k,anthropic-version: " + anthropic.Version, ""},
-		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL ANTHROPIC_VERSION=2023-06-01", "", "/v1/messages", "anthropic-version: 2023-06-01", ""},
-		{"OLLAMA_HOST=URL", "ollama:small", "/api/chat", "", `"model":"small"`},
-	} {
-		env := map[string]string{}
-		for _, pair := range strings.Fields(tt.env) {
-			name, v, _ := strings.Cut(pair, "=")
-			if path, ok := strings.CutPrefix(v, "URL"); ok {
-				v = server.URL + path
-			}
-			env[name] = v
-		}
+	t.Cleanup(server.Close)
+	return server.URL, func() *request {
+		r := sent
 		sent = nil
-		o := models.Opener{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+		return r
+	}
+}
+
+// refuse answers with an error: what was sent is all that counts.
+func refuse(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusBadRequest) }
+
+// opener returns an opener with an environment, as "NAME=VALUE NAME=VALUE", and a config.
+func opener(t *testing.T, env, config string) *models.Opener {
+	t.Helper()
+	variables := map[string]string{}
+	for _, pair := range strings.Fields(env) {
+		name, v, _ := strings.Cut(pair, "=")
+		variables[name] = v
+	}
+	o := &models.Opener{Env: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
+	if config != "" {
+		o.Config = filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(o.Config, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+// hello is a request to a model.
+func hello() *model.Request {
+	return &model.Request{Messages: []model.Message{{Role: model.User, Text: "hello"}}}
+}
+
+// TestVariables checks what each environment variable, and each field of a provider in the
+// config, adds to the request of a model.
+func TestVariables(t *testing.T) {
+	url, sent := serve(t, refuse)
+	for _, tt := range []struct {
+		env    string // URL stands for the server
+		config string
+		word   string // the model; "" is the default
+		path   string
+		heads  string // "name: value" of the headers that it must have, separated by a comma
+		body   string // a part of the body
+	}{
+		{"CASSIDY_API_KEY=k CASSIDY_ASSISTANT_ID=a CASSIDY_BASE_URL=URL", "", "", "/assistants/thread/create", "x-api-key: k", ""},
+		{"CASSIDY_API_KEY=k CASSIDY_BASE_URL=URL CASSIDY_AUTH_STYLE=bearer", "", "cassidy:a", "/assistants/thread/create", "authorization: Bearer k", ""},
+		{"OPENAI_API_KEY=k OPENAI_BASE_URL=URL/v1", "", "", "/v1/chat/completions", "authorization: Bearer k", `"model":"gpt-`},
+		{"OPENAI_BASE_URL=URL/v1", "", "openai:small", "/v1/chat/completions", "authorization: ", `"model":"small"`},
+		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL", "", "", "/v1/messages", "x-api-key: k,anthropic-version: " + anthropic.Version, ""},
+		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL ANTHROPIC_VERSION=2023-06-01", "", "", "/v1/messages", "anthropic-version: 2023-06-01", ""},
+		{"GEMINI_API_KEY=k GEMINI_BASE_URL=URL", "", "", "/models/gemini-3-pro:generateContent", "x-goog-api-key: k", ""},
+		{"GOOGLE_API_KEY=k GEMINI_BASE_URL=URL", "", "gemini:gemini-2.5-flash", "/models/gemini-2.5-flash:generateContent", "x-goog-api-key: k", ""},
+		{"K=other", "providers: {g: {api: gemini, base_url: URL, key_env: K}}", "g:gemini-2.5-flash", "/models/gemini-2.5-flash:generateContent", "x-goog-api-key: other", ""},
+		{"OLLAMA_HOST=URL", "", "ollama:small", "/api/chat", "", `"model":"small"`},
+		{"OPENAI_API_KEY=k", "providers: {local: {api: chat, base_url: URL/v1}}", "local:a:b", "/v1/chat/completions", "authorization: ", `"model":"a:b"`},
+		{"K=other", "providers: {local: {api: chat, base_url: URL/v1, key_env: K}}", "local:a", "/v1/chat/completions", "authorization: Bearer other", ""},
+		{"K=other", "{model: 'work:a', providers: {work: {api: anthropic, base_url: URL, key_env: K}}}", "", "/v1/messages", "x-api-key: other", `"model":"a"`},
+		{"OPENAI_API_KEY=k OPENAI_BASE_URL=http://127.0.0.1:1", "providers: {openai: {base_url: URL/v2}}", "openai:a", "/v2/chat/completions", "authorization: ", ""},
+		{"K=other", "providers: {work: {api: cassidyai, base_url: URL, key_env: K}}", "work:a", "/assistants/thread/create", "x-api-key: other", ""},
+		{"K=other", "providers: {gpu: {api: ollama, base_url: URL, key_env: K}}", "gpu:a", "/api/chat", "authorization: Bearer other", ""},
+		{"OLLAMA_HOST=URL", "models: {'ollama:a:8b': {context: 65536}}", "ollama:a:8b", "/api/chat", "", `"num_ctx":65536`},
+	} {
+		here := strings.NewReplacer("=URL", "="+url, ": URL", ": "+url)
+		o := opener(t, here.Replace(tt.env), here.Replace(tt.config))
+		name := tt.env + " " + tt.config + " " + tt.word
 		m, err := o.Open(t.Context(), nil, tt.word, false)
 		if err != nil {
-			t.Errorf("%s: %v", tt.env, err)
+			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := m.Ask(t.Context(), &model.Request{Messages: []model.Message{{Role: model.User, Text: "hello"}}}); err == nil || sent == nil {
-			t.Errorf("%s: error %v, request %v", tt.env, err, sent)
+		_, err = m.Ask(t.Context(), hello())
+		r := sent()
+		if err == nil || r == nil {
+			t.Errorf("%s: error %v, request %v", name, err, r)
 			continue
 		}
-		if sent.URL.Path != tt.path {
-			t.Errorf("%s: the request goes to %s, want %s", tt.env, sent.URL.Path, tt.path)
+		if r.URL.Path != tt.path {
+			t.Errorf("%s: the request goes to %s, want %s", name, r.URL.Path, tt.path)
 		}
-		if !bytes.Contains(body, []byte(tt.body)) {
-			t.Errorf("%s: the body is %s, want %s in it", tt.env, body, tt.body)
+		if !strings.Contains(r.body, tt.body) {
+			t.Errorf("%s: the body is %s, want %s in it", name, r.body, tt.body)
 		}
 		for pair := range strings.SplitSeq(tt.heads, ",") {
-			if name, want, ok := strings.Cut(pair, ": "); ok && sent.Header.Get(name) != want {
-				t.Errorf("%s: header %s is %q, want %q", tt.env, name, sent.Header.Get(name), want)
+			if name, want, ok := strings.Cut(pair, ": "); ok && r.Header.Get(name) != want {
+				t.Errorf("%s: header %s is %q, want %q", tt.env, name, r.Header.Get(name), want)
 			}
 		}
 	}
 }
 
-// TestWrongModels checks that errors name the variables and models to set.
-func TestWrongModels(t *testing.T) {
-	for _, tt := range []struct{ env, word, want, hint string }{
-		{"OPENAI_BASE_URL=localhost:1", "openai:x", "OPENAI_BASE_URL is invalid", "use a URL with http://"},
-		{"OLLAMA_HOST=http://a?b", "ollama:x", "OLLAMA_HOST has a password, a query or a fragment", ""},
-		{"OPENAI_BASE_URL=http://localhost:1", "", "no model is configured", "openai:NAME with OPENAI_BASE_URL"},
+// TestProviders checks that two providers with the same API are two models: in names, in
+// errors, and in what is known about them.
+func TestProviders(t *testing.T) {
+	a, _ := serve(t, refuse)
+	b, _ := serve(t, refuse)
+	o := opener(t, "", "providers:\n  one: {api: chat, base_url: "+a+"}\n  two: {api: chat, base_url: "+b+"}\n"+
+		"models:\n  'two:m': {context: 1000, max_output: 100, input_price: 0, output_price: 2.5}\n")
+	for word, want := range map[string]model.Info{
+		"one:m": {},
+		"two:m": {Context: 1000, MaxOutput: 100, Price: &model.Price{Output: 2.5}, Source: "user"},
 	} {
-		name, v, _ := strings.Cut(tt.env, "=")
-		o := only(name, v)
-		_, err := o.Open(t.Context(), nil, tt.word, false)
+		m, err := o.Open(t.Context(), nil, word, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Name() != word {
+			t.Errorf("the model %s has the name %s", word, m.Name())
+		}
+		if diff := cmp.Diff(want, model.InfoOf(t.Context(), m)); diff != "" {
+			t.Errorf("what is known of %s (-want +got):\n%s", word, diff)
+		}
+		_, err = m.Ask(t.Context(), hello())
+		if e := value.ErrorOf(err, value.Failed); e == nil || e.Op != word {
+			t.Errorf("the error of %s is %v", word, err)
+		}
+	}
+}
+
+// TestProxy checks which requests go through a proxy, and what is reported if the proxy is the
+// reason of an error.
+func TestProxy(t *testing.T) {
+	html := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html><head><title>Blocked by policy</title></head></html>")
+	}
+	proxy, proxied := serve(t, html)
+	server, direct := serve(t, html)
+	const through = "the request went through the proxy in "
+	for _, tt := range []struct{ env, via, want, hint string }{
+		{"HTTP_PROXY=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "expected JSON but got: Server error: Blocked by policy", through + "HTTP_PROXY"},
+		{"http_proxy=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "Blocked by policy", through + "http_proxy"},
+		{"HTTPS_PROXY=http://127.0.0.1:1 HTTP_PROXY=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+		{"HTTP_PROXY=PROXY NO_PROXY=api.test OPENAI_BASE_URL=http://api.test:1/v1", "", "connect to http://api.test:1/v1", ""},
+		{"HTTP_PROXY=PROXY OPENAI_BASE_URL=SERVER/v1", "server", "Blocked by policy", ""}, // this machine
+		{"HTTP_PROXY=PROXY ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+		{"HTTP_PROXY=PROXY GEMINI_API_KEY=k GEMINI_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+		{"HTTP_PROXY=PROXY OLLAMA_HOST=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+		{"HTTP_PROXY=PROXY CASSIDY_API_KEY=k CASSIDY_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+	} {
+		env := strings.NewReplacer("=PROXY", "="+proxy, "=SERVER", "="+server).Replace(tt.env)
+		word := "openai:m"
+		for _, kind := range []string{"anthropic", "gemini", "ollama", "cassidy"} {
+			if strings.Contains(env, strings.ToUpper(kind)+"_") {
+				word = kind + ":m"
+			}
+		}
+		m, err := opener(t, env, "").Open(t.Context(), nil, word, false)
+		if err != nil {
+			t.Errorf("%s: %v", tt.env, err)
+			continue
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		r := hello()
+		var lost error
+		r.Notice = func(n model.Notice) { // a connection that cannot be made is not waited for
+			if n.Retry != nil {
+				lost = n.Retry
+				cancel()
+			}
+		}
+		_, err = m.Ask(ctx, r)
+		cancel()
+		if lost != nil {
+			err = lost
+		}
+		e := value.ErrorOf(err, value.Failed)
+		if e == nil || !strings.Contains(e.Message(), tt.want) || !strings.Contains(e.Hint, tt.hint) || tt.hint == "" && strings.Contains(e.Hint, through) {
+			t.Errorf("%s: %v with the hint %q, want %q with %q", tt.env, err, e.Hint, tt.want, tt.hint)
+		}
+		if p, d := proxied() != nil, direct() != nil; p != (tt.via == "proxy") || d != (tt.via == "server") {
+			t.Errorf("%s: the proxy was asked: %v, the server: %v, want %q", tt.env, p, d, tt.via)
+		}
+	}
+}
+
+// TestWrongModels checks that errors name the variables, fields and models to set.
+func TestWrongModels(t *testing.T) {
+	const local = "providers: {local: {api: chat, base_url: 'http://127.0.0.1:1', key_env: LOCAL_KEY}}"
+	for _, tt := range []struct{ env, config, word, want, hint string }{
+		{"OPENAI_BASE_URL=localhost:1", "", "openai:x", "OPENAI_BASE_URL is invalid", "use a URL with http://"},
+		{"OLLAMA_HOST=http://a?b", "", "ollama:x", "OLLAMA_HOST has a password, a query or a fragment", ""},
+		{"OPENAI_BASE_URL=http://localhost:1", "", "", "no model is configured", "openai:NAME with OPENAI_BASE_URL"},
+		{"", local, "", "no model is configured", "Your config.yaml has the providers local: use --model local:NAME"},
+		{"", "", "opnai:x", `unknown provider of models "opnai"; did you mean "openai"?`, "cassidy models"},
+		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, ""},
+		{"", "", "gpt-5", `unknown provider of models "gpt-5"; did you mean "openai:gpt-5"?`, ""},
+		{"", "", "openai:x", "the provider openai needs a key: OPENAI_API_KEY is not set", "export OPENAI_API_KEY=…"},
+		{"", local, "local:x", "the provider local needs a key: LOCAL_KEY is not set", "export LOCAL_KEY=…"},
+		{"LOCAL_KEY=k", local, "local", "the name of the model is missing: local", "use --model local:NAME; list the names with: cassidy models local"},
+		{"", "providers: {work: {api: anthropic}}", "work:x", "the provider work needs a key: ANTHROPIC_API_KEY is not set", ""},
+		{"", "providers: {x: {api: chat, base_url: 'localhost:1'}}", "x:m", "providers.x.base_url in your config.yaml is invalid", "use a URL with http://"},
+		{"", "providers: {x: {api: chat, base_url: 'http://me:secret@h'}}", "x:m", "providers.x.base_url in your config.yaml has a password, a query or a fragment", ""},
+		{"", "providers: {x: {api: cassidyai, base_url: 'http://h'}}", "x:m", "the provider x needs a key", "add key_env: to providers.x"},
+		{"CASSIDY_API_KEY=k", "", "cassidy", "the provider cassidy needs an assistant: CASSIDY_ASSISTANT_ID is not set", "cassidy:ASSISTANT_ID"},
+		{"", "", "ollama", "the name of the model is missing: ollama", "cassidy models ollama"},
+		{"HTTPS_PROXY=ftp://me:secret@proxy OPENAI_API_KEY=k", "", "openai:x", "HTTPS_PROXY is not the URL of a proxy", "HTTPS_PROXY=http://proxy.example.com:3128"},
+		{"https_proxy=http:// OPENAI_API_KEY=k", "", "openai:x", "https_proxy is not the URL of a proxy", ""},
+	} {
+		_, err := opener(t, tt.env, tt.config).Open(t.Context(), nil, tt.word, false)
 		e := value.ErrorOf(err, value.Failed)
 		if e == nil || e.Message() != tt.want || !strings.Contains(e.Hint, tt.hint) {
-			t.Errorf("%s, %q: %v with the hint %q, want %s with %s", tt.env, tt.word, e, e.Hint, tt.want, tt.hint)
+			t.Errorf("%s, %s, %q: %v, want %s with the hint %s", tt.env, tt.config, tt.word, e, tt.want, tt.hint)
+		} else if strings.Contains(e.Error()+e.Hint, "secret") {
+			t.Errorf("%s, %q: the error repeats a password: %v", tt.env, tt.word, e)
+		}
+	}
+	for _, env := range []string{"HTTPS_PROXY=ftp://x OLLAMA_HOST=127.0.0.1", "HTTPS_PROXY=:: NO_PROXY=* OPENAI_API_KEY=k", "HTTP_PROXY=ftp://x OPENAI_API_KEY=k", "HTTPS_PROXY=proxy:3128 OPENAI_API_KEY=k"} {
+		word := "openai:x"
+		if strings.Contains(env, "OLLAMA") {
+			word = "ollama:x"
+		}
+		if _, err := opener(t, env, "").Open(t.Context(), nil, word, false); err != nil {
+			t.Errorf("%s: %v, although the wrong proxy is not used", env, err)
 		}
 	}
 	page, err := os.ReadFile("../../../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for provider, key := range map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"} {
-		o := only(key, "k")
+	for provider, key := range map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"} {
+		o := opener(t, key+"=k", "")
 		m, err := o.Open(t.Context(), nil, "", false)
 		if err != nil || !bytes.Contains(page, []byte("`"+provider+"` alone means `"+m.Name()+"`")) {
 			t.Errorf("docs/agents.md does not name the model of %s without a name: %v", provider, err)
@@ -102,22 +265,16 @@ func TestWrongModels(t *testing.T) {
 	}
 }
 
-// only returns an opener whose environment has one variable.
-func only(name, v string) *models.Opener {
-	return &models.Opener{Env: func(asked string) (string, bool) {
-		if asked != name {
-			return "", false
-		}
-		return v, true
-	}}
-}
-
 // TestVariablesAreDocumented checks that docs/agents.md lists the variables that are
 // read here.
 func TestVariablesAreDocumented(t *testing.T) {
-	source, err := os.ReadFile("models.go")
-	if err != nil {
-		t.Fatal(err)
+	var source []byte
+	for _, file := range []string{"models.go", "providers.go", "proxy.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
 	page, err := os.ReadFile("../../../../docs/agents.md")
 	if err != nil {
@@ -125,7 +282,7 @@ func TestVariablesAreDocumented(t *testing.T) {
 	}
 	names := regexp.MustCompile(`"([A-Z]+(?:_[A-Z]+)+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(names) < 10 {
-		t.Fatalf("models.go has %d variables, want at least 10", len(names))
+		t.Fatalf("the sources have %d variables, want at least 10", len(names))
 	}
 	for _, name := range names {
 		if !strings.Contains(string(page), "`"+name[1]+"`") {
