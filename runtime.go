@@ -276,7 +276,7 @@ func (r *Runtime) gives(c config.SandboxConfig) error {
 	unconfined := r.opts.Sandbox == Inline || r.opts.AllowUnconfined
 	if c.Required != nil && *c.Required && unconfined {
 		return value.Errorf(value.Invalid, "the config requires a sandbox that confines scripts, but RuntimeOptions.AllowUnconfined is set").
-			WithHint("use the mode process or strict; a program must not set RuntimeOptions.AllowUnconfined")
+			WithHint("use the mode process or strict; in Go, do not set RuntimeOptions.AllowUnconfined")
 	}
 	return nil
 }

@@ -85,5 +85,5 @@ func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(fil
 
 // Untrusted returns the error of using something untrusted.
 func Untrusted(what, reason string) error {
-	return value.Errorf(value.Denied, "%s is untrusted: %s", what, reason).WithHint("review it with: cassidy trust; if your program embeds cassidy, set Options.TrustSource")
+	return value.Errorf(value.Denied, "%s is untrusted: %s", what, reason).WithHint("review it with: cassidy trust; in Go, set Options.TrustSource for your own files")
 }

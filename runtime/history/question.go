@@ -186,7 +186,7 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.StepPath, n in
 	q := &e.Questions[n-1]
 	if !q.Expires.IsZero() && !j.clock.now().Before(q.Expires) {
 		return value.Errorf(value.Conflict, "the question of run '%s' at step %q expired at %s", run, at.String(), q.Expires.Format(time.RFC3339)).
-			WithHint("to continue without an answer: cassidy runs resume %s; a program calls Host.Resume", run)
+			WithHint("to continue without an answer: cassidy runs resume %s; in Go, call Host.Resume", run)
 	}
 	a, err := q.accepts(given)
 	if err != nil {
@@ -209,10 +209,10 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.StepPath, n in
 func (s *step) answerable(run *Run, at tool.StepPath, n int, ended bool) error {
 	switch {
 	case s == nil || n < 1 || n > s.questions || ended && n == s.questions && !s.answered:
-		return value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list the open questions: cassidy runs show %s; a program calls Host.Waiting", run.ID)
+		return value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list the open questions: cassidy runs show %s; in Go, call Host.Waiting", run.ID)
 	case n < s.questions:
 		return value.Errorf(value.Conflict, "question %d of run '%s' at step %q was replaced by a newer one", n, run.ID, at.String()).
-			WithHint("list the open questions: cassidy runs show %s; a program calls Host.Waiting", run.ID)
+			WithHint("list the open questions: cassidy runs show %s; in Go, call Host.Waiting", run.ID)
 	case !s.isOpen():
 		return alreadyAnswered(run.ID, at)
 	}
@@ -221,7 +221,7 @@ func (s *step) answerable(run *Run, at tool.StepPath, n int, ended bool) error {
 
 func alreadyAnswered(run string, at tool.StepPath) error {
 	return value.Errorf(value.Conflict, "the answer to the question of run '%s' at step %q was already used", run, at.String()).
-		WithHint("list the open questions: cassidy runs show %s; a program calls Host.Waiting", run)
+		WithHint("list the open questions: cassidy runs show %s; in Go, call Host.Waiting", run)
 }
 
 // accepts returns an answer in its recorded form, without the time, or why it is

@@ -304,7 +304,7 @@ func newID(at time.Time) string {
 }
 
 func noRun(id string) error {
-	return value.Errorf(value.NotFound, "there is no run '%s'", value.Clean(id, 80)).WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
+	return value.Errorf(value.NotFound, "there is no run '%s'", value.Clean(id, 80)).WithHint("list the runs: cassidy runs list; in Go, call Host.Runs")
 }
 
 // damaged returns the error of an unreadable part of a run's record.

@@ -78,7 +78,7 @@ func (k *kinds) find(name string) (Kind, error) {
 	one, known := k.named[name]
 	if !known {
 		return one, value.Errorf(value.Invalid, "this host cannot resume runs of the kind %q", name).
-			WithHint("supported kinds: %s; a program calls Host.RegisterKind to add a kind", strings.Join(slices.Sorted(maps.Keys(k.named)), ", "))
+			WithHint("supported kinds: %s; in Go, call Host.RegisterKind to add a kind", strings.Join(slices.Sorted(maps.Keys(k.named)), ", "))
 	}
 	return one, nil
 }

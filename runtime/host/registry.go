@@ -244,7 +244,7 @@ func (c *catalog) lookup(name string) (*offered, error) {
 	}
 	if c.flows[key] {
 		return nil, value.Errorf(value.NotFound, "Unknown tool: %s is a workflow", name).
-			WithHint("run it with: cassidy run %s; a program calls Host.Run", name)
+			WithHint("run it with: cassidy run %s; in Go, call Host.Run", name)
 	}
 	var near []string
 	if key := value.Nearest(key, c.shownNames()); key != "" {

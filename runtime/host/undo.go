@@ -177,7 +177,7 @@ func pastOf(ctx context.Context, h *Host, u *Undo) (past, error) {
 	}
 	release, err := j.Hold(ctx, u.Run)
 	if value.KindOf(err) == value.Conflict {
-		err = value.Errorf(value.Conflict, "the run '%s' is already being undone", u.Run).WithHint("wait for the undo to end, and check with: cassidy runs list; a program calls Host.Runs")
+		err = value.Errorf(value.Conflict, "the run '%s' is already being undone", u.Run).WithHint("wait for the undo to end, and check with: cassidy runs list; in Go, call Host.Runs")
 	}
 	if err != nil {
 		return past{}, err
@@ -194,7 +194,7 @@ func mustHaveEnded(r history.Run) error {
 	if r.State.Ended() {
 		return nil
 	}
-	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
+	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", r.ID, r.ID)
 }
 
 // An undoStep is one step to undo.
@@ -241,7 +241,7 @@ func (p *past) undoSteps(h *Host, u Undo) (steps []undoStep, lasting []UndoneSte
 		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.at) < len(c.at) && inside(c.at, by.at) })
 	})
 	if !found {
-		return nil, nil, value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; a program calls Host.Steps", u.Run)
+		return nil, nil, value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", u.Run)
 	}
 	for i := range calls {
 		calls[i].when = last[calls[i].at.String()].Add(1) // after everything inside it
@@ -271,7 +271,7 @@ func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]b
 		return undone, nil
 	}
 	return nil, value.Errorf(value.Conflict, "the run '%s' is already being undone by the run '%s' (%s)", u.Run, open.ID, open.State).
-		WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", open.ID, open.ID)
+		WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", open.ID, open.ID)
 }
 
 // inside reports whether a step is another one or inside it.

@@ -67,19 +67,19 @@ func ErrInvalidBlob(name string) error {
 // ErrNotFound returns the error for a run that its tenant does not have.
 func ErrNotFound(id string) error {
 	return value.Errorf(value.NotFound, "run '%s' does not exist", value.Clean(id, 80)).
-		WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
+		WithHint("list the runs: cassidy runs list; in Go, call Host.Runs")
 }
 
 // ErrNumNotFound returns the error for a run that does not exist, or was
 // deleted, where only its number is known.
 func ErrNumNotFound(num int64) error {
 	return value.Errorf(value.NotFound, "the run with number %d does not exist or was deleted", num).
-		WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
+		WithHint("list the runs: cassidy runs list; in Go, call Host.Runs")
 }
 
 // ErrExists returns the error for a new run whose ID is in use.
 func ErrExists(id string) error {
-	return value.Errorf(value.Conflict, "run '%s' already exists", id).WithHint("use another ID, or continue the run: cassidy runs resume %s; a program calls Host.Resume", id)
+	return value.Errorf(value.Conflict, "run '%s' already exists", id).WithHint("use another ID, or continue the run: cassidy runs resume %s; in Go, call Host.Resume", id)
 }
 
 // ErrWritten returns the error for a frame whose number is in use.
@@ -103,7 +103,7 @@ func ErrHeld(id string) error {
 // ErrLost returns the error for a lease that its holder lost.
 func ErrLost(id string) error {
 	return value.Errorf(value.Conflict, "the lease of run '%s' was lost: its lock file was released, removed or replaced", id).
-		WithHint("resume the run: cassidy runs resume %s; a program calls Host.Resume", id)
+		WithHint("resume the run: cassidy runs resume %s; in Go, call Host.Resume", id)
 }
 
 // ErrBlob returns the error for a blob that cannot be read as it was stored;

@@ -146,7 +146,7 @@ func Reported(e *value.Error) error { return &reportedError{e} }
 // for Go programs, and with an environment variable instead of a Go field.
 func ForUsers(e *value.Error) *value.Error {
 	changed := *e
-	changed.Hint, _, _ = strings.Cut(e.Hint, "; a program ")
+	changed.Hint, _, _ = strings.Cut(e.Hint, "; in Go, ")
 	const field = "Workers.Program "
 	if text := e.Err.Error(); strings.Contains(text, field) {
 		changed.Err = errors.New(strings.ReplaceAll(text, field, "CASSIDY_WORKER "))

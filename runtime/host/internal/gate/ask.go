@@ -65,7 +65,7 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitN
 		return nil, err
 	}
 	asked := history.Asked{StepPath: at, Question: q}
-	nobody := value.Errorf(value.Denied, "no asker is configured for the question: %s", q.Text).WithHint("run the command in a terminal; if your program embeds cassidy, set Options.Asker")
+	nobody := value.Errorf(value.Denied, "no asker is configured for the question: %s", q.Text).WithHint("run the command in a terminal; in Go, set Options.Asker")
 	asker := p.Run.gate.Ask
 	switch {
 	case ctx.Value(askingKey{}) != nil:

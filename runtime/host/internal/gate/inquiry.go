@@ -276,9 +276,9 @@ func (q *inquiry) errNoApprover() error {
 	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.needs(), q.why)
 	rules := q.rules()
 	if len(rules) == 0 {
-		return err.WithHint("run the command in a terminal; if your program embeds cassidy, set Options.Approver")
+		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
 	}
-	return err.WithHint("allow %s in a rule, or run the command in a terminal; if your program embeds cassidy, set Options.Approver", rights.Texts(rules))
+	return err.WithHint("allow %s in a rule, or run the command in a terminal; in Go, set Options.Approver", rights.Texts(rules))
 }
 
 // rules returns the narrowest rules that would answer the question, or nil if none would.

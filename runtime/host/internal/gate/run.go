@@ -124,7 +124,7 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	if why == "" && !interrupts(err) && r.stopped.cancelled() {
 		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
 		err = value.Errorf(value.Canceled, "the run '%s' was cancelled", r.ID).
-			WithHint("to undo the run: cassidy runs undo %s; a program calls Host.Undo", r.ID)
+			WithHint("to undo the run: cassidy runs undo %s; in Go, call Host.Undo", r.ID)
 	}
 	if r.root != nil {
 		r.root.program.ended(r.root, out.Value, err)

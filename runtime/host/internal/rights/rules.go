@@ -40,7 +40,7 @@ func Denied(what string, r *tool.Rule) error {
 }
 
 // ReviewHint is the hint of an error about an untrusted tool, workflow or capability.
-const ReviewHint = "review it with: cassidy trust; if your program embeds cassidy, set Options.TrustSource"
+const ReviewHint = "review it with: cassidy trust; in Go, set Options.TrustSource for your own files"
 
 // RuleText returns a rule as people write it, with its source.
 func RuleText(r *tool.Rule) string {
