@@ -26,6 +26,10 @@ type Options struct {
 	Plain   bool
 	KeyHint string // hint for a wrong key; default "check the key"
 	HTTP    model.HTTP
+	// Extra are more fields of each request, as the API documents them, such as
+	// safetySettings. Objects are merged with ours, other values replace them. It must not
+	// change after New.
+	Extra *value.Dict
 }
 
 type client struct {
@@ -118,7 +122,7 @@ func (c *conversation) leaveOut(f *wire.Failure) bool {
 	if f.Status != 400 {
 		return false
 	}
-	said := strings.ReplaceAll(strings.ToLower(f.Err.Message()), "_", " ")
+	said := strings.ReplaceAll(explanation(f), "_", " ")
 	switch {
 	case strings.Contains(said, "thought signature") || strings.Contains(said, "thoughtsignature"):
 		return c.resetSignatures()
@@ -129,9 +133,14 @@ func (c *conversation) leaveOut(f *wire.Failure) bool {
 	return false
 }
 
+// explanation returns the full message of a failure, in lower case.
+func explanation(f *wire.Failure) string {
+	return strings.ToLower(cmp.Or(f.Body.Text("message"), f.Err.Message()))
+}
+
 // explain adds to a failure what is special about this API: a wrong key is a bad request.
 func (m *client) explain(f *wire.Failure) *wire.Failure {
-	said := strings.ToLower(f.Err.Message())
+	said := explanation(f)
 	switch {
 	case f.Status == 400 && (strings.Contains(said, "api key") || strings.Contains(said, "api_key")):
 		f.Err.Kind, f.Err.Hint = value.Unavailable, cmp.Or(m.o.KeyHint, "check the key")
@@ -185,7 +194,24 @@ func (c *conversation) body() (*value.Dict, *wire.Failure) {
 	if config := c.generation(tools != nil); config.Len() > 0 {
 		body.Put("generationConfig", config)
 	}
-	return body, nil
+	return merged(body, c.o.Extra), nil
+}
+
+// merged returns an object with the fields of another.
+func merged(d, more *value.Dict) *value.Dict {
+	if more.Len() == 0 {
+		return d
+	}
+	all := d.Clone(more.Len())
+	for k, v := range more.All() {
+		name, _ := k.(string)
+		inner, isObject := v.(*value.Dict)
+		if have := wire.Child(all, name); have != nil && isObject {
+			v = merged(have, inner)
+		}
+		all.Put(name, v)
+	}
+	return all
 }
 
 // tools returns the declarations of the tools, or nil for none.
@@ -234,7 +260,9 @@ func (c *conversation) generation(tools bool) *value.Dict {
 	// Before Gemini 3, a format together with tools is an error.
 	if c.r.Schema != nil && (!tools || c.v.atLeast(3, 0)) {
 		d.Put("responseMimeType", "application/json")
-		d.Put("responseJsonSchema", c.r.Schema)
+		if c.r.Schema.Len() > 0 { // the empty schema is any JSON value
+			d.Put("responseJsonSchema", c.r.Schema)
+		}
 	}
 	if thinking := c.v.thinking(c.r.Effort); thinking != nil && !c.noThinking {
 		d.Put("thinkingConfig", thinking)

@@ -1,7 +1,7 @@
 package gemini
 
 import (
-	"slices"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -18,7 +18,7 @@ type stream struct {
 	tail      strings.Builder // the text of the last part, while it grows
 	made      []model.Call
 	reasoning strings.Builder
-	sources   []string
+	sources   []source
 	finished  bool
 	answered  bool // a chunk of a reply arrived
 }
@@ -176,40 +176,40 @@ func (s *stream) malformed(reason, message string) *wire.Failure {
 func (s *stream) cite(candidate *value.Dict) {
 	for _, chunk := range wire.Children(wire.Child(candidate, "groundingMetadata"), "groundingChunks") {
 		for _, kind := range []string{"web", "retrievedContext", "maps"} {
-			s.source(wire.Child(chunk, kind))
+			if d := wire.Child(chunk, kind); d != nil {
+				s.source(d.Text("title"), cmp.Or(d.Text("uri"), d.Text("documentName"), d.Text("fileSearchStore")))
+			}
 		}
 	}
 	for _, d := range wire.Children(wire.Child(candidate, "urlContextMetadata"), "urlMetadata") {
 		if d.Text("urlRetrievalStatus") == "URL_RETRIEVAL_STATUS_SUCCESS" {
-			s.addSource(d.Text("retrievedUrl"))
+			s.source("", d.Text("retrievedUrl"))
 		}
 	}
 	for _, d := range wire.Children(wire.Child(candidate, "citationMetadata"), "citationSources") {
-		s.source(d)
+		s.source(d.Text("title"), d.Text("uri"))
 	}
-}
-
-// source adds a source: its title and address, or else the store that has it.
-func (s *stream) source(d *value.Dict) {
-	line := strings.TrimSpace(d.Text("title") + " " + d.Text("uri"))
-	if line == "" {
-		line = d.Text("documentName")
-	}
-	if line == "" {
-		line = d.Text("fileSearchStore")
-	}
-	s.addSource(line)
 }
 
 // maxSources bounds the sources of a reply.
 const maxSources = 1000
 
-func (s *stream) addSource(line string) {
-	line = s.W.Said(value.Clean(line, 2000))
-	known := slices.ContainsFunc(s.sources, func(have string) bool { return have == line || strings.HasSuffix(have, " "+line) })
-	if line != "" && !known && len(s.sources) < maxSources {
-		s.sources = append(s.sources, line)
+// A source is what a reply was made from: its title, and its address or the store that has it.
+type source struct{ title, address string }
+
+// source adds a source. It may be reported several times, at first without a title.
+func (s *stream) source(title, address string) {
+	one := source{s.W.Said(value.Clean(title, 500)), s.W.Said(value.Clean(address, 2000))}
+	if one.title+one.address == "" || len(s.sources) == maxSources {
+		return
 	}
+	for i := range s.sources {
+		if have := &s.sources[i]; have.address == one.address && (one.title == "" || have.title == "" || have.title == one.title) {
+			have.title = cmp.Or(have.title, one.title)
+			return
+		}
+	}
+	s.sources = append(s.sources, one)
 }
 
 // usageOf reads the usage of a reply. Reasoning is output; the results of tools that the
@@ -226,8 +226,8 @@ func usageOf(u *value.Dict) model.Usage {
 func (s *stream) Reply() (*model.Reply, bool) {
 	reply := s.Draft.Reply()
 	reply.Calls, reply.Reasoning = s.made, s.reasoning.String()
-	for i, line := range s.sources {
-		reply.References = append(reply.References, "["+strconv.Itoa(i+1)+"] "+line)
+	for i, one := range s.sources {
+		reply.References = append(reply.References, "["+strconv.Itoa(i+1)+"] "+strings.TrimSpace(one.title+" "+one.address))
 	}
 	s.endText()
 	if len(s.parts) > 0 {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -94,10 +95,10 @@ func (w *Wire) refused(r *Response) *Failure {
 	}
 	f := w.FailStatus(r.status, said)
 	f.Body = errorBody(body)
-	f.after = retryAfter(r.header)
+	f.after = cmp.Or(retryAfter(r.header), retryInfo(f.Body))
 	// X-Should-Retry is sent by OpenAI and Anthropic, and obeyed by their clients.
 	should := r.header.Get("X-Should-Retry")
-	f.again, f.final = should == "true", should == "false" || strings.Contains(said, "insufficient_quota") // waiting does not help
+	f.again, f.final = should == "true", should == "false" || strings.Contains(said, "insufficient_quota") || dailyQuota(f.Body) // waiting does not help
 	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
 		f.Err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
 	}
@@ -182,6 +183,30 @@ func errorBody(body []byte) *value.Dict {
 		return inner
 	}
 	return d
+}
+
+// retryInfo returns the delay that a server of Google requests in the details of an error, or 0.
+// Source: https://cloud.google.com/apis/design/errors#error_details
+func retryInfo(e *value.Dict) time.Duration {
+	for _, d := range Children(e, "details") {
+		if strings.HasSuffix(d.Text("@type"), ".RetryInfo") {
+			delay, _ := strconv.ParseFloat(strings.TrimSuffix(d.Text("retryDelay"), "s"), 64)
+			return seconds(delay)
+		}
+	}
+	return 0
+}
+
+// dailyQuota reports whether an error of Google's is about the quota of a day.
+func dailyQuota(e *value.Dict) bool {
+	for _, d := range Children(e, "details") {
+		for _, v := range Children(d, "violations") {
+			if strings.Contains(v.Text("quotaId"), "PerDay") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // errorCode returns the code of an error. It is more specific than the message when a
