@@ -68,6 +68,13 @@ func kinds() []kind {
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
+		name: "openai responses", native: true, streams: true, remote: true,
+		vendor: func() vendor { return &fakeResponses{} },
+		open: func(base string, o options) (model.Model, error) {
+			return openai.New(&openai.Options{BaseURL: base + "/v1", Model: "m", API: "responses",
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
+		},
+	}, {
 		name: "anthropic", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeAnthropic{version: "2026-10-21"} },
 		open: func(base string, o options) (model.Model, error) {
@@ -395,6 +402,16 @@ func failureRows() []row {
 				t.Errorf("Ask = %+v after %d requests, waits %v", got, len(b.f.messages()), b.f.slept)
 			}
 		}
+	}}, {"overloaded, in several ways", "streams", func(t *testing.T, k kind) {
+		for _, status := range []int{429, 500, 502, 503, 529} {
+			for _, r := range []*model.Request{hello(), watched()} {
+				b := k.start(t, options{})
+				b.next(turn{status: status}, ok)
+				if got := b.ask(r); got.Text != "Hi." || len(b.f.messages()) != 2 || len(b.f.slept) != 1 {
+					t.Errorf("HTTP %d: Ask = %+v after %d requests, waits %v", status, got, len(b.f.messages()), b.f.slept)
+				}
+			}
+		}
 	}}, {"server error, always", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{status: 503, always: true})
@@ -495,13 +512,36 @@ func failureRows() []row {
 		b.next(turn{status: 418, body: "caf\xe9 \xff\xfe"})
 		b.fails(t.Context(), hello(), value.Invalid, "caf\ufffd")
 		b.next(turn{header: "Content-Type: application/json", body: strings.ReplaceAll(map[bool]string{
-			true: `{"choices":[{"message":{"content":"caf@"},"finish_reason":"stop"}],"content":[{"type":"text","text":"caf@"}],"message":{"content":"caf@"},"done":true,` +
+			true: `{"choices":[{"message":{"content":"caf@"},"finish_reason":"stop"}],"content":[{"type":"text","text":"caf@"}],"message":{"content":"caf@"},"done":true,"output":[{"type":"message","content":[{"type":"output_text","text":"caf@"}]}],` +
 				`"candidates":[{"content":{"parts":[{"text":"caf@"}]},"finishReason":"STOP"}]}`,
 			false: `{"content":"caf@"}`}[k.native], "@", "\xe9")})
 		if got := b.ask(hello()); got.Text != "caf\ufffd" {
 			t.Errorf("text = %q", got.Text)
 		}
 	}}}
+}
+
+// testBreaks lets the connection break after each frame of a stream with a text and two calls.
+func testBreaks(t *testing.T, k kind) {
+	whole := turn{text: "One two.", calls: []fakeCall{{"toolu_1", "read_file", `{"path":"a"}`}, {"toolu_2", "read_file", `{"path":"b"}`}}}
+	for n := 1; ; n++ {
+		b := k.start(t, options{})
+		broken := whole
+		broken.breakAt = n
+		b.next(broken, whole)
+		r := watched()
+		r.Tools = []tool.Tool{readFile()}
+		got := b.ask(r)
+		if got.Text != "One two." || len(got.Calls) != 2 || got.Calls[0].Args.Text("path") != "a" || got.Calls[1].Args.Text("path") != "b" || got.Stop != model.StopCalls {
+			t.Fatalf("a break after frame %d: %+v", n, got)
+		}
+		if len(b.f.messages()) == 1 { // the reply was complete before the break
+			if n < 3 { // two frames are only the text
+				t.Errorf("the reply is complete after frame %d", n)
+			}
+			return
+		}
+	}
 }
 
 // testRedirect redirects a model to another host, which must receive nothing.
@@ -544,7 +584,7 @@ func streamRows() []row {
 		}
 		b.next(turn{text: "one two three four", cut: true, always: true})
 		b.fails(t.Context(), watched(), value.Unavailable, "closed before the reply was complete")
-	}}, {"stream without end", "streams", func(t *testing.T, k kind) {
+	}}, {"break at every event", "streams", testBreaks}, {"stream without end", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 1 << 20})
 		b.next(turn{text: "on ", endless: true})
 		b.fails(t.Context(), watched(), value.Limit, "too long: limit 1048576 bytes")
@@ -684,6 +724,10 @@ func TestWords(t *testing.T) {
 			"openai": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +
 				`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]},` +
 				`{"role":"tool","content":"hello","tool_call_id":"c1"}],"max_completion_tokens":100}`,
+			"openai responses": `{"model":"m","instructions":"Be brief.","input":[{"role":"user","content":"Read a.txt"},` +
+				`{"type":"function_call","call_id":"c1","name":"read_file","arguments":"{\"path\":\"a.txt\"}"},` +
+				`{"type":"function_call_output","call_id":"c1","output":"hello"}],"store":false,"include":["reasoning.encrypted_content"],` +
+				`"reasoning":{"summary":"auto"},"max_output_tokens":100}`,
 			"anthropic": `{"model":"m","max_tokens":100,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Read a.txt","cache_control":{"type":"ephemeral"}}]},` +
 				`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a.txt"}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"hello","cache_control":{"type":"ephemeral"}}]}]}`,

@@ -12,14 +12,21 @@ var openAIRequest = fields{
 	"model": "string!", "messages": "array!", "tools": "array", "tool_choice": "string|object", "parallel_tool_calls": "boolean",
 	"max_completion_tokens": "integer", "stream": "boolean", "stream_options": "object", "stop": "string|array", "n": "integer",
 	"temperature": "number", "top_p": "number", "seed": "integer", "user": "string", "store": "boolean", "metadata": "object",
-	"response_format": "object", "reasoning_effort": "string", "service_tier": "string", "verbosity": "string",
+	"response_format": "object", "reasoning_effort": "string", "service_tier": "string", "verbosity": "string", "prompt_cache_key": "string",
 }
 
 var openAIMessage = map[string]fields{
 	"system":    {"role": "string!", "content": "string!", "name": "string"},
-	"user":      {"role": "string!", "content": "string!", "name": "string"},
+	"user":      {"role": "string!", "content": "string|array!", "name": "string"},
 	"assistant": {"role": "string!", "content": "string|null!", "name": "string", "refusal": "string|null", "tool_calls": "array"},
 	"tool":      {"role": "string!", "content": "string!", "tool_call_id": "string!"},
+}
+
+var openAIPart = map[string]fields{
+	"text":        {"type": "string!", "text": "string!"},
+	"image_url":   {"type": "string!", "image_url": "object!"},
+	"file":        {"type": "string!", "file": "object!"},
+	"input_audio": {"type": "string!", "input_audio": "object!"},
 }
 
 type fakeOpenAI struct{}
@@ -53,10 +60,19 @@ func (fakeOpenAI) check(f *fake, q request) bool {
 		strict(t, "a function", fn, fields{"name": "string!", "description": "string", "parameters": "object", "strict": "boolean"})
 		checkParameters(t, inner(fn, "parameters"))
 	}
+	if format := inner(q.body, "response_format"); format != nil {
+		strict(t, "response_format", format, fields{"type": "string!", "json_schema": "object"})
+		strict(t, "json_schema", inner(format, "json_schema"), fields{"name": "string!", "schema": "object!", "strict": "boolean", "description": "string"})
+	}
 	open := map[string]bool{}
 	for _, m := range dicts(t, q.body, "messages") {
 		role := m.Text("role")
 		strict(t, "a message of "+role, m, openAIMessage[role])
+		if content, _ := m.Get("content"); value.TypeOf(content) == "array" {
+			for _, part := range dicts(t, m, "content") {
+				strict(t, "a part", part, openAIPart[part.Text("type")])
+			}
+		}
 		if role == "tool" {
 			if id := m.Text("tool_call_id"); !open[id] {
 				t.Errorf("the result %q answers no call", id)

@@ -35,6 +35,7 @@ type turn struct {
 	hold    bool     // nothing comes after the first piece
 	mute    bool     // no answer at all comes
 	endless bool     // the text has no end
+	breakAt int      // the connection breaks after that many frames, if not 0
 	always  bool     // each request gets this turn, until there are other ones
 	stores  []string // of CassidyAI: what is in the thread afterwards; "=" is the message itself
 }
@@ -198,9 +199,14 @@ func (f *fake) error(w http.ResponseWriter, status int, t turn) {
 // stream writes frames one by one, as a turn says.
 func stream(w http.ResponseWriter, t turn, first []string, each func(piece string) string, last []string) {
 	flush := http.NewResponseController(w)
+	frames := 0
 	write := func(s string) bool {
 		_, err := io.WriteString(w, s)
-		return err == nil && flush.Flush() == nil
+		ok := err == nil && flush.Flush() == nil
+		if frames++; frames == t.breakAt {
+			panic(http.ErrAbortHandler)
+		}
+		return ok
 	}
 	for _, s := range first {
 		write(s)

@@ -1,0 +1,233 @@
+package openai
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// An output assembles a reply of the Responses API, of its events or of one response.
+type output struct {
+	wire.Draft
+	m     *client
+	items []numbered
+	said  int64 // the output_index of the item that was said last, or -1
+	done  bool
+}
+
+// A numbered item of the output has its output_index.
+type numbered struct {
+	index int64
+	item  *value.Dict
+}
+
+// read reads a response that is not streamed.
+func (o *output) read(res *wire.Response) (*model.Reply, *wire.Failure) {
+	body, f := res.Object()
+	if f != nil {
+		return nil, f
+	}
+	if !body.Has("output") && !body.Has("error") {
+		return nil, o.W.Fail(value.Errorf(value.Unavailable, "invalid response: the output is missing").WithHint("check the base URL %s", o.W.Base))
+	}
+	if f := o.end(body); f != nil {
+		return nil, f
+	}
+	reply, _ := o.Reply()
+	return reply, nil
+}
+
+// Take implements [wire.Streamer].
+func (o *output) Take(event *value.Dict) (bool, *wire.Failure) {
+	kind := event.Text("type")
+	index := event.IntOr("output_index", 0)
+	switch kind {
+	case "response.output_text.delta":
+		return false, o.say(index, event.Text("delta"))
+	case "response.refusal.delta":
+		o.Stop = model.StopRefuse
+		return false, o.say(index, event.Text("delta"))
+	case "response.output_item.done":
+		return false, o.add(index, wire.Child(event, "item"))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return true, o.end(wire.Child(event, "response"))
+	case "error":
+		return false, o.failure(cmp.Or(wire.Child(event, "error"), event))
+	}
+	if f := o.W.FailIn(event); f != nil {
+		return false, f
+	}
+	return false, o.Grow(len(event.Text("delta"))) // of reasoning or arguments, which the item has too
+}
+
+// say adds a piece of the text of an item. The texts of two items are two paragraphs.
+func (o *output) say(index int64, piece string) *wire.Failure {
+	if piece == "" {
+		return nil
+	}
+	if o.said >= 0 && o.said != index {
+		if f := o.Say("\n\n"); f != nil {
+			return f
+		}
+	}
+	o.said = index
+	return o.Say(piece)
+}
+
+// add adds a complete item. Its text was said before, unless the server does not stream it.
+func (o *output) add(index int64, item *value.Dict) *wire.Failure {
+	if item == nil || slices.ContainsFunc(o.items, func(n numbered) bool { return n.index == index }) {
+		return nil
+	}
+	o.items = append(o.items, numbered{index, item})
+	if refusalIn(item) {
+		o.Stop = model.StopRefuse
+	}
+	if o.said != index {
+		if f := o.say(index, textOfItem(item)); f != nil {
+			return f
+		}
+	}
+	return o.Grow(wire.PartSize + len(item.Text("arguments")) + len(item.Text("encrypted_content")))
+}
+
+// end reads the complete response: why it ended, its usage, and the items that have not come.
+func (o *output) end(response *value.Dict) *wire.Failure {
+	e := wire.Child(response, "error")
+	if e == nil && response.Text("status") == "failed" {
+		e = &value.Dict{}
+	}
+	if v, ok := response.Get("error"); ok && v != nil && e == nil {
+		return o.W.FailIn(response) // a server that sends a text
+	}
+	if e != nil {
+		return o.failure(e)
+	}
+	for i, item := range wire.Children(response, "output") {
+		if f := o.add(int64(i), item); f != nil {
+			return f
+		}
+	}
+	o.done = true
+	o.Usage = responsesUsage(response)
+	switch reason := wire.Child(response, "incomplete_details").Text("reason"); {
+	case reason == "content_filter":
+		o.Stop = model.StopRefuse
+	case reason == "max_output_tokens":
+		o.Stop = cmp.Or(o.Stop, model.StopLength)
+	}
+	return nil
+}
+
+// failure returns the failure of a response or of an error event. Both come with the status 200.
+func (o *output) failure(e *value.Dict) *wire.Failure {
+	code := cmp.Or(e.Text("code"), e.Text("type"))
+	status := int(e.IntOr("code", e.IntOr("status_code", 500)))
+	switch {
+	case strings.Contains(code, "rate_limit") || strings.Contains(code, "quota"):
+		status = 429
+	case strings.HasPrefix(code, "invalid") || strings.HasPrefix(code, "context_length") || strings.Contains(code, "image"):
+		status = 400 // https://platform.openai.com/docs/api-reference/responses/object: error.code
+	}
+	if status < 400 || status > 599 {
+		status = 500
+	}
+	said := wire.ErrorText(e)
+	if code != "" && code != "error" {
+		said += " (" + code + ")"
+	}
+	f := o.W.FailStatus(status, o.W.Short(said))
+	f.Body = e
+	return f
+}
+
+// Reply implements [wire.Streamer].
+func (o *output) Reply() (*model.Reply, bool) {
+	slices.SortStableFunc(o.items, func(a, b numbered) int { return cmp.Compare(a.index, b.index) })
+	items := value.Map(o.items, func(n numbered) *value.Dict { return n.item })
+	reply := o.Draft.Reply()
+	reply.Calls = callsIn(items)
+	reply.Reasoning = o.W.Said(reasoningIn(items))
+	for _, item := range items {
+		for _, part := range wire.Children(item, "content") {
+			reply.References = citations(reply.References, wire.Children(part, "annotations"))
+		}
+	}
+	if reply.Text == textIn(items) { // else the key was removed, or pieces differ from the items
+		reply.Opaque = o.m.keptOutput(items)
+	}
+	return reply, o.done
+}
+
+// callsIn returns the calls in the items of an output.
+func callsIn(items []*value.Dict) []model.Call {
+	var calls []model.Call
+	for _, item := range items {
+		if item.Text("type") == "function_call" {
+			args, _ := item.Get("arguments")
+			calls = append(calls, wire.NewCall(item.Text("call_id"), item.Text("name"), args))
+		}
+	}
+	return calls
+}
+
+// textIn returns the text of the items of an output.
+func textIn(items []*value.Dict) string {
+	var texts []string
+	for _, item := range items {
+		if text := textOfItem(item); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// textOfItem returns the text of a message, or "" for other items.
+func textOfItem(item *value.Dict) string {
+	if item.Text("type") != "message" {
+		return ""
+	}
+	var text string
+	for _, part := range wire.Children(item, "content") {
+		text += part.Text("text") + part.Text("refusal")
+	}
+	return text
+}
+
+func refusalIn(item *value.Dict) bool {
+	return slices.ContainsFunc(wire.Children(item, "content"), func(part *value.Dict) bool { return part.Text("type") == "refusal" })
+}
+
+// reasoningIn returns the summaries of the reasoning, or the reasoning itself if a server sends
+// it.
+func reasoningIn(items []*value.Dict) string {
+	var texts []string
+	for _, item := range items {
+		if item.Text("type") != "reasoning" {
+			continue
+		}
+		parts := wire.Children(item, "summary")
+		if len(parts) == 0 {
+			parts = wire.Children(item, "content")
+		}
+		for _, part := range parts {
+			texts = append(texts, part.Text("text"))
+		}
+	}
+	return strings.TrimSpace(strings.Join(texts, "\n\n"))
+}
+
+func responsesUsage(response *value.Dict) model.Usage {
+	u := wire.Child(response, "usage")
+	details := wire.Child(u, "input_tokens_details")
+	return model.Usage{
+		InputTokens:      int(u.Int("input_tokens")),
+		OutputTokens:     int(u.Int("output_tokens")),
+		CachedTokens:     int(details.Int("cached_tokens")),
+		CacheWriteTokens: int(details.Int("cache_write_tokens")),
+	}
+}
