@@ -447,7 +447,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/stub scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -464,6 +464,21 @@ var layers = map[string]struct {
 		"Package prompt writes the messages for a language model",
 		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/prose runtime/agent/internal/stub scripts",
 		"it writes texts, and asks nobody",
+	},
+	"runtime/agent/internal/account": {
+		"Package account counts the tokens of conversations",
+		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/prompt runtime/agent/internal/prose runtime/agent/internal/stub",
+		"it counts, and asks nobody",
+	},
+	"runtime/agent/internal/dialog": {
+		"Package dialog checks conversations",
+		"runtime/value runtime/model",
+		"what is recorded of a conversation may be damaged",
+	},
+	"runtime/agent/internal/meter": {
+		"Package meter counts what requests to models use",
+		"runtime/tool runtime/value runtime/model runtime/agent/internal/prose",
+		"shared by agents, scripts that ask a model, and workflows",
 	},
 	"runtime/agent/internal/stub": {
 		"Package stub presents tools as functions for the programs that a model writes.",

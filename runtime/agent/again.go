@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -90,13 +91,14 @@ type asked struct {
 	Calls []model.Call `json:"calls"`
 	Stop  model.Stop   `json:"stop"`
 	tokenCount
+	Usage        *value.Dict `json:"usage,omitempty"` // of all requests, see [meter.Usage]
 	Iteration    uint32      `json:"iteration"`
 	Full         bool        `json:"full"`
 	Compacted    *compaction `json:"compacted,omitempty"`
 	Thread       string      `json:"thread"`
 	References   []string    `json:"references"`
 	Opaque       []byte      `json:"opaque,omitempty"`
-	Conversation [][]byte    `json:"conversation,omitempty"` // what BeforeAsk made of it, see pack
+	Conversation [][]byte    `json:"conversation,omitempty"` // what BeforeAsk made of it, see [dialog.Pack]
 }
 
 // keepAsk keeps the outcome of agent.ask.
@@ -121,7 +123,7 @@ func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 
 // keepReply adds the messages that were sent, and the reply, to the conversation.
 func (t *turn) keepReply(more []model.Message, a *asked) error {
-	changed, err := unpack(a.Conversation)
+	changed, err := dialog.Unpack(a.Conversation)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 	if changed != nil {
 		all, known, t.account = changed, 0, t.agent.account()
 	}
-	usage, said := a.usage(), model.Message{Role: model.Assistant, Text: a.Text, Calls: a.Calls, Opaque: a.Opaque}
+	said := model.Message{Role: model.Assistant, Text: a.Text, Calls: a.Calls, Opaque: a.Opaque}
 	if said.Text == "" && len(said.Calls) == 0 {
 		said = noAnswer
 	}
@@ -138,8 +140,7 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 	for i := known; i < len(t.messages); i++ {
 		t.account.AddMessage(&t.messages[i])
 	}
-	t.account.Reported(usage.InputTokens, usage.OutputTokens)
-	t.result.Usage.add(usage)
+	t.account.Reported(int(a.InputTokens), int(a.OutputTokens))
 	t.result.References = a.References
 	return nil
 }
@@ -147,7 +148,6 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 // keepSummary keeps the outcome of agent.compact. If it succeeded, the summary replaces the
 // conversation.
 func (s *Session) keepSummary(c *compaction) {
-	s.turn.result.Usage.add(c.usage())
 	if !c.Success {
 		return
 	}
@@ -221,7 +221,6 @@ func (l traces) describe(d *value.Dict) {
 	d.Put("wrote", paths(func(f trace) bool { return f.wrote }))
 	d.Put("changed", paths(func(f trace) bool { return f.changed }))
 	if l.agents > 0 {
-		d.Put("agents", value.NewDict("count", int64(l.agents), "input_tokens", int64(l.spent.InputTokens),
-			"output_tokens", int64(l.spent.OutputTokens), "cached_tokens", int64(l.spent.CachedTokens)))
+		d.Put("agents", value.NewDict("count", int64(l.agents)))
 	}
 }

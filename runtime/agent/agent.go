@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -25,6 +27,16 @@ type Skill = prompt.Skill
 
 // An OverheadReport lists how many tokens of a conversation the tools use, as estimated.
 type OverheadReport = prompt.OverheadReport
+
+// A Budget bounds the length of a conversation. A zero field has its default. The Limit is the
+// context window of the model, as far as that is known, or 200,000 tokens.
+type Budget = account.Budget
+
+// Ceilings bound what the requests of a turn to models use, with those of its sub-agents, of
+// compactions, and of scripts that ask a model. A zero field sets no bound. A ceiling is checked
+// before each request: a recorded turn that has reached it is parked, and continues with a higher
+// one.
+type Ceilings = meter.Ceilings
 
 // DefaultResultText is the default of Options.MaxResult, in characters.
 const DefaultResultText = prompt.DefaultResultText
@@ -57,8 +69,16 @@ type Options struct {
 	// of any skill, with notes for the user. Nil means that there are no skills.
 	Skills    []Skill
 	LoadSkill func(name string) (text string, notes []string, err error)
-	// Budget bounds the conversation. Its zero fields have defaults.
+	// Budget bounds the conversation. Its zero fields have defaults, see [Budget].
 	Budget Budget
+	// MaxTokens, Effort, Temperature and ToolChoice are those of each [model.Request].
+	MaxTokens   int
+	Effort      string
+	Temperature *float64
+	ToolChoice  string
+	// Ceilings bound what a turn uses. A turn that is resumed has the recorded ones, except
+	// where these are set. A sub-agent is bound by those of the run that it is a part of.
+	Ceilings Ceilings
 	// RepeatInstructions repeats the instructions for decisions in each message. By
 	// default only the first message has them.
 	RepeatInstructions bool
@@ -109,6 +129,7 @@ type Agent struct {
 	ends     bool // the tools include the built-in tool that ends a task
 	format   decision.Format
 	program  host.Program // the policy; each turn runs a copy
+	sizes    *sizes
 }
 
 // New returns an agent that calls the tools of a host. The host's sandbox must know
@@ -142,6 +163,9 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if a.opts.Iterations < 0 {
 		return nil, value.Errorf(value.Invalid, "create an agent: Options.Iterations must be 0 or more, but is %d", a.opts.Iterations)
 	}
+	if err := a.opts.checkRequest(); err != nil {
+		return nil, err
+	}
 	settings := a.opts.settings()
 	if a.opts.Idle > 0 {
 		a.opts.Model = model.WithIdleTimeout(a.opts.Model, a.opts.Idle)
@@ -149,7 +173,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
 	settings.Policy = a.opts.Policy
 	a.recorded = settings
-	a.opts.Budget = a.opts.Budget.withDefaults()
+	a.sizes = &sizes{}
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
 	find := a.opts.Policies
@@ -170,6 +194,9 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 		return nil, err
 	}
 	if err := a.offer(a.opts.Tools); err != nil {
+		return nil, err
+	}
+	if err := a.checkToolChoice(); err != nil {
 		return nil, err
 	}
 	return a, a.record()
@@ -330,18 +357,18 @@ func (a *Agent) Policy() Policy { return a.policy }
 // Budget returns how many tokens of the context the tools use, as estimated, and how many
 // are left for the conversation.
 func (a *Agent) Budget() (overhead, limit int) {
-	account := a.account()
-	return account.Overhead(), account.EffectiveLimit()
+	c := a.account()
+	return c.Overhead(), c.EffectiveLimit()
 }
 
 // OverheadReport returns how many tokens of the context each tool uses.
 func (a *Agent) OverheadReport() OverheadReport {
-	account := a.account()
-	return prompt.Overhead(a.tools, account.Budget().Limit)
+	c := a.account()
+	return prompt.Overhead(a.tools, c.Budget().Limit)
 }
 
 // account returns the account of an empty conversation.
-func (a *Agent) account() account { return newAccount(&a.opts.Budget, a.tools, a.format) }
+func (a *Agent) account() account.Account { return account.New(a.budget(), a.tools, a.format) }
 
 // role returns the role of the prompt: the policy's name if the prompt has an opening for
 // it, else "task".

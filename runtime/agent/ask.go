@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -32,6 +33,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing")
 	}
 	t.result.Iterations++
+	t.asking = nil
 	reply, err := t.say(ctx, more)
 	if !noRoom(err) {
 		return t.asked(ctx, more, reply, nil, err)
@@ -51,7 +53,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 // asked makes the outcome of agent.ask. It is separate so that the stack of a turn that
 // waits for its model does not carry its frame.
 func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
-	a := asked{Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
+	a := asked{Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c, Usage: t.asking.Record()}
 	if err == nil {
 		err = a.take(reply)
 	}
@@ -100,7 +102,7 @@ func (a *asked) take(r *answer) (err error) {
 	a.Text, a.Stop, a.Thread, a.Opaque = strings.ToValidUTF8(r.Text, "\ufffd"), r.Stop, r.Thread, r.Opaque
 	a.Calls, a.References, a.tokenCount = append(a.Calls, r.Calls...), append(a.References, r.References...), countTokens(r.Usage)
 	if r.changed != nil {
-		a.Conversation, err = pack(r.changed)
+		a.Conversation, err = dialog.Pack(r.changed)
 	}
 	return err
 }
@@ -156,14 +158,13 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.agent.opts.Model.Ask(ctx, r)
+	reply, used, err := s.turn.meter.Ask(ctx, s.agent.opts.Model, s.agent.price(), r)
+	s.turn.counted(used)
 	switch {
 	case errors.Is(err, model.ErrEmpty): // the policy can remind the model
 		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
 	case err != nil:
 		return nil, err
-	case reply == nil:
-		return nil, value.Errorf(value.Internal, "the model %s returned neither a reply nor an error", s.agent.opts.Model.Name())
 	}
 	return &answer{reply, changed}, nil
 }
@@ -172,9 +173,10 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 // changed it, else nil.
 func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
 	all := s.with(more)
-	r = &model.Request{Messages: all, Thread: s.thread}
+	o := &s.agent.opts
+	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: s.cacheKey()}
 	if s.agent.format == decision.Native {
-		r.Tools = s.agent.tools
+		r.Tools, r.ToolChoice = s.agent.tools, s.toolChoice()
 	}
 	if host.Subscribed(ctx) {
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})

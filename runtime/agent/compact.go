@@ -18,15 +18,18 @@ type compaction struct {
 	TokensBefore int    `json:"tokens_before"`
 	TokensAfter  int    `json:"tokens_after"`
 	tokenCount
-	Error string `json:"error,omitempty"`
+	Error string      `json:"error,omitempty"`
+	Usage *value.Dict `json:"usage,omitempty"` // of agent.compact, see [meter.Usage]
 }
 
 // doCompact is agent.compact.
 func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error) {
+	t.asking = nil
 	c, err := t.compact(ctx)
 	if err != nil {
 		return nil, err
 	}
+	c.Usage = t.asking.Record()
 	return value.FromGo(c)
 }
 
@@ -39,10 +42,9 @@ func (t *turn) compact(ctx context.Context) (*compaction, error) {
 	}
 	t.keepSummary(c)
 	c.TokensAfter = t.account.Used()
-	u := c.usage()
 	host.Emit(ctx, tool.Compacted{
 		Success: c.Success, Summary: c.Summary, Error: c.Error, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens,
+		InputTokens: int(c.InputTokens), OutputTokens: int(c.OutputTokens), CachedTokens: int(c.CachedTokens),
 	})
 	return c, nil
 }
@@ -59,6 +61,7 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 	if s.turn == nil {
 		s.turn = &turn{Session: s}
 	}
+	s.turn.meter = nil // it is not a part of a turn
 	before = s.account.Used()
 	c, err := s.summarize(ctx)
 	s.keepSummary(c)

@@ -129,7 +129,7 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}, nil
 	}
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: at})
-	if isFinal(err) {
+	if isFinal(err) || isCeiling(err) {
 		return outcome{}, err
 	}
 	if err != nil {

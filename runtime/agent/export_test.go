@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -17,9 +18,15 @@ import (
 // NewSession returns a session, as it is before its first turn.
 func (a *Agent) NewSession(id string) *Session { return a.newSession(id) }
 
-// Drive is [Session.Send] with the functions of the policy as they are changed.
-func (s *Session) Drive(ctx context.Context, message string, change func([]tool.Module)) (*Reply, error) {
+// Drive is [Session.Send] with the functions of the policy as they are changed, after recorded
+// outcomes.
+func (s *Session) Drive(ctx context.Context, message string, recorded []value.Value, change func([]tool.Module)) (*Reply, error) {
 	t := s.begin(ctx, message)
+	var spent meter.Usage
+	for _, outcome := range recorded {
+		spent.Add(meter.Step(outcome, nil))
+	}
+	t.meter = meter.New(nil, Ceilings{}, spent)
 	p := t.program()
 	p.Modules = Modules() // those of the agent are shared
 	change(p.Modules)
@@ -110,9 +117,7 @@ func (s *Session) Kept() string {
 	for _, text := range s.heard {
 		line("heard", fmt.Sprintf("%q", text))
 	}
-	account := s.account
-	account.budget = nil // a pointer to what the agent has
-	line("account", fmt.Sprintf("%+v of %+v", account, *s.account.budget))
+	line("account", fmt.Sprintf("%+v, overhead %d of %+v", s.account.Counts(), s.account.Overhead(), s.account.Budget()))
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		line("file "+path, fmt.Sprintf("read %v, written %v", !s.files[path].Read.IsZero(), !s.files[path].Written.IsZero()))
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -97,6 +99,7 @@ func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (
 	}
 	o.Program = t.program()
 	t.watches.Store(true)
+	t.meter = meter.New(nil, Ceilings{}, recordedUsage(ctx, h, r.ID))
 	return h.Replay(context.WithValue(ctx, turnKey{}, t), o)
 }
 
@@ -151,6 +154,7 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	}
 	a, err := newAgent(h, &own)
 	if err == nil && replays {
+		a.sizes.info = &model.Info{} // a replay asks no server
 		err = a.offerRecorded(ctx, r)
 	}
 	if err != nil {

@@ -87,8 +87,7 @@ func (s *Session) Files() map[string]Seen {
 // with the outcome of the call, for a resumed run.
 type traces struct {
 	files  map[string]trace
-	agents int   // number of agents that it started
-	spent  Usage // of these agents
+	agents int // number of agents that it started
 }
 
 // A trace is what a call did with a file. changed means that an agent of the model wrote it:
@@ -106,7 +105,6 @@ func (t *turn) takeTraces() traces {
 
 // leave adds the traces of a call to its turn.
 func (t *turn) leave(left traces) {
-	t.result.Usage.add(left.spent)
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
 	t.agents += left.agents

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -50,12 +52,12 @@ func modelAsk(ctx context.Context, open func(context.Context) (model.Model, erro
 		emit = func(tool.Report) {}
 	}
 	emit(tool.ModelAsk{Iteration: 1, Messages: 1, Tokens: tool.EstimateTokens(r.System) + tool.EstimateTokens(r.Messages[0].Text)})
-	reply, err := m.Ask(ctx, r)
-	switch {
-	case err != nil:
+	reply, used, err := meter.Of(ctx).Ask(ctx, m, model.InfoOf(ctx, m).Price, r)
+	if g.Note != nil && used.Requests > 0 {
+		err = cmp.Or(g.Note(used.Note()), err)
+	}
+	if err != nil {
 		return nil, err
-	case reply == nil:
-		return nil, value.Errorf(value.Internal, "the model %s returned neither a reply nor an error", m.Name())
 	}
 	emit(tool.ModelReply{Iteration: 1, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
 	switch {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -235,10 +236,12 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 	t := s.begin(context.Background(), task)
 	ctx = context.WithValue(ctx, turnKey{}, t)
 	var above tool.StepPath
+	var used meter.Usage
 	for e, err := range s.agent.host.Steps(ctx, r.ID) {
 		if err != nil {
 			return err
 		}
+		used.Add(meter.Step(e.Outcome.Value, e.Notes))
 		if above != nil && len(e.StepPath) > len(above) && slices.Equal(e.StepPath[:len(above)], above) {
 			continue // a step of a tool that the model called
 		}
@@ -263,6 +266,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 			return unreadable("run '"+r.ID+"'", err)
 		}
 	}
+	t.result.Usage = usageOf(used)
 	s.ended(t, r)
 	return nil
 }

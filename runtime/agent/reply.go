@@ -42,20 +42,18 @@ type CallRecord struct {
 	Inferred  bool        // see decision.Decision
 }
 
-// Usage is the usage of a turn, with its sub-agents.
+// Usage is what a turn used: all requests to models, with those of sub-agents, compactions and
+// scripts, and those before the turn was resumed.
 type Usage struct {
-	InputTokens  int // as reported by the provider, or 0
+	Requests     int // with a reply
+	InputTokens  int // as reported by the provider
 	OutputTokens int
-	CachedTokens int // of the input
-	Estimated    int // tokens of the conversation, reported or estimated
+	CachedTokens int     // of the input
+	CostUSD      float64 // by the prices that are known
+	Unmeasured   int     // of the requests: those whose tokens the provider did not report
+	Unpriced     int     // of the requests: those whose cost is not known
+	Estimated    int     // tokens of the conversation, reported or estimated
 	Wall         time.Duration
-}
-
-// add adds the usage of a reply or a sub-agent.
-func (u *Usage) add(more Usage) {
-	u.InputTokens += more.InputTokens
-	u.OutputTokens += more.OutputTokens
-	u.CachedTokens += more.CachedTokens
 }
 
 // A Reason is why a turn ended.
@@ -132,13 +130,15 @@ func (r Reply) MarshalJSON() ([]byte, error) {
 		"thread", r.Thread,
 		"tool_overhead", int64(r.Overhead),
 		"effective_limit", int64(r.EffectiveLimit),
-		"usage", value.NewDict(
-			"input_tokens", int64(r.Usage.InputTokens),
-			"output_tokens", int64(r.Usage.OutputTokens),
-			"cached_tokens", int64(r.Usage.CachedTokens),
-			"estimated_tokens", int64(r.Usage.Estimated),
-			"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
-		)))
+		"usage", r.usage(),
+	))
+}
+
+func (r *Reply) usage() *value.Dict {
+	d := r.Usage.Dict()
+	d.Put("estimated_tokens", int64(r.Usage.Estimated))
+	d.Put("wall_ms", float64(r.Usage.Wall.Microseconds())/1000)
+	return d
 }
 
 func (c CallRecord) dict() value.Value {

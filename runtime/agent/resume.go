@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -17,10 +19,6 @@ const (
 	taskArg            = "task"         // the message of the user, an argument of the policy
 	conversationOption = "conversation" // before the turn
 )
-
-// maxConversation is the limit of the text of a recorded conversation, in bytes: many times
-// what a model accepts.
-const maxConversation = 64 << 20
 
 // again begins a recorded turn again, in a new session. With offer the session gets the tools of
 // that turn, otherwise it keeps those of its agent.
@@ -77,28 +75,24 @@ type conversation struct {
 	Question   string     `json:"question"`
 	Told       bool       `json:"told"`
 	Thread     string     `json:"thread"`
-	Messages   [][]byte   `json:"messages"` // see pack
+	Messages   [][]byte   `json:"messages"` // see [dialog.Pack]
 	Made       []madeCall `json:"made"`
 	Heard      []string   `json:"heard"`
 	Read       []string   `json:"read"`
 	Wrote      []string   `json:"wrote"`
-	Reported   uint32     `json:"reported"`
-	Guessed    uint32     `json:"guessed"`
-	Beside     uint32     `json:"beside"`
-	Chars      uint32     `json:"chars"`
+	account.Counts
 }
 
 // conversation returns the present state for the record.
 func (s *Session) conversation() (value.Value, error) {
-	messages, err := pack(s.messages)
+	messages, err := dialog.Pack(s.messages)
 	if err != nil {
 		return nil, err
 	}
-	a := &s.account
 	c := conversation{
 		Tools: toolNames(s.agent.tools), Turns: uint32(s.turns), Iterations: uint32(s.iterations), Question: s.question, Told: s.told, Thread: s.thread,
 		Messages: messages, Made: s.made, Heard: s.heard,
-		Reported: uint32(a.reported), Guessed: uint32(a.guessed), Beside: uint32(a.beside), Chars: uint32(a.chars),
+		Counts: s.account.Counts(),
 	}
 	files := s.Files()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -143,9 +137,9 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	if c == nil {
 		return nil
 	}
-	messages, err := unpack(c.Messages)
+	messages, err := dialog.Unpack(c.Messages)
 	if err == nil {
-		err = wellFormed(messages)
+		err = dialog.Check(messages)
 	}
 	if err != nil {
 		return err
@@ -162,7 +156,7 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	}
 	files := recordedTraces{Read: c.Read, Wrote: c.Wrote}
 	(&turn{Session: s}).leave(files.traces())
-	s.account.reported, s.account.guessed, s.account.beside, s.account.chars = int(c.Reported), int(c.Guessed), int(c.Beside), int(c.Chars)
+	s.account.Restore(c.Counts)
 	return nil
 }
 
@@ -197,66 +191,6 @@ func (s *Session) adapt(r *host.Recorded) error {
 	return nil
 }
 
-// wellFormed returns an error if no API would accept the conversation, with results for the
-// last calls.
-func wellFormed(messages []model.Message) error {
-	size := 0
-	open := map[string]bool{}
-	for i, m := range messages {
-		if size += len(m.Text); size > maxConversation {
-			return value.Errorf(value.Limit, "the conversation is too long: more than %d MB", maxConversation>>20)
-		}
-		switch {
-		case m.Role == model.ToolRole && open[m.CallID]:
-			delete(open, m.CallID)
-		case m.Role == model.ToolRole:
-			return value.Errorf(value.Failed, "message %d has the result of an unknown call", i+1)
-		case m.Role != model.User && m.Role != model.Assistant:
-			return value.Errorf(value.Failed, "message %d has the unknown role %.20q", i+1, string(m.Role))
-		case len(open) > 0:
-			return value.Errorf(value.Failed, "message %d: expected the results of the calls before this message", i+1)
-		}
-		for _, c := range m.Calls {
-			open[c.ID] = true
-		}
-	}
-	return nil
-}
-
-// pack encodes each message, so that a long conversation does not exceed the number of parts
-// of a value.
-func pack(messages []model.Message) (packed [][]byte, err error) {
-	packed = [][]byte{} // nil means no conversation
-	for i := range messages {
-		v, err := value.FromGo(&messages[i])
-		if err != nil {
-			return nil, err
-		}
-		data, err := value.Append(nil, v)
-		if err != nil {
-			return nil, err
-		}
-		packed = append(packed, data)
-	}
-	return packed, nil
-}
-
-// unpack returns the messages that pack wrote.
-func unpack(packed [][]byte) (messages []model.Message, err error) {
-	for i, data := range packed {
-		v, err := value.Decode(data)
-		if err != nil {
-			return nil, err
-		}
-		m, err := value.ToGo[model.Message](v)
-		if err != nil {
-			return nil, value.Errorf(value.Failed, "message %d: %w", i+1, err)
-		}
-		messages = append(messages, m)
-	}
-	return messages, nil
-}
-
 // A tokenCount is the recorded usage of a reply.
 type tokenCount struct {
 	InputTokens  uint32 `json:"input_tokens"`
@@ -270,10 +204,6 @@ func countTokens(u model.Usage) tokenCount {
 	return tokenCount{count(u.InputTokens), count(u.OutputTokens), count(u.CachedTokens)}
 }
 
-func (t tokenCount) usage() Usage {
-	return Usage{InputTokens: int(t.InputTokens), OutputTokens: int(t.OutputTokens), CachedTokens: int(t.CachedTokens)}
-}
-
 // recordedTraces are read from what [traces.describe] wrote.
 type recordedTraces struct {
 	Changed []string `json:"changed"`
@@ -281,12 +211,11 @@ type recordedTraces struct {
 	Wrote   []string `json:"wrote"`
 	Agents  struct {
 		Count uint32 `json:"count"`
-		tokenCount
 	} `json:"agents"`
 }
 
 func (r *recordedTraces) traces() traces {
-	left := traces{files: map[string]trace{}, agents: int(r.Agents.Count), spent: r.Agents.usage()}
+	left := traces{files: map[string]trace{}, agents: int(r.Agents.Count)}
 	mark := func(paths []string, did func(t *trace)) {
 		for _, path := range paths {
 			t := left.files[path]

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -52,7 +54,7 @@ type past struct {
 type state struct {
 	turns      int // number of turns that have ended
 	iterations int // the limit that the prompt states; 0 states none
-	account    account
+	account    account.Account
 	messages   []model.Message
 	thread     string
 	question   string     // in the first message
@@ -109,6 +111,8 @@ type turn struct {
 	above   *turn // the turn that started this sub-agent, or nil
 	begun   time.Time
 	result  Reply
+	meter   *meter.Meter
+	asking  *meter.Usage // of the function of the policy that is in progress; nil for no request
 	memory  memory
 	agents  int          // number of sub-agents started by ended calls
 	traces  traces       // of the call in progress; guarded by seeing
@@ -149,6 +153,9 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 		return Reply{Session: s.id}, err
 	}
 	t := s.begin(ctx, text)
+	if err := s.agent.checkPrice(ctx); err != nil {
+		return t.result, err
+	}
 	p := t.program()
 	var err error
 	if p.Options, err = t.options(); err != nil {
@@ -163,6 +170,8 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, begun: time.Now(), result: Reply{Run: s.runID, Session: s.id, Task: message}}
+	s.agent.measure(ctx)
+	s.account.Bound(s.agent.budget())
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
 	s.turn = t
 	return t
@@ -180,8 +189,22 @@ func (t *turn) program() *host.Program {
 // run runs the policy for the turn.
 func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
+	ctx = t.metered(ctx, p)
 	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
 	return t.outcome(out.Value, err)
+}
+
+// metered returns the context with the meter of the turn, which has counted what is recorded of a
+// resumed run.
+func (t *turn) metered(ctx context.Context, p *host.Program) context.Context {
+	if t.meter == nil {
+		var spent meter.Usage
+		if p.Resume {
+			spent = recordedUsage(ctx, t.agent.host, p.ID)
+		}
+		t.meter = meter.New(meter.Of(ctx), t.agent.opts.Ceilings, spent)
+	}
+	return meter.With(ctx, t.meter)
 }
 
 // outcome makes the reply of the turn. It is separate so that the stack of a turn
@@ -189,6 +212,7 @@ func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
 	t.leave(t.takeTraces()) // of a call without an outcome
 	err = t.judge(v, err)
+	t.result.Usage = usageOf(t.meter.Total())
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
 	return &t.result, err
 }
@@ -262,7 +286,7 @@ func (t *turn) startEvent() *tool.RunStart {
 func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 	err = t.judge(v, err)
 	r := &t.result
-	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations}
+	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations, Usage: usageOf(t.meter.Total()).Dict()}
 	if err != nil {
 		end.Error = value.ErrorOf(err, value.Failed).Message()
 	}

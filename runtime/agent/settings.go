@@ -27,6 +27,11 @@ type Settings struct {
 	MaxResult          int             `json:"max_result,omitempty"`
 	Depth              int             `json:"depth,omitempty"`
 	Budget             Budget          `json:"budget,omitzero"`
+	MaxTokens          int             `json:"max_tokens,omitempty"`
+	Effort             string          `json:"effort,omitempty"`
+	Temperature        *float64        `json:"temperature,omitempty"`
+	ToolChoice         string          `json:"tool_choice,omitempty"`
+	Ceilings           Ceilings        `json:"ceilings,omitzero"`
 }
 
 // settings returns the settings of the options.
@@ -35,14 +40,18 @@ func (o *Options) settings() Settings {
 		Name: o.Name, Model: cmp.Or(o.ModelName, o.Model.Name()), Idle: o.Idle, Policy: o.Policy, Format: o.Format, Tools: o.Tools, Iterations: o.Iterations,
 		Context: strings.ToValidUTF8(o.Context, "\ufffd"), WorkDir: strings.ToValidUTF8(o.WorkDir, "\ufffd"), Place: strings.ToValidUTF8(o.Place, "\ufffd"), Budget: o.Budget,
 		RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference, MaxResult: o.MaxResult, Depth: o.Depth,
+		MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, ToolChoice: o.ToolChoice, Ceilings: o.Ceilings,
 	}
 }
 
-// Apply sets the options to the settings. It leaves Options.Model as it is.
+// Apply sets the options to the settings. It leaves Options.Model as it is, and the fields of
+// Options.Ceilings that are set.
 func (s *Settings) Apply(o *Options) {
 	o.Name, o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, s.Idle, s.Policy, s.Format, s.Tools, s.Iterations
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth = s.MaxResult, s.Depth
+	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice
+	o.Ceilings = o.Ceilings.Or(s.Ceilings)
 }
 
 // ReadSettings reads the settings of an agent from the Options of a recorded run. Missing

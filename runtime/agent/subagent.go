@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -66,7 +67,10 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		text, _ := w.(string)
 		o.Tools = append(o.Tools, text)
 	}
-	o.Skills, o.LoadSkill, o.Context = nil, nil, ""
+	o.Skills, o.LoadSkill, o.Context, o.ToolChoice = nil, nil, "", ""
+	if meter.Of(ctx) != nil {
+		o.Ceilings = Ceilings{} // those of the run hold
+	}
 	replayed := h.ReplayOf(ctx)
 	if replayed != "" {
 		o.Tools = []string{}
@@ -85,7 +89,6 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		defer above.working.Add(-1)
 	}
 	r, err := session.Send(ctx, args.Text("task"))
-	above.spent(r.Usage)
 	if err != nil {
 		return nil, err
 	}
@@ -101,16 +104,6 @@ func (t *turn) nextAgent() int {
 	defer t.seeing.Unlock()
 	t.traces.agents++
 	return t.agents + t.traces.agents
-}
-
-// spent adds the usage of a sub-agent.
-func (t *turn) spent(u Usage) {
-	if t == nil {
-		return
-	}
-	t.seeing.Lock()
-	defer t.seeing.Unlock()
-	t.traces.spent.add(u)
 }
 
 func soFar(answer string) string {

@@ -245,6 +245,7 @@ type Grant struct {
 	// must be returned unchanged.
 	Sleep func(ctx context.Context, d time.Duration) error
 	Emit  func(Report)               // reports about the call
+	Note  func(*value.Dict) error    // records a fact about the effect; nil if it has no record
 	Rand  func() (*rand.Rand, error) // the random numbers of the call, from one seed
 	// Do asks for an effect as the script would. It is for pure rows, which run in the
 	// script's process.

@@ -137,6 +137,9 @@ type RunEnd struct {
 	Iterations int           `dict:"iterations"`  // how often the model was asked
 	Duration   time.Duration `dict:"duration_ms"` // since its RunStart
 	Error      string        `dict:"error,omitempty"`
+	// Usage is what the requests of an agent to models used: requests, input_tokens,
+	// cached_input_tokens, output_tokens and cost_usd, each nil if it is not known.
+	Usage *value.Dict `dict:"usage,omitempty"`
 }
 
 // A ModelAsk reports a request to a model.

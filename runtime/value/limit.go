@@ -66,6 +66,7 @@ const (
 	LimitContext      LimitName = "context"      // the context window of a model
 	LimitReply        LimitName = "reply"        // the length of a model's reply
 	LimitRate         LimitName = "rate"         // the rate limit or the balance of an account
+	LimitUsage        LimitName = "usage"        // the requests of a run to models, their tokens or their cost
 )
 
 // Catchable reports whether a script may catch an error with this limit. It may not if
@@ -74,7 +75,7 @@ const (
 // timeout of a single effect, such as a request to a slow server, is catchable.
 func (l LimitName) Catchable() bool {
 	switch l {
-	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker, LimitInterrupted:
+	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker, LimitInterrupted, LimitUsage:
 		return false
 	}
 	return true

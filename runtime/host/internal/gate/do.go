@@ -83,6 +83,9 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 		Ask:       s.askPerson,
 		Sleep:     s.sleep,
 		Emit:      func(r tool.Report) { p.emit(r) },
+		Note: func(d *value.Dict) error {
+			return p.Run.note(context.WithoutCancel(ctx), s.effect.StepPath, d)
+		},
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 	Unavailable value.LimitName = "unavailable"
 	Rate        value.LimitName = value.LimitRate
 	Limit       value.LimitName = "limit"
+	Ceiling     value.LimitName = "ceiling" // of what its requests to models use
 	Disk        value.LimitName = value.LimitDisk
 	ReadOnly    value.LimitName = value.LimitReadOnly
 	Rule        value.LimitName = value.LimitRule
@@ -42,6 +43,8 @@ func Repairable(e *value.Error) value.LimitName {
 		return "" // see [history.Interrupted]
 	case value.LimitRate:
 		return Rate
+	case value.LimitUsage:
+		return Ceiling
 	case value.LimitDisk:
 		return Disk
 	case value.LimitReadOnly, value.LimitRule, value.LimitTool:
@@ -75,6 +78,9 @@ func By(run string, why value.LimitName, e *value.Error) *value.Error {
 	parked := *e
 	parked.Err = &history.ParkedError{Run: run, Reason: string(why), Err: e.Err}
 	switch repair := history.Repair(string(why)); {
+	case why == Ceiling:
+		parked.Hint = strings.Replace(parked.Hint, "--max-", "cassidy runs resume "+run+" --max-", 1)
+		return &parked
 	case parked.Hint == "":
 		parked.Hint = repair
 	case why == Tool && !strings.Contains(parked.Hint, "cassidy trust"):

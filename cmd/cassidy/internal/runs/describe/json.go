@@ -66,7 +66,7 @@ func NoteText(d *value.Dict) string {
 		return "try " + strconv.FormatInt(d.Int("not_done"), 10) + " was not done"
 	case d.Has("undo"):
 		return "can be undone"
-	case d.Has("tool"):
+	case d.Has("tool"), d.Has("usage"):
 		return ""
 	}
 	return value.FormatJSON(d, "")

@@ -1,4 +1,4 @@
-package agent
+package account
 
 import (
 	"strings"
@@ -13,9 +13,9 @@ import (
 )
 
 // accountOf returns the account of a conversation with a budget.
-func accountOf(b Budget, tools []tool.Tool, f decision.Format) *account {
-	b = b.withDefaults()
-	a := newAccount(&b, tools, f)
+func accountOf(b Budget, tools []tool.Tool, f decision.Format) *Account {
+	b = b.WithDefaults()
+	a := New(&b, tools, f)
 	return &a
 }
 

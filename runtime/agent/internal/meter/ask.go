@@ -1,0 +1,67 @@
+package meter
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// contextKey is the key of the meter of a run in a context.
+type contextKey struct{}
+
+// With returns a context in which requests are counted by a meter.
+func With(ctx context.Context, m *Meter) context.Context {
+	return context.WithValue(ctx, contextKey{}, m)
+}
+
+// Of returns the meter of a context, or nil.
+func Of(ctx context.Context) *Meter {
+	m, _ := ctx.Value(contextKey{}).(*Meter)
+	return m
+}
+
+// Ask asks a model with a price, which is nil if it is not known, and counts the request.
+func (m *Meter) Ask(ctx context.Context, of model.Model, p *model.Price, r *model.Request) (*model.Reply, Usage, error) {
+	done, err := m.begin(of.Name(), p)
+	if err != nil {
+		return nil, Usage{}, err
+	}
+	reply, err := of.Ask(ctx, r)
+	u, err := measured(done, of, p, r, reply, err)
+	return reply, u, err
+}
+
+// measured counts the reply of a model. It is separate so that a waiting agent does not carry
+// its frame.
+func measured(done func(*Usage), m model.Model, p *model.Price, r *model.Request, reply *model.Reply, err error) (u Usage, _ error) {
+	if err == nil && reply == nil {
+		err = value.Errorf(value.Internal, "the model %s returned neither a reply nor an error", m.Name())
+	}
+	switch {
+	case err == nil:
+		u = Reported(reply.Usage, guess(r, reply), p)
+	case errors.Is(err, model.ErrEmpty): // which has no usage
+		u = Reported(model.Usage{}, guess(r, &model.Reply{}), p)
+	default:
+		done(nil)
+		return u, err
+	}
+	done(&u)
+	return u, err
+}
+
+// guess estimates the usage of a reply.
+func guess(r *model.Request, reply *model.Reply) (u model.Usage) {
+	if reply.Usage.InputTokens+reply.Usage.OutputTokens > 0 {
+		return u
+	}
+	u.InputTokens = tool.EstimateTokens(r.System)
+	for i := range r.Messages {
+		u.InputTokens += tool.EstimateTokens(r.Messages[i].Text)
+	}
+	u.OutputTokens = tool.EstimateTokens(reply.Text)
+	return u
+}

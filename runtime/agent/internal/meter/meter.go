@@ -1,0 +1,307 @@
+// Package meter counts what requests to models use, and ends it at ceilings.
+package meter
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Usage is what requests used. Its zero value is that of no request.
+type Usage struct {
+	Requests              int // with a reply
+	Input, Cached, Output int // tokens, as reported; Cached is a part of Input
+	Cost                  float64
+	Unmeasured            int // of the requests: those whose tokens the provider did not report
+	Unpriced              int // of the requests: those whose price is not known
+	// Tokens and Charge count toward ceilings: they are estimated where nothing is reported.
+	Tokens int
+	Charge float64
+}
+
+// Reported returns the usage of one reply. p is the price of the model, or nil. guess is an estimate,
+// for a provider that reports nothing.
+func Reported(u, guess model.Usage, p *model.Price) Usage {
+	of := Usage{Requests: 1, Input: max(0, u.InputTokens), Cached: max(0, u.CachedTokens), Output: max(0, u.OutputTokens)}
+	counted := u
+	if of.Input+of.Output == 0 {
+		of.Unmeasured, counted = 1, guess
+	}
+	of.Tokens = max(0, counted.InputTokens) + max(0, counted.OutputTokens)
+	if p != nil {
+		of.Charge = max(0, p.Cost(counted))
+	}
+	if p == nil || of.Unmeasured > 0 {
+		of.Unpriced = 1
+	} else {
+		of.Cost = of.Charge
+	}
+	return of
+}
+
+// Add adds usage.
+func (u *Usage) Add(more Usage) {
+	u.Requests += more.Requests
+	u.Input, u.Cached, u.Output = u.Input+more.Input, u.Cached+more.Cached, u.Output+more.Output
+	u.Cost += more.Cost
+	u.Unmeasured, u.Unpriced = u.Unmeasured+more.Unmeasured, u.Unpriced+more.Unpriced
+	u.Tokens, u.Charge = u.Tokens+more.Tokens, u.Charge+more.Charge
+}
+
+// Dict returns the usage as people and programs see it: requests, input_tokens,
+// cached_input_tokens, output_tokens and cost_usd. What is not known of each request is nil.
+func (u Usage) Dict() *value.Dict {
+	d := value.NewDict("requests", int64(u.Requests), "input_tokens", nil, "cached_input_tokens", nil, "output_tokens", nil, "cost_usd", nil)
+	if u.Unmeasured == 0 {
+		d.Put("input_tokens", int64(u.Input))
+		d.Put("cached_input_tokens", int64(u.Cached))
+		d.Put("output_tokens", int64(u.Output))
+	}
+	if u.Unpriced == 0 {
+		d.Put("cost_usd", u.Cost)
+	}
+	return d
+}
+
+// Record returns the usage for the record of a step: the Dict, and what [Read] needs besides. Nil
+// is that of no request.
+func (u *Usage) Record() *value.Dict {
+	if u == nil {
+		u = &Usage{}
+	}
+	d := u.Dict()
+	if u.Unmeasured > 0 {
+		d.Put("counted_tokens", int64(u.Tokens))
+	}
+	if u.Unmeasured > 0 && u.Charge > 0 {
+		d.Put("counted_usd", u.Charge)
+	}
+	return d
+}
+
+// Read returns the usage that Record wrote. Fields that are missing or invalid are unknown.
+func Read(d *value.Dict) Usage {
+	u := Usage{Requests: count(d, "requests")}
+	if isNil(d, "input_tokens") {
+		u.Unmeasured, u.Tokens = u.Requests, count(d, "counted_tokens")
+	} else {
+		u.Input, u.Cached, u.Output = count(d, "input_tokens"), count(d, "cached_input_tokens"), count(d, "output_tokens")
+		u.Tokens = u.Input + u.Output
+	}
+	if isNil(d, "cost_usd") {
+		u.Unpriced, u.Charge = u.Requests, amount(d, "counted_usd")
+	} else {
+		u.Cost = amount(d, "cost_usd")
+		u.Charge = u.Cost
+	}
+	return u
+}
+
+func isNil(d *value.Dict, name string) bool {
+	v, _ := d.Get(name)
+	return v == nil
+}
+
+// count returns a number that is not negative, as a damaged record could have one.
+func count(d *value.Dict, name string) int { return int(min(max(d.Int(name), 0), 1<<40)) }
+
+func amount(d *value.Dict, name string) float64 {
+	v, _ := d.Get(name)
+	switch v := v.(type) {
+	case float64:
+		if v > 0 { // also false for NaN
+			return min(v, 1e12)
+		}
+	case int64:
+		return float64(min(max(v, 0), 1e12))
+	}
+	return 0
+}
+
+// Step returns the usage that is recorded with a step of a run: with a function that asks a model
+// in its outcome, else in its notes.
+func Step(outcome value.Value, notes []*value.Dict) (u Usage) {
+	for _, n := range notes {
+		u.Add(inside(n))
+	}
+	d, _ := outcome.(*value.Dict)
+	u.Add(inside(d))
+	if u.Requests == 0 && d.Int("input_tokens")+d.Int("output_tokens") > 0 { // of a record without usage
+		u = Usage{Requests: 1, Input: count(d, "input_tokens"), Cached: count(d, "cached_tokens"), Output: count(d, "output_tokens"), Unpriced: 1}
+		u.Tokens = u.Input + u.Output
+	}
+	return u
+}
+
+// Note returns the usage as a note of a step.
+func (u Usage) Note() *value.Dict { return value.NewDict(field, u.Record()) }
+
+// field is the name of the usage in an outcome or a note.
+const field = "usage"
+
+func inside(d *value.Dict) Usage {
+	if used := d.Dict(field); used.Has("requests") {
+		return Read(used)
+	}
+	return Usage{}
+}
+
+// Ceilings bound what a run uses. A zero field sets no bound.
+type Ceilings struct {
+	Tokens   int     `json:"tokens,omitempty"`   // read and written, also those from a cache
+	CostUSD  float64 `json:"cost_usd,omitempty"` // US dollars
+	Requests int     `json:"requests,omitempty"`
+}
+
+// Or returns the ceilings with those of other for the zero fields.
+func (c Ceilings) Or(other Ceilings) Ceilings {
+	if c.Tokens == 0 {
+		c.Tokens = other.Tokens
+	}
+	if c.CostUSD == 0 {
+		c.CostUSD = other.CostUSD
+	}
+	if c.Requests == 0 {
+		c.Requests = other.Requests
+	}
+	return c
+}
+
+// Check returns an error if a ceiling is invalid.
+func (c Ceilings) Check() error {
+	switch {
+	case c.Tokens < 0:
+		return value.Errorf(value.Invalid, "the limit of tokens must be positive, not %d", c.Tokens)
+	case !(c.CostUSD >= 0 && c.CostUSD < 1e12):
+		return value.Errorf(value.Invalid, "the limit of the cost must be a positive amount in US dollars, not %v", c.CostUSD)
+	case c.Requests < 0:
+		return value.Errorf(value.Invalid, "the limit of requests must be positive, not %d", c.Requests)
+	}
+	return nil
+}
+
+// CheckPrice returns an error if the cost is bounded, but the price of a model is not known.
+func (c Ceilings) CheckPrice(name string, p *model.Price) error {
+	if c.CostUSD == 0 || p != nil {
+		return nil
+	}
+	return value.Errorf(value.Invalid, "the cost cannot be limited: the price of the model %s is not known", name).
+		WithHint("limit the tokens or the requests instead: --max-tokens N, --max-requests N")
+}
+
+// Text describes what [Usage.Dict] returned on a line, or is "" if there was no request.
+func Text(d *value.Dict) string {
+	n := count(d, "requests")
+	if n == 0 {
+		return ""
+	}
+	text := prose.WithCommas(n) + " requests"
+	if n == 1 {
+		text = "1 request"
+	}
+	if isNil(d, "input_tokens") {
+		text += ", tokens unknown"
+	} else {
+		text += ", " + prose.WithCommas(count(d, "input_tokens")) + " tokens in"
+		if cached := count(d, "cached_input_tokens"); cached > 0 {
+			text += " (" + prose.WithCommas(cached) + " cached)"
+		}
+		text += ", " + prose.WithCommas(count(d, "output_tokens")) + " out"
+	}
+	if isNil(d, "cost_usd") {
+		return text + ", cost unknown"
+	}
+	return text + ", " + Dollars(amount(d, "cost_usd"))
+}
+
+// A Meter counts the requests of a run and of what it calls. Its methods are safe for concurrent
+// use, and a nil Meter counts and bounds nothing.
+type Meter struct {
+	above    *Meter
+	ceilings Ceilings
+
+	mu      sync.Mutex
+	total   Usage
+	pending int // requests without a reply yet
+}
+
+// New returns a meter with ceilings. above also counts what it counts; it may be nil. spent was
+// used before, which above knows already.
+func New(above *Meter, c Ceilings, spent Usage) *Meter {
+	return &Meter{above: above, ceilings: c, total: spent}
+}
+
+// Total returns what was used so far.
+func (m *Meter) Total() Usage {
+	if m == nil {
+		return Usage{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.total
+}
+
+// begin admits a request to a model with a price, which is nil if it is not known. It fails with
+// kind Limit if a ceiling is reached, of this meter or one above. The caller must call done after
+// the request, with nil if it has no reply.
+func (m *Meter) begin(name string, p *model.Price) (done func(*Usage), err error) {
+	var admitted []*Meter
+	done = func(u *Usage) {
+		for _, up := range admitted {
+			up.end(u)
+		}
+	}
+	for up := m; up != nil; up = up.above {
+		if err := up.ceilings.CheckPrice(name, p); err != nil {
+			done(nil)
+			return nil, err
+		}
+		if err := up.admit(); err != nil {
+			done(nil)
+			return nil, err
+		}
+		admitted = append(admitted, up)
+	}
+	return done, nil
+}
+
+func (m *Meter) admit() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, u := m.ceilings, m.total
+	switch {
+	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
+		return value.Limitf(value.LimitUsage, "the run reached its limit of %s requests to models", prose.WithCommas(c.Requests)).
+			WithHint("to allow more: --max-requests N; in a program: Ceilings.Requests")
+	case c.Tokens > 0 && u.Tokens >= c.Tokens:
+		return value.Limitf(value.LimitUsage, "the run reached its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens)).
+			WithHint("to allow more: --max-tokens N; in a program: Ceilings.Tokens")
+	case c.CostUSD > 0 && u.Charge >= c.CostUSD:
+		return value.Limitf(value.LimitUsage, "the run reached its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge)).
+			WithHint("to allow more: --max-cost USD; in a program: Ceilings.CostUSD")
+	}
+	m.pending++
+	return nil
+}
+
+func (m *Meter) end(u *Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pending--
+	if u != nil {
+		m.total.Add(*u)
+	}
+}
+
+// Dollars writes an amount of US dollars, with at least two digits after the point and enough to
+// show a small amount.
+func Dollars(amount float64) string {
+	digits := 2
+	for limit := 1.0; digits < 6 && amount < limit && amount > 0; limit /= 10 {
+		digits++
+	}
+	return "$" + strconv.FormatFloat(amount, 'f', digits, 64)
+}

@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Metered returns a context in which the requests to models of a run are counted, with those that
+// its record on the host has, and bounded by ceilings. It is for programs other than agents, such
+// as workflows: an agent counts its own requests. used returns what the run used so far.
+func Metered(ctx context.Context, h *host.Host, runID string, c Ceilings) (metered context.Context, used func() Usage) {
+	m := meter.New(meter.Of(ctx), c, recordedUsage(ctx, h, runID))
+	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }
+}
+
+// recordedUsage returns what the recorded steps of a run have used.
+func recordedUsage(ctx context.Context, h *host.Host, runID string) (u meter.Usage) {
+	if !h.HasStore() {
+		return u
+	}
+	for e, err := range h.Steps(ctx, runID) {
+		if err != nil {
+			return u
+		}
+		u.Add(meter.Step(e.Outcome.Value, e.Notes))
+	}
+	return u
+}
+
+// usageOf returns the usage of a turn, without the fields of its conversation.
+func usageOf(u meter.Usage) Usage {
+	return Usage{
+		Requests: u.Requests, InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, CostUSD: u.Cost,
+		Unmeasured: u.Unmeasured, Unpriced: u.Unpriced,
+	}
+}
+
+// Dict returns the usage of the models as programs see it, with requests, input_tokens,
+// cached_input_tokens, output_tokens and cost_usd. What is not known of each request is nil.
+func (u Usage) Dict() *value.Dict {
+	return meter.Usage{
+		Requests: u.Requests, Input: u.InputTokens, Output: u.OutputTokens, Cached: u.CachedTokens, Cost: u.CostUSD,
+		Unmeasured: u.Unmeasured, Unpriced: u.Unpriced,
+	}.Dict()
+}
+
+// Add adds the usage of the models of another turn.
+func (u *Usage) Add(more Usage) {
+	u.Requests += more.Requests
+	u.InputTokens, u.OutputTokens, u.CachedTokens = u.InputTokens+more.InputTokens, u.OutputTokens+more.OutputTokens, u.CachedTokens+more.CachedTokens
+	u.CostUSD += more.CostUSD
+	u.Unmeasured, u.Unpriced = u.Unmeasured+more.Unmeasured, u.Unpriced+more.Unpriced
+}
+
+// String describes the usage of the models on a line, or is "" if there was no request.
+func (u Usage) String() string { return meter.Text(u.Dict()) }
+
+// sizes are what is known about the model of an agent.
+type sizes struct {
+	mu     sync.Mutex
+	info   *model.Info // nil until it is looked up
+	budget *Budget     // with the defaults
+}
+
+// lookUpTime bounds how long an agent waits for the sizes of its model.
+const lookUpTime = 10 * time.Second
+
+// measure looks up the model, once, and returns what is known about it.
+func (a *Agent) measure(ctx context.Context) model.Info {
+	s := a.sizes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.info != nil {
+		return *s.info
+	}
+	look, cancel := context.WithTimeout(ctx, lookUpTime)
+	defer cancel()
+	info := model.InfoOf(look, a.opts.Model)
+	if ctx.Err() == nil {
+		s.info, s.budget = &info, a.opts.bounds(info)
+	}
+	return info
+}
+
+// budget returns the budget with its defaults: of the model, once it was looked up.
+func (a *Agent) budget() *Budget {
+	a.sizes.mu.Lock()
+	defer a.sizes.mu.Unlock()
+	if a.sizes.budget == nil {
+		a.sizes.budget = a.opts.bounds(model.Info{})
+	}
+	return a.sizes.budget
+}
+
+// checkPrice fails if the cost of a turn is bounded, but the price of the model is not known.
+func (a *Agent) checkPrice(ctx context.Context) error {
+	if a.opts.Ceilings.CostUSD == 0 {
+		return nil
+	}
+	return a.opts.Ceilings.CheckPrice(a.opts.Model.Name(), a.measure(ctx).Price)
+}
+
+// isCeiling reports whether an error is that of a ceiling, which ends the turn.
+func isCeiling(err error) bool {
+	e := value.ErrorOf(err, value.Failed)
+	return e != nil && e.Limit == value.LimitUsage
+}
+
+// price returns the price of the model, once it was looked up, or nil.
+func (a *Agent) price() *model.Price {
+	a.sizes.mu.Lock()
+	defer a.sizes.mu.Unlock()
+	if a.sizes.info == nil {
+		return nil
+	}
+	return a.sizes.info.Price
+}
+
+// bounds returns the budget for a model.
+func (o *Options) bounds(i model.Info) *Budget {
+	b := o.Budget
+	if b.Limit == 0 && i.Context > 0 {
+		b = b.Sized(i.Context)
+	}
+	b = b.WithDefaults()
+	if o.Budget.Reserve == 0 && o.MaxTokens > b.Reserve {
+		b.Reserve = min(o.MaxTokens, b.Limit/2)
+	}
+	return &b
+}
+
+// efforts are the values of Options.Effort.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// checkRequest checks the options that are a part of each request.
+func (o *Options) checkRequest() error {
+	switch t := o.Temperature; {
+	case o.MaxTokens < 0:
+		return value.Errorf(value.Invalid, "the limit of a reply must be a positive number of tokens, not %d", o.MaxTokens)
+	case o.Effort != "" && !slices.Contains(efforts, o.Effort):
+		return value.Errorf(value.Invalid, "unknown effort %q%s", o.Effort, value.DidYouMean(o.Effort, efforts)).WithHint("use one of %s", strings.Join(efforts, ", "))
+	case t != nil && !(*t >= 0 && *t <= 2) || t != nil && math.IsNaN(*t):
+		return value.Errorf(value.Invalid, "the temperature must be a number from 0 to 2, not %v", *t)
+	}
+	return o.Ceilings.Check()
+}
+
+// checkToolChoice checks Options.ToolChoice against the tools.
+func (a *Agent) checkToolChoice() error {
+	switch c := a.opts.ToolChoice; {
+	case c == "" || c == model.ToolAuto:
+		return nil
+	case a.format != decision.Native:
+		return value.Errorf(value.Invalid, "the tool choice %q needs native calls, but the format is %s", c, a.format).WithHint("use the format native, with a model that supports it")
+	case c == model.ToolNone || c == model.ToolRequired && len(a.tools) > 0:
+		return nil
+	case slices.ContainsFunc(a.tools, func(t tool.Tool) bool { return t.Name == c }):
+		return nil
+	}
+	return value.Errorf(value.Invalid, "unknown tool choice %q%s", a.opts.ToolChoice, value.DidYouMean(a.opts.ToolChoice, toolNames(a.tools))).
+		WithHint("use auto, none, required, or the name of a tool that the model may call")
+}
+
+// toolChoice returns the choice for the next request. A call that is required is required once in
+// a turn, so that the turn can end.
+func (s *Session) toolChoice() string {
+	c := s.agent.opts.ToolChoice
+	if c == "" || c == model.ToolNone || s.turn == nil || len(s.turn.result.Calls) == 0 {
+		return c
+	}
+	return model.ToolAuto
+}
+
+// cacheKey returns the Conversation of the requests of the session: a hash of its ID, which may be
+// private. A sub-agent has another conversation.
+func (s *Session) cacheKey() string {
+	id := s.id
+	if run := s.NextRun(); strings.Contains(run, "/"+agentID) {
+		id = run
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
+}
+
+// counted adds a request to those of the function of the policy that is in progress.
+func (t *turn) counted(u meter.Usage) {
+	if t.asking == nil {
+		t.asking = &meter.Usage{}
+	}
+	t.asking.Add(u)
+}
