@@ -88,9 +88,10 @@ func kinds() []kind {
 			return anthropic.New(&anthropic.Options{BaseURL: base + "/v1", Model: "m", Version: anthropic.Version2023,
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
-	}, geminiKind("gemini", true), geminiKind("gemini 2", false), ollamaKind("ollama", 0), ollamaKind("ollama text", 1), ollamaKind("ollama twice", 2), {
-		name: "script", native: true,
-	}}
+	}, geminiKind("gemini", true), geminiKind("gemini 2", false), ollamaKind("ollama", fakeOllama{}), ollamaKind("ollama shown", fakeOllama{shown: true}),
+		ollamaKind("ollama text", fakeOllama{text: 1}), ollamaKind("ollama twice", fakeOllama{text: 2}), {
+			name: "script", native: true,
+		}}
 }
 
 func geminiKind(name string, three bool) kind {
@@ -105,12 +106,16 @@ func geminiKind(name string, three bool) kind {
 	}
 }
 
-func ollamaKind(name string, text int) kind {
+func ollamaKind(name string, v fakeOllama) kind {
+	window := 8192
+	if v.shown {
+		window = 0
+	}
 	return kind{
 		name: name, native: true, streams: true, remote: true,
-		vendor: func() vendor { return fakeOllama{text} },
+		vendor: func() vendor { return v },
 		open: func(base string, o options) (model.Model, error) {
-			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", Context: 8192,
+			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", Context: window,
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}
@@ -234,7 +239,7 @@ func noKey(t *testing.T, e *value.Error) {
 func (f *fake) messages() []request {
 	var list []request
 	for _, q := range f.requests() {
-		if !strings.Contains(q.path, "/thread/") {
+		if !strings.Contains(q.path, "/thread/") && q.path != "/api/show" {
 			list = append(list, q)
 		}
 	}
@@ -732,8 +737,8 @@ func TestWords(t *testing.T) {
 				`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a.txt"}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"hello","cache_control":{"type":"ephemeral"}}]}]}`,
 			"ollama": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +
-				`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"read_file","arguments":{"path":"a.txt"}}}]},` +
-				`{"role":"tool","content":"hello","tool_name":"read_file"}],"stream":false,"options":{"num_predict":100,"num_ctx":8192}}`,
+				`{"role":"assistant","content":"","tool_calls":[{"id":"c1","function":{"index":0,"name":"read_file","arguments":{"path":"a.txt"}}}]},` +
+				`{"role":"tool","content":"hello","tool_name":"read_file","tool_call_id":"c1"}],"stream":false,"truncate":false,"shift":false,"options":{"num_ctx":8192,"num_predict":100}}`,
 		}[k.name]
 		if !ok {
 			continue

@@ -10,18 +10,19 @@ import (
 // The request of POST /api/chat as Ollama documents it.
 var ollamaRequest = fields{
 	"model": "string!", "messages": "array!", "tools": "array", "stream": "boolean!", "format": "string|object", "options": "object",
-	"keep_alive": "string|integer", "think": "boolean|string",
+	"keep_alive": "string|integer", "think": "boolean|string", "truncate": "boolean!", "shift": "boolean!",
 }
 
 var ollamaMessage = map[string]fields{
 	"system":    {"role": "string!", "content": "string!"},
 	"user":      {"role": "string!", "content": "string!", "images": "array"},
 	"assistant": {"role": "string!", "content": "string!", "thinking": "string", "tool_calls": "array"},
-	"tool":      {"role": "string!", "content": "string!", "tool_name": "string!"},
+	"tool":      {"role": "string!", "content": "string!", "tool_name": "string!", "tool_call_id": "string!", "images": "array"},
 }
 
 type fakeOllama struct {
-	text int // how often the arguments are encoded as a string
+	text  int  // how often the arguments are encoded as a string
+	shown bool // the context is that of /api/show
 }
 
 func (fakeOllama) authorized(q request) bool {
@@ -32,39 +33,54 @@ func (fakeOllama) fail(status int) string {
 	return `{"error":"it went wrong: exceeds the context length"}`
 }
 
-func (fakeOllama) check(f *fake, q request) bool {
+func (v fakeOllama) check(f *fake, q request) bool {
 	t := f.t
+	if q.method == "POST" && q.path == "/api/show" {
+		strict(t, "the request", q.body, fields{"model": "string!", "verbose": "boolean"})
+		if !v.shown {
+			t.Error("the model is looked up although the context is known")
+		}
+		return false
+	}
 	if q.method != "POST" || q.path != "/api/chat" {
 		t.Errorf("%s %s", q.method, q.path)
 	}
 	strict(t, "the request", q.body, ollamaRequest)
-	if q.body.Has("options") {
-		strict(t, "the options", inner(q.body, "options"), fields{"num_predict": "integer", "num_ctx": "integer", "temperature": "number", "seed": "integer"})
+	options := inner(q.body, "options")
+	strict(t, "the options", options, fields{"num_predict": "integer", "num_ctx": "integer!", "temperature": "number", "seed": "integer"})
+	if want := map[bool]int64{false: 8192, true: 40960}[v.shown]; options.Int("num_ctx") != want {
+		t.Errorf("num_ctx is %d, want %d", options.Int("num_ctx"), want)
+	}
+	if q.body.Bool("truncate") || q.body.Bool("shift") {
+		t.Error("the server may drop messages")
 	}
 	for _, d := range dicts(t, q.body, "tools") {
 		strict(t, "a tool", d, fields{"type": "string!", "function": "object!"})
 		strict(t, "a function", inner(d, "function"), fields{"name": "string!", "description": "string!", "parameters": "object!"})
 		checkParameters(t, inner(inner(d, "function"), "parameters"))
 	}
-	var open []string // the names, in the order of the calls
+	open := map[string]string{} // the names of the calls by their IDs
 	for _, m := range dicts(t, q.body, "messages") {
 		role := m.Text("role")
 		strict(t, "a message of "+role, m, ollamaMessage[role])
 		if role == "tool" {
-			if len(open) == 0 || open[0] != m.Text("tool_name") {
-				t.Errorf("a result of %q, open calls: %q", m.Text("tool_name"), open)
-			} else {
-				open = open[1:]
+			if name, ok := open[m.Text("tool_call_id")]; !ok || name != m.Text("tool_name") {
+				t.Errorf("a result of %q for %q, open calls: %q", m.Text("tool_name"), m.Text("tool_call_id"), open)
 			}
+			delete(open, m.Text("tool_call_id"))
 			continue
 		}
 		if len(open) > 0 {
 			t.Errorf("%s speaks before all calls are answered", role)
 		}
-		for _, c := range dicts(t, m, "tool_calls") {
-			strict(t, "a call", c, fields{"function": "object!"})
-			strict(t, "a call's function", inner(c, "function"), fields{"name": "string!", "arguments": "object!"})
-			open = append(open, inner(c, "function").Text("name"))
+		for i, c := range dicts(t, m, "tool_calls") {
+			strict(t, "a call", c, fields{"id": "string!", "function": "object!"})
+			function := inner(c, "function")
+			strict(t, "a call's function", function, fields{"index": "integer!", "name": "string!", "arguments": "object!"})
+			if function.Int("index") != int64(i) {
+				t.Errorf("call %d has the index %d", i, function.Int("index"))
+			}
+			open[c.Text("id")] = function.Text("name")
 		}
 	}
 	if len(open) > 0 {
@@ -74,6 +90,11 @@ func (fakeOllama) check(f *fake, q request) bool {
 }
 
 func (v fakeOllama) play(f *fake, w http.ResponseWriter, q request, t turn) {
+	if q.path == "/api/show" {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		io.WriteString(w, js("capabilities", value.List{"completion", "tools"}, "model_info", value.NewDict("general.architecture", "qwen3", "qwen3.context_length", 40960)))
+		return
+	}
 	var calls value.List
 	for _, c := range t.calls {
 		var args value.Value = c.args

@@ -97,7 +97,7 @@ func openRecorded(t *testing.T, kind, base string) model.Model {
 	case "anthropic":
 		m, err = anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client, Sleep: noSleep}})
 	case "ollama":
-		m, err = ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{Client: client, Sleep: noSleep}})
+		m, err = ollama.New(&ollama.Options{BaseURL: base, Model: "m", Context: 8192, HTTP: model.HTTP{Client: client, Sleep: noSleep}})
 	default:
 		t.Fatalf("no model is called %s", kind)
 	}

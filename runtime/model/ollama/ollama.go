@@ -6,7 +6,10 @@ package ollama
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
@@ -20,8 +23,9 @@ type Options struct {
 	Model   string
 	BaseURL string // default http://127.0.0.1:11434; may be only a host
 	Key     string // sent as a bearer token, for servers that require one
-	// Context is how many tokens of a conversation the server uses, its num_ctx. The
-	// server's default is small, and it silently drops what exceeds it.
+	// Context is how many tokens of a conversation the server uses, its num_ctx. The default
+	// is the length that the model has been made for, at most 65,536. A longer conversation
+	// is an error: nothing is dropped.
 	Context int
 	// Plain says that the model does not support tools: calls are part of its text.
 	Plain   bool
@@ -30,8 +34,10 @@ type Options struct {
 }
 
 type client struct {
-	o Options
-	w *wire.Wire
+	o        Options
+	w        *wire.Wire
+	card     atomic.Pointer[card]
+	noLevels atomic.Bool // the server rejects levels of reasoning: it has only on and off
 }
 
 // New returns a model of Ollama's chat API. It fails if the model is missing, or
@@ -44,12 +50,21 @@ func New(opts *Options) (model.Model, error) {
 	if o.Model == "" {
 		return nil, wire.NoModel("ollama", "ollama:qwen3")
 	}
+	m, err := connect(o)
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewModel(m.w, !o.Plain, m.ask, m.info), nil
+}
+
+// connect returns a client for the server, whose model may be missing.
+func connect(o Options) (*client, error) {
 	w, err := wire.New("ollama:"+o.Model, cmp.Or(baseOf(o.BaseURL), "http://127.0.0.1:11434"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
 	w.LostHint = "fetch the model: ollama pull " + o.Model
-	return wire.NewModel(w, !o.Plain, (&client{o, w}).ask, func(context.Context) model.Info { return model.Info{} }), nil
+	return &client{o: o, w: w}, nil
 }
 
 // baseOf converts the value of OLLAMA_HOST to an address: it may be a host, a port,
@@ -69,7 +84,34 @@ func baseOf(host string) string {
 }
 
 func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
-	body, f := m.body(r)
+	if f := m.w.Check(r); f != nil {
+		return nil, f
+	}
+	var c *card
+	if m.o.Context == 0 || r.Effort != "" || hasMedia(r.Messages) {
+		var f *wire.Failure
+		if c, f = m.show(ctx); f != nil {
+			return nil, f
+		}
+	}
+	for {
+		reply, f := m.send(ctx, r, c)
+		switch {
+		case f == nil:
+			return reply, nil
+		case f.Status == 400 && strings.Contains(f.Err.Error(), "think") && r.Effort != "" && !m.noLevels.Swap(true):
+			continue
+		case strings.Contains(f.Err.Error(), "does not support tools"):
+			f.Err.Hint = "use a model that supports tools (ollama show lists its capabilities), or a format in which calls are text"
+		case strings.Contains(f.Err.Error(), "does not support thinking"):
+			f.Err.Hint = "ask without an effort: the model does not reason"
+		}
+		return nil, f
+	}
+}
+
+func (m *client) send(ctx context.Context, r *model.Request, c *card) (*model.Reply, *wire.Failure) {
+	body, f := m.body(r, c)
 	if f != nil {
 		return nil, f
 	}
@@ -82,10 +124,7 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	})
 }
 
-func (m *client) body(r *model.Request) (*value.Dict, *wire.Failure) {
-	if f := m.w.Check(r); f != nil {
-		return nil, f
-	}
+func (m *client) body(r *model.Request, c *card) (*value.Dict, *wire.Failure) {
 	tools, f := m.w.Definitions(r.Tools, tool.OpenAI) // Ollama uses the same format
 	if f != nil {
 		return nil, f
@@ -94,55 +133,120 @@ func (m *client) body(r *model.Request) (*value.Dict, *wire.Failure) {
 	if m.o.Plain {
 		messages, tools = wire.Worded(messages), nil
 	}
-	body := value.NewDict("model", m.o.Model, "messages", messagesOf(r.System, messages))
-	if tools != nil {
+	list, f := m.messages(r.System, messages, c)
+	if f != nil {
+		return nil, f
+	}
+	body := value.NewDict("model", m.o.Model, "messages", list)
+	switch {
+	case r.ToolChoice == model.ToolNone: // the API has no choice of tools
+	case tools != nil:
 		body.Put("tools", tools)
+	case r.Schema.Len() > 0:
+		body.Put("format", r.Schema)
+	case r.Schema != nil:
+		body.Put("format", "json")
 	}
 	body.Put("stream", r.Text != nil) // the default is true
-	options := value.NewDict()
+	if think := m.think(r.Effort, c); think != nil {
+		body.Put("think", think)
+	}
+	// By default, the server silently drops the first messages of a long conversation.
+	body.Put("truncate", false)
+	body.Put("shift", false)
+	options := value.NewDict("num_ctx", int64(m.context(c)))
 	if r.MaxTokens > 0 {
 		options.Put("num_predict", int64(r.MaxTokens))
 	}
-	if m.o.Context > 0 {
-		options.Put("num_ctx", int64(m.o.Context))
+	if r.Temperature != nil {
+		options.Put("temperature", *r.Temperature)
 	}
-	if options.Len() > 0 {
-		body.Put("options", options)
-	}
+	body.Put("options", options)
 	return body, nil
 }
 
-func messagesOf(system string, messages []model.Message) value.List {
+// think returns whether and how much the model reasons, or nil for its default and for models
+// that do not reason.
+func (m *client) think(effort string, c *card) value.Value {
+	if effort == "" || c == nil || !c.can("thinking") {
+		return nil
+	}
+	switch effort {
+	case "none":
+		return false
+	case "minimal":
+		effort = "low"
+	case "xhigh":
+		effort = "high"
+	}
+	if m.noLevels.Load() {
+		return true
+	}
+	return effort
+}
+
+func hasMedia(messages []model.Message) bool {
+	return slices.ContainsFunc(messages, func(m model.Message) bool { return len(m.Media) > 0 })
+}
+
+func (m *client) messages(system string, messages []model.Message, c *card) (value.List, *wire.Failure) {
 	var list value.List
 	if system != "" {
 		list = append(list, value.NewDict("role", "system", "content", system))
 	}
 	for i := range messages {
-		m := &messages[i]
-		d := value.NewDict("role", string(m.Role), "content", m.Text)
-		switch m.Role {
+		msg := &messages[i]
+		d := value.NewDict("role", string(msg.Role), "content", msg.Text)
+		images, f := m.images(msg.Media, c)
+		if f != nil {
+			return nil, f
+		}
+		if images != nil {
+			d.Put("images", images)
+		}
+		switch msg.Role {
 		case model.ToolRole:
-			d.Put("tool_name", m.Tool)
+			d.Put("tool_name", msg.Tool)
+			d.Put("tool_call_id", msg.CallID)
 		case model.Assistant:
-			if thinking := thinkingOf(m.Opaque); thinking != "" {
+			if thinking := thinkingOf(msg.Opaque); thinking != "" {
 				d.Put("thinking", thinking)
 			}
-			if len(m.Calls) > 0 {
-				d.Put("tool_calls", callsOf(m.Calls))
+			if len(msg.Calls) > 0 {
+				d.Put("tool_calls", callsOf(msg.Calls))
 			}
 		}
 		list = append(list, d)
 	}
-	return list
+	return list, nil
 }
 
-// callsOf writes calls for Ollama: without IDs, so results are matched by their
-// order.
+// images returns the images of a message in base64. Other media is an error, and so are images
+// for a model that does not see.
+func (m *client) images(media []model.Media, c *card) (value.List, *wire.Failure) {
+	var list value.List
+	for i := range media {
+		one := &media[i]
+		fail := func(hint string) *wire.Failure {
+			return m.w.Fail(value.Errorf(value.Invalid, "the model cannot read %s (%s)", value.Clean(one.Name, 100), value.Clean(one.Type, 100)).WithHint("%s", hint))
+		}
+		switch {
+		case one.Type != "image/png" && one.Type != "image/jpeg" && one.Type != "image/webp":
+			return nil, fail("convert it: Ollama reads PNG, JPEG and WEBP images")
+		case c != nil && len(c.capabilities) > 0 && !c.can("vision"):
+			return nil, fail("use a model with the capability vision, such as ollama:qwen3-vl")
+		}
+		list = append(list, base64.StdEncoding.EncodeToString(one.Data))
+	}
+	return list, nil
+}
+
+// callsOf writes calls for Ollama.
 func callsOf(calls []model.Call) value.List {
 	var list value.List
 	for i := range calls {
 		c := &calls[i]
-		list = append(list, value.NewDict("function", value.NewDict("name", c.Tool, "arguments", wire.ArgsObject(c))))
+		list = append(list, value.NewDict("id", c.ID, "function", value.NewDict("index", int64(i), "name", c.Tool, "arguments", wire.ArgsObject(c))))
 	}
 	return list
 }
@@ -191,7 +295,7 @@ func (s *stream) Take(piece *value.Dict) (bool, *wire.Failure) {
 	if f := s.Say(message.Text("content")); f != nil {
 		return false, f
 	}
-	s.thinking.WriteString(message.Text("thinking"))
+	s.thinking.WriteString(s.W.Said(message.Text("thinking")))
 	if f := s.Grow(len(message.Text("thinking"))); f != nil {
 		return false, f
 	}
@@ -215,11 +319,12 @@ func (s *stream) Take(piece *value.Dict) (bool, *wire.Failure) {
 	return true, nil
 }
 
-// Reply implements [streamer].
+// Reply implements [wire.Streamer].
 func (s *stream) Reply() (*model.Reply, bool) {
 	reply := s.Draft.Reply()
 	reply.Calls = s.made
 	if s.thinking.Len() > 0 {
+		reply.Reasoning = s.thinking.String()
 		reply.Opaque = []byte(value.NewDict("thinking", s.thinking.String()).String())
 	}
 	return reply, s.finished
