@@ -457,6 +457,32 @@ func TestClaudeSends(t *testing.T) {
 	}
 }
 
+// TestClaudeInstructs adds an instruction in mid-conversation: the cache and the thinking stay.
+func TestClaudeInstructs(t *testing.T) {
+	c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
+		return value.List{thoughtBlock(fmt.Sprintf("thought %d", n)), textBlock("Hi.")}, "end_turn"
+	})
+	m := c.open("claude-opus-5-5")
+	r := &model.Request{System: strings.Repeat("Be brief. ", 1000), Messages: []model.Message{user("a")}}
+	for n := range 3 {
+		got, err := m.Ask(t.Context(), r)
+		if err != nil {
+			t.Fatalf("%v, refused %q", err, c.refused)
+		}
+		r.Messages = append(r.Messages, got.Message())
+		if n == 0 { // before the message, after which the API wants it
+			r.Messages = append(r.Messages, model.Message{Role: model.SystemRole, Text: "Speak German."})
+		}
+		r.Messages = append(r.Messages, user("b"))
+	}
+	if got := thoughts(c.log[2]); len(got) != 2 || c.tokens[2].read < c.tokens[1].read || c.tokens[2].read < 2000 {
+		t.Errorf("%q was sent back, %+v tokens", got, c.tokens)
+	}
+	if at := listOf(c.log[2], "messages")[3]; at.Text("role") != "system" {
+		t.Errorf("sent %s", c.log[2])
+	}
+}
+
 // TestClaudeMedia sends images and documents.
 func TestClaudeMedia(t *testing.T) {
 	c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock("I see.")}, "end_turn" })

@@ -323,6 +323,17 @@ func answerRows() []row {
 		if got := b.ask(&model.Request{Messages: []model.Message{user("One?"), user("Two?")}}); got.Text != "Both." {
 			t.Errorf("Ask = %+v", got)
 		}
+	}}, {"an instruction in mid-conversation", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{text: "Four."}, turn{text: "Acht."})
+		r := &model.Request{System: "Be brief.", Messages: []model.Message{user("What is 2+2?")}}
+		got := b.ask(r)
+		r.Thread = got.Thread
+		r.Messages = append(r.Messages, got.Message(), user("Twice that?"), model.Message{Role: model.SystemRole, Text: "Speak German."})
+		if got := b.ask(r); got.Text != "Acht." || !strings.Contains(b.f.messages()[1].body.String(), "Speak German.") {
+			t.Errorf("Ask = %+v, after %s", got, b.f.messages()[1].body)
+		}
+		b.fails(t.Context(), &model.Request{Messages: []model.Message{user("a"), {Role: model.SystemRole}}}, value.Invalid, "a message is empty")
 	}}, {"nothing asked", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		for _, messages := range [][]model.Message{nil, {user("")}, {user(" \n")}, {user("a"), {Role: model.Assistant, Text: "b"}}} {

@@ -102,6 +102,10 @@ const (
 	User      Role = "user"
 	Assistant Role = "assistant"
 	ToolRole  Role = "tool" // the result of one call
+	// SystemRole is an instruction in mid-conversation: unlike a new Request.System it leaves
+	// what was before it in the provider's cache. Models without such instructions get it as
+	// a part of the user's message.
+	SystemRole Role = "system"
 )
 
 // A Message is a message of a conversation.

@@ -37,6 +37,7 @@ var (
 	refusesAdaptive = []string{"claude-3", "claude-sonnet-4-5", "claude-opus-4-5", "claude-haiku-4-5", "claude-opus-4-1", "claude-sonnet-4-2", "claude-opus-4-2"}
 	refusesOff      = []string{"claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5", "claude-mythos-5"}
 	refusesForced   = []string{"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-fable-5-2", "claude-mythos-5-1", "claude-mythos-5-2"}
+	takesSystem     = []string{"claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-haiku-5", "claude-fable-5", "claude-mythos-5"}
 	bindsThinking   = []string{"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-fable-5-2"}
 )
 
@@ -218,6 +219,15 @@ func (r *rules) messages(body *value.Dict) {
 	for i, m := range messages {
 		where := fmt.Sprintf("messages.%d", i)
 		r.fields(where, m, fields{"role": "string!", "content": "array!"})
+		if m.Text("role") == "system" {
+			if !among(r.name, takesSystem) || i == 0 || messages[i-1].Text("role") == "assistant" {
+				r.add("%s: role 'system' is not supported here", where)
+			}
+			for _, b := range listOf(m, "content") {
+				r.block(where, b)
+			}
+			continue
+		}
 		if m.Text("role") != want {
 			r.add("%s: a message of %s where one of %s must follow", where, m.Text("role"), want)
 		}

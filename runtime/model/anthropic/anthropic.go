@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -35,8 +36,15 @@ type Options struct {
 	// MaxTokens is the limit of a reply if the request has none. The default is what the model
 	// can write, at most 64,000 and a quarter of its context, or 16,000 if it is not known.
 	MaxTokens int
-	KeyHint   string // hint for a wrong key; default "check the key"
-	HTTP      model.HTTP
+	// Strict are the names of the tools whose arguments the API guarantees. It accepts 20, with
+	// schemas that it can enforce, and is slower when it sees a schema for the first time.
+	Strict  []string
+	KeyHint string // hint for a wrong key; default "check the key"
+	HTTP    model.HTTP
+	// Extra are more fields of each request, as the API documents them, such as metadata.
+	// Objects are merged with ours, other values replace them. It must not change after New.
+	Extra *value.Dict
+	Betas []string // values of the header anthropic-beta that Extra needs
 }
 
 type client struct {
@@ -72,7 +80,9 @@ func connect(opts *Options, name string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{o, w, familyOf(o.Model)}, nil
+	m := &client{o, w, familyOf(o.Model)}
+	w.Instructs = m.family.system
+	return m, nil
 }
 
 // defaultLength returns the default limit of a model's reply, in tokens.
@@ -128,8 +138,12 @@ func (m *client) complete(ctx context.Context, r *model.Request, fix fix) (*mode
 
 func (m *client) header(fix fix) http.Header {
 	h := http.Header{"Anthropic-Version": {m.o.Version}}
+	betas := slices.Clip(m.o.Betas)
 	if fix.drop {
-		h.Set("Anthropic-Beta", dropBeta)
+		betas = append(betas, dropBeta)
+	}
+	if len(betas) > 0 {
+		h.Set("Anthropic-Beta", strings.Join(betas, ","))
 	}
 	switch {
 	case m.o.Key == "": // for a gateway that has its own key

@@ -29,6 +29,7 @@ type family struct {
 	forced   bool   // tool_choice may force a call
 	sampling bool   // temperature is accepted, with the version 2023-06-01 of the API
 	schemas  bool   // structured output
+	system   bool   // instructions in mid-conversation
 }
 
 // families returns the table of models, from
@@ -40,9 +41,10 @@ func families() []family {
 		{prefixes: "claude-3-7-sonnet claude-sonnet-4 claude-sonnet-4-0 claude-opus-4 claude-opus-4-0", thinks: thinksBudget, forced: true, sampling: true},
 		{prefixes: "claude-opus-4-1 claude-opus-4-5 claude-sonnet-4-5 claude-haiku-4-5", thinks: thinksBudget, forced: true, sampling: true, schemas: true},
 		{prefixes: "claude-opus-4-6 claude-sonnet-4-6", thinks: thinksAsked, off: "disabled", most: "max", forced: true, sampling: true, schemas: true},
-		{prefixes: "claude-opus-4-7 claude-opus-4-8", thinks: thinksAsked, off: "disabled", forced: true, schemas: true},
-		{prefixes: "claude-opus-5 claude-sonnet-5", thinks: thinksAlways, off: "disabled", forced: true, schemas: true},
-		{prefixes: "claude-sonnet-5-5", thinks: thinksAlways, off: "between_tools", schemas: true},
+		{prefixes: "claude-opus-4-7", thinks: thinksAsked, off: "disabled", forced: true, schemas: true},
+		{prefixes: "claude-opus-4-8", thinks: thinksAsked, off: "disabled", forced: true, schemas: true, system: true},
+		{prefixes: "claude-opus-5 claude-sonnet-5", thinks: thinksAlways, off: "disabled", forced: true, schemas: true, system: true},
+		{prefixes: "claude-sonnet-5-5", thinks: thinksAlways, off: "between_tools", schemas: true, system: true},
 		newest(),
 	}
 }
@@ -51,7 +53,7 @@ func families() []family {
 // each generation has accepted less than the one before.
 func newest() family {
 	return family{prefixes: "claude-opus-5-5 claude-haiku-5-5 claude-fable-5 claude-fable-5-1 claude-fable-5-2 " +
-		"claude-mythos-preview claude-mythos-5 claude-mythos-5-1 claude-mythos-5-2", thinks: thinksAlways, schemas: true}
+		"claude-mythos-preview claude-mythos-5 claude-mythos-5-1 claude-mythos-5-2", thinks: thinksAlways, schemas: true, system: true}
 }
 
 // familyOf returns what is known about a model. A model of another vendor, behind a gateway, gets

@@ -39,6 +39,7 @@ type composer struct {
 	family   family
 	fix      fix
 	messages value.List // with alternating roles
+	later    value.List // instructions that follow the message which is being written
 	media    int        // bytes so far
 	sum      hash.Hash
 	summed   int // the messages that sum has
@@ -56,6 +57,13 @@ func (m *client) body(r *model.Request, fix fix) (body *value.Dict, prefix strin
 	if f != nil {
 		return nil, "", f
 	}
+	for i, v := range tools {
+		if d := v.(*value.Dict); slices.Contains(m.o.Strict, d.Text("name")) {
+			d = d.Clone(1)
+			d.Put("strict", true)
+			tools[i] = d
+		}
+	}
 	c := composer{family: m.family, fix: fix, sum: sha256.New()}
 	c.add(value.List{m.o.Model, r.System, tools})
 	messages := r.Messages
@@ -67,6 +75,7 @@ func (m *client) body(r *model.Request, fix fix) (body *value.Dict, prefix strin
 			return nil, "", m.w.Fail(err)
 		}
 	}
+	c.instruct()
 	body = value.NewDict("model", m.o.Model, "max_tokens", int64(m.maxTokens(r)))
 	if r.System != "" {
 		body.Put("system", value.List{value.NewDict("type", "text", "text", r.System)})
@@ -76,6 +85,7 @@ func (m *client) body(r *model.Request, fix fix) (body *value.Dict, prefix strin
 		body.Put("tools", tools)
 	}
 	m.putOptions(body, r, fix)
+	merge(body, m.o.Extra)
 	prefix = c.prefix() // without the marks
 	mark(body)
 	return body, prefix, nil
@@ -178,7 +188,11 @@ func (c *composer) prefix() string {
 func (c *composer) message(m *model.Message) *value.Error {
 	role, blocks, err := "user", value.List(nil), (*value.Error)(nil)
 	switch m.Role {
+	case model.SystemRole:
+		c.later = append(c.later, value.NewDict("role", "system", "content", textBlocks(m.Text)))
+		return nil
 	case model.Assistant:
+		c.instruct()
 		role, blocks = "assistant", c.replied(m)
 	case model.ToolRole:
 		blocks, err = c.result(m)
@@ -198,6 +212,24 @@ func (c *composer) message(m *model.Message) *value.Error {
 	}
 	c.messages = append(c.messages, value.NewDict("role", role, "content", blocks))
 	return nil
+}
+
+// instruct adds instructions in mid-conversation. The API wants them after the user's message.
+func (c *composer) instruct() {
+	c.messages, c.later = append(c.messages, c.later...), nil
+}
+
+// merge adds fields to a request.
+func merge(body, more *value.Dict) {
+	for k, v := range more.All() {
+		inner, _ := v.(*value.Dict)
+		if ours := wire.Child(body, k.(string)); ours != nil && inner != nil {
+			ours = ours.Clone(inner.Len())
+			merge(ours, inner)
+			v = ours
+		}
+		body.Put(k.(string), v)
+	}
 }
 
 // result returns the block of a tool's result.

@@ -26,7 +26,7 @@ func (w *Wire) Check(r *model.Request) *Failure {
 			}
 			delete(open, m.CallID)
 			continue
-		case model.User:
+		case model.User, model.SystemRole:
 			if strings.TrimSpace(m.Text) == "" && len(m.Media) == 0 {
 				return invalid("a message is empty")
 			}
@@ -48,6 +48,26 @@ func (w *Wire) Check(r *model.Request) *Failure {
 		return invalid("the last message is from the model")
 	}
 	return nil
+}
+
+// uninstructed returns a request whose instructions in mid-conversation are messages of the user.
+func uninstructed(r *model.Request) *model.Request {
+	if !slices.ContainsFunc(r.Messages, func(m model.Message) bool { return m.Role == model.SystemRole }) {
+		return r
+	}
+	plain := *r
+	plain.Messages = slices.Clone(r.Messages)
+	for i := range plain.Messages {
+		m := &plain.Messages[i]
+		if m.Role != model.SystemRole {
+			continue
+		}
+		m.Role = model.User
+		if strings.TrimSpace(m.Text) != "" { // an empty message is rejected later
+			m.Text = "<system>\n" + m.Text + "\n</system>"
+		}
+	}
+	return &plain
 }
 
 // Definitions returns the tools in a vendor's format, or nil for no tools.

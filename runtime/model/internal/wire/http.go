@@ -58,6 +58,7 @@ type Wire struct {
 	keyHint   string
 	LostHint  string
 	Prefix    string   // of errors for a status
+	Instructs bool     // the API has instructions in mid-conversation
 	secrets   []string // the encodings of the key to remove from errors
 	keyLength int
 }
@@ -123,6 +124,9 @@ func (m *api) Native() bool { return m.native }
 // Ask implements [Model].
 func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	start := time.Now()
+	if !m.w.Instructs {
+		r = uninstructed(r)
+	}
 	reply, f := m.ask(ctx, r)
 	if f != nil {
 		return nil, f.Err
