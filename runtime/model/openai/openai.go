@@ -34,7 +34,8 @@ type Options struct {
 	// Plain says that the model does not support tools: calls are part of its text.
 	Plain bool
 	// Extra are further fields of each request, such as "service_tier", or "provider" of
-	// OpenRouter. Objects are merged; another field that a request has already is ignored.
+	// OpenRouter. Objects are merged and lists appended, so that "tools" may name tools of the
+	// provider. Another field that a request has already is ignored.
 	Extra   *value.Dict
 	KeyHint string // hint for a wrong key; default "check the key"
 	HTTP    model.HTTP
@@ -185,14 +186,28 @@ func withoutTools(r *model.Request, f *wire.Failure) *wire.Failure {
 	return f
 }
 
+// joined returns a list with the items of another that it does not have.
+func joined(list []value.Value, more value.List) value.List {
+	all := value.List(slices.Clone(list))
+	for _, item := range more {
+		if !slices.ContainsFunc(all, func(v value.Value) bool { return value.EqualJSON(v, item) }) {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
 // addExtra adds the further fields of the options to a request.
 func addExtra(body, extra *value.Dict) {
 	for k, v := range extra.All() {
 		name, _ := k.(string)
 		inner, isDict := v.(*value.Dict)
+		list, isList := v.(value.List)
 		switch {
 		case !body.Has(name):
 			body.Put(name, v)
+		case isList:
+			body.Put(name, joined(body.Elements(name), list))
 		case isDict && wire.Child(body, name) != nil:
 			merged := wire.Child(body, name).Clone(inner.Len())
 			addExtra(merged, inner)

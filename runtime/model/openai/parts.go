@@ -25,7 +25,12 @@ func dataURL(media *model.Media) string {
 	return "data:" + media.Type + ";base64," + base64.StdEncoding.EncodeToString(media.Data)
 }
 
-func fileName(media *model.Media) string { return cmp.Or(media.Name, "document.pdf") }
+func fileName(media *model.Media) string {
+	if media.Type == pdfType {
+		return cmp.Or(media.Name, "document.pdf")
+	}
+	return cmp.Or(media.Name, "document.txt")
+}
 
 // chatParts returns a text and media as the parts of a message of chat completions.
 func (m *client) chatParts(text string, list []model.Media) (value.List, *wire.Failure) {
@@ -55,10 +60,10 @@ func (m *client) inputParts(text string, list []model.Media) (value.List, *wire.
 		switch {
 		case slices.Contains(imageTypes, media.Type):
 			parts = append(parts, value.NewDict("type", "input_image", "detail", "auto", "image_url", dataURL(media)))
-		case media.Type == pdfType:
+		case media.Type == pdfType, strings.HasPrefix(media.Type, "text/"):
 			parts = append(parts, value.NewDict("type", "input_file", "filename", fileName(media), "file_data", dataURL(media)))
 		default:
-			return nil, m.unreadable(media, "a PNG, JPEG, GIF or WebP image, or a PDF")
+			return nil, m.unreadable(media, "a PNG, JPEG, GIF or WebP image, a PDF, or a text")
 		}
 	}
 	return parts, nil

@@ -21,12 +21,20 @@ func (m *client) askResponses(ctx context.Context, r *model.Request) (*model.Rep
 	q := &wire.Query{Path: "/responses", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil}
 	return m.w.Reply(ctx, r, q, func(res *wire.Response) (*model.Reply, *wire.Failure) {
 		o := &output{Draft: wire.Draft{W: m.w, OnText: r.Text}, m: m, said: -1}
-		if res.Is("text/event-stream") {
-			return res.Assemble(true, o)
+		if !res.Is("text/event-stream") {
+			return o.read(ctx, r, res)
 		}
-		return o.read(res)
+		reply, f := res.Assemble(true, o)
+		if f != nil && f.Cut && m.inBackground() && o.id != "" {
+			return o.poll(ctx, r, value.NewDict("id", o.id, "status", "in_progress"))
+		}
+		return reply, f
 	})
 }
+
+// inBackground reports whether the provider continues a response without a connection, see
+// https://platform.openai.com/docs/guides/background. Options.Extra asks for it.
+func (m *client) inBackground() bool { return m.o.Extra.Bool("background") }
 
 // minOutput is the smallest max_output_tokens that the API accepts.
 const minOutput = 16
@@ -61,8 +69,8 @@ func (m *client) responsesBody(r *model.Request) (*value.Dict, *wire.Failure) {
 }
 
 func (m *client) addResponsesOptions(body *value.Dict, r *model.Request) {
-	body.Put("store", false)
-	if !m.noEncrypted.Load() { // without it, reasoning cannot be sent back
+	body.Put("store", m.inBackground()) // which needs it
+	if !m.noEncrypted.Load() {          // without it, reasoning cannot be sent back
 		body.Put("include", value.List{"reasoning.encrypted_content"})
 	}
 	reasoning := value.NewDict()

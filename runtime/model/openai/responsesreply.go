@@ -2,8 +2,10 @@ package openai
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
@@ -14,8 +16,10 @@ import (
 type output struct {
 	wire.Draft
 	m     *client
+	id    string // of the response
 	items []numbered
-	said  int64 // the output_index of the item that was said last, or -1
+	said  int64           // the output_index of the item that was said last, or -1
+	text  strings.Builder // what of that item was said
 	done  bool
 }
 
@@ -26,7 +30,7 @@ type numbered struct {
 }
 
 // read reads a response that is not streamed.
-func (o *output) read(res *wire.Response) (*model.Reply, *wire.Failure) {
+func (o *output) read(ctx context.Context, r *model.Request, res *wire.Response) (*model.Reply, *wire.Failure) {
 	body, f := res.Object()
 	if f != nil {
 		return nil, f
@@ -34,11 +38,41 @@ func (o *output) read(res *wire.Response) (*model.Reply, *wire.Failure) {
 	if !body.Has("output") && !body.Has("error") {
 		return nil, o.W.Fail(value.Errorf(value.Unavailable, "invalid response: the output is missing").WithHint("check the base URL %s", o.W.Base))
 	}
-	if f := o.end(body); f != nil {
+	return o.poll(ctx, r, body)
+}
+
+// pollWait is the time between two requests for a response in the background. The vendor's
+// examples use it.
+const pollWait = 2 * time.Second
+
+// poll asks for a response until it is complete, and reads it. A response that is not in the
+// background is complete.
+func (o *output) poll(ctx context.Context, r *model.Request, response *value.Dict) (*model.Reply, *wire.Failure) {
+	for o.m.inBackground() && slices.Contains([]string{"queued", "in_progress"}, response.Text("status")) && isID(response.Text("id")) {
+		if err := o.W.Sleep(ctx, pollWait); err != nil {
+			return nil, o.W.Ended(ctx, err)
+		}
+		if r.Notice != nil {
+			r.Notice(model.Notice{})
+		}
+		var f *wire.Failure
+		response, f = o.W.Ask(ctx, &wire.Query{Method: "GET", Path: "/responses/" + response.Text("id"), Header: wire.Bearer(o.m.o.Key)})
+		if f != nil {
+			return nil, f
+		}
+	}
+	if f := o.end(response); f != nil {
 		return nil, f
 	}
 	reply, _ := o.Reply()
 	return reply, nil
+}
+
+// isID reports whether an ID can be a part of a path.
+func isID(id string) bool {
+	return id != "" && !strings.ContainsFunc(id, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
 }
 
 // Take implements [wire.Streamer].
@@ -46,6 +80,9 @@ func (o *output) Take(event *value.Dict) (bool, *wire.Failure) {
 	kind := event.Text("type")
 	index := event.IntOr("output_index", 0)
 	switch kind {
+	case "response.created":
+		o.id = wire.Child(event, "response").Text("id")
+		return false, nil
 	case "response.output_text.delta":
 		return false, o.say(index, event.Text("delta"))
 	case "response.refusal.delta":
@@ -74,11 +111,15 @@ func (o *output) say(index int64, piece string) *wire.Failure {
 			return f
 		}
 	}
+	if o.said != index {
+		o.text.Reset()
+	}
 	o.said = index
+	o.text.WriteString(piece)
 	return o.Say(piece)
 }
 
-// add adds a complete item. Its text was said before, unless the server does not stream it.
+// add adds a complete item, and says what of its text was not said before.
 func (o *output) add(index int64, item *value.Dict) *wire.Failure {
 	if item == nil || slices.ContainsFunc(o.items, func(n numbered) bool { return n.index == index }) {
 		return nil
@@ -87,10 +128,15 @@ func (o *output) add(index int64, item *value.Dict) *wire.Failure {
 	if refusalIn(item) {
 		o.Stop = model.StopRefuse
 	}
-	if o.said != index {
-		if f := o.say(index, textOfItem(item)); f != nil {
-			return f
+	text := textOfItem(item)
+	if o.said == index {
+		text, _ = strings.CutPrefix(text, o.text.String())
+		if len(text) == len(textOfItem(item)) {
+			text = "" // it is not what was said: the pieces count
 		}
+	}
+	if f := o.say(index, text); f != nil {
+		return f
 	}
 	return o.Grow(wire.PartSize + len(item.Text("arguments")) + len(item.Text("encrypted_content")))
 }
