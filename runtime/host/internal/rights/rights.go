@@ -210,7 +210,7 @@ func (r *Rights) undeclared(t *tool.Tool, c tool.Capability) error {
 	if r.Program && t == r.Of {
 		err := value.Errorf(value.Denied, "%s may not use %s itself", r.who(t), c)
 		if strings.HasPrefix(t.Name, "workflow ") {
-			return err.WithHint("add workflow(main, needs = [%q]) and the other needs at the end of the file, or call a tool", c.String())
+			return err.WithHint("call a tool that has this capability; or declare it, and all other needs, at the end of the file: workflow(main, needs = [%q, …])", c.String())
 		}
 		return err.WithHint("call a tool that has this capability")
 	}
