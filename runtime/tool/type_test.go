@@ -52,7 +52,7 @@ func TestParseAnnotationRefuses(t *testing.T) {
 		{"strr", `type "strr": unknown type "strr"; did you mean "str"?`},
 		{"Str", `type "Str": unknown type "Str"; did you mean "str"?`},
 		{"None", `type "None": None alone is not a type`},
-		{"str | int", `type "str | int": a union of more than one type and None is not supported; write any`},
+		{"str | int", `type "str | int": the only supported union is T | None; write any instead`},
 		{"str |", `type "str |": expected a type, as in list[str]`},
 		{"list[str", `type "list[str": expected , or ] but got the end`},
 		{"list[str>", `type "list[str>": expected , or ] but got ">"`},

@@ -120,7 +120,7 @@ func (p *typeParser) union(depth int) (Type, error) {
 		terms[0].Nullable = terms[0].Nullable || nullable
 		return terms[0], nil
 	}
-	return Type{}, value.Errorf(value.Invalid, "a union of more than one type and None is not supported; write any")
+	return Type{}, value.Errorf(value.Invalid, "the only supported union is T | None; write any instead")
 }
 
 func (p *typeParser) term(depth int) (Type, error) {
