@@ -64,6 +64,6 @@ func checkLast(ctx context.Context, db *sql.DB, dir string, at int64) error {
 	if id != "" {
 		what = "the run '" + id + "'"
 	}
-	return value.Errorf(value.Failed, "open the journal: its last writes are lost, such as record %d of %s: journal.db-wal was removed or cut, or journal.db is an older one: %w", at&journal.MaxSeq, what, errLost).
-		WithHint("put the missing file back; or accept the loss, so that effects may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
+	return value.Errorf(value.Failed, "open the journal: its last writes are lost, such as record %d of %s: journal.db-wal was removed or truncated, or journal.db was replaced by an older copy: %w", at&journal.MaxSeq, what, errLost).
+		WithHint("restore the missing file; or accept that the lost effects may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
 }
