@@ -348,7 +348,7 @@ func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 		err = s.look.changed(s.asked)
 	case linkCount(info) > 1 && s.look.ruled != nil && s.look.ruled("fs.read") != "":
 		// Another name of it may be one that the rule keeps from the call.
-		err = value.Errorf(value.Denied, "read %s: the file has hard links, and a rule denies some files: %s", s.look.w.Shown(s.asked), s.look.ruled("fs.read")).
+		err = value.Errorf(value.Denied, "read %s: the file has hard links, and may be one of the files that a rule denies: %s", s.look.w.Shown(s.asked), s.look.ruled("fs.read")).
 			WithHint("ask the user to replace the file with a copy")
 	default:
 		return f, info, nil

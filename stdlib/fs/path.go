@@ -22,7 +22,7 @@ const maxDepth = 128
 // with Invalid for one that is too long or too deep, and with Denied without a project folder.
 func (w *Folder) Resolve(raw string) (clean string, slash bool, err error) {
 	if w.Root == nil {
-		return "", false, value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR, or set Options.Dir in a Go program")
+		return "", false, value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR; in Go, set Options.Dir")
 	}
 	if err := names.CheckPath(raw); err != nil {
 		return "", false, err

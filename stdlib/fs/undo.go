@@ -77,7 +77,7 @@ const (
 func (w *Files) restorable(args *value.Dict) ([]tool.Change, error) {
 	return records.Restored(args, func(p string) error {
 		if w.Root == nil {
-			return value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR, or set Options.Dir in a Go program")
+			return value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR; in Go, set Options.Dir")
 		}
 		if err := names.CheckPath(p); err != nil {
 			return err

@@ -211,7 +211,7 @@ func (c *Commands) wayOf(argv []string, dir string) (way, error) {
 	}
 	sh := c.rules[commandLine]
 	if len(sh.Args) > 0 && !sh.Any {
-		return way{}, value.Errorf(value.Denied, "run %s: the rule of the user does not allow these arguments", name).
+		return way{}, value.Errorf(value.Denied, "run %s: the user's rule does not allow these arguments", name).
 			WithHint("the user's config allows these command lines: %s", strings.Join(sh.Args, "; "))
 	}
 	return way{args: args, rule: sh, free: true, line: true}, nil

@@ -225,7 +225,7 @@ func (u *unpacking) Read(b []byte) (int, error) {
 	if u.file.left -= int64(n); u.file.left < 0 {
 		e := u.file.errorf("the file is larger than %d MB after decompression", maxUnpacked>>20)
 		e.Kind, e.Limit = value.Limit, value.LimitMemory
-		return n, e.WithHint("save the sheet as .csv, without a size limit")
+		return n, e.WithHint("save the sheet as .csv, which does not have this limit")
 	}
 	return n, err
 }

@@ -86,7 +86,7 @@ func Find(t Tester, modules []tool.Module, function string) *tool.Func {
 func checkValue(t testing.TB, function string, v value.Value) {
 	t.Helper()
 	if _, err := value.Append(nil, v); err != nil && value.KindOf(err) != value.Limit {
-		t.Errorf("%s gives what is no value: %v", function, err)
+		t.Errorf("%s returns an invalid value: %v", function, err)
 	}
 }
 
