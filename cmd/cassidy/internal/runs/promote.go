@@ -28,7 +28,7 @@ func promoteCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "promote", Usage: "create a tool from a program that a model wrote", ArgsUsage: "ID",
 		Description: "The program becomes the tool .cassidy/tools/NAME.star, with typed parameters and a docstring.\n" +
-			"Its list needs has the tools and the capabilities that the program used. The file is shown for review.\n" +
+			"The tool declares the tools and the capabilities that the program used. The file is shown for review.\n" +
 			"--step selects the program if the run has several.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "step", Usage: "use the program of `STEP`, such as 3.1"},
