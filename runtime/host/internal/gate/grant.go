@@ -103,11 +103,8 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 		if slices.Contains(s.approved, c) {
 			return nil
 		}
-		if s.of.consent.probe {
-			return value.Errorf(value.Denied, "a rule requires approval, which is impossible in an availability check: %s", rights.RuleText(r))
-		}
-		if s.fn.Kind == tool.Read {
-			return value.Errorf(value.Denied, "%s requires approval, but %s can only ask about what its arguments name: %s", c, s.effect.Func, rights.RuleText(r))
+		if s.of.consent.probe || s.fn.Kind == tool.Read {
+			return value.Errorf(value.Denied, "%s requires approval, which %s cannot request: %s", c, s.effect.Func, rights.RuleText(r))
 		}
 		return s.askFor(ctx, []tool.Capability{c}, r)
 	}
