@@ -632,7 +632,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/workflow": {
 		"Package workflow has the command that runs workflows",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/doctor": {

@@ -40,6 +40,12 @@ func recordedUsage(ctx context.Context, h *host.Host, runID string) (u meter.Usa
 	return u
 }
 
+// StepUsage returns what a recorded step of a run used of models, from its outcome and its notes.
+// What a run used is the sum of its steps.
+func StepUsage(outcome value.Value, notes []*value.Dict) Usage {
+	return usageOf(meter.Step(outcome, notes))
+}
+
 // usageOf returns the usage of a turn, without the fields of its conversation.
 func usageOf(u meter.Usage) Usage {
 	return Usage{

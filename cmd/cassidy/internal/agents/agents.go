@@ -19,10 +19,10 @@ import (
 )
 
 // Opener returns the [agent.Opener] of the command. It sets the options that the settings
-// of a recorded run do not have.
-func Opener(a *app.App, h *host.Host, parks bool) agent.Opener {
+// of a recorded run do not have. Ceilings that are set replace the recorded ones.
+func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener {
 	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
-		o := &agent.Options{NoParking: !parks}
+		o := &agent.Options{NoParking: !parks, Ceilings: c}
 		var err error
 		if o.Model, err = a.Models().Open(ctx, h, s.Model, s.Format == decision.Native); err != nil {
 			return nil, err

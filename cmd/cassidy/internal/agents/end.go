@@ -17,6 +17,9 @@ func Ended(ctx context.Context, a *app.App, r *agent.Reply, err error) error {
 	if a.JSON && r.Reason != "" { // else no turn has begun
 		printRunEnd(a, r, e)
 	}
+	if !a.JSON {
+		defer ReportUsage(a, r.Usage)
+	}
 	if e != nil {
 		return calls.ReportEnd(a, e, r.Run)
 	}
@@ -24,6 +27,13 @@ func Ended(ctx context.Context, a *app.App, r *agent.Reply, err error) error {
 		PrintAnswer(a, r)
 	}
 	return Exit(r)
+}
+
+// ReportUsage reports what the requests of a run to models used, if there were any.
+func ReportUsage(a *app.App, u agent.Usage) {
+	if u.Requests > 0 {
+		a.Note("used %s", u)
+	}
 }
 
 func printRunEnd(a *app.App, r *agent.Reply, err *value.Error) {

@@ -4,6 +4,7 @@ package agents
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 // Flags returns the flags of the commands that ask a model, with the defaults of some.
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
-	return append(approve.Flags(),
+	return append(append(approve.Flags(), CeilingFlags()...),
 		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star, or PROVIDER:NAME with a provider of your config.yaml; cassidy models lists them"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "offer the tools in `LIST`: auto (all available tools), none, or a comma-separated list of names of tools, @GROUP (all tools of a group) and preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "use the policy `NAME`, a script that controls the conversation with the model: task, chat, plan, review, or a file in .cassidy/policies", DefaultText: policy},
@@ -30,6 +31,10 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringSliceFlag{Name: "skill", Usage: "load the skill `NAME` at the start"},
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
+		&cli.StringFlag{Name: "effort", Usage: "have the model reason with `LEVEL`: none, minimal, low, medium, high, xhigh or max, as far as the model knows it"},
+		&cli.StringFlag{Name: "max-output-tokens", Usage: "limit each reply of the model to `N` tokens"},
+		&cli.StringFlag{Name: "temperature", Usage: "set the temperature of the model to `T`, from 0 to 2"},
+		&cli.StringFlag{Name: "tool-choice", Usage: "with the format native: `CHOICE` is auto, none, required (the model must call a tool first), or the name of the tool that it must call first"},
 		&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"},
 		&cli.DurationFlag{Name: "timeout", Value: patience, Usage: "stop waiting if the model sends no data for `TIME`, such as 90s or 5m"},
 	)
@@ -80,7 +85,68 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	if o.Iterations, err = iterations(a, ctx.String("max-iterations")); err != nil {
 		return nil, err
 	}
+	if err = requestFlags(ctx, o); err != nil {
+		return nil, err
+	}
 	return s, fillProject(ctx.Context, a, o, ctx.String("context"))
+}
+
+// CeilingFlags returns the flags that bound what a run uses.
+func CeilingFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "max-tokens", Usage: "stop the run when its requests to models have used `N` tokens, with those of its sub-agents; it can be resumed with a higher limit"},
+		&cli.StringFlag{Name: "max-cost", Usage: "stop the run when its requests to models have cost `USD` US dollars"},
+		&cli.StringFlag{Name: "max-requests", Usage: "stop the run after `N` requests to models"},
+	}
+}
+
+// Ceilings reads the flags that bound what a run uses.
+func Ceilings(ctx *cli.Context) (c agent.Ceilings, err error) {
+	if c.Tokens, err = positive(ctx, "max-tokens", "100000"); err != nil {
+		return c, err
+	}
+	if c.Requests, err = positive(ctx, "max-requests", "50"); err != nil || !ctx.IsSet("max-cost") {
+		return c, err
+	}
+	text := ctx.String("max-cost")
+	c.CostUSD, err = strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+	if err != nil || !(c.CostUSD > 0) || math.IsInf(c.CostUSD, 0) {
+		return c, value.Errorf(value.Invalid, "--max-cost must be a positive amount in US dollars, not %q", text).WithHint("for example: --max-cost 0.50")
+	}
+	return c, nil
+}
+
+// positive reads a flag that is a number above 0. It returns 0 if the flag is not set.
+func positive(ctx *cli.Context, name, example string) (int, error) {
+	text := ctx.String(name)
+	if !ctx.IsSet(name) {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(text))
+	if err != nil || n < 1 {
+		return 0, value.Errorf(value.Invalid, "--%s must be a positive number, not %q", name, text).WithHint("for example: --%s %s", name, example)
+	}
+	return n, nil
+}
+
+// requestFlags reads the flags that each request to the model has.
+func requestFlags(ctx *cli.Context, o *agent.Options) (err error) {
+	if o.Ceilings, err = Ceilings(ctx); err != nil {
+		return err
+	}
+	if o.MaxTokens, err = positive(ctx, "max-output-tokens", "8000"); err != nil {
+		return err
+	}
+	o.Effort, o.ToolChoice = strings.ToLower(ctx.String("effort")), ctx.String("tool-choice")
+	if !ctx.IsSet("temperature") {
+		return nil
+	}
+	t, err := strconv.ParseFloat(ctx.String("temperature"), 64)
+	if err != nil {
+		return value.Errorf(value.Invalid, "--temperature must be a number from 0 to 2, not %q", ctx.String("temperature")).WithHint("for example: --temperature 0.2")
+	}
+	o.Temperature = &t
+	return nil
 }
 
 // iterations reads --max-iterations. 0 is the default of the policy.

@@ -203,6 +203,9 @@ func (t *chatSession) context(context.Context, []string) error {
 	a := t.session.Agent()
 	overhead, _ := a.Budget()
 	t.console.Print("  " + t.usage() + " in " + ui.Count(len(t.session.Messages()), "message") + "; tokens of the tools: " + commas(overhead) + "\n")
+	if t.used.Requests > 0 {
+		t.console.Print("  used " + t.used.String() + "\n")
+	}
 	return nil
 }
 
@@ -218,7 +221,7 @@ func (t *chatSession) clear(ctx context.Context, _ []string) error {
 		return err
 	}
 	t.session = s
-	t.skills, t.runs, t.warned = nil, nil, false
+	t.skills, t.runs, t.warned, t.used = nil, nil, false, agent.Usage{}
 	t.Note("began a new conversation")
 	return nil
 }

@@ -20,10 +20,11 @@ type chatSession struct {
 	session *agent.Session
 	setup   *agents.Setup
 	editor  ui.Editor
-	skills  []string // texts before the next message
-	runs    []string // the turns that can be undone
-	warned  bool     // the user knows that the conversation is long
-	leaving bool     // the last key was Ctrl-C at an empty prompt
+	skills  []string    // texts before the next message
+	runs    []string    // the turns that can be undone
+	used    agent.Usage // of the turns of this session
+	warned  bool        // the user knows that the conversation is long
+	leaving bool        // the last key was Ctrl-C at an empty prompt
 	over    bool
 }
 
@@ -165,12 +166,24 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 		return err
 	default:
 		view.ended(&r)
+		t.status(r.Usage)
 		if t.session.Nearly() && !t.warned {
 			t.warned = true
 			t.Note("the conversation is long: %s; to shorten it: /compact; to begin a new one: /clear", t.usage())
 		}
 	}
 	return nil
+}
+
+// status reports what a turn used, and what all turns of the session did.
+func (t *chatSession) status(u agent.Usage) {
+	if before := t.used; u.Requests > 0 && before.Requests > 0 {
+		t.used.Add(u)
+		t.Note("used %s; in this session %s", u, t.used)
+		return
+	}
+	t.used.Add(u)
+	agents.ReportUsage(t.App, u)
 }
 
 // usage describes the length of the conversation.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -25,7 +26,7 @@ type follower struct {
 func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run) error {
 	f := &follower{c, j, map[string]bool{}}
 	if !c.JSON {
-		page{c.App}.head(r, describe.Tokens{}, undosOf(ctx, j, r.ID))
+		page{c.App}.head(r, agent.Usage{}, undosOf(ctx, j, r.ID))
 	}
 	for died := false; ; {
 		began := time.Now()

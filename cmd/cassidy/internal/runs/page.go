@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -99,7 +100,7 @@ func placeWidth(steps []describe.Step) int {
 }
 
 // head prints the facts about a run.
-func (p page) head(r *history.Run, tokens describe.Tokens, undos []string) {
+func (p page) head(r *history.Run, used agent.Usage, undos []string) {
 	line := p.line
 	line("run", r.ID)
 	line("kind", r.Kind)
@@ -118,7 +119,7 @@ func (p page) head(r *history.Run, tokens describe.Tokens, undos []string) {
 	}
 	line("model", r.Options.Text("model"))
 	line("policy", r.Options.Text("policy"))
-	line("tokens", tokens.String())
+	line("used", used.String())
 	p.outcome(r)
 	p.Print("\n")
 }

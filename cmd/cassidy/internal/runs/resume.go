@@ -22,7 +22,7 @@ func resumeCommand(c *command) *cli.Command {
 		Name: "resume", Usage: "resume a parked or interrupted run", ArgsUsage: "[ID]",
 		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
 			"the same as if the command that began the run had not been interrupted.",
-		Flags: append(approve.Flags(),
+		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue, because their question is answered, their waiting time is over, or their process died"},
 			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait until a fault is repaired, such as a full disk"},
 			app.CountFlag("jobs", defaultJobs, "with --due, resume at most `N` runs at the same time")),
@@ -81,6 +81,10 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 	if err := c.checkTrust(r); err != nil {
 		return err
 	}
+	ceilings, err := agents.Ceilings(ctx)
+	if err != nil {
+		return err
+	}
 	return c.Parking(func(ctx *cli.Context, h *host.Host) error {
 		parks := !ctx.Bool("deny")
 		switch r.Kind {
@@ -94,17 +98,14 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 				return err
 			}
 			agents.Register(ctx.Context, c.App, h, parks)
-			stop := workflow.Show(c.App, h, p.ID)
-			out, err := h.RunProgram(ctx.Context, p)
-			stop()
-			return workflow.Ended(ctx.Context, c.App, p, out, err)
+			return workflow.Run(ctx.Context, c.App, h, p, ceilings)
 		case host.CallKind:
 			_, err := calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) { return h.Resume(ctx, r.ID) })
 			return err
 		case host.UndoKind:
 			return c.undo(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}
-		if err := agent.RegisterKinds(h, agents.Opener(c.App, h, parks)); err != nil {
+		if err := agent.RegisterKinds(h, agents.Opener(c.App, h, parks, ceilings)); err != nil {
 			return err
 		}
 		stop := calls.ShowRun(c.App, h, r.ID, calls.RunLines(c.App, r.ID))

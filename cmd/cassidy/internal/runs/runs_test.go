@@ -199,7 +199,7 @@ state    running (broken off)
 started  TIME
 model    script:model.star
 policy   task
-tokens   1300 in, 36 out
+used     2 requests, 1,300 tokens in, 36 out, cost unknown
 
 2      ✓ model, reply 1  TIME · 16 B · 1200 in, 34 out tokens  I write.
 3      ✓ write_file filepath=a.txt  TIME · 2.0 KB  ` + strings.Repeat("x", 47) + `…

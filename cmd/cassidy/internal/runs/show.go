@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -41,12 +42,14 @@ func (c *command) show(ctx *cli.Context, j *history.Journal, r *history.Run) err
 
 // steps describes the steps of a run, and what it waits for. damage is that of its record;
 // err means that nothing can be read.
-func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run) (steps []describe.Step, w *describe.Wait, tokens describe.Tokens, damage, err error) {
+func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run) (steps []describe.Step, w *describe.Wait, used agent.Usage, damage, err error) {
 	live := r.State == history.Running && j.Held(r.ID)
 	w = describe.WaitOf(ctx, j, r)
+	var tokens describe.Tokens
 	damage, err = eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Result: "its record is damaged"}
 		if damage == nil {
+			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
 			s = describe.StepOf(e, r.State, live, tokens.Count(e))
 		}
 		// The outcome of a step that made calls is known from theirs.
@@ -56,18 +59,18 @@ func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run)
 		s.Below = append(s.Below, w.Sent(e.StepPath)...)
 		steps = append(steps, s)
 	})
-	return steps, w, tokens, damage, err
+	return steps, w, used, damage, err
 }
 
 // showPage shows a run to a person.
 func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.Run) error {
-	steps, w, tokens, damage, err := c.steps(ctx, j, r)
+	steps, w, used, damage, err := c.steps(ctx, j, r)
 	if err != nil {
 		return err
 	}
 	p := page{c.App}
 	markBroken(j, r)
-	p.head(r, tokens, undosOf(ctx, j, r.ID))
+	p.head(r, used, undosOf(ctx, j, r.ID))
 	hidden := 0
 	width := placeWidth(steps)
 	for i := range steps {
@@ -117,6 +120,7 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 // one value may hold.
 func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.Run) error {
 	var tokens describe.Tokens
+	var used agent.Usage
 	began := false
 	begin := func() {
 		if !began {
@@ -135,6 +139,7 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 			d = value.NewDict("place", e.StepPath.String(), "damage", damage.Error())
 		} else {
 			tokens.Count(e)
+			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
 		}
 		c.Print(comma + describe.JSON(d))
 		comma = ","
@@ -143,7 +148,7 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 		return err
 	}
 	begin()
-	end := value.NewDict("input_tokens", tokens.In, "output_tokens", tokens.Out, "waits", nil)
+	end := value.NewDict("input_tokens", tokens.In, "output_tokens", tokens.Out, "usage", used.Dict(), "waits", nil)
 	if w := describe.WaitOf(ctx, j, r); w != nil {
 		end.Put("waits", w.Dict())
 	}

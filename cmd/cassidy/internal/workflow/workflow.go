@@ -22,6 +22,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -42,7 +43,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
 			"Without a terminal, the run is parked: it waits on disk until you answer with cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the result.",
-		Flags: append(approve.Flags(),
+		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "use `MODEL` for the function model.ask of scripts: cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
 			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
@@ -90,11 +91,44 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	p.ID, p.Kind, p.Parks = id, host.WorkflowKind, !ctx.Bool("deny")
 	p.Options.Put("model", c.Models().Lasting(ctx.String("model")))
 	p.Options.Put(app.DirOption, dir)
+	ceilings, err := agents.Ceilings(ctx)
+	if err != nil {
+		return err
+	}
+	recorded, err := value.FromGo(ceilings)
+	if err != nil {
+		return err
+	}
+	p.Options.Put(ceilingsOption, recorded)
 	agents.Register(ctx.Context, c.App, h, p.Parks)
-	stop := Show(c.App, h, id)
-	out, err := h.RunProgram(ctx.Context, p)
+	return Run(ctx.Context, c.App, h, p, ceilings)
+}
+
+// ceilingsOption is the name under which a run records its ceilings.
+const ceilingsOption = "ceilings"
+
+// Run runs a workflow, shows its events and prints its result. Ceilings that are set replace the
+// recorded ones.
+func Run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent.Ceilings) error {
+	recorded, err := value.ToGo[agent.Ceilings](p.Options.Dict(ceilingsOption))
+	if err != nil {
+		return err
+	}
+	c = c.Or(recorded)
+	if a.Model != "" && c.CostUSD > 0 {
+		m, err := a.AskedModel(ctx, h)
+		if err == nil {
+			err = c.CheckPrice(m.Name(), model.InfoOf(ctx, m).Price)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	metered, used := agent.Metered(ctx, h, p.ID, c)
+	stop := Show(a, h, p.ID)
+	out, err := h.RunProgram(metered, p)
 	stop()
-	return Ended(ctx.Context, c.App, p, out, err)
+	return Ended(ctx, a, p, out, used(), err)
 }
 
 // CheckModel fails if the model of --model cannot be opened, so that a workflow fails
@@ -128,25 +162,30 @@ func (c *command) open(word string) (project.Workflow, error) {
 }
 
 // Ended prints the result of a workflow, and returns the error of the command.
-func Ended(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, err error) error {
+func Ended(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, err error) error {
 	e := interrupt.Error(ctx, err)
 	if a.JSON {
-		printEnd(a, p, out, e)
+		printEnd(a, p, out, used, e)
 	}
 	if e != nil {
 		return calls.ReportEnd(a, e, p.ID)
 	}
 	if !a.JSON {
 		a.PrintText(tool.Succeed(out).Text())
+		agents.ReportUsage(a, used)
 	}
 	return nil
 }
 
 // printEnd prints the last line of a workflow with --json.
-func printEnd(a *app.App, p *host.Program, out tool.Outcome, err *value.Error) {
+func printEnd(a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, err *value.Error) {
+	usage := used.Dict()
+	usage.Put("steps", out.Usage.Steps)
+	usage.Put("effects", int64(out.Usage.Effects))
+	usage.Put("wall_ms", float64(out.Usage.Wall.Microseconds())/1000)
 	d := value.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
 		"reason", p.Reason(out.Value, nil), "result", out.Value, "success", err == nil,
-		"usage", value.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
+		"usage", usage)
 	if err != nil {
 		d.Put("reason", p.Reason(nil, err))
 		d.Put("result", nil)

@@ -275,13 +275,13 @@ func (m *Meter) admit() error {
 	switch {
 	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
 		return value.Limitf(value.LimitUsage, "the run reached its limit of %s requests to models", prose.WithCommas(c.Requests)).
-			WithHint("to allow more: --max-requests N; in a program: Ceilings.Requests")
+			WithHint("to allow more: --max-requests N")
 	case c.Tokens > 0 && u.Tokens >= c.Tokens:
 		return value.Limitf(value.LimitUsage, "the run reached its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens)).
-			WithHint("to allow more: --max-tokens N; in a program: Ceilings.Tokens")
+			WithHint("to allow more: --max-tokens N")
 	case c.CostUSD > 0 && u.Charge >= c.CostUSD:
 		return value.Limitf(value.LimitUsage, "the run reached its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge)).
-			WithHint("to allow more: --max-cost USD; in a program: Ceilings.CostUSD")
+			WithHint("to allow more: --max-cost USD")
 	}
 	m.pending++
 	return nil

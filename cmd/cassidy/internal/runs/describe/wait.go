@@ -41,6 +41,8 @@ func Repair(r *history.Run) string {
 	repair := history.Repair(r.Reason)
 	switch {
 	case r.Damage != nil || r.Reason == history.Interrupted && r.State.Ended():
+	case r.State == history.Parked && r.Reason == ceiling:
+		return "to continue with a higher limit: cassidy runs resume " + r.ID + " with --max-tokens, --max-cost or --max-requests"
 	case r.State == history.Parked && repair != "":
 		return repair + "; then: cassidy runs resume " + r.ID
 	case r.State == history.Parked && r.Reason == history.Interrupted, r.State == history.Running && r.Reason == BrokenOff:
@@ -52,6 +54,9 @@ func Repair(r *history.Run) string {
 	}
 	return ""
 }
+
+// ceiling is the reason of a run that has used of models what it may use.
+const ceiling = "ceiling"
 
 // undoKind is the kind of a run that undoes another.
 const undoKind = "undo"
