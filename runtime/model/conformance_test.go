@@ -333,7 +333,7 @@ func answerRows() []row {
 		if got := b.ask(r); got.Text != "Acht." || !strings.Contains(b.f.messages()[1].body.String(), "Speak German.") {
 			t.Errorf("Ask = %+v, after %s", got, b.f.messages()[1].body)
 		}
-		b.fails(t.Context(), &model.Request{Messages: []model.Message{user("a"), {Role: model.SystemRole}}}, value.Invalid, "a message is empty")
+		b.fails(t.Context(), &model.Request{Messages: []model.Message{user("a"), {Role: model.SystemRole}}}, value.Invalid, "empty")
 	}}, {"nothing asked", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		for _, messages := range [][]model.Message{nil, {user("")}, {user(" \n")}, {user("a"), {Role: model.Assistant, Text: "b"}}} {
