@@ -82,6 +82,13 @@ func kinds() []kind {
 				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
 		},
 	}, {
+		name: "anthropic always streaming", native: true, streams: true, remote: true,
+		vendor: func() vendor { return fakeAnthropic{version: "2026-10-21", thinking: true} },
+		open: func(base string, o options) (model.Model, error) {
+			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "claude-sonnet-5-5",
+				Key: o.key, HTTP: model.HTTP{Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep}, KeyHint: "set THE_KEY"})
+		},
+	}, {
 		name: "anthropic thinking", native: true, streams: true, remote: true,
 		vendor: func() vendor { return fakeAnthropic{version: "2023-06-01", thinking: true} },
 		open: func(base string, o options) (model.Model, error) {
