@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/gemini"
 	"github.com/cassidy-run/cassidy/runtime/model/ollama"
 	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -117,6 +118,12 @@ func TestAgainstAimock(t *testing.T) {
 	for name, open := range map[string]func(base string, h model.HTTP) (model.Model, error){
 		"chat": func(base string, h model.HTTP) (model.Model, error) {
 			return openai.New(&openai.Options{BaseURL: base + "/v1", Model: "gpt-5", Key: "k", HTTP: h})
+		},
+		"responses": func(base string, h model.HTTP) (model.Model, error) {
+			return openai.New(&openai.Options{BaseURL: base + "/v1", Model: "gpt-5", Key: "k", API: "responses", HTTP: h})
+		},
+		"gemini": func(base string, h model.HTTP) (model.Model, error) {
+			return gemini.New(&gemini.Options{BaseURL: base + "/v1beta", Model: "gemini-2.5-flash", Key: "k", HTTP: h})
 		},
 		"anthropic": func(base string, h model.HTTP) (model.Model, error) {
 			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "claude-haiku-4-5", Key: "k", HTTP: h})
