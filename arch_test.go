@@ -552,7 +552,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/formattest cmd/cassidy/internal/interrupt cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/formattest cmd/cassidy/internal/interrupt cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -562,7 +562,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agents": {
 		"Package agents makes agents from the flags of a command",
-		"runtime/tool runtime/value runtime/host runtime/agent runtime/agent/decision internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/agent runtime/agent/decision internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
 		"below the nouns that have models decide",
 	},
 	"cmd/cassidy/internal/app": {
@@ -594,6 +594,11 @@ var layers = map[string]struct {
 		"Package models opens the model",
 		"runtime/tool runtime/value runtime/host runtime/model runtime/model/anthropic runtime/model/cassidyai runtime/model/catalog runtime/model/gemini runtime/model/ollama runtime/model/openai runtime/model/script internal/config cmd/cassidy/internal/ui",
 		"what a word for a model means is known in one place",
+	},
+	"cmd/cassidy/internal/modellist": {
+		"Package modellist has the command that lists models",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/model runtime/value",
+		"one noun of the command",
 	},
 	"cmd/cassidy/internal/ptytest": {
 		"Package ptytest opens terminals for the tests",
@@ -632,7 +637,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/workflow": {
 		"Package workflow has the command that runs workflows",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/doctor": {
@@ -647,7 +652,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/formattest": {
 		"Package formattest has the command that finds out in which format",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/ui runtime/agent runtime/agent/decision runtime/agent/trial runtime/host runtime/model runtime/value",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/agent runtime/agent/decision runtime/agent/trial runtime/host runtime/model runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/task": {

@@ -38,12 +38,14 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as a user would; each file of testdata/script
 // is a story.
 func TestScripts(t *testing.T) {
+	providers := fakeProviders(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("CASSIDY_HOME", env.WorkDir+"/home")
 			env.Setenv("CASSIDY_WORKER", testworker.Exec())
+			env.Setenv("PROVIDERS", providers)
 			return nil
 		},
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -22,7 +23,7 @@ import (
 // Flags returns the flags of the commands that ask a model, with the defaults of some.
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 	return append(append(approve.Flags(), CeilingFlags()...),
-		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star, or PROVIDER:NAME with a provider of your config.yaml; cassidy models lists them"},
+		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
 		&cli.StringSliceFlag{Name: "tools", Usage: "offer the tools in `LIST`: auto (all available tools), none, or a comma-separated list of names of tools, @GROUP (all tools of a group) and preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "use the policy `NAME`, a script that controls the conversation with the model: task, chat, plan, review, or a file in .cassidy/policies", DefaultText: policy},
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},

@@ -17,6 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -38,7 +39,7 @@ func Command(a *app.App) *cli.Command {
 			"A try succeeds if the model calls the right tool with the right arguments and then answers.\n" +
 			"Each try takes about two requests to the model. The exit code is 1 if no try succeeds.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
+			&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
 			&cli.StringSliceFlag{Name: "format", Usage: "test only `FORMAT`: pure_json, xml_json, markdown or native", DefaultText: "all formats of the model"},
 			&cli.StringFlag{Name: "repeat", Usage: "do each task `N` times", Value: "1"},
 			&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times for each task", Value: "3"},

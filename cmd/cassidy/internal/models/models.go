@@ -37,8 +37,8 @@ type Opener struct {
 	Silent bool   // nothing is asked: in place of a model that cannot be opened is one that fails
 }
 
-// modelChoices describes the values of --model.
-const modelChoices = "use cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star, or PROVIDER:NAME with a provider of your config.yaml. To list models: cassidy models"
+// Choices are the values of --model.
+const Choices = "cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star, or PROVIDER:NAME with a provider of your config.yaml (to list models: cassidy models)"
 
 // Open opens the model with a name: by default that of the user's config, or the first one
 // whose key is set.

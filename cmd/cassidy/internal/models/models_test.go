@@ -84,6 +84,9 @@ func TestVariables(t *testing.T) {
 		{"CASSIDY_API_KEY=k CASSIDY_ASSISTANT_ID=a CASSIDY_BASE_URL=URL", "", "", "/assistants/thread/create", "x-api-key: k", ""},
 		{"CASSIDY_API_KEY=k CASSIDY_BASE_URL=URL CASSIDY_AUTH_STYLE=bearer", "", "cassidy:a", "/assistants/thread/create", "authorization: Bearer k", ""},
 		{"OPENAI_API_KEY=k OPENAI_BASE_URL=URL/v1", "", "", "/v1/chat/completions", "authorization: Bearer k", `"model":"gpt-`},
+		{"OPENAI_API=responses OPENAI_BASE_URL=URL/v1", "", "openai:small", "/v1/responses", "authorization: ", `"model":"small"`},
+		{"OPENAI_API=responses", "providers: {openai: {base_url: URL/v2}}", "openai:a", "/v2/chat/completions", "", ""},
+		{"K=k", "providers: {r: {api: responses, base_url: URL/v1, key_env: K}}", "r:a", "/v1/responses", "authorization: Bearer k", ""},
 		{"OPENAI_BASE_URL=URL/v1", "", "openai:small", "/v1/chat/completions", "authorization: ", `"model":"small"`},
 		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL", "", "", "/v1/messages", "x-api-key: k,anthropic-version: " + anthropic.Version, ""},
 		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL ANTHROPIC_VERSION=2023-06-01", "", "", "/v1/messages", "anthropic-version: 2023-06-01", ""},
@@ -169,14 +172,16 @@ func TestProxy(t *testing.T) {
 		{"HTTP_PROXY=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "expected JSON but got: Server error: Blocked by policy", through + "HTTP_PROXY"},
 		{"http_proxy=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "Blocked by policy", through + "http_proxy"},
 		{"HTTPS_PROXY=http://127.0.0.1:1 HTTP_PROXY=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
-		{"HTTP_PROXY=PROXY NO_PROXY=api.test OPENAI_BASE_URL=http://api.test:1/v1", "", "connect to http://api.test:1/v1", ""},
+		{"HTTP_PROXY=PROXY NO_PROXY=other.test,0.0.0.0 OPENAI_BASE_URL=NETWORK/v1", "server", "Blocked by policy", ""},
+		{"HTTP_PROXY=PROXY NO_PROXY=other.test OPENAI_BASE_URL=NETWORK/v1", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+		{"OPENAI_BASE_URL=http://127.0.0.1:1/v1", "", "connect to http://127.0.0.1:1/v1", "check that the server runs, and its address in OPENAI_BASE_URL"},
 		{"HTTP_PROXY=PROXY OPENAI_BASE_URL=SERVER/v1", "server", "Blocked by policy", ""}, // this machine
 		{"HTTP_PROXY=PROXY ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
 		{"HTTP_PROXY=PROXY GEMINI_API_KEY=k GEMINI_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
 		{"HTTP_PROXY=PROXY OLLAMA_HOST=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
 		{"HTTP_PROXY=PROXY CASSIDY_API_KEY=k CASSIDY_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
 	} {
-		env := strings.NewReplacer("=PROXY", "="+proxy, "=SERVER", "="+server).Replace(tt.env)
+		env := strings.NewReplacer("=PROXY", "="+proxy, "=SERVER", "="+server, "=NETWORK", "="+strings.Replace(server, "127.0.0.1", "0.0.0.0", 1)).Replace(tt.env)
 		word := "openai:m"
 		for _, kind := range []string{"anthropic", "gemini", "ollama", "cassidy"} {
 			if strings.Contains(env, strings.ToUpper(kind)+"_") {
@@ -203,7 +208,7 @@ func TestProxy(t *testing.T) {
 			err = lost
 		}
 		e := value.ErrorOf(err, value.Failed)
-		if e == nil || !strings.Contains(e.Message(), tt.want) || !strings.Contains(e.Hint, tt.hint) || tt.hint == "" && strings.Contains(e.Hint, through) {
+		if e == nil || !strings.Contains(e.Message(), tt.want) || !strings.Contains(e.Hint, tt.hint) || !strings.Contains(tt.hint, through) && strings.Contains(e.Hint, through) {
 			t.Errorf("%s: %v with the hint %q, want %q with %q", tt.env, err, e.Hint, tt.want, tt.hint)
 		}
 		if p, d := proxied() != nil, direct() != nil; p != (tt.via == "proxy") || d != (tt.via == "server") {
@@ -223,6 +228,8 @@ func TestWrongModels(t *testing.T) {
 		{"", "", "opnai:x", `unknown provider of models "opnai"; did you mean "openai"?`, "cassidy models"},
 		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, ""},
 		{"", "", "gpt-5", `unknown provider of models "gpt-5"; did you mean "openai:gpt-5"?`, ""},
+		{"OPENAI_API_KEY=k OPENAI_API=response", "", "openai:x", `unknown API "response" in OPENAI_API; did you mean "responses"?`, "use responses or chat"},
+		{"OPENAI_API_KEY=k OPENAI_API=anthropic", "", "openai:x", `unknown API "anthropic" in OPENAI_API`, ""},
 		{"", "", "openai:x", "the provider openai needs a key: OPENAI_API_KEY is not set", "export OPENAI_API_KEY=…"},
 		{"", local, "local:x", "the provider local needs a key: LOCAL_KEY is not set", "export LOCAL_KEY=…"},
 		{"LOCAL_KEY=k", local, "local", "the name of the model is missing: local", "use --model local:NAME; list the names with: cassidy models local"},

@@ -2,17 +2,19 @@ package models
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An opened model has the name of its provider, also in its errors. An error of a connection
-// names the proxy.
+// names what to set.
 type opened struct {
 	model.Model
-	name  string // PROVIDER:MODEL
-	proxy string // the environment variable of the proxy, or ""
+	name     string // PROVIDER:MODEL
+	provider *provider
+	proxy    string // the environment variable of the proxy, or ""
 }
 
 // Name implements [model.Model].
@@ -45,19 +47,34 @@ func (m *opened) named(err error) error {
 	if own.Op == m.Model.Name() {
 		own.Op = m.name
 	}
-	own.Hint = withProxy(&own, m.proxy)
+	own.Hint = m.provider.hint(&own, m.proxy)
 	return &own
 }
 
-// withProxy returns the hint of an error of a request that went through the proxy of an
-// environment variable, or "".
-func withProxy(e *value.Error, proxy string) string {
+// hint returns the hint of an error of a request, which went through the proxy of an environment
+// variable, or of none if that is "".
+func (p *provider) hint(e *value.Error, proxy string) string {
+	hint := e.Hint
+	if e.Err != nil && strings.HasPrefix(e.Err.Error(), "connect to ") {
+		hint = p.downHint()
+	}
 	if proxy == "" || e.Kind != value.Unavailable && e.Kind != value.Timeout {
-		return e.Hint
+		return hint
 	}
-	hint := "the request went through the proxy in " + proxy + "; to connect directly, add the host to NO_PROXY"
-	if e.Hint != "" {
-		hint = e.Hint + "; " + hint
+	through := "the request went through the proxy in " + proxy + "; to connect directly, add the host to NO_PROXY"
+	if hint == "" {
+		return through
 	}
-	return hint
+	return hint + "; " + through
+}
+
+// downHint is the hint for a server to which there is no connection.
+func (p *provider) downHint() string {
+	switch {
+	case p.base != "":
+		return "check that the server runs, and its address in " + p.at
+	case p.api == "ollama":
+		return "start the server with: ollama serve; for one on another machine, set OLLAMA_HOST"
+	}
+	return "check the network"
 }

@@ -77,6 +77,11 @@ func (o *Opener) provider(c *config.Config, name string) (*provider, error) {
 	}
 	if added {
 		p.replace(name, &entry)
+	} else if name == "openai" {
+		p.api = o.variable("OPENAI_API")
+		if known := []string{"responses", "chat"}; p.api != "" && !slices.Contains(known, p.api) {
+			return nil, value.Errorf(value.Invalid, "unknown API %q in OPENAI_API%s", p.api, value.DidYouMean(p.api, known)).WithHint("use responses or chat")
+		}
 	}
 	for _, variable := range p.keys {
 		p.key = cmp.Or(p.key, o.variable(variable))
@@ -107,7 +112,7 @@ func unknownProvider(c *config.Config, name string) error {
 			meant = `; did you mean "` + vendor + ":" + name + `"?`
 		}
 	}
-	return value.Errorf(value.Invalid, "unknown provider of models %q%s", name, meant).WithHint("%s", modelChoices)
+	return value.Errorf(value.Invalid, "unknown provider of models %q%s", name, meant).WithHint("use %s", Choices)
 }
 
 // check returns the error of a key that is missing.
@@ -162,7 +167,7 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 	if err != nil {
 		return nil, p.named(err)
 	}
-	opened := &opened{Model: m, name: m.Name(), proxy: proxy}
+	opened := &opened{Model: m, name: m.Name(), provider: p, proxy: proxy}
 	if p.added {
 		opened.name = p.name + ":" + name
 	}
@@ -193,7 +198,7 @@ func (o *Opener) newModel(p *provider, name string, context int, http model.HTTP
 	case "ollama":
 		return ollama.New(&ollama.Options{BaseURL: p.base, Key: p.key, Model: name, Context: context, KeyHint: p.keyHint(), HTTP: http})
 	}
-	return openai.New(&openai.Options{BaseURL: p.base, Key: p.key, Model: name, KeyHint: p.keyHint(), HTTP: http})
+	return openai.New(&openai.Options{API: p.api, BaseURL: p.base, Key: p.key, Model: name, KeyHint: p.keyHint(), HTTP: http})
 }
 
 // named replaces "the base URL" in an error by where it is set. The error does not contain the

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
@@ -45,7 +46,7 @@ func Command(a *app.App) *cli.Command {
 			"With --json, each line on standard output is an event. The last line is the result.",
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
-			&cli.StringFlag{Name: "model", Usage: "use `MODEL` for the function model.ask of scripts: cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
+			&cli.StringFlag{Name: "model", Usage: "use `MODEL` for the function model.ask of scripts: " + models.Choices},
 			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
 		Action: func(ctx *cli.Context) error {
 			if !ctx.Args().Present() {

@@ -1,0 +1,228 @@
+// Package modellist has the command that lists models, with their sizes and prices.
+package modellist
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of cassidy models.
+type command struct{ *app.App }
+
+// Command returns cassidy models.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "models", Usage: "list the models of your providers, with their sizes and prices", ArgsUsage: "[PROVIDER]",
+		Description: "PROVIDER is cassidy, openai, anthropic, gemini, ollama or a provider of your config.yaml.\n" +
+			"Without it, all providers are asked that have a key in the environment or an entry in your config.yaml.",
+		Action: c.list,
+	}
+}
+
+func (c *command) list(ctx *cli.Context) error {
+	provider := ctx.Args().First()
+	groups, err := c.Models().List(ctx.Context, provider)
+	if err != nil {
+		return err
+	}
+	if provider != "" && groups[0].Err != nil {
+		return groups[0].Err
+	}
+	standard, err := c.Models().Name("")
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = c.PrintJSON(jsonOf(groups, standard))
+	} else {
+		c.Print(table(groups, standard, c.Paint()))
+		c.report(groups)
+	}
+	if err == nil && slices.ContainsFunc(groups, func(g models.Group) bool { return g.Err != nil }) {
+		return ui.ErrPartly
+	}
+	return err
+}
+
+// report prints what is not in the table: the errors of providers, those without a list, and
+// those that are not configured.
+func (c *command) report(groups []models.Group) {
+	for _, g := range groups {
+		switch {
+		case g.Err != nil:
+			e := ui.ForUsers(g.Err)
+			c.Log("provider %s: %s (%s)", g.Provider, e.Message(), e.Hint)
+		case g.Example != "":
+			c.Note("the provider %s has no list of models: use --model %s", g.Provider, g.Example)
+		case g.Unset != "":
+			c.Note("the provider %s is not configured: %s", g.Provider, g.Unset)
+		case len(g.Models) == 0:
+			c.Note("the provider %s has no models", g.Provider)
+		}
+	}
+}
+
+// jsonOf returns what --json prints. A number that is not known is null.
+func jsonOf(groups []models.Group, standard string) *value.Dict {
+	list, errs, unset := value.List{}, value.List{}, value.List{}
+	for _, g := range groups {
+		for i := range g.Models {
+			list = append(list, modelDict(&g, &g.Models[i], standard))
+		}
+		if g.Err != nil {
+			d := value.NewDict("provider", g.Provider)
+			ui.PutError(d, g.Err)
+			errs = append(errs, d)
+		}
+		if g.Unset != "" {
+			unset = append(unset, value.NewDict("provider", g.Provider, "suggestion", g.Unset))
+		}
+	}
+	return value.NewDict("models", list, "errors", errs, "not_configured", unset)
+}
+
+func modelDict(g *models.Group, l *model.Listing, standard string) *value.Dict {
+	name := g.Provider + ":" + l.Name
+	d := value.NewDict("model", name, "provider", g.Provider, "context", count(l.Context), "max_output", count(l.MaxOutput))
+	input, cached, output := any(nil), any(nil), any(nil)
+	tiers := value.List{}
+	if p := l.Price; p != nil {
+		input, output = p.Input, p.Output
+		if p.CachedInput > 0 {
+			cached = p.CachedInput
+		}
+		for _, t := range p.Tiers {
+			tiers = append(tiers, value.NewDict("above", int64(t.Above), "input_price", t.Input, "output_price", t.Output))
+		}
+	}
+	d.Put("input_price", input)
+	d.Put("cached_input_price", cached)
+	d.Put("output_price", output)
+	d.Put("longer_inputs", tiers)
+	d.Put("source", l.Source)
+	d.Put("default", name == standard)
+	return d
+}
+
+// count returns a number, or nil for 0, which means that it is not known.
+func count(n int) value.Value {
+	if n == 0 {
+		return nil
+	}
+	return int64(n)
+}
+
+// marks are the signs of the table. In a cell they follow the number.
+const (
+	markDefault = "*" // the default model
+	markTiers   = "+" // a price is higher for a longer input
+)
+
+// table returns the models as a table, or "" for none.
+func table(groups []models.Group, standard string, paint func(code, text string) string) string {
+	rows := [][]string{{"model", "context", "reply", "input", "cached", "output"}}
+	marked, tiered := false, false
+	for _, g := range groups {
+		for i := range g.Models {
+			l := &g.Models[i]
+			name := g.Provider + ":" + l.Name
+			r := row(ui.VisibleLine(name), l)
+			if name == standard {
+				r[0] += " " + markDefault
+				marked = true
+			}
+			tiered = tiered || l.Price != nil && len(l.Price.Tiers) > 0
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) == 1 {
+		return ""
+	}
+	p := ui.Page{Paint: paint}
+	for i, line := range lines(rows) {
+		if i == 0 {
+			line = paint(ui.Bold, line)
+		}
+		p.Line("%s", line)
+	}
+	p.Line("")
+	p.Line("%s", "Sizes are in tokens, prices in US dollars for a million tokens; - is not known.")
+	if marked {
+		p.Line("%s", markDefault+" is used without --model.")
+	}
+	if tiered {
+		p.Line("%s", markTiers+" costs more if the input is long; --json has these prices.")
+	}
+	return p.String()
+}
+
+// row returns the cells of a model.
+func row(name string, l *model.Listing) []string {
+	cells := []string{name, grouped(l.Context), grouped(l.MaxOutput), "-", "-", "-"}
+	if p := l.Price; p != nil {
+		cells[3], cells[5] = dollars(p.Input), dollars(p.Output)
+		if p.CachedInput > 0 {
+			cells[4] = dollars(p.CachedInput)
+		}
+		if len(p.Tiers) > 0 {
+			cells[5] += " " + markTiers
+		}
+	}
+	return cells
+}
+
+// lines aligns cells: the first one to the left, numbers to the right. The last column has a
+// place for its mark.
+func lines(rows [][]string) []string {
+	last := len(rows[0]) - 1
+	widths := make([]int, last+1)
+	for _, r := range rows {
+		if !strings.HasSuffix(r[last], " "+markTiers) {
+			r[last] += "  "
+		}
+		for i, cell := range r {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return ui.Map(rows, func(r []string) string {
+		line := ui.Pad(r[0], widths[0])
+		for i, cell := range r[1:] {
+			line += "  " + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell
+		}
+		return strings.TrimRight(line, " ")
+	})
+}
+
+// grouped writes a number of tokens as 128,000, or "-" if it is not known.
+func grouped(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// dollars writes a price with at least two decimals.
+func dollars(price float64) string {
+	text := strconv.FormatFloat(math.Round(price*1e6)/1e6, 'f', -1, 64)
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) < 2 {
+		return fmt.Sprintf("%.2f", price)
+	}
+	return text
+}
