@@ -128,6 +128,9 @@ func TestAgainstAimock(t *testing.T) {
 		"anthropic": func(base string, h model.HTTP) (model.Model, error) {
 			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "claude-haiku-4-5", Key: "k", HTTP: h})
 		},
+		"gemini": func(base string, h model.HTTP) (model.Model, error) {
+			return gemini.New(&gemini.Options{BaseURL: base + "/v1beta", Model: "gemini-3-flash-preview", Key: "k", HTTP: h})
+		},
 		"ollama": func(base string, h model.HTTP) (model.Model, error) {
 			return ollama.New(&ollama.Options{BaseURL: base, Model: "qwen3", Context: 65536, HTTP: h})
 		},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/gemini"
 	"github.com/cassidy-run/cassidy/runtime/model/ollama"
 	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -38,6 +39,8 @@ func FuzzStreams(f *testing.F) {
 	f.Add([]byte(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f"}}` + "\n" +
 		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}` + "\n" + `{"type":"message_stop"}`))
 	f.Add([]byte(`{"message":{"content":"a","thinking":"b","tool_calls":[{"function":{"name":"f","arguments":"\"{}\""}}]},"done":true}`))
+	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"text":"b"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}]}`))
+	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}` + "\n" + `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"f(x)"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		events := append([]byte("data: "), bytes.ReplaceAll(in, []byte("\n"), []byte("\n\ndata: "))...)
 		events = append(events, "\n\n"...)
@@ -51,6 +54,9 @@ func FuzzStreams(f *testing.F) {
 			}},
 			{"text/event-stream", events, func(h model.HTTP) (model.Model, error) {
 				return anthropic.New(&anthropic.Options{Model: "m", HTTP: h})
+			}},
+			{"text/event-stream", events, func(h model.HTTP) (model.Model, error) {
+				return gemini.New(&gemini.Options{Model: "gemini-3-pro", HTTP: h})
 			}},
 			{"application/x-ndjson", in, func(h model.HTTP) (model.Model, error) {
 				return ollama.New(&ollama.Options{Model: "m", HTTP: h})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
+	"github.com/cassidy-run/cassidy/runtime/model/gemini"
 	"github.com/cassidy-run/cassidy/runtime/model/ollama"
 	"github.com/cassidy-run/cassidy/runtime/model/openai"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -287,6 +288,9 @@ func TestEndlessCalls(t *testing.T) {
 		},
 		`data: {"type":"content_block_start","index":%,"content_block":{"type":"tool_use"}}` + "\n\n": func(base string) (model.Model, error) {
 			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})
+		},
+		`data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f%"}}]}}]}` + "\n\n": func(base string) (model.Model, error) {
+			return gemini.New(&gemini.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})
 		},
 		`{"message":{"tool_calls":[{"function":{"index":%}}]},"done":false}` + "\n": func(base string) (model.Model, error) {
 			return ollama.New(&ollama.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})
