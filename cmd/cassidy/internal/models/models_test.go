@@ -174,6 +174,7 @@ func TestProxy(t *testing.T) {
 		{"HTTPS_PROXY=http://127.0.0.1:1 HTTP_PROXY=PROXY OPENAI_BASE_URL=http://api.test/v1", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
 		{"HTTP_PROXY=PROXY NO_PROXY=other.test,0.0.0.0 OPENAI_BASE_URL=NETWORK/v1", "server", "Blocked by policy", ""},
 		{"HTTP_PROXY=PROXY NO_PROXY=other.test OPENAI_BASE_URL=NETWORK/v1", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
+		{"HTTP_PROXY=http://127.0.0.1:1 OPENAI_BASE_URL=http://api.test/v1", "", "connect to http://api.test/v1", "check the network, and the proxy in HTTP_PROXY; to connect directly"},
 		{"OPENAI_BASE_URL=http://127.0.0.1:1/v1", "", "connect to http://127.0.0.1:1/v1", "check that the server runs, and its address in OPENAI_BASE_URL"},
 		{"HTTP_PROXY=PROXY OPENAI_BASE_URL=SERVER/v1", "server", "Blocked by policy", ""}, // this machine
 		{"HTTP_PROXY=PROXY ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=http://api.test", "proxy", "Blocked by policy", through + "HTTP_PROXY"},
@@ -226,7 +227,7 @@ func TestWrongModels(t *testing.T) {
 		{"OPENAI_BASE_URL=http://localhost:1", "", "", "no model is configured", "openai:NAME with OPENAI_BASE_URL"},
 		{"", local, "", "no model is configured", "Your config.yaml has the providers local: use --model local:NAME"},
 		{"", "", "opnai:x", `unknown provider of models "opnai"; did you mean "openai"?`, "cassidy models"},
-		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, ""},
+		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, "a provider of your config.yaml (to list models: cassidy models). It has local"},
 		{"", "", "gpt-5", `unknown provider of models "gpt-5"; did you mean "openai:gpt-5"?`, ""},
 		{"OPENAI_API_KEY=k OPENAI_API=response", "", "openai:x", `unknown API "response" in OPENAI_API; did you mean "responses"?`, "use responses or chat"},
 		{"OPENAI_API_KEY=k OPENAI_API=anthropic", "", "openai:x", `unknown API "anthropic" in OPENAI_API`, ""},

@@ -54,18 +54,17 @@ func (m *opened) named(err error) error {
 // hint returns the hint of an error of a request, which went through the proxy of an environment
 // variable, or of none if that is "".
 func (p *provider) hint(e *value.Error, proxy string) string {
-	hint := e.Hint
-	if e.Err != nil && strings.HasPrefix(e.Err.Error(), "connect to ") {
-		hint = p.downHint()
+	const directly = "; to connect directly, add the host to NO_PROXY"
+	lost := e.Err != nil && strings.HasPrefix(e.Err.Error(), "connect to ")
+	switch {
+	case lost && proxy != "":
+		return "check the network, and the proxy in " + proxy + directly
+	case lost:
+		return p.downHint()
+	case proxy == "" || e.Kind != value.Unavailable && e.Kind != value.Timeout:
+		return e.Hint
 	}
-	if proxy == "" || e.Kind != value.Unavailable && e.Kind != value.Timeout {
-		return hint
-	}
-	through := "the request went through the proxy in " + proxy + "; to connect directly, add the host to NO_PROXY"
-	if hint == "" {
-		return through
-	}
-	return hint + "; " + through
+	return strings.TrimPrefix(e.Hint+"; the request went through the proxy in "+proxy+directly, "; ")
 }
 
 // downHint is the hint for a server to which there is no connection.

@@ -112,7 +112,11 @@ func unknownProvider(c *config.Config, name string) error {
 			meant = `; did you mean "` + vendor + ":" + name + `"?`
 		}
 	}
-	return value.Errorf(value.Invalid, "unknown provider of models %q%s", name, meant).WithHint("use %s", Choices)
+	hint := "use " + Choices
+	if len(c.Providers) > 0 {
+		hint += ". It has " + strings.Join(slices.Sorted(maps.Keys(c.Providers)), ", ")
+	}
+	return value.Errorf(value.Invalid, "unknown provider of models %q%s", name, meant).WithHint("%s", hint)
 }
 
 // check returns the error of a key that is missing.
