@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -188,6 +189,39 @@ func TestClaudePrefix(t *testing.T) {
 				t.Errorf("after it %q was sent back, want the thoughts since then", got)
 			}
 		})
+	}
+}
+
+// TestClaudeStored stores a conversation as JSON after each reply, as records do: all thinking is
+// sent back, streamed or not.
+func TestClaudeStored(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
+			return value.List{thoughtBlock(fmt.Sprintf("thought %d", n)), textBlock("I look — 四. "), callBlock(fmt.Sprintf("c%d", n), "read_file", "path", "b c", "limit", 1.5, "a", value.List{nil, true})}, "tool_use"
+		})
+		m := c.open("claude-sonnet-5-5")
+		r := &model.Request{System: "Be brief.", MaxTokens: 9000, Tools: []tool.Tool{readFile()}, Messages: []model.Message{user("Read.\u2028 <a>")}}
+		if streams {
+			r.Text = func(string) {}
+		}
+		for range 4 {
+			got, err := m.Ask(t.Context(), r)
+			if err != nil {
+				t.Fatalf("%v, refused %q", err, c.refused)
+			}
+			r.Messages = append(r.Messages, got.Message(), model.Message{Role: model.ToolRole, CallID: got.Calls[0].ID, Tool: "read_file", Text: "x"})
+			data, err := json.Marshal(r.Messages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Messages = nil
+			if err := json.Unmarshal(data, &r.Messages); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := thoughts(c.log[3]); len(got) != 3 || len(c.refused) > 0 {
+			t.Errorf("streams %t: %q was sent back, refused %q", streams, got, c.refused)
+		}
 	}
 }
 
@@ -480,6 +514,32 @@ func TestClaudeInstructs(t *testing.T) {
 	}
 	if at := listOf(c.log[2], "messages")[3]; at.Text("role") != "system" {
 		t.Errorf("sent %s", c.log[2])
+	}
+}
+
+// TestClaudeSchema asks for a schema that the server finds too complex, and for one that it cannot
+// enforce: both replies come without it.
+func TestClaudeSchema(t *testing.T) {
+	c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock(`{"n": 1}`)}, "end_turn" })
+	c.refuses = func(body *value.Dict) string {
+		if inner(body, "output_config").Has("format") {
+			return "output_config.format.schema: Schema is too complex"
+		}
+		return ""
+	}
+	r := hello()
+	r.Schema = value.NewDict("type", "object", "properties", value.NewDict("n", value.NewDict("type", "integer")))
+	m := c.open("claude-opus-5-5")
+	if got, err := m.Ask(t.Context(), r); err != nil || got.Text != `{"n": 1}` || len(c.log) != 2 {
+		t.Errorf("Ask = %+v, %v after %d requests", got, err, len(c.log))
+	}
+	r.Schema = value.NewDict("type", "object", "additionalProperties", true)
+	if got, err := m.Ask(t.Context(), r); err != nil || got.Text != `{"n": 1}` || len(c.log) != 3 {
+		t.Errorf("Ask = %+v, %v after %d requests", got, err, len(c.log))
+	}
+	c.refuses = func(*value.Dict) string { return "messages: no" }
+	if _, err := m.Ask(t.Context(), r); value.KindOf(err) != value.Invalid || len(c.log) != 4 {
+		t.Errorf("another refusal = %v after %d requests", err, len(c.log))
 	}
 }
 

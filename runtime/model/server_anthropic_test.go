@@ -33,6 +33,7 @@ type claude struct {
 	cut     int          // the event before which the next stream breaks off; 0: none
 	cuts    int          // streams that broke off
 	details *value.Dict
+	refuses func(body *value.Dict) string // why a request is refused besides, or ""; may be nil
 
 	mu      sync.Mutex
 	n       int
@@ -100,6 +101,11 @@ func (c *claude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(problems) == 0 {
 		problems = c.bind(body)
+	}
+	if c.refuses != nil {
+		if why := c.refuses(body); why != "" {
+			problems = append(problems, why)
+		}
 	}
 	if len(problems) > 0 {
 		c.refused = append(c.refused, problems...)
