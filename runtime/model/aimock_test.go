@@ -122,9 +122,6 @@ func TestAgainstAimock(t *testing.T) {
 		"responses": func(base string, h model.HTTP) (model.Model, error) {
 			return openai.New(&openai.Options{BaseURL: base + "/v1", Model: "gpt-5", Key: "k", API: "responses", HTTP: h})
 		},
-		"gemini": func(base string, h model.HTTP) (model.Model, error) {
-			return gemini.New(&gemini.Options{BaseURL: base + "/v1beta", Model: "gemini-2.5-flash", Key: "k", HTTP: h})
-		},
 		"anthropic": func(base string, h model.HTTP) (model.Model, error) {
 			return anthropic.New(&anthropic.Options{BaseURL: base, Model: "claude-haiku-4-5", Key: "k", HTTP: h})
 		},
