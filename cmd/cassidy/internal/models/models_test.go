@@ -273,6 +273,27 @@ func TestWrongModels(t *testing.T) {
 	}
 }
 
+// TestDocsProviders checks that the example of docs/agents.md is a config, and that its comments
+// name models of it.
+func TestDocsProviders(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```yaml\nproviders:")
+	example, _, _ = strings.Cut(example, "```")
+	words := regexp.MustCompile(`# --model (\S+)`).FindAllStringSubmatch(example, -1)
+	if len(words) != 2 {
+		t.Fatalf("the example of docs/agents.md names %d models, want 2:\n%s", len(words), example)
+	}
+	o := opener(t, "ROUTER_KEY=k WORK_ANTHROPIC_KEY=k", "providers:"+example)
+	for _, word := range []string{words[0][1], words[1][1], "anthropic"} {
+		if _, err := o.Open(t.Context(), nil, word, false); err != nil {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+}
+
 // TestVariablesAreDocumented checks that docs/agents.md lists the variables that are
 // read here.
 func TestVariablesAreDocumented(t *testing.T) {
