@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -541,6 +543,68 @@ func TestClaudeSchema(t *testing.T) {
 	if _, err := m.Ask(t.Context(), r); value.KindOf(err) != value.Invalid || len(c.log) != 4 {
 		t.Errorf("another refusal = %v after %d requests", err, len(c.log))
 	}
+}
+
+// TestClaudeAnything sends conversations of any kind, with replies that were kept, changed or
+// written by others. The server refuses none.
+func TestClaudeAnything(t *testing.T) {
+	c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock("Hi.")}, "end_turn" })
+	models := map[string]model.Model{}
+	for _, name := range []string{"claude-haiku-4-5", "claude-opus-4-8", "claude-opus-5", "m"} { // those that bind no thinking
+		models[name] = c.open(name)
+	}
+	texts := rapid.SampledFrom([]string{"", " \n", "Hello.", "Look — 四."})
+	sent := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		r := &model.Request{Tools: []tool.Tool{readFile()}, System: texts.Draw(rt, "system"), Effort: rapid.SampledFrom([]string{"", "none", "low", "high"}).Draw(rt, "effort")}
+		if rapid.Bool().Draw(rt, "no tools") {
+			r.Tools = nil
+		}
+		if strings.TrimSpace(r.System) == "" {
+			r.System = ""
+		}
+		for i := range rapid.IntRange(0, 6).Draw(rt, "turns") {
+			r.Messages = append(r.Messages, user("Q."))
+			if rapid.Bool().Draw(rt, "instructed") {
+				r.Messages = append(r.Messages, model.Message{Role: model.SystemRole, Text: "Be kind."})
+			}
+			reply := model.Message{Role: model.Assistant, Text: texts.Draw(rt, "text")}
+			kept := value.List{}
+			if rapid.Bool().Draw(rt, "thought") {
+				kept = append(kept, value.NewDict("type", "thinking", "thinking", "t", "signature", "s"))
+			}
+			kept = append(kept, textBlock(reply.Text))
+			for n := range rapid.IntRange(0, 3).Draw(rt, "calls") {
+				call := model.Call{ID: fmt.Sprintf("c%d_%d", i, n), Tool: "read_file", Args: value.NewDict("path", "a")}
+				reply.Calls = append(reply.Calls, call)
+				kept = append(kept, callBlock(call.ID, call.Tool, "path", "a"))
+			}
+			switch rapid.IntRange(0, 3).Draw(rt, "kept") {
+			case 0:
+				reply.Opaque = []byte(value.FormatJSON(kept, ""))
+			case 1:
+				reply.Opaque = []byte(js("blocks", kept, "prefix", "elsewhere", "drop", rapid.Bool().Draw(rt, "drop")))
+			case 2:
+				reply.Opaque = []byte(`{"other":[1]}`)
+			}
+			r.Messages = append(r.Messages, reply)
+			for _, call := range reply.Calls {
+				one := model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Tool, Text: texts.Draw(rt, "result"), Failed: rapid.Bool().Draw(rt, "failed")}
+				if rapid.Bool().Draw(rt, "picture") {
+					one.Media = []model.Media{{Type: "image/png", Data: []byte("x")}}
+				}
+				r.Messages = append(r.Messages, one)
+			}
+		}
+		r.Messages = append(r.Messages, user("Last."))
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(models))).Draw(rt, "model")
+		before := len(c.refused)
+		if _, err := models[name].Ask(t.Context(), r); err != nil || len(c.refused) > before {
+			rt.Fatalf("%v; refused %q", err, c.refused[before:])
+		}
+		sent++
+	})
+	t.Logf("%d conversations", sent)
 }
 
 // TestClaudeMedia sends images and documents.

@@ -100,6 +100,9 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 		reply, f := m.complete(ctx, r, fix)
 		next, again := fix.after(f, r.Schema != nil)
 		if again {
+			if r.Notice != nil {
+				r.Notice(model.Notice{Retry: f.Err})
+			}
 			fix = next
 			continue
 		}
@@ -112,6 +115,7 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 
 // complete asks for a reply, in several parts if the API pauses.
 func (m *client) complete(ctx context.Context, r *model.Request, fix fix) (*model.Reply, *wire.Failure) {
+	fix = m.family.suited(fix, r.Effort)
 	body, prefix, f := m.body(r, fix)
 	if f != nil {
 		return nil, f

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -17,6 +18,19 @@ type fix struct {
 
 // header is the header of a request with block_binding.
 const dropBeta = "thinking-binding-controls-2026-08-01"
+
+// suited returns the fix for a request to a model: it can be asked to drop thinking only while it
+// thinks as much as it decides.
+func (f *family) suited(x fix, effort string) fix {
+	switch {
+	case !x.drop:
+	case f.thinks == thinksNever || f.thinks == thinksBudget: // it does not look
+		x.drop = false
+	case effort == "none" && f.off != "":
+		x.drop, x.strip = false, true
+	}
+	return x
+}
 
 // after returns the fix with which a failed request is sent again, or false.
 func (x fix) after(f *wire.Failure, schema bool) (fix, bool) {
@@ -141,11 +155,18 @@ func fixOf(messages []model.Message) (x fix) {
 	return x
 }
 
-// replied returns the blocks of a reply: as they came, without blank texts, which the API
-// rejects, and without thinking that is bound to something else.
-func (c *composer) replied(m *model.Message) value.List {
-	k := readKept(m.Opaque)
-	if k == nil || !k.says(m) {
+// empty reports whether there is nothing but thinking and blank texts.
+func (k *kept) empty() bool {
+	return k == nil || !slices.ContainsFunc(k.blocks, func(b value.Value) bool {
+		d, _ := b.(*value.Dict)
+		return d != nil && !isThinking(d) && (d.Text("type") != "text" || strings.TrimSpace(d.Text("text")) != "")
+	})
+}
+
+// replied returns the blocks of a reply: as they came, if k is not nil, without blank texts, which
+// the API rejects, and without thinking that is bound to something else.
+func (c *composer) replied(m *model.Message, k *kept) value.List {
+	if k == nil {
 		return wordedReply(m)
 	}
 	elsewhere := c.family.boundToPrefix() && k.prefix != "" && k.prefix != c.prefix()

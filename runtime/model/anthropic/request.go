@@ -192,15 +192,22 @@ func (c *composer) message(m *model.Message) *value.Error {
 		c.later = append(c.later, value.NewDict("role", "system", "content", textBlocks(m.Text)))
 		return nil
 	case model.Assistant:
+		k := readKept(m.Opaque)
+		if k != nil && !k.says(m) {
+			k = nil
+		}
+		if k.empty() && strings.TrimSpace(m.Text) == "" && len(m.Calls) == 0 {
+			return nil // a reply without an answer, which the API rejects
+		}
 		c.instruct()
-		role, blocks = "assistant", c.replied(m)
+		role, blocks = "assistant", c.replied(m, k)
 	case model.ToolRole:
 		blocks, err = c.result(m)
 	default:
 		blocks, err = c.attached(m)
 		blocks = append(blocks, textBlocks(m.Text)...)
 	}
-	if err != nil || len(blocks) == 0 { // a reply without text, which the API rejects
+	if err != nil || len(blocks) == 0 {
 		return err
 	}
 	if n := len(c.messages); n > 0 {
