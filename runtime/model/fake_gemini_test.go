@@ -103,7 +103,7 @@ func (v fakeGemini) checkGeneration(t *testing.T, q request) {
 		return
 	}
 	strict(t, "thinkingConfig", thinking, fields{"includeThoughts": "boolean", "thinkingLevel": "string", "thinkingBudget": "integer"})
-	if !v.three || thinking.Has("thinkingBudget") || thinking.Has("thinkingLevel") && !slices.Contains([]string{"minimal", "low", "medium", "high"}, thinking.Text("thinkingLevel")) {
+	if !v.three || thinking.Has("thinkingBudget") || thinking.Has("thinkingLevel") && !slices.Contains([]string{"MINIMAL", "LOW", "MEDIUM", "HIGH"}, thinking.Text("thinkingLevel")) {
 		t.Errorf("%s is asked for %s", v.model(), thinking)
 	}
 }

@@ -34,6 +34,7 @@ type conversation struct {
 	at         int
 	rejected   bool // a signature was rejected: the reply keeps reset
 	noThinking bool
+	raise      int // of the level of reasoning
 }
 
 // newConversation returns a request with what earlier requests have found out about its

@@ -117,7 +117,7 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 
 // leaveOut changes what is sent after the API has rejected it, and reports whether to send it
 // again. The signatures of the conversation's replies are replaced by the dummy, and then
-// removed.
+// removed. A level of reasoning that the model does not have is replaced by the next higher one.
 func (c *conversation) leaveOut(f *wire.Failure) bool {
 	if f.Status != 400 {
 		return false
@@ -128,6 +128,9 @@ func (c *conversation) leaveOut(f *wire.Failure) bool {
 		return c.resetSignatures()
 	case strings.Contains(said, "thinking") && c.r.Effort == "" && !c.noThinking:
 		c.noThinking = true
+		return true
+	case strings.Contains(said, "thinking level") && c.v.atLeast(3, 0) && c.v.level(c.r.Effort)+c.raise < len(levels)-1:
+		c.raise++
 		return true
 	}
 	return false
@@ -264,7 +267,7 @@ func (c *conversation) generation(tools bool) *value.Dict {
 			d.Put("responseJsonSchema", c.r.Schema)
 		}
 	}
-	if thinking := c.v.thinking(c.r.Effort); thinking != nil && !c.noThinking {
+	if thinking := c.v.thinking(c.r.Effort, c.raise); thinking != nil && !c.noThinking {
 		d.Put("thinkingConfig", thinking)
 	}
 	return d

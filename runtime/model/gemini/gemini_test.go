@@ -157,11 +157,11 @@ func TestPlain(t *testing.T) {
 
 func TestEffort(t *testing.T) {
 	for _, test := range []struct{ model, efforts, want string }{
-		{"gemini-3-flash-preview", "none minimal low medium high xhigh max", "minimal minimal low medium high high high"},
-		{"gemini-3.5-flash", "none medium", "minimal medium"},
-		{"gemini-3-pro-preview", "none minimal low medium high max", "low low low high high high"},
-		{"gemini-3.1-pro-preview", "none low medium high", "low low medium high"},
-		{"gemini-flash-latest", "low", "low"},
+		{"gemini-3-flash-preview", "none minimal low medium high xhigh max", "MINIMAL MINIMAL LOW MEDIUM HIGH HIGH HIGH"},
+		{"gemini-3.5-flash", "none medium", "MINIMAL MEDIUM"},
+		{"gemini-3-pro-preview", "none minimal low medium high max", "LOW LOW LOW HIGH HIGH HIGH"},
+		{"gemini-3.1-pro-preview", "none low medium high", "LOW LOW MEDIUM HIGH"},
+		{"gemini-flash-latest", "low", "LOW"},
 		{"gemini-2.5-flash", "none minimal low medium high xhigh max", "0 512 1024 8192 24576 24576 24576"},
 		{"gemini-2.5-pro", "none low high xhigh", "128 1024 24576 32768"},
 		{"gemini-2.0-flash", "high", "-"},
@@ -391,6 +391,17 @@ func TestErrors(t *testing.T) {
 	_, err = s.open(t, gemini.Options{Model: "gemini-3-flash"}).Ask(t.Context(), &model.Request{Effort: "low", Messages: r.Messages})
 	if e := value.ErrorOf(err, value.Failed); e.Kind != value.Invalid || !strings.Contains(e.Hint, "effort") || len(s.sent) != 1 {
 		t.Errorf("an effort that the model does not have: %v, hint %q", err, e.Hint)
+	}
+	const noLevel = `400 {"error":{"code":400,"message":"Thinking level MINIMAL is not supported for this model. Please retry with other thinking level.","status":"INVALID_ARGUMENT"}}`
+	s = serve(t, noLevel, four)
+	_, err = s.open(t, gemini.Options{Model: "gemini-3.8-flash"}).Ask(t.Context(), &model.Request{Effort: "none", Messages: r.Messages})
+	if err != nil || len(s.sent) != 2 || !strings.Contains(s.sent[0], `"thinkingLevel":"MINIMAL"`) || !strings.Contains(s.sent[1], `"thinkingLevel":"LOW"`) {
+		t.Errorf("a level that the model does not have: %v, sent %q", err, s.sent)
+	}
+	s = serve(t, noLevel)
+	_, err = s.open(t, gemini.Options{Model: "gemini-3.8-flash"}).Ask(t.Context(), &model.Request{Effort: "none", Messages: r.Messages})
+	if value.KindOf(err) != value.Invalid || len(s.sent) != 4 {
+		t.Errorf("a model without levels: %v after %d requests", err, len(s.sent))
 	}
 	_, err = s.open(t, gemini.Options{Model: "m"}).Ask(t.Context(), &model.Request{Messages: []model.Message{{Role: model.User, Media: []model.Media{{Type: "image/gif", Name: "a.gif"}}}}})
 	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot read a.gif (image/gif)") {

@@ -105,9 +105,10 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-// thinking returns the configuration of the reasoning, or nil for a model that has none.
+// thinking returns the configuration of the reasoning, or nil for a model that has none. The
+// level is higher by raise than that for the effort.
 // Source: https://ai.google.dev/gemini-api/docs/thinking
-func (v version) thinking(effort string) *value.Dict {
+func (v version) thinking(effort string, raise int) *value.Dict {
 	if !v.atLeast(2, 5) || strings.Contains(v.name, "-image") || strings.Contains(v.name, "-tts") {
 		return nil
 	}
@@ -115,32 +116,34 @@ func (v version) thinking(effort string) *value.Dict {
 	switch {
 	case effort == "":
 	case v.atLeast(3, 0):
-		d.Put("thinkingLevel", v.level(effort))
+		d.Put("thinkingLevel", levels[min(v.level(effort)+raise, len(levels)-1)])
 	default:
 		d.Put("thinkingBudget", v.budget(effort))
 	}
 	return d
 }
 
-// level returns the level for an effort. The Pro models cannot think as little as the others,
-// and Gemini 3 Pro has two levels.
-func (v version) level(effort string) string {
+// levels are those of Gemini 3 and later, from the lowest. A model has some of them.
+var levels = []string{"MINIMAL", "LOW", "MEDIUM", "HIGH"}
+
+// level returns the number of the level for an effort. The Pro models cannot think as little as
+// the others, and Gemini 3 Pro has two levels.
+func (v version) level(effort string) int {
 	pro := strings.Contains(v.name, "-pro")
 	switch effort {
 	case "none", "minimal":
 		if pro {
-			return "low"
+			return 1
 		}
-		return "minimal"
+		return 0
+	case "low":
+		return 1
 	case "medium":
-		if pro && v.major == 3 && v.minor == 0 {
-			return "high"
+		if !pro || !(v.major == 3 && v.minor == 0) {
+			return 2
 		}
-		return "medium"
-	case "xhigh", "max":
-		return "high"
 	}
-	return effort
+	return 3
 }
 
 // budget returns the number of tokens for an effort. They are those of Google's own endpoint

@@ -141,7 +141,7 @@ func (s *stream) finish(candidate *value.Dict) *wire.Failure {
 		}
 	case "MISSING_THOUGHT_SIGNATURE":
 		return s.W.FailStatus(400, "a thought signature is missing: "+s.W.Short(candidate.Text("finishMessage")))
-	case "MAX_TOKENS":
+	case "MAX_TOKENS", "CONTINUATION":
 		s.Stop = model.StopLength
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
