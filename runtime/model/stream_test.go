@@ -41,6 +41,11 @@ func FuzzStreams(f *testing.F) {
 	f.Add([]byte(`{"message":{"content":"a","thinking":"b","tool_calls":[{"function":{"name":"f","arguments":"\"{}\""}}]},"done":true}`))
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"text":"b"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}]}`))
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}` + "\n" + `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"f(x)"}]}`))
+	f.Add([]byte(`{"type":"response.output_text.delta","output_index":0,"delta":"a"}` + "\n" +
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":"{}"}}` + "\n" +
+		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"ab"}]}]}}`))
+	f.Add([]byte(`{"choices":[{"delta":{"content":"<think>a</thi","reasoning_details":[{"type":"reasoning.text","text":"b","index":0}]}}]}` + "\n" +
+		`{"choices":[{"delta":{"content":"nk>\n\nc"},"finish_reason":"stop"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		events := append([]byte("data: "), bytes.ReplaceAll(in, []byte("\n"), []byte("\n\ndata: "))...)
 		events = append(events, "\n\n"...)
@@ -51,6 +56,9 @@ func FuzzStreams(f *testing.F) {
 		}{
 			{"text/event-stream", events, func(h model.HTTP) (model.Model, error) {
 				return openai.New(&openai.Options{Model: "m", HTTP: h})
+			}},
+			{"text/event-stream", events, func(h model.HTTP) (model.Model, error) {
+				return openai.New(&openai.Options{Model: "m", API: "chat", HTTP: h})
 			}},
 			{"text/event-stream", events, func(h model.HTTP) (model.Model, error) {
 				return anthropic.New(&anthropic.Options{Model: "m", HTTP: h})

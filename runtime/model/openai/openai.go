@@ -78,6 +78,7 @@ func newClient(opts *Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.w.Instructs = m.at("api.openai.com") // the templates of many other models have one instruction
 	m.responses.Store(m.o.API == "responses" || m.o.API == "" && m.at("api.openai.com"))
 	if !reasons(m.o.Model) {
 		m.noSummary.Store(true)

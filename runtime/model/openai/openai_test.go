@@ -227,6 +227,50 @@ func TestOptions(t *testing.T) {
 	contains(t, s.bodies[0], `{"role":"system","content":"Reply only with a JSON value that matches this JSON Schema`, `{\"type\":\"array\"}`)
 }
 
+// TestInstructions sends an instruction in mid-conversation, which other servers get as a part of
+// the user's message.
+func TestInstructions(t *testing.T) {
+	r := hello()
+	r.Messages = append(r.Messages, model.Message{Role: model.Assistant, Text: "Hi."}, model.Message{Role: model.SystemRole, Text: "Hurry."}, model.Message{Role: model.User, Text: "Go."})
+	for _, test := range []struct{ base, api, body, want string }{
+		{"https://api.openai.com/v1", "", responsesHi, `{"role":"system","content":"Hurry."},{"role":"user"`},
+		{"https://api.openai.com/v1", "chat", chatHi, `{"role":"system","content":"Hurry."},{"role":"user"`},
+		{"http://host/v1", "", chatHi, `{"role":"user","content":"<system>\nHurry.\n</system>"},{"role":"user"`},
+	} {
+		m, s := open(t, openai.Options{BaseURL: test.base, API: test.api}, answer{body: test.body})
+		ask(t, m, r)
+		contains(t, s.bodies[0], test.want)
+	}
+}
+
+// TestPlain sends a conversation with calls to a model without tools.
+func TestPlain(t *testing.T) {
+	r := withTool()
+	r.Messages = append(r.Messages, model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "c", Tool: "f", Args: value.NewDict("a", 1)}}},
+		model.Message{Role: model.ToolRole, CallID: "c", Tool: "f", Text: "done"})
+	m, s := open(t, openai.Options{API: "responses", Plain: true}, answer{body: responsesHi})
+	ask(t, m, r)
+	contains(t, s.bodies[0], `{"role":"assistant","content":"CALL (f): {\"a\":1}"},{"role":"user","content":"RESULT (f):\ndone"}`)
+	if strings.Contains(s.bodies[0], "tools") || m.Native() {
+		t.Errorf("sent %s, native %t", s.bodies[0], m.Native())
+	}
+}
+
+// TestQuota checks that a request is not repeated when the account is empty.
+func TestQuota(t *testing.T) {
+	for _, body := range []string{`{"status":"failed","output":[],"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`,
+		`data: {"type":"error","code":"insufficient_quota","message":"You exceeded your current quota"}` + "\n\n"} {
+		m, s := open(t, openai.Options{API: "responses"}, answer{body: body})
+		r := hello()
+		r.Text = func(string) {}
+		_, err := m.Ask(t.Context(), r)
+		var e *value.Error
+		if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != value.LimitRate || !strings.Contains(e.Hint, "balance") || len(s.paths) != 1 {
+			t.Errorf("%v after %d requests", err, len(s.paths))
+		}
+	}
+}
+
 // TestStrict checks which schemas are strict.
 func TestStrict(t *testing.T) {
 	for text, want := range map[string]bool{

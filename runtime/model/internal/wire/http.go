@@ -197,7 +197,9 @@ func Stateless(f *Failure) bool {
 	switch f.Status {
 	case 0:
 		return f.Cut
-	case 408, 409, 429, 500, 502, 503, 504, 529:
+	case 429:
+		return f.Body.Text("code") != "insufficient_quota" // waiting does not help
+	case 408, 409, 500, 502, 503, 504, 529:
 		return true
 	}
 	return false
