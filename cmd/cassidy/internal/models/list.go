@@ -165,7 +165,7 @@ func known(c *config.Config, p *provider, l *model.Listing) model.Info {
 	i.Context, i.MaxOutput, i.Price = cmp.Or(i.Context, table.Context), cmp.Or(i.MaxOutput, table.MaxOutput), cmp.Or(i.Price, table.Price)
 	if own, ok := c.Models[p.name+":"+l.Name]; ok {
 		u := infoOf(own)
-		i.Context, i.MaxOutput, i.Price, i.Source = cmp.Or(u.Context, i.Context), cmp.Or(u.MaxOutput, i.MaxOutput), cmp.Or(u.Price, i.Price), u.Source
+		i.Context, i.MaxOutput, i.Price, i.Source = cmp.Or(u.Context, i.Context), cmp.Or(u.MaxOutput, i.MaxOutput), cmp.Or(u.Price, i.Price), cmp.Or(u.Source, i.Source)
 	}
 	return i
 }

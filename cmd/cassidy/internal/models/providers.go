@@ -19,12 +19,12 @@ import (
 
 // A provider is where models are asked, and how.
 type provider struct {
-	name     string // in PROVIDER:MODEL
-	api      string // one of [config.APIs], or "" for openai, where the address decides
-	base     string // the address of the API, or "" for that of the vendor
-	at       string // the variable or the field of the config that has base
-	keys     []string
-	key      string // the value of the first of keys that is set, or ""
+	name     string   // in PROVIDER:MODEL
+	api      string   // one of [config.APIs], or "" for openai, where the address decides
+	base     string   // the address of the API, or "" for that of the vendor
+	at       string   // the variable or the field of the config that has base
+	keys     []string // the variables of the key; only the first that is set, if one is
+	key      string
 	needsKey bool
 	fallback string // the model if only the provider is named, or ""
 	added    bool   // it is from the user's config
@@ -84,7 +84,10 @@ func (o *Opener) provider(c *config.Config, name string) (*provider, error) {
 		}
 	}
 	for _, variable := range p.keys {
-		p.key = cmp.Or(p.key, o.variable(variable))
+		if p.key = o.variable(variable); p.key != "" {
+			p.keys = []string{variable}
+			break
+		}
 	}
 	return p, nil
 }
@@ -132,11 +135,8 @@ func (p *provider) check() error {
 
 // keyHint is the hint for a wrong key.
 func (p *provider) keyHint() string {
-	switch {
-	case len(p.keys) == 0:
+	if len(p.keys) == 0 {
 		return "add key_env: to providers." + p.name + " in your config.yaml, with the name of the variable that has the key"
-	case p.added:
-		return "check " + p.keys[0] + ", which is key_env of providers." + p.name + " in your config.yaml"
 	}
 	return "check " + strings.Join(p.keys, " or ")
 }
@@ -217,7 +217,10 @@ func (p *provider) named(err error) error {
 
 // infoOf returns what the user's config says about a model.
 func infoOf(m config.Model) model.Info {
-	i := model.Info{Context: m.Context, MaxOutput: m.MaxOutput, Source: "user"}
+	i := model.Info{Context: m.Context, MaxOutput: m.MaxOutput}
+	if m.Context > 0 || m.MaxOutput > 0 {
+		i.Source = "user"
+	}
 	if p := m.Price; p != nil {
 		i.Price = &model.Price{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite}
 	}
