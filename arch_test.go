@@ -447,7 +447,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/structured runtime/agent/internal/stub scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -474,6 +474,16 @@ var layers = map[string]struct {
 		"Package dialog checks conversations",
 		"runtime/value runtime/model",
 		"what is recorded of a conversation may be damaged",
+	},
+	"runtime/agent/internal/program": {
+		"Package program runs the programs that models write",
+		"runtime/host runtime/tool runtime/value runtime/agent/internal/prose runtime/agent/internal/stub",
+		"a program has the rights of who calls it",
+	},
+	"runtime/agent/internal/structured": {
+		"Package structured reads values from the answers of models",
+		"internal/jsonschema runtime/tool runtime/value runtime/agent/internal/prose",
+		"shared by agents and by scripts that ask a model",
 	},
 	"runtime/agent/internal/meter": {
 		"Package meter counts what requests to models use",

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -76,6 +77,9 @@ type Options struct {
 	Effort      string
 	Temperature *float64
 	ToolChoice  string
+	// Schema is a JSON Schema: the answer of a turn is a value that matches it, see
+	// [Reply].Value. The model is asked again if its answer does not match. Nil means a text.
+	Schema *value.Dict
 	// Ceilings bound what a turn uses. A turn that is resumed has the recorded ones, except
 	// where these are set. A sub-agent is bound by those of the run that it is a part of.
 	Ceilings Ceilings
@@ -130,6 +134,7 @@ type Agent struct {
 	format   decision.Format
 	program  host.Program // the policy; each turn runs a copy
 	sizes    *sizes
+	schema   *structured.Schema // of Options.Schema, or nil
 }
 
 // New returns an agent that calls the tools of a host. The host's sandbox must know
@@ -198,6 +203,11 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	}
 	if err := a.checkToolChoice(); err != nil {
 		return nil, err
+	}
+	if a.opts.Schema != nil {
+		if a.schema, err = structured.New(a.opts.Schema); err != nil {
+			return nil, err
+		}
 	}
 	return a, a.record()
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -26,7 +28,11 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := cmp.Or(t.agent.opts.Iterations, maxIterations); t.result.Iterations >= most {
+	most := cmp.Or(t.agent.opts.Iterations, maxIterations)
+	if !isNone(e.Args, "schema") {
+		most++ // the value of an answer that was given at the limit
+	}
+	if t.result.Iterations >= most {
 		return nil, value.Limitf(value.LimitIterations, "the agent reached its limit of %d requests to the model", most)
 	}
 	if len(more) == 0 {
@@ -34,12 +40,15 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	}
 	t.result.Iterations++
 	t.asking = nil
+	if !isNone(e.Args, "schema") {
+		return t.askValue(ctx, e, more)
+	}
 	reply, err := t.say(ctx, more)
 	if !noRoom(err) {
 		return t.asked(ctx, more, reply, nil, err)
 	}
 	c, failure := t.compact(ctx)
-	if isFinal(failure) {
+	if program.Final(failure) {
 		return nil, failure
 	}
 	if c != nil && c.Success {
@@ -48,6 +57,27 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		}
 	}
 	return t.asked(ctx, more, reply, c, err)
+}
+
+// isNone reports whether an argument is missing or None.
+func isNone(args *value.Dict, name string) bool {
+	v, _ := args.Get(name)
+	return v == nil
+}
+
+// askValue is agent.ask with a schema.
+func (t *turn) askValue(ctx context.Context, e tool.Effect, more []model.Message) (value.Value, error) {
+	wanted, _ := e.Args.Get("schema")
+	s, err := structured.New(wanted)
+	if err != nil {
+		return nil, err
+	}
+	reply, read, err := t.sayValue(ctx, more, s, int(min(e.Args.IntOr("retries", structured.Retries), maxIterations)))
+	out, err := t.asked(ctx, more, reply, nil, err)
+	if d, ok := out.(*value.Dict); ok && err == nil {
+		d.Put("value", read)
+	}
+	return out, err
 }
 
 // asked makes the outcome of agent.ask. It is separate so that the stack of a turn that
@@ -158,8 +188,7 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	if err != nil {
 		return nil, err
 	}
-	reply, used, err := s.turn.meter.Ask(ctx, s.agent.opts.Model, s.agent.price(), r)
-	s.turn.counted(used)
+	reply, err := s.turn.askModel(ctx, r)
 	switch {
 	case errors.Is(err, model.ErrEmpty): // the policy can remind the model
 		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
@@ -167,6 +196,19 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 		return nil, err
 	}
 	return &answer{reply, changed}, nil
+}
+
+// askModel asks the model, and counts the request. If the provider refuses the schema of the
+// request, the model is asked without one: the message has it, too.
+func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, error) {
+	reply, used, err := t.meter.Ask(ctx, t.agent.opts.Model, t.agent.price(), r)
+	if r.Schema != nil && value.KindOf(err) == value.Invalid && ctx.Err() == nil {
+		host.Emit(ctx, tool.Log{Message: "the provider refused the schema; the model is asked without it: " + value.ErrorOf(err, value.Invalid).Message()})
+		r.Schema = nil
+		reply, used, err = t.meter.Ask(ctx, t.agent.opts.Model, t.agent.price(), r)
+	}
+	t.counted(used)
+	return reply, err
 }
 
 // request returns the request for the model. changed is the conversation if BeforeAsk has
@@ -177,6 +219,9 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: s.cacheKey()}
 	if s.agent.format == decision.Native {
 		r.Tools, r.ToolChoice = s.agent.tools, s.toolChoice()
+	}
+	if s.turn.schema != nil {
+		r.Schema, r.ToolChoice = s.turn.schema.Dict, model.ToolNone
 	}
 	if host.Subscribed(ctx) {
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
@@ -319,7 +364,11 @@ func (s *Session) plain() bool {
 // the conversation has the prompt already.
 func (t *turn) doPrompt(_ context.Context, e tool.Effect) (value.Value, error) {
 	text := e.Args.Text("task")
-	if !t.keepPrompt(e.Args) || t.plain() {
+	begins := t.keepPrompt(e.Args) && !t.plain()
+	if t.agent.schema != nil {
+		text += "\n\n" + t.agent.schema.Request()
+	}
+	if !begins {
 		return text, nil
 	}
 	return t.prompt().Message(text), nil

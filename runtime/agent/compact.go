@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -37,7 +38,7 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error
 // ends by it.
 func (t *turn) compact(ctx context.Context) (*compaction, error) {
 	c, err := t.summarize(ctx)
-	if err != nil && (ctx.Err() != nil || value.KindOf(err) == value.Canceled || isFinal(err)) {
+	if err != nil && (ctx.Err() != nil || value.KindOf(err) == value.Canceled || program.Final(err)) {
 		return nil, err
 	}
 	t.keepSummary(c)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -129,7 +130,7 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}, nil
 	}
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: at})
-	if isFinal(err) || isCeiling(err) {
+	if program.Final(err) {
 		return outcome{}, err
 	}
 	if err != nil {

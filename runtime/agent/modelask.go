@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -20,10 +21,11 @@ func ModelModule(open func(ctx context.Context) (model.Model, error)) tool.Modul
 		Name: "model",
 		Doc:  "The language model that the user has configured. Each question is a separate conversation, in which the model can call no tools. The answer is untrusted text: check the answer before you act on it.",
 		Funcs: []tool.Func{{
-			Name:    "ask",
-			Doc:     "Ask the model. An empty answer is an error. An answer that the provider blocks is an error too.",
-			Params:  []tool.Param{textParam("prompt", "what to ask", true), textParam("system", "an instruction before the conversation, such as the role of the model", false)},
-			Returns: "the text of the answer; an answer that is longer than the model's limit is cut off",
+			Name: "ask",
+			Doc:  "Ask the model. An empty answer is an error. An answer that the provider blocks is an error too.",
+			Params: []tool.Param{textParam("prompt", "what to ask", true), textParam("system", "an instruction before the conversation, such as the role of the model", false),
+				schemaParam("a JSON Schema, or a type such as \"list[str]\": the answer must be a JSON value that matches it. If it does not, the model is asked again, up to twice; then the call fails")},
+			Returns: "the text of the answer; an answer that is longer than the model's limit is cut off. With schema, the value",
 			Kind:    tool.Repeatable,
 			Target:  func(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil },
 			Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
@@ -47,24 +49,84 @@ func modelAsk(ctx context.Context, open func(context.Context) (model.Model, erro
 	if err != nil {
 		return nil, err
 	}
-	emit := g.Emit
-	if emit == nil {
-		emit = func(tool.Report) {}
-	}
-	emit(tool.ModelAsk{Iteration: 1, Messages: 1, Tokens: tool.EstimateTokens(r.System) + tool.EstimateTokens(r.Messages[0].Text)})
-	reply, used, err := meter.Of(ctx).Ask(ctx, m, model.InfoOf(ctx, m).Price, r)
-	if g.Note != nil && used.Requests > 0 {
-		err = cmp.Or(g.Note(used.Note()), err)
-	}
+	wanted, _ := args.Get("schema")
+	schema, err := structured.New(wanted)
 	if err != nil {
 		return nil, err
 	}
-	emit(tool.ModelReply{Iteration: 1, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
+	q := &question{Request: r, model: m, g: g}
+	if schema == nil {
+		reply, err := q.ask(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return reply.Text, nil
+	}
+	r.Schema, r.Messages[0].Text = schema.Dict, r.Messages[0].Text+"\n\n"+schema.Request()
+	for attempt := 0; ; attempt++ {
+		reply, err := q.ask(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v, err := schema.Read(reply.Text)
+		if err == nil {
+			return v, nil
+		}
+		if attempt == structured.Retries {
+			return nil, schema.Failed("", err)
+		}
+		r.Messages, r.Thread = append(r.Messages, reply.Message(), model.Message{Role: model.User, Text: schema.Again(err)}), reply.Thread
+	}
+}
+
+// A question is a conversation of a script with a model.
+type question struct {
+	*model.Request
+	model model.Model
+	g     tool.Grant
+	asked int
+}
+
+// ask asks the model, emits the usage and records it.
+func (q *question) ask(ctx context.Context) (*model.Reply, error) {
+	q.asked++
+	emit := q.g.Emit
+	if emit == nil {
+		emit = func(tool.Report) {}
+	}
+	tokens := tool.EstimateTokens(q.System)
+	for i := range q.Messages {
+		tokens += tool.EstimateTokens(q.Messages[i].Text)
+	}
+	emit(tool.ModelAsk{Iteration: q.asked, Messages: len(q.Messages), Tokens: tokens})
+	reply, err := q.send(ctx)
+	if err == nil || q.Schema == nil || value.KindOf(err) != value.Invalid || ctx.Err() != nil {
+		return q.read(reply, err, emit)
+	}
+	q.Schema = nil // the provider refuses it, but the prompt has it
+	reply, err = q.send(ctx)
+	return q.read(reply, err, emit)
+}
+
+func (q *question) send(ctx context.Context) (*model.Reply, error) {
+	reply, used, err := meter.Of(ctx).Ask(ctx, q.model, model.InfoOf(ctx, q.model).Price, q.Request)
+	if q.g.Note != nil && used.Requests > 0 {
+		err = cmp.Or(q.g.Note(used.Note()), err)
+	}
+	return reply, err
+}
+
+// read checks a reply.
+func (q *question) read(reply *model.Reply, err error, emit func(tool.Report)) (*model.Reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	emit(tool.ModelReply{Iteration: q.asked, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
 	switch {
 	case reply.Stop == model.StopRefuse:
-		return nil, value.Errorf(value.Failed, "the provider blocked the answer of the model %s", m.Name()).WithHint("ask in different words")
+		return nil, value.Errorf(value.Failed, "the provider blocked the answer of the model %s", q.model.Name()).WithHint("ask in different words")
 	case strings.TrimSpace(reply.Text) == "":
-		return nil, value.Errorf(value.Unavailable, "the model %s: %w", m.Name(), model.ErrEmpty).WithHint("ask again, or for less")
+		return nil, value.Errorf(value.Unavailable, "the model %s: %w", q.model.Name(), model.ErrEmpty).WithHint("ask again, or for less")
 	}
-	return reply.Text, nil
+	return reply, nil
 }

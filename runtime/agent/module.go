@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -34,7 +35,11 @@ func Modules() []tool.Module {
 			row("ask", tool.Repeatable, "Ask the model. Pass a message, the results of the model's calls, or both.",
 				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted, "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted": the result of agent.compact, if the conversation had to be compacted first}`, (*turn).doAsk,
 				text("message", "the message", false),
-				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id": the ID of the decision, "text"}]`, HasDefault: true, Default: value.List{}}),
+				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id": the ID of the decision, "text"}]`, HasDefault: true, Default: value.List{}},
+				schemaParam("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches it, and has it as \"value\". Otherwise the model is asked again"),
+				tool.Param{Name: "retries", Type: tool.Type{Name: tool.TypeInteger}, Description: "with schema: how often the model is asked again; then the call fails", HasDefault: true, Default: int64(structured.Retries)}),
+			row("value", tool.Recorded, "Read an answer as the value that the user wants, see the limit schema.",
+				`{"success", "value", "message": for the model, if the answer does not match the schema}`, (*turn).doValue, text("answer", "the answer of the model", true)),
 			row("decide", tool.Recorded, "Read the decisions in a reply of the model, such as a call of a tool or the final answer.",
 				`a list of {"kind", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}, with at least one decision. The value of "kind" is "call", "final", "skill", "none" or "error"`,
 				(*turn).doDecide, val("reply", "the result of agent.ask")),
@@ -51,9 +56,10 @@ func Modules() []tool.Module {
 			row("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
 				`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`, (*turn).doCompact),
 			row("limits", tool.Recorded, "Return the limits of the run.",
-				`{"iterations": the maximum number of replies, or 0 if the user set none, "tools": the number of tools, "native": whether the model supports native calls, "used": the number of tokens in the conversation, "limit": the maximum number of tokens, "full": whether the conversation should be compacted}`, (*turn).doLimits),
+				`{"iterations": the maximum number of replies, or 0 if the user set none, "tools": the number of tools, "native": whether the model supports native calls, "used": the number of tokens in the conversation, "limit": the maximum number of tokens, "full": whether the conversation should be compacted, "schema": a JSON Schema that the answer must match; only if the user wants a value}`, (*turn).doLimits),
 			row("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
-				"a value for the return statement of the policy", (*turn).doFinish, text("reason", "why the run ends", true), text("answer", "the answer for the user", false)),
+				"a value for the return statement of the policy", (*turn).doFinish, text("reason", "why the run ends", true), text("answer", "the answer for the user", false),
+				tool.Param{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "a value for the user", HasDefault: true, Default: nil}),
 		},
 	}}
 }
@@ -65,6 +71,10 @@ func textParam(name, doc string, required bool) tool.Param {
 		p.HasDefault, p.Default = true, ""
 	}
 	return p
+}
+
+func schemaParam(doc string) tool.Param {
+	return tool.Param{Name: "schema", Type: tool.Type{Name: tool.TypeAny}, Description: doc, HasDefault: true, Default: nil}
 }
 
 // row returns a function of the module.
@@ -152,8 +162,12 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn"}
 
 func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
-	return value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,
-		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full()), nil
+	d := value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,
+		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full())
+	if t.agent.schema != nil {
+		d.Put("schema", t.agent.schema.Dict)
+	}
+	return d, nil
 }
 
 func (t *turn) doFinish(_ context.Context, e tool.Effect) (value.Value, error) {
@@ -162,5 +176,9 @@ func (t *turn) doFinish(_ context.Context, e tool.Effect) (value.Value, error) {
 		return nil, value.Errorf(value.Invalid, "agent.finish: unknown reason %q%s", reason, value.DidYouMean(reason, reasons)).
 			WithHint("use one of %s", strings.Join(reasons, ", "))
 	}
-	return value.NewDict("reason", reason, "answer", e.Args.Text("answer")), nil
+	d := value.NewDict("reason", reason, "answer", e.Args.Text("answer"))
+	if v, _ := e.Args.Get("result"); v != nil {
+		d.Put("result", v)
+	}
+	return d, nil
 }

@@ -105,14 +105,6 @@ func reasonOf(err error) Reason {
 	return ReasonError
 }
 
-// isFinal reports whether an error ends the run at any depth: the run waits, its record is
-// damaged, or a worker was killed, after which the run can be resumed. Such an error is
-// returned as it is.
-func isFinal(err error) bool {
-	e := value.ErrorOf(err, value.Failed)
-	return e != nil && (e.Kind == value.Parked || e.Limit == value.LimitRecord || e.Limit == value.LimitWorker)
-}
-
 // MarshalJSON returns the object of type run_end that the command prints at the end of a run,
 // with run, reason, answer, result, success, iterations, calls and usage.
 func (r Reply) MarshalJSON() ([]byte, error) {

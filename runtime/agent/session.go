@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -112,7 +113,8 @@ type turn struct {
 	begun   time.Time
 	result  Reply
 	meter   *meter.Meter
-	asking  *meter.Usage // of the function of the policy that is in progress; nil for no request
+	schema  *structured.Schema // of the request in progress, or nil
+	asking  *meter.Usage       // of the function of the policy that is in progress; nil for no request
 	memory  memory
 	agents  int          // number of sub-agents started by ended calls
 	traces  traces       // of the call in progress; guarded by seeing
@@ -260,13 +262,13 @@ func (t *turn) finish(v value.Value) error {
 	switch v := v.(type) {
 	case string:
 		t.result.Reason, t.result.Text = ReasonFinal, v
-		return nil
+		return t.shape()
 	case *value.Dict:
 		reason := v.Text("reason")
 		if slices.Contains(reasons, reason) {
 			t.result.Reason, t.result.Text = Reason(reason), v.Text("answer")
 			t.result.Value, _ = v.Get("result")
-			return nil
+			return t.shape()
 		}
 	}
 	return value.Errorf(value.Failed, "the policy '%s' returned %s: expected the result of agent.finish", t.agent.policy.Name, value.TypeOf(v)).

@@ -32,6 +32,7 @@ type Settings struct {
 	Temperature        *float64        `json:"temperature,omitempty"`
 	ToolChoice         string          `json:"tool_choice,omitempty"`
 	Ceilings           Ceilings        `json:"ceilings,omitzero"`
+	Schema             *value.Dict     `json:"schema,omitempty"`
 }
 
 // settings returns the settings of the options.
@@ -40,7 +41,7 @@ func (o *Options) settings() Settings {
 		Name: o.Name, Model: cmp.Or(o.ModelName, o.Model.Name()), Idle: o.Idle, Policy: o.Policy, Format: o.Format, Tools: o.Tools, Iterations: o.Iterations,
 		Context: strings.ToValidUTF8(o.Context, "\ufffd"), WorkDir: strings.ToValidUTF8(o.WorkDir, "\ufffd"), Place: strings.ToValidUTF8(o.Place, "\ufffd"), Budget: o.Budget,
 		RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference, MaxResult: o.MaxResult, Depth: o.Depth,
-		MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, ToolChoice: o.ToolChoice, Ceilings: o.Ceilings,
+		MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, ToolChoice: o.ToolChoice, Ceilings: o.Ceilings, Schema: o.Schema,
 	}
 }
 
@@ -51,6 +52,7 @@ func (s *Settings) Apply(o *Options) {
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth = s.MaxResult, s.Depth
 	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice
+	o.Schema = s.Schema
 	o.Ceilings = o.Ceilings.Or(s.Ceilings)
 }
 

@@ -67,7 +67,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		text, _ := w.(string)
 		o.Tools = append(o.Tools, text)
 	}
-	o.Skills, o.LoadSkill, o.Context, o.ToolChoice = nil, nil, "", ""
+	o.Skills, o.LoadSkill, o.Context, o.ToolChoice, o.Schema = nil, nil, "", "", nil
 	if meter.Of(ctx) != nil {
 		o.Ceilings = Ceilings{} // those of the run hold
 	}

@@ -119,12 +119,6 @@ func (a *Agent) checkPrice(ctx context.Context) error {
 	return a.opts.Ceilings.CheckPrice(a.opts.Model.Name(), a.measure(ctx).Price)
 }
 
-// isCeiling reports whether an error is that of a ceiling, which ends the turn.
-func isCeiling(err error) bool {
-	e := value.ErrorOf(err, value.Failed)
-	return e != nil && e.Limit == value.LimitUsage
-}
-
 // price returns the price of the model, once it was looked up, or nil.
 func (a *Agent) price() *model.Price {
 	a.sizes.mu.Lock()

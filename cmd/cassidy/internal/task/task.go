@@ -3,6 +3,7 @@ package task
 
 import (
 	"cmp"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -30,6 +31,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
 			"With --json, each line on standard output is an event. The last line is the result.",
 		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
+			&cli.StringFlag{Name: "schema", Usage: "answer with a JSON value that matches the JSON Schema in `FILE`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"}),
 		Action: c.Recording(c.Parking(c.runTask)),
 	}
@@ -55,6 +57,9 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	setup.Options.NoParking = ctx.Bool("deny")
+	if setup.Options.Schema, err = readSchema(ctx.String("schema")); err != nil {
+		return err
+	}
 	a, err := agents.New(c.App, h, setup)
 	if err != nil {
 		return err
@@ -78,6 +83,26 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	r, err := s.Send(ctx.Context, text)
 	stop() // all events are shown before the end
 	return agents.Ended(ctx.Context, c.App, &r, err)
+}
+
+// readSchema reads the JSON Schema of --schema, or returns nil for "".
+func readSchema(file string) (*value.Dict, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "read the schema %s: %w", file, ui.FileError(err))
+	}
+	v, err := value.ParseJSON(text)
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "read the schema %s: %w", file, err).WithHint("write a JSON Schema, such as {\"type\": \"object\", \"properties\": {…}}")
+	}
+	d, ok := v.(*value.Dict)
+	if !ok {
+		return nil, value.Errorf(value.Invalid, "read the schema %s: expected an object but got %s", file, value.TypeOf(v)).WithHint("write a JSON Schema, such as {\"type\": \"object\", \"properties\": {…}}")
+	}
+	return d, nil
 }
 
 // printDryRun prints what a run would use.

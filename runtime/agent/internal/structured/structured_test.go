@@ -1,0 +1,56 @@
+package structured_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func TestRead(t *testing.T) {
+	schema := value.NewDict("type", "object", "properties", value.NewDict("n", value.NewDict("type", "integer")), "required", value.List{"n"})
+	s, err := structured.New(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ answer, want, problem string }{
+		{`{"n": 1}`, `{"n":1}`, ""},
+		{"Here it is:\n\n```json\n{\"n\": 2}\n```\nThat is all.", `{"n":2}`, ""},
+		{"```json\n{\"m\": {}}\n```", "", "does not match the schema"},
+		{`The value is {"n": 3}.`, `{"n":3}`, ""},
+		{`{"n": "x"}`, "", "does not match the schema"},
+		{"no value", "", "is not JSON"},
+		{"", "", "is not JSON"},
+		{`{"n": 1`, "", "is not JSON"},
+	} {
+		v, err := s.Read(tt.answer)
+		if err != nil {
+			if tt.problem == "" || !strings.Contains(err.Error(), tt.problem) || !strings.Contains(s.Again(err), tt.problem) {
+				t.Errorf("Read(%q): %v, want %q", tt.answer, err, tt.problem)
+			}
+			continue
+		}
+		if got := value.FormatJSON(v, ""); got != tt.want {
+			t.Errorf("Read(%q) = %s, want %s", tt.answer, got, tt.want)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	words, err := structured.New("list[str]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := words.Read(`["a", 1]`); err == nil {
+		t.Error("a list with a number is read as list[str]")
+	}
+	if v, err := words.Read(`["a", "b"]`); err != nil || !value.Equal(v, value.List{"a", "b"}) {
+		t.Errorf("it reads %v, %v", v, err)
+	}
+	for _, wrong := range []value.Value{"no such type!", int64(3), value.NewDict("$ref", "https://example.com/x.json")} {
+		if s, err := structured.New(wrong); value.KindOf(err) != value.Invalid {
+			t.Errorf("New(%v) = %v, %v, want an error of kind Invalid", wrong, s, err)
+		}
+	}
+}
