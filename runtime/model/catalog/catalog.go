@@ -32,8 +32,13 @@ func Find(provider, name string) model.Info {
 }
 
 // isVersion reports whether the rest of a name only says which release of a model it is: a date
-// or a number, "latest" or "preview".
+// or a number, "latest" or "preview". A short number directly behind the name is that of another
+// model, as in "claude-opus-4-8", whose price differs from that of "claude-opus-4".
 func isVersion(rest string) bool {
+	first, _, _ := strings.Cut(strings.TrimLeft(rest, "-@"), "-")
+	if number(first) > 0 && len(first) < 3 {
+		return false
+	}
 	for part := range strings.SplitSeq(strings.TrimLeft(rest, "-@"), "-") {
 		if part != "latest" && part != "preview" && strings.Trim(part, "0123456789") != "" {
 			return false

@@ -39,7 +39,8 @@ func TestTable(t *testing.T) {
 func TestFind(t *testing.T) {
 	for name, want := range map[string]float64{
 		"claude-haiku-4-5": 1, "claude-haiku-4-5-20251001": 1, "claude-opus-4-1-20250805": 15, "claude-opus-5-5": 4, "claude-opus-5": 5,
-		"claude-sonnet-4-20250514": 3, "claude-3-5-haiku-latest": 0.8, "claude-opus-next": 0, "claude": 0, "": 0,
+		"claude-sonnet-4-20250514": 3, "claude-3-5-haiku-latest": 0.8, "claude-opus-next": 0, "claude-opus-4-8": 5, "claude-opus-4-9": 0,
+		"claude-opus-4-20250514": 15, "claude-sonnet-4-0": 3, "claude-fable-5": 10, "claude": 0, "": 0,
 	} {
 		got := Find("anthropic", name)
 		if want == 0 {
@@ -52,6 +53,15 @@ func TestFind(t *testing.T) {
 	}
 	if Find("openai", "gpt-5-codex").Price != nil || Find("other", "gpt-5").Price != nil {
 		t.Error("a model that is not in the table is found")
+	}
+}
+
+// TestLongPrompts checks the tier of a model whose long prompts cost more.
+func TestLongPrompts(t *testing.T) {
+	price := Find("anthropic", "claude-haiku-5-5").Price
+	short, long := price.Cost(model.Usage{InputTokens: 100_000}), price.Cost(model.Usage{InputTokens: 200_000, CachedTokens: 100_000})
+	if math.Abs(short-0.01) > 1e-9 || math.Abs(long-0.055) > 1e-9 {
+		t.Errorf("the costs are %g and %g, want 0.01 and 0.055", short, long)
 	}
 }
 
