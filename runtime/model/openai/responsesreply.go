@@ -169,18 +169,22 @@ func (o *output) end(response *value.Dict) *wire.Failure {
 	return nil
 }
 
+// passing are words in the codes of errors that pass. Others are about the request, such as
+// "invalid_prompt", "image_too_large" and "bio_policy".
+var passing = []string{"server_error", "overloaded", "timeout", "unavailable", "internal", "slow_down"}
+
 // failure returns the failure of a response or of an error event. Both come with the status 200.
 func (o *output) failure(e *value.Dict) *wire.Failure {
 	code := cmp.Or(e.Text("code"), e.Text("type"))
-	status := int(e.IntOr("code", e.IntOr("status_code", 500)))
+	status := int(e.IntOr("code", e.IntOr("status_code", 0)))
 	switch {
+	case status >= 400 && status <= 599:
 	case strings.Contains(code, "rate_limit") || strings.Contains(code, "quota"):
 		status = 429
-	case strings.HasPrefix(code, "invalid") || strings.HasPrefix(code, "context_length") || strings.Contains(code, "image"):
-		status = 400 // https://platform.openai.com/docs/api-reference/responses/object: error.code
-	}
-	if status < 400 || status > 599 {
+	case code == "" || code == "error" || slices.ContainsFunc(passing, func(word string) bool { return strings.Contains(code, word) }):
 		status = 500
+	default:
+		status = 400
 	}
 	said := wire.ErrorText(e)
 	if code != "" && code != "error" {
