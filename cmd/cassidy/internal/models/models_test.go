@@ -100,6 +100,8 @@ func TestVariables(t *testing.T) {
 		{"OPENAI_API_KEY=k OPENAI_BASE_URL=http://127.0.0.1:1", "providers: {openai: {base_url: URL/v2}}", "openai:a", "/v2/chat/completions", "authorization: ", ""},
 		{"K=other", "providers: {work: {api: cassidyai, base_url: URL, key_env: K}}", "work:a", "/assistants/thread/create", "x-api-key: other", ""},
 		{"K=other", "providers: {gpu: {api: ollama, base_url: URL, key_env: K}}", "gpu:a", "/api/chat", "authorization: Bearer other", ""},
+		{"ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=URL", "models: {'anthropic:a': {max_output: 5000}}", "anthropic:a", "/v1/messages", "", `"max_tokens":5000`},
+		{"OPENAI_BASE_URL=URL", "models: {'openai:a': {max_output: 5000}}", "openai:a", "/chat/completions", "", `"max_completion_tokens":5000`},
 		{"OLLAMA_HOST=URL", "models: {'ollama:a:8b': {context: 65536}}", "ollama:a:8b", "/api/chat", "", `"num_ctx":65536`},
 	} {
 		here := strings.NewReplacer("=URL", "="+url, ": URL", ": "+url)

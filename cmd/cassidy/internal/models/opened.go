@@ -15,6 +15,7 @@ type opened struct {
 	name     string // PROVIDER:MODEL
 	provider *provider
 	proxy    string // the environment variable of the proxy, or ""
+	longest  int    // tokens of a reply that the user's config allows, or 0
 }
 
 // Name implements [model.Model].
@@ -26,6 +27,9 @@ func (m *opened) Info(ctx context.Context) model.Info { return model.InfoOf(ctx,
 // Ask implements [model.Model].
 func (m *opened) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	own := *r
+	if m.longest > 0 && (own.MaxTokens == 0 || own.MaxTokens > m.longest) {
+		own.MaxTokens = m.longest
+	}
 	if r.Notice != nil {
 		own.Notice = func(n model.Notice) {
 			n.Retry = m.named(n.Retry)

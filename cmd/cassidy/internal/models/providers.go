@@ -171,7 +171,7 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 	if err != nil {
 		return nil, p.named(err)
 	}
-	opened := &opened{Model: m, name: m.Name(), provider: p, proxy: proxy}
+	opened := &opened{Model: m, name: m.Name(), provider: p, proxy: proxy, longest: info.MaxOutput}
 	if p.added {
 		opened.name = p.name + ":" + name
 	}
