@@ -34,7 +34,8 @@ func Reported(u, guess model.Usage, p *model.Price) Usage {
 	if p != nil {
 		of.Charge = max(0, p.Cost(counted))
 	}
-	if p == nil || of.Unmeasured > 0 {
+	free := p != nil && p.Input == 0 && p.Output == 0 // also if it reports no tokens
+	if p == nil || of.Unmeasured > 0 && !free {
 		of.Unpriced = 1
 	} else {
 		of.Cost = of.Charge
