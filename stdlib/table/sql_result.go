@@ -189,4 +189,4 @@ func (r *sqlResult) Disconnect() error { return nil }
 // Destroy implements [vtab.Table].
 func (r *sqlResult) Destroy() error { return nil }
 
-var errResult = errors.New("the result of the query cannot be read")
+var errResult = errors.New("a query cannot use the table of its own result")

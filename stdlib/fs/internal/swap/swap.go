@@ -261,9 +261,9 @@ func (p Place) save(kind string) error {
 	mark := p.temp[len(Prefix) : len(Prefix)+markLen] // another commit must not save to the same name
 	name := fmt.Sprintf("%s.saved-%s", p.name, mark[markLen-8:])
 	if err := renameNew(p.temps, p.temp+kind, p.dir, name); err != nil {
-		return fmt.Errorf("cannot restore the displaced file: %w", err)
+		return fmt.Errorf("cannot save the other version of the file: %w", err)
 	}
-	return fmt.Errorf("the displaced file was saved as %s", name)
+	return fmt.Errorf("the other version of the file was saved as %s", name)
 }
 
 // Remove removes the file was. It fails with [ErrChanged], and leaves the place as it is, if
