@@ -32,10 +32,10 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringSliceFlag{Name: "skill", Usage: "load the skill `NAME` at the start"},
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
-		&cli.StringFlag{Name: "effort", Usage: "have the model reason with `LEVEL`: none, minimal, low, medium, high, xhigh or max, as far as the model knows it"},
+		&cli.StringFlag{Name: "effort", Usage: "set how much the model reasons: `LEVEL` is none, minimal, low, medium, high, xhigh or max; not every model supports every level"},
 		&cli.StringFlag{Name: "max-output-tokens", Usage: "limit each reply of the model to `N` tokens"},
 		&cli.StringFlag{Name: "temperature", Usage: "set the temperature of the model to `T`, from 0 to 2"},
-		&cli.StringFlag{Name: "tool-choice", Usage: "with the format native: `CHOICE` is auto, none, required (the model must call a tool first), or the name of the tool that it must call first"},
+		&cli.StringFlag{Name: "tool-choice", Usage: "set which tool the model calls first: `CHOICE` is auto (the model decides), none (the model cannot call tools), required (any tool) or the name of a tool; all but auto need the format native"},
 		&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"},
 		&cli.DurationFlag{Name: "timeout", Value: patience, Usage: "stop waiting if the model sends no data for `TIME`, such as 90s or 5m"},
 	)
@@ -95,9 +95,9 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 // CeilingFlags returns the flags that bound what a run uses.
 func CeilingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "max-tokens", Usage: "stop the run when its requests to models have used `N` tokens, with those of its sub-agents; it can be resumed with a higher limit"},
-		&cli.StringFlag{Name: "max-cost", Usage: "stop the run when its requests to models have cost `USD` US dollars"},
-		&cli.StringFlag{Name: "max-requests", Usage: "stop the run after `N` requests to models"},
+		&cli.StringFlag{Name: "max-tokens", Usage: "stop the run when it and its sub-agents have used `N` tokens; the run can be resumed with a higher limit"},
+		&cli.StringFlag{Name: "max-cost", Usage: "stop the run when it and its sub-agents have cost `N` US dollars"},
+		&cli.StringFlag{Name: "max-requests", Usage: "stop the run when it and its sub-agents have sent `N` requests to models"},
 	}
 }
 
