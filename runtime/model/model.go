@@ -61,7 +61,7 @@ type Request struct {
 	// without Tools.
 	ToolChoice string
 	// Effort is how much the model reasons: "none", "minimal", "low", "medium", "high",
-	// "xhigh" or "max", as far as the model knows the word; "" is the model's default.
+	// "xhigh" or "max"; not every model supports every level. "" is the model's default.
 	Effort string
 	// Temperature is that of the sampling; nil is the model's default.
 	Temperature *float64
