@@ -41,8 +41,8 @@ func fakeProviders(t *testing.T) string {
 var fakeLists = map[string]string{
 	"/chat/models": `{"object": "list", "data": [{"id": "small", "object": "model"}, {"id": "large", "context_length": 262144,
 		"top_provider": {"max_completion_tokens": 32768}, "pricing": {"prompt": "0.0000025", "completion": "0.00001", "input_cache_read": "0.00000025"}}]}`,
-	"/anthropic/v1/models": `{"data": [{"type": "model", "id": "claude-opus-5-5", "display_name": "Opus"}, {"type": "model", "id": "claude-new", "display_name": "New"}],
-		"has_more": false, "first_id": "claude-opus-5-5", "last_id": "claude-new"}`,
+	"/anthropic/v1/models": `{"data": [{"type": "model", "id": "claude-haiku-4-5", "display_name": "Haiku"}, {"type": "model", "id": "claude-new", "display_name": "New"}],
+		"has_more": false, "first_id": "claude-haiku-4-5", "last_id": "claude-new"}`,
 	"/gemini/models":   `{"models": [{"name": "models/gemini-3-pro", "inputTokenLimit": 1000000, "outputTokenLimit": 60000, "supportedGenerationMethods": ["generateContent"]}]}`,
 	"/ollama/api/tags": `{"models": [{"name": "small:latest", "model": "small:latest", "size": 1, "details": {"family": "llama"}}]}`,
 	"/ollama/api/show": `{"capabilities": ["completion", "tools"], "model_info": {"general.architecture": "llama", "llama.context_length": 8192}}`,
