@@ -149,6 +149,8 @@ func (m *client) explain(f *wire.Failure) *wire.Failure {
 		f.Err.Kind, f.Err.Hint = value.Unavailable, cmp.Or(m.o.KeyHint, "check the key")
 	case f.Status == 400 && strings.Contains(said, "thinking"):
 		f.Err.Hint = "use another effort, or none: the model has its own levels"
+	case f.Status == 400 && strings.Contains(said, "payload size"):
+		f.Err.Hint = "attach fewer or smaller files"
 	case f.Status == 400 && strings.Contains(said, "function calling"):
 		f.Err.Hint = "use a model that supports tools, or set Plain"
 	}

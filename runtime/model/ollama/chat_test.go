@@ -45,7 +45,7 @@ func serve(t *testing.T, show string, chats ...string) *server {
 			}
 		}
 		if status, rest, ok := strings.Cut(body, " "); ok && len(status) == 3 {
-			w.WriteHeader(map[string]int{"400": 400, "401": 401, "404": 404, "503": 503}[status])
+			w.WriteHeader(map[string]int{"400": 400, "401": 401, "404": 404, "500": 500, "503": 503}[status])
 			body = rest
 		}
 		io.WriteString(w, body)
@@ -192,6 +192,35 @@ func TestRequests(t *testing.T) {
 		}
 		if !strings.Contains(s.sent[0], test.want) {
 			t.Errorf("%s: sent %s, want %s in it", test.name, s.sent[0], test.want)
+		}
+	}
+}
+
+// TestMemory has a server without the memory for a long context: shorter ones are tried, and
+// the one that fits is kept.
+func TestMemory(t *testing.T) {
+	const full = `500 {"error":"model requires more system memory (9.0 GiB) than is available (7.6 GiB)"}`
+	hi := &model.Request{Messages: []model.Message{user("Hi.")}}
+	s := serve(t, card("131072", "completion"), full, full, four)
+	m := s.open(t, ollama.Options{Model: "m"})
+	for range 2 {
+		if _, err := m.Ask(t.Context(), hi); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"65536", "32768", "16384", "16384"} {
+		if i >= len(s.sent) || !strings.Contains(s.sent[i], `"num_ctx":`+want+`}`) {
+			t.Fatalf("sent %q, want num_ctx %s in request %d", s.sent, want, i+1)
+		}
+	}
+	if info := model.InfoOf(t.Context(), m); info.Context != 16384 || s.slept > 0 {
+		t.Errorf("Info = %+v, waited %d times", info, s.slept)
+	}
+	for _, test := range []struct{ given, requests int }{{0, 4}, {65536, 1}} {
+		s := serve(t, card("131072", "completion"), full)
+		_, err := s.open(t, ollama.Options{Model: "m", Context: test.given}).Ask(t.Context(), hi)
+		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Unavailable || !strings.Contains(e.Hint, "smaller context") || len(s.sent) != test.requests {
+			t.Errorf("a context of %d: %v, hint %q, after %d requests", test.given, err, e.Hint, len(s.sent))
 		}
 	}
 }

@@ -61,10 +61,34 @@ func (m *client) context(c *card) int {
 	switch {
 	case m.o.Context > 0:
 		return m.o.Context
+	case m.fits.Load() > 0:
+		return int(m.fits.Load())
 	case c != nil && c.context > 0:
 		return min(c.context, defaultContext)
 	}
 	return defaultContext
+}
+
+// minContext is the smallest context that is tried if memory is short. Below it, an agent with
+// tools has no space to work.
+const minContext = 8192
+
+// noMemory reports whether the server has too little memory for the model with its context.
+func noMemory(f *wire.Failure) bool {
+	said := f.Err.Error()
+	return f.Status == 500 && (strings.Contains(said, "more system memory") || strings.Contains(said, "out of memory") || strings.Contains(said, "cannot be allocated"))
+}
+
+// shrink halves the context after one of window tokens did not fit, and reports whether to ask
+// again. A context of the options stays.
+func (m *client) shrink(c *card, window int) bool {
+	if m.o.Context > 0 || window/2 < minContext {
+		return false
+	}
+	if m.context(c) == window { // else another request has done it
+		m.fits.Store(int64(window / 2))
+	}
+	return true
 }
 
 // info returns the context that requests use. A model on the own machine costs nothing.

@@ -37,7 +37,8 @@ type client struct {
 	o        Options
 	w        *wire.Wire
 	card     atomic.Pointer[card]
-	noLevels atomic.Bool // the server rejects levels of reasoning: it has only on and off
+	noLevels atomic.Bool  // the server rejects levels of reasoning: it has only on and off
+	fits     atomic.Int64 // the context that fits into memory, after a larger one did not; else 0
 }
 
 // New returns a model of Ollama's chat API. It fails if the model is missing, or
@@ -95,19 +96,34 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 		}
 	}
 	for {
+		window := m.context(c)
 		reply, f := m.send(ctx, r, c)
 		switch {
 		case f == nil:
 			return reply, nil
-		case f.Status == 400 && strings.Contains(f.Err.Error(), "think") && r.Effort != "" && !m.noLevels.Swap(true):
-			continue
-		case strings.Contains(f.Err.Error(), "does not support tools"):
-			f.Err.Hint = "use a model that supports tools (ollama show lists its capabilities), or a format in which calls are text"
-		case strings.Contains(f.Err.Error(), "does not support thinking"):
-			f.Err.Hint = "ask without an effort: the model does not reason"
+		case noMemory(f):
+			if !m.shrink(c, window) {
+				f.Err.Hint = "set a smaller context for the model, or use a smaller model"
+				return nil, f
+			}
+		case f.Status != 400 || !strings.Contains(f.Err.Error(), "think") || r.Effort == "" || m.noLevels.Swap(true):
+			return nil, explain(f)
 		}
-		return nil, f
+		if r.Notice != nil {
+			r.Notice(model.Notice{Retry: f.Err})
+		}
 	}
+}
+
+// explain adds a hint to what a model cannot do.
+func explain(f *wire.Failure) *wire.Failure {
+	switch said := f.Err.Error(); {
+	case strings.Contains(said, "does not support tools"):
+		f.Err.Hint = "use a model that supports tools (ollama show lists its capabilities), or a format in which calls are text"
+	case strings.Contains(said, "does not support thinking"):
+		f.Err.Hint = "ask without an effort: the model does not reason"
+	}
+	return f
 }
 
 func (m *client) send(ctx context.Context, r *model.Request, c *card) (*model.Reply, *wire.Failure) {
@@ -115,7 +131,9 @@ func (m *client) send(ctx context.Context, r *model.Request, c *card) (*model.Re
 	if f != nil {
 		return nil, f
 	}
-	return m.w.Reply(ctx, r, &wire.Query{Path: "/api/chat", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil}, func(res *wire.Response) (*model.Reply, *wire.Failure) {
+	q := &wire.Query{Path: "/api/chat", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil,
+		Retry: func(f *wire.Failure) bool { return wire.Stateless(f) && !noMemory(f) }}
+	return m.w.Reply(ctx, r, q, func(res *wire.Response) (*model.Reply, *wire.Failure) {
 		s := &stream{Draft: wire.Draft{W: m.w, OnText: r.Text}}
 		if r.Text != nil {
 			return res.Assemble(false, s)
