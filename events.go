@@ -28,6 +28,7 @@ type (
 	RunStart      = tool.RunStart
 	RunEnd        = tool.RunEnd
 	ModelAsk      = tool.ModelAsk
+	ModelRetry    = tool.ModelRetry
 	Text          = tool.Text
 	ModelReply    = tool.ModelReply
 	Decided       = tool.Decided

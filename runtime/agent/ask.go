@@ -225,7 +225,7 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 	}
 	if host.Subscribed(ctx) {
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
-		r.Text = func(piece string) { host.Emit(ctx, tool.Text{Text: piece}) }
+		stream(ctx, r)
 	}
 	if s.agent.opts.BeforeAsk == nil {
 		return r, nil, nil
@@ -238,6 +238,22 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 		changed = slices.Clone(r.Messages)
 	}
 	return r, changed, nil
+}
+
+// stream emits the text of a reply as it arrives, and that a request is sent again.
+func stream(ctx context.Context, r *model.Request) {
+	received := false
+	r.Text = func(piece string) {
+		received = received || piece != ""
+		host.Emit(ctx, tool.Text{Text: piece})
+	}
+	r.Notice = func(n model.Notice) {
+		if n.Retry == nil {
+			return
+		}
+		host.Emit(ctx, tool.ModelRetry{Error: value.ErrorOf(n.Retry, value.Unavailable).Message(), Wait: n.Wait, Discards: received})
+		received = false
+	}
 }
 
 // with returns the conversation with more messages at its end.

@@ -129,6 +129,9 @@ func (t *turn) read(reply *model.Reply) []decision.Decision {
 		return []decision.Decision{{Kind: decision.None, Answer: reply.Text}}
 	}
 	decisions := decision.ReadNative(reply, decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
+	if last := &decisions[len(decisions)-1]; reply.Stop == model.StopLength && last.Kind == decision.Invalid {
+		last.Error += " The reply reached the limit of its length: write less in a reply, such as one part of a file."
+	}
 	if k := decisions[0].Kind; k == decision.None || k == decision.Final || decisions[0].Inferred {
 		if name, ok := prompt.ReadSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
 			return []decision.Decision{{Kind: "skill", Action: name}}
@@ -152,6 +155,10 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 		return t.prompt().LoopWarning(detail, int(e.Args.IntOr("times", 1))), nil
 	case "answer_now":
 		return t.prompt().LastTurn(), nil
+	case "cut":
+		return t.prompt().Cut(), nil
+	case "continue":
+		return t.prompt().ContinueAnswer(), nil
 	case "last_turn":
 		return t.prompt().LastIteration(), nil
 	}
@@ -159,7 +166,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 }
 
 // notes are the names of the reminders.
-var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn"}
+var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn", "cut", "continue"}
 
 func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 	d := value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,

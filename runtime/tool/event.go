@@ -13,7 +13,7 @@ import (
 // Data is a value, not a pointer, of one of the types below: of a call
 // [ToolCallStart], [ArgsRead], [ToolOutput], [Progress], [Log], [EffectDone],
 // [Audit], [ErrorEvent] and [ToolCallEnd]; of an agent or a workflow [RunStart],
-// [ModelAsk], [Text], [ModelReply], [Decided], [SkillLoaded], [Compacted] and
+// [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded], [Compacted] and
 // [RunEnd]; of a subscription [Lost]; and [OtherEvent] for events of a newer version.
 // Receivers share Data and must not change the values in it.
 type Event struct {
@@ -154,6 +154,13 @@ type Text struct {
 	Text string `dict:"text"`
 }
 
+// A ModelRetry reports that a request to a model failed and is sent again. The reply begins again.
+type ModelRetry struct {
+	Error    string        `dict:"error"`
+	Wait     time.Duration `dict:"wait_ms"`  // until the request is sent again
+	Discards bool          `dict:"discards"` // a part of the reply was received as Text; it is not a part of the reply
+}
+
 // A ModelReply is the complete reply of a model.
 type ModelReply struct {
 	Iteration    int        `dict:"iteration"`
@@ -209,7 +216,7 @@ type OtherEvent struct {
 }
 
 // A Report is what a call can report about itself while it runs: [ToolOutput],
-// [Progress], [Log], [ModelAsk], [Text], [ModelReply], [Decided], [SkillLoaded] or
+// [Progress], [Log], [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded] or
 // [Compacted]. The host alone reports anything else.
 type Report interface{ report() }
 
@@ -218,6 +225,7 @@ func (Progress) report()    {}
 func (Log) report()         {}
 func (ModelAsk) report()    {}
 func (Text) report()        {}
+func (ModelRetry) report()  {}
 func (ModelReply) report()  {}
 func (Decided) report()     {}
 func (SkillLoaded) report() {}
@@ -243,6 +251,7 @@ var eventTypes = []eventType{
 	{"run_end", RunEnd{}},
 	{"model_ask", ModelAsk{}},
 	{"model_text", Text{}},
+	{"model_retry", ModelRetry{}},
 	{"model_reply", ModelReply{}},
 	{"decision", Decided{}},
 	{"skill_loaded", SkillLoaded{}},

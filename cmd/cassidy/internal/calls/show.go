@@ -120,6 +120,8 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 			} else {
 				Show(a, e)
 			}
+		case tool.ModelRetry:
+			a.Log("%s; trying again in %s", ui.VisibleLine(d.Error), retryTime(d.Wait))
 		case tool.SkillLoaded:
 			a.Note("skill %s", d.Name)
 		case tool.Compacted:
@@ -133,6 +135,14 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 			Show(a, e)
 		}
 	}
+}
+
+// retryTime writes the time until a request is sent again.
+func retryTime(d time.Duration) string {
+	if d < time.Second {
+		return "a moment"
+	}
+	return d.Round(time.Second).String()
 }
 
 // maxOutput is how many lines of the output of a call are shown in a run.

@@ -63,6 +63,14 @@ func (v *chatView) show(e tool.Event) {
 	}
 	v.spinner.Erase()
 	v.endLine()
+	if d, again := e.Data.(tool.ModelRetry); again && own {
+		if d.Discards && v.reply != nil && v.reply.shown.Len() > 0 {
+			v.Log("the answer broke off; the text above is not a part of it")
+		}
+		if v.reply != nil {
+			v.reply = &replyText{whole: v.whole}
+		}
+	}
 	if !isReply || !v.streams {
 		v.lines(e)
 	}

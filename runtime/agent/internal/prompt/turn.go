@@ -86,6 +86,12 @@ func (p *Prompt) LoopWarning(name string, times int) string {
 	return say("turn/loop", "name", prose.OneLine(name), "times", strconv.Itoa(times))
 }
 
+// Cut returns the message after a reply that was cut off and has neither a call nor an answer.
+func (p *Prompt) Cut() string { return say("turn/cut") }
+
+// ContinueAnswer returns the request for the rest of an answer that was cut off.
+func (p *Prompt) ContinueAnswer() string { return say("turn/continue") }
+
 // LastTurn returns the request for the answer without further calls: after the call that the
 // model marked as its last, and at the limit of replies.
 func (p *Prompt) LastTurn() string { return say("turn/last_turn") }

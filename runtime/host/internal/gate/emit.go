@@ -93,7 +93,7 @@ func (s subject) emit(data any) {
 	}
 	e, hub := s.notify(data), s.run.gate.Hub
 	switch data.(type) {
-	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text:
+	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text, tool.ModelRetry:
 		hub.Deliver(&e)
 	default:
 		s.run.record.AddEvent(&e, func() { hub.Deliver(&e) })
