@@ -175,8 +175,13 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	return nil
 }
 
-// status reports what a turn used, and what all turns of the session did.
+// status reports what a turn used, and what all turns of the session did. It says nothing if the
+// provider does not report tokens.
 func (t *chatSession) status(u agent.Usage) {
+	if u.Requests == u.Unmeasured {
+		t.used.Add(u)
+		return
+	}
 	if before := t.used; u.Requests > 0 && before.Requests > 0 {
 		t.used.Add(u)
 		t.Note("used %s; in this session %s", u, t.used)
