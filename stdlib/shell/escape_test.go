@@ -305,7 +305,7 @@ func TestEscapeLater(t *testing.T) {
 		{"no right to look", "mkdir w/u w/v w/r; repo w/u/.git ..; repo w/v/.git ..; repo w/r/.git ..; chmod 0 w/u; chmod 111 w/v; chmod 444 w/r", []string{"w/u", "w/v", "w/r"}},
 		{"no right to remove", "repo w/u/.git ..; chmod 555 w/u/.git w/u/.git/objects; chmod 555 w/u", []string{"w/u/.git"}},
 		{"deep", "(cd w; i=0; while [ $i -lt 150 ]; do mkdir d; cd d; i=$((i+1)); done; mkdir .git)", []string{"w/" + strings.Repeat("d/", 150) + ".git"}},
-		{"survivors", "(setsid sh -c 'while :; do mkdir -p w/late/.git; done' &) ; while [ ! -d w/late ]; do :; done", []string{"w/late/.git"}},
+		{"survivors", "(setsid sh -c 'while :; do mkdir -p w/late/.git; done' &) ; while [ ! -d w/late/.git ]; do :; done", []string{"w/late/.git"}},
 		{"Mercurial", "mkdir -p w/.hg w/a/.jj; printf '[hooks]\\npre-status = sh -c id\\n' >w/.hg/hgrc; ln -s .hg w/h", []string{"w/.hg", "w/a/.jj"}},
 		{"an exit code", "mkdir w/.git; exit 3", []string{"w/.git"}},
 	} {
