@@ -447,7 +447,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/structured runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/structured runtime/agent/internal/stub scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -479,6 +479,11 @@ var layers = map[string]struct {
 		"Package program runs the programs that models write",
 		"runtime/host runtime/tool runtime/value runtime/agent/internal/prose runtime/agent/internal/stub",
 		"a program has the rights of who calls it",
+	},
+	"runtime/agent/internal/question": {
+		"Package question asks a model a single question",
+		"runtime/tool runtime/value runtime/model runtime/agent/internal/meter runtime/agent/internal/structured",
+		"it calls no tools",
 	},
 	"runtime/agent/internal/structured": {
 		"Package structured reads values from the answers of models",
@@ -572,7 +577,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agents": {
 		"Package agents makes agents from the flags of a command",
-		"runtime/tool runtime/value runtime/host runtime/agent runtime/agent/decision internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/agent runtime/agent/decision runtime/model internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
 		"below the nouns that have models decide",
 	},
 	"cmd/cassidy/internal/app": {

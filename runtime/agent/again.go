@@ -136,7 +136,7 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 		said = noAnswer
 	}
 	t.messages = append(all[:len(all):len(all)], said)
-	t.thread, t.made = a.Thread, nil
+	t.thread, t.made, t.replied = a.Thread, nil, true
 	for i := known; i < len(t.messages); i++ {
 		t.account.AddMessage(&t.messages[i])
 	}

@@ -72,7 +72,11 @@ func (t *turn) askValue(ctx context.Context, e tool.Effect, more []model.Message
 	if err != nil {
 		return nil, err
 	}
-	reply, read, err := t.sayValue(ctx, more, s, int(min(e.Args.IntOr("retries", structured.Retries), maxIterations)))
+	retries := structured.Retries
+	if t.agent.schema != nil {
+		retries-- // the answer of the task was the first attempt
+	}
+	reply, read, err := t.sayValue(ctx, more, s, retries)
 	out, err := t.asked(ctx, more, reply, nil, err)
 	if d, ok := out.(*value.Dict); ok && err == nil {
 		d.Put("value", read)
@@ -347,14 +351,21 @@ func (t *turn) compose(message string, results []callResult) []model.Message {
 		parts = append(parts, message)
 	}
 	text := strings.Join(parts, "\n\n")
-	if text == "" {
+	if text == "" && !t.attaches() {
 		return more
 	}
 	if t.told && len(t.messages) > 0 {
 		text = t.withReminder(text)
 	}
-	return append(more, model.Message{Role: model.User, Text: text})
+	m := model.Message{Role: model.User, Text: text}
+	if t.attaches() {
+		m.Media = t.attached.media
+	}
+	return append(more, m)
 }
+
+// attaches reports whether the next message has the attachments of the turn: it is the first one.
+func (t *turn) attaches() bool { return t.attached != nil && !t.replied }
 
 // withReminder adds the instructions for decisions to a message: one line, or all of them.
 func (s *Session) withReminder(text string) string {

@@ -26,7 +26,7 @@ func (s *Session) Drive(ctx context.Context, message string, recorded []value.Va
 	for _, outcome := range recorded {
 		spent.Add(meter.Step(outcome, nil))
 	}
-	t.meter = meter.New(nil, Ceilings{}, spent)
+	t.meter = meter.New(nil, &Ceilings{}, spent)
 	p := t.program()
 	p.Modules = Modules() // those of the agent are shared
 	change(p.Modules)

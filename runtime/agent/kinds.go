@@ -99,7 +99,7 @@ func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (
 	}
 	o.Program = t.program()
 	t.watches.Store(true)
-	t.meter = meter.New(nil, Ceilings{}, recordedUsage(ctx, h, r.ID))
+	t.meter = meter.New(nil, &Ceilings{}, recordedUsage(ctx, h, r.ID))
 	return h.Replay(context.WithValue(ctx, turnKey{}, t), o)
 }
 

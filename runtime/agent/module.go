@@ -7,7 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -36,8 +35,7 @@ func Modules() []tool.Module {
 				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted, "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted": the result of agent.compact, if the conversation had to be compacted first}`, (*turn).doAsk,
 				text("message", "the message", false),
 				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id": the ID of the decision, "text"}]`, HasDefault: true, Default: value.List{}},
-				schemaParam("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches it, and has it as \"value\". Otherwise the model is asked again"),
-				tool.Param{Name: "retries", Type: tool.Type{Name: tool.TypeInteger}, Description: "with schema: how often the model is asked again; then the call fails", HasDefault: true, Default: int64(structured.Retries)}),
+				schemaParam("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches it, and has it as \"value\". If it does not match, the model is asked again, up to twice; then the call fails")),
 			row("value", tool.Recorded, "Read an answer as the value that the user wants, see the limit schema.",
 				`{"success", "value", "message": for the model, if the answer does not match the schema}`, (*turn).doValue, text("answer", "the answer of the model", true)),
 			row("decide", tool.Recorded, "Read the decisions in a reply of the model, such as a call of a tool or the final answer.",

@@ -268,6 +268,9 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 	}
 	t.result.Usage = usageOf(used)
 	s.ended(t, r)
+	if t.replied {
+		s.attached = nil
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 const (
 	taskArg            = "task"         // the message of the user, an argument of the policy
 	conversationOption = "conversation" // before the turn
+	attachedOption     = "attached"     // to the message
 )
 
 // again begins a recorded turn again, in a new session. With offer the session gets the tools of
@@ -39,14 +40,24 @@ func (t *turn) options() (*value.Dict, error) {
 }
 
 func (t *turn) recorded() (*value.Dict, error) {
-	if t.turns == 0 && !t.reoffered {
+	if t.turns == 0 && !t.reoffered && t.attached == nil {
 		return t.agent.settings, nil // shared by the first turns of all sessions
+	}
+	d := t.agent.settings.Clone(2)
+	if t.attached != nil {
+		media, err := packMedia(t.attached.media)
+		if err != nil {
+			return nil, value.Errorf(value.Invalid, "record the attachments of run '%s': %w", t.runID, err)
+		}
+		d.Put(attachedOption, media)
+		if t.turns == 0 && !t.reoffered {
+			return d, nil
+		}
 	}
 	c, err := t.conversation()
 	if err != nil {
 		return nil, value.Errorf(value.Invalid, "record the conversation before run '%s': %w", t.runID, err)
 	}
-	d := t.agent.settings.Clone(1)
 	d.Put(conversationOption, c)
 	return d, nil
 }
@@ -56,6 +67,7 @@ type recordedTurn struct {
 	Task         string        `json:"task"`
 	Conversation *conversation `json:"conversation"`
 	Offered      []string      `json:"offered"`
+	Attached     [][]byte      `json:"attached"`
 }
 
 // offered returns the names of the tools that the model could call.
@@ -117,6 +129,9 @@ func (s *Session) restore(r *host.Recorded, offer bool) (task string, err error)
 	}
 	if err == nil {
 		err = s.take(options.Conversation, r.ID, offer)
+	}
+	if err == nil {
+		s.attached, err = unpackMedia(options.Attached)
 	}
 	if err != nil {
 		return "", unreadable("run '"+r.ID+"'", err)

@@ -20,6 +20,7 @@ import (
 type seq struct {
 	replies []*model.Reply
 	refuses bool
+	down    bool
 	asked   []model.Request
 }
 
@@ -28,6 +29,9 @@ func (m *seq) Native() bool { return true }
 
 func (m *seq) Ask(_ context.Context, r *model.Request) (*model.Reply, error) {
 	m.asked = append(m.asked, *r)
+	if m.down {
+		return nil, value.Errorf(value.Unavailable, "the model is down")
+	}
 	if m.refuses && r.Schema != nil {
 		return nil, value.Errorf(value.Invalid, "HTTP 400: the schema is not supported")
 	}

@@ -58,11 +58,12 @@ type state struct {
 	account    account.Account
 	messages   []model.Message
 	thread     string
-	question   string     // in the first message
-	told       bool       // the model has its instructions
-	reoffered  bool       // Offer has changed the tools
-	made       []madeCall // calls since the last reply, whose results the model does not have
-	heard      []string   // outputs of tools, the latest last
+	question   string       // in the first message
+	told       bool         // the model has its instructions
+	reoffered  bool         // Offer has changed the tools
+	made       []madeCall   // calls since the last reply, whose results the model does not have
+	heard      []string     // outputs of tools, the latest last
+	attached   *attachments // of the next message, or nil
 }
 
 // newSession returns a session without turns. For "" it generates an ID.
@@ -113,6 +114,7 @@ type turn struct {
 	begun   time.Time
 	result  Reply
 	meter   *meter.Meter
+	replied bool               // the model has replied in this turn
 	schema  *structured.Schema // of the request in progress, or nil
 	asking  *meter.Usage       // of the function of the policy that is in progress; nil for no request
 	memory  memory
@@ -164,6 +166,9 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 		return t.result, err
 	}
 	r, err := t.run(ctx, p)
+	if t.replied { // else they were not sent
+		s.attached = nil
+	}
 	s.settle(ctx, r, err)
 	return *r, err
 }
@@ -204,7 +209,7 @@ func (t *turn) metered(ctx context.Context, p *host.Program) context.Context {
 		if p.Resume {
 			spent = recordedUsage(ctx, t.agent.host, p.ID)
 		}
-		t.meter = meter.New(meter.Of(ctx), t.agent.opts.Ceilings, spent)
+		t.meter = meter.New(meter.Of(ctx), &t.agent.opts.Ceilings, spent)
 	}
 	return meter.With(ctx, t.meter)
 }

@@ -22,7 +22,7 @@ import (
 // its record on the host has, and bounded by ceilings. It is for programs other than agents, such
 // as workflows: an agent counts its own requests. used returns what the run used so far.
 func Metered(ctx context.Context, h *host.Host, runID string, c Ceilings) (metered context.Context, used func() Usage) {
-	m := meter.New(meter.Of(ctx), c, recordedUsage(ctx, h, runID))
+	m := meter.New(meter.Of(ctx), &c, recordedUsage(ctx, h, runID))
 	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }
 }
 

@@ -31,6 +31,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
 			"With --json, each line on standard output is an event. The last line is the result.",
 		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
+			&cli.StringSliceFlag{Name: "attach", Usage: "send `FILE` with the task: an image (PNG, JPEG, GIF, WebP), a PDF or a text file"},
 			&cli.StringFlag{Name: "schema", Usage: "answer with a JSON value that matches the JSON Schema in `FILE`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"}),
 		Action: c.Recording(c.Parking(c.runTask)),
@@ -76,6 +77,9 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	}
 	text, err := agents.WithSkills(s, setup.Skills, task)
 	if err != nil {
+		return err
+	}
+	if text, err = agents.Attach(ctx.Context, s, ctx.StringSlice("attach"), text); err != nil {
 		return err
 	}
 	agents.WarnOverhead(c.App, s)

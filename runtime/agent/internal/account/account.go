@@ -122,6 +122,8 @@ func (a *Account) Add(text string) {
 
 // AddMessage counts a message with its calls.
 func (a *Account) AddMessage(m *model.Message) {
+	const tokens = 1_600 // of an image, about
+	a.guessed += tokens * len(m.Media)
 	a.Add(m.Text)
 	for _, c := range m.Calls {
 		a.Add(c.Tool + prompt.CallArgs(c))

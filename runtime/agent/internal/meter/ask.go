@@ -25,20 +25,19 @@ func Of(ctx context.Context) *Meter {
 
 // Ask asks a model with a price, which is nil if it is not known, and counts the request.
 func (m *Meter) Ask(ctx context.Context, of model.Model, p *model.Price, r *model.Request) (*model.Reply, Usage, error) {
-	done, err := m.begin(of.Name(), p)
-	if err != nil {
+	if err := m.begin(of.Name(), p); err != nil {
 		return nil, Usage{}, err
 	}
 	reply, err := of.Ask(ctx, r)
-	u, err := measured(done, of, p, r, reply, err)
+	u, err := m.measured(of, p, r, reply, err)
 	return reply, u, err
 }
 
 // measured counts the reply of a model. It is separate so that a waiting agent does not carry
 // its frame.
-func measured(done func(*Usage), m model.Model, p *model.Price, r *model.Request, reply *model.Reply, err error) (u Usage, _ error) {
+func (m *Meter) measured(of model.Model, p *model.Price, r *model.Request, reply *model.Reply, err error) (u Usage, _ error) {
 	if err == nil && reply == nil {
-		err = value.Errorf(value.Internal, "the model %s returned neither a reply nor an error", m.Name())
+		err = value.Errorf(value.Internal, "the model %s returned neither a reply nor an error", of.Name())
 	}
 	switch {
 	case err == nil:
@@ -46,10 +45,10 @@ func measured(done func(*Usage), m model.Model, p *model.Price, r *model.Request
 	case errors.Is(err, model.ErrEmpty): // which has no usage
 		u = Reported(model.Usage{}, guess(r, &model.Reply{}), p)
 	default:
-		done(nil)
+		m.done(nil)
 		return u, err
 	}
-	done(&u)
+	m.done(&u)
 	return u, err
 }
 

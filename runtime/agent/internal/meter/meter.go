@@ -222,7 +222,7 @@ func Text(d *value.Dict) string {
 // use, and a nil Meter counts and bounds nothing.
 type Meter struct {
 	above    *Meter
-	ceilings Ceilings
+	ceilings *Ceilings // shared by the meters of an agent; it does not change
 
 	mu      sync.Mutex
 	total   Usage
@@ -231,7 +231,7 @@ type Meter struct {
 
 // New returns a meter with ceilings. above also counts what it counts; it may be nil. spent was
 // used before, which above knows already.
-func New(above *Meter, c Ceilings, spent Usage) *Meter {
+func New(above *Meter, c *Ceilings, spent Usage) *Meter {
 	return &Meter{above: above, ceilings: c, total: spent}
 }
 
@@ -246,27 +246,29 @@ func (m *Meter) Total() Usage {
 }
 
 // begin admits a request to a model with a price, which is nil if it is not known. It fails with
-// kind Limit if a ceiling is reached, of this meter or one above. The caller must call done after
-// the request, with nil if it has no reply.
-func (m *Meter) begin(name string, p *model.Price) (done func(*Usage), err error) {
-	var admitted []*Meter
-	done = func(u *Usage) {
-		for _, up := range admitted {
-			up.end(u)
-		}
-	}
+// kind Limit if a ceiling is reached, of this meter or one above. Otherwise the caller must call
+// done after the request.
+func (m *Meter) begin(name string, p *model.Price) error {
 	for up := m; up != nil; up = up.above {
-		if err := up.ceilings.CheckPrice(name, p); err != nil {
-			done(nil)
-			return nil, err
+		err := up.ceilings.CheckPrice(name, p)
+		if err == nil {
+			err = up.admit()
 		}
-		if err := up.admit(); err != nil {
-			done(nil)
-			return nil, err
+		if err != nil {
+			for admitted := m; admitted != up; admitted = admitted.above {
+				admitted.end(nil)
+			}
+			return err
 		}
-		admitted = append(admitted, up)
 	}
-	return done, nil
+	return nil
+}
+
+// done ends a request that begin admitted, with nil if it has no reply.
+func (m *Meter) done(u *Usage) {
+	for up := m; up != nil; up = up.above {
+		up.end(u)
+	}
 }
 
 func (m *Meter) admit() error {

@@ -1,0 +1,109 @@
+// Package question asks a model a single question for a script.
+package question
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Ask is model.ask: it asks the model once, and emits the usage.
+func Ask(ctx context.Context, open func(context.Context) (model.Model, error), args *value.Dict, g tool.Grant) (value.Value, error) {
+	r := &model.Request{System: args.Text("system"), Messages: []model.Message{{Role: model.User, Text: args.Text("prompt")}}}
+	if strings.TrimSpace(r.Messages[0].Text) == "" {
+		return nil, value.Errorf(value.Invalid, "the prompt is empty")
+	}
+	if open == nil {
+		return nil, value.Errorf(value.Unavailable, "no model is configured")
+	}
+	m, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, _ := args.Get("schema")
+	schema, err := structured.New(wanted)
+	if err != nil {
+		return nil, err
+	}
+	q := &question{Request: r, model: m, g: g}
+	if schema == nil {
+		reply, err := q.ask(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return reply.Text, nil
+	}
+	r.Schema, r.Messages[0].Text = schema.Dict, r.Messages[0].Text+"\n\n"+schema.Request()
+	for attempt := 0; ; attempt++ {
+		reply, err := q.ask(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v, err := schema.Read(reply.Text)
+		if err == nil {
+			return v, nil
+		}
+		if attempt == structured.Retries {
+			return nil, schema.Failed("", err)
+		}
+		r.Messages, r.Thread = append(r.Messages, reply.Message(), model.Message{Role: model.User, Text: schema.Again(err)}), reply.Thread
+	}
+}
+
+// A question is a conversation of a script with a model.
+type question struct {
+	*model.Request
+	model model.Model
+	g     tool.Grant
+	asked int
+}
+
+// ask asks the model, emits the usage and records it.
+func (q *question) ask(ctx context.Context) (*model.Reply, error) {
+	q.asked++
+	emit := q.g.Emit
+	if emit == nil {
+		emit = func(tool.Report) {}
+	}
+	tokens := tool.EstimateTokens(q.System)
+	for i := range q.Messages {
+		tokens += tool.EstimateTokens(q.Messages[i].Text)
+	}
+	emit(tool.ModelAsk{Iteration: q.asked, Messages: len(q.Messages), Tokens: tokens})
+	reply, err := q.send(ctx)
+	if err == nil || q.Schema == nil || value.KindOf(err) != value.Invalid || ctx.Err() != nil {
+		return q.read(reply, err, emit)
+	}
+	q.Schema = nil // the provider refuses it, but the prompt has it
+	reply, err = q.send(ctx)
+	return q.read(reply, err, emit)
+}
+
+func (q *question) send(ctx context.Context) (*model.Reply, error) {
+	reply, used, err := meter.Of(ctx).Ask(ctx, q.model, model.InfoOf(ctx, q.model).Price, q.Request)
+	if q.g.Note != nil && used.Requests > 0 {
+		err = cmp.Or(q.g.Note(used.Note()), err)
+	}
+	return reply, err
+}
+
+// read checks a reply.
+func (q *question) read(reply *model.Reply, err error, emit func(tool.Report)) (*model.Reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	emit(tool.ModelReply{Iteration: q.asked, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
+	switch {
+	case reply.Stop == model.StopRefuse:
+		return nil, value.Errorf(value.Failed, "the provider blocked the answer of the model %s", q.model.Name()).WithHint("ask in different words")
+	case strings.TrimSpace(reply.Text) == "":
+		return nil, value.Errorf(value.Unavailable, "the model %s: %w", q.model.Name(), model.ErrEmpty).WithHint("ask again, or for less")
+	}
+	return reply, nil
+}
