@@ -42,10 +42,15 @@ func (h *Host) Executing() []string { return h.gate.Executing() }
 // that process ends it within about a second. Cancel fails with kind NotFound for an unknown
 // run, and with Conflict for one that has ended.
 func (h *Host) Cancel(ctx context.Context, runID string) error {
-	if h.gate.Cancel(runID) {
+	j, err := h.journal()
+	ended := false // also of a run whose execution has recorded its end, and leaves
+	if err == nil {
+		r, e := j.Run(ctx, runID)
+		ended = e == nil && r.State.Ended()
+	}
+	if !ended && h.gate.Cancel(runID) {
 		return nil
 	}
-	j, err := h.journal()
 	if err != nil {
 		return err
 	}
