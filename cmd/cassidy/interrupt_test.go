@@ -19,7 +19,7 @@ func TestInterrupt(t *testing.T) {
 		t.Skip("Windows has no SIGINT to send")
 	}
 	for name, wait := range map[string]string{
-		"waiting":   "time.sleep(600)",
+		"waiting":   "time.sleep(50)",
 		"computing": "for i in range(1 << 40): pass",
 	} {
 		t.Run(name, func(t *testing.T) {
