@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,25 +64,27 @@ func TestInfo(t *testing.T) {
 
 // TestInfoOfTheCatalog tests servers that say nothing.
 func TestInfoOfTheCatalog(t *testing.T) {
-	asked := 0
 	want := catalog.Find("anthropic", "claude-haiku-5-5")
-	for name, f := range map[string]http.HandlerFunc{
-		"not found": func(w http.ResponseWriter, _ *http.Request) { asked++; w.WriteHeader(404) },
-		"broken":    func(w http.ResponseWriter, _ *http.Request) { asked++; w.WriteHeader(500) },
-		"no sizes":  func(w http.ResponseWriter, _ *http.Request) { asked++; io.WriteString(w, `{"id":"claude-haiku-5-5"}`) },
-		"a page":    func(w http.ResponseWriter, _ *http.Request) { asked++; io.WriteString(w, "<html>") },
-		"silence": func(_ http.ResponseWriter, r *http.Request) {
-			asked++
-			<-r.Context().Done()
-		},
+	for name, answer := range map[string]http.HandlerFunc{
+		"not found": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
+		"broken":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"no sizes":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"id":"claude-haiku-5-5"}`) },
+		"a page":    func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
+		"silence":   nil, // until the caller has enough
 	} {
-		asked = 0
+		var asked atomic.Int32
 		ctx, cancel := context.WithCancel(t.Context())
-		if name == "silence" {
-			ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
-		}
-		if d := cmp.Diff(want, model.InfoOf(ctx, open(t, serve(t, f)))); d != "" || asked != 1 {
-			t.Errorf("%s: asked %d times (-want +got):\n%s", name, asked, d)
+		o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			if answer != nil {
+				answer(w, r)
+				return
+			}
+			cancel()
+			<-r.Context().Done()
+		})
+		if d := cmp.Diff(want, model.InfoOf(ctx, open(t, o))); d != "" || asked.Load() != 1 {
+			t.Errorf("%s: asked %d times (-want +got):\n%s", name, asked.Load(), d)
 		}
 		cancel()
 	}
