@@ -85,7 +85,7 @@ func (m *client) body(r *model.Request, fix fix) (body *value.Dict, prefix strin
 		body.Put("tools", tools)
 	}
 	m.putOptions(body, r, fix)
-	merge(body, m.o.Extra)
+	body = wire.Merged(body, m.o.Extra)
 	prefix = c.prefix() // without the marks
 	mark(body)
 	return body, prefix, nil
@@ -224,19 +224,6 @@ func (c *composer) message(m *model.Message) *value.Error {
 // instruct adds instructions in mid-conversation. The API wants them after the user's message.
 func (c *composer) instruct() {
 	c.messages, c.later = append(c.messages, c.later...), nil
-}
-
-// merge adds fields to a request.
-func merge(body, more *value.Dict) {
-	for k, v := range more.All() {
-		inner, _ := v.(*value.Dict)
-		if ours := wire.Child(body, k.(string)); ours != nil && inner != nil {
-			ours = ours.Clone(inner.Len())
-			merge(ours, inner)
-			v = ours
-		}
-		body.Put(k.(string), v)
-	}
 }
 
 // result returns the block of a tool's result.

@@ -199,24 +199,7 @@ func (c *conversation) body() (*value.Dict, *wire.Failure) {
 	if config := c.generation(tools != nil); config.Len() > 0 {
 		body.Put("generationConfig", config)
 	}
-	return merged(body, c.o.Extra), nil
-}
-
-// merged returns an object with the fields of another.
-func merged(d, more *value.Dict) *value.Dict {
-	if more.Len() == 0 {
-		return d
-	}
-	all := d.Clone(more.Len())
-	for k, v := range more.All() {
-		name, _ := k.(string)
-		inner, isObject := v.(*value.Dict)
-		if have := wire.Child(all, name); have != nil && isObject {
-			v = merged(have, inner)
-		}
-		all.Put(name, v)
-	}
-	return all
+	return wire.Merged(body, c.o.Extra), nil
 }
 
 // tools returns the declarations of the tools, or nil for none.

@@ -464,6 +464,24 @@ func Child(d *value.Dict, name string) *value.Dict {
 	return c
 }
 
+// Merged returns an object with the fields of another, which replace its own. Objects in both are
+// merged.
+func Merged(d, more *value.Dict) *value.Dict {
+	if more.Len() == 0 {
+		return d
+	}
+	all := d.Clone(more.Len())
+	for k, v := range more.All() {
+		name, _ := k.(string)
+		inner, isObject := v.(*value.Dict)
+		if own := Child(all, name); own != nil && isObject {
+			v = Merged(own, inner)
+		}
+		all.Put(name, v)
+	}
+	return all
+}
+
 // Children returns the objects in the list with a name.
 func Children(d *value.Dict, name string) []*value.Dict {
 	v, _ := d.Get(name)
