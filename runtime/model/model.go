@@ -193,15 +193,22 @@ type HTTP struct {
 	// Sleep waits between attempts; default: a timer. It returns the context's error
 	// if that ends first.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Header are further headers of each request. They do not replace those of the provider's
+	// API, such as that of the key. They must not change after New.
+	Header http.Header
+	// Secrets are texts besides the key that errors must not contain, such as values in Header.
+	Secrets []string
 }
 
-// An Auth is a way to send a key. CassidyAI's documentation and servers differ, and
-// Anthropic is changing from one to the other.
+// An Auth is a way to send a key: in a header with this name, or as a bearer token. The options
+// of each provider say which it accepts.
 type Auth string
 
 const (
-	AuthKey    Auth = "x-api-key" // a separate header; known to work
-	AuthBearer Auth = "bearer"    // Authorization: Bearer, as documented
+	AuthKey    Auth = "x-api-key"      // of Anthropic and CassidyAI
+	AuthAzure  Auth = "api-key"        // of OpenAI models on Azure
+	AuthGoogle Auth = "x-goog-api-key" // of Gemini
+	AuthBearer Auth = "bearer"         // Authorization: Bearer KEY
 	// AuthAuto starts with AuthKey. If creating a thread fails with 401, it tries
 	// AuthBearer once, and keeps it if that works. It is only for CassidyAI.
 	AuthAuto Auth = "auto"

@@ -41,10 +41,11 @@ type Options struct {
 	Strict  []string
 	KeyHint string // hint for a wrong key; default "check the key"
 	HTTP    model.HTTP
-	// Extra are more fields of each request, as the API documents them, such as metadata.
-	// Objects are merged with ours, other values replace them. It must not change after New.
+	// Extra are further fields of each request, as the API documents them, such as metadata.
+	// They replace the fields of this package; objects are merged, lists joined, and nil removes
+	// a field. See [model.CheckExtra] for those that it cannot have. It must not change after New.
+	// What is in beta also needs the header anthropic-beta, see [model.HTTP].
 	Extra *value.Dict
-	Betas []string // values of the header anthropic-beta that Extra needs
 }
 
 type client struct {
@@ -69,9 +70,13 @@ func New(opts *Options) (model.Model, error) {
 // connect returns a client whose errors begin with a name.
 func connect(opts *Options, name string) (*client, error) {
 	o := *opts
-	if o.Auth != "" && o.Auth != model.AuthKey && o.Auth != model.AuthBearer {
-		return nil, value.Errorf(value.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).
-			WithHint("set Auth to x-api-key or bearer")
+	auth, err := wire.CheckAuth("anthropic", o.Auth, model.AuthKey, model.AuthBearer)
+	if err != nil {
+		return nil, err
+	}
+	o.Auth = auth
+	if err := model.CheckExtra(o.Extra); err != nil {
+		return nil, err
 	}
 	o.Version = cmp.Or(o.Version, Version)
 	o.MaxTokens = cmp.Or(o.MaxTokens, defaultLength(catalog.Find("anthropic", plainName(o.Model))))
@@ -141,20 +146,17 @@ func (m *client) complete(ctx context.Context, r *model.Request, fix fix) (*mode
 }
 
 func (m *client) header(fix fix) http.Header {
-	h := http.Header{"Anthropic-Version": {m.o.Version}}
-	betas := slices.Clip(m.o.Betas)
+	h := wire.KeyHeader(m.o.Auth, m.o.Key)
+	if h == nil { // for a gateway that has its own key
+		h = http.Header{}
+	}
+	h.Set("Anthropic-Version", m.o.Version)
+	betas := slices.Clip(m.o.HTTP.Header.Values("Anthropic-Beta"))
 	if fix.drop {
 		betas = append(betas, dropBeta)
 	}
 	if len(betas) > 0 {
 		h.Set("Anthropic-Beta", strings.Join(betas, ","))
-	}
-	switch {
-	case m.o.Key == "": // for a gateway that has its own key
-	case m.o.Auth == model.AuthBearer:
-		h.Set("Authorization", "Bearer "+m.o.Key)
-	default:
-		h.Set("X-Api-Key", m.o.Key)
 	}
 	return h
 }

@@ -64,15 +64,17 @@ func New(opts *Options) (model.Model, error) {
 	if opts != nil {
 		o = *opts
 	}
-	o.MaxMessage, o.Auth = cmp.Or(o.MaxMessage, maxMessage), cmp.Or(o.Auth, model.AuthKey)
+	o.MaxMessage = cmp.Or(o.MaxMessage, maxMessage)
+	auth, err := wire.CheckAuth("cassidy", o.Auth, model.AuthKey, model.AuthBearer, model.AuthAuto)
+	if err != nil {
+		return nil, err
+	}
+	o.Auth = auth
 	switch {
 	case o.Key == "":
 		return nil, value.Errorf(value.Invalid, "cassidy: the key is missing").WithHint("%s", cmp.Or(o.KeyHint, "set Options.Key"))
 	case o.Assistant == "":
 		return nil, value.Errorf(value.Invalid, "cassidy: the assistant is missing").WithHint("set Options.Assistant to the ID of the assistant")
-	case o.Auth != model.AuthKey && o.Auth != model.AuthBearer && o.Auth != model.AuthAuto:
-		return nil, value.Errorf(value.Invalid, "cassidy: unknown auth style %q", string(o.Auth)).
-			WithHint("set Auth to x-api-key, bearer or auto")
 	}
 	o.HTTP.Timeout = cmp.Or(o.HTTP.Timeout, timeout)
 	w, err := wire.New("cassidy", cmp.Or(o.BaseURL, "https://app.cassidyai.com/api"), o.Key, o.KeyHint, o.HTTP)
@@ -194,10 +196,7 @@ func (m *client) say(ctx context.Context, thread, text string) (*model.Reply, *w
 
 // exchange sends one request. Errors name the header that carried the key.
 func (m *client) exchange(ctx context.Context, w *wire.Wire, q *wire.Query, bearerAuth bool) (*value.Dict, *wire.Failure) {
-	q.Header = http.Header{"X-Api-Key": {m.o.Key}}
-	if bearerAuth {
-		q.Header = wire.Bearer(m.o.Key)
-	}
+	q.Header = wire.KeyHeader(style(bearerAuth), m.o.Key)
 	body, f := w.Ask(ctx, q)
 	if f == nil {
 		return body, nil

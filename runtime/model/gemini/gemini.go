@@ -22,13 +22,15 @@ type Options struct {
 	Model   string
 	BaseURL string // with the version; default https://generativelanguage.googleapis.com/v1beta
 	Key     string
+	// Auth is how the key is sent: AuthGoogle, the default, or AuthBearer, as Vertex AI wants it.
+	Auth model.Auth
 	// Plain says that the model does not support tools, as Gemma: calls are part of its text.
 	Plain   bool
 	KeyHint string // hint for a wrong key; default "check the key"
 	HTTP    model.HTTP
-	// Extra are more fields of each request, as the API documents them, such as
-	// safetySettings. Objects are merged with ours, other values replace them. It must not
-	// change after New.
+	// Extra are further fields of each request, as the API documents them, such as safetySettings.
+	// They replace the fields of this package; objects are merged, lists joined, and nil removes
+	// a field. See [model.CheckExtra] for those that it cannot have. It must not change after New.
 	Extra *value.Dict
 }
 
@@ -65,6 +67,14 @@ const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 
 // connect returns a client for the API, whose model may be missing.
 func connect(o *Options) (*client, error) {
+	auth, err := wire.CheckAuth("gemini", o.Auth, model.AuthGoogle, model.AuthBearer)
+	if err != nil {
+		return nil, err
+	}
+	o.Auth = auth
+	if err := model.CheckExtra(o.Extra); err != nil {
+		return nil, err
+	}
 	w, err := wire.New("gemini:"+o.Model, cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com/v1beta"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
@@ -72,12 +82,7 @@ func connect(o *Options) (*client, error) {
 	return &client{o: *o, w: w, v: versionOf(o.Model)}, nil
 }
 
-func (m *client) header() http.Header {
-	if m.o.Key == "" {
-		return nil
-	}
-	return http.Header{"X-Goog-Api-Key": {m.o.Key}}
-}
+func (m *client) header() http.Header { return wire.KeyHeader(m.o.Auth, m.o.Key) }
 
 // path returns the address of the model, after the base URL.
 func (m *client) path() string {

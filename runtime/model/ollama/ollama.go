@@ -31,6 +31,10 @@ type Options struct {
 	Plain   bool
 	KeyHint string // hint for a wrong key; default "check the key"
 	HTTP    model.HTTP
+	// Extra are further fields of each request, as the API documents them, such as keep_alive.
+	// They replace the fields of this package; objects are merged, lists joined, and nil removes
+	// a field. See [model.CheckExtra] for those that it cannot have. It must not change after New.
+	Extra *value.Dict
 }
 
 type client struct {
@@ -60,6 +64,9 @@ func New(opts *Options) (model.Model, error) {
 
 // connect returns a client for the server, whose model may be missing.
 func connect(o Options) (*client, error) {
+	if err := model.CheckExtra(o.Extra); err != nil {
+		return nil, err
+	}
 	w, err := wire.New("ollama:"+o.Model, cmp.Or(baseOf(o.BaseURL), "http://127.0.0.1:11434"), o.Key, o.KeyHint, o.HTTP)
 	if err != nil {
 		return nil, err
@@ -180,7 +187,7 @@ func (m *client) body(r *model.Request, c *card) (*value.Dict, *wire.Failure) {
 		options.Put("temperature", *r.Temperature)
 	}
 	body.Put("options", options)
-	return body, nil
+	return wire.Merged(body, m.o.Extra), nil
 }
 
 // think returns whether and how much the model reasons, or nil for its default and for models

@@ -19,7 +19,7 @@ func (m *client) askChat(ctx context.Context, r *model.Request) (*model.Reply, *
 		return nil, f
 	}
 	s, again := m.newStream(r), true
-	q := &wire.Query{Path: "/chat/completions", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil, Retry: func(f *wire.Failure) bool {
+	q := &wire.Query{Path: "/chat/completions", Header: wire.KeyHeader(m.o.Auth, m.o.Key), Body: body, Stream: r.Text != nil, Retry: func(f *wire.Failure) bool {
 		if !callRefused(f) {
 			return wire.Stateless(f)
 		}
@@ -66,8 +66,7 @@ func (m *client) chatBody(r *model.Request) (*value.Dict, *wire.Failure) {
 		}
 	}
 	m.addChatOptions(body, r)
-	addExtra(body, m.o.Extra)
-	return body, nil
+	return wire.Merged(body, m.o.Extra), nil
 }
 
 func (m *client) addChatOptions(body *value.Dict, r *model.Request) {

@@ -47,7 +47,7 @@ func List(ctx context.Context, opts *Options) ([]model.Listing, error) {
 
 // models returns what the server reports about its models.
 func (m *client) models(ctx context.Context, retry func(*wire.Failure) bool) ([]*value.Dict, *wire.Failure) {
-	d, f := m.w.Ask(ctx, &wire.Query{Method: "GET", Path: "/models", Header: wire.Bearer(m.o.Key), Retry: retry})
+	d, f := m.w.Ask(ctx, &wire.Query{Method: "GET", Path: "/models", Header: wire.KeyHeader(m.o.Auth, m.o.Key), Retry: retry})
 	if f != nil {
 		return nil, f
 	}
@@ -76,7 +76,7 @@ func (m *client) info(ctx context.Context) model.Info {
 	if info.Context == 0 {
 		root := *m.w // llama.cpp reports the context with which it was started
 		root.Base = strings.TrimSuffix(root.Base, "/v1")
-		props, _ := root.Ask(ctx, &wire.Query{Method: "GET", Path: "/props", Header: wire.Bearer(m.o.Key), Retry: once})
+		props, _ := root.Ask(ctx, &wire.Query{Method: "GET", Path: "/props", Header: wire.KeyHeader(m.o.Auth, m.o.Key), Retry: once})
 		if n := cmp.Or(wire.Child(props, "default_generation_settings").Int("n_ctx"), props.Int("n_ctx")); n > 0 {
 			info.Context, info.Source = int(n), "server"
 		}

@@ -24,7 +24,9 @@ const defaultBase = "https://api.openai.com/v1"
 type Options struct {
 	Model   string
 	BaseURL string // default https://api.openai.com/v1
-	Key     string // sent as a bearer token; "" for servers that require none
+	Key     string // "" for servers that require none
+	// Auth is how the key is sent: AuthBearer, the default, AuthAzure or AuthKey.
+	Auth model.Auth
 	// API is the API: "responses" or "chat". The default is Responses for api.openai.com, and
 	// chat completions for other servers until one refuses tools there and asks for Responses.
 	API string
@@ -33,9 +35,10 @@ type Options struct {
 	OldMaxTokens bool
 	// Plain says that the model does not support tools: calls are part of its text.
 	Plain bool
-	// Extra are further fields of each request, such as "service_tier", or "provider" of
-	// OpenRouter. Objects are merged and lists appended, so that "tools" may name tools of the
-	// provider. Another field that a request has already is ignored.
+	// Extra are further fields of each request, as the API documents them, such as service_tier, or provider
+	// of OpenRouter.
+	// They replace the fields of this package; objects are merged, lists joined, and nil removes
+	// a field. See [model.CheckExtra] for those that it cannot have. It must not change after New.
 	Extra   *value.Dict
 	KeyHint string // hint for a wrong key; default "check the key"
 	HTTP    model.HTTP
@@ -74,6 +77,12 @@ func newClient(opts *Options) (*client, error) {
 		return nil, value.Errorf(value.Invalid, "openai: unknown API %q", m.o.API).WithHint(`use "responses", "chat" or ""`)
 	}
 	var err error
+	if m.o.Auth, err = wire.CheckAuth("openai", m.o.Auth, model.AuthBearer, model.AuthAzure, model.AuthKey); err != nil {
+		return nil, err
+	}
+	if err := model.CheckExtra(m.o.Extra); err != nil {
+		return nil, err
+	}
 	m.w, err = wire.New("openai:"+m.o.Model, cmp.Or(m.o.BaseURL, defaultBase), m.o.Key, m.o.KeyHint, m.o.HTTP)
 	if err != nil {
 		return nil, err
@@ -185,34 +194,4 @@ func withoutTools(r *model.Request, f *wire.Failure) *wire.Failure {
 		f.Err.Hint = "the model cannot call tools natively: use the format pure_json, or set Plain in openai.Options"
 	}
 	return f
-}
-
-// joined returns a list with the items of another that it does not have.
-func joined(list []value.Value, more value.List) value.List {
-	all := value.List(slices.Clone(list))
-	for _, item := range more {
-		if !slices.ContainsFunc(all, func(v value.Value) bool { return value.EqualJSON(v, item) }) {
-			all = append(all, item)
-		}
-	}
-	return all
-}
-
-// addExtra adds the further fields of the options to a request.
-func addExtra(body, extra *value.Dict) {
-	for k, v := range extra.All() {
-		name, _ := k.(string)
-		inner, isDict := v.(*value.Dict)
-		list, isList := v.(value.List)
-		switch {
-		case !body.Has(name):
-			body.Put(name, v)
-		case isList:
-			body.Put(name, joined(body.Elements(name), list))
-		case isDict && wire.Child(body, name) != nil:
-			merged := wire.Child(body, name).Clone(inner.Len())
-			addExtra(merged, inner)
-			body.Put(name, merged)
-		}
-	}
 }

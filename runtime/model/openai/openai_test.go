@@ -300,13 +300,16 @@ func TestStrict(t *testing.T) {
 
 // TestExtra adds further fields to requests.
 func TestExtra(t *testing.T) {
-	extra := value.NewDict("service_tier", "flex", "model", "other", "reasoning", value.NewDict("context", "all_turns", "summary", "detailed"),
+	extra := value.NewDict("service_tier", "flex", "store", nil, "reasoning", value.NewDict("context", "all_turns", "summary", "detailed"),
 		"include", value.List{"message.output_text.logprobs", "reasoning.encrypted_content"}, "tools", value.List{value.NewDict("type", "web_search")})
 	m, s := open(t, openai.Options{API: "responses", Extra: extra}, answer{body: responsesHi})
 	for range 2 { // the options are not changed
 		ask(t, m, withTool())
-		contains(t, s.bodies[len(s.bodies)-1], `"model":"m"`, `"service_tier":"flex"`, `"reasoning":{"summary":"auto","context":"all_turns"}`,
+		contains(t, s.bodies[len(s.bodies)-1], `"model":"m"`, `"service_tier":"flex"`, `"reasoning":{"summary":"detailed","context":"all_turns"}`,
 			`"include":["reasoning.encrypted_content","message.output_text.logprobs"]`, `,{"type":"web_search"}]`)
+		if body := s.bodies[len(s.bodies)-1]; strings.Contains(body, `"store"`) {
+			t.Errorf("a field that Extra removes is sent: %s", body)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func (m *client) askResponses(ctx context.Context, r *model.Request) (*model.Rep
 	if f != nil {
 		return nil, f
 	}
-	q := &wire.Query{Path: "/responses", Header: wire.Bearer(m.o.Key), Body: body, Stream: r.Text != nil}
+	q := &wire.Query{Path: "/responses", Header: wire.KeyHeader(m.o.Auth, m.o.Key), Body: body, Stream: r.Text != nil}
 	return m.w.Reply(ctx, r, q, func(res *wire.Response) (*model.Reply, *wire.Failure) {
 		o := &output{Draft: wire.Draft{W: m.w, OnText: r.Text}, m: m, said: -1}
 		if !res.Is("text/event-stream") {
@@ -64,8 +64,7 @@ func (m *client) responsesBody(r *model.Request) (*value.Dict, *wire.Failure) {
 		}
 	}
 	m.addResponsesOptions(body, r)
-	addExtra(body, m.o.Extra)
-	return body, nil
+	return wire.Merged(body, m.o.Extra), nil
 }
 
 func (m *client) addResponsesOptions(body *value.Dict, r *model.Request) {

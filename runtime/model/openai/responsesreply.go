@@ -56,7 +56,7 @@ func (o *output) poll(ctx context.Context, r *model.Request, response *value.Dic
 			r.Notice(model.Notice{})
 		}
 		var f *wire.Failure
-		response, f = o.W.Ask(ctx, &wire.Query{Method: "GET", Path: "/responses/" + response.Text("id"), Header: wire.Bearer(o.m.o.Key)})
+		response, f = o.W.Ask(ctx, &wire.Query{Method: "GET", Path: "/responses/" + response.Text("id"), Header: wire.KeyHeader(o.m.o.Auth, o.m.o.Key)})
 		if f != nil {
 			return nil, f
 		}

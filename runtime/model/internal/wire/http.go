@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,8 +60,8 @@ type Wire struct {
 	LostHint  string
 	Prefix    string   // of errors for a status
 	Instructs bool     // the API has instructions in mid-conversation
-	secrets   []string // the encodings of the key to remove from errors
-	keyLength int
+	secrets   []string // the encodings of the key and other secrets, to remove from errors
+	long      []string // those of secrets that are too long to occur in a reply by chance
 }
 
 // newWire returns a wire to the API at base. name is that of the model, in errors.
@@ -77,11 +78,12 @@ func New(name, base, key, keyHint string, h model.HTTP) (*Wire, error) {
 	if h.Sleep == nil {
 		h.Sleep = sleep
 	}
-	return &Wire{
+	w := &Wire{
 		HTTP: h, name: name, Base: base, keyHint: cmp.Or(keyHint, "check the key"),
 		LostHint: "check the model name and the base URL " + base,
-		secrets:  secretForms(key), keyLength: len(key),
-	}, nil
+	}
+	w.secrets, w.long = formsOf(append([]string{key}, h.Secrets...))
+	return w, nil
 }
 
 // Named returns a wire for a model that is behind no API.
@@ -340,8 +342,10 @@ func (w *Wire) setHeader(req *http.Request, q *Query) {
 	if q.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for name, values := range q.Header {
-		req.Header[name] = values
+	for _, more := range []http.Header{w.Header, q.Header} {
+		for name, values := range more {
+			req.Header[http.CanonicalHeaderKey(name)] = values
+		}
 	}
 }
 
@@ -450,11 +454,31 @@ func (r *Response) Is(want string) bool {
 }
 
 // Bearer returns the header for a key, or nil for no key.
-func Bearer(key string) http.Header {
-	if key == "" {
+func Bearer(key string) http.Header { return KeyHeader(model.AuthBearer, key) }
+
+// KeyHeader returns the header that carries a key, or nil for no key.
+func KeyHeader(auth model.Auth, key string) http.Header {
+	switch {
+	case key == "":
 		return nil
+	case auth == model.AuthBearer:
+		return http.Header{"Authorization": {"Bearer " + key}}
 	}
-	return http.Header{"Authorization": {"Bearer " + key}}
+	return http.Header{http.CanonicalHeaderKey(string(auth)): {key}}
+}
+
+// CheckAuth returns an error if an API, called name, does not accept a way to send the key. The
+// first of the known ones is the default.
+func CheckAuth(name string, auth model.Auth, known ...model.Auth) (model.Auth, error) {
+	if auth == "" {
+		return known[0], nil
+	}
+	if slices.Contains(known, auth) {
+		return auth, nil
+	}
+	words := value.Map(known, func(a model.Auth) string { return string(a) })
+	return "", value.Errorf(value.Invalid, "%s: the key cannot be sent as %q%s", name, value.Clean(string(auth), 60), value.DidYouMean(string(auth), words)).
+		WithHint("set Auth to %s", strings.Join(words, " or "))
 }
 
 // Child returns the object with a name, or nil, which is an empty dict.
@@ -465,19 +489,50 @@ func Child(d *value.Dict, name string) *value.Dict {
 }
 
 // Merged returns an object with the fields of another, which replace its own. Objects in both are
-// merged.
+// merged, lists in both are joined, and a null removes a field.
 func Merged(d, more *value.Dict) *value.Dict {
 	if more.Len() == 0 {
 		return d
 	}
-	all := d.Clone(more.Len())
-	for k, v := range more.All() {
+	all := value.NewDict()
+	for k, own := range d.All() {
 		name, _ := k.(string)
-		inner, isObject := v.(*value.Dict)
-		if own := Child(all, name); own != nil && isObject {
-			v = Merged(own, inner)
+		if v, replaced := more.Get(name); !replaced {
+			all.Put(name, own)
+		} else if v != nil {
+			all.Put(name, merged(own, v))
 		}
-		all.Put(name, v)
+	}
+	for k, v := range more.All() {
+		if name, _ := k.(string); v != nil && !d.Has(name) {
+			all.Put(name, v)
+		}
+	}
+	return all
+}
+
+// merged returns a value of a field with what it is merged with.
+func merged(own, more value.Value) value.Value {
+	switch more := more.(type) {
+	case *value.Dict:
+		if d, ok := own.(*value.Dict); ok {
+			return Merged(d, more)
+		}
+	case value.List:
+		if list, ok := own.(value.List); ok {
+			return joined(list, more)
+		}
+	}
+	return more
+}
+
+// joined returns a list with the items of another that it does not have.
+func joined(list, more value.List) value.List {
+	all := slices.Clone(list)
+	for _, item := range more {
+		if !slices.ContainsFunc(all, func(v value.Value) bool { return value.EqualJSON(v, item) }) {
+			all = append(all, item)
+		}
 	}
 	return all
 }

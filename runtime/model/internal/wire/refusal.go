@@ -321,21 +321,30 @@ func secretForms(key string) []string {
 	return slices.Compact(forms)
 }
 
-// keyShortest is the length at which a key is also removed from answers. The made-up
+// keyShortest is the length at which a secret is also removed from answers. The made-up
 // keys of local servers are words that an answer may contain.
 const keyShortest = 20
 
-// Said returns a model's text without the key.
-func (w *Wire) Said(text string) string {
-	if w.keyLength < keyShortest {
-		return text
+// formsOf returns the encodings of secrets, and those of the long ones.
+func formsOf(secrets []string) (all, long []string) {
+	for _, secret := range secrets {
+		forms := secretForms(secret)
+		all = append(all, forms...)
+		if len(secret) >= keyShortest {
+			long = append(long, forms...)
+		}
 	}
-	return w.hide(text)
+	return all, long
 }
 
-// hide removes the key from a text.
-func (w *Wire) hide(text string) string {
-	for _, form := range w.secrets {
+// Said returns a model's text without the key and other secrets.
+func (w *Wire) Said(text string) string { return without(text, w.long) }
+
+// hide removes the key and other secrets from a text.
+func (w *Wire) hide(text string) string { return without(text, w.secrets) }
+
+func without(text string, secrets []string) string {
+	for _, form := range secrets {
 		text = strings.ReplaceAll(text, form, "[key]")
 	}
 	return text

@@ -1,0 +1,35 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// written returns the fields of requests that only the client of a provider writes, in any API.
+func written() []string {
+	return []string{"model", "messages", "input", "contents", "system", "instructions", "systemInstruction", "system_instruction", "stream"}
+}
+
+// CheckExtra returns an error if further fields of requests, as the option Extra of the providers
+// has them, would replace the model, the conversation or its tools. Tools in a list are allowed:
+// they are added. The kind of the error is Invalid.
+func CheckExtra(extra *value.Dict) error {
+	for k, v := range extra.All() {
+		name, _ := k.(string)
+		switch {
+		case slices.Contains(written(), name):
+			return value.Errorf(value.Invalid, "the further fields of requests have '%s', which cassidy writes itself", name).
+				WithHint("remove '%s'", name)
+		case name == "tools" && !isList(v):
+			return value.Errorf(value.Invalid, "'tools' in the further fields of requests should be a list but got %s", value.TypeOf(v)).
+				WithHint("write a list of the provider's own tools, as in tools: [{type: web_search}]")
+		}
+	}
+	return nil
+}
+
+func isList(v value.Value) bool {
+	_, ok := v.(value.List)
+	return ok
+}
