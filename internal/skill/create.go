@@ -86,7 +86,11 @@ func (s *Draft) place(root string, o *trust.Scope) (trust.Place, error) {
 	places := o.Places(root, Dir)
 	at := slices.IndexFunc(places, func(p trust.Place) bool { return p.Location == s.Location && p.Files == nil })
 	if at < 0 {
-		return trust.Place{}, value.Errorf(value.Invalid, "no folder is configured for %s skills", s.Location).WithHint("use the other location: project or personal")
+		other := tool.Personal
+		if s.Location == tool.Personal {
+			other = tool.Project
+		}
+		return trust.Place{}, value.Errorf(value.Invalid, "no folder is configured for %s skills", s.Location).WithHint("use the location %s", other)
 	}
 	return places[at], nil
 }

@@ -163,7 +163,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	}
 	a.opts = *a.given
 	if a.opts.Model == nil {
-		return nil, value.Errorf(value.Invalid, "create an agent: Options.Model is missing").WithHint("set Options.Model, such as to the result of openai.New")
+		return nil, value.Errorf(value.Invalid, "create an agent: Options.Model is missing").WithHint("set Options.Model, for example to the result of openai.New")
 	}
 	if a.opts.Iterations < 0 {
 		return nil, value.Errorf(value.Invalid, "create an agent: Options.Iterations must be 0 or more, but is %d", a.opts.Iterations)

@@ -63,7 +63,7 @@ func RegisterKinds(h *host.Host, open Opener) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open != nil || open == nil {
-		return value.Errorf(value.Invalid, "register the kinds of agent runs: the Opener is nil or already registered")
+		return value.Errorf(value.Invalid, "register the kinds of agent runs: the Opener is nil, or an Opener is already registered")
 	}
 	k.open = open
 	return nil

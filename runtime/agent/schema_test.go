@@ -119,7 +119,7 @@ func TestSchemaNeverMatched(t *testing.T) {
 	a := openSeq(t, m, agent.Options{Policies: asks})
 	s, _ := a.Session(t.Context(), "numbers")
 	r, err := s.Send(t.Context(), "numbers?")
-	if value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "no answer of the schema") || r.Usage.Requests != 3 {
+	if value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "no valid answer") || r.Usage.Requests != 3 {
 		t.Errorf("the turn ended with %v after %d requests", err, r.Usage.Requests)
 	}
 	if r, err = s.Send(t.Context(), "once more"); err != nil || !value.Equal(r.Value, value.List{int64(4)}) {

@@ -155,7 +155,7 @@ func TestLuaCallsByName(t *testing.T) {
 		{`fs.read{"a"}`, `fs.read: argument 'path' should be string but got`},
 		{`fs.read(3)`, `fs.read: argument 'path' should be string but got`},
 		{`fs.read("a", "b", "c")`, `fs.read: expected at most 2 arguments but got 3`},
-		{`fs.read(print)`, `fs.read: a function cannot be returned or passed to a function`},
+		{`fs.read(print)`, `fs.read: expected data but got a function`},
 		{`fs.read("\255")`, `fs.read: argument 'path' should be string but got`},
 		{`pure.big()`, `pure.big: the integer 1152921504606846976 cannot be represented exactly as a Lua number`},
 	} {
@@ -204,8 +204,8 @@ func TestLuaErrors(t *testing.T) {
 		{"nil in a coroutine", "coroutine.wrap(function() local x = nil + 1 end)()", value.Internal, "cannot perform add operation between nil and number", ""},
 		{"an interpreter's fault", "pure.panics()", value.Internal, "the interpreter failed: a fault of ours", ""},
 		{"a coroutine of a builtin", "coroutine.wrap(print)()", value.Internal, "bad argument #1 to wrap (function of the script expected, got a builtin)", ""},
-		{"a function as result", "return print", value.Failed, "a function cannot be returned or passed to a function", "call the function"},
-		{"a coroutine as result", "return coroutine.create(function() end)", value.Failed, "a value of type thread cannot be returned or passed to a function", ""},
+		{"a function as result", "return print", value.Failed, "expected data but got a function", "call the function"},
+		{"a coroutine as result", "return coroutine.create(function() end)", value.Failed, "expected data but got a value of type thread", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := runLua(t, luaTool(c.body), nil)

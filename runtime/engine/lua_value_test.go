@@ -104,10 +104,10 @@ func TestLuaTables(t *testing.T) {
 		{"local t = {} for i = 1, 100 do t = {t} end return t", "the value is nested more than 64 levels deep"},
 		{"local t = {1} for i = 1, 40 do t = {t, t} end return t", "the value has more than 100000 elements in total"},
 		{"local t = {} for i = 1, 100001 do t[i] = i end return t", "the value has more than 100000 elements in total"},
-		{"return {[{}] = 1}", "a table with a table as key cannot be returned or passed to a function"},
-		{"return {print = print}", "a function cannot be returned or passed to a function"},
-		{"return {[print] = 1}", "a function cannot be returned or passed to a function"},
-		{"return pure.encode({f = print})", "pure.encode: a function cannot be returned or passed to a function"},
+		{"return {[{}] = 1}", "expected data but got a table that has a table as a key"},
+		{"return {print = print}", "expected data but got a function"},
+		{"return {[print] = 1}", "expected data but got a function"},
+		{"return pure.encode({f = print})", "pure.encode: expected data but got a function"},
 	} {
 		_, _, err := runLua(t, luaTool(c.body), nil)
 		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {

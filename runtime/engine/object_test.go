@@ -79,7 +79,7 @@ type lid struct{ kind *tool.ObjectType }
 func (l *lid) Type() *tool.ObjectType { return l.kind }
 func (l *lid) TypeName() string       { return l.kind.Name }
 func (l *lid) Plain(context.Context, tool.Grant) (value.Value, error) {
-	return nil, value.Errorf(value.Failed, "a lid cannot be returned or passed to a function")
+	return nil, value.Errorf(value.Failed, "expected data but got a lid")
 }
 func (l *lid) Text(context.Context, tool.Grant) (string, error) { return "<lid>", nil }
 
@@ -192,7 +192,7 @@ func TestObjects(t *testing.T) {
 		{"to one that takes objects", "return shelves.keep(shelves.of([1]))", "return shelves.keep(shelves.of{1})", `"shelf"`},
 		{"to one that does not", "return shelves.plain(shelves.of([1]))", "return shelves.plain(shelves.of{1})", `"array"`},
 		{"without parts", "return str(shelves.of([1]).lid())", "return tostring(shelves.of({1}):lid())", `"<lid>"`},
-		{"one that cannot leave", "return shelves.of([1]).lid()", "return shelves.of({1}):lid()", "error: a lid cannot be returned or passed to a function"},
+		{"one that cannot leave", "return shelves.of([1]).lid()", "return shelves.of({1}):lid()", "error: expected data but got a lid"},
 		{"fault in a loop", "for n in shelves.rotten([1]):\n        print(n)\n    return 'all'", "for _, n in ipairs(shelves.rotten{1}) do print(n) end return 'all'", "error: the shelf has fallen down"},
 		{"fault in a method", "return shelves.rotten([1]).plus(2)", "return shelves.rotten({1}):plus(2)", "[1,2]"},
 		{"fault on the way out", "return shelves.rotten([1])", "return shelves.rotten{1}", "error: the shelf has fallen down"},

@@ -116,7 +116,7 @@ func TestProgramErrors(t *testing.T) {
 		{"fails", "x = 1\nif x:\n    fail('no')", "p.code:3:9: no"},
 		{"fails behind text", "x = '''a\nb'''\nx + 1", "p.code:3:3: unknown binary op: string + int"},
 		{"a tool fails", "é = 1; broken()", "tools.star:16:9: the disk is full"},
-		{"no value", "def f(): pass\nf", "p.code:1:1: the function f cannot be returned or passed to a function"},
+		{"no value", "def f(): pass\nf", "p.code:1:1: expected data but got the function f"},
 		{"recursion", "def f(n): return f(n)\nf(1)", "p.code:1:18: function f called recursively"},
 		{"load", "load('lib/x.star', 'x')\nx", "p.code:1:1: load is not supported in programs"},
 		{"load inside", "if True:\n    load('tools.star', 'read_file')", "p.code:2:5: load is not supported in programs"},

@@ -75,9 +75,9 @@ func readOptions(opts []CallOption) (callOptions, error) {
 func (o *callOptions) inside() error {
 	switch {
 	case o.durable:
-		return value.Errorf(value.Invalid, "a nested call cannot be durable")
+		return value.Errorf(value.Invalid, "the option Durable is not supported in a nested call").WithHint("pass cassidy.Durable with the outermost call")
 	case o.narrow != nil:
-		return value.Errorf(value.Invalid, "a nested call cannot be narrowed")
+		return value.Errorf(value.Invalid, "the option Narrow is not supported in a nested call").WithHint("pass cassidy.Narrow with the outermost call")
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func ParseCapability(text string) (Capability, error) {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q takes no target", name).WithHint("write %q", name)
 	}
 	if target == "" {
-		return Capability{}, value.Errorf(value.Invalid, "capability %q has an empty target", text).WithHint("write %q for every target", name)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q has an empty target", text).WithHint("to allow every target, write %q", name)
 	}
 	if !utf8.ValidString(target) || strings.ContainsFunc(target, value.IsInvisible) {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invisible character", text)
@@ -225,7 +225,7 @@ func checkGlob(target string) error {
 	for part := range strings.SplitSeq(target, "/") {
 		if part == "" || part == "." && target != "." {
 			return value.Errorf(value.Invalid, "the glob %q cannot match a file", target).
-				WithHint("remove empty and . parts, as in docs/**")
+				WithHint("write the glob without // and /./, and without a slash at the end, as in docs/**")
 		}
 	}
 	if strings.Count(target, "{") > maxBraces || strings.Count(target, ",") > maxCommas {

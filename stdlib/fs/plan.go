@@ -128,7 +128,7 @@ func (p *plan) stage() error {
 			return limitError(value.LimitWrites, "write %s: the new content is larger than the limit of %s", l.w.Shown(c.path), sizeText(l.w.limits.Write))
 		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
-			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("ask the owner to make the file writable, as with chmod u+w").WithLimit(value.LimitReadOnly)
+			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("ask the owner to make the file writable: chmod u+w FILE").WithLimit(value.LimitReadOnly)
 		}
 		if _, staged := l.stage.Changed(c.path); staged {
 			continue

@@ -55,7 +55,7 @@ func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 		err = t.sync(t.ops()) // the process may have died before
 	}
 	if value.KindOf(err) == value.Conflict {
-		err = value.ErrorOf(err, value.Conflict).WithHint("restore the files as before or after the commit, and resume the run")
+		err = value.ErrorOf(err, value.Conflict).WithHint("restore the files to their content before or after the commit, and resume the run")
 	}
 	if err != nil {
 		return tool.Outcome{}, err

@@ -309,7 +309,7 @@ func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error)
 	}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == ".." || part == "." || part == "" {
-			return "", "", "", value.Errorf(value.Invalid, "invalid glob %q: an empty part, . and .. are allowed only at the beginning", pattern).WithHint("as in *.csv, docs/** or src/**/*.{js,ts}")
+			return "", "", "", value.Errorf(value.Invalid, "invalid glob %q: no part after the first * may be empty, . or ..", pattern).WithHint("write a glob such as *.csv, docs/** or src/**/*.{js,ts}")
 		}
 	}
 	folder, _, err = w.Resolve(raw)

@@ -39,7 +39,7 @@ func (r Rule) valid(name string) error {
 	}
 	fail := func(format string, args ...any) error {
 		return value.Errorf(value.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
-			WithHint("as in %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
+			WithHint("for example: %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
 	}
 	if r.Path != "" && !filepath.IsAbs(r.Path) {
 		return fail("path should be an absolute path, got %q", r.Path)
@@ -99,7 +99,7 @@ func ParseRules(v value.Value) (map[string]Rule, error) {
 	d, ok := v.(*value.Dict)
 	if !ok {
 		return nil, value.Errorf(value.Invalid, "'commands' should be an object with a rule for each command but got %s", value.TypeOf(v)).
-			WithHint("as in commands: {make: {exec: any}}")
+			WithHint("for example: commands: {make: {exec: any}}")
 	}
 	rules := map[string]Rule{}
 	for k, v := range d.All() {
@@ -116,7 +116,7 @@ func ParseRules(v value.Value) (map[string]Rule, error) {
 func parseRule(name string, v value.Value) (Rule, error) {
 	fail := func(format string, args ...any) (Rule, error) {
 		return Rule{}, value.Errorf(value.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
-			WithHint("as in %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
+			WithHint("for example: %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {

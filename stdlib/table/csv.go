@@ -76,7 +76,7 @@ func inferCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encod
 func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 	f := &csvFile{in: in, delimiter: o.delimiter, quote: o.quote, skip: o.skip, fill: o.fill, header: o.header}
 	if f.delimiter != "" && !oneCharacter(f.delimiter) {
-		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a line break").WithHint(`as in delimiter = ";" or "\t"`)
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a line break").WithHint(`for example: delimiter = ";" or "\t"`)
 	}
 	if f.quote != "" && (!oneCharacter(f.quote) || f.quote == f.delimiter) {
 		return nil, errQuote()
@@ -94,7 +94,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 
 func errQuote() error {
 	return value.Errorf(value.Invalid, "argument 'quote' should be one character other than a line break and the delimiter").
-		WithHint(`as in quote = "'", or "" for none`)
+		WithHint(`for example: quote = "'", or "" for none`)
 }
 
 // oneCharacter reports whether s can be a delimiter or a quote.

@@ -46,7 +46,7 @@ func tooLongText() error {
 func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (value.Value, error) {
 	if !oneCharacter(delimiter) || insideValues(delimiter) {
 		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a quote, a line break and the characters of numbers and dates").
-			WithHint(`as in delimiter = ";" or "\t"`)
+			WithHint(`for example: delimiter = ";" or "\t"`)
 	}
 	w := &csvTableWriter{delimiter: delimiter, columns: t.names}
 	if header {

@@ -117,7 +117,7 @@ func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*fac
 			now += f.size()
 		}
 		if b.take(now-taken) != nil {
-			return b.over("the facts of " + counted(len(all), "column")).
+			return b.over("the statistics of " + counted(len(all), "column")).
 				WithHint("pass fewer columns with columns = […], or declare limits = {\"memory\": …}")
 		}
 		taken = now

@@ -191,7 +191,8 @@ func (s *source) decode(piece []byte, atEnd bool) ([]byte, error) {
 	text := make([]byte, most*len(piece)+utf8.UTFMax)
 	n, took, err := s.decoder.Transform(text, piece, atEnd)
 	if err != nil && err != transform.ErrShortSrc {
-		return nil, value.Errorf(value.Failed, "%s cannot be decoded: %v", s.name, err)
+		return nil, value.Errorf(value.Failed, "%s cannot be decoded: %v", s.name, err).
+			WithHint(`pass another encoding, as in encoding = "windows-1252"`)
 	}
 	s.rest = s.rest[took:]
 	s.broken = s.broken || s.wide && bytes.Count(text[:n], replacement) != countReplacements(piece[:took], s.big)

@@ -82,7 +82,7 @@ func (c *call) filtered() (*Table, error) {
 		return c.filteredWhere(where, op)
 	default:
 		return nil, value.Errorf(value.Invalid, "argument 'where' should be the name of a column or a function but got %s", value.TypeOf(where)).
-			WithHint(`as in filter("price", ">", 10), or filter(lambda row: row["price"] > 10)`)
+			WithHint(`for example: filter("price", ">", 10), or filter(lambda row: row["price"] > 10)`)
 	}
 }
 
@@ -98,7 +98,7 @@ func (c *call) filteredWhere(name, op string) (*Table, error) {
 	}
 	switch {
 	case op == "":
-		return nil, value.Errorf(value.Invalid, "filter(%q): the operator is missing", cut(name)).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
+		return nil, value.Errorf(value.Invalid, "filter(%q): the operator is missing", cut(name)).WithHint(`for example: filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
 	case op != "missing" && op != "present":
 	case c.value("value") != nil:
 		return nil, value.Errorf(value.Invalid, "operator %q does not accept a value", op)

@@ -24,7 +24,7 @@ func (s *groups) TypeName() string { return s.kinds.groups.Name }
 
 // Plain implements [tool.Object].
 func (s *groups) Plain(context.Context, tool.Grant) (value.Value, error) {
-	return nil, value.Errorf(value.Failed, "groups of a table cannot be returned or passed to a function").WithHint("call agg(…), and use the table that it returns")
+	return nil, value.Errorf(value.Failed, "expected data but got the groups of a table").WithHint("call agg(…), and use the table that it returns")
 }
 
 // Text implements [tool.Object].

@@ -35,7 +35,7 @@ func (c *call) filled() (*Table, error) {
 	v := c.value("value")
 	d, byName := v.(*value.Dict)
 	if v == nil || !byName && checkPlain(v) != nil {
-		return nil, value.Errorf(value.Invalid, "argument 'value' should be a value or a dict from column names to values, but got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "argument 'value' should be a single value or a dict from column names to values, but got %s", value.TypeOf(v))
 	}
 	fills := make([]*Column, len(t.names)) // each has one value, or is nil
 	if !byName {

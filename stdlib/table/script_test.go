@@ -133,7 +133,7 @@ func TestFunctionsOfScripts(t *testing.T) {
 		{"works after it was caught", "x.lua", `pcall(function() return t:filter(function() error("no") end) end) return #t:filter(function() return true end)`, int64(4), ""},
 		{"gives a text", "x.star", `return t.filter(lambda r: "yes")`, nil, `row 1: expected True or False from the function, got "yes"`},
 		{"gives a text", "x.lua", `return t:filter(function() return "yes" end)`, nil, `row 1: expected True or False from the function, got "yes"`},
-		{"gives a function", "x.star", `return t.add_column("f", lambda r: len)`, nil, "cannot be returned or passed to a function"},
+		{"gives a function", "x.star", `return t.add_column("f", lambda r: len)`, nil, "expected data but got the function len"},
 		{"gives a function", "x.lua", `return t:add_column("f", function() return print end)`, nil, "function"},
 		{"gives nothing", "x.lua", `return #t:filter(function() end)`, int64(0), ""},
 		{"gives a table", "x.star", `return t.add_column("f", lambda r: t.head(1).select("people"))["f"][0]`, value.List{value.NewDict("people", int64(709))}, ""},

@@ -75,7 +75,7 @@ func (c *call) sortOptions() (*sortOptions, error) {
 	}
 	if (o.key != nil) == (len(o.names) > 0) {
 		return nil, value.Errorf(value.Invalid, "sort: pass column names or one function of the row, not both").
-			WithHint(`as in sort("city", "-age"), or sort(key = lambda row: row["first"] + row["last"])`)
+			WithHint(`for example: sort("city", "-age"), or sort(key = lambda row: row["first"] + row["last"])`)
 	}
 	return o, nil
 }

@@ -318,7 +318,7 @@ func (f *xlsxFile) choose(wanted value.Value) (sheet *xlsxSheet, note string, er
 			return &f.sheets[w-1], "", nil
 		}
 		return nil, "", value.Errorf(value.Invalid, "%s: no sheet %d", f.name, w).
-			WithHint("sheets are counted from 1: %s", someNames(names))
+			WithHint("the first sheet has the number 1; the sheets are %s", someNames(names))
 	}
 	return nil, "", value.Errorf(value.Invalid, "argument 'sheet' should be a name or a number but got %s", value.TypeOf(wanted))
 }

@@ -114,7 +114,7 @@ func (f *Format) Text(t time.Time) (value.Value, error) {
 		if s.bare {
 			n, err := strconv.Atoi(strings.TrimSpace(text))
 			if err != nil || s.directive == "z" {
-				return nil, row.Invalid("invalid time format: unknown directive %%-%s", s.directive).WithHint("use %%- only with a directive of a number, as in %%-d")
+				return nil, row.Invalid("invalid time format: unknown directive %%-%s", s.directive).WithHint("use %%- only with a directive that gives a number, as in %%-d")
 			}
 			text = strconv.Itoa(n)
 		}

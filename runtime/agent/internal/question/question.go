@@ -103,7 +103,7 @@ func (q *question) read(reply *model.Reply, err error, emit func(tool.Report)) (
 	case reply.Stop == model.StopRefuse:
 		return nil, value.Errorf(value.Failed, "the provider blocked the answer of the model %s", q.model.Name()).WithHint("ask in different words")
 	case strings.TrimSpace(reply.Text) == "":
-		return nil, value.Errorf(value.Unavailable, "the model %s: %w", q.model.Name(), model.ErrEmpty).WithHint("ask again, or for less")
+		return nil, value.Errorf(value.Unavailable, "the model %s: %w", q.model.Name(), model.ErrEmpty).WithHint("ask again, or ask for a shorter answer")
 	}
 	return reply, nil
 }

@@ -118,8 +118,8 @@ func (s *Schema) Again(err error) string {
 
 // Failed returns the error after the last attempt. err is that of the last answer.
 func (s *Schema) Failed(op string, err error) error {
-	e := value.Errorf(value.Failed, "the model gave no answer of the schema: %s", problem(err)).
-		WithHint("ask for less, make the schema simpler, or use another model")
+	e := value.Errorf(value.Failed, "the model gave no valid answer: %s", problem(err)).
+		WithHint("ask for a shorter answer, make the schema simpler, or use another model")
 	e.Op = op
 	return e
 }

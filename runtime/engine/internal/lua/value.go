@@ -164,7 +164,7 @@ func (c *converter) value(v lua.LValue, depth int) (value.Value, error) {
 			return o.call.r.Plain(o.Object, depth, &c.nodes)
 		}
 	}
-	return nil, value.Errorf(value.Failed, "a value of type %s cannot be returned or passed to a function", v.Type())
+	return nil, value.Errorf(value.Failed, "expected data but got a value of type %s", v.Type())
 }
 
 // table converts a table to a list if its keys are 1, 2, 3 …, else to a dict.
@@ -189,7 +189,7 @@ func (c *converter) table(t *lua.LTable, depth int) (value.Value, error) {
 	}
 	for ; k != lua.LNil; k, x = t.Next(k) {
 		if _, isTable := k.(*lua.LTable); isTable {
-			return nil, value.Errorf(value.Failed, "a table with a table as key cannot be returned or passed to a function").WithHint("use a string as key")
+			return nil, value.Errorf(value.Failed, "expected data but got a table that has a table as a key").WithHint("use a string as key")
 		}
 		key, err := c.value(k, depth-1)
 		if err != nil {

@@ -31,7 +31,7 @@ func NotValue(v any) error {
 // FunctionLeaves returns the error of a result or an argument that is a function, or
 // contains one.
 func FunctionLeaves(name string) error {
-	return value.Errorf(value.Failed, "%s cannot be returned or passed to a function", name).WithHint("call the function with (), and use the result")
+	return value.Errorf(value.Failed, "expected data but got %s", name).WithHint("call the function with (), and use its result")
 }
 
 // TooDeep returns the error of a value that is nested too deep.

@@ -301,7 +301,7 @@ func setConstraint(t *tool.Type, name string, v value.Value) error {
 			return wrong("a list with at least one value")
 		}
 		if part := notData(v); part != "" {
-			return value.Errorf(value.Invalid, "'enum' should contain values but contains %s", part)
+			return value.Errorf(value.Invalid, "'enum' should contain data but contains %s", part)
 		}
 	case "items":
 		inner, err := typeOf(v)
@@ -350,7 +350,7 @@ func property(k, v value.Value) (tool.Param, error) {
 	p.Required = d.Fields.Bool("required")
 	p.Default, p.HasDefault = d.Fields.Get("default")
 	if part := notData(p.Default); part != "" {
-		return p, value.Errorf(value.Invalid, "property '%s': the default should be a value but contains %s", name, part)
+		return p, value.Errorf(value.Invalid, "property '%s': the default should be data but contains %s", name, part)
 	}
 	return p, nil
 }

@@ -140,7 +140,7 @@ func (c *converter) value(v starlark.Value, depth int) (value.Value, error) {
 		items, err := c.sequence(v, depth)
 		return value.List(items), err
 	}
-	return nil, value.Errorf(value.Failed, "a value of type %s cannot be returned or passed to a function", v.Type())
+	return nil, value.Errorf(value.Failed, "expected data but got a value of type %s", v.Type())
 }
 
 func (c *converter) object(o *object, depth int) (value.Value, error) {

@@ -68,7 +68,7 @@ func ReadNarrow(options *value.Dict) ([]tool.Rule, error) {
 		takes, err := tool.ParseCapability(d.Text(narrowTakes))
 		verdict := tool.Verdict(d.Int(narrowVerb))
 		if err != nil || verdict != tool.Ask && verdict != tool.Deny {
-			return nil, value.Errorf(value.Failed, "read the rules of the run: invalid rule")
+			return nil, value.Errorf(value.Failed, "the record of the run is damaged: invalid rule").WithHint("begin a new run")
 		}
 		rules = append(rules, tool.Rule{Verdict: verdict, Tool: d.Text(narrowTool), Capability: takes, Source: d.Text(narrowSource)})
 	}

@@ -20,7 +20,7 @@ const (
 func Check(pattern string) error {
 	switch {
 	case pattern == "" || !doublestar.ValidatePattern(pattern):
-		return value.Errorf(value.Invalid, "invalid glob %q", pattern).WithHint("as in *.csv, docs/** or src/**/*.{js,ts}")
+		return value.Errorf(value.Invalid, "invalid glob %q", pattern).WithHint("write a glob such as *.csv, docs/** or src/**/*.{js,ts}")
 	case len(pattern) > maxPattern:
 		return value.Errorf(value.Invalid, "the glob is longer than %d bytes", maxPattern)
 	case countAlternatives(pattern) > maxAlternatives:
