@@ -28,21 +28,25 @@ func Modules() []tool.Module {
 		Name: moduleName,
 		Doc:  "Functions for policies. A policy is a script that controls an agent: a file in .cassidy/policies with a function policy(task, agent).",
 		Funcs: []tool.Func{
-			row("prompt", tool.Recorded, "Return the text that gives the model a task. At the beginning of a conversation, the text also describes the project, the tools and how to call them.",
+			row("prompt", tool.Recorded, "Return the text that gives the model a task. At the beginning of a conversation, the text also describes the project and the tools, and how to call the tools.",
 				"the text", (*turn).doPrompt, text("task", "the task of the user", true),
 				tool.Param{Name: "iterations", Type: tool.Type{Name: tool.TypeInteger}, Description: "the maximum number of replies, as stated in the text; with 0, the text states no maximum", HasDefault: true, Default: int64(0)}),
 			row("ask", tool.Repeatable, "Ask the model. Pass a message, the results of the model's calls, or both.",
-				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted, "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted": the result of agent.compact, if the conversation had to be compacted first}`, (*turn).doAsk,
+				`{"text", "calls", "stop", "iteration", "full", "thread", "input_tokens", "output_tokens", "cached_tokens", "references"}. `+
+					`"calls" are the native calls. "stop" is "end", "calls", "length" or "refuse". "iteration" is the number of the reply. "full" is True if the conversation should be compacted. `+
+					`"compacted" is present if the conversation had to be compacted first. It is the result of agent.compact. "value" is present if a schema was passed`, (*turn).doAsk,
 				text("message", "the message", false),
 				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id": the ID of the decision, "text"}]`, HasDefault: true, Default: value.List{}},
-				schemaParam("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches it, and has it as \"value\". If it does not match, the model is asked again, up to twice; then the call fails")),
-			row("value", tool.Recorded, "Read an answer as the value that the user wants, see the limit schema.",
+				schemaParam("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches it. If the reply does not match, the model is asked again, at most twice. After that, the call fails")),
+			row("value", tool.Recorded, "Read an answer as the value that the user wants. Its schema is the field schema of agent.limits().",
 				`{"success", "value", "message": for the model, if the answer does not match the schema}`, (*turn).doValue, text("answer", "the answer of the model", true)),
 			row("decide", tool.Recorded, "Read the decisions in a reply of the model, such as a call of a tool or the final answer.",
 				`a list of {"kind", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}, with at least one decision. The value of "kind" is "call", "final", "skill", "none" or "error"`,
 				(*turn).doDecide, val("reply", "the result of agent.ask")),
 			row("call", tool.External, "Call a tool for the model. A call that fails or is denied is an outcome, not an error.",
-				`{"success", "result", "error", "error_type", "suggestion", "text": the outcome as a text for the model, "denied", "redundant", "complete": whether the call ends the task, "made": true if the host ran or denied the call, "read": the paths of the files that the call read, "wrote": the paths of the files that the call wrote}`,
+				`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote"}. `+
+					`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
+					`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote`,
 				(*turn).doCall, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
 			row("result_text", tool.Recorded, "Return the text that the model gets as the outcome of its call.",
 				"the text", (*turn).doResultText, val("decision", "a decision of agent.decide"), val("outcome", "the result of agent.call")),
@@ -54,7 +58,9 @@ func Modules() []tool.Module {
 			row("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
 				`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`, (*turn).doCompact),
 			row("limits", tool.Recorded, "Return the limits of the run.",
-				`{"iterations": the maximum number of replies, or 0 if the user set none, "tools": the number of tools, "native": whether the model supports native calls, "used": the number of tokens in the conversation, "limit": the maximum number of tokens, "full": whether the conversation should be compacted, "schema": a JSON Schema that the answer must match; only if the user wants a value}`, (*turn).doLimits),
+				`{"iterations", "tools", "native", "used", "limit", "full"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
+					`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is their maximum. `+
+					`"full" is True if the conversation should be compacted. "schema" is present if the user wants a value. It is a JSON Schema that the answer must match`, (*turn).doLimits),
 			row("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
 				"a value for the return statement of the policy", (*turn).doFinish, text("reason", "why the run ends", true), text("answer", "the answer for the user", false),
 				tool.Param{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "a value for the user", HasDefault: true, Default: nil}),

@@ -24,7 +24,7 @@ func (w *Files) searchFunc() tool.Func {
 	return w.readFunc(w.anyPath, searchFiles, tool.Func{
 		Name: "search",
 		Doc: "Find the matching lines of text files. Files can have any size. Binary files, " +
-			"git's own files (.git) and files that the tool may not read are omitted. The end of the result lists everything else that was not searched.",
+			"git's own files (.git) and files that the tool may not read are omitted. The end of the result lists what else was not searched.",
 		Params: []tool.Param{
 			tool.Required("pattern", tool.TypeString, "a regular expression (RE2), or plain text if regex is False"),
 			tool.Optional("path", tool.TypeString, ".", "the folder to search, or one file"),
@@ -35,9 +35,9 @@ func (w *Files) searchFunc() tool.Func {
 			limit,
 		},
 		Returns: `a list of {"path", "line": the line number from 1, "text"}, sorted by path; at most limit items. ` +
-			`Then one item for each file, folder or line that was not searched: {"path", "line": 0 or the line number, "text": "", "skipped": the reason}. ` +
-			`Reasons are: it cannot be read, the line is longer than 64 KB, or the total is more than 1 GB. ` +
-			`At most 100 such items are listed; if there are more, the last item has the number of the items that are not listed`,
+			`After them, there is one item for each file, folder or line that was skipped: {"path", "line", "text", "skipped"}. "skipped" is the reason, and "text" is empty. "line" is 0 for a file or folder. ` +
+			`Files and folders that cannot be read are skipped. The end of a line that is longer than 64 KB is skipped. After 1 GB, all other files are skipped. ` +
+			`At most 100 skipped items are listed. If there are more, the last item has their number`,
 	})
 }
 

@@ -30,12 +30,21 @@ func Command(a *app.App) *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name: "parse", Usage: "print the decision in a model's reply: a tool call or the final answer", ArgsUsage: "[FILE]",
 			Description: "The reply is read from FILE or standard input. The decision is printed as a JSON object with these fields:\n" +
-				"  kind (call, final, none or error)  ·  action  ·  input  ·  reasoning  ·  status  ·  format  ·  answer  ·  error  ·  inferred  ·  repaired\n" +
+				"  kind       call, final (the answer), none (neither a call nor an answer) or error (an invalid call)\n" +
+				"  action     the name of the tool\n" +
+				"  input      the arguments of the call\n" +
+				"  reasoning  the model's explanation of the call\n" +
+				"  status     continue, or final if the model announces its answer after this call\n" +
+				"  format     the format of the call, such as pure_json\n" +
+				"  answer     the final answer, or the text of a reply without a call\n" +
+				"  error      the error in an invalid call\n" +
+				"  inferred   true if the model announces the call in plain text, but does not write it\n" +
+				"  repaired   what was repaired to read the call\n" +
 				"If the reply has several calls, the fields describe the first call. The field \"calls\" lists all calls.\n" +
 				"If standard output is a terminal, the output is text instead of JSON. With --explain, it is always text.\n" +
 				"The exit code is 0 for every kind of decision, even for error. It is 2 if FILE or a flag is invalid.",
 			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "tools", Usage: "check calls against the tool definitions in `FILE`. Their format is that of OpenAI, Anthropic, MCP or cassidy tool list --json", DefaultText: "the tools of this folder"},
+				&cli.StringFlag{Name: "tools", Usage: "check calls against the tool definitions in `FILE`. FILE is in the format of OpenAI, Anthropic or MCP, or is the output of cassidy tool list --json", DefaultText: "the tools of this folder"},
 				&cli.StringFlag{Name: "format", Usage: "try `FORMAT` first, then the other formats; FORMAT is auto, pure_json, xml_json, markdown, native or code", Value: "auto"},
 				&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
 				&cli.BoolFlag{Name: "explain", Usage: "explain as text how the reply was read and repaired"},

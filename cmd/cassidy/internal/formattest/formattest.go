@@ -35,7 +35,7 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "format-test", Usage: "find out which formats of tool calls a model writes correctly",
-		Description: "The model tries three small tasks in each format. For each try, there is a new temporary folder.\n" +
+		Description: "The model tries three small tasks in each format. Each try has a new temporary folder.\n" +
 			"A try succeeds if the model calls the right tool with the right arguments and then answers.\n" +
 			"Each try takes about two requests to the model. The exit code is 1 if no try succeeds.",
 		Flags: []cli.Flag{

@@ -42,11 +42,11 @@ func Command(a *app.App) *cli.Command {
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
 			"The result goes to standard output. Messages go to standard error.\n" +
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
-			"Without a terminal, the run is parked: it waits on disk until you answer with cassidy runs answer ID.\n" +
+			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the result.",
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
-			&cli.StringFlag{Name: "model", Usage: "use `MODEL` for the function model.ask of scripts: " + models.Choices},
+			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices},
 			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
 		Action: func(ctx *cli.Context) error {
 			if !ctx.Args().Present() {
