@@ -167,12 +167,13 @@ func Read(root string, o *Options) (Config, error) {
 type reader struct {
 	to      *Config
 	file    string
-	source  string // the name of the file in messages
-	project bool   // whether it is a project's
-	root    string // of the project, or ""
-	id      string // of the project's folder, once a rule names one
-	others  int    // the rules that were made for another folder at the same path
-	must    bool   // whether it must exist
+	source  string   // the name of the file in messages
+	project bool     // whether it is a project's
+	root    string   // of the project, or ""
+	id      string   // of the project's folder, once a rule names one
+	others  int      // the rules that were made for another folder at the same path
+	at      []string // the path to the field that is read, for the line of an error
+	must    bool     // whether it must exist
 }
 
 func (r *reader) read() error {
@@ -188,7 +189,11 @@ func (r *reader) read() error {
 	if err == nil {
 		return nil
 	}
-	return folder.FileError(err, r.file)
+	e := folder.FileError(err, r.file)
+	if e.Pos.Line == 0 {
+		e.Pos.Line = yaml.Line(text, r.at...)
+	}
+	return e
 }
 
 func (r *reader) parse(text string) error {
@@ -202,6 +207,7 @@ func (r *reader) parse(text string) error {
 	}
 	for k, v := range fields.All() {
 		name, _ := k.(string)
+		r.at = []string{name}
 		if err := r.field(name, v); err != nil {
 			return err
 		}

@@ -77,6 +77,12 @@ models:
 providers:
   local: {api: chat, base_url: "http://127.0.0.1:1/v1", key_env: LOCAL_KEY}
   openai: {key_env: WORK_KEY}
+  azure: {api: responses, base_url: "https://x.example/openai/v1", key_env: AZURE_KEY, auth: api-key}
+  old:
+    api: anthropic
+    version: "2023-06-01"
+    headers: {X-Title: my project, x-tenant-token: {env: TENANT}}
+    extra: {top_p: 0.5, tools: [{type: web_search}]}
 ask:
 `, "")
 	if err != nil {
@@ -101,8 +107,11 @@ ask:
 	wantProviders := map[string]config.Provider{
 		"local":  {API: "chat", BaseURL: "http://127.0.0.1:1/v1", KeyEnv: "LOCAL_KEY"},
 		"openai": {KeyEnv: "WORK_KEY"},
+		"azure":  {API: "responses", BaseURL: "https://x.example/openai/v1", KeyEnv: "AZURE_KEY", Auth: "api-key"},
+		"old": {API: "anthropic", Version: "2023-06-01", Headers: map[string]config.Header{"X-Title": {Text: "my project"}, "x-tenant-token": {Env: "TENANT"}},
+			Extra: value.NewDict("top_p", 0.5, "tools", value.List{value.NewDict("type", "web_search")})},
 	}
-	if diff := cmp.Diff(wantProviders, c.Providers); diff != "" {
+	if diff := cmp.Diff(wantProviders, c.Providers, cmp.Comparer(func(a, b *value.Dict) bool { return value.EqualJSON(a, b) })); diff != "" {
 		t.Errorf("providers (-want +got):\n%s", diff)
 	}
 	wantModels := map[string]config.Model{
@@ -178,6 +187,23 @@ func TestConfigMistakes(t *testing.T) {
 		{"providers: {x: {api: chat, base_url: 1}}", "", "'providers.x.base_url' should be a text but got integer"},
 		{"providers: {x: {api: }}", "", "'providers.x.api' should be a text but got null"},
 		{"providers: {x: {api: chat, key_env: sk-secret}}", "", "'providers.x.key_env' should be the name of an environment variable"},
+		{"providers: {x: {api: chat, auth: token}}", "", `'providers.x.auth' should be a way in which the API chat accepts a key but got "token"`},
+		{"providers: {anthropic: {auth: api-key}}", "", `the API anthropic accepts a key but got "api-key"; did you mean "x-api-key"?`},
+		{"providers: {ollama: {auth: x-api-key}}", "", "the API ollama accepts a key"},
+		{"providers: {x: {api: chat, version: 2023-06-01}}", "", "'providers.x.version' is only for the API anthropic, not for chat"},
+		{"providers: {openai: {version: 2023-06-01}}", "", "'providers.openai.version' is only for the API anthropic"},
+		{"providers: {anthropic: {version: latest}}", "", `'providers.anthropic.version' should be a date but got "latest"`},
+		{"providers: {x: {api: chat, headers: [x]}}", "", "'providers.x.headers' should be an object, as in {X-Title: my-project"},
+		{"providers: {x: {api: chat, headers: {'a b': x}}}", "", `invalid name of a header in 'providers.x.headers': "a b"`},
+		{"providers: {x: {api: chat, headers: {host: x}}}", "", "'providers.x.headers' has the header host, which cassidy writes itself"},
+		{"providers: {x: {api: chat, headers: {Authorization: sk-secret}}}", "", "'providers.x.headers.Authorization' should be the name of an environment variable"},
+		{"providers: {x: {api: chat, headers: {X-A: [sk-secret]}}}", "", "'providers.x.headers.X-A' should be a text of ASCII characters on one line, or {env: VARIABLE}, but got array"},
+		{`providers: {x: {api: chat, headers: {X-A: "a\nb"}}}`, "", "'providers.x.headers.X-A' should be a text of ASCII characters on one line"},
+		{"providers: {x: {api: chat, headers: {X-A: {env: sk-secret}}}}", "", "'providers.x.headers.X-A' should be"},
+		{"providers: {x: {api: chat, extra: [x]}}", "", "'providers.x.extra' should be an object with fields of requests, as in {top_p: 0.9}, but got array"},
+		{"providers: {x: {api: chat, extra: {messages: []}}}", "", "'providers.x.extra' has the field 'messages', which cassidy writes itself"},
+		{"providers: {x: {api: chat, extra: {tools: web_search}}}", "", "'providers.x.extra.tools' should be a list of the provider's own tools"},
+		{"providers: {cassidy: {extra: {a: 1}}}", "", "'providers.cassidy.extra' is not for the API cassidyai"},
 		{"models: [x]", "", "'models' should be an object"},
 		{"models: {x: {context: 1}}", "", `invalid name of a model in 'models': "x"`},
 		{"models: {'opnai:x': {context: 1}}", "", `unknown provider "opnai" in 'models.opnai:x'; did you mean "openai"?`},
@@ -212,13 +238,35 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
+// TestConfigLines checks that an error has the line of its field.
+func TestConfigLines(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		line int
+	}{
+		{"model: a:b\nproviders:\n  x:\n    api: chat\n    auth: token\n", 5},
+		{"providers:\n  x:\n    api: chat\n    headers:\n      X-A: b\n      Host: c\n", 6},
+		{"providers:\n  x:\n    api: chat\n    extra: {a: 1,\n      model: c}\n", 5},
+		{"providers:\n  x:\n    base_url: http://h\n", 2},
+		{"providers:\n  local: {api: chat}\n\nmodels:\n  'local:a': {context: 1}\n  'locl:a': {context: 1}\n", 6},
+		{"models:\n  'openai:a':\n    context: 128k\n", 2},
+		{"\nlimits: 1\n", 2},
+		{"\nlimit: 1\n", 2},
+	} {
+		_, err := readConfig(t, tt.text, "")
+		if e := value.ErrorOf(err, value.Failed); e == nil || e.Pos.Line != tt.line {
+			t.Errorf("%q: %v in line %d, want line %d", tt.text, err, e.Pos.Line, tt.line)
+		}
+	}
+}
+
 // FuzzConfig checks that no project's config grants anything, and that errors of a
 // config are of kind Invalid.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
 		"allow: [fs.read]", "deny: [{tool: '@x', capability: 'shell:git'}]", "sandbox: {mode: strict}", "secrets: {A: {env: B}}",
 		"http: {private: ['10.0.0.0/8']}", "limits: {cpu: 1e309, steps: 9223372036854775808}", "commands: {x: {y: [1]}}", "ask:\n  - \x00",
-		"providers: {x: {api: chat, key_env: K}}", "models: {'openai:x': {context: 1, input_price: 1e3, output_price: .inf}}",
+		"providers: {x: {api: chat, key_env: K, headers: {a: {env: b}}, extra: {a: 1}, auth: api-key}, anthropic: {version: 2023-06-01}}", "models: {'openai:x': {context: 1, input_price: 1e3, output_price: .inf}}",
 	} {
 		f.Add(text)
 	}

@@ -2,29 +2,11 @@ package config
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-// A Provider is where models are asked, and how. The fields that are "" have defaults.
-type Provider struct {
-	API     string // one of [APIs]; "" only if the name is one of [BuiltinProviders]
-	BaseURL string // the address of the API; default: that of its vendor
-	KeyEnv  string // the environment variable with the key
-}
-
-// APIs returns the values of the field api of a provider.
-func APIs() []string {
-	return []string{"responses", "chat", "anthropic", "gemini", "ollama", "cassidyai"}
-}
-
-// BuiltinProviders returns the providers that need no entry in a config.
-func BuiltinProviders() []string {
-	return []string{"cassidy", "openai", "anthropic", "gemini", "ollama"}
-}
 
 // A Model is what the user knows about a model. A field that is not known is zero.
 type Model struct {
@@ -39,59 +21,6 @@ type Price struct {
 	CachedInput, CacheWrite float64 // 0 is as Input
 }
 
-// providerName matches the name of a provider. A colon would end it.
-var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
-
-// variableName matches the name of an environment variable.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-func (r *reader) providers(v value.Value) error {
-	entries, ok := v.(*value.Dict)
-	if !ok {
-		return wrongType("providers", "an object, as in {local: {api: chat, base_url: \"http://127.0.0.1:8080/v1\"}},", v)
-	}
-	r.to.Providers = map[string]Provider{}
-	for k, v := range entries.All() {
-		name, _ := k.(string)
-		if !providerName.MatchString(name) || name == "script" {
-			return value.Errorf(value.Invalid, "invalid name of a provider in 'providers': %s", quoted(name)).
-				WithHint("use letters, digits, -, _ and ., as in local; script is the name of models that are scripts")
-		}
-		p, err := provider(name, v)
-		if err != nil {
-			return err
-		}
-		r.to.Providers[name] = p
-	}
-	return nil
-}
-
-// provider reads the entry of a provider.
-func provider(name string, v value.Value) (Provider, error) {
-	at := "providers." + name
-	fields, err := object(at, "an object, as in {api: chat, base_url: \"http://127.0.0.1:8080/v1\"},", v, "api", "base_url", "key_env")
-	if err != nil {
-		return Provider{}, err
-	}
-	for k, v := range fields.All() {
-		if text, ok := v.(string); !ok || text == "" {
-			return Provider{}, wrongType(at+"."+value.Display(k), "a text", v)
-		}
-	}
-	p := Provider{API: fields.Text("api"), BaseURL: fields.Text("base_url"), KeyEnv: fields.Text("key_env")}
-	switch known := strings.Join(APIs(), ", "); {
-	case p.API == "" && !slices.Contains(BuiltinProviders(), name):
-		return p, value.Errorf(value.Invalid, "'%s' has no field 'api'", at).WithHint("add api: with one of %s", known)
-	case p.API != "" && !slices.Contains(APIs(), p.API):
-		return p, value.Errorf(value.Invalid, "unknown API %s in '%s.api'%s", quoted(p.API), at, value.DidYouMean(p.API, APIs())).
-			WithHint("the APIs are %s; most compatible servers have chat", known)
-	case p.KeyEnv != "" && !variableName.MatchString(p.KeyEnv): // perhaps the key, which is not repeated
-		return p, value.Errorf(value.Invalid, "'%s.key_env' should be the name of an environment variable", at).
-			WithHint("write key_env: MY_API_KEY, and set the key in the environment: export MY_API_KEY=…")
-	}
-	return p, nil
-}
-
 func (r *reader) models(v value.Value) error {
 	entries, ok := v.(*value.Dict)
 	if !ok {
@@ -100,6 +29,7 @@ func (r *reader) models(v value.Value) error {
 	r.to.Models = map[string]Model{}
 	for k, v := range entries.All() {
 		name, _ := k.(string)
+		r.at = []string{"models", name}
 		if provider, model, ok := strings.Cut(name, ":"); !ok || provider == "" || model == "" {
 			return value.Errorf(value.Invalid, "invalid name of a model in 'models': %s", quoted(name)).WithHint(`write PROVIDER:MODEL, as in "openai:my-model"`)
 		}
@@ -179,6 +109,7 @@ func dollars(field string, v value.Value) (float64, error) {
 func (r *reader) checkModels() error {
 	known := append(BuiltinProviders(), slices.Sorted(maps.Keys(r.to.Providers))...)
 	for _, name := range slices.Sorted(maps.Keys(r.to.Models)) {
+		r.at = []string{"models", name}
 		if provider, _, _ := strings.Cut(name, ":"); !slices.Contains(known, provider) {
 			return value.Errorf(value.Invalid, "unknown provider %s in 'models.%s'%s", quoted(provider), name, value.DidYouMean(provider, known)).
 				WithHint("the providers are %s; to add one, use the field 'providers'", strings.Join(known, ", "))

@@ -44,6 +44,31 @@ func Parse(text string) (value.Value, error) {
 	return fromYAML(doc.Content[0], value.MaxDepth)
 }
 
+// Line returns the line of a field that path leads to, from the top, or of the last field on the
+// path that exists. It is 0 if none exists.
+func Line(text string, path ...string) (line int) {
+	doc, err := yamlDocument(text)
+	if err != nil || doc.Kind == 0 {
+		return 0
+	}
+	at := doc.Content[0]
+	for _, name := range path {
+		if at.Kind != yaml.MappingNode {
+			return line
+		}
+		found := false
+		for i := 0; i+1 < len(at.Content) && !found; i += 2 {
+			if found = at.Content[i].Value == name; found {
+				line, at = at.Content[i].Line, at.Content[i+1]
+			}
+		}
+		if !found {
+			return line
+		}
+	}
+	return line
+}
+
 // yamlDocument parses a text into nodes. The parser panics on some malformed texts;
 // these are errors.
 func yamlDocument(text string) (doc yaml.Node, err error) {

@@ -189,6 +189,21 @@ func TestFormatYAML(t *testing.T) {
 	}
 }
 
+// TestLine checks which line a path leads to.
+func TestLine(t *testing.T) {
+	const text = "# config\na: 1\nb:\n  c: {d: 2}\n  e:\n    f: 3\nlist: [1]\n"
+	for path, want := range map[string]int{"a": 2, "b": 3, "b c": 4, "b c d": 4, "b e f": 6, "b e x": 5, "a x": 2, "list x": 7, "x": 0, "": 0} {
+		if got := yaml.Line(text, strings.Fields(path)...); got != want {
+			t.Errorf("Line(%q) = %d, want %d", path, got, want)
+		}
+	}
+	for _, text := range []string{"", "[a", "- 1"} {
+		if got := yaml.Line(text, "a"); got != 0 {
+			t.Errorf("the line in %q is %d, want 0", text, got)
+		}
+	}
+}
+
 func FuzzParseYAML(f *testing.F) {
 	for _, s := range []string{
 		"name: word_count\nparameters:\n  - name: a\n    type: string\n    required: true\n", "a: &x [1]\nb: *x", "<<: {a: 1}", "|\n a\n", ">-\n a\n b", "? a\n: b",

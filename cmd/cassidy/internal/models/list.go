@@ -104,27 +104,23 @@ func (o *Opener) list(ctx context.Context, c *config.Config, p *provider) ([]mod
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	client, proxy, err := o.client(p.address())
+	h, proxy, err := o.transport(p)
 	if err != nil {
 		return nil, err
 	}
-	h := model.HTTP{Client: client, Timeout: listTimeout, Sleep: sleepShortly}
+	h.Timeout, h.Sleep = listTimeout, sleepShortly
 	var list []model.Listing
 	switch p.api {
 	case "cassidyai":
 		return p.assistants(c), nil
 	case "anthropic":
-		options := &anthropic.Options{BaseURL: p.base, Key: p.key, KeyHint: p.keyHint(), HTTP: h}
-		if !p.added {
-			options.Version = o.variable("ANTHROPIC_VERSION")
-		}
-		list, err = anthropic.List(ctx, options)
+		list, err = anthropic.List(ctx, p.anthropic("", h))
 	case "gemini":
-		list, err = gemini.List(ctx, &gemini.Options{BaseURL: p.base, Key: p.key, KeyHint: p.keyHint(), HTTP: h})
+		list, err = gemini.List(ctx, p.gemini("", h))
 	case "ollama":
-		list, err = ollama.List(ctx, &ollama.Options{BaseURL: p.base, Key: p.key, KeyHint: p.keyHint(), HTTP: h})
+		list, err = ollama.List(ctx, p.ollama("", h))
 	default:
-		list, err = openai.List(ctx, &openai.Options{API: p.api, BaseURL: p.base, Key: p.key, KeyHint: p.keyHint(), HTTP: h})
+		list, err = openai.List(ctx, p.openai("", h))
 	}
 	if err == nil {
 		return list, nil

@@ -94,6 +94,16 @@ func TestVariables(t *testing.T) {
 		{"GOOGLE_API_KEY=k GEMINI_BASE_URL=URL", "", "gemini:gemini-2.5-flash", "/models/gemini-2.5-flash:generateContent", "x-goog-api-key: k", ""},
 		{"K=other", "providers: {g: {api: gemini, base_url: URL, key_env: K}}", "g:gemini-2.5-flash", "/models/gemini-2.5-flash:generateContent", "x-goog-api-key: other", ""},
 		{"OLLAMA_HOST=URL", "", "ollama:small", "/api/chat", "", `"model":"small"`},
+		{"K=k", "providers: {azure: {api: responses, base_url: URL/openai/v1, key_env: K, auth: api-key}}", "azure:a", "/openai/v1/responses", "api-key: k,authorization: ", ""},
+		{"K=k", "providers: {work: {api: cassidyai, base_url: URL, key_env: K, auth: bearer}}", "work:a", "/assistants/thread/create", "authorization: Bearer k,x-api-key: ", ""},
+		{"K=k", "providers: {old: {api: anthropic, base_url: URL, key_env: K, auth: bearer, version: '2023-06-01'}}", "old:a", "/v1/messages", "authorization: Bearer k,x-api-key: ,anthropic-version: 2023-06-01", ""},
+		{"K=k", "providers: {vertex: {api: gemini, base_url: URL, key_env: K, auth: bearer}}", "vertex:a", "/models/a:generateContent", "authorization: Bearer k,x-goog-api-key: ", ""},
+		{"T=blue", "providers: {r: {api: chat, base_url: URL, headers: {x-title: my project, X-Token: {env: T}}}}", "r:a", "/chat/completions", "x-title: my project,x-token: blue", ""},
+		{"", "providers: {r: {api: chat, base_url: URL, extra: {top_p: 0.5, stop: [END]}}}", "r:a", "/chat/completions", "", `"top_p":0.5,"stop":["END"]`},
+		{"", "providers: {r: {api: responses, base_url: URL, extra: {text: {verbosity: low}, tools: [{type: web_search}]}}}", "r:a", "/responses", "", `"text":{"verbosity":"low"},"tools":[{"type":"web_search"}]`},
+		{"", "providers: {r: {api: gemini, base_url: URL, extra: {generationConfig: {topP: 0.5}}}}", "r:a", "/models/a:generateContent", "", `"generationConfig":{"topP":0.5}`},
+		{"", "providers: {r: {api: anthropic, base_url: URL, headers: {anthropic-beta: b-1}, extra: {metadata: {user_id: u}}}}", "r:a", "/v1/messages", "anthropic-beta: b-1", `"metadata":{"user_id":"u"}`},
+		{"", "{providers: {r: {api: ollama, base_url: URL, extra: {options: {seed: 7}}}}, models: {'r:a': {context: 4096}}}", "r:a", "/api/chat", "", `"options":{"num_ctx":4096,"seed":7}`},
 		{"OPENAI_API_KEY=k", "providers: {local: {api: chat, base_url: URL/v1}}", "local:a:b", "/v1/chat/completions", "authorization: ", `"model":"a:b"`},
 		{"K=other", "providers: {local: {api: chat, base_url: URL/v1, key_env: K}}", "local:a", "/v1/chat/completions", "authorization: Bearer other", ""},
 		{"K=other", "{model: 'work:a', providers: {work: {api: anthropic, base_url: URL, key_env: K}}}", "", "/v1/messages", "x-api-key: other", `"model":"a"`},
@@ -235,6 +245,9 @@ func TestWrongModels(t *testing.T) {
 		{"OPENAI_API_KEY=k OPENAI_API=response", "", "openai:x", `unknown API "response" in OPENAI_API; did you mean "responses"?`, "use responses or chat"},
 		{"OPENAI_API_KEY=k OPENAI_API=anthropic", "", "openai:x", `unknown API "anthropic" in OPENAI_API`, ""},
 		{"", "", "openai:x", "the provider openai needs a key: OPENAI_API_KEY is not set", "export OPENAI_API_KEY=…"},
+		{"CASSIDY_API_KEY=k CASSIDY_AUTH_STYLE=token", "", "cassidy:x", `unknown way to send the key in CASSIDY_AUTH_STYLE: "token"`, "use x-api-key, bearer or auto"},
+		{"", "providers: {x: {api: chat, base_url: 'http://h', headers: {X-Token: {env: TOKEN}}}}", "x:m", "the provider x needs the header X-Token: TOKEN is not set", "export TOKEN=…"},
+		{"TOKEN=é", "providers: {x: {api: chat, base_url: 'http://h', headers: {X-Token: {env: TOKEN}}}}", "x:m", "openai:m: the header X-Token contains a line break or another invalid character", "copy its value again"},
 		{"", local, "local:x", "the provider local needs a key: LOCAL_KEY is not set", "export LOCAL_KEY=…"},
 		{"LOCAL_KEY=k", local, "local", "the name of the model is missing: local", "use --model local:NAME; list the names with: cassidy models local"},
 		{"", "providers: {work: {api: anthropic}}", "work:x", "the provider work needs a key: ANTHROPIC_API_KEY is not set", ""},
@@ -293,6 +306,25 @@ func TestDocsProviders(t *testing.T) {
 	for _, word := range []string{words[0][1], words[1][1], "anthropic"} {
 		if _, err := o.Open(t.Context(), nil, word, false); err != nil {
 			t.Errorf("%s: %v", word, err)
+		}
+	}
+	_, second, _ := strings.Cut(string(page), "providers:\n  azure:")
+	second, _, _ = strings.Cut(second, "```")
+	o = opener(t, "AZURE_OPENAI_API_KEY=k ROUTER_KEY=k TEAM_TOKEN=t OPENAI_API_KEY=k ANTHROPIC_API_KEY=k GEMINI_API_KEY=k", "providers:\n  azure:"+second)
+	for _, word := range []string{"azure:a", "router:a", "openai", "anthropic", "gemini", "ollama:a"} {
+		if _, err := o.Open(t.Context(), nil, word, false); err != nil {
+			t.Errorf("the second example, %s: %v", word, err)
+		}
+	}
+}
+
+// TestFieldsOfCassidy checks that a config cannot replace what a client writes, and that the clients
+// check the same.
+func TestFieldsOfCassidy(t *testing.T) {
+	for _, name := range []string{"model", "messages", "input", "contents", "system", "instructions", "systemInstruction", "system_instruction", "stream", "tools", "top_p"} {
+		_, err := opener(t, "", "providers: {x: {api: chat, base_url: 'http://h', extra: {"+name+": 1}}}").Open(t.Context(), nil, "x:m", false)
+		if direct := model.CheckExtra(value.NewDict(name, int64(1))); (err == nil) != (name == "top_p") || (direct == nil) != (name == "top_p") {
+			t.Errorf("extra with %s: %v, and in Go: %v", name, err, direct)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -28,6 +29,10 @@ type provider struct {
 	needsKey bool
 	fallback string // the model if only the provider is named, or ""
 	added    bool   // it is from the user's config
+	auth     model.Auth
+	version  string // of Anthropic's API
+	headers  map[string]config.Header
+	extra    *value.Dict
 }
 
 // vendor returns the built-in provider with a name, and whether there is one.
@@ -36,12 +41,13 @@ func (o *Opener) vendor(name string) (*provider, bool) {
 	switch name {
 	case "cassidy":
 		p.api, p.at, p.keys = "cassidyai", "CASSIDY_BASE_URL", []string{"CASSIDY_API_KEY"}
-		p.fallback = o.variable("CASSIDY_ASSISTANT_ID")
+		p.fallback, p.auth = o.variable("CASSIDY_ASSISTANT_ID"), model.Auth(o.variable("CASSIDY_AUTH_STYLE"))
 	case "openai":
 		p.at, p.keys, p.fallback = "OPENAI_BASE_URL", []string{"OPENAI_API_KEY"}, defaultOpenAI
 		p.needsKey = o.variable(p.at) == "" // other servers may need no key
 	case "anthropic":
 		p.api, p.at, p.keys, p.fallback = "anthropic", "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_API_KEY"}, defaultAnthropic
+		p.version = o.variable("ANTHROPIC_VERSION")
 	case "gemini":
 		p.api, p.at, p.keys, p.fallback = "gemini", "GEMINI_BASE_URL", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, defaultGemini
 	case "ollama":
@@ -77,11 +83,8 @@ func (o *Opener) provider(c *config.Config, name string) (*provider, error) {
 	}
 	if added {
 		p.replace(name, &entry)
-	} else if name == "openai" {
-		p.api = o.variable("OPENAI_API")
-		if known := []string{"responses", "chat"}; p.api != "" && !slices.Contains(known, p.api) {
-			return nil, value.Errorf(value.Invalid, "unknown API %q in OPENAI_API%s", p.api, value.DidYouMean(p.api, known)).WithHint("use responses or chat")
-		}
+	} else if err := o.checkVariables(p); err != nil {
+		return nil, err
 	}
 	for _, variable := range p.keys {
 		if p.key = o.variable(variable); p.key != "" {
@@ -92,12 +95,32 @@ func (o *Opener) provider(c *config.Config, name string) (*provider, error) {
 	return p, nil
 }
 
+// checkVariables checks the environment variables that choose how a built-in provider is asked,
+// and sets its API if one does.
+func (o *Opener) checkVariables(p *provider) error {
+	switch p.name {
+	case "openai":
+		p.api = o.variable("OPENAI_API")
+		if known := []string{"responses", "chat"}; p.api != "" && !slices.Contains(known, p.api) {
+			return value.Errorf(value.Invalid, "unknown API %q in OPENAI_API%s", p.api, value.DidYouMean(p.api, known)).WithHint("use responses or chat")
+		}
+	case "cassidy":
+		style := string(p.auth)
+		if known := []string{"x-api-key", "bearer", "auto"}; style != "" && !slices.Contains(known, style) {
+			return value.Errorf(value.Invalid, "unknown way to send the key in CASSIDY_AUTH_STYLE: %q%s", style, value.DidYouMean(style, known)).
+				WithHint("use x-api-key, bearer or auto")
+		}
+	}
+	return nil
+}
+
 // replace sets what the user's config says about a provider. Without an address the key is by
 // default that of the vendor. A key of the vendor is not sent to another address.
 func (p *provider) replace(name string, entry *config.Provider) {
 	p.name, p.added, p.api = name, true, cmp.Or(entry.API, p.api)
 	p.base, p.at = entry.BaseURL, "providers."+name+".base_url in your config.yaml"
 	p.needsKey = p.api != "ollama"
+	p.auth, p.version, p.headers, p.extra = model.Auth(entry.Auth), entry.Version, entry.Headers, entry.Extra
 	if p.base != "" {
 		p.keys, p.fallback, p.needsKey = nil, "", false
 	}
@@ -138,7 +161,16 @@ func (p *provider) keyHint() string {
 	if len(p.keys) == 0 {
 		return "add key_env: to providers." + p.name + " in your config.yaml, with the name of the variable that has the key"
 	}
-	return "check " + strings.Join(p.keys, " or ")
+	hint := "check " + strings.Join(p.keys, " or ")
+	switch {
+	case p.auth != "" || p.api != "cassidyai" && p.api != "anthropic":
+		return hint
+	case p.added:
+		return hint + ", or add auth: bearer to providers." + p.name + " in your config.yaml"
+	case p.api == "cassidyai":
+		return hint + ", or set CASSIDY_AUTH_STYLE=bearer"
+	}
+	return hint
 }
 
 // nameMissing returns the error of a provider without the name of a model.
@@ -162,12 +194,12 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 	if name = cmp.Or(name, p.fallback); name == "" {
 		return nil, p.nameMissing()
 	}
-	client, proxy, err := o.client(p.address())
+	h, proxy, err := o.transport(p)
 	if err != nil {
 		return nil, err
 	}
 	info := c.Models[p.name+":"+name]
-	m, err := o.newModel(p, name, info.Context, model.HTTP{Client: client})
+	m, err := o.newModel(p, name, info.Context, h)
 	if err != nil {
 		return nil, p.named(err)
 	}
@@ -181,28 +213,60 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 	return model.WithInfo(opened, infoOf(info)), nil
 }
 
+// transport returns how the requests to a provider are sent, and the environment variable of the
+// proxy, or "".
+func (o *Opener) transport(p *provider) (model.HTTP, string, error) {
+	client, proxy, err := o.client(p.address())
+	if err != nil {
+		return model.HTTP{}, "", err
+	}
+	h := model.HTTP{Client: client, Header: http.Header{}}
+	for _, name := range slices.Sorted(maps.Keys(p.headers)) {
+		header := p.headers[name]
+		if header.Env != "" {
+			if header.Text = o.variable(header.Env); header.Text == "" {
+				return model.HTTP{}, "", value.Errorf(value.Unavailable, "the provider %s needs the header %s: %s is not set", p.name, name, header.Env).
+					WithHint("export %s=…", header.Env)
+			}
+			h.Secrets = append(h.Secrets, header.Text)
+		}
+		h.Header.Set(name, header.Text)
+	}
+	return h, proxy, nil
+}
+
 // newModel returns a model of the provider's API. context is the user's size of a
 // conversation, or 0.
-func (o *Opener) newModel(p *provider, name string, context int, http model.HTTP) (model.Model, error) {
+func (o *Opener) newModel(p *provider, name string, context int, h model.HTTP) (model.Model, error) {
 	switch p.api {
 	case "cassidyai":
-		options := &cassidyai.Options{BaseURL: p.base, Key: p.key, Assistant: name, KeyHint: p.keyHint(), HTTP: http}
-		if !p.added {
-			options.Auth = model.Auth(o.variable("CASSIDY_AUTH_STYLE"))
-		}
-		return cassidyai.New(options)
+		return cassidyai.New(&cassidyai.Options{BaseURL: p.base, Key: p.key, Assistant: name, Auth: p.auth, KeyHint: p.keyHint(), HTTP: h})
 	case "anthropic":
-		options := &anthropic.Options{BaseURL: p.base, Key: p.key, Model: name, KeyHint: p.keyHint(), HTTP: http}
-		if !p.added {
-			options.Version = o.variable("ANTHROPIC_VERSION")
-		}
-		return anthropic.New(options)
+		return anthropic.New(p.anthropic(name, h))
 	case "gemini":
-		return gemini.New(&gemini.Options{BaseURL: p.base, Key: p.key, Model: name, KeyHint: p.keyHint(), HTTP: http})
+		return gemini.New(p.gemini(name, h))
 	case "ollama":
-		return ollama.New(&ollama.Options{BaseURL: p.base, Key: p.key, Model: name, Context: context, KeyHint: p.keyHint(), HTTP: http})
+		options := p.ollama(name, h)
+		options.Context = context
+		return ollama.New(options)
 	}
-	return openai.New(&openai.Options{API: p.api, BaseURL: p.base, Key: p.key, Model: name, KeyHint: p.keyHint(), HTTP: http})
+	return openai.New(p.openai(name, h))
+}
+
+func (p *provider) anthropic(name string, h model.HTTP) *anthropic.Options {
+	return &anthropic.Options{BaseURL: p.base, Key: p.key, Model: name, Auth: p.auth, Version: p.version, Extra: p.extra, KeyHint: p.keyHint(), HTTP: h}
+}
+
+func (p *provider) gemini(name string, h model.HTTP) *gemini.Options {
+	return &gemini.Options{BaseURL: p.base, Key: p.key, Model: name, Auth: p.auth, Extra: p.extra, KeyHint: p.keyHint(), HTTP: h}
+}
+
+func (p *provider) ollama(name string, h model.HTTP) *ollama.Options {
+	return &ollama.Options{BaseURL: p.base, Key: p.key, Model: name, Extra: p.extra, KeyHint: p.keyHint(), HTTP: h}
+}
+
+func (p *provider) openai(name string, h model.HTTP) *openai.Options {
+	return &openai.Options{API: p.api, BaseURL: p.base, Key: p.key, Model: name, Auth: p.auth, Extra: p.extra, KeyHint: p.keyHint(), HTTP: h}
 }
 
 // named replaces "the base URL" in an error by where it is set. The error does not contain the

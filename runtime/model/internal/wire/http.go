@@ -74,6 +74,12 @@ func New(name, base, key, keyHint string, h model.HTTP) (*Wire, error) {
 		return nil, value.Errorf(value.Invalid, "%s: the key contains a space or an invalid character", name).
 			WithHint("%s", cmp.Or(keyHint, "copy the key again, without spaces and line breaks"))
 	}
+	for header := range h.Header {
+		if strings.ContainsFunc(h.Header.Get(header), func(r rune) bool { return r < ' ' || r > '~' }) {
+			return nil, value.Errorf(value.Invalid, "%s: the header %s contains a line break or another invalid character", name, value.Clean(header, 60)).
+				WithHint("copy its value again, as one line")
+		}
+	}
 	h.Client, h.Timeout, h.MaxReply = ownClient(h.Client), cmp.Or(h.Timeout, defaultTimeout), cmp.Or(h.MaxReply, defaultMaxReply)
 	if h.Sleep == nil {
 		h.Sleep = sleep
