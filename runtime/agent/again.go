@@ -132,8 +132,11 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 		all, known, t.account = changed, 0, t.agent.account()
 	}
 	said := model.Message{Role: model.Assistant, Text: a.Text, Calls: a.Calls, Opaque: a.Opaque}
+	t.empty++
 	if said.Text == "" && len(said.Calls) == 0 {
 		said = noAnswer
+	} else {
+		t.empty = 0
 	}
 	t.messages = append(all[:len(all):len(all)], said)
 	t.thread, t.made, t.replied = a.Thread, nil, true

@@ -39,7 +39,6 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing")
 	}
 	t.result.Iterations++
-	t.asking = nil
 	if !isNone(e.Args, "schema") {
 		return t.askValue(ctx, e, more)
 	}
@@ -87,9 +86,10 @@ func (t *turn) askValue(ctx context.Context, e tool.Effect, more []model.Message
 // asked makes the outcome of agent.ask. It is separate so that the stack of a turn that
 // waits for its model does not carry its frame.
 func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
-	a := asked{Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c, Usage: t.asking.Record()}
+	a := asked{Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
 	if err == nil {
 		err = a.take(reply)
+		a.Usage = t.used()
 	}
 	v, failure := value.FromGo(&a)
 	if err = cmp.Or(err, failure); err != nil {
@@ -193,18 +193,50 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 		return nil, err
 	}
 	reply, err := s.turn.askModel(ctx, r)
-	switch {
-	case errors.Is(err, model.ErrEmpty): // the policy can remind the model
-		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
-	case err != nil:
+	if reply, err = s.turn.answered(r, reply, err); err != nil {
 		return nil, err
 	}
 	return &answer{reply, changed}, nil
 }
 
+// maxEmpty is how many replies in a row may be empty in a turn.
+const maxEmpty = 2
+
+// answered returns the reply to a request. An empty one is a reply too, of which the policy can
+// remind the model. It is an error if the model was reminded, and if the provider blocked it.
+func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model.Reply, error) {
+	name := t.agent.opts.Model.Name()
+	switch {
+	case errors.Is(err, model.ErrEmpty) && t.empty >= maxEmpty:
+		e := value.Errorf(value.Unavailable, "%s, also after %d reminders", value.ErrorOf(err, value.Unavailable).Message(), maxEmpty)
+		return nil, e.WithHint("try again later, or use another model")
+	case errors.Is(err, model.ErrEmpty):
+		thread := r.Thread
+		if reply != nil {
+			thread = reply.Thread
+		}
+		return &model.Reply{Thread: thread, Stop: model.StopEnd}, nil
+	case err == nil && reply.Stop == model.StopRefuse:
+		return nil, blocked(name, reply.Text)
+	}
+	return reply, err
+}
+
+// blocked is the error of a reply that the provider blocked. What it wrote instead is a part of it.
+func blocked(name, text string) error {
+	e := value.Errorf(value.Failed, "the provider blocked the answer of the model %s", name)
+	if text = value.Clean(strings.TrimSpace(text), 500); text != "" {
+		e = value.Errorf(value.Failed, "%s: %s", e.Message(), text)
+	}
+	return e.WithHint("ask in different words, or use another model")
+}
+
 // askModel asks the model, and counts the request. If the provider refuses the schema of the
 // request, the model is asked without one: the message has it, too.
 func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, error) {
+	if err := t.keepUsage(nil); err != nil { // an earlier request of the same function
+		return nil, err
+	}
 	reply, used, err := t.meter.Ask(ctx, t.agent.opts.Model, t.agent.price(), r)
 	if r.Schema != nil && value.KindOf(err) == value.Invalid && ctx.Err() == nil {
 		host.Emit(ctx, tool.Log{Message: "the provider refused the schema; the model is asked without it: " + value.ErrorOf(err, value.Invalid).Message()})

@@ -25,12 +25,11 @@ type compaction struct {
 
 // doCompact is agent.compact.
 func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error) {
-	t.asking = nil
 	c, err := t.compact(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.Usage = t.asking.Record()
+	c.Usage = t.used()
 	return value.FromGo(c)
 }
 

@@ -90,13 +90,16 @@ func row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, 
 	case tool.External: // these do nothing themselves but make calls
 		f.Mode = tool.ModeCalls
 	}
-	f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+	f.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		t, err := turnOf(ctx, e)
 		if err != nil {
 			return tool.Outcome{}, err
 		}
+		if kind == tool.Repeatable {
+			t.asking, t.note = nil, g.Note
+		}
 		v, err := do(t, ctx, e)
-		return tool.Outcome{Value: v}, err
+		return tool.Outcome{Value: v}, t.keepUsage(err)
 	}
 	f.Again = again(name)
 	return f
@@ -159,6 +162,8 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 		return t.prompt().LoopWarning(detail, int(e.Args.IntOr("times", 1))), nil
 	case "answer_now":
 		return t.prompt().LastTurn(), nil
+	case "empty":
+		return t.prompt().Empty(), nil
 	case "cut":
 		return t.prompt().Cut(), nil
 	case "continue":
@@ -170,7 +175,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 }
 
 // notes are the names of the reminders.
-var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn", "cut", "continue"}
+var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn", "cut", "continue", "empty"}
 
 func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 	d := value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,

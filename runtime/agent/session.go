@@ -114,9 +114,11 @@ type turn struct {
 	begun   time.Time
 	result  Reply
 	meter   *meter.Meter
-	replied bool               // the model has replied in this turn
-	schema  *structured.Schema // of the request in progress, or nil
-	asking  *meter.Usage       // of the function of the policy that is in progress; nil for no request
+	replied bool                    // the model has replied in this turn
+	empty   uint8                   // number of empty replies since another one
+	schema  *structured.Schema      // of the request in progress, or nil
+	asking  *meter.Usage            // of the function of the policy that is in progress, as far as it is not recorded; nil for no request
+	note    func(*value.Dict) error // records a fact about that function; nil without a record
 	memory  memory
 	agents  int          // number of sub-agents started by ended calls
 	traces  traces       // of the call in progress; guarded by seeing

@@ -184,6 +184,12 @@ func TestTranscriptsOfOtherPolicies(t *testing.T) {
 		name: "chat", reason: agent.ReasonFinal, turns: []string{"What is in a.txt?", "And now?", "Thanks."},
 		setting: setting{files: twoFiles, options: chat, replies: play{readsA(), "Two lines.", readsA(), "Still two.", "You are welcome."}},
 	}, {
+		name: "chat_empty", reason: agent.ReasonFinal,
+		setting: setting{options: chat, replies: play{model.ErrEmpty, "Hello!"}},
+	}, {
+		name: "chat_empty_thrice", reason: agent.ReasonError,
+		setting: setting{options: chat, replies: play{model.ErrEmpty, model.ErrEmpty, model.ErrEmpty}},
+	}, {
 		name: "chat_plain", reason: agent.ReasonFinal, turns: []string{"Hello", "Bye"},
 		setting: setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"Hello!", "TASK COMPLETE: is what you want to hear?"}},
 	}, {
@@ -255,11 +261,11 @@ func TestTranscriptsOfNativeCalls(t *testing.T) {
 		name: "native_text_calls", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, native: true, replies: play{readsA(), done}},
 	}, {
-		name: "native_no_decision", reason: agent.ReasonNoDecision,
-		setting: setting{files: twoFiles, native: true, replies: play{"Hm.", model.ErrEmpty, model.ErrEmpty}},
+		name: "native_text", reason: agent.ReasonFinal, turns: []string{"do it", "once more"}, // it ends the task, as agents of the vendors do
+		setting: setting{files: twoFiles, native: true, replies: play{calls("I read it.", "read_file", a), "Two lines.", "Still two."}},
 	}, {
-		name: "native_text", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, native: true, replies: play{"Hm.", "Well."}},
+		name: "native_empty_thrice", reason: agent.ReasonError,
+		setting: setting{files: twoFiles, native: true, replies: play{model.ErrEmpty, calls("", "read_file", a), model.ErrEmpty, model.ErrEmpty, model.ErrEmpty}},
 	}, {
 		name: "native_empty", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, native: true, replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), model.ErrEmpty, done}},

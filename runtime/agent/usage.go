@@ -1,10 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -142,18 +142,10 @@ func (o *Options) bounds(i model.Info) *Budget {
 	return &b
 }
 
-// efforts are the values of Options.Effort.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
 // checkRequest checks the options that are a part of each request.
 func (o *Options) checkRequest() error {
-	switch t := o.Temperature; {
-	case o.MaxTokens < 0:
-		return value.Errorf(value.Invalid, "the limit of a reply must be a positive number of tokens, not %d", o.MaxTokens)
-	case o.Effort != "" && !slices.Contains(efforts, o.Effort):
-		return value.Errorf(value.Invalid, "unknown effort %q%s", o.Effort, value.DidYouMean(o.Effort, efforts)).WithHint("use one of %s", strings.Join(efforts, ", "))
-	case t != nil && !(*t >= 0 && *t <= 2) || t != nil && math.IsNaN(*t):
-		return value.Errorf(value.Invalid, "the temperature must be a number from 0 to 2, not %v", *t)
+	if err := (&meter.Asks{MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature}).Check(); err != nil {
+		return err
 	}
 	return o.Ceilings.Check()
 }
@@ -193,6 +185,25 @@ func (s *Session) cacheKey() string {
 	}
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:16])
+}
+
+// used returns what the function of the policy that is in progress has used, for its outcome.
+func (t *turn) used() *value.Dict {
+	u := t.asking
+	t.asking = nil
+	return u.Record()
+}
+
+// keepUsage records what the function has used as a note, which counts even if the function has no
+// outcome: it fails, or its process dies in its next request. It returns err, or the error of the
+// record.
+func (t *turn) keepUsage(err error) error {
+	if t.asking == nil || t.asking.Requests == 0 || t.note == nil {
+		return err
+	}
+	d := t.asking.Note()
+	t.asking = nil
+	return cmp.Or(t.note(d), err)
 }
 
 // counted adds a request to those of the function of the policy that is in progress.

@@ -25,6 +25,9 @@ type Intent struct {
 	// as long as nothing is cleaned up: the intent is durable when Intend returns, of
 	// whatever kind, and the outcome when Settle returns. It is not recorded.
 	Sync bool
+	// Costly reports that the outcome is not free, such as the reply of a model: it is durable
+	// when Settle returns, and so is a note when Note returns. It is not recorded.
+	Costly bool
 	// Change has the hashes before and after a write. If the outcome is missing, it
 	// shows whether the write happened. It may be nil.
 	Change *value.Dict
@@ -107,7 +110,7 @@ type progress struct {
 	intended  bool
 	settled   bool
 	answered  bool // the answer to the last question was used
-	sync      bool // the outcome must be durable when it is recorded, see [Intent.Sync]
+	sync      bool // the outcome must be durable when it is recorded, see [Intent.Sync] and [Intent.Costly]
 }
 
 // isOpen reports whether the last question of the step is open.

@@ -102,12 +102,12 @@ func (l *Log) Intend(ctx context.Context, i Intent) error {
 	r := about(i.StepPath, l.j.store, l.j.clock)
 	r.intent(&i)
 	durable := i.Sync || !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
-	return l.add(ctx, addition{kind: effectIntended, place: i.StepPath, durable: durable, sync: i.Sync}, r)
+	return l.add(ctx, addition{kind: effectIntended, place: i.StepPath, durable: durable, sync: i.Sync || i.Costly}, r)
 }
 
 // Settle records the outcome of an intended effect, or its error together with the
-// usage of the outcome. The record is durable immediately if the intent was Sync, or is that
-// of a write of an earlier process; else before the next durable intent, before the run parks
+// usage of the outcome. The record is durable immediately if the intent was Sync or Costly, or
+// is that of a write of an earlier process; else before the next durable intent, before the run parks
 // or ends, and otherwise shortly afterwards, or as soon as the store can be written again.
 func (l *Log) Settle(ctx context.Context, p tool.StepPath, out tool.Outcome, failure error) error {
 	r := about(p, l.j.store, l.j.clock)
@@ -115,8 +115,8 @@ func (l *Log) Settle(ctx context.Context, p tool.StepPath, out tool.Outcome, fai
 	return l.add(ctx, addition{kind: effectSettled, place: p}, r)
 }
 
-// Note records a decision at a step, such as an approval or a refusal. It is durable
-// before a later durable intent is.
+// Note records a fact about a step, such as an approval, a refusal or what it used. It is durable
+// before a later durable intent is, and immediately if the intent of the step was Sync or Costly.
 func (l *Log) Note(ctx context.Context, p tool.StepPath, d *value.Dict) error {
 	r := about(p, l.j.store, l.j.clock)
 	r.note(d)
@@ -210,7 +210,7 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 		return err
 	}
 	j := &job{log: l, record: rec, head: a.head}
-	if a.durable || a.kind == effectSettled && (was.sync || s.isWrite()) {
+	if a.durable || a.kind == effectSettled && (was.sync || s.isWrite()) || a.kind == placeNoted && was.sync {
 		err = l.j.w.wait(j)
 	} else {
 		err = l.j.w.later(j)

@@ -31,7 +31,8 @@ type Model interface {
 	//
 	// A Reply has a Text, Calls or both, and a Stop: StopCalls with Calls, else
 	// StopEnd, or StopLength if the reply was truncated. Each call has an ID that is
-	// unique in the conversation and the name of an offered tool. A reply without text and calls is the error [ErrEmpty], after which the model is reminded.
+	// unique in the conversation and the name of an offered tool. A reply without text and calls is
+	// the error [ErrEmpty], after which the model is reminded; only its Thread counts.
 	//
 	// Other errors are a *[value.Error]. Unavailable: the model or the network is
 	// unavailable, the key is wrong or the model unknown. Timeout and Canceled: a

@@ -107,6 +107,9 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	if f != nil && unsure(f) && ctx.Err() == nil {
 		reply, f = m.recover(ctx, r, thread, text, f)
 	}
+	if f != nil && errors.Is(f.Err, model.ErrEmpty) {
+		return &model.Reply{Thread: thread}, f // the thread has the message
+	}
 	if f != nil {
 		return nil, f
 	}

@@ -2,6 +2,8 @@ package agents
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
@@ -57,6 +59,7 @@ func PrintAnswer(a *app.App, r *agent.Reply) {
 	a.PrintText(r.Text)
 	switch r.Reason {
 	case agent.ReasonFinal:
+		printSources(a, r)
 	case agent.ReasonMaxIterations:
 		a.Log("incomplete: the model was asked %s and did not complete the task", ui.Times(r.Iterations))
 		a.Log("hint: allow more requests: --max-iterations N")
@@ -70,6 +73,18 @@ func PrintAnswer(a *app.App, r *agent.Reply) {
 		a.Log("hint: approve calls in this run with --yes, or permanently with allow: in your config.yaml")
 	default:
 		a.Log("the run ended: %s", r.Reason)
+	}
+}
+
+// printSources prints the sources of an answer as footnotes: models refer to them as [1] or [[1]].
+func printSources(a *app.App, r *agent.Reply) {
+	if len(r.References) == 0 || r.Value != nil { // a value is for programs
+		return
+	}
+	a.Print("\n")
+	for i, line := range r.References {
+		number := "[" + strconv.Itoa(i+1) + "] "
+		a.Print(ui.VisibleLine(number+strings.TrimPrefix(line, number)) + "\n")
 	}
 }
 

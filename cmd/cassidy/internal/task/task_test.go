@@ -31,10 +31,11 @@ type assistant struct {
 	mu      sync.Mutex
 	threads int
 	sent    []string // what was said to it
-	thread  []map[string]string
+	thread  []map[string]any
 	answers []string
 	trouble []int // the status of each request for a message; 0 is an answer
 	reads   int
+	sources []any // of each answer
 }
 
 func (a *assistant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,12 +86,12 @@ func (a *assistant) message(w http.ResponseWriter, body map[string]string) {
 	a.sent = append(a.sent, body["message"])
 	answer := a.answers[0]
 	a.answers = a.answers[1:]
-	a.thread = append(a.thread, map[string]string{"role": "user", "content": body["message"]}, map[string]string{"role": "assistant", "content": answer})
+	a.thread = append(a.thread, map[string]any{"role": "user", "content": body["message"]}, map[string]any{"role": "assistant", "content": answer, "references": a.sources})
 	if status != 0 { // the proxy gave up; the assistant did not
 		http.Error(w, "<html><title>524: A timeout occurred</title></html>", status)
 		return
 	}
-	a.answer(w, map[string]any{"content": answer, "references": []any{}})
+	a.answer(w, map[string]any{"content": answer, "references": a.sources})
 }
 
 func (a *assistant) answer(w http.ResponseWriter, v any) {
@@ -111,16 +112,17 @@ func TestTaskOverCassidyAI(t *testing.T) {
 	a := &assistant{
 		t: t, key: key,
 		trouble: []int{http.StatusServiceUnavailable, 0, 524},
+		sources: []any{map[string]string{"name": "Garden book\x1b[2J", "url": "https://example.com/book"}, "a note"},
 		answers: []string{
 			"I look.\n```json\n{\"tool_decision\": {\"action\": \"read_file\", \"input\": {\"filepath\": \"plan.txt\"}, \"reasoning\": \"it says when\", \"status\": \"continue\"}}\n```",
-			"TASK COMPLETE: in March",
+			"TASK COMPLETE: in March [[1]]",
 		},
 	}
 	server := httptest.NewServer(a)
 	defer server.Close()
 	env := map[string]string{"CASSIDY_HOME": home, "CASSIDY_API_KEY": key, "CASSIDY_ASSISTANT_ID": "helper", "CASSIDY_BASE_URL": server.URL}
 	stdout, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
-	if stdout != "in March\n" || code != 0 {
+	if stdout != "in March [[1]]\n\n[1] Garden book[2J https://example.com/book\n[2] a note\n" || code != 0 {
 		t.Errorf("the answer is %q, exit %d (%s), want in March", stdout, code, stderr)
 	}
 	if a.threads != 1 || len(a.sent) != 2 || a.reads != 1 {

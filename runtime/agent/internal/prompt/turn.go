@@ -39,6 +39,9 @@ func (p *Prompt) formatText() string {
 // NoDecision returns the reminder after a reply without a decision.
 func (p *Prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
 
+// Empty returns the reminder after a reply without text and calls.
+func (p *Prompt) Empty() string { return say("turn/empty") }
+
 // BrokenDecision returns the message for a call that cannot be read.
 func (p *Prompt) BrokenDecision(problem string) string {
 	format := ""

@@ -18,7 +18,7 @@ func (s *step) intend(ctx context.Context, staged bool) error {
 	if s.fn.Kind == tool.Notice {
 		return nil
 	}
-	i := history.Intent{StepPath: s.effect.StepPath, Func: s.effect.Func, Args: s.effect.Args, Kind: s.fn.Kind, Staged: staged, Sync: s.fn.Resumes}
+	i := history.Intent{StepPath: s.effect.StepPath, Func: s.effect.Func, Args: s.effect.Args, Kind: s.fn.Kind, Staged: staged, Sync: s.fn.Resumes, Costly: s.asksModel()}
 	if s.fn.MakesCalls() {
 		i.Kind, i.Staged = tool.Recorded, false // only the calls that it makes act
 	}
@@ -62,13 +62,18 @@ func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
 	s.begun = true
 	p := s.of
 	ctx = p.contextFor(ctx, p.call.ID+"/"+strconv.Itoa(s.number), s.effect.StepPath)
-	if slices.ContainsFunc(s.takes, func(c tool.Capability) bool { return c.Name == "model" }) {
+	if s.asksModel() {
 		p.wall.Pause() // waiting for a model does not count
 		defer p.wall.Resume()
 	}
 	out, err = p.Run.gate.Execute(ctx, s.fn, s.effect, s.granted(ctx))
 	return out, value.AsError(err, value.Failed)
 }
+
+// asksModel reports whether the effect is a request to a model.
+func (s *step) asksModel() bool { return slices.ContainsFunc(s.takes, isModel) }
+
+func isModel(c tool.Capability) bool { return c.Name == "model" }
 
 // granted returns what the function of the effect may use while it runs.
 func (s *step) granted(ctx context.Context) tool.Grant {

@@ -105,7 +105,7 @@ func counts(s *step, d time.Duration) bool {
 // model or another call takes none.
 func spend(s *step, entry *history.Entry) {
 	takes, _ := targets(s.fn, s.effect)
-	if s.fn.MakesCalls() || len(entry.Questions) > 0 || slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Name == "model" }) {
+	if s.fn.MakesCalls() || len(entry.Questions) > 0 || slices.ContainsFunc(takes, isModel) {
 		return
 	}
 	took := entry.Settled.Sub(entry.Intended)

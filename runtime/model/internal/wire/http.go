@@ -137,7 +137,7 @@ func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	}
 	reply, f := m.ask(ctx, r)
 	if f != nil {
-		return nil, f.Err
+		return reply, f.Err // perhaps the thread of an empty reply
 	}
 	reply.Usage.Wall = time.Since(start)
 	return reply, nil

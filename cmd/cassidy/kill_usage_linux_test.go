@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// An account is a server of models that counts what it answered. At a request it kills the process
+// that sent it, and does not answer.
+type account struct {
+	mu      sync.Mutex
+	got     int
+	strikes int    // at which request, from 1; 0 is none
+	strike  func() // kills the process
+	used    struct{ Requests, Input, Output int }
+}
+
+func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost { // the sizes of the model
+		http.NotFound(w, r)
+		return
+	}
+	var q struct {
+		Messages []struct{ Role, Content string }
+	}
+	_ = json.NewDecoder(r.Body).Decode(&q)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.got++; a.got == a.strikes {
+		a.strike()
+		panic(http.ErrAbortHandler)
+	}
+	a.used.Requests++
+	input, output := 100+a.got, 10+a.got
+	a.used.Input, a.used.Output = a.used.Input+input, a.used.Output+output
+	text := ""
+	for _, m := range q.Messages {
+		text += m.Role + ": " + m.Content + "\n"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"choices": [{"message": {"role": "assistant", "content": %s}, "finish_reason": "stop"}], "usage": {"prompt_tokens": %d, "completion_tokens": %d}}`,
+		strconv.Quote(replyTo(text, strings.Count(text, "\nassistant: "))), input, output)
+}
+
+// replyTo is a model that reads a file, has a sub-agent look and reads again, and answers questions
+// of scripts; the first attempt at a list is none.
+func replyTo(text string, replies int) string {
+	call := func(tool, input string) string {
+		return `{"tool_decision": {"action": "` + tool + `", "input": {` + input + `}, "reasoning": "it is needed", "status": "continue"}}`
+	}
+	switch {
+	case strings.Contains(text, "LOOK") && !strings.Contains(text, "HAVE IT"), strings.Contains(text, "ONE WORD"):
+		return "TASK COMPLETE: yes"
+	case strings.Contains(text, "A LIST") && replies == 0:
+		return "I would rather not."
+	case strings.Contains(text, "A LIST"):
+		return "[1, 2]"
+	case replies == 1:
+		return call("agent", `"task": "LOOK at it"`)
+	case replies < 4:
+		return call("read_file", `"filepath": "a.txt", "offset": `+strconv.Itoa(replies+1))
+	}
+	return "TASK COMPLETE: done"
+}
+
+// TestUsageOfKilledRuns kills a task and a workflow at each of their requests to a model. What the
+// resumed run reports as used is what the server has answered: all of it, and nothing twice.
+func TestUsageOfKilledRuns(t *testing.T) {
+	p := newFlowProject(t, map[string]string{
+		"workflows/ask.star": "def main():\n    first = model.ask(\"ONE WORD\")\n    many = model.ask(\"A LIST\", schema = \"list[int]\")\n    return [first, many, model.ask(\"ONE WORD more\")]\n",
+	})
+	p.Write("a.txt", "one\ntwo\nthree\nfour\nfive\n")
+	for name, args := range map[string][]string{
+		"task":     {"task", "HAVE IT done", "--model", "openai:fake", "--format", "pure_json", "--tools", "read_file,agent", "--yes"},
+		"workflow": {"run", "ask", "--model", "openai:fake", "--yes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for strikes := 0; strikes == 0 || strikes <= 6 && name == "task" || strikes <= 4; strikes++ {
+				a := &account{strikes: strikes}
+				server := httptest.NewServer(a)
+				id := fmt.Sprintf("%s-%d", name, strikes)
+				line := a.process(t, p, server.URL, id, append(args, "--run-id", id)...)
+				if strikes > 0 {
+					if line != "" {
+						t.Fatalf("request %d: the process was not killed: %s", strikes, line)
+					}
+					line = a.process(t, p, server.URL, id, "runs", "resume", id, "--yes")
+				}
+				server.Close()
+				want := fmt.Sprintf(`{"requests":%d,"input_tokens":%d,"cached_input_tokens":0,"output_tokens":%d,"cost_usd":null`, a.used.Requests, a.used.Input, a.used.Output)
+				if !strings.Contains(line, `"usage":`+want) {
+					t.Errorf("request %d: the run ended with\n%s\nwant the usage\n%s", strikes, line, want)
+				}
+				if shown, _, _ := p.Run("--json", "runs", "show", id); !strings.Contains(shown, `"usage":`+want) {
+					t.Errorf("request %d: runs show --json = %s\nwant the usage\n%s", strikes, shown, want)
+				}
+			}
+		})
+	}
+}
+
+// process runs a process until it ends or the server kills it, and returns the line with the
+// end of the run, or "".
+func (a *account) process(t *testing.T, p *flowProject, url, id string, args ...string) (last string) {
+	t.Helper()
+	cmd := p.command(args...)
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+url, "OPENAI_API_KEY=k", "OPENAI_API=chat")
+	cmd.Stderr = os.Stderr
+	a.mu.Lock()
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	a.strike = func() { _ = cmd.Process.Kill() }
+	a.mu.Unlock()
+	_ = cmd.Wait() // the last line shows how it ended
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, `{"type":"run_end"`) && strings.Contains(line, `"run":"`+id+`"`) {
+			last = line
+		}
+	}
+	return last
+}
