@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ import (
 type fault struct {
 	name, reason string
 	kind         value.Kind
-	fails        string                        // the effect that fails with err
+	fails        string                        // the effects that fail with err
 	err          func() error                  // or nil
 	rules        string                        // the rules while it is broken
 	tool         func(p *process, broken bool) // how the tool work is registered; nil: as it should be
@@ -53,6 +54,8 @@ func faults() []fault {
 		{name: "disk full in a write", reason: "disk", kind: value.Failed, fails: "fs.write", err: systemError(syscall.ENOSPC), root: true},
 		{name: "read-only disk", reason: "read_only", kind: value.Failed, fails: "fs.commit", err: systemError(syscall.EROFS), root: true},
 		{name: "immutable file", reason: "read_only", kind: value.Failed, fails: "fs.commit", err: systemError(syscall.EPERM), root: true},
+		{name: "a commit that leaves its temporary files", reason: "read_only", kind: value.Failed, fails: "fs.commit fs.reconcile", err: systemError(syscall.EROFS), root: true},
+		{name: "temporary files stay after a commit", reason: "read_only", kind: value.Failed, fails: "fs.finish", err: systemError(syscall.EROFS), root: true},
 		{name: "a rule denies writing", reason: "rule", kind: value.Denied, rules: "deny fs.write:b.txt", root: true},
 		{name: "a rule denies sending", reason: "rule", kind: value.Denied, rules: "deny use:out", root: true},
 		{name: "a rule denies the call", reason: "rule", kind: value.Denied, rules: "deny tool:work", root: true},
@@ -127,7 +130,7 @@ func testFaultsPark(t *testing.T, on keeper) {
 					m.rules = rules(t, f.rules)
 				}
 				m.execute = func(ctx context.Context, fn *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-					if broken && e.Func == f.fails {
+					if broken && slices.Contains(strings.Fields(f.fails), e.Func) {
 						return tool.Outcome{}, f.err()
 					}
 					return host.Execute(ctx, fn, e, g)
@@ -240,6 +243,38 @@ func testCaughtFaults(t *testing.T, on keeper) {
 			t.Errorf("%s: the replay gave %v, %+v", name, r.Err, r)
 		}
 		p.j.Close()
+	}
+}
+
+// TestTemporaryFilesThatStay checks that a script does not get the failure of a commit whose
+// temporary files cannot be removed: it would write again what is written already.
+func TestTemporaryFilesThatStay(t *testing.T) { eachStore(t, testTemporaryFilesThatStay) }
+
+func testTemporaryFilesThatStay(t *testing.T, on keeper) {
+	const twice = "r = tools.call_all([('work', {}), ('work', {})])\nreturn [x['value'] if x['ok'] else tools.work() for x in r]"
+	for _, fails := range []string{"fs.finish", "fs.commit fs.reconcile"} {
+		m := headless(t, on)
+		m.approve = host.ApproveAll()
+		broken := true
+		m.execute = func(ctx context.Context, fn *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			if broken && slices.Contains(strings.Fields(fails), e.Func) {
+				return tool.Outcome{}, systemError(syscall.EROFS)()
+			}
+			return host.Execute(ctx, fn, e, g)
+		}
+		for try := range 3 {
+			broken = try < 2
+			p := m.process(0, false)
+			p.add("work.star", star("work", "", "fs.append('log', '1')", workNeeds), nil)
+			_, err := p.run("r", try > 0, twice)
+			if run := m.state("r"); broken != (run.State == history.Parked && run.Reason == "read_only") || broken != (err != nil) {
+				t.Errorf("%s fails, %t: %v, and the run is %s (%s)", fails, broken, err, run.State, run.Reason)
+			}
+			p.j.Close()
+		}
+		if files := m.tree(); files["log"] != "11" {
+			t.Errorf("%s failed: the files are %v, want each line once", fails, files)
+		}
 	}
 }
 

@@ -38,6 +38,17 @@ const (
 	ByPerson               // a person named this tool and typed these arguments
 )
 
+// String returns "model", "script" or "person".
+func (c Caller) String() string {
+	switch c {
+	case ByPerson:
+		return "person"
+	case ByScript:
+		return "script"
+	}
+	return "model"
+}
+
 // A Script is the source of one tool and of what it loads: all that another
 // process needs to run it.
 type Script struct {

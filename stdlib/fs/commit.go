@@ -209,7 +209,7 @@ func (d disk) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
 		return tool.Outcome{}, err
 	}
 	if !d.keep {
-		d.drop(changes)
+		_ = d.drop(changes) // what is left is swept
 	}
 	return tool.Outcome{Value: records.Report(order.Changes(steps)), Undo: records.Undo(order.Changes(steps))}, nil
 }
@@ -372,11 +372,25 @@ func (d disk) verify(ops []order.Operation) error {
 	return nil
 }
 
-// drop removes the temporary files of paths. It ignores errors: what is left is swept.
-func (d disk) drop(changes []tool.Change) {
+// drop removes the temporary files of paths. It fails only if the disk has to be repaired first.
+func (d disk) drop(changes []tool.Change) (err error) {
 	for _, c := range changes {
-		_ = d.at(c.Path, func(_ *spot, p swap.Place) error { return p.Drop() })
+		_ = d.at(c.Path, func(_ *spot, p swap.Place) error {
+			err = cmp.Or(err, d.left(c.Path, p.Drop()))
+			return nil
+		})
 	}
+	return err
+}
+
+// left returns the error of temporary files of a path that can be removed only after a repair of
+// the disk, and nil for any other err: these are swept.
+func (d disk) left(p string, err error) error {
+	e := CannotWrite(value.Errorf(value.Failed, "cannot remove the temporary files of %s: %w", d.w.Shown(p), err), err)
+	if e.Limit == "" {
+		return nil
+	}
+	return e
 }
 
 // rollBack undoes operations in reverse order, and adds to the error what could not be undone.

@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/edits"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func (w *Files) editFunc() tool.Func {
@@ -55,7 +56,7 @@ func editFile(l *look, args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	if size := int64(len(text)) + int64(n)*int64(len(becomes)-len(old)); size > l.w.limits.Write {
-		return nil, limitError(value.LimitWrites, "edit %s: the new content is larger than the limit of %s", shown, sizeText(l.w.limits.Write))
+		return nil, limitError(value.LimitWrites, "edit %s: the new content is larger than the limit of %s", shown, row.SizeText(l.w.limits.Write))
 	}
 	plan := l.plan()
 	plan.add(s.path, st, fileState([]byte(strings.ReplaceAll(text, old, becomes)), st.Mode))

@@ -2,14 +2,14 @@ package fs
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // failed returns an error of the operating system, with the path that the script used. It leaves
@@ -48,19 +48,10 @@ func (l *look) changed(p string) error {
 
 // irregular returns the error of a path that is not a regular file.
 func (s *spot) irregular() error {
-	shown := s.look.w.Shown(s.asked)
-	what := "a device"
-	switch mode := s.disk.Mode(); {
-	case mode.IsDir():
+	if s.disk.IsDir() {
 		return s.isFolder()
-	case mode&fs.ModeSymlink != 0:
-		what = "a link"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
 	}
-	return value.Errorf(value.Denied, "%s: expected a regular file, got %s", shown, what)
+	return value.Errorf(value.Denied, "%s: expected a regular file, got %s", s.look.w.Shown(s.asked), names.Kind(s.disk.Mode()))
 }
 
 func (s *spot) isFolder() error {
@@ -73,20 +64,12 @@ func (s *spot) notFolder() error {
 }
 
 func (s *spot) tooLarge(limit int64) error {
-	return limitError(value.LimitRead, "%s is larger than the limit of %s", s.look.w.Shown(s.asked), sizeText(limit)).
+	return limitError(value.LimitRead, "%s is larger than the limit of %s", s.look.w.Shown(s.asked), row.SizeText(limit)).
 		WithHint("split the file, or read a part: fs.read(path, offset, limit) or fs.read_bytes(path, offset, length)")
 }
 
 func limitError(limit value.LimitName, format string, args ...any) *value.Error {
 	return value.Errorf(value.Limit, format, args...).WithLimit(limit)
-}
-
-// sizeText formats a number of bytes.
-func sizeText(n int64) string {
-	if n >= 1<<20 && n%(1<<20) == 0 {
-		return fmt.Sprintf("%d MB", n>>20)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }
 
 // missing returns the error of a path where there is nothing. The hint names similar paths.
@@ -148,20 +131,11 @@ func (l *look) near(folder *spot, name string) []string {
 		return nil
 	}
 	defer inside.close()
-	var names []string
+	var readable []string
 	for _, s := range inside.spots {
 		if l.allows(reads(s.path)) == nil {
-			names = append(names, s.name)
+			readable = append(readable, s.name)
 		}
 	}
-	var paths []string
-	for len(paths) < 3 {
-		nearest := value.Nearest(name, names)
-		if nearest == "" {
-			break
-		}
-		names = slices.DeleteFunc(names, func(n string) bool { return n == nearest })
-		paths = append(paths, l.w.Shown(path.Join(folder.path, nearest)))
-	}
-	return paths
+	return value.Map(names.Nearest(name, readable, 3), func(near string) string { return l.w.Shown(path.Join(folder.path, near)) })
 }

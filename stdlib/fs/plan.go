@@ -125,7 +125,7 @@ func (p *plan) stage() error {
 	l := p.look
 	for _, c := range p.changes {
 		if int64(len(c.new.Data)) > l.w.limits.Write {
-			return limitError(value.LimitWrites, "write %s: the new content is larger than the limit of %s", l.w.Shown(c.path), sizeText(l.w.limits.Write))
+			return limitError(value.LimitWrites, "write %s: the new content is larger than the limit of %s", l.w.Shown(c.path), row.SizeText(l.w.limits.Write))
 		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
 			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("ask the owner to make the file writable: chmod u+w FILE").WithLimit(value.LimitReadOnly)
@@ -186,7 +186,7 @@ func (p *plan) fits() error {
 }
 
 func (w *Files) tooMuch() error {
-	return limitError(value.LimitWrites, "the call writes, replaces or removes more than %s", sizeText(w.limits.Total)).WithHint("change fewer or smaller files in one call")
+	return limitError(value.LimitWrites, "the call writes, replaces or removes more than %s", row.SizeText(w.limits.Total)).WithHint("change fewer or smaller files in one call")
 }
 
 // sameState reports whether two states are the same thing with the same content.

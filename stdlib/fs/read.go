@@ -242,7 +242,7 @@ func readPart(l *look, args *value.Dict, offset, length int64) (value.Value, err
 	defer f.Close()
 	length = min(length, max(info.Size()-offset, 0))
 	if limit := l.w.limits.Read; length > limit {
-		return nil, limitError(value.LimitRead, "read %s: %d bytes are more than the limit of %s", l.w.Shown(s.asked), length, sizeText(limit)).
+		return nil, limitError(value.LimitRead, "read %s: %d bytes are more than the limit of %s", l.w.Shown(s.asked), length, row.SizeText(limit)).
 			WithHint("pass a smaller length, and read the rest from the next offset")
 	}
 	data := make([]byte, length)

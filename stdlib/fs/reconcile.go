@@ -35,22 +35,7 @@ func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	decision := e.Args.Text(argDecision)
-	found := value.NewDict("done", decision == "mine")
-	switch decision {
-	case "mine":
-		err = t.complete(true)
-	case "theirs":
-		t.abandon()
-	default:
-		done, settled := t.settle()
-		found.Put("done", done)
-		if list := t.unsettled(); !settled && len(list) > 0 {
-			found.Put("unsettled", list)
-		} else if !settled {
-			t.abandon()
-		}
-	}
+	found, err := t.decide(e.Args.Text(argDecision))
 	if err == nil {
 		err = t.sync(t.ops()) // the process may have died before
 	}
@@ -64,6 +49,31 @@ func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 		found.Put("restored", list)
 	}
 	return tool.Outcome{Value: found}, nil
+}
+
+// decide carries out what a person has decided about a commit, or "" what its trace shows. It
+// returns the result of reconcile, and removes the temporary files unless the commit was carried
+// out or a person is to decide.
+func (t *trace) decide(decision string) (*value.Dict, error) {
+	found := value.NewDict("done", decision == "mine")
+	switch decision {
+	case "mine":
+		return found, t.complete(true)
+	case "theirs":
+		return found, t.abandon()
+	}
+	done, settled := t.settle()
+	found.Put("done", done)
+	switch list := t.unsettled(); {
+	case done:
+		return found, nil
+	case settled:
+		return found, t.tidy()
+	case len(list) > 0:
+		found.Put("unsettled", list)
+		return found, nil
+	}
+	return found, t.abandon()
 }
 
 // A trace is what a commit that was interrupted has left.
@@ -195,9 +205,8 @@ func (t *trace) settle() (done, settled bool) {
 	return false, false
 }
 
-// revert undoes what was done, and removes the temporary files. Unless the commit has changed
-// files, folders that others use now are left. ok is false if somebody changes the files
-// meanwhile.
+// revert undoes what was done. Unless the commit has changed files, folders that others use now
+// are left. ok is false if somebody changes the files meanwhile.
 func (t *trace) revert(begun bool) (ok bool) {
 	for _, p := range slices.Backward(t.parts) {
 		if !p.done() {
@@ -209,7 +218,6 @@ func (t *trace) revert(begun bool) (ok bool) {
 			t.undone[p.Path] = true
 		}
 	}
-	_ = t.salvage(t.ops())
 	return true
 }
 
@@ -246,15 +254,20 @@ func (t *trace) complete(force bool) error {
 	return t.verify(late)
 }
 
-// abandon undoes what was done and not changed since, and leaves everything else as it is.
-func (t *trace) abandon() {
+// abandon undoes what was done and not changed since, and leaves everything else as it is. It
+// removes the temporary files.
+func (t *trace) abandon() error {
 	for _, p := range slices.Backward(t.parts) {
 		if p.done() && p.untouched() && t.undo(p.Operation) == nil {
 			t.undone[p.Path] = true
 		}
 	}
-	_ = t.salvage(t.ops())
+	return t.tidy()
 }
+
+// tidy removes the temporary files. It keeps contents that nobody else has. It fails only if
+// the disk has to be repaired first.
+func (t *trace) tidy() error { return t.left(t.changes[0].Path, t.salvage(t.ops())) }
 
 // unsettled returns the files about which a person has to decide. It is empty if the commit
 // cannot be completed anyway, as it died before its new contents were there.
@@ -312,9 +325,12 @@ func (d disk) resumeRestore(changes []tool.Change) (undo *tool.Effect, done bool
 	}
 	undo = records.Undo(t.displaced())
 	done, settled := t.settle()
-	if !settled {
-		t.abandon()
+	switch {
+	case !settled:
+		_ = t.abandon()
 		err = d.changed(changes[0].Path)
+	case !done:
+		_ = t.tidy()
 	}
 	return undo, done, err
 }

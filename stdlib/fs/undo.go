@@ -165,7 +165,7 @@ func (w *Files) finish(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.O
 	if err == nil {
 		d := diskOf(ctx, w, e.Args.Text(argMark)).of(changes)
 		defer d.close("")
-		d.drop(changes)
+		err = d.drop(changes)
 	}
 	return tool.Outcome{}, err
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -93,6 +94,14 @@ func TooLong() *value.Error {
 // TooMany returns the error of a list of more than [MaxValues].
 func TooMany() *value.Error {
 	return Limit("the result has more than %d values", MaxValues)
+}
+
+// SizeText formats a number of bytes, such as a limit.
+func SizeText(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // Size returns an argument that is a size: from 0 to most.

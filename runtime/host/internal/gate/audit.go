@@ -37,7 +37,7 @@ func (p *Pass) audit(word string, d decision) {
 	if !audits(p) {
 		return
 	}
-	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.at.String(), Caller: callerText(p.call.Caller), Why: clip(d.why)}
+	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.at.String(), Caller: p.call.Caller.String(), Why: clip(d.why)}
 	if record := p.Run.gate.Audit; record != nil && p.Run.record.Live() { // a replay decides nothing
 		e := subjectOf(p).event()
 		e.Time, e.Data = p.Run.gate.EventTime(), data
@@ -52,13 +52,3 @@ func (p *Pass) audit(word string, d decision) {
 
 // audits reports whether anybody gets the decisions about the call.
 func audits(p *Pass) bool { return p.Run.gate.Audit != nil || subjectOf(p).wanted() }
-
-func callerText(c tool.Caller) string {
-	switch c {
-	case tool.ByPerson:
-		return "person"
-	case tool.ByScript:
-		return "script"
-	}
-	return "model"
-}

@@ -132,13 +132,17 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 	out, err := s.do(ctx)
 	if err == nil {
 		p.recovery.forget(intent.Change)
+	} else if repairable(run, err) && intent.Args.Len() > 0 { // the disk may keep it from removing what it has begun
+		if left := p.decided(ctx, &history.Entry{Intent: intent}, unsettled.Theirs); left != nil {
+			return p.stuck(left)
+		}
 	}
 	if intent.Args.Len() > 0 {
 		out.Undo = nil // the intent has it
 	}
 	failure := conclude(ctx, s, out, err, false)
 	if err == nil && failure == nil {
-		p.finish(ctx, intent.Args)
+		return p.finish(ctx, intent.Args)
 	}
 	return failure
 }
@@ -152,18 +156,24 @@ func (p commit) settled(ctx context.Context, args *value.Dict, err error) error 
 	if failure := p.Run.record.Settle(ctx, p.at(), tool.Outcome{}, err); failure != nil {
 		return Unrecorded(failure)
 	}
-	p.finish(ctx, args)
-	return nil
+	return p.finish(ctx, args)
 }
 
-// finish removes the temporary files of the commit. A later commit sweeps what is left.
-func (p commit) finish(ctx context.Context, args *value.Dict) {
-	if args.Text(ArgMark) == "" {
-		return
+// finish removes the temporary files of the commit. What cannot be removed is swept by a later
+// commit, unless the disk has to be repaired first.
+func (p commit) finish(ctx context.Context, args *value.Dict) error {
+	s, err := p.step(FinishEffect, args)
+	if err != nil || args.Text(ArgMark) == "" {
+		return nil
 	}
-	if s, err := p.step(FinishEffect, args); err == nil {
-		_, _ = s.call(ctx)
-	}
+	_, err = s.call(ctx)
+	return p.Run.waits.Repair(p.Run.ID, err)
+}
+
+// stuck returns the error of a commit that can be neither finished nor undone. The script does
+// not get it: the run is parked until its environment is repaired, or else is broken off.
+func (p commit) stuck(err error) error {
+	return cmp.Or(p.Run.waits.Repair(p.Run.ID, err), Unrecorded(err))
 }
 
 // intent returns the intent of the commit: the hashes of the files before and after it, and
@@ -176,17 +186,16 @@ func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err erro
 	if s.takes, err = p.authorize(ctx); err != nil {
 		return i, err
 	}
-	args := i.Args
-	if prepare, err := p.step(prepareEffect, args); err == nil {
+	if prepare, err := p.step(prepareEffect, i.Args); err == nil {
 		out, err := prepare.call(ctx)
 		if err != nil {
 			return i, err
 		}
 		if out.Undo != nil {
-			args = out.Undo.Args
+			i.Args = out.Undo.Args
 		}
 	}
-	i.Args, i.Change, i.Staged, i.Sync = args, tool.ChangeSums(p.stage.Changes()), false, true
+	i.Change, i.Staged, i.Sync = tool.ChangeSums(p.stage.Changes()), false, true
 	return i, nil
 }
 
@@ -306,15 +315,15 @@ func changedSince(path string) error {
 // have changed its files, a person decides.
 func (p commit) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
 	look, missing := p.step(ReconcileEffect, commit.Args)
-	if !commit.Unknown() || missing != nil || commit.Change.Len() == 0 { // it has an outcome, or was not begun
-		if !commit.Unknown() {
-			p.finish(ctx, commit.Args) // the process may have died before
-		}
-		return !commit.Unknown() && commit.Err == nil, nil
+	switch {
+	case !commit.Unknown():
+		return commit.Err == nil, p.finish(ctx, commit.Args) // the process may have died before
+	case missing != nil || commit.Change.Len() == 0: // it was not begun
+		return false, nil
 	}
 	out, err := look.call(ctx)
 	if err != nil {
-		return false, Unrecorded(err)
+		return false, p.stuck(err)
 	}
 	d, _ := out.Value.(*value.Dict)
 	if list := d.Elements("unsettled"); len(list) > 0 {
@@ -345,7 +354,7 @@ func (p commit) decide(ctx context.Context, commit *history.Entry, list value.Li
 		err = unsettled.Refused(list)
 	}
 	if failure := p.decided(ctx, commit, unsettled.Theirs); failure != nil {
-		return false, Unrecorded(failure)
+		return false, p.stuck(failure)
 	}
 	return false, cmp.Or(p.settled(ctx, commit.Args, err), err)
 }

@@ -190,6 +190,22 @@ func (w *Waits) Add(run string, why value.LimitName, q *tool.Question, until tim
 	return asError(one)
 }
 
+// Repair adds a failure of the environment, see [Repairable], with which no script can go on. It
+// returns the error for the effect, or nil if err is no such failure.
+func (w *Waits) Repair(run string, err error) error {
+	failure := value.ErrorOf(err, value.Failed)
+	if failure == nil || Repairable(failure) == "" {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := &history.ParkedError{Run: run, Reason: string(Repairable(failure)), Err: failure}
+	if w.error == nil || w.error.Reason == string(Sleep) {
+		w.error = one
+	}
+	return asError(one)
+}
+
 func asError(e *history.ParkedError) *value.Error {
 	return &value.Error{Kind: value.Parked, Err: e, Limit: value.LimitName(e.Reason), Hint: hint(e)}
 }
@@ -202,6 +218,11 @@ func (w *Waits) Parked() *value.Error {
 		return nil
 	}
 	all := *w.error
+	if failure, ok := all.Err.(*value.Error); ok && len(all.Questions) == 0 {
+		e := By(all.Run, value.LimitName(all.Reason), failure)
+		e.Limit = value.LimitName(all.Reason)
+		return e
+	}
 	return asError(&all)
 }
 

@@ -2,7 +2,9 @@
 package names
 
 import (
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -89,4 +91,30 @@ func smallLetter(r rune) rune {
 		}
 	}
 	return unicode.ToLower(r)
+}
+
+// Kind says what a file is that is neither regular nor a folder, as in "a pipe".
+func Kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "a link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// Nearest returns up to most of the names that are similar to a name, the most similar first.
+func Nearest(name string, names []string, most int) (near []string) {
+	for len(near) < most {
+		nearest := value.Nearest(name, names)
+		if nearest == "" {
+			break
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == nearest })
+		near = append(near, nearest)
+	}
+	return near
 }
