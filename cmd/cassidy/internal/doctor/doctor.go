@@ -75,7 +75,7 @@ func (c *command) checkSandbox() finding {
 			"A tool can exhaust the memory of this process or block it. Run only tools that you trust", hint: "to confine tools, add sandbox: process to your config.yaml"}
 	}
 	layers, err := sandbox.Confinement()
-	f := finding{name: name, value: mode.String() + ": each tool has " + strings.Join(layers, "; ")}
+	f := finding{name: name, value: mode.String() + ". Layers around each tool: " + strings.Join(layers, "; ")}
 	if err != nil {
 		e := ui.ForUsers(value.ErrorOf(err, value.Unavailable))
 		f.value += "; " + e.Message()
