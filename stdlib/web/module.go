@@ -227,9 +227,9 @@ func (a *request) readAuth(args *value.Dict) error {
 	case len(a.auth) == 0:
 		return nil
 	case len(a.auth) != 2:
-		return value.Errorf(value.Invalid, "argument 'auth' should be a list of two strings: the user and the password")
+		return value.Errorf(value.Invalid, "argument 'auth' should be a list of two strings: the user name and the password")
 	case strings.Contains(secret.Replace(a.auth[0], func(string) string { return "" }), ":"):
-		return value.Errorf(value.Invalid, "argument 'auth': the user must not contain a colon")
+		return value.Errorf(value.Invalid, "argument 'auth': the user name must not contain a colon")
 	case slices.ContainsFunc(a.fields, func(f field) bool { return f.name == "Authorization" }):
 		return value.Errorf(value.Invalid, "argument 'auth' and the header Authorization are mutually exclusive").WithHint("remove one of them")
 	}

@@ -263,7 +263,7 @@ func TestHTTPWrongUse(t *testing.T) {
 		{value.Invalid, "cannot have a body", "http.request", []value.Value{"url", u, "method", "get", "body", "x"}},
 		{value.Invalid, "are mutually exclusive", "http.post", []value.Value{"url", u, "json", int64(1), "body", "x"}},
 		{value.Invalid, "should be string or bytes", "http.post", []value.Value{"url", u, "body", int64(1)}},
-		{value.Invalid, "user and the password", "http.get", []value.Value{"url", u, "auth", value.List{"me"}}},
+		{value.Invalid, "user name and the password", "http.get", []value.Value{"url", u, "auth", value.List{"me"}}},
 		{value.Invalid, "colon", "http.get", []value.Value{"url", u, "auth", value.List{"me:you", "x"}}},
 		{value.Invalid, "'auth' and the header", "http.get", []value.Value{"url", u, "auth", value.List{"me", "x"}, "headers", value.NewDict("authorization", "x")}},
 		{value.Invalid, "'timeout' should be", "http.get", []value.Value{"url", u, "timeout", int64(0)}},
