@@ -131,6 +131,9 @@ type Media struct {
 	Type string `json:"type"` // a MIME type, such as "image/png" or "application/pdf"
 	Name string `json:"name,omitempty"`
 	Data []byte `json:"data"`
+	// URL is the address from which the provider gets the file, in place of Data: with https:// or
+	// http://, or gs:// for Gemini. Ollama, CassidyAI and documents of chat completions need Data.
+	URL string `json:"url,omitempty"`
 }
 
 // A Call is a native call of a tool.

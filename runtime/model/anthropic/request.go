@@ -252,14 +252,18 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 		switch kind, _, _ := strings.Cut(one.Type, ";"); kind {
 		case "image/png", "image/jpeg", "image/gif", "image/webp":
 			d.Put("type", "image")
-			d.Put("source", value.NewDict("type", "base64", "media_type", kind, "data", base64.StdEncoding.EncodeToString(one.Data)))
+			d.Put("source", source(kind, one))
 		case "application/pdf":
-			d.Put("source", value.NewDict("type", "base64", "media_type", kind, "data", base64.StdEncoding.EncodeToString(one.Data)))
+			d.Put("source", source(kind, one))
 		case "text/plain":
 			d.Put("source", value.NewDict("type", "text", "media_type", kind, "data", strings.ToValidUTF8(string(one.Data), "\ufffd")))
 		default:
 			return nil, value.Errorf(value.Invalid, "the model cannot read %s: unsupported type %q", mediaName(one), one.Type).
 				WithHint("convert it to PNG, JPEG, GIF, WebP, PDF or plain text")
+		}
+		if one.URL != "" && wire.Child(d, "source").Text("type") != "url" {
+			return nil, value.Errorf(value.Invalid, "the provider cannot get %s from its address: it gets images and PDF", mediaName(one)).
+				WithHint("download the file, and attach it from the disk")
 		}
 		if c.media += len(wire.Child(d, "source").Text("data")); c.media > mostMedia {
 			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB together", mediaName(one), mostMedia*3/4>>20).
@@ -271,6 +275,14 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 		list = append(list, d)
 	}
 	return list, nil
+}
+
+// source returns the source of an image or a PDF: its address, which the API gets, or its data.
+func source(kind string, m *model.Media) *value.Dict {
+	if m.URL != "" {
+		return value.NewDict("type", "url", "url", m.URL)
+	}
+	return value.NewDict("type", "base64", "media_type", kind, "data", base64.StdEncoding.EncodeToString(m.Data))
 }
 
 // mediaName names an image or a document in errors.

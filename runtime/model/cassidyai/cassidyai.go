@@ -138,6 +138,12 @@ func (m *client) message(r *model.Request) (string, *wire.Failure) {
 		}
 	}
 	for _, one := range messages {
+		if len(one.Media) > 0 {
+			return "", m.w.Fail(value.Errorf(value.Invalid, "an assistant cannot read files: %s (%s)", value.Clean(cmp.Or(one.Media[0].Name, "an attachment"), 100), value.Clean(one.Media[0].Type, 60)).
+				WithHint("send the text of the file in the message, or use another model"))
+		}
+	}
+	for _, one := range messages {
 		if one.Role == model.User && strings.TrimSpace(one.Text) == "" {
 			messages = nil
 		}

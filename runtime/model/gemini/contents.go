@@ -240,6 +240,9 @@ func (c *conversation) media(m *model.Media) (value.Value, *wire.Failure) {
 		return nil, c.w.Fail(value.Errorf(value.Invalid, "the model cannot read %s (%s)", value.Clean(m.Name, 100), value.Clean(m.Type, 100)).
 			WithHint("convert it: Gemini reads PNG, JPEG, WEBP, HEIC and HEIF images, PDF and text"))
 	}
+	if m.URL != "" {
+		return value.NewDict("fileData", value.NewDict("mimeType", m.Type, "fileUri", m.URL)), nil
+	}
 	return value.NewDict("inlineData", value.NewDict("mimeType", m.Type, "data", base64.StdEncoding.EncodeToString(m.Data))), nil
 }
 

@@ -256,6 +256,8 @@ func (m *client) images(media []model.Media, c *card) (value.List, *wire.Failure
 			return m.w.Fail(value.Errorf(value.Invalid, "the model cannot read %s (%s)", value.Clean(one.Name, 100), value.Clean(one.Type, 100)).WithHint("%s", hint))
 		}
 		switch {
+		case one.URL != "":
+			return nil, m.w.NeedsData(one)
 		case one.Type != "image/png" && one.Type != "image/jpeg" && one.Type != "image/webp":
 			return nil, fail("convert it: Ollama reads PNG, JPEG and WEBP images")
 		case c != nil && len(c.capabilities) > 0 && !c.can("vision"):

@@ -21,7 +21,11 @@ var audioFormats = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "
 
 const pdfType = "application/pdf"
 
+// dataURL returns the address of media, or media as an address.
 func dataURL(media *model.Media) string {
+	if media.URL != "" {
+		return media.URL
+	}
 	return "data:" + media.Type + ";base64," + base64.StdEncoding.EncodeToString(media.Data)
 }
 
@@ -40,6 +44,10 @@ func (m *client) chatParts(text string, list []model.Media) (value.List, *wire.F
 		switch {
 		case slices.Contains(imageTypes, media.Type):
 			parts = append(parts, value.NewDict("type", "image_url", "image_url", value.NewDict("url", dataURL(media))))
+		case media.URL != "" && strings.HasPrefix(media.Type, "video/") && m.at("openrouter.ai"):
+			parts = append(parts, value.NewDict("type", "video_url", "video_url", value.NewDict("url", media.URL)))
+		case media.URL != "" && !m.at("openrouter.ai"), media.URL != "" && media.Type != pdfType: // OpenRouter gets documents
+			return nil, m.w.NeedsData(media)
 		case media.Type == pdfType:
 			parts = append(parts, value.NewDict("type", "file", "file", value.NewDict("filename", fileName(media), "file_data", dataURL(media))))
 		case audioFormats[media.Type] != "":
@@ -60,6 +68,8 @@ func (m *client) inputParts(text string, list []model.Media) (value.List, *wire.
 		switch {
 		case slices.Contains(imageTypes, media.Type):
 			parts = append(parts, value.NewDict("type", "input_image", "detail", "auto", "image_url", dataURL(media)))
+		case media.URL != "" && (media.Type == pdfType || strings.HasPrefix(media.Type, "text/")):
+			parts = append(parts, value.NewDict("type", "input_file", "file_url", media.URL))
 		case media.Type == pdfType, strings.HasPrefix(media.Type, "text/"):
 			parts = append(parts, value.NewDict("type", "input_file", "filename", fileName(media), "file_data", dataURL(media)))
 		default:

@@ -218,7 +218,8 @@ func repliedItems(t *testing.T, e *exchange, group []object, names map[string]st
 	return asReplied(t, e, object{"status": "completed", "output": items}, otherwise)
 }
 
-// contentOf reads the content of a message: its text, and the media that are in it as data.
+// contentOf reads the content of a message: its text, and the media that are in it as data or by
+// their address. An address does not show the type, so that is one of the kind of the part.
 func contentOf(content any) (string, []model.Media) {
 	text, ok := content.(string)
 	if ok {
@@ -234,7 +235,11 @@ func contentOf(content any) (string, []model.Media) {
 			data, _ := base64.StdEncoding.DecodeString(str(d))
 			media = append(media, model.Media{Type: "audio/" + strings.Replace(str(at(part, "input_audio", "format")), "mp3", "mpeg", 1), Data: data})
 		}
-		url := cmp.Or(str(at(part, "image_url", "url")), str(part["image_url"]), str(at(part, "file", "file_data")), str(part["file_data"]))
+		url := cmp.Or(str(at(part, "image_url", "url")), str(part["image_url"]), str(at(part, "file", "file_data")), str(part["file_data"]), str(part["file_url"]), str(at(part, "video_url", "url")))
+		if strings.HasPrefix(url, "https://") {
+			kinds := map[string]string{"image_url": "image/jpeg", "input_image": "image/jpeg", "file": "application/pdf", "input_file": "application/pdf", "video_url": "video/mp4"}
+			media = append(media, model.Media{Type: kinds[str(part["type"])], URL: url})
+		}
 		if kind, encoded, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,"); ok {
 			data, _ := base64.StdEncoding.DecodeString(encoded)
 			media = append(media, model.Media{Type: kind, Name: cmp.Or(str(at(part, "file", "filename")), str(part["filename"])), Data: data})
@@ -426,7 +431,7 @@ func normalInput(body object) []any {
 func mediaText(media []model.Media) string {
 	var list []string
 	for _, m := range media {
-		list = append(list, fmt.Sprintf("%s %d bytes %s", m.Type, len(m.Data), callText("", "", string(m.Data))))
+		list = append(list, fmt.Sprintf("%s %d bytes %s%s", m.Type, len(m.Data), callText("", "", string(m.Data)), m.URL))
 	}
 	sort.Strings(list)
 	return strings.Join(list, "\n")
@@ -439,7 +444,7 @@ func otherParts(content any) string {
 		text, media := contentOf([]any{part})
 		rest := without(part, "type", "text", "annotations", "logprobs", "thinking")
 		if len(media) == 1 {
-			rest = without(rest, "image_url", "file", "file_data", "filename", "input_audio")
+			rest = without(rest, "image_url", "file", "file_data", "filename", "input_audio", "file_url", "video_url")
 			if rest["detail"] == "auto" {
 				delete(rest, "detail")
 			}

@@ -309,7 +309,10 @@ func itemsBack(t *testing.T, e *exchange, sent object) int {
 }
 
 // TestRecordedRequests renders each recorded request as a model.Request, and compares what is
-// sent for it. A request that uses tools of the provider, such as web search, is not counted.
+// sent for it. A request that uses tools of the provider, such as web search, is not counted. The
+// others are counted without Options.Extra and with it: a user of the command sets it with extra
+// in an entry of providers in config.yaml, which refuses the same fields. So the share that a user
+// can express is that of both.
 func TestRecordedRequests(t *testing.T) {
 	type tally struct{ all, hosted, plain, extra int }
 	counts := map[string]*tally{"chat": {}, "responses": {}}
@@ -347,11 +350,11 @@ func TestRecordedRequests(t *testing.T) {
 	}
 	sort.Strings(list)
 	t.Logf("not expressible:\n%s", strings.Join(list, "\n"))
-	for api, least := range map[string]float64{"chat": 0.9, "responses": 0.9} {
+	for api, least := range map[string]float64{"chat": 0.95, "responses": 0.93} {
 		c := counts[api]
 		share := float64(c.plain+c.extra) / float64(c.all-c.hosted)
-		t.Logf("%s: %d requests, %d with tools of the provider; of the other %d expressible are %d, and %d more with Options.Extra: %.1f %%",
-			api, c.all, c.hosted, c.all-c.hosted, c.plain, c.extra, share*100)
+		t.Logf("%s: %d requests, %d with tools of the provider; of the other %d expressible are %d (%.1f %%), and %d more with extra: %.1f %%",
+			api, c.all, c.hosted, c.all-c.hosted, c.plain, 100*float64(c.plain)/float64(c.all-c.hosted), c.extra, share*100)
 		if share < least || c.all < 70 || c.hosted > 6 {
 			t.Errorf("%s: %.1f %% of %d requests are expressible, want %.0f %%", api, share*100, c.all, least*100)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -15,12 +16,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Attach adds files to the next message of a session: images and PDF as they are, and text files
-// to the text of the message, which it returns.
+// Attach adds files to the next message of a session: images and PDF as they are or by their
+// address, and text files to the text of the message, which it returns.
 func Attach(ctx context.Context, s *agent.Session, files []string, message string) (string, error) {
 	var media []model.Media
 	for _, file := range files {
-		m, err := readMedia(file)
+		m, err := mediaAt(file)
+		if err == nil && m.URL == "" {
+			m, err = readMedia(file)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -38,6 +42,23 @@ func Attach(ctx context.Context, s *agent.Session, files []string, message strin
 
 // plainText is the type of a file that becomes a part of the message.
 const plainText = "text/plain"
+
+// mediaAt returns the image or document at an address, which the provider gets. The end of the
+// address shows its type. The URL is "" if file is not an address.
+func mediaAt(file string) (m model.Media, err error) {
+	if !strings.HasPrefix(file, "https://") && !strings.HasPrefix(file, "http://") {
+		return m, nil
+	}
+	name, _, _ := strings.Cut(file, "#")
+	name, _, _ = strings.Cut(name, "?")
+	types := map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".pdf": "application/pdf"}
+	kind := types[strings.ToLower(path.Ext(name))]
+	if kind == "" {
+		return m, value.Errorf(value.Invalid, "attach %s: the address does not end in .png, .jpg, .jpeg, .gif, .webp or .pdf", file).
+			WithHint("download the file, and attach it from the disk")
+	}
+	return model.Media{Type: kind, Name: path.Base(name), URL: file}, nil
+}
 
 // readMedia reads a file and finds its type.
 func readMedia(file string) (m model.Media, err error) {

@@ -18,6 +18,11 @@ func (w *Wire) Check(r *model.Request) *Failure {
 		return invalid("the conversation is empty")
 	}
 	open := map[string]bool{}
+	for i := range r.Messages {
+		if f := w.checkMedia(r.Messages[i].Media); f != nil {
+			return f
+		}
+	}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case model.ToolRole:
@@ -48,6 +53,31 @@ func (w *Wire) Check(r *model.Request) *Failure {
 		return invalid("the last message is from the model")
 	}
 	return nil
+}
+
+// checkMedia rejects addresses of files that no API can read.
+func (w *Wire) checkMedia(list []model.Media) *Failure {
+	for i := range list {
+		m := &list[i]
+		if m.URL == "" {
+			continue
+		}
+		scheme, host, _ := strings.Cut(m.URL, "://")
+		switch known := scheme == "https" || scheme == "http" || scheme == "gs"; {
+		case !known || host == "" || strings.ContainsFunc(m.URL, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return w.Fail(value.Errorf(value.Invalid, "the address of the file is invalid: %q", value.Clean(m.URL, 100)).
+				WithHint("use an address that begins with https://, without spaces"))
+		case len(m.Data) > 0:
+			return w.Fail(value.Errorf(value.Invalid, "the file %q has both an address and data", value.Clean(m.URL, 100)).WithHint("set Media.URL or Media.Data"))
+		}
+	}
+	return nil
+}
+
+// NeedsData returns the failure for an address of a file that an API cannot get itself.
+func (w *Wire) NeedsData(m *model.Media) *Failure {
+	return w.Fail(value.Errorf(value.Invalid, "the provider cannot get the file %q (%s) from its address", value.Clean(m.URL, 100), value.Clean(m.Type, 60)).
+		WithHint("download the file, and attach it from the disk"))
 }
 
 // uninstructed returns a request whose instructions in mid-conversation are messages of the user.
