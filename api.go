@@ -58,6 +58,8 @@ type (
 	Tuple = value.Tuple
 	// Set is a collection of distinct values; see [value.Set].
 	Set = value.Set
+	// Media is an image or a document; see [value.Media].
+	Media = value.Media
 
 	// Module is a group of functions for scripts; see [tool.Module].
 	Module = tool.Module

@@ -71,6 +71,7 @@ const (
 	TypeBoolean = tool.TypeBoolean
 	TypeArray   = tool.TypeArray
 	TypeObject  = tool.TypeObject
+	TypeMedia   = tool.TypeMedia
 )
 
 // rules returns the rules of the program and those of the config. It is not nil.

@@ -16,7 +16,7 @@ import (
 func Pure() []tool.Module {
 	return []tool.Module{
 		encoding.JSON(), encoding.YAML(), encoding.CSV(), text.Text(), text.Regexp(), number.Math(), clock.Pure(),
-		encoding.Hash(), encoding.Base64(), encoding.URL(), text.HTML(), text.Diff(), shell.Split(), number.Random(), number.UUID(),
+		encoding.Hash(), encoding.Base64(), encoding.Media(), encoding.URL(), text.HTML(), text.Diff(), shell.Split(), number.Random(), number.UUID(),
 		table.Module(),
 	}
 }

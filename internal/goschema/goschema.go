@@ -104,6 +104,8 @@ func (m *typeMaker) typ(t reflect.Type) (tool.Type, string, error) {
 		return tool.Type{Name: tool.TypeObject}, "", nil
 	case reflect.TypeFor[value.List](), reflect.TypeFor[value.Tuple](), reflect.TypeFor[value.Set]():
 		return tool.Type{Name: tool.TypeArray}, "", nil
+	case reflect.TypeFor[value.Media]():
+		return tool.Type{Name: tool.TypeMedia}, "", nil
 	case reflect.TypeFor[time.Time]():
 		return tool.Type{Name: tool.TypeString}, "a time as in RFC 3339, such as 2026-01-31T12:00:00Z", nil
 	case reflect.TypeFor[time.Duration]():

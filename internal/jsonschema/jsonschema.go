@@ -132,6 +132,12 @@ func plain(v value.Value) any {
 			m[value.Display(k)] = plain(item)
 		}
 		return m
+	case value.Media:
+		text, err := v.MarshalText()
+		if err != nil {
+			return v.String()
+		}
+		return string(text)
 	case []byte:
 		return strings.Trim(value.FormatJSON(v, ""), `"`)
 	}

@@ -282,6 +282,8 @@ func shapeOf(v value.Value) *shape {
 		s.size += len(v)
 	case []byte:
 		s.size += len(v)
+	case value.Media:
+		s.size += len(v.Data)
 	case *value.Dict:
 		for k, item := range v.All() {
 			name := value.Display(k)

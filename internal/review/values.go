@@ -130,6 +130,8 @@ func appendInline(b *strings.Builder, v value.Value) bool {
 		return !strings.Contains(v, "\n")
 	case size:
 		b.WriteString(string(v))
+	case value.Media:
+		b.WriteString(v.String())
 	case []byte:
 		fmt.Fprintf(b, "bytes(%d) %s", len(v), strconv.Quote(base64.StdEncoding.EncodeToString(v)))
 	case *value.Dict:

@@ -23,9 +23,9 @@ func JSON() *rapid.Generator[value.Value] { return JSONOf(3) }
 // AnyOf is Any with a maximum depth.
 func AnyOf(depth int) *rapid.Generator[value.Value] {
 	return rapid.Custom(func(t *rapid.T) value.Value {
-		kinds := 6
+		kinds := 7
 		if depth > 0 {
-			kinds = 10
+			kinds = 11
 		}
 		items := func() []value.Value {
 			return rapid.SliceOfN(AnyOf(depth-1), 0, 4).Draw(t, "items")
@@ -42,10 +42,12 @@ func AnyOf(depth int) *rapid.Generator[value.Value] {
 		case 5:
 			return append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "bytes")...)
 		case 6:
-			return append(value.List{}, items()...)
+			return Media().Draw(t, "media")
 		case 7:
-			return append(value.Tuple{}, items()...)
+			return append(value.List{}, items()...)
 		case 8:
+			return append(value.Tuple{}, items()...)
+		case 9:
 			return genSet(depth).Draw(t, "set")
 		}
 		d := &value.Dict{}
@@ -77,9 +79,9 @@ func genSet(depth int) *rapid.Generator[value.Value] {
 // Key generates a dict key or set element.
 func Key(depth int) *rapid.Generator[value.Value] {
 	return rapid.Custom(func(t *rapid.T) value.Value {
-		kinds := 5
+		kinds := 6
 		if depth > 0 {
-			kinds = 6
+			kinds = 7
 		}
 		switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 		case 0:
@@ -90,6 +92,8 @@ func Key(depth int) *rapid.Generator[value.Value] {
 			return rapid.OneOf(Float(), Integer()).Draw(t, "number")
 		case 4:
 			return rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "bytes")
+		case 5:
+			return Media().Draw(t, "media")
 		}
 		return append(value.Tuple{}, rapid.SliceOfN(Key(depth-1), 0, 3).Draw(t, "tuple")...)
 	})
@@ -128,6 +132,18 @@ func JSONOf(depth int) *rapid.Generator[value.Value] {
 // Scalar generates a value without parts.
 func Scalar() *rapid.Generator[value.Value] {
 	return rapid.SampledFrom([]value.Value{nil, false, true, int64(0), int64(1), 1.0, "", "a"})
+}
+
+// Media generates an image or a document.
+func Media() *rapid.Generator[value.Value] {
+	return rapid.Custom(func(t *rapid.T) value.Value {
+		head := rapid.SampledFrom([]string{"\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "GIF89a", "RIFF\x00\x00\x00\x00WEBP", "%PDF-"}).Draw(t, "head")
+		m, err := value.NewMedia(append([]byte(head), rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "data")...))
+		if err != nil {
+			t.Fatalf("NewMedia: %v", err)
+		}
+		return m
+	})
 }
 
 // Text generates a string.

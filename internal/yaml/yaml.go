@@ -324,7 +324,7 @@ func scalarToYAML(v value.Value) (*yaml.Node, error) {
 		switch v.(type) {
 		case bool:
 			n.Tag = "!!bool"
-		case []byte:
+		case []byte, value.Media:
 			n.Tag, n.Style = "!!str", yamlStyle(n.Value)
 		default:
 			n.Tag = "!!int"

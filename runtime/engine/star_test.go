@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/valuetest"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -256,6 +257,9 @@ func anyStarValue(t *rapid.T, depth int) value.Value {
 	case 7, 8:
 		return strings.ToValidUTF8(rapid.String().Draw(t, "string"), "\ufffd")
 	case 9:
+		if rapid.Bool().Draw(t, "media") {
+			return valuetest.Media().Draw(t, "image")
+		}
 		return rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
 	case 10:
 		return value.List(manyStarValues(t, depth))

@@ -144,6 +144,8 @@ func (r Result) Text() string {
 		return ""
 	case string:
 		return v
+	case value.Media:
+		return v.String()
 	}
 	return value.FormatJSON(r.Value, "  ")
 }

@@ -79,6 +79,8 @@ func (c *checker) value(t *Type, v value.Value) value.Value {
 		_, fits = value.Elements(v)
 	case TypeObject:
 		_, fits = v.(*value.Dict)
+	case TypeMedia:
+		return c.media(t, v)
 	case TypeList:
 		_, isArray := value.Elements(v)
 		_, isObject := v.(*value.Dict)
@@ -98,6 +100,22 @@ func (c *checker) value(t *Type, v value.Value) value.Value {
 		c.wrong("%s", text)
 	}
 	return v
+}
+
+// media checks an image or a document, for which a data URL may stand.
+func (c *checker) media(t *Type, v value.Value) value.Value {
+	switch v.(type) {
+	case value.Media, string:
+	default:
+		c.wrong("should be %s but got %s (give an image or a PDF as a data URL: data:image/png;base64,…)", t, gotType(v))
+		return v
+	}
+	m, err := value.ToGo[value.Media](v)
+	if err != nil {
+		c.wrong("should be %s: %s", t, value.ErrorOf(err, value.Invalid).Message())
+		return v
+	}
+	return m
 }
 
 // inRange refuses integers beyond int64, which few handlers expect, unless the type
@@ -264,7 +282,7 @@ func gotType(v value.Value) string {
 	switch v.(type) {
 	case int64, *big.Int:
 		return TypeNumber
-	case nil, bool, float64, string, []byte, value.List, value.Tuple, value.Set, *value.Dict, Function, Object:
+	case nil, bool, float64, string, []byte, value.Media, value.List, value.Tuple, value.Set, *value.Dict, Function, Object:
 		return value.TypeOf(v)
 	}
 	return fmt.Sprintf("the unsupported Go type %T (convert the value with cassidy.Encode)", v)

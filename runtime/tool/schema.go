@@ -120,6 +120,9 @@ func (t Type) JSONSchema() *value.Dict {
 		t.Pattern, t.Enum = "", nil // they speak of each string
 		d.Put("type", TypeArray)
 		d.Put("items", each.JSONSchema())
+	case TypeMedia:
+		d.Put("type", TypeString)
+		d.Put("pattern", `^data:(image/(png|jpeg|gif|webp)|application/pdf);base64,`)
 	case TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray:
 		d.Put("type", t.Name)
 	case TypeObject:

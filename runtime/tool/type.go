@@ -34,13 +34,14 @@ const (
 	TypeLogical   = "logical"
 	TypeArray     = "array"
 	TypeObject    = "object"
+	TypeMedia     = "media" // a [value.Media]; text that is a data URL becomes one
 	TypeCharacter = "character"
 	TypeList      = "list"
 )
 
 // TypeNames lists the names that a type may have.
 func TypeNames() []string {
-	return []string{TypeString, TypeCharacter, TypeNumber, TypeInteger, TypeLogical, TypeList, TypeAny, TypeBoolean, TypeArray, TypeObject}
+	return []string{TypeString, TypeCharacter, TypeNumber, TypeInteger, TypeLogical, TypeList, TypeAny, TypeBoolean, TypeArray, TypeObject, TypeMedia}
 }
 
 // Known reports whether the type's name is one of TypeNames. An unknown name

@@ -23,7 +23,7 @@ func ParseType(text string) (Type, error) {
 }
 
 // ParseAnnotation reads a type as it is written in a signature, in the words
-// of Python: str, int, float, bool, list[T], dict[str, T], any, and T | None.
+// of Python: str, int, float, bool, list[T], dict[str, T], media, any, and T | None.
 // An unknown name is an error.
 func ParseAnnotation(text string) (Type, error) {
 	return parseTypeWith(text, annotationType)
@@ -35,7 +35,7 @@ type annotation struct{ name, is string }
 var annotationTypes = []annotation{
 	{"str", TypeString}, {"int", TypeInteger}, {"float", TypeNumber}, {"bool", TypeBoolean},
 	{"list", TypeArray}, {"tuple", TypeArray}, {"set", TypeArray}, {"dict", TypeObject},
-	{"any", TypeAny}, {"Any", TypeAny},
+	{"any", TypeAny}, {"Any", TypeAny}, {"media", TypeMedia},
 	{TypeString, TypeString}, {TypeInteger, TypeInteger}, {TypeNumber, TypeNumber},
 	{TypeBoolean, TypeBoolean}, {TypeLogical, TypeLogical}, {TypeCharacter, TypeCharacter},
 	{TypeArray, TypeArray}, {TypeObject, TypeObject},
@@ -58,7 +58,7 @@ func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
 	}
 	if err != nil {
 		return Type{}, value.Errorf(value.Invalid, "type %q: %w", strings.TrimSpace(text), value.ErrorOf(err, value.Invalid).Err).
-			WithHint("use str, int, float, bool, list[T], dict[str, T], any or T | None")
+			WithHint("use str, int, float, bool, list[T], dict[str, T], media, any or T | None")
 	}
 	return t, nil
 }

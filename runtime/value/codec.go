@@ -33,14 +33,15 @@ const (
 	tagTuple  // count, values
 	tagSet    // count, values
 	tagDict   // count, key and value alternating
+	tagMedia  // length, type, length, bytes
 )
 
 // Append appends the binary form of a value to dst. The form is canonical: equal values
 // give equal bytes, and [Decode] reads back exactly what was written. Integers, floats,
-// bytes, tuples and sets stay distinct, and dicts keep their order.
+// bytes, media, tuples and sets stay distinct, and dicts keep their order.
 //
 // It fails for a type that is not a [Value], for text that is not UTF-8, for a set with
-// a duplicate or an unhashable element, and for a value deeper than [MaxDepth] or of
+// a duplicate or an unhashable element, for invalid media, and for a value deeper than [MaxDepth] or of
 // more than [MaxNodes] parts. These limits also stop cycles.
 func Append(dst []byte, v Value) ([]byte, error) {
 	w := Encoder{Buf: dst, Nodes: MaxNodes}
@@ -93,6 +94,8 @@ func (w *Encoder) Value(v Value, depth int) error {
 		return w.values(tagSet, v, depth)
 	case *Dict:
 		return w.dict(v, depth)
+	case Media:
+		return w.media(v)
 	default:
 		return fmt.Errorf("unsupported type of a value: %T", v)
 	}
@@ -101,6 +104,15 @@ func (w *Encoder) Value(v Value, depth int) error {
 
 func (w *Encoder) length(tag byte, n int) []byte {
 	return binary.AppendUvarint(append(w.Buf, tag), uint64(n))
+}
+
+func (w *Encoder) media(m Media) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	w.Buf = append(w.length(tagMedia, len(m.Type)), m.Type...)
+	w.Buf = append(binary.AppendUvarint(w.Buf, uint64(len(m.Data))), m.Data...)
+	return nil
 }
 
 func (w *Encoder) bigInt(v *big.Int) {
@@ -237,6 +249,8 @@ func (r *Decoder) Value(depth int) (Value, error) {
 		return Set(vs), err
 	case tagDict:
 		return r.dict(depth)
+	case tagMedia:
+		return r.media()
 	}
 	return nil, fmt.Errorf("unknown type tag %d", tag)
 }
@@ -336,6 +350,19 @@ func (r *Decoder) float() (Value, error) {
 	}
 	r.Rest = r.Rest[8:]
 	return math.Float64frombits(bits), nil
+}
+
+func (r *Decoder) media() (Value, error) {
+	kind, err := r.Text()
+	if err != nil {
+		return nil, err
+	}
+	data, err := r.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	m := Media{kind, []byte(data)}
+	return m, m.Check()
 }
 
 func (r *Decoder) bigInt() (Value, error) {

@@ -250,6 +250,13 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return &c
 }
 
+// WithOp returns a copy of the error with the operation that failed.
+func (e *Error) WithOp(op string) *Error {
+	c := *e
+	c.Op = op
+	return &c
+}
+
 // WithLimit returns a copy of the error with a limit.
 func (e *Error) WithLimit(limit LimitName) *Error {
 	c := *e

@@ -24,7 +24,7 @@ import (
 //     rules for embedded structs.
 //   - A map is a [Dict] with sorted string keys. Its keys are strings or integers, or
 //     implement [encoding.TextMarshaler].
-//   - A slice or an array is a [List], and a []byte is bytes.
+//   - A slice or an array is a [List], a []byte is bytes, and a [Media] is itself.
 //   - A nil pointer, interface, slice or map is nil. The nil slices []byte, [List],
 //     [Tuple] and [Set] and a nil *[Dict] are values already, which are empty.
 //   - A [time.Time] is text as in RFC 3339, a [time.Duration] text such as "1m30s", and
@@ -71,6 +71,8 @@ func (e *goEncoder) encode(v any, depth int) (Value, error) {
 			return nil, Errorf(Invalid, "the string is not UTF-8").WithHint("use []byte instead of string")
 		}
 		return v, nil
+	case Media:
+		return v, v.Check()
 	case *Dict:
 		return e.dict(v, depth)
 	case List:
@@ -150,7 +152,7 @@ func (e *goEncoder) valueItems(items []Value, depth int) (List, error) {
 // false for identical ones.
 func identical(v, x Value) bool {
 	switch v := v.(type) {
-	case nil, bool, int64, string, float64, []byte:
+	case nil, bool, int64, string, float64, []byte, Media:
 		return true // these encode as themselves
 	case *Dict, *big.Int:
 		return v == x
@@ -233,6 +235,7 @@ var (
 	timeType          = reflect.TypeFor[time.Time]()
 	durationType      = reflect.TypeFor[time.Duration]()
 	bigIntType        = reflect.TypeFor[big.Int]()
+	mediaType         = reflect.TypeFor[Media]()
 	numberType        = reflect.TypeFor[json.Number]()
 	jsonMarshalerType = reflect.TypeFor[json.Marshaler]()
 	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
@@ -251,6 +254,9 @@ func (e *goEncoder) special(v reflect.Value, depth int) (x Value, done bool, err
 		d := v.Interface().(Dict)
 		x, err = e.dict(&d, depth)
 		return x, true, err
+	case mediaType:
+		m := v.Interface().(Media)
+		return m, true, m.Check()
 	case numberType:
 		x, err = numberOf(v.String())
 		return x, true, err

@@ -367,7 +367,7 @@ func (p *jsonParser) hex4() (rune, error) {
 }
 
 // AppendJSON appends a value as JSON. Tuples and sets are arrays, bytes are base64
-// text, and keys that are numbers, booleans or null are text, as Python writes them. It
+// text, a [Media] is a data URL, and keys that are numbers, booleans or null are text, as Python writes them. It
 // fails for values that JSON cannot express: NaN, infinity, any other key, and two keys
 // that would be written the same. [MaxDepth] and [MaxNodes] bound the value, and
 // [MaxDigits] its numbers.
@@ -382,7 +382,7 @@ func AppendJSON(dst []byte, v Value) ([]byte, error) {
 
 // FormatJSON returns a value as JSON for people. With an indent, lists and objects that
 // do not fit on a line are spread over several lines. A part that has no JSON form is
-// written as text.
+// written as text, and a [Media] as its type and size.
 func FormatJSON(v Value, indent string) string {
 	w := jsonWriter{lenient: true, nodes: MaxNodes}
 	if err := w.value(v, MaxDepth); err != nil {
@@ -419,6 +419,8 @@ func (w *jsonWriter) value(v Value, depth int) error {
 		w.text(v)
 	case []byte:
 		w.text(base64.StdEncoding.EncodeToString(v))
+	case Media:
+		return w.media(v)
 	case *Dict:
 		return w.object(v, depth)
 	default:
@@ -428,6 +430,18 @@ func (w *jsonWriter) value(v Value, depth int) error {
 		}
 		return w.array(items, depth)
 	}
+	return nil
+}
+
+func (w *jsonWriter) media(m Media) error {
+	if w.lenient {
+		w.text(m.String())
+		return nil
+	}
+	if err := m.Check(); err != nil {
+		return err
+	}
+	w.buf = append(m.appendURL(append(w.buf, '"')), '"')
 	return nil
 }
 

@@ -69,6 +69,8 @@ func Display(v Value) string {
 	switch v := v.(type) {
 	case string:
 		return v
+	case Media:
+		return v.String()
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return strconv.FormatFloat(v, 'g', -1, 64)

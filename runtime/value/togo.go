@@ -24,7 +24,8 @@ import (
 //   - An integer type takes integers, and floats without a fraction, in its range. A
 //     float type takes any number, rounded.
 //   - A slice takes a list, a tuple or a set. An array takes one of its length.
-//   - A []byte takes bytes, and text in base64, which is how JSON writes bytes.
+//   - A []byte takes bytes, and text in base64, which is how JSON writes bytes. A [Media]
+//     takes media, and a data URL, which is how JSON writes media.
 //   - A [time.Time] takes text as in RFC 3339. A [time.Duration] takes text such as
 //     "1m30s", or an integer of nanoseconds.
 //   - An interface without methods takes the value itself, as do a *[Dict], a [List], a
@@ -107,7 +108,7 @@ func (d *goDecoder) decode(dst reflect.Value, v Value, depth int) error {
 // into a dict.
 func oneForm(v Value) (Value, error) {
 	switch v.(type) {
-	case nil, bool, int64, float64, string, []byte, *big.Int, *Dict, List, Tuple, Set:
+	case nil, bool, int64, float64, string, []byte, *big.Int, *Dict, List, Tuple, Set, Media:
 		return v, nil
 	}
 	return FromGo(v)
@@ -170,6 +171,11 @@ func (d *goDecoder) special(dst reflect.Value, t reflect.Type, v Value) (done bo
 		return true, decodeNumber(dst, v)
 	case bigIntType:
 		return true, decodeBigInt(dst, v)
+	case mediaType:
+		if m, ok := v.(Media); ok {
+			dst.Set(reflect.ValueOf(m))
+			return true, nil
+		}
 	}
 	if u, ok := dst.Addr().Interface().(json.Unmarshaler); ok && t != timeType {
 		text, err := AppendJSON(nil, v)
@@ -183,13 +189,18 @@ func (d *goDecoder) special(dst reflect.Value, t reflect.Type, v Value) (done bo
 	}
 	if u, ok := dst.Addr().Interface().(encoding.TextUnmarshaler); ok && v != nil {
 		text, ok := v.(string)
-		if !ok {
+		switch {
+		case !ok && t == mediaType:
+			return true, expected("an image or a PDF", v)
+		case !ok:
 			return true, expected("a string", v)
 		}
 		err := u.UnmarshalText([]byte(text))
 		switch {
 		case err == nil:
 			return true, nil
+		case t == mediaType:
+			return true, err
 		case t == timeType:
 			return true, Errorf(Invalid, "expected a time as in RFC 3339 (2026-01-31T12:00:00Z) but got %q", Cut(text, 60))
 		}

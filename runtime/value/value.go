@@ -18,7 +18,7 @@ import (
 // A Value is data that scripts, hosts, processes and records exchange. Its dynamic type
 // is one of
 //
-//	nil, bool, int64, *big.Int, float64, string, []byte, List, Tuple, Set, *Dict
+//	nil, bool, int64, *big.Int, float64, string, []byte, List, Tuple, Set, *Dict, Media
 //
 // A *big.Int holds only integers outside the range of int64 (see [Integer]), so that
 // each integer has one form. A string is valid UTF-8; other bytes are []byte. Inside a
@@ -53,9 +53,9 @@ func Integer(i *big.Int) Value {
 // The zero value is an empty dict, ready to use; a nil *Dict reads as empty.
 //
 // Its JSON form is an object in the same order. JSON has no form for some values in
-// it, however deep: bytes are written as base64 text, and tuples and sets as arrays.
-// Read back, these are strings and lists; [ToGo] decodes base64 text into a []byte
-// and an array into a [Tuple] or [Set]. The binary form of [Append] keeps everything.
+// it, however deep: bytes are written as base64 text, a [Media] as a data URL, and tuples
+// and sets as arrays. Read back, these are strings and lists; [ToGo] decodes base64 text
+// into a []byte, a data URL into a Media, and an array into a [Tuple] or [Set]. The binary form of [Append] keeps everything.
 type Dict struct {
 	entries []Entry
 	index   map[any]int // by key, for dicts with more than linearEntries entries
@@ -107,14 +107,14 @@ func (d *Dict) String() string {
 }
 
 // MarshalJSON writes the dict as an object, in order, as [AppendJSON] does: bytes as
-// base64 text, tuples and sets as arrays, and keys that are numbers, booleans or null
+// base64 text, media as data URLs, tuples and sets as arrays, and keys that are numbers, booleans or null
 // as text. It fails for NaN, infinity and other keys.
 func (d *Dict) MarshalJSON() ([]byte, error) { return AppendJSON(nil, d) }
 
 // UnmarshalJSON replaces the dict's entries by those of an object, in order. Integers
 // of any size are exact, a number with a point or an exponent is a float64, and the
 // limits of [ParseJSON] apply. It reads back what MarshalJSON writes, except for what
-// JSON cannot express: bytes become text, tuples and sets become lists, and all keys
+// JSON cannot express: bytes and media become text, tuples and sets become lists, and all keys
 // become strings. null leaves the dict unchanged. An error is of kind Invalid or Limit.
 func (d *Dict) UnmarshalJSON(data []byte) error {
 	v, err := ParseJSON(data)
@@ -355,7 +355,7 @@ func hashable(key Value) (any, error) {
 	switch k := form.(type) {
 	case float64:
 		return math.Float64bits(k), nil
-	case *big.Int, []byte, Tuple:
+	case *big.Int, []byte, Tuple, Media:
 		b, err := Append(nil, k)
 		return encodedKey(b), err
 	}
@@ -366,7 +366,7 @@ func hashable(key Value) (any, error) {
 // all NaN are one.
 func keyForm(key Value, depth int) (Value, error) {
 	switch k := key.(type) {
-	case nil, bool, int64, string, []byte:
+	case nil, bool, int64, string, []byte, Media:
 		return k, nil
 	case *big.Int:
 		return Integer(k), nil
@@ -448,7 +448,7 @@ func EqualJSON(a, b Value) bool {
 }
 
 // TypeOf returns the name of a value's type as all messages to users and models use it:
-// null, boolean, integer, number, string, bytes, array or object.
+// null, boolean, integer, number, string, bytes, media, array or object.
 func TypeOf(v Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -463,6 +463,8 @@ func TypeOf(v Value) string {
 		return "string"
 	case []byte:
 		return "bytes"
+	case Media:
+		return "media"
 	case List, Tuple, Set:
 		return "array"
 	case *Dict:

@@ -310,7 +310,7 @@ func (c *Column) hash(i int) uint64 {
 	case Float:
 		return hashInt(floatKey(c.Floats[i]))
 	case Any:
-		return hashText(value.FormatJSON(c.Values[i], ""))
+		return hashText(identity(c.Values[i]))
 	}
 	return hashInt(c.Ints[i])
 }

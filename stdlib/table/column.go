@@ -302,6 +302,8 @@ func valueSize(v value.Value) int64 {
 		return 2*one + int64(len(v))
 	case []byte:
 		return 2*one + int64(len(v))
+	case value.Media:
+		return 4*one + int64(len(v.Data))
 	case *value.Dict:
 		n := int64(4 * one)
 		for k, x := range v.All() {

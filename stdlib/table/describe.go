@@ -201,7 +201,7 @@ func (f *facts) add(c *Column) {
 			f.addText(c.Texts[i])
 			f.n++
 		case Any:
-			f.texts.add(textKey(value.FormatJSON(c.Values[i], "")))
+			f.texts.add(textKey(identity(c.Values[i])))
 			f.n++
 		case Bool:
 			f.total.add(c, i)

@@ -347,7 +347,7 @@ func (k *interner) ids(c *Column, ids []int32) (bytes int64) {
 		case c.Type == Text || c.Type == Any:
 			s := ""
 			if c.Type == Any {
-				s = value.FormatJSON(c.Values[i], "")
+				s = identity(c.Values[i])
 			} else {
 				s = c.Texts[i]
 			}

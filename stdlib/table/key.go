@@ -60,6 +60,15 @@ func appendFloatKey(key []byte, f float64) []byte {
 	return binary.BigEndian.AppendUint64(append(key, keyFloat), math.Float64bits(f))
 }
 
+// identity returns a text that is the same for equal values of an any column, and for no others.
+func identity(v value.Value) string {
+	text, err := value.AppendJSON(nil, v)
+	if err != nil { // such as NaN
+		return value.FormatJSON(v, "")
+	}
+	return string(text)
+}
+
 func appendValueKey(key []byte, v value.Value) []byte {
 	switch v := v.(type) {
 	case nil:

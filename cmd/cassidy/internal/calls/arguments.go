@@ -53,6 +53,14 @@ func parsePairs(t *tool.Tool, words []string) (args *value.Dict, notes []string,
 			args.Put(name, v)
 			continue
 		}
+		if p, known := t.Param(name); known && p.Type.Name == tool.TypeMedia && strings.HasPrefix(val, "@") {
+			m, err := readMedia(val[1:])
+			if err != nil {
+				return nil, nil, value.ErrorOf(err, value.Invalid).WithOp(name + ": read " + val[1:])
+			}
+			args.Put(name, m)
+			continue
+		}
 		if !utf8.ValidString(val) {
 			return nil, nil, value.Errorf(value.Invalid, "the value of %s is not UTF-8 text", name).WithHint("write the value to a file, and pass the path of the file")
 		}
@@ -62,6 +70,15 @@ func parsePairs(t *tool.Tool, words []string) (args *value.Dict, notes []string,
 		notes = append(notes, more...)
 	}
 	return args, notes, nil
+}
+
+// readMedia reads an image or a PDF file that the user named.
+func readMedia(file string) (value.Value, error) {
+	data, err := ui.ReadRegular(file, value.MaxMedia)
+	if err != nil {
+		return nil, err
+	}
+	return value.NewMedia(data)
 }
 
 // InputArgs reads the value of --input, or of another flag like it.

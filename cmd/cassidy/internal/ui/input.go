@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strconv"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxInput is the maximum size of an input in bytes: that of a frame to a worker.
@@ -23,6 +25,36 @@ func ReadFile(name string) ([]byte, error) {
 		return nil, FileError(err)
 	}
 	return text, nil
+}
+
+// ReadRegular reads a regular file of at most limit bytes, and reads no more of a longer one. It
+// does not wait for a pipe. It fails with kind Invalid, or Limit if the file is too long.
+func ReadRegular(name string, limit int) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, value.Errorf(value.Invalid, "%w", FileError(err))
+	case info.IsDir():
+		return nil, value.Errorf(value.Invalid, "it is a folder, not a file")
+	case !info.Mode().IsRegular():
+		return nil, value.Errorf(value.Invalid, "it is not a regular file")
+	case info.Size() > int64(limit):
+		return nil, value.Errorf(value.Limit, "the file is too long: %.1f MB, limit %d MB", float64(info.Size())/(1<<20), limit>>20).
+			WithHint("use a smaller file; a tool can read parts of a long one")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "%w", FileError(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "%w", FileError(err))
+	}
+	if len(data) > limit {
+		return nil, value.Errorf(value.Limit, "the file is too long: more than %d MB", limit>>20)
+	}
+	return data, nil
 }
 
 // ReadAll reads an input without its byte order mark. It fails if the input is too long.

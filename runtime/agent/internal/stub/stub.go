@@ -209,6 +209,8 @@ func plainType(t *tool.Type, depth int) string {
 		return "float"
 	case tool.TypeBoolean, tool.TypeLogical:
 		return "bool"
+	case tool.TypeMedia:
+		return "media"
 	case tool.TypeCharacter:
 		return "list[str]"
 	case tool.TypeList:

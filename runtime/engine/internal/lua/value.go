@@ -19,6 +19,7 @@ import (
 //     again, also one that was 3.0. Integers beyond 2^53 are rejected, since
 //     numbers cannot represent them exactly;
 //   - bytes are a string, and a string that is not UTF-8 is bytes again;
+//   - media are userdata;
 //   - lists, tuples and sets are tables with the keys 1 to n, and such a table
 //     is a list again; any other table is a dict, in the order in which its
 //     keys were first set, after those from 1 on;
@@ -60,6 +61,8 @@ func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 		return lua.LString(v), nil
 	case []byte:
 		return lua.LString(v), nil
+	case value.Media:
+		return &lua.LUserData{Value: v, Metatable: luaMedia}, nil
 	case *value.Dict:
 		return dictToLua(L, v)
 	}
@@ -157,6 +160,9 @@ func (c *converter) value(v lua.LValue, depth int) (value.Value, error) {
 	case *lua.LUserData:
 		if v == luaNull {
 			return nil, nil
+		}
+		if m, ok := v.Value.(value.Media); ok {
+			return m, nil
 		}
 		if o, ok := v.Value.(object); ok && c.callback != nil {
 			return o.Object, nil

@@ -207,7 +207,7 @@ func (r *Reader) aliases(name string, spec Declared, v value.Value) []string {
 // typeOfDefault returns the type of a parameter that has only a default.
 func typeOfDefault(v value.Value) string {
 	name := value.TypeOf(v)
-	if slices.Contains([]string{tool.TypeInteger, tool.TypeNumber, tool.TypeString, tool.TypeBoolean, tool.TypeArray, tool.TypeObject}, name) {
+	if slices.Contains([]string{tool.TypeInteger, tool.TypeNumber, tool.TypeString, tool.TypeBoolean, tool.TypeArray, tool.TypeObject, tool.TypeMedia}, name) {
 		return name
 	}
 	return tool.TypeAny

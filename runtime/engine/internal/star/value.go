@@ -28,6 +28,8 @@ func toStar(v value.Value) (starlark.Value, error) {
 		return starlark.String(v), nil
 	case []byte:
 		return starlark.Bytes(v), nil
+	case value.Media:
+		return &media{v}, nil
 	case value.List:
 		items, err := manyToStar(v)
 		return starlark.NewList(items), err
@@ -119,6 +121,8 @@ func (c *converter) value(v starlark.Value, depth int) (value.Value, error) {
 		return string(v), nil
 	case starlark.Bytes:
 		return []byte(v), nil
+	case *media:
+		return v.Media, nil
 	case *starlark.Dict:
 		return c.dict(v, depth)
 	case starlark.Tuple:

@@ -140,7 +140,7 @@ func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 		out.Value, err = p.tool.CheckResult(out.Value)
 	}
 	if err == nil {
-		err = checkSize(out.Value, p.call.Limits.Result)
+		err = p.call.Limits.CheckResult(out.Value)
 	}
 	if err == nil {
 		err = p.commitIn(p.call.StepPath, p.quota.effects+1).carryOut(limited)
@@ -205,22 +205,6 @@ func safely(ctx context.Context, p *Pass, run tool.Runner, do tool.Effector) (ou
 		}
 	}()
 	return run(ctx, p.call, do)
-}
-
-// checkSize fails if a result has no JSON form, or one that is longer than limit bytes.
-func checkSize(v value.Value, limit int) error {
-	if value.FitsJSON(v, limit) {
-		return nil
-	}
-	text, err := value.AppendJSON(nil, v)
-	if err != nil {
-		return value.Errorf(value.Failed, "encode the result as JSON: %w", err)
-	}
-	if len(text) <= limit {
-		return nil
-	}
-	return value.Errorf(value.Limit, "the result is too long: %d KB, limit %d KB", len(text)>>10, limit>>10).WithLimit("result").
-		WithHint("return less data in one call, or write the result to a file")
 }
 
 // Presentable returns the error of a call for its caller, with its text clipped.

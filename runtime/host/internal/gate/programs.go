@@ -80,7 +80,7 @@ func endProgram(ctx context.Context, g *Pass, out tool.Outcome, err error) (tool
 		out.Value, err = g.tool.CheckResult(out.Value)
 	}
 	if err == nil {
-		err = checkSize(out.Value, g.call.Limits.Result)
+		err = g.call.Limits.CheckResult(out.Value)
 	}
 	if g.above == nil {
 		reason := ""
