@@ -447,7 +447,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/structured runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/structured runtime/agent/internal/stub scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -484,6 +484,11 @@ var layers = map[string]struct {
 		"Package question asks a model a single question",
 		"runtime/tool runtime/value runtime/model runtime/agent/internal/meter runtime/agent/internal/structured",
 		"it calls no tools",
+	},
+	"runtime/agent/internal/recall": {
+		"Package recall remembers calls of a model",
+		"runtime/tool runtime/value",
+		"it only remembers",
 	},
 	"runtime/agent/internal/structured": {
 		"Package structured reads values from the answers of models",

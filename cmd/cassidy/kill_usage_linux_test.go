@@ -19,6 +19,7 @@ type account struct {
 	got     int
 	strikes int    // at which request, from 1; 0 is none
 	strike  func() // kills the process
+	efforts []string
 	used    struct{ Requests, Input, Output int }
 }
 
@@ -29,6 +30,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var q struct {
 		Messages []struct{ Role, Content string }
+		Effort   string `json:"reasoning_effort"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&q)
 	a.mu.Lock()
@@ -37,6 +39,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.strike()
 		panic(http.ErrAbortHandler)
 	}
+	a.efforts = append(a.efforts, q.Effort)
 	a.used.Requests++
 	input, output := 100+a.got, 10+a.got
 	a.used.Input, a.used.Output = a.used.Input+input, a.used.Output+output
@@ -103,6 +106,46 @@ func TestUsageOfKilledRuns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLimitsOfKilledRuns stops a run at its limit of requests, and kills the process that resumes it
+// with a higher one. The next one has the higher limit, and the settings of the first.
+func TestLimitsOfKilledRuns(t *testing.T) {
+	p := newFlowProject(t, map[string]string{
+		"workflows/ask.star": "def main():\n    return [model.ask(\"ONE WORD %d\" % i) for i in range(5)] + [model.ask(\"ONE WORD\", effort = \"high\")]\n",
+	})
+	p.Write("a.txt", "one\ntwo\nthree\nfour\nfive\n")
+	for name, args := range map[string][]string{
+		"task":     {"task", "HAVE IT done", "--format", "pure_json", "--tools", "read_file,agent"},
+		"workflow": {"run", "ask"},
+	} {
+		a := &account{strikes: 4}
+		server := httptest.NewServer(a)
+		args = append(args, "--model", "openai:fake", "--effort", "low", "--yes", "--run-id", name, "--max-requests")
+		if line := a.process(t, p, server.URL, name, append(args, "2")...); !strings.Contains(line, "limit of 2 requests") {
+			t.Errorf("%s ended with %s, want it stopped at its limit", name, line)
+		}
+		if line := a.process(t, p, server.URL, name, "runs", "resume", name, "--yes", "--max-requests", "5"); line != "" {
+			t.Errorf("%s was not killed: %s", name, line)
+		}
+		if line := a.process(t, p, server.URL, name, "runs", "resume", name, "--yes"); !strings.Contains(line, "limit of 5 requests") {
+			t.Errorf("%s ended with %s, want it stopped at the higher limit", name, line)
+		}
+		if shown, _, _ := p.Run("runs", "show", name, "--verbose"); !strings.Contains(shown, `the limits are now {"requests":5}`) {
+			t.Errorf("%s: runs show does not show the higher limit:\n%s", name, shown)
+		}
+		if line := a.process(t, p, server.URL, name, "runs", "resume", name, "--yes", "--max-requests", "9"); !strings.Contains(line, `"success":true`) {
+			t.Errorf("%s ended with %s", name, line)
+		}
+		server.Close()
+		want := "low low low low low low"
+		if name == "workflow" {
+			want = "low low low low low high"
+		}
+		if got := strings.Join(a.efforts, " "); got != want {
+			t.Errorf("%s asked with the efforts %s, want %s", name, got, want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -157,7 +158,7 @@ func (s *Session) keepSummary(c *compaction) {
 	// Half as many characters as tokens: a sixth of the limit.
 	k := &prompt.Keep{Chars: max(1, min(prompt.DefaultKept, s.account.EffectiveLimit()/2))}
 	s.restart(s.prompt().Continue(s.question, c.Summary, s.messages, k))
-	s.turn.memory.forget() // the conversation may have lost the results that it refers to
+	s.turn.memory.Forget() // the conversation may have lost the results that it refers to
 }
 
 // keepCall keeps the outcome of a call for the next message, the files that it read and
@@ -201,11 +202,11 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 // the memory, since it may have changed what was read.
 func (t *turn) remember(d decision.Decision, r tool.Result) {
 	offered := t.offered(d.Action)
-	if offered == nil || !onlyReads(offered) {
-		t.memory.forget()
+	if offered == nil || !recall.OnlyReads(offered) {
+		t.memory.Forget()
 	}
 	if offered != nil && r.Success {
-		t.memory.note(offered, callKey(offered, d.Input), r.Value, len(t.result.Calls)+1)
+		t.memory.Note(offered, recall.Key(offered, d.Input), r.Value, len(t.result.Calls)+1)
 	}
 }
 

@@ -134,6 +134,7 @@ type Agent struct {
 	format   decision.Format
 	program  host.Program // the policy; each turn runs a copy
 	sizes    *sizes
+	rules    *meter.Rules       // of its turns
 	schema   *structured.Schema // of Options.Schema, or nil
 }
 
@@ -168,7 +169,9 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if a.opts.Iterations < 0 {
 		return nil, value.Errorf(value.Invalid, "create an agent: Options.Iterations must be 0 or more, but is %d", a.opts.Iterations)
 	}
-	if err := a.opts.checkRequest(); err != nil {
+	c := a.opts.Ceilings
+	a.rules = newRules(c, c, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
+	if err := a.rules.Check(); err != nil {
 		return nil, err
 	}
 	settings := a.opts.settings()

@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -126,8 +127,8 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 		return outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}, nil
 	}
 	d.Action = offered.Name
-	if earlier, ok := t.memory.find(callKey(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
-		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}, nil
+	if earlier, ok := t.memory.Find(recall.Key(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
+		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: redundant(offered.Name, earlier.Number), redundant: true}, nil
 	}
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: at})
 	if program.Final(err) {

@@ -26,7 +26,7 @@ func (s *Session) Drive(ctx context.Context, message string, recorded []value.Va
 	for _, outcome := range recorded {
 		spent.Add(meter.Step(outcome, nil))
 	}
-	t.meter = meter.New(nil, &Ceilings{}, spent)
+	t.meter = meter.New(nil, &meter.Rules{}, spent)
 	p := t.program()
 	p.Modules = Modules() // those of the agent are shared
 	change(p.Modules)
@@ -85,10 +85,8 @@ func (s *Session) State() string {
 	}
 	line("usage", t.result.Usage)
 	line("references", fmt.Sprintf("%q", t.result.References))
-	for _, key := range slices.Sorted(maps.Keys(t.memory.calls)) {
-		c := t.memory.calls[key]
-		line("memory", fmt.Sprintf("%q: %d %s", key, c.number, value.FormatJSON(c.value, "")))
-	}
+	line("memory", t.memory.String())
+	line("empty", t.empty)
 	line("agents", t.agents)
 	line("under way", fmt.Sprintf("%+v", t.traces))
 	return b.String()

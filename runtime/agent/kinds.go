@@ -99,7 +99,6 @@ func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (
 	}
 	o.Program = t.program()
 	t.watches.Store(true)
-	t.meter = meter.New(nil, &Ceilings{}, recordedUsage(ctx, h, r.ID))
 	return h.Replay(context.WithValue(ctx, turnKey{}, t), o)
 }
 
@@ -142,6 +141,8 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	if err != nil {
 		return nil, unreadable("run '"+r.ID+"'", err)
 	}
+	spent, recorded := recordedUsage(ctx, h, r.ID, settings.Ceilings)
+	settings.Ceilings = recorded
 	o, err := k.options(ctx, r, settings, by)
 	if err != nil {
 		return nil, err
@@ -160,7 +161,12 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	if err != nil {
 		return nil, err
 	}
-	return a.newSession(r.Session).again(ctx, r, !replays)
+	t, err := a.newSession(r.Session).again(ctx, r, !replays)
+	if err == nil {
+		a.rules.Changed.Store(own.Ceilings != recorded && !replays)
+		t.meter = meter.New(meter.Of(ctx), a.rules, spent)
+	}
+	return t, err
 }
 
 // options returns the options with which a run is resumed: those of by, of the agent with

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -66,6 +67,94 @@ func TestModelAsk(t *testing.T) {
 	out, err := agent.ModelModule(o.open).Funcs[0].Do(context.Background(), tool.Effect{Args: value.NewDict("prompt", "?", "system", "")}, tool.Grant{})
 	if err != nil || out.Value != "42\n" || o.asked.System != "" {
 		t.Errorf("model.ask with nobody to tell = %v, %v, and the system was %q", out.Value, err, o.asked.System)
+	}
+}
+
+// TestModelAskSettings checks the settings of a request: those of the call, else those of the run.
+func TestModelAskSettings(t *testing.T) {
+	h, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline}, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	o := &oracle{reply: &model.Reply{Text: "42"}}
+	f := agent.ModelModule(o.open).Funcs[0]
+	ask := func(settings *value.Dict, args ...value.Value) error {
+		p := &host.Program{Recording: host.Recording{Options: settings}}
+		ctx, _, err := agent.Metered(t.Context(), h, p, agent.Ceilings{})
+		if err != nil {
+			return err
+		}
+		bound, err := f.Bind(nil, value.NewDict(append(args, "prompt", "?")...))
+		if err != nil {
+			return err
+		}
+		_, err = f.Do(ctx, tool.Effect{Func: "model.ask", Args: bound}, tool.Grant{})
+		return err
+	}
+	none, warm, hot := (*float64)(nil), 0.5, 1.0
+	run := value.NewDict("effort", "low", "max_tokens", int64(100), "temperature", 0.5)
+	for _, tt := range []struct {
+		settings *value.Dict
+		args     []value.Value
+		want     []any
+	}{
+		{&value.Dict{}, nil, []any{"", 0, none}},
+		{run, nil, []any{"low", 100, &warm}},
+		{run, []value.Value{"effort", "high", "max_output_tokens", int64(7), "temperature", int64(1)}, []any{"high", 7, &hot}},
+		{&value.Dict{}, []value.Value{"effort", "max", "temperature", 0.5}, []any{"max", 0, &warm}},
+	} {
+		if err := ask(tt.settings, tt.args...); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, []any{o.asked.Effort, o.asked.MaxTokens, o.asked.Temperature}); diff != "" {
+			t.Errorf("model.ask(%v) in a run with %v (-want +got):\n%s", tt.args, tt.settings, diff)
+		}
+	}
+	for want, args := range map[string][]value.Value{
+		`unknown effort "hihg"`: {"effort", "hihg"}, "from 0 to 2": {"temperature", 7.0}, "positive number of tokens": {"max_output_tokens", int64(-1)},
+	} {
+		if err := ask(&value.Dict{}, args...); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("model.ask(%v) = %v, want %q", args, err, want)
+		}
+	}
+	if err := ask(value.NewDict("effort", "hihg")); value.KindOf(err) != value.Invalid {
+		t.Errorf("a run with an unknown effort = %v", err)
+	}
+}
+
+// TestUsageOfAProgram checks that the RunEnd of a metered program has its usage.
+func TestUsageOfAProgram(t *testing.T) {
+	o := &oracle{reply: &model.Reply{Text: "42", Usage: model.Usage{InputTokens: 7, OutputTokens: 2}}}
+	h, err := testhost.Open(t, testhost.On{Journal: t.TempDir()}, t.TempDir(), &cassidy.Options{TrustSource: true, Modules: []tool.Module{agent.ModelModule(o.open)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	w := host.Workflow{Tool: tool.Tool{Name: "twice"}, Script: tool.Script{Name: "twice", Path: "twice.star", Source: "def main():\n    return model.ask(\"?\") + model.ask(\"?\")\n"}}
+	p, err := w.Program(&value.Dict{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ID, p.Kind = "twice", host.WorkflowKind
+	ctx, used, err := agent.Metered(t.Context(), h, p, agent.Ceilings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := h.Subscribe(t.Context(), host.EventFilter{Buffer: 100})
+	if out, err := h.RunProgram(ctx, p); err != nil || out.Value != "4242" {
+		t.Fatalf("the workflow returned %v, %v", out.Value, err)
+	}
+	for e := range events {
+		end, ok := e.Data.(tool.RunEnd)
+		if !ok {
+			continue
+		}
+		const want = `{"requests":2,"input_tokens":14,"cached_input_tokens":0,"output_tokens":4,"cost_usd":null}`
+		if got := value.FormatJSON(end.Usage, ""); got != want || end.Reason != "final" || !end.Success || used().Requests != 2 {
+			t.Errorf("run_end = %+v with the usage %s, want %s", end, got, want)
+		}
+		break
 	}
 }
 

@@ -95,8 +95,9 @@ func row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, 
 		if err != nil {
 			return tool.Outcome{}, err
 		}
-		if kind == tool.Repeatable {
-			t.asking, t.note = nil, g.Note
+		t.asking, t.note = nil, g.Note
+		if err := t.keepChange(); err != nil {
+			return tool.Outcome{}, err
 		}
 		v, err := do(t, ctx, e)
 		return tool.Outcome{Value: v}, t.keepUsage(err)

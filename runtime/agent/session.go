@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -119,7 +120,7 @@ type turn struct {
 	schema  *structured.Schema      // of the request in progress, or nil
 	asking  *meter.Usage            // of the function of the policy that is in progress, as far as it is not recorded; nil for no request
 	note    func(*value.Dict) error // records a fact about that function; nil without a record
-	memory  memory
+	memory  recall.Memory
 	agents  int          // number of sub-agents started by ended calls
 	traces  traces       // of the call in progress; guarded by seeing
 	working atomic.Int32 // number of sub-agents that work now
@@ -198,20 +199,15 @@ func (t *turn) program() *host.Program {
 // run runs the policy for the turn.
 func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
-	ctx = t.metered(ctx, p)
+	ctx = t.metered(ctx)
 	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
 	return t.outcome(out.Value, err)
 }
 
-// metered returns the context with the meter of the turn, which has counted what is recorded of a
-// resumed run.
-func (t *turn) metered(ctx context.Context, p *host.Program) context.Context {
+// metered returns the context with the meter of the turn.
+func (t *turn) metered(ctx context.Context) context.Context {
 	if t.meter == nil {
-		var spent meter.Usage
-		if p.Resume {
-			spent = recordedUsage(ctx, t.agent.host, p.ID)
-		}
-		t.meter = meter.New(meter.Of(ctx), &t.agent.opts.Ceilings, spent)
+		t.meter = meter.New(meter.Of(ctx), t.agent.rules, meter.Usage{})
 	}
 	return meter.With(ctx, t.meter)
 }

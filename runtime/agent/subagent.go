@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -68,8 +69,10 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		o.Tools = append(o.Tools, text)
 	}
 	o.Skills, o.LoadSkill, o.Context, o.ToolChoice, o.Schema = nil, nil, "", "", nil
-	if meter.Of(ctx) != nil {
+	if m := meter.Of(ctx); m != nil {
 		o.Ceilings = Ceilings{} // those of the run hold
+		asks := m.Asks()
+		o.MaxTokens, o.Effort, o.Temperature = cmp.Or(o.MaxTokens, asks.MaxTokens), cmp.Or(o.Effort, asks.Effort), cmp.Or(o.Temperature, asks.Temperature)
 	}
 	replayed := h.ReplayOf(ctx)
 	if replayed != "" {

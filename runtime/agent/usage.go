@@ -18,26 +18,56 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Metered returns a context in which the requests to models of a run are counted, with those that
-// its record on the host has, and bounded by ceilings. It is for programs other than agents, such
-// as workflows: an agent counts its own requests. used returns what the run used so far.
-func Metered(ctx context.Context, h *host.Host, runID string, c Ceilings) (metered context.Context, used func() Usage) {
-	m := meter.New(meter.Of(ctx), &c, recordedUsage(ctx, h, runID))
-	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }
+// Metered returns a context in which the requests to models of a program are counted, with those
+// that its record on the host has. The RunEnd of the program has their usage. The [Settings] in the
+// options of the program hold: Ceilings, and MaxTokens, Effort and Temperature for requests that
+// set none. Ceilings that are set in c replace them. Metered is for programs other than agents,
+// such as workflows: an agent counts its own requests. used returns what the run used so far.
+// Metered fails with kind Invalid if a setting is invalid.
+func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (metered context.Context, used func() Usage, err error) {
+	s, err := ReadSettings(p.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	spent, recorded := recordedUsage(ctx, h, p.ID, s.Ceilings)
+	r := newRules(c.Or(recorded), recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
+	m, end := meter.New(meter.Of(ctx), r, spent), p.End
+	p.End = func(v value.Value, err error) tool.RunEnd {
+		e := tool.RunEnd{Success: err == nil}
+		if end != nil {
+			e = end(v, err)
+		} else if err != nil {
+			e.Error = value.ErrorOf(err, value.Failed).Message()
+		}
+		e.Usage = usageOf(m.Total()).Dict()
+		return e
+	}
+	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }, r.Check()
 }
 
-// recordedUsage returns what the recorded steps of a run have used.
-func recordedUsage(ctx context.Context, h *host.Host, runID string) (u meter.Usage) {
+// newRules returns the rules for a run with ceilings. They are noted in its record if they are not
+// the recorded ones.
+func newRules(c, recorded Ceilings, a meter.Asks) *meter.Rules {
+	r := &meter.Rules{Ceilings: c, Asks: a}
+	r.Changed.Store(c != recorded)
+	return r
+}
+
+// recordedUsage returns what the recorded steps of a run have used, and its ceilings: those with
+// which it began, or which a resume has changed.
+func recordedUsage(ctx context.Context, h *host.Host, runID string, c Ceilings) (meter.Usage, Ceilings) {
+	u := meter.Usage{}
 	if !h.HasStore() {
-		return u
+		return u, c
 	}
 	for e, err := range h.Steps(ctx, runID) {
 		if err != nil {
-			return u
+			break
 		}
 		u.Add(meter.Step(e.Outcome.Value, e.Notes))
+		c = meter.Changed(c, e.Notes)
 	}
-	return u
+	return u, c
 }
 
 // StepUsage returns what a recorded step of a run used of models, from its outcome and its notes.
@@ -142,14 +172,6 @@ func (o *Options) bounds(i model.Info) *Budget {
 	return &b
 }
 
-// checkRequest checks the options that are a part of each request.
-func (o *Options) checkRequest() error {
-	if err := (&meter.Asks{MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature}).Check(); err != nil {
-		return err
-	}
-	return o.Ceilings.Check()
-}
-
 // checkToolChoice checks Options.ToolChoice against the tools.
 func (a *Agent) checkToolChoice() error {
 	switch c := a.opts.ToolChoice; {
@@ -204,6 +226,17 @@ func (t *turn) keepUsage(err error) error {
 	d := t.asking.Note()
 	t.asking = nil
 	return cmp.Or(t.note(d), err)
+}
+
+// keepChange records ceilings that the record of the run does not have yet.
+func (t *turn) keepChange() error {
+	if t.note == nil {
+		return nil
+	}
+	if changed := t.meter.Change(); changed != nil {
+		return t.note(changed)
+	}
+	return nil
 }
 
 // counted adds a request to those of the function of the policy that is in progress.

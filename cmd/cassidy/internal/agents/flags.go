@@ -22,7 +22,7 @@ import (
 
 // Flags returns the flags of the commands that ask a model, with the defaults of some.
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
-	return append(append(approve.Flags(), CeilingFlags()...),
+	return append(append(approve.Flags(), append(CeilingFlags(), RequestFlags()...)...),
 		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
 		&cli.StringSliceFlag{Name: "tools", Usage: "offer the tools in `LIST`: auto (all available tools), none, or a comma-separated list of names of tools, @GROUP (all tools of a group) and preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "use the policy `NAME`, a script that controls the conversation with the model: task, chat, plan, review, or a file in .cassidy/policies", DefaultText: policy},
@@ -32,9 +32,6 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringSliceFlag{Name: "skill", Usage: "load the skill `NAME` at the start"},
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
-		&cli.StringFlag{Name: "effort", Usage: "set how much the model reasons: `LEVEL` is none, minimal, low, medium, high, xhigh or max; not every model supports every level"},
-		&cli.StringFlag{Name: "max-output-tokens", Usage: "limit each reply of the model to `N` tokens"},
-		&cli.StringFlag{Name: "temperature", Usage: "set the temperature of the model to `T`, from 0 to 2"},
 		&cli.StringFlag{Name: "tool-choice", Usage: "set which tool the model calls first: `CHOICE` is auto (the model decides), none (the model cannot call tools), required (any tool) or the name of a tool; all but auto need the format native"},
 		&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"},
 		&cli.DurationFlag{Name: "timeout", Value: patience, Usage: "stop waiting if the model sends no data for `TIME`, such as 90s or 5m"},
@@ -99,6 +96,32 @@ func CeilingFlags() []cli.Flag {
 		&cli.StringFlag{Name: "max-cost", Usage: "stop the run when it and its sub-agents have cost `N` US dollars"},
 		&cli.StringFlag{Name: "max-requests", Usage: "stop the run when it and its sub-agents have sent `N` requests to models"},
 	}
+}
+
+// RequestFlags returns the flags that are a part of each request to a model.
+func RequestFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "effort", Usage: "set how much the model reasons: `LEVEL` is none, minimal, low, medium, high, xhigh or max; not every model supports every level"},
+		&cli.StringFlag{Name: "max-output-tokens", Usage: "limit each reply of the model to `N` tokens"},
+		&cli.StringFlag{Name: "temperature", Usage: "set the temperature of the model to `T`, from 0 to 2"},
+	}
+}
+
+// PutRequestFlags adds the flags that each request of a run to models has to its options, see
+// [agent.Metered].
+func PutRequestFlags(ctx *cli.Context, options *value.Dict) error {
+	o := agent.Options{}
+	if err := requestFlags(ctx, &o); err != nil {
+		return err
+	}
+	v, err := value.FromGo(agent.Settings{MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Ceilings: o.Ceilings})
+	d, _ := v.(*value.Dict)
+	for _, name := range []string{"max_tokens", "effort", "temperature", "ceilings"} {
+		if set, ok := d.Get(name); ok {
+			options.Put(name, set)
+		}
+	}
+	return err
 }
 
 // Ceilings reads the flags that bound what a run uses.

@@ -44,7 +44,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the result.",
-		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
+		Flags: append(append(approve.Flags(), append(agents.CeilingFlags(), agents.RequestFlags()...)...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices},
 			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
@@ -92,40 +92,33 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	p.ID, p.Kind, p.Parks = id, host.WorkflowKind, !ctx.Bool("deny")
 	p.Options.Put("model", c.Models().Lasting(ctx.String("model")))
 	p.Options.Put(app.DirOption, dir)
-	ceilings, err := agents.Ceilings(ctx)
-	if err != nil {
+	if err := agents.PutRequestFlags(ctx, p.Options); err != nil {
 		return err
 	}
-	recorded, err := value.FromGo(ceilings)
-	if err != nil {
-		return err
-	}
-	p.Options.Put(ceilingsOption, recorded)
 	agents.Register(ctx.Context, c.App, h, p.Parks)
-	return Run(ctx.Context, c.App, h, p, ceilings)
+	return Run(ctx.Context, c.App, h, p, agent.Ceilings{})
 }
-
-// ceilingsOption is the name under which a run records its ceilings.
-const ceilingsOption = "ceilings"
 
 // Run runs a workflow, shows its events and prints its result. Ceilings that are set replace the
 // recorded ones.
 func Run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent.Ceilings) error {
-	recorded, err := value.ToGo[agent.Ceilings](p.Options.Dict(ceilingsOption))
+	s, err := agent.ReadSettings(p.Options)
 	if err != nil {
 		return err
 	}
-	c = c.Or(recorded)
-	if a.Model != "" && c.CostUSD > 0 {
+	if all := c.Or(s.Ceilings); a.Model != "" && all.CostUSD > 0 {
 		m, err := a.AskedModel(ctx, h)
 		if err == nil {
-			err = c.CheckPrice(m.Name(), model.InfoOf(ctx, m).Price)
+			err = all.CheckPrice(m.Name(), model.InfoOf(ctx, m).Price)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	metered, used := agent.Metered(ctx, h, p.ID, c)
+	metered, used, err := agent.Metered(ctx, h, p, c)
+	if err != nil {
+		return err
+	}
 	stop := Show(a, h, p.ID)
 	out, err := h.RunProgram(metered, p)
 	stop()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -15,6 +16,56 @@ type Asks struct {
 	MaxTokens   int
 	Effort      string
 	Temperature *float64
+}
+
+// Rules are the settings of the requests of a run. The zero value has none.
+type Rules struct {
+	Ceilings
+	Asks
+	// Changed is whether the ceilings are not recorded yet.
+	Changed atomic.Bool
+}
+
+// Check returns an error if a setting is invalid.
+func (r *Rules) Check() error {
+	if err := r.Asks.Check(); err != nil {
+		return err
+	}
+	return r.Ceilings.Check()
+}
+
+// Asks returns the settings of the requests of a run; a nil Meter has none.
+func (m *Meter) Asks() Asks {
+	if m == nil {
+		return Asks{}
+	}
+	return m.rules.Asks
+}
+
+// Change returns, once, a note for the record of a run with ceilings that it does not have yet, or
+// nil. [Changed] reads it.
+func (m *Meter) Change() *value.Dict {
+	if m == nil || !m.rules.Changed.CompareAndSwap(true, false) {
+		return nil
+	}
+	v, err := value.FromGo(m.rules.Ceilings)
+	if err != nil {
+		return nil
+	}
+	return value.NewDict(limits, v)
+}
+
+// limits is the name of ceilings in a note.
+const limits = "ceilings"
+
+// Changed returns the ceilings in the notes of a step, or c if there are none.
+func Changed(c Ceilings, notes []*value.Dict) Ceilings {
+	for _, n := range notes {
+		if changed, err := value.ToGo[Ceilings](n.Dict(limits)); err == nil && n.Has(limits) {
+			c = changed
+		}
+	}
+	return c
 }
 
 // efforts are the values of Asks.Effort.

@@ -221,18 +221,18 @@ func Text(d *value.Dict) string {
 // A Meter counts the requests of a run and of what it calls. Its methods are safe for concurrent
 // use, and a nil Meter counts and bounds nothing.
 type Meter struct {
-	above    *Meter
-	ceilings *Ceilings // shared by the meters of an agent; it does not change
+	above *Meter
+	rules *Rules // shared by the meters of an agent
 
 	mu      sync.Mutex
 	total   Usage
 	pending int // requests without a reply yet
 }
 
-// New returns a meter with ceilings. above also counts what it counts; it may be nil. spent was
-// used before, which above knows already.
-func New(above *Meter, c *Ceilings, spent Usage) *Meter {
-	return &Meter{above: above, ceilings: c, total: spent}
+// New returns a meter with rules, which do not change. above also counts what it counts; it may be
+// nil. spent was used before, which above knows already.
+func New(above *Meter, r *Rules, spent Usage) *Meter {
+	return &Meter{above: above, rules: r, total: spent}
 }
 
 // Total returns what was used so far.
@@ -250,7 +250,7 @@ func (m *Meter) Total() Usage {
 // done after the request.
 func (m *Meter) begin(name string, p *model.Price) error {
 	for up := m; up != nil; up = up.above {
-		err := up.ceilings.CheckPrice(name, p)
+		err := up.rules.CheckPrice(name, p)
 		if err == nil {
 			err = up.admit()
 		}
@@ -274,7 +274,7 @@ func (m *Meter) done(u *Usage) {
 func (m *Meter) admit() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, u := m.ceilings, m.total
+	c, u := &m.rules.Ceilings, m.total
 	switch {
 	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
 		return value.Limitf(value.LimitUsage, "the run reached its limit of %s requests to models", prose.WithCommas(c.Requests)).

@@ -31,6 +31,17 @@ func Ask(ctx context.Context, open func(context.Context) (model.Model, error), a
 	if err != nil {
 		return nil, err
 	}
+	a := meter.Asks{MaxTokens: int(args.Int("max_output_tokens")), Effort: args.Text("effort")}
+	if v, _ := args.Get("temperature"); v != nil {
+		t, _ := value.ToGo[float64](v)
+		a.Temperature = &t
+	}
+	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	of := meter.Of(ctx).Asks()
+	a.Fill(r)
+	of.Fill(r)
 	q := &question{Request: r, model: m, g: g}
 	if schema == nil {
 		reply, err := q.ask(ctx)
@@ -86,7 +97,15 @@ func (q *question) ask(ctx context.Context) (*model.Reply, error) {
 }
 
 func (q *question) send(ctx context.Context) (*model.Reply, error) {
-	reply, used, err := meter.Of(ctx).Ask(ctx, q.model, model.InfoOf(ctx, q.model).Price, q.Request)
+	of := meter.Of(ctx)
+	if q.g.Note != nil {
+		if changed := of.Change(); changed != nil {
+			if err := q.g.Note(changed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	reply, used, err := of.Ask(ctx, q.model, model.InfoOf(ctx, q.model).Price, q.Request)
 	if q.g.Note != nil && used.Requests > 0 {
 		err = cmp.Or(q.g.Note(used.Note()), err)
 	}

@@ -66,6 +66,8 @@ func NoteText(d *value.Dict) string {
 		return "try " + strconv.FormatInt(d.Int("not_done"), 10) + " was not done"
 	case d.Has("undo"):
 		return "can be undone"
+	case d.Has("ceilings"):
+		return "the limits are now " + value.FormatJSON(d.Dict("ceilings"), "")
 	case d.Has("tool"), d.Has("usage"):
 		return ""
 	}

@@ -2,75 +2,12 @@ package agent
 
 import (
 	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-// A memory has the calls of a turn that need not be repeated: those that only read, as long
-// as nothing can have changed.
-type memory struct {
-	mu    sync.Mutex
-	calls map[string]earlier
-}
-
-// An earlier call is a call that succeeded.
-type earlier struct {
-	value  value.Value
-	number int // of the call in the turn, from 1
-}
-
-// callKey returns a key that is equal for equal calls.
-func callKey(t *tool.Tool, args *value.Dict) string {
-	names := make([]string, 0, args.Len())
-	for k := range args.All() {
-		if name, ok := k.(string); ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	b.WriteString(tool.Key(t.Name))
-	for _, name := range names {
-		v, _ := args.Get(name)
-		b.WriteString("\x00" + name + "\x00" + value.FormatJSON(v, ""))
-	}
-	return b.String()
-}
-
-func (m *memory) find(key string) (earlier, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c, ok := m.calls[key]
-	return c, ok
-}
-
-// onlyReads reports whether calls of a tool change nothing. Other calls can change what was
-// read before, even if they fail.
-func onlyReads(t *tool.Tool) bool { return t.Hints.ReadOnly && !t.NeedsApproval() }
-
-// note stores a call that would return the same result again.
-func (m *memory) note(t *tool.Tool, key string, v value.Value, number int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !onlyReads(t) || !t.Hints.Idempotent || t.Hints.OpenWorld {
-		return // the result can change at any time
-	}
-	if m.calls == nil {
-		m.calls = map[string]earlier{}
-	}
-	m.calls[key] = earlier{v, number}
-}
-
-func (m *memory) forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.calls = nil
-}
 
 // Seen holds when the tools of a session last read and wrote a file. A zero time means never.
 type Seen struct{ Read, Written time.Time }
