@@ -85,7 +85,9 @@ func usageOf(u meter.Usage) Usage {
 }
 
 // Dict returns the usage of the models as programs see it, with requests, input_tokens,
-// cached_input_tokens, output_tokens and cost_usd. What is not known of each request is nil.
+// cached_input_tokens, output_tokens and cost_usd. A number that is known of no request is nil. One
+// that is known of some is their sum, a lower bound, and without_tokens or without_cost is how many
+// requests are not in it.
 func (u Usage) Dict() *value.Dict {
 	return meter.Usage{
 		Requests: u.Requests, Input: u.InputTokens, Output: u.OutputTokens, Cached: u.CachedTokens, Cost: u.CostUSD,

@@ -138,7 +138,8 @@ type RunEnd struct {
 	Duration   time.Duration `dict:"duration_ms"` // since its RunStart
 	Error      string        `dict:"error,omitempty"`
 	// Usage is what the requests of an agent to models used: requests, input_tokens,
-	// cached_input_tokens, output_tokens and cost_usd, each nil if it is not known.
+	// cached_input_tokens, output_tokens and cost_usd, each nil if it is known of no request.
+	// If it is known of some, without_tokens and without_cost count the others.
 	Usage *value.Dict `dict:"usage,omitempty"`
 }
 

@@ -53,19 +53,33 @@ func (u *Usage) Add(more Usage) {
 }
 
 // Dict returns the usage as people and programs see it: requests, input_tokens,
-// cached_input_tokens, output_tokens and cost_usd. What is not known of each request is nil.
+// cached_input_tokens, output_tokens and cost_usd. A number that is known of no request is nil. One
+// that is known of some is their sum, a lower bound, and without_tokens or without_cost is how many
+// requests are not in it.
 func (u Usage) Dict() *value.Dict {
 	d := value.NewDict("requests", int64(u.Requests), "input_tokens", nil, "cached_input_tokens", nil, "output_tokens", nil, "cost_usd", nil)
-	if u.Unmeasured == 0 {
+	if u.Unmeasured == 0 || u.Unmeasured < u.Requests {
 		d.Put("input_tokens", int64(u.Input))
 		d.Put("cached_input_tokens", int64(u.Cached))
 		d.Put("output_tokens", int64(u.Output))
 	}
-	if u.Unpriced == 0 {
+	if u.Unpriced == 0 || u.Unpriced < u.Requests {
 		d.Put("cost_usd", u.Cost)
+	}
+	if u.Unmeasured > 0 && u.Unmeasured < u.Requests {
+		d.Put(withoutTokens, int64(u.Unmeasured))
+	}
+	if u.Unpriced > 0 && u.Unpriced < u.Requests {
+		d.Put(withoutCost, int64(u.Unpriced))
 	}
 	return d
 }
+
+// The fields of a usage that count the requests which a sum lacks.
+const (
+	withoutTokens = "without_tokens"
+	withoutCost   = "without_cost"
+)
 
 // Record returns the usage for the record of a step: the Dict, and what [Read] needs besides. Nil
 // is that of no request.
@@ -77,7 +91,7 @@ func (u *Usage) Record() *value.Dict {
 	if u.Unmeasured > 0 {
 		d.Put("counted_tokens", int64(u.Tokens))
 	}
-	if u.Unmeasured > 0 && u.Charge > 0 {
+	if u.Charge != u.Cost {
 		d.Put("counted_usd", u.Charge)
 	}
 	return d
@@ -86,18 +100,17 @@ func (u *Usage) Record() *value.Dict {
 // Read returns the usage that Record wrote. Fields that are missing or invalid are unknown.
 func Read(d *value.Dict) Usage {
 	u := Usage{Requests: count(d, "requests")}
+	u.Input, u.Cached, u.Output = count(d, "input_tokens"), count(d, "cached_input_tokens"), count(d, "output_tokens")
+	u.Unmeasured = min(count(d, withoutTokens), u.Requests)
 	if isNil(d, "input_tokens") {
-		u.Unmeasured, u.Tokens = u.Requests, count(d, "counted_tokens")
-	} else {
-		u.Input, u.Cached, u.Output = count(d, "input_tokens"), count(d, "cached_input_tokens"), count(d, "output_tokens")
-		u.Tokens = u.Input + u.Output
+		u.Unmeasured = u.Requests
 	}
+	u.Tokens = max(count(d, "counted_tokens"), u.Input+u.Output)
+	u.Cost, u.Unpriced = amount(d, "cost_usd"), min(count(d, withoutCost), u.Requests)
 	if isNil(d, "cost_usd") {
-		u.Unpriced, u.Charge = u.Requests, amount(d, "counted_usd")
-	} else {
-		u.Cost = amount(d, "cost_usd")
-		u.Charge = u.Cost
+		u.Unpriced = u.Requests
 	}
+	u.Charge = max(amount(d, "counted_usd"), u.Cost)
 	return u
 }
 
@@ -206,7 +219,7 @@ func Text(d *value.Dict) string {
 	if isNil(d, "input_tokens") {
 		text += ", tokens unknown"
 	} else {
-		text += ", " + prose.WithCommas(count(d, "input_tokens")) + " tokens in"
+		text += ", " + atLeast(d, withoutTokens) + prose.WithCommas(count(d, "input_tokens")) + " tokens in"
 		if cached := count(d, "cached_input_tokens"); cached > 0 {
 			text += " (" + prose.WithCommas(cached) + " cached)"
 		}
@@ -215,7 +228,15 @@ func Text(d *value.Dict) string {
 	if isNil(d, "cost_usd") {
 		return text + ", cost unknown"
 	}
-	return text + ", " + Dollars(amount(d, "cost_usd"))
+	return text + ", " + atLeast(d, withoutCost) + Dollars(amount(d, "cost_usd"))
+}
+
+// atLeast marks a sum that lacks some requests.
+func atLeast(d *value.Dict, without string) string {
+	if count(d, without) > 0 {
+		return "at least "
+	}
+	return ""
 }
 
 // A Meter counts the requests of a run and of what it calls. Its methods are safe for concurrent
