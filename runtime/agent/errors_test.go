@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -105,6 +106,15 @@ func TestProviderErrors(t *testing.T) {
 			e := value.ErrorOf(err, value.Failed)
 			if e == nil || !errors.As(err, &parked) || !strings.Contains(e.Message(), tt.parked) || !strings.Contains(e.Hint, tt.hint) || !strings.Contains(e.Hint, "cassidy runs resume work") {
 				t.Fatalf("the turn ended with %v (%+v)", err, e)
+			}
+			waits := time.Minute // if the server asks for less
+			if after, ok := strings.CutPrefix(tt.name, "Retry-After "); ok {
+				seconds, _ := strconv.Atoi(after)
+				waits = time.Duration(seconds) * time.Second
+			}
+			run, err := h.Recorded(t.Context(), "work")
+			if due := time.Until(run.Wake); err != nil || due > waits || due < waits-30*time.Second {
+				t.Errorf("the run is due in %v, %v, want %v", due, err, waits)
 			}
 			broken.Store(0)
 			if r, err = s.Resume(t.Context()); err != nil || r.Text != "done" {

@@ -131,11 +131,11 @@ const (
 
 // Park records that the run waits, why, and when it continues: in the year 2262 at the
 // latest; zero means never. A run that waits for a repair, see [Repair], continues by itself
-// after a minute, and after twice the time for each further attempt, up to an hour. Park
-// closes the log: the run is not held until it is resumed.
+// at that time, or if it is less than a minute away, after a minute, and after twice the time for
+// each further attempt, up to an hour. Park closes the log: the run is not held until it is resumed.
 func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	at := l.j.clock.now()
-	if wake.IsZero() && Repair(reason) != "" {
+	if wake.Before(at.Add(leastBackoff)) && Repair(reason) != "" {
 		wake = at.Add(min(max(2*l.waited, leastBackoff), mostBackoff))
 	}
 	wake = wakeTime(wake)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Kind classifies an [Error]. It alone decides the exit code of the command, the
@@ -126,6 +127,9 @@ type Error struct {
 	Limit LimitName // for Limit and Timeout: the limit, as in LimitSteps; for Parked: what the run waits for
 	Pos   Position  // where in a file, if known
 	Trace []string  // the script's calls, outermost first: "file:line:col: in f"
+	// After is how long to wait before trying again, as the server that failed asks for; else 0. It
+	// is not recorded.
+	After time.Duration
 }
 
 // A Position is a position in a file. Line and Col count from 1 and in characters; zero

@@ -128,12 +128,16 @@ type Failure struct {
 	StepPath tool.StepPath
 	Err      error
 	Record   func(ctx context.Context) error
+	until    time.Time // before which the server that failed does not want to be asked again, or zero
 }
 
 // Fail adds a failure that is not recorded yet.
 func (w *Waits) Fail(f Failure) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if e := value.ErrorOf(f.Err, value.Failed); e != nil && e.After > 0 {
+		f.until = time.Now().Add(e.After)
+	}
 	w.failed = append(w.failed, f)
 }
 
@@ -226,12 +230,18 @@ func (w *Waits) Parked() *value.Error {
 	return asError(&all)
 }
 
-// Wake returns when the run continues by itself; zero means never.
-func (w *Waits) Wake() time.Time {
+// Wake returns when the run continues by itself; zero means never, or after the usual time for a
+// failure.
+func (w *Waits) Wake() (at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.error == nil {
-		return time.Time{}
+	if w.error != nil {
+		return w.error.Until
 	}
-	return w.error.Until
+	for _, f := range w.failed {
+		if f.until.After(at) {
+			at = f.until
+		}
+	}
+	return at
 }

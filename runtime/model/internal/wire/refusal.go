@@ -100,6 +100,7 @@ func (w *Wire) refused(r *Response) *Failure {
 	should := r.header.Get("X-Should-Retry")
 	f.again, f.final = should == "true", should == "false" || strings.Contains(said, "insufficient_quota") || dailyQuota(f.Body) // waiting does not help
 	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
+		f.Err.After = f.after
 		f.Err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
 	}
 	return f
