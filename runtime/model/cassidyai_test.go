@@ -104,9 +104,9 @@ func TestCassidyRefuses(t *testing.T) {
 func TestCassidyErrors(t *testing.T) {
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{status: 500}, turn{status: 418, body: `{"message":"m","error":"e"}`}, turn{status: 418, body: `{"error":"e"}`})
-	b.fails(t.Context(), hello(), value.Unavailable, "Cassidy API request failed (HTTP 500): it went wrong (key sent as x-api-key)")
-	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): m (key")
-	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): e (key")
+	b.fails(t.Context(), hello(), value.Unavailable, "Cassidy API request failed (HTTP 500): it went wrong")
+	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): m")
+	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): e")
 	if len(b.f.slept) != 0 {
 		t.Errorf("a 500 was tried again")
 	}
@@ -120,12 +120,12 @@ func TestCassidyAuth(t *testing.T) {
 	}{
 		{model.AuthKey, "", 2, ""},
 		{model.AuthKey, model.AuthKey, 2, ""},
-		{model.AuthKey, model.AuthBearer, 2, "(key sent as bearer)"},
+		{model.AuthKey, model.AuthBearer, 2, ": the key was sent as a bearer token"},
 		{model.AuthKey, model.AuthAuto, 2, ""},
-		{model.AuthBearer, model.AuthKey, 2, "(key sent as x-api-key)"},
+		{model.AuthBearer, model.AuthKey, 2, ": the key was sent in the header x-api-key"},
 		{model.AuthBearer, model.AuthBearer, 2, ""},
 		{model.AuthBearer, model.AuthAuto, 3, ""}, // the second thread knows
-		{"other", model.AuthAuto, 4, "(key sent as x-api-key); then as bearer"},
+		{"other", model.AuthAuto, 4, ": the key was sent in the header x-api-key, and as a bearer token"},
 	}
 	for _, test := range tests {
 		b := startCassidy(t, &fakeCassidy{bearer: test.server == model.AuthBearer}, cassidyai.Options{Auth: test.style})

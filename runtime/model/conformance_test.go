@@ -479,7 +479,7 @@ func failureRows() []row {
 		}
 		b.fails(t.Context(), hello(), value.Invalid, ": flat")
 		b.fails(t.Context(), hello(), value.Invalid, "Unknown API error")
-		b.fails(t.Context(), hello(), value.Unavailable, "expected JSON but got", "502 Bad Gateway", "check the base URL")
+		b.fails(t.Context(), hello(), value.Unavailable, "expected JSON but got", "502 Bad Gateway", "check the address of the API")
 	}}, {"empty reply", "", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{text: " \n"})
@@ -577,7 +577,7 @@ func testRedirect(t *testing.T, k kind) {
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}})
 		b.next(turn{status: status, header: "Location: " + other.URL + "/v1/messages?key=" + "secret"})
-		e := b.fails(t.Context(), hello(), value.Unavailable, "unsupported redirect to "+other.URL, "set the base URL")
+		e := b.fails(t.Context(), hello(), value.Unavailable, "unsupported redirect to "+other.URL, "check the address of the API")
 		if strings.Contains(e.Error(), "secret") {
 			t.Errorf("the error repeats the query: %v", e)
 		}
@@ -655,7 +655,7 @@ func cancelRows() []row {
 		b.fails(ctx, hello(), value.Canceled, "canceled")
 		ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
 		defer cancel()
-		b.fails(ctx, hello(), value.Timeout, "timeout: the deadline of the context passed")
+		b.fails(ctx, hello(), value.Timeout, "timeout: the time limit of the call passed")
 	}}, {"cancel while waiting", "remote", func(t *testing.T, k kind) {
 		before := runtime.NumGoroutine()
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})

@@ -19,11 +19,11 @@ func CheckExtra(extra *value.Dict) error {
 		name, _ := k.(string)
 		switch {
 		case slices.Contains(written(), name):
-			return value.Errorf(value.Invalid, "the further fields of requests have '%s', which cassidy writes itself", name).
-				WithHint("remove '%s'", name)
+			return value.Errorf(value.Invalid, "Extra has the field '%s', which cassidy writes itself", name).
+				WithHint("remove '%s' from Extra", name)
 		case name == "tools" && !isList(v):
-			return value.Errorf(value.Invalid, "'tools' in the further fields of requests should be a list but got %s", value.TypeOf(v)).
-				WithHint("write a list of the provider's own tools, as in tools: [{type: web_search}]")
+			return value.Errorf(value.Invalid, "the field 'tools' of Extra should be a list but got %s", value.TypeOf(v)).
+				WithHint("write a list of tools that the provider runs, as in [{type: web_search}]")
 		}
 	}
 	return nil

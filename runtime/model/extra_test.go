@@ -104,7 +104,7 @@ func TestWrongOptions(t *testing.T) {
 		{"chat", setup{extra: value.NewDict("messages", value.List{})}, []string{"remove 'messages'"}},
 		{"responses", setup{extra: value.NewDict("input", "x")}, []string{"remove 'input'"}},
 		{"anthropic", setup{extra: value.NewDict("model", "x")}, []string{"remove 'model'"}},
-		{"gemini", setup{extra: value.NewDict("tools", "x")}, []string{"tools: [{type: web_search}]"}},
+		{"gemini", setup{extra: value.NewDict("tools", "x")}, []string{"[{type: web_search}]"}},
 		{"ollama", setup{extra: value.NewDict("stream", true)}, []string{"remove 'stream'"}},
 	} {
 		_, err := makers[tt.api](&tt.s)

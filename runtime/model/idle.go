@@ -22,7 +22,8 @@ func (m *idleModel) Info(ctx context.Context) Info { return InfoOf(ctx, m.Model)
 
 // Ask implements [Model].
 func (m *idleModel) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	late := value.Errorf(value.Timeout, "no data from the model %s for %s (idle timeout)", m.Name(), m.idle).WithHint("ask for less at a time, or use a longer idle timeout")
+	late := value.Errorf(value.Timeout, "no data from the model %s for %s (idle timeout)", m.Name(), m.idle).
+		WithHint("try again, or wait longer: --timeout TIME, such as 30m; in Go, use a longer idle timeout")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(m.idle, func() { cancel(late) })

@@ -124,7 +124,7 @@ func TestServers(t *testing.T) {
 			"error: anthropic:m: the context window of the model is full"},
 		{"an error event", anthropicAt, sse, "event: error\n" + `data: {"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}` + "\n\n",
 			"error: anthropic:m: HTTP 429: slow down (rate_limit_error)"},
-		{"no content", anthropicAt, plain, `{"type":"message"}`, "error: anthropic:m: the response has no content"},
+		{"no content", anthropicAt, plain, `{"type":"message"}`, "error: anthropic:m: invalid response: the content is missing"},
 
 		{"an error line", ollamaAt, lines, `{"message":{"content":"a"},"done":false}` + "\n" + `{"error":"out of memory"}` + "\n", "error: ollama:m: HTTP 500: out of memory"},
 		{"no last line break", ollamaAt, lines, `{"message":{"content":"a"},"done":true}`, "a end"},

@@ -112,7 +112,7 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 			continue
 		}
 		if f != nil && f.Status == 401 && m.o.Auth != model.AuthBearer {
-			f.Err.Hint += "; or set Auth to bearer"
+			f.Err.Hint += "; in Go, set Options.Auth to bearer if the server expects a bearer token"
 		}
 		return reply, f
 	}

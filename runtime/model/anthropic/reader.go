@@ -87,7 +87,7 @@ func (s *reader) read(res *wire.Response) (*model.Reply, *wire.Failure) {
 		return nil, f
 	}
 	if content, _ := body.Get("content"); value.TypeOf(content) != "array" {
-		return nil, s.W.Fail(value.Errorf(value.Unavailable, "the response has no content").WithHint("check the base URL %s", s.W.Base))
+		return nil, s.W.BadResponse("the content is missing")
 	}
 	for i, b := range wire.Children(body, "content") {
 		if f := s.start(int64(i), b); f != nil {
@@ -126,7 +126,7 @@ func (s *reader) Take(event *value.Dict) (bool, *wire.Failure) {
 func (s *reader) start(index int64, block *value.Dict) *wire.Failure {
 	b := &blockDraft{index: index, block: block}
 	if block == nil {
-		return s.W.Fail(value.Errorf(value.Unavailable, "invalid response: content_block is missing"))
+		return s.W.BadResponse("content_block is missing")
 	}
 	s.drafts = append(s.drafts, b)
 	if f := s.Grow(wire.PartSize + len(block.Text("thinking")) + len(block.Text("data")) + len(block.Text("id"))); f != nil {
@@ -142,7 +142,7 @@ func (s *reader) start(index int64, block *value.Dict) *wire.Failure {
 func (s *reader) delta(event *value.Dict) *wire.Failure {
 	b := s.at(event.Int("index"))
 	if b == nil {
-		return s.W.Fail(value.Errorf(value.Unavailable, "invalid response: content_block_delta without content_block_start"))
+		return s.W.BadResponse("content_block_delta without content_block_start")
 	}
 	d := wire.Child(event, "delta")
 	switch d.Text("type") {
@@ -191,7 +191,7 @@ func (s *reader) stop(d *value.Dict) *wire.Failure {
 	case "max_tokens":
 		s.Stop = model.StopLength
 	case "model_context_window_exceeded":
-		return s.W.Fail(wire.LimitError(value.LimitContext, "the context window of the model is full").WithHint("shorten the conversation"))
+		return s.W.Fail(wire.LimitError(value.LimitContext, "the context window of the model is full").WithHint("%s", wire.ShorterHint))
 	case "pause_turn": // incomplete, if it is not continued
 		s.Stop, s.paused = model.StopLength, true
 	case "tool_use":

@@ -258,16 +258,16 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 		case "text/plain":
 			d.Put("source", value.NewDict("type", "text", "media_type", kind, "data", strings.ToValidUTF8(string(one.Data), "\ufffd")))
 		default:
-			return nil, value.Errorf(value.Invalid, "the model cannot read %s: unsupported type %q", mediaName(one), one.Type).
-				WithHint("convert it to PNG, JPEG, GIF, WebP, PDF or plain text")
+			return nil, value.Errorf(value.Invalid, "the model cannot read %s (%s)", wire.MediaName(one), value.Clean(one.Type, 60)).
+				WithHint("attach a PNG, JPEG, GIF or WebP image, a PDF or a text")
 		}
 		if one.URL != "" && wire.Child(d, "source").Text("type") != "url" {
-			return nil, value.Errorf(value.Invalid, "the provider cannot get %s from its address: it gets images and PDF", mediaName(one)).
+			return nil, value.Errorf(value.Invalid, "the provider cannot get %s from its address, only images and PDF", wire.MediaName(one)).
 				WithHint("download the file, and attach it from the disk")
 		}
 		if c.media += len(wire.Child(d, "source").Text("data")); c.media > mostMedia {
-			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB together", mediaName(one), mostMedia*3/4>>20).
-				WithHint("reduce the size of the image, or send fewer pages")
+			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB together", wire.MediaName(one), mostMedia*3/4>>20).
+				WithHint("attach fewer or smaller files")
 		}
 		if d.Text("type") == "document" && one.Name != "" {
 			d.Put("title", value.Clean(one.Name, 200))
@@ -283,14 +283,6 @@ func source(kind string, m *model.Media) *value.Dict {
 		return value.NewDict("type", "url", "url", m.URL)
 	}
 	return value.NewDict("type", "base64", "media_type", kind, "data", base64.StdEncoding.EncodeToString(m.Data))
-}
-
-// mediaName names an image or a document in errors.
-func mediaName(m *model.Media) string {
-	if m.Name != "" {
-		return value.Clean(m.Name, 100)
-	}
-	return "an attachment"
 }
 
 // textBlocks returns a text as a block, or none for a blank text, which the API

@@ -81,7 +81,7 @@ func New(opts *Options) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.LostHint = "check the ID of the assistant and the base URL " + w.Base
+	w.LostHint = "check the ID of the assistant, and the address of the API, " + w.Base
 	w.Prefix = "Cassidy API request failed "
 	quick := *w
 	quick.Timeout = min(w.Timeout, threadTimeout)
@@ -125,10 +125,10 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 func (m *client) message(r *model.Request) (string, *wire.Failure) {
 	if strings.HasPrefix(r.Thread, "conv_") {
 		return "", m.w.Fail(value.Errorf(value.Invalid, "invalid thread ID %q: this is the ID of a saved conversation", value.Clean(r.Thread, 60)).
-			WithHint("use the thread ID of the conversation"))
+			WithHint("use the ID of a thread, which does not begin with conv_"))
 	}
 	if r.Thread != "" && strings.TrimSpace(r.Thread) == "" {
-		return "", m.w.Fail(value.Errorf(value.Invalid, "Thread ID is required"))
+		return "", m.w.Fail(value.Errorf(value.Invalid, "Thread ID is required").WithHint("omit the thread to begin a new one"))
 	}
 	system, messages := r.System, r.Messages
 	for i := len(messages) - 1; i >= 0 && r.Thread != ""; i-- {
@@ -139,7 +139,7 @@ func (m *client) message(r *model.Request) (string, *wire.Failure) {
 	}
 	for _, one := range messages {
 		if len(one.Media) > 0 {
-			return "", m.w.Fail(value.Errorf(value.Invalid, "an assistant cannot read files: %s (%s)", value.Clean(cmp.Or(one.Media[0].Name, "an attachment"), 100), value.Clean(one.Media[0].Type, 60)).
+			return "", m.w.Fail(value.Errorf(value.Invalid, "an assistant cannot read files: %s (%s)", wire.MediaName(&one.Media[0]), value.Clean(one.Media[0].Type, 60)).
 				WithHint("send the text of the file in the message, or use another model"))
 		}
 	}
@@ -149,12 +149,12 @@ func (m *client) message(r *model.Request) (string, *wire.Failure) {
 		}
 	}
 	if len(messages) == 0 || messages[len(messages)-1].Role == model.Assistant {
-		return "", m.w.Fail(value.Errorf(value.Invalid, "Message cannot be empty"))
+		return "", m.w.Fail(value.Errorf(value.Invalid, "Message cannot be empty").WithHint("write a message"))
 	}
 	text := wire.Transcript(system, messages)
 	if n := utf8.RuneCountInString(text); n > m.o.MaxMessage {
 		return "", m.w.Fail(wire.LimitError(value.LimitMessage, "the message is too long: %d characters, limit %d", n, m.o.MaxMessage).
-			WithHint("send a shorter message"))
+			WithHint("shorten the message; a tool can read parts of a long file"))
 	}
 	return text, nil
 }
@@ -172,7 +172,7 @@ func (m *client) create(ctx context.Context) (string, *wire.Failure) {
 		} else if other.Status != 401 {
 			f = other
 		} else {
-			f.Err.Err = errors.New(f.Err.Err.Error() + "; then as " + string(style(!bearer)))
+			f.Err.Err = errors.New(f.Err.Err.Error() + ", and " + asHeader(!bearer))
 		}
 	}
 	if f != nil {
@@ -180,7 +180,7 @@ func (m *client) create(ctx context.Context) (string, *wire.Failure) {
 	}
 	thread := body.Text("thread_id")
 	if thread == "" {
-		return "", m.w.Fail(value.Errorf(value.Unavailable, "invalid response: thread_id is missing").WithHint("check the ID of the assistant and the base URL %s", m.w.Base))
+		return "", m.w.BadResponse("thread_id is missing")
 	}
 	return thread, nil
 }
@@ -203,20 +203,28 @@ func (m *client) say(ctx context.Context, thread, text string) (*model.Reply, *w
 	return nil, m.w.Empty()
 }
 
-// exchange sends one request. Errors name the header that carried the key.
+// exchange sends one request. The error of a refused key names the header that carried it.
 func (m *client) exchange(ctx context.Context, w *wire.Wire, q *wire.Query, bearerAuth bool) (*value.Dict, *wire.Failure) {
 	q.Header = wire.KeyHeader(style(bearerAuth), m.o.Key)
 	body, f := w.Ask(ctx, q)
 	if f == nil {
 		return body, nil
 	}
-	if f.Status != 0 {
-		f.Err.Err = errors.New(f.Err.Err.Error() + " (key sent as " + string(style(bearerAuth)) + ")")
+	if f.Status == 401 || f.Status == 403 {
+		f.Err.Err = errors.New(f.Err.Err.Error() + ": the key was sent " + asHeader(bearerAuth))
 	}
 	if f.Status == 401 && m.o.Auth != model.AuthAuto {
-		f.Err.Hint += "; or set Auth to " + string(style(!bearerAuth))
+		f.Err.Hint += "; in Go, set Options.Auth to " + string(style(!bearerAuth)) + " if the server expects that"
 	}
 	return nil, f
+}
+
+// asHeader describes how a key is sent.
+func asHeader(bearerAuth bool) string {
+	if bearerAuth {
+		return "as a bearer token"
+	}
+	return "in the header x-api-key"
 }
 
 func style(bearerAuth bool) model.Auth {
@@ -266,7 +274,7 @@ func firstOf(reply *model.Reply, looked, f *wire.Failure) *wire.Failure {
 	case looked != nil && (looked.Err.Kind == value.Canceled || looked.Err.Kind == value.Timeout && !looked.Slow):
 		return looked
 	}
-	f.Err.Hint = "try a smaller task; the thread may already contain the message"
+	f.Err.Hint = "the assistant may still answer in the thread. Try again later, or ask for a smaller part of the task"
 	return f
 }
 

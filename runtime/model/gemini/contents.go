@@ -237,8 +237,7 @@ func (c *conversation) media(m *model.Media) (value.Value, *wire.Failure) {
 	case m.Type == "application/pdf", kind == "text", kind == "audio", kind == "video":
 	case kind == "image" && strings.Contains(" png jpeg webp heic heif ", " "+strings.TrimPrefix(m.Type, "image/")+" "):
 	default:
-		return nil, c.w.Fail(value.Errorf(value.Invalid, "the model cannot read %s (%s)", value.Clean(m.Name, 100), value.Clean(m.Type, 100)).
-			WithHint("convert it: Gemini reads PNG, JPEG, WEBP, HEIC and HEIF images, PDF and text"))
+		return nil, c.w.Unreadable(m, "attach a PNG, JPEG, WebP, HEIC or HEIF image, a PDF, a text, or audio or video")
 	}
 	if m.URL != "" {
 		return value.NewDict("fileData", value.NewDict("mimeType", m.Type, "fileUri", m.URL)), nil

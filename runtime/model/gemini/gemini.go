@@ -53,7 +53,7 @@ func New(opts *Options) (model.Model, error) {
 	}
 	if strings.Trim(o.Model, nameCharacters+"/") != "" || strings.Contains(o.Model, "..") {
 		return nil, value.Errorf(value.Invalid, "gemini: the model name %q is invalid", value.Clean(o.Model, 100)).
-			WithHint("set Model to a name that the API lists, as in %q", "gemini:gemini-2.5-flash")
+			WithHint("use a name of the list: cassidy models gemini; in Go, call List")
 	}
 	m, err := connect(&o)
 	if err != nil {
@@ -153,11 +153,11 @@ func (m *client) explain(f *wire.Failure) *wire.Failure {
 	case f.Status == 400 && (strings.Contains(said, "api key") || strings.Contains(said, "api_key")):
 		f.Err.Kind, f.Err.Hint = value.Unavailable, cmp.Or(m.o.KeyHint, "check the key")
 	case f.Status == 400 && strings.Contains(said, "thinking"):
-		f.Err.Hint = "use another effort, or none: the model has its own levels"
+		f.Err.Hint = "use another level of --effort, or omit it: the model does not have this one; in Go, set Request.Effort"
 	case f.Status == 400 && strings.Contains(said, "payload size"):
 		f.Err.Hint = "attach fewer or smaller files"
 	case f.Status == 400 && strings.Contains(said, "function calling"):
-		f.Err.Hint = "use a model that supports tools, or set Plain"
+		f.Err.Hint = "use --format pure_json, or a model that supports tools; in Go, set Options.Plain"
 	}
 	return f
 }

@@ -33,7 +33,7 @@ func (s *stream) whole(res *wire.Response) (*model.Reply, *wire.Failure) {
 		return nil, f
 	}
 	if !s.answered {
-		return nil, s.W.Fail(value.Errorf(value.Unavailable, "invalid response: the candidates are missing").WithHint("check the base URL %s", s.W.Base))
+		return nil, s.W.BadResponse("the candidates are missing")
 	}
 	reply, _ := s.Reply()
 	return reply, nil
@@ -167,7 +167,7 @@ func (e *malformedError) Is(target error) bool { return target == model.ErrEmpty
 
 func (s *stream) malformed(reason, message string) *wire.Failure {
 	e := &malformedError{reason, s.W.Short(message), s.Draft.Reply()}
-	f := s.W.Fail(value.Errorf(value.Unavailable, "%s", e.Error()).WithHint("ask again"))
+	f := s.W.Fail(value.Errorf(value.Unavailable, "%s", e.Error()).WithHint("ask again, or use another model"))
 	f.Err.Err = e // fail keeps only the text
 	return f
 }

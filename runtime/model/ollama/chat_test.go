@@ -254,12 +254,12 @@ func TestErrors(t *testing.T) {
 		kind             value.Kind
 		words, hint      string
 	}{
-		{"no tools", card("4096", "completion"), `400 {"error":"registry.ollama.ai/library/m:latest does not support tools"}`, hi, value.Invalid, "does not support tools", "use a model that supports tools"},
-		{"a PDF", card("4096", "vision"), four, image("application/pdf"), value.Invalid, "cannot read a.bin (application/pdf)", "PNG, JPEG and WEBP"},
+		{"no tools", card("4096", "completion"), `400 {"error":"registry.ollama.ai/library/m:latest does not support tools"}`, hi, value.Invalid, "does not support tools", "use --format pure_json"},
+		{"a PDF", card("4096", "vision"), four, image("application/pdf"), value.Invalid, "cannot read a.bin (application/pdf)", "attach a PNG, JPEG or WebP image"},
 		{"a blind model", card("4096", "completion"), four, image("image/png"), value.Invalid, "cannot read a.bin (image/png)", "vision"},
 		{"a wrong key", `401 {"error":"unauthorized"}`, four, hi, value.Unavailable, "HTTP 401: unauthorized", "check the key"},
 		{"an unknown model", `404 {"error":"model 'm' not found"}`, `404 {"error":"model 'm' not found"}`, hi, value.Unavailable, "not found", "ollama pull m"},
-		{"too long", card("4096", "completion"), `400 {"error":"the input length exceeds the context length"}`, hi, value.Limit, "exceeds the context length", "shorten"},
+		{"too long", card("4096", "completion"), `400 {"error":"the input length exceeds the context length"}`, hi, value.Limit, "exceeds the context length", "begin a new conversation"},
 	} {
 		s := serve(t, test.show, test.chat)
 		_, err := s.open(t, ollama.Options{Model: "m"}).Ask(t.Context(), test.r)

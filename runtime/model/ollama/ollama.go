@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -110,7 +111,7 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 			return reply, nil
 		case noMemory(f):
 			if !m.shrink(c, window) {
-				f.Err.Hint = "set a smaller context for the model, or use a smaller model"
+				f.Err.Hint = fmt.Sprintf("use a smaller model, or write a smaller context into your config.yaml: models: {\"ollama:%s\": {context: %d}}; in Go, set Options.Context", m.o.Model, window/2)
 				return nil, f
 			}
 		case f.Status != 400 || !strings.Contains(f.Err.Error(), "think") || r.Effort == "" || m.noLevels.Swap(true):
@@ -126,9 +127,9 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 func explain(f *wire.Failure) *wire.Failure {
 	switch said := f.Err.Error(); {
 	case strings.Contains(said, "does not support tools"):
-		f.Err.Hint = "use a model that supports tools (ollama show lists its capabilities), or a format in which calls are text"
+		f.Err.Hint = "use --format pure_json, or another model: ollama show NAME lists what a model supports; in Go, set Options.Plain"
 	case strings.Contains(said, "does not support thinking"):
-		f.Err.Hint = "ask without an effort: the model does not reason"
+		f.Err.Hint = "omit --effort: the model does not reason; in Go, leave Request.Effort empty"
 	}
 	return f
 }
@@ -253,13 +254,13 @@ func (m *client) images(media []model.Media, c *card) (value.List, *wire.Failure
 	for i := range media {
 		one := &media[i]
 		fail := func(hint string) *wire.Failure {
-			return m.w.Fail(value.Errorf(value.Invalid, "the model cannot read %s (%s)", value.Clean(one.Name, 100), value.Clean(one.Type, 100)).WithHint("%s", hint))
+			return m.w.Unreadable(one, hint)
 		}
 		switch {
 		case one.URL != "":
 			return nil, m.w.NeedsData(one)
 		case one.Type != "image/png" && one.Type != "image/jpeg" && one.Type != "image/webp":
-			return nil, fail("convert it: Ollama reads PNG, JPEG and WEBP images")
+			return nil, fail("attach a PNG, JPEG or WebP image")
 		case c != nil && len(c.capabilities) > 0 && !c.can("vision"):
 			return nil, fail("use a model with the capability vision, such as ollama:qwen3-vl")
 		}
@@ -308,7 +309,7 @@ func (s *stream) whole(res *wire.Response) (*model.Reply, *wire.Failure) {
 		return nil, f
 	}
 	if wire.Child(body, "message") == nil {
-		return nil, s.W.Fail(value.Errorf(value.Unavailable, "invalid response: the message is missing").WithHint("check the base URL %s", s.W.Base))
+		return nil, s.W.BadResponse("the message is missing")
 	}
 	reply, _ := s.Reply()
 	return reply, nil

@@ -41,7 +41,7 @@ func (s *stream) read(res *wire.Response) (*model.Reply, *wire.Failure) {
 	choice := firstChoice(body)
 	message := wire.Child(choice, "message")
 	if message == nil {
-		return nil, s.W.Fail(value.Errorf(value.Unavailable, "invalid response: the message is missing").WithHint("check the base URL %s", s.W.Base))
+		return nil, s.W.BadResponse("the message is missing")
 	}
 	s.Stop, s.Usage = stopOf(choice.Text("finish_reason")), chatUsage(body)
 	if f := s.add(message); f != nil {

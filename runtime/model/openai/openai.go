@@ -191,7 +191,7 @@ func withoutTools(r *model.Request, f *wire.Failure) *wire.Failure {
 	said := strings.ToLower(f.Err.Message())
 	if slices.ContainsFunc(noTools, func(words string) bool { return strings.Contains(said, words) }) {
 		f.Err.Kind = value.Invalid // waiting does not help
-		f.Err.Hint = "the model cannot call tools natively: use the format pure_json, or set Plain in openai.Options"
+		f.Err.Hint = "use --format pure_json, or a model that supports tools; in Go, set Options.Plain"
 	}
 	return f
 }

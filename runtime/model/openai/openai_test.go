@@ -343,7 +343,7 @@ func TestMedia(t *testing.T) {
 	for _, api := range []string{"chat", "responses"} {
 		m, s = open(t, openai.Options{API: api}, answer{body: chatHi})
 		_, err := m.Ask(t.Context(), &model.Request{Messages: []model.Message{{Role: model.User, Text: "x", Media: []model.Media{{Type: "video/mp4", Data: []byte("x")}}}}})
-		if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), `media of type "video/mp4"`) || len(s.bodies) > 0 {
+		if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot read an attachment (video/mp4)") || len(s.bodies) > 0 {
 			t.Errorf("%s: a video: %v", api, err)
 		}
 	}

@@ -54,7 +54,7 @@ func (m *client) chatParts(text string, list []model.Media) (value.List, *wire.F
 			parts = append(parts, value.NewDict("type", "input_audio", "input_audio",
 				value.NewDict("data", base64.StdEncoding.EncodeToString(media.Data), "format", audioFormats[media.Type])))
 		default:
-			return nil, m.unreadable(media, "a PNG, JPEG, GIF or WebP image, a PDF, or WAV or MP3 audio")
+			return nil, m.w.Unreadable(media, "attach a PNG, JPEG, GIF or WebP image, a PDF, or WAV or MP3 audio")
 		}
 	}
 	return parts, nil
@@ -73,7 +73,7 @@ func (m *client) inputParts(text string, list []model.Media) (value.List, *wire.
 		case media.Type == pdfType, strings.HasPrefix(media.Type, "text/"):
 			parts = append(parts, value.NewDict("type", "input_file", "filename", fileName(media), "file_data", dataURL(media)))
 		default:
-			return nil, m.unreadable(media, "a PNG, JPEG, GIF or WebP image, a PDF, or a text")
+			return nil, m.w.Unreadable(media, "attach a PNG, JPEG, GIF or WebP image, a PDF, or a text")
 		}
 	}
 	return parts, nil
@@ -84,10 +84,6 @@ func textPart(text, kind string) value.List {
 		return nil
 	}
 	return value.List{value.NewDict("type", kind, "text", text)}
-}
-
-func (m *client) unreadable(media *model.Media, readable string) *wire.Failure {
-	return m.w.Fail(value.Errorf(value.Invalid, "the API does not read media of type %q", value.Clean(media.Type, 60)).WithHint("use %s", readable))
 }
 
 // citations returns the sources that the annotations of a text name, each once, as lines of

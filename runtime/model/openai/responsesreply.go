@@ -36,7 +36,7 @@ func (o *output) read(ctx context.Context, r *model.Request, res *wire.Response)
 		return nil, f
 	}
 	if !body.Has("output") && !body.Has("error") {
-		return nil, o.W.Fail(value.Errorf(value.Unavailable, "invalid response: the output is missing").WithHint("check the base URL %s", o.W.Base))
+		return nil, o.W.BadResponse("the output is missing")
 	}
 	return o.poll(ctx, r, body)
 }

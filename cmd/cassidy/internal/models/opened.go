@@ -68,7 +68,8 @@ func (p *provider) hint(e *value.Error, proxy string) string {
 	case proxy == "" || e.Kind != value.Unavailable && e.Kind != value.Timeout:
 		return e.Hint
 	}
-	return strings.TrimPrefix(e.Hint+"; the request went through the proxy in "+proxy+directly, "; ")
+	own, _, _ := strings.Cut(e.Hint, "; in Go, ") // before which the command cuts a hint
+	return strings.TrimPrefix(own+"; the request went through the proxy in "+proxy+directly, "; ")
 }
 
 // downHint is the hint for a server to which there is no connection.

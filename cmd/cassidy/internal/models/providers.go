@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -186,6 +187,9 @@ func (p *provider) nameMissing() error {
 	return e.WithHint("use --model %s:NAME; list the names with: cassidy models %s", p.name, p.name)
 }
 
+// longestSilence is the idle timeout of a request. The timeout of --timeout is usually shorter.
+const longestSilence = time.Hour
+
 // connect opens a model of a provider; name may be "".
 func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Model, error) {
 	if err := p.check(); err != nil {
@@ -197,6 +201,9 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 	h, proxy, err := o.transport(p)
 	if err != nil {
 		return nil, err
+	}
+	if p.api != "cassidyai" { // whose messages have a timeout of their own
+		h.Timeout = longestSilence
 	}
 	info := c.Models[p.name+":"+name]
 	m, err := o.newModel(p, name, info.Context, h)

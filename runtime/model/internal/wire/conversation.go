@@ -15,7 +15,7 @@ import (
 func (w *Wire) Check(r *model.Request) *Failure {
 	invalid := func(format string, args ...any) *Failure { return w.Fail(value.Errorf(value.Invalid, format, args...)) }
 	if len(r.Messages) == 0 {
-		return invalid("the conversation is empty")
+		return invalid("the conversation is empty: it needs a message of the user")
 	}
 	open := map[string]bool{}
 	for i := range r.Messages {
@@ -33,7 +33,7 @@ func (w *Wire) Check(r *model.Request) *Failure {
 			continue
 		case model.User, model.SystemRole:
 			if strings.TrimSpace(m.Text) == "" && len(m.Media) == 0 {
-				return invalid("a message is empty")
+				return invalid("a message is empty: it has neither a text nor a file")
 			}
 		case model.Assistant:
 		default:
@@ -50,7 +50,7 @@ func (w *Wire) Check(r *model.Request) *Failure {
 		return invalid("the call %q has no result", id)
 	}
 	if r.Messages[len(r.Messages)-1].Role == model.Assistant {
-		return invalid("the last message is from the model")
+		return invalid("the last message is from the model: expected one of the user, or results of calls")
 	}
 	return nil
 }
@@ -72,6 +72,20 @@ func (w *Wire) checkMedia(list []model.Media) *Failure {
 		}
 	}
 	return nil
+}
+
+// MediaName names an image or a document in errors.
+func MediaName(m *model.Media) string {
+	if m.Name == "" {
+		return "an attachment"
+	}
+	return value.Clean(m.Name, 100)
+}
+
+// Unreadable returns the failure for an image or a document of a type that the API does not
+// read.
+func (w *Wire) Unreadable(m *model.Media, hint string) *Failure {
+	return w.Fail(value.Errorf(value.Invalid, "the model cannot read %s (%s)", MediaName(m), value.Clean(m.Type, 60)).WithHint("%s", hint))
 }
 
 // NeedsData returns the failure for an address of a file that an API cannot get itself.

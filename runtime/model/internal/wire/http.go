@@ -86,7 +86,7 @@ func New(name, base, key, keyHint string, h model.HTTP) (*Wire, error) {
 	}
 	w := &Wire{
 		HTTP: h, name: name, Base: base, keyHint: cmp.Or(keyHint, "check the key"),
-		LostHint: "check the model name and the base URL " + base,
+		LostHint: "check the name of the model (to list the names: cassidy models) and the address of the API, " + base,
 	}
 	w.secrets, w.long = formsOf(append([]string{key}, h.Secrets...))
 	return w, nil
@@ -400,13 +400,12 @@ func (w *Wire) object(data []byte) (*value.Dict, *Failure) {
 		return d, nil
 	}
 	if said := bytes.TrimSpace(data); len(said) == 0 || said[0] != '{' {
-		return nil, w.Fail(value.Errorf(value.Unavailable, "invalid response: expected JSON but got: %s", w.explain(data)).
-			WithHint("check the base URL %s", w.Base))
+		return nil, w.BadResponse("expected JSON but got: " + w.explain(data))
 	}
 	if err == nil {
 		err = errors.New("expected a JSON object")
 	}
-	return nil, w.Fail(value.Errorf(value.Unavailable, "invalid response: %s", err))
+	return nil, w.BadResponse(err.Error())
 }
 
 // A bounded reader returns an error after a number of bytes.

@@ -50,19 +50,23 @@ func (w *Wire) statusError(status int, said string) *value.Error {
 	case status == 404:
 		return value.Errorf(value.Unavailable, "%s", text).WithHint("%s", w.LostHint)
 	case status == 413 || status/100 == 4 && status != 429 && contextWords(said):
-		return LimitError(value.LimitContext, "%s", text).WithHint("shorten the conversation")
+		return LimitError(value.LimitContext, "%s", text).WithHint("%s", ShorterHint)
 	case status == 429 || status == 402:
 		return LimitError(value.LimitRate, "%s", text).WithHint("try again later, or check the account's limits and balance")
 	case status/100 == 4:
-		return value.Errorf(value.Invalid, "%s", text).WithHint("correct the request; the server reports the reason above")
+		return value.Errorf(value.Invalid, "%s", text).WithHint("change what the server names: the model, a flag such as --effort, or a field of extra in your config.yaml")
 	case status == 524: // of Cloudflare: the server behind it took too long
-		return value.Errorf(value.Timeout, "%s", text).WithHint("try a smaller task")
+		return value.Errorf(value.Timeout, "%s", text).WithHint("try again, or ask for a smaller part of the task")
 	case status/100 == 3:
-		return value.Errorf(value.Unavailable, "%s", text).WithHint("set the base URL to the URL of the API")
+		return value.Errorf(value.Unavailable, "%s", text).WithHint("check the address of the API: it should not redirect")
 	}
 	return value.Errorf(value.Unavailable, "%s", text).WithHint("try again later: the provider has a problem")
 }
 
+// ShorterHint is the hint for a conversation that is too long for the model.
+const ShorterHint = "begin a new conversation, or use a model with a larger context: cassidy models shows the sizes"
+
+// LimitError returns the error of a limit that is exceeded.
 func LimitError(limit value.LimitName, format string, args ...any) *value.Error {
 	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
@@ -260,7 +264,8 @@ func (w *Wire) lost(ctx, inner context.Context, err error) *Failure {
 	case errors.Is(err, errLong):
 		return w.tooLong()
 	case context.Cause(inner) == errSlow, errors.As(err, &slow) && slow.Timeout():
-		f := w.Fail(value.Errorf(value.Timeout, "no data from the API for %s (idle timeout)", w.Timeout).WithHint("ask for less at a time, or use a longer idle timeout"))
+		f := w.Fail(value.Errorf(value.Timeout, "no data from the API for %s (idle timeout)", w.Timeout).
+			WithHint("check that the server works, and try again; in Go, increase HTTP.Timeout"))
 		f.Slow = true
 		return f
 	}
@@ -269,9 +274,9 @@ func (w *Wire) lost(ctx, inner context.Context, err error) *Failure {
 		err = outer.Err
 	}
 	e := value.Errorf(value.Unavailable, "connect to %s: %s", w.Base, w.Short(err.Error())).
-		WithHint("check the network, the base URL and the server")
+		WithHint("check the network, and that the server runs")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		e = value.Errorf(value.Unavailable, "the connection was closed before the reply was complete").WithHint("ask again")
+		e = value.Errorf(value.Unavailable, "the connection was closed before the reply was complete").WithHint("try again")
 	}
 	f := w.Fail(e)
 	f.Cut = true
@@ -281,7 +286,7 @@ func (w *Wire) lost(ctx, inner context.Context, err error) *Failure {
 // tooLong returns the error of an answer that exceeds its limit.
 func (w *Wire) tooLong() *Failure {
 	return w.Fail(LimitError(value.LimitReply, "the reply is too long: limit %d bytes", w.MaxReply).
-		WithHint("ask for less, or increase HTTP.MaxReply"))
+		WithHint("ask for a shorter answer; in Go, increase HTTP.MaxReply"))
 }
 
 // Ended returns the error of the caller's context.
@@ -290,14 +295,20 @@ func (w *Wire) Ended(ctx context.Context, err error) *Failure {
 		err = ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return w.Fail(value.Errorf(value.Timeout, "timeout: the deadline of the context passed before the reply"))
+		return w.Fail(value.Errorf(value.Timeout, "timeout: the time limit of the call passed before the reply").
+			WithHint("allow more time; in Go, use a context with a later deadline"))
 	}
 	return w.Fail(value.Errorf(value.Canceled, "canceled"))
 }
 
+// BadResponse returns the failure of a response that the API does not document.
+func (w *Wire) BadResponse(what string) *Failure {
+	return w.Fail(value.Errorf(value.Unavailable, "invalid response: %s", what).WithHint("check the address of the API, %s", w.Base))
+}
+
 // Empty returns the failure of an answer without text and calls.
 func (w *Wire) Empty() *Failure {
-	f := w.Fail(value.Errorf(value.Unavailable, "%w", model.ErrEmpty).WithHint("ask again"))
+	f := w.Fail(value.Errorf(value.Unavailable, "%w", model.ErrEmpty).WithHint("ask again, or use another model"))
 	f.Err.Err = model.ErrEmpty // fail keeps only the text
 	return f
 }
