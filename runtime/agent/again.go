@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -56,7 +57,7 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		}
 		d, ok := out.Value.(*value.Dict)
 		if !ok {
-			return unreadable(e.Func, value.Errorf(value.Failed, "the recorded outcome is invalid: expected an object but got %s", value.TypeOf(out.Value)))
+			return unreadable(e.Func, value.Errorf(value.Failed, "expected an object but got %s", value.TypeOf(out.Value)))
 		}
 		if err := keep(t, e, d, failure); err != nil {
 			return unreadable(e.Func, err)
@@ -68,8 +69,8 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 // unreadable returns the error of a part of a record that is damaged.
 func unreadable(what string, err error) error {
 	why := value.ErrorOf(err, value.Failed)
-	e := value.Errorf(value.Failed, "read the record of %s: %s", what, why.Message())
-	e.Limit, e.Hint = value.LimitRecord, why.Hint
+	e := value.Errorf(value.Failed, "the record of %s is damaged: %s", what, why.Message())
+	e.Limit, e.Hint = value.LimitRecord, cmp.Or(why.Hint, "begin a new run, or a new session")
 	return e
 }
 

@@ -136,7 +136,7 @@ func TestResumeIsRefused(t *testing.T) {
 		"a result of no call":     {with("messages", value.List{user("a"), message("role", "tool", "call_id", "1")}), "message 2 has the result of an unknown call"},
 		"a call without a result": {with("messages", value.List{user("a"), asks, user("b")}), "message 3: expected the results of the calls"},
 		"arguments of no call":    {with("messages", value.List{message("role", "assistant", "calls", value.List{value.NewDict("args", true)})}), "message 1: calls[0].args: expected an object but got boolean"},
-		"a broken message":        {with("messages", value.List{[]byte{99}}), "read the record of"},
+		"a broken message":        {with("messages", value.List{[]byte{99}}), "is damaged"},
 		"a made call that is not": {with("made", value.List{value.NewDict("text", true)}), `conversation.made[0].text: expected a string but got boolean`},
 		"an unknown tool":         {with("tools", value.List{"rm_rf"}), "rm_rf"},
 		"too much":                {with("messages", value.List{user(strings.Repeat("x", 65<<20))}), "more than 64 MB"},

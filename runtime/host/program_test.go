@@ -137,7 +137,7 @@ func TestWhatCannotBeLent(t *testing.T) {
 	} {
 		p := r.program("return 1")
 		p.Modules = []tool.Module{m}
-		if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "invalid grant for the program 'program p': "+m.Name+".") {
+		if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "the program 'program p' cannot have the function "+m.Name+".") {
 			t.Errorf("lending %s.%s: %v, want it refused", m.Name, m.Funcs[0].Name, err)
 		}
 	}

@@ -99,7 +99,7 @@ func (w *writer) rewriteValue(id *syntax.Ident, t *tool.Tool) error {
 	start, end := w.span(id)
 	fn, name := w.callee(id.NamePos, t)
 	if name != "" {
-		return refuse(id, "the program uses the tool '%s' as a value, but the name of this tool is not an identifier", t.Name)
+		return refuse(id, "the program uses the tool '%s' as a value, but the module tools has a function with this name", t.Name)
 	}
 	w.replace(start, end, fn)
 	w.note(id.NamePos, "the program uses %s as a value: pass the arguments of %[1]s by name", t.Name)
