@@ -64,7 +64,7 @@ type Wire struct {
 	long      []string // those of secrets that are too long to occur in a reply by chance
 }
 
-// newWire returns a wire to the API at base. name is that of the model, in errors.
+// New returns a wire to the API at base. name is that of the model, in errors.
 func New(name, base, key, keyHint string, h model.HTTP) (*Wire, error) {
 	base, err := checkBase(base)
 	if err != nil {
@@ -95,7 +95,7 @@ func New(name, base, key, keyHint string, h model.HTTP) (*Wire, error) {
 // Named returns a wire for a model that is behind no API.
 func Named(name string) *Wire { return &Wire{name: name} }
 
-// An api is a [Model] behind an API.
+// An api is a [model.Model] behind an API.
 type api struct {
 	w      *Wire
 	native bool
@@ -129,7 +129,7 @@ func (m *api) Info(ctx context.Context) model.Info {
 func (m *api) Name() string { return m.w.name }
 func (m *api) Native() bool { return m.native }
 
-// Ask implements [Model].
+// Ask implements [model.Model].
 func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	start := time.Now()
 	if !m.w.Instructs {
