@@ -207,6 +207,9 @@ func (t *turn) remember(d decision.Decision, r tool.Result) {
 		t.memory.Forget()
 	}
 	if offered != nil && r.Success {
+		if t.memory == nil {
+			t.memory = &recall.Memory{}
+		}
 		t.memory.Note(offered, recall.Key(offered, d.Input), r.Value, len(t.result.Calls)+1)
 	}
 }

@@ -134,7 +134,8 @@ type Agent struct {
 	format   decision.Format
 	program  host.Program // the policy; each turn runs a copy
 	sizes    *sizes
-	rules    *meter.Rules       // of its turns
+	rules    *meter.Rules // of its turns
+	made     time.Time
 	schema   *structured.Schema // of Options.Schema, or nil
 }
 
@@ -158,7 +159,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if h == nil {
 		return nil, value.Errorf(value.Invalid, "create an agent: the host is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
 	}
-	a := &Agent{host: h, given: &Options{}, local: &localSessions{}}
+	a := &Agent{host: h, given: &Options{}, local: &localSessions{}, made: time.Now()}
 	if o != nil {
 		*a.given = *o
 	}

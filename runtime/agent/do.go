@@ -128,7 +128,7 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 	}
 	d.Action = offered.Name
 	if earlier, ok := t.memory.Find(recall.Key(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
-		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: redundant(offered.Name, earlier.Number), redundant: true}, nil
+		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: prompt.Redundant(offered.Name, earlier.Number), redundant: true}, nil
 	}
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: at})
 	if program.Final(err) {
@@ -137,7 +137,7 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 	if err != nil {
 		e := *value.ErrorOf(err, value.Failed)
 		said := e.Message()
-		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
+		e.Op, e.Err = prompt.ClipCall(offered.CallText(d.Input)), errors.New(e.Message())
 		o := t.failed(d, &e)
 		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // these messages are the tool's
 			o.said = said
@@ -145,20 +145,6 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 		return o, nil
 	}
 	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool}, nil
-}
-
-// clipCall shortens a call in an error.
-func clipCall(text string) string {
-	const most = 200
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…)"
-}
-
-// redundant returns the text for a call whose result the model already has.
-func redundant(name string, number int) string {
-	return fmt.Sprintf("RESULT (%s):\nThis call is the same as your call %d. None of your calls has changed anything since then. The result of that call is still valid.", name, number)
 }
 
 // failed returns the outcome of a failed call.

@@ -99,7 +99,7 @@ func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (
 	}
 	o.Program = t.program()
 	t.watches.Store(true)
-	return h.Replay(context.WithValue(ctx, turnKey{}, t), o)
+	return h.Replay(t.within(ctx), o)
 }
 
 func isAgents(r *host.Recorded) error {

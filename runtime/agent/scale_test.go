@@ -167,7 +167,7 @@ func perThread(tb testing.TB, n int) (goroutine, thread float64) {
 // mostPerAgent is what an agent may hold while it waits, with three tools
 // offered. 16 KB of it are the stack, of which the two functions of the policy
 // and the interpreter between them take 4.
-const mostPerAgent = 26 << 10
+const mostPerAgent = 25 << 10
 
 // waitingSets are the agents that are measured: of a model that has calls of its
 // own, of one that is told in a text how to write them, and of a recorded run.

@@ -44,7 +44,7 @@ func (t *turn) takeTraces() traces {
 func (t *turn) leave(left traces) {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	t.agents += left.agents
+	t.agents += int32(left.agents)
 	if t.files == nil && len(left.files) > 0 {
 		t.files = map[string]Seen{}
 	}

@@ -111,20 +111,20 @@ func (s *Session) prompt() *prompt.Prompt {
 // A turn is the work on one message of the user.
 type turn struct {
 	*Session
-	above   *turn // the turn that started this sub-agent, or nil
-	begun   time.Time
+	above   *turn         // the turn that started this sub-agent, or nil
+	begun   time.Duration // after its agent was made
 	result  Reply
 	meter   *meter.Meter
 	replied bool                    // the model has replied in this turn
 	empty   uint8                   // number of empty replies since another one
+	agents  int32                   // number of sub-agents started by ended calls
+	working atomic.Int32            // number of sub-agents that work now
+	watches atomic.Bool             // watchFiles is on
 	schema  *structured.Schema      // of the request in progress, or nil
 	asking  *meter.Usage            // of the function of the policy that is in progress, as far as it is not recorded; nil for no request
 	note    func(*value.Dict) error // records a fact about that function; nil without a record
-	memory  recall.Memory
-	agents  int          // number of sub-agents started by ended calls
-	traces  traces       // of the call in progress; guarded by seeing
-	working atomic.Int32 // number of sub-agents that work now
-	watches atomic.Bool  // watchFiles is on
+	memory  *recall.Memory          // nil before the first call
+	traces  traces                  // of the call in progress; guarded by seeing
 }
 
 // A madeCall is a call with the text that the next message reports to the model, in this turn
@@ -179,7 +179,7 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 // begin returns the next turn.
 func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
-	t := &turn{Session: s, above: above, begun: time.Now(), result: Reply{Run: s.runID, Session: s.id, Task: message}}
+	t := &turn{Session: s, above: above, begun: time.Since(s.agent.made), result: Reply{Run: s.runID, Session: s.id, Task: message}}
 	s.agent.measure(ctx)
 	s.account.Bound(s.agent.budget())
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
@@ -199,17 +199,34 @@ func (t *turn) program() *host.Program {
 // run runs the policy for the turn.
 func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
-	ctx = t.metered(ctx)
-	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
+	out, err := t.agent.host.RunProgram(t.within(ctx), p)
 	return t.outcome(out.Value, err)
 }
 
-// metered returns the context with the meter of the turn.
-func (t *turn) metered(ctx context.Context) context.Context {
+// within returns the context of the turn.
+func (t *turn) within(ctx context.Context) context.Context {
 	if t.meter == nil {
 		t.meter = meter.New(meter.Of(ctx), t.agent.rules, meter.Usage{})
 	}
-	return meter.With(ctx, t.meter)
+	return &turnContext{ctx, t}
+}
+
+// A turnContext is the context of a turn, with its meter. It is one value, since a waiting agent
+// holds it.
+type turnContext struct {
+	context.Context
+	turn *turn
+}
+
+// Value implements [context.Context].
+func (c *turnContext) Value(key any) any {
+	switch key.(type) {
+	case turnKey:
+		return c.turn
+	case meter.Key:
+		return c.turn.meter
+	}
+	return c.Context.Value(key)
 }
 
 // outcome makes the reply of the turn. It is separate so that the stack of a turn
@@ -218,7 +235,7 @@ func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
 	t.leave(t.takeTraces()) // of a call without an outcome
 	err = t.judge(v, err)
 	t.result.Usage = usageOf(t.meter.Total())
-	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
+	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.agent.made)-t.begun
 	return &t.result, err
 }
 

@@ -106,7 +106,7 @@ func (t *turn) nextAgent() int {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
 	t.traces.agents++
-	return t.agents + t.traces.agents
+	return int(t.agents) + t.traces.agents
 }
 
 func soFar(answer string) string {

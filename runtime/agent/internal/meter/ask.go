@@ -9,17 +9,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// contextKey is the key of the meter of a run in a context.
-type contextKey struct{}
+// Key is the key of the meter of a run in a context.
+type Key struct{}
 
 // With returns a context in which requests are counted by a meter.
 func With(ctx context.Context, m *Meter) context.Context {
-	return context.WithValue(ctx, contextKey{}, m)
+	return context.WithValue(ctx, Key{}, m)
 }
 
 // Of returns the meter of a context, or nil.
 func Of(ctx context.Context) *Meter {
-	m, _ := ctx.Value(contextKey{}).(*Meter)
+	m, _ := ctx.Value(Key{}).(*Meter)
 	return m
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -57,4 +58,19 @@ func leftOutNote(left int, whole string) string {
 func isTurn(text string) bool {
 	marks := []string{"RESULT (", "ERROR (", "ERROR: ", "DENIED: ", "SKILL LOADED: ", "NOTE: "}
 	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(text, mark) })
+}
+
+// ClipCall shortens a call in an error.
+func ClipCall(text string) string {
+	const most = 200
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…)"
+}
+
+// Redundant returns the text for a call whose result the model already has, that of the call with
+// a number.
+func Redundant(name string, number int) string {
+	return fmt.Sprintf("RESULT (%s):\nThis call is the same as your call %d. None of your calls has changed anything since then. The result of that call is still valid.", name, number)
 }

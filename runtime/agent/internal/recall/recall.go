@@ -13,7 +13,8 @@ import (
 )
 
 // A Memory has the calls of a turn that need not be repeated: those that only read, as long
-// as nothing can have changed. The zero value is ready to use, and safe for concurrent use.
+// as nothing can have changed. The zero value is ready to use, and safe for concurrent use. A nil
+// Memory has no calls.
 type Memory struct {
 	mu    sync.Mutex
 	calls map[string]Earlier
@@ -45,6 +46,9 @@ func Key(t *tool.Tool, args *value.Dict) string {
 
 // Find returns the call with a key, if it has that.
 func (m *Memory) Find(key string) (Earlier, bool) {
+	if m == nil {
+		return Earlier{}, false
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, ok := m.calls[key]
@@ -70,6 +74,9 @@ func (m *Memory) Note(t *tool.Tool, key string, v value.Value, number int) {
 
 // String lists the calls, in any order but always the same.
 func (m *Memory) String() string {
+	if m == nil {
+		return ""
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
@@ -81,6 +88,9 @@ func (m *Memory) String() string {
 
 // Forget removes all calls.
 func (m *Memory) Forget() {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = nil

@@ -43,9 +43,9 @@ func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pas
 	c.Limits = r.gate.Bounds.of(c, t.Tool)
 	p := r.newPass(t, c, above)
 	p.program, p.rights.Program = own, true
-	if own.Start != nil {
-		own.started = time.Now()
-		report(p, *own.Start)
+	if start := own.Start; start != nil {
+		own.Start, own.started = nil, time.Now() // a program that waits does not hold it
+		report(p, *start)
 	}
 	return p
 }
