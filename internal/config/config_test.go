@@ -187,7 +187,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"providers: {x: {api: chat, base_url: 1}}", "", "'providers.x.base_url' should be a text but got integer"},
 		{"providers: {x: {api: }}", "", "'providers.x.api' should be a text but got null"},
 		{"providers: {x: {api: chat, key_env: sk-secret}}", "", "'providers.x.key_env' should be the name of an environment variable"},
-		{"providers: {x: {api: chat, auth: token}}", "", `'providers.x.auth' should be a way in which the API chat accepts a key but got "token"`},
+		{"providers: {x: {api: chat, auth: token}}", "", `the API chat does not support "token" in 'providers.x.auth'`},
 		{"providers: {anthropic: {auth: api-key}}", "", `the API anthropic accepts a key but got "api-key"; did you mean "x-api-key"?`},
 		{"providers: {ollama: {auth: x-api-key}}", "", "the API ollama accepts a key"},
 		{"providers: {x: {api: chat, version: 2023-06-01}}", "", "'providers.x.version' is only for the API anthropic, not for chat"},

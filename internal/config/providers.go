@@ -160,7 +160,7 @@ func (p *Provider) set(at, name, field, text string) error {
 		p.KeyEnv = text
 	case "auth":
 		if words := auths(api); !slices.Contains(words, text) {
-			return value.Errorf(value.Invalid, "'%s' should be a way in which the API %s accepts a key but got %s%s", at, api, quoted(text), value.DidYouMean(text, words)).
+			return value.Errorf(value.Invalid, "the API %s does not support %s in '%s'%s", api, quoted(text), at, value.DidYouMean(text, words)).
 				WithHint("write auth: %s", strings.Join(words, " or auth: "))
 		}
 		p.Auth = text
@@ -169,7 +169,7 @@ func (p *Provider) set(at, name, field, text string) error {
 			return value.Errorf(value.Invalid, "'%s' is only for the API anthropic, not for %s", at, api).WithHint("remove version:")
 		}
 		if !apiVersion.MatchString(text) {
-			return value.Errorf(value.Invalid, "'%s' should be a date but got %s", at, quoted(text)).WithHint(`write it as in version: "2023-06-01"`)
+			return value.Errorf(value.Invalid, "'%s' should be a date but got %s", at, quoted(text)).WithHint(`for example: version: "2023-06-01"`)
 		}
 		p.Version = text
 	}
@@ -201,7 +201,7 @@ func (r *reader) headers(at string, v value.Value) (map[string]Header, error) {
 		r.at = append(slices.Clip(path), name)
 		switch {
 		case !headerName.MatchString(name):
-			return nil, value.Errorf(value.Invalid, "invalid name of a header in '%s': %s", at, quoted(name)).WithHint("write it as in X-Title")
+			return nil, value.Errorf(value.Invalid, "invalid name of a header in '%s': %s", at, quoted(name)).WithHint("use letters, digits and -, as in X-Title")
 		case slices.ContainsFunc(ownHeaders(), func(own string) bool { return strings.EqualFold(own, name) }):
 			return nil, value.Errorf(value.Invalid, "'%s' has the header %s, which cassidy writes itself", at, name).WithHint("remove %s", name)
 		}

@@ -208,7 +208,7 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 	name := t.agent.opts.Model.Name()
 	switch {
 	case errors.Is(err, model.ErrEmpty) && t.empty >= maxEmpty:
-		e := value.Errorf(value.Unavailable, "%s, also after %d reminders", value.ErrorOf(err, value.Unavailable).Message(), maxEmpty)
+		e := value.Errorf(value.Unavailable, "%s, even after %d reminders", value.ErrorOf(err, value.Unavailable).Message(), maxEmpty)
 		return nil, e.WithHint("try again later, or use another model")
 	case errors.Is(err, model.ErrEmpty):
 		thread := r.Thread

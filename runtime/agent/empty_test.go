@@ -118,7 +118,7 @@ func TestEmptyAnswerOfCassidyAI(t *testing.T) {
 		}
 		r, err := s.Send(t.Context(), "What is the answer?")
 		var parked *cassidy.ParkedError
-		if !errors.As(err, &parked) || !strings.Contains(err.Error(), "the reply is empty, also after 2 reminders") {
+		if !errors.As(err, &parked) || !strings.Contains(err.Error(), "the reply is empty, even after 2 reminders") {
 			t.Errorf("%s: Send = %q, %v, want the run parked", policy, r.Reason, err)
 		}
 		r, err = agent.Resume(t.Context(), h, r.Run)
