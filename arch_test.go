@@ -462,7 +462,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/prompt": {
 		"Package prompt writes the messages for a language model",
-		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/prose runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/dialog runtime/agent/internal/prose runtime/agent/internal/stub scripts",
 		"it writes texts, and asks nobody",
 	},
 	"runtime/agent/internal/account": {

@@ -96,6 +96,7 @@ type asked struct {
 	Usage        *value.Dict `json:"usage,omitempty"` // of all requests, see [meter.Usage]
 	Iteration    uint32      `json:"iteration"`
 	Full         bool        `json:"full"`
+	Unread       bool        `json:"unread,omitempty"` // the provider refused the media of results
 	Compacted    *compaction `json:"compacted,omitempty"`
 	Thread       string      `json:"thread"`
 	References   []string    `json:"references"`
@@ -116,6 +117,7 @@ func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 	if failure != nil {
 		return nil
 	}
+	t.unread = a.Unread
 	more, err := t.sent(e.Args)
 	if err != nil {
 		return err
@@ -125,6 +127,9 @@ func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 
 // keepReply adds the messages that were sent, and the reply, to the conversation.
 func (t *turn) keepReply(more []model.Message, a *asked) error {
+	if t.overfull(more) {
+		t.memory.Forget() // of results that are no longer shown
+	}
 	changed, err := dialog.Unpack(a.Conversation)
 	if err != nil {
 		return err
@@ -177,6 +182,7 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 		Complete bool        `json:"complete"`
 		Text     string      `json:"text"`
 		Said     string      `json:"said"`
+		Shown    []int64     `json:"shown"`
 		recordedTraces
 	}](v)
 	if err != nil {
@@ -191,7 +197,7 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 		o.Said = result.Text()
 	}
 	t.hear(o.Said)
-	t.made = append(t.made, madeCall{callResult: callResult{d.ID, o.Text}, turn: t, Success: o.Success, Last: o.Complete})
+	t.made = append(t.made, madeCall{CallResult: prompt.CallResult{ID: d.ID, Text: o.Text}, Media: prompt.ShownMedia(d.Action, o.Result, o.Shown), turn: t, Success: o.Success, Last: o.Complete})
 	if failure == nil {
 		t.result.Calls = append(t.result.Calls, CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input,
 			Reasoning: d.Reasoning, Inferred: d.Inferred, Success: o.Success, Result: o.Result, Error: o.Error})

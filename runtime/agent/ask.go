@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
@@ -24,6 +23,7 @@ import (
 // reply. If the request fails, the conversation stays as it was, or compacted if it had
 // become too long. keepAsk does the same with a recorded outcome.
 func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
+	t.unread = false
 	more, err := t.sent(e.Args)
 	if err != nil {
 		return nil, err
@@ -43,6 +43,11 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return t.askValue(ctx, e, more)
 	}
 	reply, err := t.say(ctx, more)
+	if t.refusedMedia(ctx, err) {
+		if more, err = t.sent(e.Args); err == nil {
+			reply, err = t.say(ctx, more)
+		}
+	}
 	if !noRoom(err) {
 		return t.asked(ctx, more, reply, nil, err)
 	}
@@ -86,7 +91,7 @@ func (t *turn) askValue(ctx context.Context, e tool.Effect, more []model.Message
 // asked makes the outcome of agent.ask. It is separate so that the stack of a turn that
 // waits for its model does not carry its frame.
 func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
-	a := asked{Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
+	a := asked{Unread: t.unread, Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
 	if err == nil {
 		err = a.take(reply)
 		a.Usage = t.used()
@@ -117,11 +122,11 @@ func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c
 
 // sent returns the messages for the arguments of agent.ask.
 func (t *turn) sent(args *value.Dict) ([]model.Message, error) {
-	results, err := readResults(args)
+	results, err := prompt.ReadResults(args)
 	if err != nil {
 		return nil, err
 	}
-	return t.compose(args.Text("message"), t.fitting(results)), nil
+	return t.compose(args.Text("message"), prompt.FitResults(results, t.account.Budget().MessageMax)), nil
 }
 
 // An answer is a model's reply, and the conversation that it answers.
@@ -145,23 +150,6 @@ func (a *asked) take(r *answer) (err error) {
 func noRoom(err error) bool {
 	e := value.ErrorOf(err, value.Failed)
 	return e != nil && e.Kind == value.Limit && (e.Limit == value.LimitConversation || e.Limit == value.LimitContext)
-}
-
-// fitting cuts results that are together too long for a message, all to the same length.
-func (t *turn) fitting(results []callResult) []callResult {
-	const share = 5 // a fifth of the message is reserved for other text
-	room, total := t.account.Budget().MessageMax*(share-1)/share, 0
-	for _, r := range results {
-		total += utf8.RuneCountInString(r.Text)
-	}
-	if total <= room {
-		return results
-	}
-	fit := slices.Clone(results)
-	for i := range fit {
-		fit[i].Text = prompt.CutMiddle(fit[i].Text, room/len(fit), prompt.ShortNote)
-	}
-	return fit
 }
 
 // say sends messages to the model if they are within the limits of the conversation.
@@ -251,6 +239,9 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 // changed it, else nil.
 func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
 	all := s.with(more)
+	if s.overfull(more) {
+		s.thread = "" // earlier messages change
+	}
 	o := &s.agent.opts
 	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: s.cacheKey()}
 	if s.agent.format == decision.Native {
@@ -294,40 +285,18 @@ func stream(ctx context.Context, r *model.Request) {
 
 // with returns the conversation with more messages at its end.
 func (s *Session) with(more []model.Message) []model.Message {
-	if len(s.messages) == 0 {
+	old := s.messages
+	switch {
+	case len(old) == 0:
 		return slices.Clip(more)
+	case s.overfull(more):
+		old = prompt.WithoutMedia(old)
 	}
-	return append(s.messages[:len(s.messages):len(s.messages)], more...)
+	return append(old[:len(old):len(old)], more...)
 }
 
 // noAnswer replaces an empty reply in a conversation, which no API accepts.
 var noAnswer = model.Message{Role: model.Assistant, Text: "(no answer)"}
-
-// A callResult is the text that reports the result of a call to the model.
-type callResult struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
-}
-
-func readResults(args *value.Dict) (list []callResult, err error) {
-	given, err := value.ToGo[struct {
-		Results []struct {
-			ID   string  `json:"id"`
-			Text *string `json:"text"`
-		} `json:"results"`
-	}](args)
-	for _, r := range given.Results {
-		if r.Text == nil {
-			err = value.Errorf(value.Invalid, "agent.ask: a result has no text")
-			break
-		}
-		list = append(list, callResult{r.ID, *r.Text})
-	}
-	if err != nil {
-		return nil, value.Errorf(value.Invalid, `agent.ask: expected results as [{"id": …, "text": …}]`)
-	}
-	return list, nil
-}
 
 // notRun is the result of a native call that was not made.
 const notRun = "This call was not made."
@@ -370,28 +339,26 @@ func (t *turn) leftOver() []string {
 
 // compose returns the next messages: the answers to native calls, with the policy's text if
 // it has one, and a message of the user with everything else.
-func (t *turn) compose(message string, results []callResult) []model.Message {
+func (t *turn) compose(message string, results []prompt.CallResult) []model.Message {
 	more := t.answers()
 	for k := range more {
-		if i := slices.IndexFunc(results, func(r callResult) bool { return r.ID == more[k].CallID }); i >= 0 {
+		if i := slices.IndexFunc(results, func(r prompt.CallResult) bool { return r.ID == more[k].CallID }); i >= 0 {
 			more[k].Text = results[i].Text
 			results = append(results[:i:i], results[i+1:]...)
 		}
 	}
-	parts := append(t.leftOver(), value.Map(results, func(r callResult) string { return r.Text })...)
-	if message != "" {
-		parts = append(parts, message)
-	}
-	text := strings.Join(parts, "\n\n")
-	if text == "" && !t.attaches() {
+	parts := append(t.leftOver(), value.Map(results, func(r prompt.CallResult) string { return r.Text })...)
+	media, note := t.addMedia(more)
+	text := prompt.Paragraphs(append(parts, note, message)...)
+	if text == "" && !t.attaches() && len(media) == 0 {
 		return more
 	}
 	if t.told && len(t.messages) > 0 {
 		text = t.withReminder(text)
 	}
-	m := model.Message{Role: model.User, Text: text}
+	m := model.Message{Role: model.User, Text: text, Media: media}
 	if t.attaches() {
-		m.Media = t.attached.media
+		m.Media = slices.Concat(t.attached.media, media)
 	}
 	return append(more, m)
 }

@@ -92,6 +92,7 @@ func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	}
 	answers := s.answers()
 	for i := range answers { // they may exceed the limit, and are sent in full afterwards
+		answers[i].Media = nil
 		answers[i].Text = prompt.CutMiddle(answers[i].Text, prompt.LeastResult, prompt.ShortNote)
 	}
 	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))

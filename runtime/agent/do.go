@@ -92,10 +92,11 @@ type outcome struct {
 	result    tool.Result
 	text      string // for the model
 	denied    bool
-	said      string // the tool's own message of a failure
-	made      bool   // the host has run or refused the call
-	redundant bool   // it was made before, and the result is still valid
-	complete  bool   // the call ends the task
+	said      string     // the tool's own message of a failure
+	made      bool       // the host has run or refused the call
+	redundant bool       // it was made before, and the result is still valid
+	complete  bool       // the call ends the task
+	shown     value.List // the numbers of the images and documents of the result that the model gets
 	failure   *value.Error
 }
 
@@ -104,6 +105,9 @@ func (o *outcome) dict(left traces) *value.Dict {
 	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
 		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
 		"made", o.made, "said", o.said)
+	if len(o.shown) > 0 {
+		d.Put("shown", o.shown)
+	}
 	left.describe(d)
 	return d
 }
@@ -144,7 +148,9 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPa
 		}
 		return o, nil
 	}
-	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool}, nil
+	o := outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool}
+	t.showMedia(ctx, &o)
+	return o, nil
 }
 
 // failed returns the outcome of a failed call.

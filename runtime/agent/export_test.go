@@ -110,7 +110,7 @@ func (s *Session) Kept() string {
 		line("open", c.ID)
 	}
 	for _, m := range s.made {
-		line("made", fmt.Sprintf("%q, success %v, last %v", m.callResult, m.Success, m.Last))
+		line("made", fmt.Sprintf("%q, success %v, last %v", m.CallResult, m.Success, m.Last))
 	}
 	for _, text := range s.heard {
 		line("heard", fmt.Sprintf("%q", text))

@@ -2,49 +2,40 @@ package agent
 
 import (
 	"context"
-	"path"
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// MaxMedia is the limit of the images and documents of a message, in bytes. The vendors' limits
-// for a request are between 20 and 50 MB.
-const MaxMedia = 20 << 20
+// MaxMedia is the limit of the images and documents of a conversation, in bytes: of attachments
+// and of the results of tools. If they would have more, older results lose theirs.
+const MaxMedia = dialog.MaxMedia
 
 // attachments are images and documents of a message. They do not change.
 type attachments struct{ media []model.Media }
 
 // Attach adds images and documents to the next message that is sent. They are recorded with its
-// turn. It fails with kind Limit if they are together longer than [MaxMedia], with kind Invalid if
-// it is known that the model cannot read one, and with Busy during a turn; then nothing is added.
-// A compaction drops them from the conversation.
+// turn, and a compaction keeps them. It fails with kind Limit if the attachments of the
+// conversation are together longer than [MaxMedia], with kind Invalid if it is known that the model
+// cannot read one, and with Busy during a turn; then nothing is added.
 func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 	if !s.busy.TryLock() {
 		return s.errBusy()
 	}
 	defer s.busy.Unlock()
-	size := 0
 	var all []model.Media
 	if s.attached != nil {
 		all = s.attached.media
 	}
 	all = slices.Concat(all, media)
-	for _, m := range all {
-		size += len(m.Data)
-	}
-	if size > MaxMedia {
-		return value.Errorf(value.Limit, "the attachments are too long: %.1f MB, limit %d MB", float64(size)/(1<<20), MaxMedia>>20).
-			WithHint("attach fewer or smaller files")
-	}
-	readable := s.agent.measure(ctx).Media
-	for _, m := range media {
-		if readable != nil && !slices.ContainsFunc(readable, func(pattern string) bool { ok, _ := path.Match(pattern, m.Type); return ok }) {
-			return value.Errorf(value.Invalid, "the model %s cannot read %s (%s)", s.agent.opts.Model.Name(), m.Name, m.Type).
-				WithHint("use another model, or convert the file to text")
-		}
+	room := MaxMedia - dialog.Size(prompt.Attached(s.messages))
+	if err := dialog.CheckAttached(all, s.agent.opts.Model.Name(), s.agent.measure(ctx).Media, room); err != nil {
+		return err
 	}
 	if len(all) > 0 {
 		s.attached = &attachments{all}
@@ -52,20 +43,50 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 	return nil
 }
 
-// packMedia returns attachments for the record.
-func packMedia(media []model.Media) (value.Value, error) {
-	packed, err := dialog.Pack([]model.Message{{Role: model.User, Media: media}})
-	if err != nil {
-		return nil, err
+// showMedia adds to the outcome of a call which images and documents of its result the model gets
+// with it, and tells the model of the others.
+func (t *turn) showMedia(ctx context.Context, o *outcome) {
+	room := MaxMedia - dialog.Size(prompt.Attached(t.messages))
+	for _, made := range t.made {
+		room -= dialog.Size(made.Media)
 	}
-	return value.FromGo(packed)
+	shown, note := prompt.Shown(value.MediaIn(o.result.Value), t.agent.measure(ctx).Media, room)
+	o.shown, o.text = shown, prompt.Paragraphs(o.text, note)
 }
 
-// unpackMedia returns the attachments that packMedia wrote.
-func unpackMedia(packed [][]byte) (*attachments, error) {
-	messages, err := dialog.Unpack(packed)
-	if err != nil || len(messages) == 0 || len(messages[0].Media) == 0 {
-		return nil, err
+// overfull reports whether old results lose their images and documents, so that more messages can
+// be sent.
+func (s *Session) overfull(more []model.Message) bool {
+	return dialog.Size(dialog.Media(s.messages))+dialog.Size(dialog.Media(more)) > MaxMedia
+}
+
+// refusedMedia reports whether a request was perhaps refused because of the images and documents of
+// results. It is then sent without them.
+func (t *turn) refusedMedia(ctx context.Context, err error) bool {
+	t.unread = value.KindOf(err) == value.Invalid && slices.ContainsFunc(t.made, func(made madeCall) bool { return len(made.Media) > 0 })
+	if t.unread {
+		host.Emit(ctx, tool.Log{Message: "the request is sent again without the images and documents of results: " + value.ErrorOf(err, value.Invalid).Message()})
 	}
-	return &attachments{messages[0].Media}, nil
+	return t.unread
+}
+
+// addMedia adds the images and documents of results to the answers of native calls. It returns
+// those of the other results, and a note on them.
+func (t *turn) addMedia(answers []model.Message) (media []model.Media, note string) {
+	for _, made := range t.made {
+		if len(made.Media) == 0 {
+			continue
+		}
+		shown, unread := made.Media, ""
+		if t.unread {
+			shown, unread = nil, prompt.Unread(prompt.MediaNames(made.Media))
+		}
+		i := slices.IndexFunc(answers, func(m model.Message) bool { return m.CallID == made.ID })
+		if i < 0 {
+			media, note = append(media, shown...), prompt.Paragraphs(note, unread)
+			continue
+		}
+		answers[i].Media, answers[i].Text = shown, prompt.Paragraphs(answers[i].Text, unread)
+	}
+	return media, note
 }

@@ -115,6 +115,7 @@ type turn struct {
 	begun   time.Duration // after its agent was made
 	result  Reply
 	meter   *meter.Meter
+	unread  bool                    // the provider refused the media of results
 	replied bool                    // the model has replied in this turn
 	empty   uint8                   // number of empty replies since another one
 	agents  int32                   // number of sub-agents started by ended calls
@@ -130,7 +131,8 @@ type turn struct {
 // A madeCall is a call with the text that the next message reports to the model, in this turn
 // or, if it is interrupted, in the next one.
 type madeCall struct {
-	callResult
+	prompt.CallResult
+	Media   []model.Media `json:"media,omitempty"` // of the result, which the model gets
 	turn    *turn
 	Success bool `json:"success"`
 	Last    bool `json:"last"` // the call that ended the task

@@ -11,8 +11,10 @@ import (
 
 // A Play is a function of a script that plays a model. It gets the conversation as a
 // list of dicts with "role" and "content", and also "tool_calls" (of an assistant), or
-// "tool_call_id" and "name" (of a tool), and the number of replies so far. It returns the text of the next reply, or a dict with "content" and "tool_calls": dicts with
-// "name" and "arguments", or in OpenAI's form.
+// "tool_call_id" and "name" (of a tool), "media" where there are images or documents (dicts with
+// "type", "name" and "size"), and the number of replies so far. It returns the text of the next
+// reply, or a dict with "content" and "tool_calls": dicts with "name" and "arguments", or in
+// OpenAI's form.
 type Play func(ctx context.Context, messages value.List, turn int) (value.Value, error)
 
 type client struct {
@@ -68,6 +70,11 @@ func played(r *model.Request) (value.List, int) {
 		case model.ToolRole:
 			d.Put("tool_call_id", m.CallID)
 			d.Put("name", m.Tool)
+		}
+		if len(m.Media) > 0 {
+			d.Put("media", value.List(value.Map(m.Media, func(x model.Media) value.Value {
+				return value.NewDict("type", x.Type, "name", x.Name, "size", len(x.Data))
+			})))
 		}
 		list = append(list, d)
 	}

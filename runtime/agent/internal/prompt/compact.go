@@ -35,16 +35,18 @@ type Keep struct {
 //
 // Native calls and their results are kept together. If the kept messages are too long,
 // their results are cut. If that is not enough, fewer messages are kept, but always the
-// last reply and the messages after it. All calls must have results.
+// last reply and the messages after it. All calls must have results. All attachments of the user are
+// kept; the images and documents of results are not.
 func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep) []model.Message {
 	if k == nil {
 		k = &Keep{}
 	}
 	chars := cmp.Or(k.Chars, DefaultKept)
 	var kept []model.Message
+	start := 0
 	for pairs := cmp.Or(k.Pairs, defaultPairs); pairs > 0; pairs-- {
-		start := tailStart(old, pairs, p.Chats())
-		kept = shortened(wholeCalls(old[start:]), chars)
+		start = tailStart(old, pairs, p.Chats())
+		kept = shortened(WithoutMedia(wholeCalls(old[start:])), chars)
 		if p.Chats() && start > 1 {
 			question = old[start-1].Text
 		}
@@ -55,7 +57,7 @@ func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep
 	next := *p
 	soFar := say("continuation", "summary", guest(CutMiddle(summary, maxSummary, ShortNote)))
 	next.Context = strings.Join(nonEmpty(p.Context, soFar), "\n\n")
-	first := model.Message{Role: model.User, Text: next.Message(question)}
+	first := model.Message{Role: model.User, Text: next.Message(question), Media: Attached(old[:start])}
 	return append([]model.Message{first}, kept...)
 }
 

@@ -39,7 +39,11 @@ func Key(t *tool.Tool, args *value.Dict) string {
 	b.WriteString(tool.Key(t.Name))
 	for _, name := range names {
 		v, _ := args.Get(name)
-		b.WriteString("\x00" + name + "\x00" + value.FormatJSON(v, ""))
+		text, err := value.AppendJSON(nil, v)
+		if err != nil { // such as NaN
+			text = []byte(value.FormatJSON(v, ""))
+		}
+		b.WriteString("\x00" + name + "\x00" + string(text))
 	}
 	return b.String()
 }
