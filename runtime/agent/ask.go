@@ -358,7 +358,7 @@ func (t *turn) compose(message string, results []prompt.CallResult) []model.Mess
 	}
 	m := model.Message{Role: model.User, Text: text, Media: media}
 	if t.attaches() {
-		m.Media = slices.Concat(t.attached.media, media)
+		m.Media = slices.Concat(t.attached, media)
 	}
 	return append(more, m)
 }

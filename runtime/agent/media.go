@@ -16,9 +16,6 @@ import (
 // and of the results of tools. If they would have more, older results lose theirs.
 const MaxMedia = dialog.MaxMedia
 
-// attachments are images and documents of a message. They do not change.
-type attachments struct{ media []model.Media }
-
 // Attach adds images and documents to the next message that is sent. They are recorded with its
 // turn, and a compaction keeps them. It fails with kind Limit if the attachments of the
 // conversation are together longer than [MaxMedia], with kind Invalid if it is known that the model
@@ -28,18 +25,12 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 		return s.errBusy()
 	}
 	defer s.busy.Unlock()
-	var all []model.Media
-	if s.attached != nil {
-		all = s.attached.media
-	}
-	all = slices.Concat(all, media)
+	all := slices.Concat(s.attached, media)
 	room := MaxMedia - dialog.Size(prompt.Attached(s.messages))
 	if err := dialog.CheckAttached(all, s.agent.opts.Model.Name(), s.agent.measure(ctx).Media, room); err != nil {
 		return err
 	}
-	if len(all) > 0 {
-		s.attached = &attachments{all}
-	}
+	s.attached = all
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (t *turn) recorded() (*value.Dict, error) {
 	}
 	d := t.agent.settings.Clone(2)
 	if t.attached != nil {
-		media, err := dialog.PackMedia(t.attached.media)
+		media, err := dialog.PackMedia(t.attached)
 		if err != nil {
 			return nil, value.Errorf(value.Invalid, "record the attachments of run '%s': %w", t.runID, err)
 		}
@@ -131,10 +131,7 @@ func (s *Session) restore(r *host.Recorded, offer bool) (task string, err error)
 		err = s.take(options.Conversation, r.ID, offer)
 	}
 	if err == nil {
-		var media []model.Media
-		if media, err = dialog.UnpackMedia(options.Attached); len(media) > 0 {
-			s.attached = &attachments{media}
-		}
+		s.attached, err = dialog.UnpackMedia(options.Attached)
 	}
 	if err != nil {
 		return "", unreadable("run '"+r.ID+"'", err)

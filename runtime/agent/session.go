@@ -59,12 +59,12 @@ type state struct {
 	account    account.Account
 	messages   []model.Message
 	thread     string
-	question   string       // in the first message
-	told       bool         // the model has its instructions
-	reoffered  bool         // Offer has changed the tools
-	made       []madeCall   // calls since the last reply, whose results the model does not have
-	heard      []string     // outputs of tools, the latest last
-	attached   *attachments // of the next message, or nil
+	question   string        // in the first message
+	told       bool          // the model has its instructions
+	reoffered  bool          // Offer has changed the tools
+	made       []madeCall    // calls since the last reply, whose results the model does not have
+	heard      []string      // outputs of tools, the latest last
+	attached   []model.Media // of the next message
 }
 
 // newSession returns a session without turns. For "" it generates an ID.
