@@ -13,7 +13,7 @@ type Provider struct {
 	API     string // one of [APIs]; "" only if the name is one of [BuiltinProviders]
 	BaseURL string // the address of the API; default: that of its vendor
 	KeyEnv  string // the environment variable with the key
-	Auth    string // the header with the key, such as "api-key", or "bearer"; "auto" is for cassidyai
+	Auth    string // the header with the key, such as "api-key", or "bearer"; or "auto"
 	Version string // of the API of Anthropic
 	// Headers are further headers of each request.
 	Headers map[string]Header
@@ -42,7 +42,7 @@ func BuiltinProviders() []string {
 func auths(api string) []string {
 	switch api {
 	case "anthropic":
-		return []string{"x-api-key", "bearer"}
+		return []string{"auto", "x-api-key", "bearer"}
 	case "gemini":
 		return []string{"x-goog-api-key", "bearer"}
 	case "ollama":

@@ -256,7 +256,7 @@ func TestOptions(t *testing.T) {
 		"openai":    func() (model.Model, error) { return openai.New(nil) },
 		"anthropic": func() (model.Model, error) { return anthropic.New(nil) },
 		"anthropic auth": func() (model.Model, error) {
-			return anthropic.New(&anthropic.Options{Model: "m", Auth: "auto"})
+			return anthropic.New(&anthropic.Options{Model: "m", Auth: "basic"})
 		},
 		"ollama": func() (model.Model, error) { return ollama.New(nil) },
 	} {

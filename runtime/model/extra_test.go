@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -89,6 +90,47 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// TestAnthropicAuth checks that a key that is refused in its header is sent as a bearer token, which
+// is remembered, and that a wrong key is tried in both ways each time.
+func TestAnthropicAuth(t *testing.T) {
+	var sent []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = append(sent, cmp.Or(r.Header.Get("Authorization"), r.Header.Get("X-Api-Key")))
+		if r.Header.Get("Authorization") != "Bearer k-123456" {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi."}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`)
+	}))
+	defer server.Close()
+	for _, tt := range []struct {
+		auth model.Auth
+		key  string
+		want string // what is sent for two requests
+	}{
+		{"", "k-123456", "k-123456,Bearer k-123456,Bearer k-123456"},
+		{model.AuthAuto, "wrong", "wrong,Bearer wrong,wrong,Bearer wrong"},
+		{model.AuthKey, "k-123456", "k-123456,k-123456"},
+		{model.AuthBearer, "k-123456", "Bearer k-123456,Bearer k-123456"},
+		{"", "", ","},
+	} {
+		sent = nil
+		m, err := anthropic.New(&anthropic.Options{Model: "m", BaseURL: server.URL, Key: tt.key, Auth: tt.auth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err = m.Ask(t.Context(), &model.Request{Messages: []model.Message{{Role: model.User, Text: "hi"}}})
+		}
+		works := strings.HasSuffix(tt.want, "Bearer k-123456")
+		if got := strings.Join(sent, ","); got != tt.want || (err == nil) != works {
+			t.Errorf("auth %q with the key %q: sent %q, %v, want %q", tt.auth, tt.key, got, err, tt.want)
+		}
+	}
+}
+
 // TestWrongOptions checks that a wrong way to send the key, and further fields that would replace
 // the conversation, are errors with a hint.
 func TestWrongOptions(t *testing.T) {
@@ -98,7 +140,7 @@ func TestWrongOptions(t *testing.T) {
 		hints []string
 	}{
 		{"chat", setup{auth: "x-goog-api-key"}, []string{"bearer or api-key or x-api-key"}},
-		{"anthropic", setup{auth: "api-key"}, []string{"x-api-key or bearer"}},
+		{"anthropic", setup{auth: "api-key"}, []string{"auto or x-api-key or bearer"}},
 		{"gemini", setup{auth: "auto"}, []string{"x-goog-api-key or bearer"}},
 		{"cassidyai", setup{auth: "api-key"}, []string{"x-api-key or bearer or auto"}},
 		{"chat", setup{extra: value.NewDict("messages", value.List{})}, []string{"remove 'messages'"}},

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 
@@ -13,14 +14,16 @@ type fakeAnthropic struct {
 }
 
 func (fakeAnthropic) authorized(q request) bool {
-	return q.header.Get("X-Api-Key") == testKey && q.header.Get("Authorization") == ""
+	key, bearer := q.header.Get("X-Api-Key"), q.header.Get("Authorization")
+	return key == testKey && bearer == "" || key == "" && bearer == "Bearer "+testKey
 }
 
 func (fakeAnthropic) fail(status int) string {
 	if status == 400 {
 		return `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"},"request_id":"req_1"}`
 	}
-	return `{"type":"error","error":{"type":"api_error","message":"it went wrong"},"request_id":"req_1"}`
+	kinds := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error", 529: "overloaded_error"}
+	return js("type", "error", "error", value.NewDict("type", cmp.Or(kinds[status], "api_error"), "message", "it went wrong"), "request_id", "req_1")
 }
 
 func (v fakeAnthropic) check(f *fake, q request) bool {

@@ -191,11 +191,8 @@ func (v *fakeResponses) play(f *fake, w http.ResponseWriter, q request, t turn) 
 
 func (v *fakeResponses) stream(w http.ResponseWriter, t turn, response *value.Dict, items []*value.Dict) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	n := 0
 	event := func(kind string, pairs ...any) string {
-		d := value.NewDict(append([]any{"type", "response." + kind, "sequence_number", n}, pairs...)...)
-		n++
-		return "event: response." + kind + "\ndata: " + d.String() + "\n\n"
+		return "event: response." + kind + "\ndata: " + js(append([]any{"type", "response." + kind, "sequence_number", unnumbered}, pairs...)...) + "\n\n"
 	}
 	begun := response.Clone(0)
 	begun.Put("status", "in_progress")
@@ -210,23 +207,27 @@ func (v *fakeResponses) stream(w http.ResponseWriter, t turn, response *value.Di
 		switch item.Text("type") {
 		case "reasoning":
 			added.Put("encrypted_content", "not ready")
+			added.Put("summary", value.List{})
 			first = append(first, event("output_item.added", "output_index", i, "item", added),
 				event("reasoning_summary_part.added", "output_index", i, "item_id", item.Text("id"), "summary_index", 0, "part", value.NewDict("type", "summary_text", "text", "")),
 				event("reasoning_summary_text.delta", "output_index", i, "item_id", item.Text("id"), "summary_index", 0, "delta", "I "),
 				event("reasoning_summary_text.delta", "output_index", i, "item_id", item.Text("id"), "summary_index", 0, "delta", "think."),
 				event("reasoning_summary_text.done", "output_index", i, "item_id", item.Text("id"), "summary_index", 0, "text", "I think."),
+				event("reasoning_summary_part.done", "output_index", i, "item_id", item.Text("id"), "summary_index", 0, "part", value.NewDict("type", "summary_text", "text", "I think.")),
 				event("output_item.done", "output_index", i, "item", item))
 		case "message":
 			added.Put("content", value.List{})
-			part := dictsIn(item, "content")[0]
+			id, part, field := item.Text("id"), dictsIn(item, "content")[0], "text"
 			if part.Text("type") == "refusal" {
-				delta = "refusal.delta"
+				delta, field = "refusal.delta", "refusal"
 			}
+			begun := part.Clone(0)
+			begun.Put(field, "")
 			speaks = i
 			first = append(first, event("output_item.added", "output_index", i, "item", added),
-				event("content_part.added", "output_index", i, "content_index", 0, "part", value.NewDict("type", part.Text("type"), "text", "")))
-			last = append(last, event(strings.TrimSuffix(delta, "delta")+"done", "output_index", i, "content_index", 0, "text", t.text),
-				event("content_part.done", "output_index", i, "content_index", 0, "part", part), event("output_item.done", "output_index", i, "item", item))
+				event("content_part.added", "item_id", id, "output_index", i, "content_index", 0, "part", begun))
+			last = append(last, event(strings.TrimSuffix(delta, "delta")+"done", "item_id", id, "output_index", i, "content_index", 0, field, t.text),
+				event("content_part.done", "item_id", id, "output_index", i, "content_index", 0, "part", part), event("output_item.done", "output_index", i, "item", item))
 		case "function_call":
 			added.Put("arguments", "")
 			args := item.Text("arguments")
@@ -238,10 +239,33 @@ func (v *fakeResponses) stream(w http.ResponseWriter, t turn, response *value.Di
 		}
 	}
 	last = append(last, event(response.Text("status"), "response", response))
-	stream(w, t, first, func(p string) string {
-		return event(delta, "output_index", max(speaks, 1), "content_index", 0, "item_id", "msg", "delta", p, "obfuscation", "xyz")
+	id := "msg"
+	if speaks >= 0 {
+		id = items[speaks].Text("id")
+	}
+	stream(&numbered{ResponseWriter: w}, t, first, func(p string) string {
+		return event(delta, "output_index", max(speaks, 1), "content_index", 0, "item_id", id, "delta", p, "obfuscation", "xyz")
 	}, last)
 }
+
+// unnumbered is the number of an event that was not sent yet.
+const unnumbered = -1
+
+// A numbered writer numbers the events in the order in which they are sent.
+type numbered struct {
+	http.ResponseWriter
+	n int
+}
+
+func (w *numbered) Write(event []byte) (int, error) {
+	text := strings.Replace(string(event), `"sequence_number":-1`, `"sequence_number":`+strconv.Itoa(w.n), 1)
+	w.n++
+	_, err := io.WriteString(w.ResponseWriter, text)
+	return len(event), err
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *numbered) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func dictsIn(d *value.Dict, name string) []*value.Dict {
 	var list []*value.Dict

@@ -213,7 +213,8 @@ const (
 	AuthAzure  Auth = "api-key"        // of OpenAI models on Azure
 	AuthGoogle Auth = "x-goog-api-key" // of Gemini
 	AuthBearer Auth = "bearer"         // Authorization: Bearer KEY
-	// AuthAuto starts with AuthKey. If creating a thread fails with 401, it tries
-	// AuthBearer once, and keeps it if that works. It is only for CassidyAI.
+	// AuthAuto starts with AuthKey. If a request fails with 401, it tries AuthBearer once, and
+	// keeps it if that works. It is for Anthropic, and for CassidyAI, where it is tried only when
+	// a thread is created.
 	AuthAuto Auth = "auto"
 )

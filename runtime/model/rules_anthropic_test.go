@@ -218,7 +218,7 @@ func (r *rules) messages(body *value.Dict) {
 	messages := listOf(body, "messages")
 	for i, m := range messages {
 		where := fmt.Sprintf("messages.%d", i)
-		r.fields(where, m, fields{"role": "string!", "content": "array!"})
+		r.fields(where, m, fields{"role": "string!", "content": "string|array!"})
 		if m.Text("role") == "system" {
 			if !among(r.name, takesSystem) || i == 0 || messages[i-1].Text("role") == "assistant" {
 				r.add("%s: role 'system' is not supported here", where)
@@ -253,7 +253,7 @@ func endsPaused(messages []*value.Dict) bool {
 
 func (r *rules) blocks(where string, m *value.Dict, open map[string]bool, tools bool) {
 	blocks := listOf(m, "content")
-	if len(blocks) == 0 {
+	if len(blocks) == 0 && m.Text("content") == "" {
 		r.add("%s: content is empty", where)
 	}
 	byUser, other := m.Text("role") == "user", false

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/catalog"
@@ -31,7 +32,7 @@ type Options struct {
 	Model   string
 	BaseURL string // without /v1; default https://api.anthropic.com
 	Key     string
-	Auth    model.Auth // AuthKey, the default, or AuthBearer
+	Auth    model.Auth // AuthAuto, the default, AuthKey or AuthBearer
 	Version string     // of the API; default Version
 	// MaxTokens is the limit of a reply if the request has none. The default is what the model
 	// can write, at most 64,000 and a quarter of its context, or 16,000 if it is not known.
@@ -52,6 +53,7 @@ type client struct {
 	o      Options
 	w      *wire.Wire
 	family family
+	bearer atomic.Bool // the key is sent as a bearer token
 }
 
 // New returns a model of Anthropic's Messages API. It fails if the model is
@@ -70,7 +72,7 @@ func New(opts *Options) (model.Model, error) {
 // connect returns a client whose errors begin with a name.
 func connect(opts *Options, name string) (*client, error) {
 	o := *opts
-	auth, err := wire.CheckAuth("anthropic", o.Auth, model.AuthKey, model.AuthBearer)
+	auth, err := wire.CheckAuth("anthropic", o.Auth, model.AuthAuto, model.AuthKey, model.AuthBearer)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,8 @@ func connect(opts *Options, name string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &client{o, w, familyOf(o.Model)}
+	m := &client{o: o, w: w, family: familyOf(o.Model)}
+	m.bearer.Store(o.Auth == model.AuthBearer)
 	w.Instructs = m.family.system
 	return m, nil
 }
@@ -98,11 +101,33 @@ func defaultLength(known model.Info) int {
 	return min(known.MaxOutput, mostMaxTokens, cmp.Or(known.Context/4, mostMaxTokens))
 }
 
+// authorized sends a request. If the key is refused in its header, it is sent as a bearer token
+// from then on, if that works: the vendor's own clients do so since the version 2026-10-21, while
+// gateways may know only the header.
+func (m *client) authorized(send func() *wire.Failure) *wire.Failure {
+	was := m.bearer.Load()
+	f := send()
+	if f == nil || f.Status != 401 || m.o.Auth != model.AuthAuto || m.o.Key == "" || was {
+		return f
+	}
+	m.bearer.Store(true)
+	other := send()
+	if other != nil && other.Status == 401 {
+		m.bearer.Store(false)
+		return f
+	}
+	return other
+}
+
 // ask sends a request, and once more with each fix that the server's answer calls for.
 func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
 	fix := fixOf(r.Messages)
 	for {
-		reply, f := m.complete(ctx, r, fix)
+		var reply *model.Reply
+		f := m.authorized(func() (f *wire.Failure) {
+			reply, f = m.complete(ctx, r, fix)
+			return f
+		})
 		next, again := fix.after(f, r.Schema != nil)
 		if again {
 			if r.Notice != nil {
@@ -110,9 +135,6 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 			}
 			fix = next
 			continue
-		}
-		if f != nil && f.Status == 401 && m.o.Auth != model.AuthBearer {
-			f.Err.Hint += "; in Go, set Options.Auth to bearer if the server expects a bearer token"
 		}
 		return reply, f
 	}
@@ -146,7 +168,11 @@ func (m *client) complete(ctx context.Context, r *model.Request, fix fix) (*mode
 }
 
 func (m *client) header(fix fix) http.Header {
-	h := wire.KeyHeader(m.o.Auth, m.o.Key)
+	auth := model.AuthKey
+	if m.bearer.Load() {
+		auth = model.AuthBearer
+	}
+	h := wire.KeyHeader(auth, m.o.Key)
 	if h == nil { // for a gateway that has its own key
 		h = http.Header{}
 	}

@@ -28,7 +28,11 @@ func (m *client) lookUp(ctx context.Context) model.Info {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
-	d, f := m.w.Ask(ctx, m.get("/v1/models/"+m.o.Model))
+	var d *value.Dict
+	f := m.authorized(func() (f *wire.Failure) {
+		d, f = m.w.Ask(ctx, m.get("/v1/models/"+m.o.Model))
+		return f
+	})
 	if f != nil || d.Int("max_input_tokens") <= 0 && d.Int("max_tokens") <= 0 {
 		return known
 	}
@@ -76,9 +80,13 @@ func List(ctx context.Context, o *Options) ([]model.Listing, error) {
 	var list []model.Listing
 	path := "/v1/models?limit=1000"
 	for range mostPages {
-		q := m.get(path)
-		q.Retry = nil
-		page, f := m.w.Ask(ctx, q)
+		var page *value.Dict
+		f := m.authorized(func() (f *wire.Failure) {
+			q := m.get(path)
+			q.Retry = nil
+			page, f = m.w.Ask(ctx, q)
+			return f
+		})
 		if f != nil {
 			return nil, f.Err
 		}

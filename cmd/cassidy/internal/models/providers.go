@@ -164,14 +164,12 @@ func (p *provider) keyHint() string {
 	}
 	hint := "check " + strings.Join(p.keys, " or ")
 	switch {
-	case p.auth != "" || p.api != "cassidyai" && p.api != "anthropic":
+	case p.auth != "" || p.api != "cassidyai":
 		return hint
 	case p.added:
 		return hint + ", or add auth: bearer to providers." + p.name + " in your config.yaml"
-	case p.api == "cassidyai":
-		return hint + ", or set CASSIDY_AUTH_STYLE=bearer"
 	}
-	return hint
+	return hint + ", or set CASSIDY_AUTH_STYLE=bearer"
 }
 
 // nameMissing returns the error of a provider without the name of a model.
