@@ -132,7 +132,7 @@ func typeName(s *value.Dict) (Type, error) {
 			t = parsed
 			known++
 		case n != nil:
-			return Type{}, value.Errorf(value.Invalid, "'type' of a schema should be a name but got %s", value.TypeOf(n))
+			return Type{}, value.Errorf(value.Invalid, "'type' of a schema should be a name but got %s", value.TypeOf(n)).WithHint(`for example: "type": "string"`)
 		}
 	}
 	if known > 1 {

@@ -74,7 +74,7 @@ func UUID() tool.Module {
 func withRandom(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) row.Run {
 	return func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if g.Rand == nil {
-			return tool.Outcome{}, value.Errorf(value.Denied, "random numbers are unavailable: the call has no seed")
+			return tool.Outcome{}, value.Errorf(value.Denied, "random numbers are unavailable: the call has no seed").WithHint("call the function in a tool or a workflow; in Go, set Grant.Rand")
 		}
 		r, err := g.Rand()
 		if err != nil {
