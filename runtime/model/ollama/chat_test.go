@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,6 +169,7 @@ func TestRequests(t *testing.T) {
 		{"a schema", plain, model.Request{Schema: schema}, `],"format":{"type":"object"},"stream"`},
 		{"any JSON", plain, model.Request{Schema: value.NewDict()}, `],"format":"json","stream"`},
 		{"a schema with tools, which the format would exclude", plain, model.Request{Schema: schema, Tools: []tool.Tool{readFile()}}, `"additionalProperties":false}}}],"stream"`},
+		{"a schema with tools that cannot be called", plain, model.Request{Schema: schema, ToolChoice: model.ToolNone, Tools: []tool.Tool{readFile()}}, `],"format":{"type":"object"},"stream"`},
 		{"no tools to choose from", plain, model.Request{ToolChoice: model.ToolNone, Tools: []tool.Tool{readFile()}}, `"content":"Hi."}],"stream"`},
 		{"no effort", thinking, model.Request{}, no},
 		{"effort none", thinking, model.Request{Effort: "none"}, `"think":false`},
@@ -223,6 +225,40 @@ func TestMemory(t *testing.T) {
 			t.Errorf("a context of %d: %v, hint %q, after %d requests", test.given, err, e.Hint, len(s.sent))
 		}
 	}
+}
+
+// TestLevelsInParallel has a server that rejects levels of two requests at the same time: both are
+// sent again.
+func TestLevelsInParallel(t *testing.T) {
+	var both, done sync.WaitGroup
+	both.Add(2)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		switch {
+		case r.URL.Path == "/api/show":
+			io.WriteString(w, card("4096", "thinking"))
+		case strings.Contains(string(data), `"think":"low"`):
+			both.Done()
+			both.Wait()
+			w.WriteHeader(400)
+			io.WriteString(w, `{"error":"think value \"low\" is not supported for this model"}`)
+		default:
+			io.WriteString(w, four)
+		}
+	}))
+	defer server.Close()
+	m, err := ollama.New(&ollama.Options{Model: "m", BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		done.Go(func() {
+			if _, err := m.Ask(t.Context(), &model.Request{Effort: "low", Messages: []model.Message{user("Hi.")}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
 }
 
 // TestLevels has a server that knows reasoning only as on and off.

@@ -104,7 +104,7 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 		}
 	}
 	for {
-		window := m.context(c)
+		window, leveled := m.context(c), !m.noLevels.Load()
 		reply, f := m.send(ctx, r, c)
 		switch {
 		case f == nil:
@@ -114,8 +114,10 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 				f.Err.Hint = fmt.Sprintf("use a smaller model, or write a smaller context into your config.yaml: models: {\"ollama:%s\": {context: %d}}; in Go, set Options.Context", m.o.Model, window/2)
 				return nil, f
 			}
-		case f.Status != 400 || !strings.Contains(f.Err.Error(), "think") || r.Effort == "" || m.noLevels.Swap(true):
+		case f.Status != 400 || !strings.Contains(f.Err.Error(), "think") || r.Effort == "" || !leveled:
 			return nil, explain(f)
+		default:
+			m.noLevels.Store(true)
 		}
 		if r.Notice != nil {
 			r.Notice(model.Notice{Retry: f.Err})
@@ -165,8 +167,7 @@ func (m *client) body(r *model.Request, c *card) (*value.Dict, *wire.Failure) {
 	}
 	body := value.NewDict("model", m.o.Model, "messages", list)
 	switch {
-	case r.ToolChoice == model.ToolNone: // the API has no choice of tools
-	case tools != nil:
+	case tools != nil && r.ToolChoice != model.ToolNone: // the API has no choice of tools
 		body.Put("tools", tools)
 	case r.Schema.Len() > 0:
 		body.Put("format", r.Schema)

@@ -44,8 +44,8 @@ type Options struct {
 	HTTP    model.HTTP
 }
 
-// A client asks one model. What a server refuses is remembered, so that only the first request
-// is sent twice.
+// A client asks one model. What a server refuses is remembered, so that only the first requests
+// are sent twice.
 type client struct {
 	o Options
 	w *wire.Wire
@@ -116,8 +116,9 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	if f := m.w.Check(r); f != nil {
 		return nil, f
 	}
+	before := m.responses.Load()
 	reply, f := m.adapting(ctx, r)
-	if f != nil && m.o.API == "" && !m.responses.Load() && wantsResponses(f) {
+	if f != nil && m.o.API == "" && !before && wantsResponses(f) {
 		reply, f = m.switched(ctx, r, f)
 	}
 	return reply, withoutTools(r, f)
@@ -134,15 +135,23 @@ func (m *client) switched(ctx context.Context, r *model.Request, refused *wire.F
 	return reply, f
 }
 
+// A known state is what is known about a server before a request. Other requests may learn more
+// at the same time.
+type known struct{ responses, noSummary, noEncrypted, noSchema bool }
+
+func (m *client) known() known {
+	return known{m.responses.Load(), m.noSummary.Load(), m.noEncrypted.Load(), m.noSchema.Load()}
+}
+
 // adapting asks, and asks again without a part of the request that the server has refused.
 func (m *client) adapting(ctx context.Context, r *model.Request) (*model.Reply, *wire.Failure) {
 	for {
-		ask := m.askChat
-		if m.responses.Load() {
+		before, ask := m.known(), m.askChat
+		if before.responses {
 			ask = m.askResponses
 		}
 		reply, f := ask(ctx, r)
-		if f == nil || !m.learns(r, f) {
+		if f == nil || !m.learns(before, r, f) {
 			return reply, f
 		}
 	}
@@ -150,24 +159,30 @@ func (m *client) adapting(ctx context.Context, r *model.Request) (*model.Reply, 
 
 // learns reports whether a failure is about an optional part of the request that was not known
 // to be refused.
-func (m *client) learns(r *model.Request, f *wire.Failure) bool {
+func (m *client) learns(before known, r *model.Request, f *wire.Failure) bool {
 	if f.Status != 400 && f.Status != 422 {
 		return false
 	}
 	param, said := f.Body.Text("param"), strings.ToLower(wire.ErrorText(f.Body))
-	if m.responses.Load() {
+	if before.responses {
 		switch {
 		case strings.Contains(said, "encrypted content"), strings.HasPrefix(param, "include"):
-			return m.noEncrypted.CompareAndSwap(false, true)
+			m.noEncrypted.Store(true)
+			return !before.noEncrypted
 		case param == "reasoning.summary", strings.Contains(said, "reasoning summar"), strings.Contains(said, "reasoning.summary"),
 			r.Effort == "" && strings.HasPrefix(param, "reasoning"):
-			return m.noSummary.CompareAndSwap(false, true)
+			m.noSummary.Store(true)
+			return !before.noSummary
 		}
 	}
 	// An invalid schema is an error of the caller; a server without schemas is asked in words.
 	about := strings.Contains(said+param, "response_format") || strings.HasPrefix(param, "text.format") || strings.Contains(said, "json_schema")
 	unknown := strings.Contains(said, "support") || strings.Contains(said, "unavailable") || strings.Contains(said, "unknown")
-	return r.Schema != nil && about && unknown && !strings.Contains(said, "invalid schema") && m.noSchema.CompareAndSwap(false, true)
+	if r.Schema == nil || !about || !unknown || strings.Contains(said, "invalid schema") {
+		return false
+	}
+	m.noSchema.Store(true)
+	return !before.noSchema
 }
 
 // wantsResponses reports whether chat completions refuses the tools of a model that needs
