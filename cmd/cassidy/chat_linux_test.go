@@ -448,6 +448,43 @@ func TestChatSpinner(t *testing.T) {
 }
 
 // TestChatTools calls a tool that asks for approval on the terminal of the session.
+// TestChatFiles attaches files to messages of a session. What a failed message attached is not sent
+// with the next one.
+func TestChatFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"m.star": `def reply(messages, turn):
+    last = messages[-1]
+    if "fail" in last["content"]:
+        fail("not that")
+    return last["content"].split("\n")[0] + " with " + ", ".join(["%s %d" % (m["type"], m["size"]) for m in last.get("media", [])]) + "!"
+`, "a.gif": "GIF89a....", "b.pdf": "%PDF-1.7"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string { return "@" + filepath.Join(dir, name) }
+	s := sit(t, dir, nil, "--model", "script:"+filepath.Join(dir, "m.star"))
+	s.atPrompt()
+	s.types("fail " + at("b.pdf") + "\r")
+	s.expect("not that")
+	s.atPrompt()
+	s.types("look " + at("nosuch.gif") + "\r")
+	s.expect("there is no such file; nothing was sent")
+	s.expect("write @@")
+	s.atPrompt()
+	s.types("look " + at("a.gif") + "\r")
+	s.expect(" with image/gif 10!")
+	s.atPrompt()
+	s.types("and now, @@alice?\r")
+	s.expect("and now, @alice? with !")
+	s.atPrompt()
+	s.types("/help\r")
+	s.expect("for a literal @, type @@")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}
+
 func TestChatTools(t *testing.T) {
 	dir := t.TempDir()
 	model := `def reply(messages, turn):

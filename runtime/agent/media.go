@@ -34,6 +34,9 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 	return nil
 }
 
+// Detach drops what [Session.Attach] has added and no message has sent.
+func (s *Session) Detach() { s.attached = nil }
+
 // showMedia adds to the outcome of a call which images and documents of its result the model gets
 // with it, and tells the model of the others.
 func (t *turn) showMedia(ctx context.Context, o *outcome) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -17,8 +16,10 @@ import (
 )
 
 // Attach adds files to the next message of a session: images and PDF as they are or by their
-// address, and text files to the text of the message, which it returns.
+// address, and text files to the text of the message, which it returns. What was attached before,
+// and not sent, is dropped.
 func Attach(ctx context.Context, s *agent.Session, files []string, message string) (string, error) {
+	s.Detach()
 	var media []model.Media
 	for _, file := range files {
 		m, err := mediaAt(file)
@@ -29,7 +30,7 @@ func Attach(ctx context.Context, s *agent.Session, files []string, message strin
 			return "", err
 		}
 		if m.Type == plainText {
-			message += fmt.Sprintf("\n\nThe file %s:\n\n%s", m.Name, m.Data)
+			message += fmt.Sprintf("\n\nThe file %s:\n\n%s", ui.VisibleLine(m.Name), fenced(string(m.Data)))
 			continue
 		}
 		media = append(media, m)
@@ -46,7 +47,7 @@ const plainText = "text/plain"
 // mediaAt returns the image or document at an address, which the provider gets. The end of the
 // address shows its type. The URL is "" if file is not an address.
 func mediaAt(file string) (m model.Media, err error) {
-	if !strings.HasPrefix(file, "https://") && !strings.HasPrefix(file, "http://") {
+	if !isAddress(file) {
 		return m, nil
 	}
 	name, _, _ := strings.Cut(file, "#")
@@ -60,22 +61,18 @@ func mediaAt(file string) (m model.Media, err error) {
 	return model.Media{Type: kind, Name: path.Base(name), URL: file}, nil
 }
 
-// readMedia reads a file and finds its type.
+// readMedia reads a file and finds its type by its content, whatever its name is.
 func readMedia(file string) (m model.Media, err error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > agent.MaxMedia {
-		return m, value.Errorf(value.Limit, "attach %s: the file is too long: %.1f MB, limit %d MB", file, float64(info.Size())/(1<<20), agent.MaxMedia>>20).
-			WithHint("attach a smaller file; a tool can read parts of a long one")
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(file)
-	}
+	data, err := ui.ReadRegular(file, agent.MaxMedia)
 	if err != nil {
-		return m, value.Errorf(value.Invalid, "attach %s: %w", file, ui.FileError(err))
+		return m, value.ErrorOf(err, value.Invalid).WithOp("attach " + file)
 	}
-	m = model.Media{Type: mediaType(data), Name: filepath.Base(file), Data: data}
+	m = model.Media{Type: value.MediaType(data), Name: filepath.Base(file), Data: data}
 	switch {
+	case len(data) == 0:
+		return m, value.Errorf(value.Invalid, "attach %s: the file is empty", file)
+	case m.Type == "application/pdf" && !strings.EqualFold(path.Ext(m.Name), ".pdf"):
+		m.Name += ".pdf" // providers look at it
 	case m.Type != "":
 	case utf8.Valid(data) && bytes.IndexByte(data, 0) < 0:
 		m.Type = plainText
@@ -86,20 +83,11 @@ func readMedia(file string) (m model.Media, err error) {
 	return m, nil
 }
 
-// mediaType returns the type of an image or a PDF by its first bytes, or "".
-func mediaType(data []byte) string {
-	head := string(data[:min(len(data), 12)])
-	switch {
-	case strings.HasPrefix(head, "\x89PNG\r\n\x1a\n"):
-		return "image/png"
-	case strings.HasPrefix(head, "\xff\xd8\xff"):
-		return "image/jpeg"
-	case strings.HasPrefix(head, "GIF87a"), strings.HasPrefix(head, "GIF89a"):
-		return "image/gif"
-	case len(head) == 12 && head[:4] == "RIFF" && head[8:] == "WEBP":
-		return "image/webp"
-	case strings.HasPrefix(head, "%PDF-"):
-		return "application/pdf"
+// fenced returns a text between two lines of backticks, of which it has fewer in a row.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
 	}
-	return ""
+	return fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
 }

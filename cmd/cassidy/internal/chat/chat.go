@@ -36,6 +36,7 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model: one message, or a session on the terminal", ArgsUsage: `["MESSAGE"|-]`,
 		Description: "To send one message, pass it as MESSAGE. With -, it is read from standard input. The answer goes to standard output.\n" +
+			"@FILE in a message attaches a file: an image, a PDF or text. For a literal @, write @@. A message from standard input names no files.\n" +
 			"On a terminal without MESSAGE, a session begins. Type /help in the session to list its commands.\n" +
 			"By default, the model gets no tools. To offer tools: --tools LIST.\n" +
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.",
@@ -50,6 +51,12 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 	message, err := c.chatMessage(ctx)
 	if err != nil {
 		return err
+	}
+	var files []string
+	if !c.Person.InputRead { // only what the user typed can name files, and not a text from elsewhere
+		if message, files, err = agents.Mentions(message); err != nil {
+			return err
+		}
 	}
 	if message == "" && c.console == nil {
 		return value.Errorf(value.Invalid, "the message is empty").WithHint("%s", messageHint)
@@ -77,7 +84,7 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	if c.console == nil {
-		return c.chatOnce(ctx.Context, h, s, setup.Skills, message)
+		return c.chatOnce(ctx.Context, h, s, setup.Skills, message, files)
 	}
 	t := &chatSession{command: c, host: h, session: s, setup: setup}
 	return t.run(ctx.Context)
@@ -190,12 +197,15 @@ func (c *command) chatSetup(ctx *cli.Context, h *host.Host) (*agents.Setup, erro
 }
 
 // chatOnce has the model answer one message.
-func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, skills []string, message string) error {
+func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, skills []string, message string, files []string) error {
 	if run := s.Waiting(); run != "" {
 		return value.Errorf(value.Conflict, "the last turn of session '%s' has not ended (it is the run %s)", s.ID(), run).
 			WithHint("continue the turn: cassidy runs resume %s; or end it: cassidy runs cancel %s", run, run)
 	}
 	text, err := agents.WithSkills(s, skills, message)
+	if err == nil && len(files) > 0 {
+		text, err = agents.Attach(ctx, s, files, text)
+	}
 	if err != nil {
 		return err
 	}

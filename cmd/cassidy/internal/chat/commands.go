@@ -69,6 +69,7 @@ func (t *chatSession) help(context.Context, []string) error {
 	}
 	for _, line := range [][2]string{
 		{`text \`, "continue on the next line"}, {"//text", "send a message that begins with /"},
+		{"@FILE", "attach an image, a PDF or a text file; for a literal @, type @@"},
 		{"↑ ↓", "recall earlier messages"}, {"Ctrl-C", "stop the answer or clear the line; press twice to end the session"},
 	} {
 		b.WriteString(ui.Pad("  "+line[0], 30) + line[1] + "\n")

@@ -148,6 +148,13 @@ func (t *chatSession) answer(ctx context.Context, typed string) {
 func (t *chatSession) turn(ctx context.Context, message string) error {
 	turn, done := t.Interrupts.During(ctx)
 	defer done()
+	message, files, err := agents.Mentions(message)
+	if err != nil {
+		return err
+	}
+	if message, err = agents.Attach(turn, t.session, files, message); err != nil {
+		return err
+	}
 	before := len(t.session.Messages())
 	t.runs = append(t.runs, t.session.NextRun())
 	view, stop := t.showChat(t.host, t.session)
