@@ -330,7 +330,7 @@ func (c *child) exitError(state *os.ProcessState, stderr string) error {
 	}
 	if strings.HasPrefix(stderr, "panic: ") {
 		return value.Errorf(value.Internal, "the script crashed the interpreter%s", line). // and would again
-			WithHint("change the script, and report this error: no script should crash the interpreter")
+													WithHint("change the script, and report this error: no script should crash the interpreter")
 	}
 	return value.Errorf(value.Unavailable, "the tool's worker exited unexpectedly: %v%s", state, line).WithHint("call the tool again")
 }
