@@ -21,15 +21,19 @@ func CheckExtra(extra *value.Dict) error {
 		case slices.Contains(written(), name):
 			return value.Errorf(value.Invalid, "Extra has the field '%s', which cassidy writes itself", name).
 				WithHint("remove '%s' from Extra", name)
-		case name == "tools" && !isList(v):
-			return value.Errorf(value.Invalid, "the field 'tools' of Extra should be a list but got %s", value.TypeOf(v)).
+		case name == "tools" && !isObjects(v):
+			return value.Errorf(value.Invalid, "the field 'tools' of Extra should be a list of objects but got %s", value.Clean(value.FormatJSON(v, ""), 100)).
 				WithHint("write a list of tools that the provider runs, as in [{type: web_search}]")
 		}
 	}
 	return nil
 }
 
-func isList(v value.Value) bool {
-	_, ok := v.(value.List)
-	return ok
+// isObjects reports whether v is a list of objects that is not empty.
+func isObjects(v value.Value) bool {
+	list, _ := v.(value.List)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(item value.Value) bool {
+		_, ok := item.(*value.Dict)
+		return !ok
+	})
 }

@@ -147,6 +147,8 @@ func TestWrongOptions(t *testing.T) {
 		{"responses", setup{extra: value.NewDict("input", "x")}, []string{"remove 'input'"}},
 		{"anthropic", setup{extra: value.NewDict("model", "x")}, []string{"remove 'model'"}},
 		{"gemini", setup{extra: value.NewDict("tools", "x")}, []string{"[{type: web_search}]"}},
+		{"anthropic", setup{extra: value.NewDict("tools", value.List{"web_search"})}, []string{"[{type: web_search}]"}},
+		{"anthropic", setup{extra: value.NewDict("tools", value.List{})}, []string{"[{type: web_search}]"}},
 		{"ollama", setup{extra: value.NewDict("stream", true)}, []string{"remove 'stream'"}},
 	} {
 		_, err := makers[tt.api](&tt.s)
