@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -139,11 +140,11 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 		all, known, t.account = changed, 0, t.agent.account()
 	}
 	said := model.Message{Role: model.Assistant, Text: a.Text, Calls: a.Calls, Opaque: a.Opaque}
-	t.empty++
+	t.idle++
 	if said.Text == "" && len(said.Calls) == 0 {
 		said = noAnswer
-	} else {
-		t.empty = 0
+	} else if question.Uncalled(t.toolChoice(), said.Calls) == "" {
+		t.idle = 0
 	}
 	t.messages = append(all[:len(all):len(all)], said)
 	t.thread, t.made, t.replied = a.Thread, nil, true

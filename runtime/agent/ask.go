@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -139,7 +140,7 @@ type answer struct {
 // take takes the answer of a model into the outcome.
 func (a *asked) take(r *answer) (err error) {
 	a.Text, a.Stop, a.Thread, a.Opaque = strings.ToValidUTF8(r.Text, "\ufffd"), r.Stop, r.Thread, r.Opaque
-	a.Calls, a.References, a.tokenCount = append(a.Calls, r.Calls...), append(a.References, r.References...), countTokens(r.Usage)
+	a.Calls, a.References, a.tokenCount = append(a.Calls, r.Calls...), append(a.References, dialog.Sources(r.References)...), countTokens(r.Usage)
 	if r.changed != nil {
 		a.Conversation, err = dialog.Pack(r.changed)
 	}
@@ -187,16 +188,16 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	return &answer{reply, changed}, nil
 }
 
-// maxEmpty is how many replies in a row may be empty in a turn.
-const maxEmpty = 2
+// maxIdle is how many replies in a row may be empty, or lack a call that is required.
+const maxIdle = 2
 
 // answered returns the reply to a request. An empty one is a reply too, of which the policy can
 // remind the model. It is an error if the model was reminded, and if the provider blocked it.
 func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model.Reply, error) {
 	name := t.agent.opts.Model.Name()
 	switch {
-	case errors.Is(err, model.ErrEmpty) && t.empty >= maxEmpty:
-		e := value.Errorf(value.Unavailable, "%s, even after %d reminders", value.ErrorOf(err, value.Unavailable).Message(), maxEmpty)
+	case errors.Is(err, model.ErrEmpty) && t.idle >= maxIdle:
+		e := value.Errorf(value.Unavailable, "%s, even after %d reminders", value.ErrorOf(err, value.Unavailable).Message(), maxIdle)
 		return nil, e.WithHint("try again later, or use another model")
 	case errors.Is(err, model.ErrEmpty):
 		thread := r.Thread
@@ -205,18 +206,12 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 		}
 		return &model.Reply{Thread: thread, Stop: model.StopEnd}, nil
 	case err == nil && reply.Stop == model.StopRefuse:
-		return nil, blocked(name, reply.Text)
+		return nil, question.Blocked(name, reply.Text)
+	case err == nil && question.Uncalled(r.ToolChoice, reply.Calls) != "" && t.idle >= maxIdle:
+		return nil, value.Errorf(value.Failed, "the model %s called no tool, also after %d reminders: the tool choice is %s", name, maxIdle, r.ToolChoice).
+			WithHint("not every server supports a tool choice: leave it out, and say in the task which tool to use")
 	}
 	return reply, err
-}
-
-// blocked is the error of a reply that the provider blocked. What it wrote instead is a part of it.
-func blocked(name, text string) error {
-	e := value.Errorf(value.Failed, "the provider blocked the answer of the model %s", name)
-	if text = value.Clean(strings.TrimSpace(text), 500); text != "" {
-		e = value.Errorf(value.Failed, "%s: %s", e.Message(), text)
-	}
-	return e.WithHint("ask in different words, or use another model")
 }
 
 // askModel asks the model, and counts the request. If the provider refuses the schema of the

@@ -86,7 +86,7 @@ func (s *Session) State() string {
 	line("usage", t.result.Usage)
 	line("references", fmt.Sprintf("%q", t.result.References))
 	line("memory", t.memory.String())
-	line("empty", t.empty)
+	line("idle", t.idle)
 	line("agents", t.agents)
 	line("under way", fmt.Sprintf("%+v", t.traces))
 	return b.String()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -136,6 +137,9 @@ func (t *turn) doDecide(ctx context.Context, e tool.Effect) (value.Value, error)
 func (t *turn) read(reply *model.Reply) []decision.Decision {
 	if t.prompt().Chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
 		return []decision.Decision{{Kind: decision.None, Answer: reply.Text}}
+	}
+	if lacks := question.Uncalled(t.toolChoice(), reply.Calls); lacks != "" && reply.Stop != model.StopLength && reply.Text != "" {
+		return []decision.Decision{{Kind: decision.Invalid, Status: decision.Continue, Error: lacks}}
 	}
 	decisions := decision.ReadNative(reply, decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
 	if last := &decisions[len(decisions)-1]; reply.Stop == model.StopLength && last.Kind == decision.Invalid {

@@ -117,7 +117,7 @@ type turn struct {
 	meter   *meter.Meter
 	unread  bool                    // the provider refused the media of results
 	replied bool                    // the model has replied in this turn
-	empty   uint8                   // number of empty replies since another one
+	idle    uint8                   // number of replies that are empty or lack a call, since another one
 	agents  int32                   // number of sub-agents started by ended calls
 	working atomic.Int32            // number of sub-agents that work now
 	watches atomic.Bool             // watchFiles is on

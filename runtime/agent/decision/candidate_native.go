@@ -8,11 +8,15 @@ import (
 )
 
 // ReadNative returns a decision for each native call of a reply. An Invalid is the decision for
-// one call whose arguments cannot be read; each call needs an answer. The text of a reply
-// without calls is read as by [Read].
+// one call whose arguments cannot be read; each call needs an answer. A reply with too many calls
+// has one decision, an Invalid without an ID. The text of a reply without calls is read as by
+// [Read].
 func ReadNative(r *model.Reply, o Options) []Decision {
 	if len(r.Calls) == 0 {
 		return read(r.Text, o, r.Stop == model.StopLength)
+	}
+	if len(r.Calls) > maxCalls {
+		return tooManyCalls()
 	}
 	s := newReader(r.Text, o)
 	decisions := make([]Decision, len(r.Calls))

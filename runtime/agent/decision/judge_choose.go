@@ -2,6 +2,7 @@ package decision
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -69,9 +70,14 @@ func (s *reader) decisions(list []candidate) []Decision {
 		}
 	}
 	if len(calls) > maxCalls || len(calls) > 0 && len(s.found) >= maxCandidates {
-		return []Decision{{Kind: Invalid, Status: Continue, Error: "the reply has too many calls. Nothing was called: make a few calls at a time."}}
+		return tooManyCalls()
 	}
 	return calls
+}
+
+// tooManyCalls returns the decision for a reply with more than maxCalls calls.
+func tooManyCalls() []Decision {
+	return []Decision{{Kind: Invalid, Status: Continue, Error: "the reply has too many calls: limit " + strconv.Itoa(maxCalls) + ". Nothing was called: make a few calls at a time."}}
 }
 
 // addCall adds a call, unless the same call is there in another format. Then the one in the

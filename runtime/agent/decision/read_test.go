@@ -2,6 +2,7 @@ package decision
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,19 @@ func TestReadManyCalls(t *testing.T) {
 		if got := Read(strings.Repeat(one, n), Options{}); len(got) != 1 || got[0].Kind != Invalid || !strings.Contains(got[0].Error, "too many") {
 			t.Errorf("%d calls: got %+v, want an error", n, got[0])
 		}
+	}
+}
+
+func TestReadManyNativeCalls(t *testing.T) {
+	r := &model.Reply{}
+	for i := range maxCalls + 1 {
+		if got := ReadNative(r, Options{}); i > 0 && (len(got) != i || got[i-1].Kind != ToolCall) {
+			t.Errorf("%d calls: got %d decisions, the last %+v", i, len(got), got[len(got)-1])
+		}
+		r.Calls = append(r.Calls, model.Call{ID: strconv.Itoa(i), Tool: "f", Args: &value.Dict{}})
+	}
+	if got := ReadNative(r, Options{}); len(got) != 1 || got[0].Kind != Invalid || got[0].ID != "" || !strings.Contains(got[0].Error, "too many calls: limit 64") {
+		t.Errorf("%d calls: got %+v, want one error", len(r.Calls), got)
 	}
 }
 

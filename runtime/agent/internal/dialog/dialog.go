@@ -2,6 +2,8 @@
 package dialog
 
 import (
+	"strconv"
+
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -68,4 +70,19 @@ func Unpack(packed [][]byte) (messages []model.Message, err error) {
 		messages = append(messages, m)
 	}
 	return messages, nil
+}
+
+// The limits of the sources of a reply: how many there may be, and the characters of one.
+const maxSources, maxSource = 100, 2000
+
+// Sources returns the sources of a reply within limits.
+func Sources(lines []string) []string {
+	var kept []string
+	for _, line := range lines[:min(len(lines), maxSources)] {
+		kept = append(kept, value.Clean(line, maxSource))
+	}
+	if left := len(lines) - len(kept); left > 0 {
+		kept = append(kept, "… "+strconv.Itoa(left)+" more sources")
+	}
+	return kept
 }

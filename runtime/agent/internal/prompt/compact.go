@@ -54,6 +54,9 @@ func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep
 			break
 		}
 	}
+	if countChars(kept) > chars {
+		kept = cutReplies(kept, chars)
+	}
 	next := *p
 	soFar := say("continuation", "summary", guest(CutMiddle(summary, maxSummary, ShortNote)))
 	next.Context = strings.Join(nonEmpty(p.Context, soFar), "\n\n")
@@ -126,6 +129,22 @@ func shortened(messages []model.Message, chars int) []model.Message {
 				short[i].Text = CutMiddle(m.Text, limit, ShortNote)
 			}
 		}
+	}
+	return short
+}
+
+// cutReplies returns a copy of the messages in which the replies are cut too, or nothing if calls
+// are so many or so long that the messages still have far more than chars characters.
+func cutReplies(messages []model.Message, chars int) []model.Message {
+	short := slices.Clone(messages)
+	for i := range short {
+		m := &short[i]
+		if text := CutMiddle(m.Text, max(chars/len(short)/2, LeastResult), ShortNote); text != m.Text {
+			m.Text, m.Opaque = text, nil // it is valid only for the unchanged message
+		}
+	}
+	if countChars(short) > max(chars, 10*LeastResult) {
+		return nil
 	}
 	return short
 }

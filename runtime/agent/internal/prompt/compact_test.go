@@ -227,3 +227,27 @@ func TestWholeCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestContinueWithoutLongReplies checks that a kept reply is cut too, and that calls which are too
+// long are left out.
+func TestContinueWithoutLongReplies(t *testing.T) {
+	p := &Prompt{Role: "task"}
+	old := []model.Message{{Role: model.User, Text: "task"}, {Role: model.Assistant, Text: strings.Repeat("long ", 100_000), Opaque: []byte("signed")}, {Role: model.User, Text: "NOTE: less."}}
+	got := p.Continue("task", "a summary", old, &Keep{Chars: 20_000})
+	if len(got) != 3 || len(got[1].Text) > 20_000 || !strings.HasPrefix(got[1].Text, "long long") || got[1].Opaque != nil || got[2].Text != "NOTE: less." {
+		t.Errorf("kept %d messages, the reply with %d bytes, and %q", len(got), len(got[1].Text), got[1].Opaque)
+	}
+	if len(old[1].Text) != 500_000 || old[1].Opaque == nil {
+		t.Error("the conversation has changed")
+	}
+	calls, results := model.Message{Role: model.Assistant}, []model.Message{}
+	for i := range 2000 {
+		id := fmt.Sprint(i)
+		calls.Calls = append(calls.Calls, model.Call{ID: id, Tool: "look", Args: value.NewDict("at", strings.Repeat("x", 100))})
+		results = append(results, model.Message{Role: model.ToolRole, CallID: id, Tool: "look", Text: "no"})
+	}
+	got = p.Continue("task", "a summary", append([]model.Message{{Role: model.User, Text: "task"}, calls}, results...), &Keep{Chars: 20_000})
+	if len(got) != 1 || !strings.Contains(got[0].Text, "a summary") {
+		t.Errorf("kept %d messages, want the first one with the summary", len(got))
+	}
+}

@@ -4,6 +4,7 @@ package question
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
@@ -120,9 +121,36 @@ func (q *question) read(reply *model.Reply, err error, emit func(tool.Report)) (
 	emit(tool.ModelReply{Iteration: q.asked, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
 	switch {
 	case reply.Stop == model.StopRefuse:
-		return nil, value.Errorf(value.Failed, "the provider blocked the answer of the model %s", q.model.Name()).WithHint("ask in different words")
+		return nil, Blocked(q.model.Name(), reply.Text)
 	case strings.TrimSpace(reply.Text) == "":
 		return nil, value.Errorf(value.Unavailable, "the model %s: %w", q.model.Name(), model.ErrEmpty).WithHint("ask again, or ask for a shorter answer")
 	}
 	return reply, nil
+}
+
+// Blocked is the error of a reply that the provider blocked. What it wrote instead is a part of it.
+func Blocked(name, text string) error {
+	e := value.Errorf(value.Failed, "the provider blocked the answer of the model %s", name)
+	if text = value.Clean(strings.TrimSpace(text), 500); text != "" {
+		e = value.Errorf(value.Failed, "%s: %s", e.Message(), text)
+	}
+	return e.WithHint("ask in different words, or use another model")
+}
+
+// Uncalled returns which call a reply lacks that the tool choice of its request requires, for the
+// model. It is "" if the reply lacks none.
+func Uncalled(choice string, calls []model.Call) string {
+	switch choice {
+	case "", model.ToolAuto, model.ToolNone:
+		return ""
+	case model.ToolRequired:
+		if len(calls) > 0 {
+			return ""
+		}
+		return "a call of a tool is required, but the reply has none"
+	}
+	if slices.ContainsFunc(calls, func(c model.Call) bool { return c.Tool == choice }) {
+		return ""
+	}
+	return "a call of the tool " + choice + " is required, but the reply has none"
 }

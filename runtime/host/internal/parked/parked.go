@@ -86,7 +86,10 @@ func By(run string, why value.LimitName, e *value.Error) *value.Error {
 	case why == Tool && !strings.Contains(parked.Hint, "cassidy trust"):
 		parked.Hint = repair + "; " + parked.Hint
 	}
-	parked.Hint += "; then: cassidy runs resume " + run
+	own, inGo, found := strings.Cut(parked.Hint, "; in Go, ") // the command shows what is before
+	if parked.Hint = own + "; then: cassidy runs resume " + run; found {
+		parked.Hint += "; in Go, " + inGo
+	}
 	return &parked
 }
 

@@ -90,3 +90,14 @@ func TestBy(t *testing.T) {
 		t.Errorf("the hint is %q, want %q", e.Hint, want)
 	}
 }
+
+// TestHintOfParkedRuns checks that it is before what is only for programs in Go.
+func TestHintOfParkedRuns(t *testing.T) {
+	e := value.Errorf(value.Timeout, "no data").WithHint("try again; in Go, wait longer")
+	if got, want := By("r", Unavailable, e).Hint, "try again; then: cassidy runs resume r; in Go, wait longer"; got != want {
+		t.Errorf("hint = %q, want %q", got, want)
+	}
+	if got, want := By("r", Unavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server can be reached; then: cassidy runs resume r"; got != want {
+		t.Errorf("hint = %q, want %q", got, want)
+	}
+}

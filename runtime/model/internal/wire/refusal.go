@@ -265,7 +265,7 @@ func (w *Wire) lost(ctx, inner context.Context, err error) *Failure {
 		return w.tooLong()
 	case context.Cause(inner) == errSlow, errors.As(err, &slow) && slow.Timeout():
 		f := w.Fail(value.Errorf(value.Timeout, "no data from the API for %s (idle timeout)", w.Timeout).
-			WithHint("check that the server works, and try again; in Go, increase HTTP.Timeout"))
+			WithHint("check that the server works, and try again; in Go, increase HTTP.Timeout").WithLimit(value.LimitHTTP))
 		f.Slow = true
 		return f
 	}
