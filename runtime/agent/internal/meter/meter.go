@@ -2,6 +2,7 @@
 package meter
 
 import (
+	"context"
 	"strconv"
 	"sync"
 
@@ -106,11 +107,11 @@ func Read(d *value.Dict) Usage {
 		u.Unmeasured = u.Requests
 	}
 	u.Tokens = max(count(d, "counted_tokens"), u.Input+u.Output)
-	u.Cost, u.Unpriced = amount(d, "cost_usd"), min(count(d, withoutCost), u.Requests)
+	u.Cost, u.Unpriced = dollars(d, "cost_usd"), min(count(d, withoutCost), u.Requests)
 	if isNil(d, "cost_usd") {
 		u.Unpriced = u.Requests
 	}
-	u.Charge = max(amount(d, "counted_usd"), u.Cost)
+	u.Charge = max(dollars(d, "counted_usd"), u.Cost)
 	return u
 }
 
@@ -122,7 +123,7 @@ func isNil(d *value.Dict, name string) bool {
 // count returns a number that is not negative, as a damaged record could have one.
 func count(d *value.Dict, name string) int { return int(min(max(d.Int(name), 0), 1<<40)) }
 
-func amount(d *value.Dict, name string) float64 {
+func dollars(d *value.Dict, name string) float64 {
 	v, _ := d.Get(name)
 	switch v := v.(type) {
 	case float64:
@@ -228,7 +229,7 @@ func Text(d *value.Dict) string {
 	if isNil(d, "cost_usd") {
 		return text + ", cost unknown"
 	}
-	return text + ", " + atLeast(d, withoutCost) + Dollars(amount(d, "cost_usd"))
+	return text + ", " + atLeast(d, withoutCost) + Dollars(dollars(d, "cost_usd"))
 }
 
 // atLeast marks a sum that lacks some requests.
@@ -245,9 +246,17 @@ type Meter struct {
 	above *Meter
 	rules *Rules // shared by the meters of an agent
 
-	mu      sync.Mutex
-	total   Usage
-	pending int // requests without a reply yet
+	mu       sync.Mutex
+	total    Usage
+	pending  int           // requests without a reply yet
+	expected amount        // what they will use, about
+	ended    chan struct{} // is closed when one of them ends; nil if nothing waits for that
+}
+
+// An amount is what a ceiling bounds besides requests.
+type amount struct {
+	tokens int
+	charge float64
 }
 
 // New returns a meter with rules, which do not change. above also counts what it counts; it may be
@@ -266,18 +275,19 @@ func (m *Meter) Total() Usage {
 	return m.total
 }
 
-// begin admits a request to a model with a price, which is nil if it is not known. It fails with
-// kind Limit if a ceiling is reached, of this meter or one above. Otherwise the caller must call
-// done after the request.
-func (m *Meter) begin(name string, p *model.Price) error {
+// begin admits a request that is expected to use x, to a model with a price, which is nil if it is
+// not known. It fails with kind Limit if a ceiling is reached, of this meter or one above. If the
+// requests in progress are expected to reach one, it waits for them: otherwise each of them would
+// exceed it. If it returns nil, the caller must call done after the request.
+func (m *Meter) begin(ctx context.Context, name string, p *model.Price, x amount) error {
 	for up := m; up != nil; up = up.above {
 		err := up.rules.CheckPrice(name, p)
 		if err == nil {
-			err = up.admit()
+			err = up.enter(ctx, x)
 		}
 		if err != nil {
 			for admitted := m; admitted != up; admitted = admitted.above {
-				admitted.end(nil)
+				admitted.end(x, nil)
 			}
 			return err
 		}
@@ -285,38 +295,76 @@ func (m *Meter) begin(name string, p *model.Price) error {
 	return nil
 }
 
+// bounded reports whether a ceiling of this meter, or one above, needs to know what a request is
+// expected to use.
+func (m *Meter) bounded() bool {
+	for ; m != nil; m = m.above {
+		if m.rules != nil && (m.rules.Tokens > 0 || m.rules.CostUSD > 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // done ends a request that begin admitted, with nil if it has no reply.
-func (m *Meter) done(u *Usage) {
+func (m *Meter) done(x amount, u *Usage) {
 	for up := m; up != nil; up = up.above {
-		up.end(u)
+		up.end(x, u)
 	}
 }
 
-func (m *Meter) admit() error {
+// enter admits a request to this meter, or waits until it can.
+func (m *Meter) enter(ctx context.Context, x amount) error {
+	for {
+		wait, err := m.admit(x, ctx.Value(askingKey{}) == nil)
+		if wait == nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// admit admits a request, or returns an error or, if it waits, a channel to wait for.
+func (m *Meter) admit(x amount, waits bool) (wait chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, u := &m.rules.Ceilings, m.total
 	switch {
 	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
-		return value.Limitf(value.LimitUsage, "the run reached its limit of %s requests to models", prose.WithCommas(c.Requests)).
+		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s requests to models", prose.WithCommas(c.Requests)).
 			WithHint("to allow more: --max-requests N")
 	case c.Tokens > 0 && u.Tokens >= c.Tokens:
-		return value.Limitf(value.LimitUsage, "the run reached its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens)).
+		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens)).
 			WithHint("to allow more: --max-tokens N")
 	case c.CostUSD > 0 && u.Charge >= c.CostUSD:
-		return value.Limitf(value.LimitUsage, "the run reached its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge)).
+		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge)).
 			WithHint("to allow more: --max-cost USD")
+	case waits && m.pending > 0 && (c.Tokens > 0 && u.Tokens+m.expected.tokens >= c.Tokens || c.CostUSD > 0 && u.Charge+m.expected.charge >= c.CostUSD):
+		if m.ended == nil {
+			m.ended = make(chan struct{})
+		}
+		return m.ended, nil
 	}
 	m.pending++
-	return nil
+	m.expected.tokens, m.expected.charge = m.expected.tokens+x.tokens, m.expected.charge+x.charge
+	return nil, nil
 }
 
-func (m *Meter) end(u *Usage) {
+func (m *Meter) end(x amount, u *Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pending--
+	m.expected.tokens, m.expected.charge = m.expected.tokens-x.tokens, m.expected.charge-x.charge
 	if u != nil {
 		m.total.Add(*u)
+	}
+	if m.ended != nil {
+		close(m.ended)
+		m.ended = nil
 	}
 }
 

@@ -240,6 +240,71 @@ func TestPending(t *testing.T) {
 	}
 }
 
+// TestParallel has requests at the same time near a ceiling: only one of them may exceed it, and a
+// waiting one ends with its context. Without a ceiling they do not wait.
+func TestParallel(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		c    meter.Ceilings
+	}{
+		{"tokens", meter.Ceilings{Tokens: 500}},
+		{"cost", meter.Ceilings{CostUSD: 5}},
+	} {
+		m := meter.New(nil, bounded(tt.c), meter.Usage{})
+		started, end := make(chan bool, 20), make(chan bool)
+		slow := &fake{reply: &model.Reply{Usage: reported}, asked: func() { started <- true; <-end }}
+		ctx, cancel := context.WithCancel(t.Context())
+		var first, wait sync.WaitGroup
+		first.Go(func() { _, _, _ = m.Ask(t.Context(), slow, price, hello()) })
+		<-started
+		cancel()
+		if _, _, err := m.Ask(ctx, slow, price, hello()); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: a request that waits until its context ends: %v", tt.name, err)
+		}
+		for range 10 {
+			wait.Go(func() {
+				if _, _, err := meter.New(m, &meter.Rules{}, meter.Usage{}).Ask(t.Context(), slow, price, hello()); err != nil && value.KindOf(err) != value.Limit {
+					t.Errorf("%s: %v", tt.name, err)
+				}
+			})
+		}
+		close(end)
+		wait.Wait()
+		first.Wait()
+		// Each of the requests uses 110 tokens, which cost $1.10.
+		if n := m.Total().Requests; n != 5 {
+			t.Errorf("%s: %d requests, want 5", tt.name, n)
+		}
+	}
+	m := meter.New(nil, bounded(meter.Ceilings{Tokens: 1e6}), meter.Usage{})
+	var all, wait sync.WaitGroup
+	all.Add(10)
+	together := &fake{reply: &model.Reply{Usage: reported}, asked: func() { all.Done(); all.Wait() }}
+	for range 10 {
+		wait.Go(func() { _, _, _ = m.Ask(t.Context(), together, price, hello()) })
+	}
+	wait.Wait()
+}
+
+// A nested model asks another one, by the same meter.
+type nested struct {
+	*fake
+	m *meter.Meter
+}
+
+func (n nested) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
+	reply, _, err := n.m.Ask(ctx, n.fake, price, r)
+	return reply, err
+}
+
+// TestNested has a model that makes a request itself: it does not wait for its own request.
+func TestNested(t *testing.T) {
+	m := meter.New(nil, bounded(meter.Ceilings{Tokens: 500}), meter.Usage{})
+	if _, _, err := m.Ask(t.Context(), nested{&fake{reply: &model.Reply{Usage: reported}}, m}, price, hello()); err != nil || m.Total().Requests != 2 {
+		t.Errorf("%v, %+v", err, m.Total())
+	}
+}
+
 // TestCheck checks which ceilings are valid, and how two are combined.
 func TestCheck(t *testing.T) {
 	for c, valid := range map[meter.Ceilings]bool{
