@@ -145,6 +145,10 @@ func TestParamsFromSchema(t *testing.T) {
 		{"nothing", `{}`, `{"type":"object","properties":{},"additionalProperties":false}`},
 		{"foreign names of types", `{"properties":{"a":{"type":"dict"},"b":{"type":"float"},"c":{"type":"tuple","items":{"type":"int"}},"d":{"type":"any"},"e":{"type":"bool"},"f":{"type":"str"}}}`,
 			`{"type":"object","properties":{"a":{"type":"object"},"b":{"type":"number"},"c":{"type":"array","items":{"type":"integer"}},"d":{},"e":{"type":"boolean"},"f":{"type":"string"}},"additionalProperties":false}`},
+		{"types of Java and JavaScript", `{"properties":{"a":{"type":"String"},"b":{"type":"Boolean"},"c":{"type":"long"},"d":{"type":"double"},"e":{"type":"HashMap"},"f":{"type":"ArrayList"},` +
+			`"g":{"type":"char"},"h":{"type":"Array","items":{"type":"String"}},"i":{"type":"ArrayList<Integer>"},"j":{"type":"HashMap<String, Double>"},"k":{"type":["String","null"]},"l":{"type":"Character"},"m":{"type":"Dict"},"n":{"type":"OBJECT"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"},"c":{"type":"integer"},"d":{"type":"number"},"e":{"type":"object"},"f":{"type":"array"},` +
+				`"g":{"type":"string"},"h":{"type":"array","items":{"type":"string"}},"i":{"type":"array","items":{"type":"integer"}},"j":{"type":"object","additionalProperties":{"type":"number"}},"k":{"type":["string","null"]},"l":{"type":"string"},"m":{"type":"object"},"n":{"type":"object"}},"additionalProperties":false}`},
 		{"unknown names of types", `{"properties":{"a":{"type":"geometry"}}}`, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`},
 		{"true", `{"properties":{"a":true}}`, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`},
 		{"several types", `{"properties":{"a":{"type":["string","integer"]}}}`, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`},

@@ -3,6 +3,7 @@ package tool
 import (
 	"slices"
 
+	"github.com/cassidy-run/cassidy/internal/jsonschema"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -80,9 +81,8 @@ func typeFromSchema(s *value.Dict, depth int) (Type, error) {
 	if err != nil {
 		return Type{}, err
 	}
-	t.Enum = s.Elements("enum")
+	t.Enum, t.Pattern = s.Elements("enum"), s.Text("pattern")
 	t.Min, t.Max = boundFrom(s, "minimum"), boundFrom(s, "maximum")
-	t.Pattern = s.Text("pattern")
 	lengths := [2]string{"minLength", "maxLength"}
 	if t.Name == TypeArray {
 		lengths = [2]string{"minItems", "maxItems"}
@@ -90,19 +90,20 @@ func typeFromSchema(s *value.Dict, depth int) (Type, error) {
 	t.MinLength, t.MaxLength = lengthFrom(s, lengths[0]), lengthFrom(s, lengths[1])
 	switch t.Name {
 	case TypeArray:
-		t.Items, err = innerType(s.Dict("items"), depth)
+		t.Items, err = innerType(s.Dict("items"), t.Items, depth)
 	case TypeObject:
-		if t.Values, err = innerType(s.Dict("additionalProperties"), depth); err == nil {
+		if t.Values, err = innerType(s.Dict("additionalProperties"), t.Values, depth); err == nil {
 			t.Fields, err = ParamsFromSchema(s)
 		}
 	}
 	return t, err
 }
 
-// innerType reads the schema of the parts of a value; nil is any.
-func innerType(s *value.Dict, depth int) (*Type, error) {
+// innerType reads the schema of the parts of a value. Without one it returns the type that the
+// name has, as in ArrayList<Integer>, or nil for any.
+func innerType(s *value.Dict, named *Type, depth int) (*Type, error) {
 	if s == nil {
-		return nil, nil
+		return named, nil
 	}
 	t, err := typeFromSchema(s, depth-1)
 	return &t, err
@@ -124,7 +125,7 @@ func typeName(s *value.Dict) (Type, error) {
 		case name == "null":
 			t.Nullable = true
 		case ok:
-			parsed, err := ParseType(name)
+			parsed, err := parseTypeWith(name, schemaType)
 			if err != nil {
 				return Type{}, err
 			}
@@ -141,6 +142,16 @@ func typeName(s *value.Dict) (Type, error) {
 	return t, nil
 }
 
+// schemaType reads the name of a type in a schema: one of [ParseType], or of another language. An
+// unknown name is kept.
+func schemaType(name string) (Type, bool) {
+	t, err := ParseType(name)
+	if is := jsonschema.TypeNamed(name); is != "" && (err != nil || !t.Known()) {
+		t.Name = is
+	}
+	return t, true
+}
+
 // boundFrom reads minimum or maximum; what is no number bounds nothing.
 func boundFrom(s *value.Dict, name string) value.Value {
 	if v, _ := s.Get(name); value.Numeric(v) {
@@ -153,8 +164,7 @@ func lengthFrom(s *value.Dict, name string) *int {
 	v, _ := s.Get(name)
 	v, _ = value.Integral(v)
 	if n, ok := v.(int64); ok {
-		i := int(n)
-		return &i
+		return new(int(n))
 	}
 	return nil
 }
