@@ -242,6 +242,13 @@ func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
 				r.Messages[0].Text = "Before all: be brief.\n" + r.Messages[0].Text
 				return nil
 			}}}},
+		{"an instruction in the conversation", `message: {"role":"system","text":"Be brief."`, []string{"do it", "again"}, agent.ReasonFinal, setting{files: twoFiles, replies: play{readsA(), done, readsA(), done}, options: agent.Options{
+			BeforeAsk: func(_ context.Context, r *model.Request) error {
+				if len(r.Messages) == 1 {
+					r.Messages = append(r.Messages, model.Message{Role: model.SystemRole, Text: "Be brief."})
+				}
+				return nil
+			}}}},
 		{"signed replies", `"opaque":"c2lnbmVk"`, []string{"do it", "again"}, agent.ReasonFinal, setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} },
 			replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), done, calls("", "read_file", value.NewDict("filepath", "a.txt")), done}}},
 		{"a failure after a summary", "SUMMARY: one was read", []string{"do it", "again"}, agent.ReasonFinal, setting{files: long, options: tight, replies: play{

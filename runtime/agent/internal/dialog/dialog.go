@@ -26,7 +26,7 @@ func Check(messages []model.Message) error {
 			delete(open, m.CallID)
 		case m.Role == model.ToolRole:
 			return value.Errorf(value.Failed, "message %d has the result of an unknown call", i+1)
-		case m.Role != model.User && m.Role != model.Assistant:
+		case m.Role != model.User && m.Role != model.Assistant && m.Role != model.SystemRole:
 			return value.Errorf(value.Failed, "message %d has the unknown role %.20q", i+1, string(m.Role))
 		case len(open) > 0:
 			return value.Errorf(value.Failed, "message %d: expected the results of the calls before this message", i+1)
