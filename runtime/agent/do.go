@@ -105,8 +105,9 @@ func (o *outcome) dict(left traces) *value.Dict {
 	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
 		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
 		"made", o.made, "said", o.said)
-	if len(o.shown) > 0 {
+	if found := value.MediaIn(o.result.Value); len(found) > 0 {
 		d.Put("shown", o.shown)
+		d.Put("fingerprint", prompt.Fingerprint(found))
 	}
 	left.describe(d)
 	return d

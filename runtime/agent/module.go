@@ -45,10 +45,10 @@ func Modules() []tool.Module {
 				`a list of {"kind", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}, with at least one decision. The value of "kind" is "call", "final", "skill", "none" or "error"`,
 				(*turn).doDecide, val("reply", "the result of agent.ask")),
 			row("call", tool.External, "Call a tool for the model. A call that fails or is denied is an outcome, not an error.",
-				`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote", "shown"}. `+
+				`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote", "shown", "fingerprint"}. `+
 					`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
 					`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
-					`"shown" has the numbers, from 0, of the images and documents in the result that the model gets; it is only there if there are any`,
+					`If the result has images or documents, "shown" has the numbers, from 0, of those that the model gets, and "fingerprint" is a text that differs if they differ`,
 				(*turn).doCall, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
 			row("result_text", tool.Recorded, "Return the text that the model gets as the outcome of its call.",
 				"the text", (*turn).doResultText, val("decision", "a decision of agent.decide"), val("outcome", "the result of agent.call")),

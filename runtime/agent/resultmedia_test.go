@@ -267,3 +267,40 @@ func TestResultMediaIsResumed(t *testing.T) {
 		t.Errorf("the model was asked %d times, with %v", len(m.asked), m.asked)
 	}
 }
+
+// TestOtherImagesAreNews repeats a call whose images look alike in the text of the result. The turn
+// ends as a loop only if they are the same.
+func TestOtherImagesAreNews(t *testing.T) {
+	for name, size := range map[string]func(i int) int{
+		"the same": func(int) int { return 2000 },
+		"others":   func(i int) int { return 2000 + i },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &viewer{}
+			for i := range 8 {
+				m.replies = append(m.replies, draw(model.Call{ID: string(rune('a' + i)), Tool: "draw", Args: value.NewDict()}))
+			}
+			m.replies = append(m.replies, text("TASK COMPLETE: drawn"))
+			h, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline}, t.TempDir(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := 0
+			if err := host.AddTool(h, cassidy.Tool{Name: "draw", Description: "Draw."}, func(context.Context, struct{}) (value.Media, error) {
+				calls++
+				return picture(size(calls)), nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			a, err := agent.New(h, &agent.Options{Model: m, Tools: []string{"draw"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, _ := a.Session(t.Context(), "draw")
+			want := map[string]agent.Reason{"the same": agent.ReasonLoop, "others": agent.ReasonFinal}[name]
+			if r, err := s.Send(t.Context(), "draw"); err != nil || r.Reason != want {
+				t.Errorf("the turn ended with %s after %d calls, %v; want %s", r.Reason, calls, err, want)
+			}
+		})
+	}
+}

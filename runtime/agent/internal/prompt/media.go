@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -35,6 +37,19 @@ func Shown(found []value.Media, readable []string, room int) (shown value.List, 
 		notes = append(notes, say("turn/media_large", "media", list(large), "limit", fmt.Sprintf("%d MB", dialog.MaxMedia>>20)))
 	}
 	return shown, Paragraphs(notes...)
+}
+
+// Fingerprint returns a text that differs for different images and documents, and is "" for none.
+func Fingerprint(found []value.Media) string {
+	if len(found) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, m := range found {
+		one := sha256.Sum256(m.Data)
+		h.Write(one[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // ShownMedia returns the images and documents of the result of a tool with these numbers.
