@@ -298,7 +298,7 @@ func (t *turn) cite(c *value.Dict) {
 	}
 	source := value.Clean(strings.TrimSpace(title+" "+where), 2000)
 	known := func(line string) bool { return strings.HasSuffix(line, "] "+source) }
-	if source != "" && !slices.ContainsFunc(t.references, known) {
+	if source != "" && len(t.references) < wire.MaxSources && !slices.ContainsFunc(t.references, known) {
 		t.references = append(t.references, "["+strconv.Itoa(len(t.references)+1)+"] "+source)
 	}
 }

@@ -191,16 +191,13 @@ func (s *stream) cite(candidate *value.Dict) {
 	}
 }
 
-// maxSources bounds the sources of a reply.
-const maxSources = 1000
-
 // A source is what a reply was made from: its title, and its address or the store that has it.
 type source struct{ title, address string }
 
 // source adds a source. It may be reported several times, at first without a title.
 func (s *stream) source(title, address string) {
 	one := source{s.W.Said(value.Clean(title, 500)), s.W.Said(value.Clean(address, 2000))}
-	if one.title+one.address == "" || len(s.sources) == maxSources {
+	if one.title+one.address == "" || len(s.sources) == wire.MaxSources {
 		return
 	}
 	for i := range s.sources {

@@ -86,10 +86,12 @@ func textPart(text, kind string) value.List {
 	return value.List{value.NewDict("type", kind, "text", text)}
 }
 
-// citations returns the sources that the annotations of a text name, each once, as lines of
-// text.
+// citations adds the sources that the annotations of a text name, each once, as lines of text.
 func citations(known []string, annotations []*value.Dict) []string {
 	for _, a := range annotations {
+		if len(known) == wire.MaxSources {
+			break
+		}
 		if inner := wire.Child(a, "url_citation"); inner != nil { // of chat completions
 			a = inner
 		}

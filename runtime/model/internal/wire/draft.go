@@ -23,6 +23,9 @@ type Draft struct {
 // empty ones is bounded.
 const PartSize = 1024
 
+// MaxSources is how many sources of a reply are kept: each is compared with the others.
+const MaxSources = 1000
+
 // A callDraft is a call whose arguments are streamed.
 type callDraft struct {
 	key      int64 // the API's number of the call
