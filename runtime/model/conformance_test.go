@@ -450,7 +450,7 @@ func failureRows() []row {
 			}
 		}
 		b.fails(t.Context(), r, value.Unavailable, "HTTP 503", "it went wrong")
-		if n := len(b.f.messages()); n != 5 || !slices.Equal(waited, b.f.slept) && k.streams {
+		if n := len(b.f.messages()); n != 5 || !slices.Equal(waited, b.f.slept) {
 			t.Errorf("%d requests, want 5; waited %v, and said %v", n, b.f.slept, waited)
 		}
 	}}, {"the server says whether to retry", "streams", func(t *testing.T, k kind) {

@@ -99,11 +99,11 @@ func (m *client) ask(ctx context.Context, r *model.Request) (*model.Reply, *wire
 	}
 	thread := r.Thread
 	if thread == "" {
-		if thread, f = m.create(ctx); f != nil {
+		if thread, f = m.create(ctx, r); f != nil {
 			return nil, f
 		}
 	}
-	reply, f := m.say(ctx, thread, text)
+	reply, f := m.say(ctx, r, thread, text)
 	if f != nil && unsure(f) && ctx.Err() == nil {
 		reply, f = m.recover(ctx, r, thread, text, f)
 	}
@@ -160,8 +160,8 @@ func (m *client) message(r *model.Request) (string, *wire.Failure) {
 }
 
 // create creates a thread and returns its ID.
-func (m *client) create(ctx context.Context) (string, *wire.Failure) {
-	q := &wire.Query{Path: "/assistants/thread/create", Body: value.NewDict("assistant_id", m.o.Assistant), Retry: repeats}
+func (m *client) create(ctx context.Context, r *model.Request) (string, *wire.Failure) {
+	q := &wire.Query{Path: "/assistants/thread/create", Body: value.NewDict("assistant_id", m.o.Assistant), Retry: repeats, Notice: r.Notice}
 	bearer := m.bearer.Load()
 	body, f := m.exchange(ctx, m.quick, q, bearer)
 	if f != nil && f.Status == 401 && m.o.Auth == model.AuthAuto {
@@ -186,8 +186,8 @@ func (m *client) create(ctx context.Context) (string, *wire.Failure) {
 }
 
 // say sends a message and returns the answer.
-func (m *client) say(ctx context.Context, thread, text string) (*model.Reply, *wire.Failure) {
-	q := &wire.Query{Path: "/assistants/message/create", Body: value.NewDict("thread_id", thread, "message", text), Retry: retries}
+func (m *client) say(ctx context.Context, r *model.Request, thread, text string) (*model.Reply, *wire.Failure) {
+	q := &wire.Query{Path: "/assistants/message/create", Body: value.NewDict("thread_id", thread, "message", text), Retry: retries, Notice: r.Notice}
 	body, f := m.exchange(ctx, m.w, q, m.bearer.Load())
 	if f != nil {
 		return nil, f
@@ -255,8 +255,11 @@ func (m *client) recover(ctx context.Context, r *model.Request, thread, text str
 	if reply != nil || looked != nil {
 		return reply, firstOf(reply, looked, f)
 	}
+	if r.Notice != nil {
+		r.Notice(model.Notice{Retry: f.Err})
+	}
 	text = chunking + text
-	reply, again := m.say(ctx, thread, text)
+	reply, again := m.say(ctx, r, thread, text)
 	if again == nil || !unsure(again) || ctx.Err() != nil {
 		return reply, again
 	}
@@ -280,7 +283,7 @@ func firstOf(reply *model.Reply, looked, f *wire.Failure) *wire.Failure {
 
 // look reads the thread, and returns the answer to a text if there is one.
 func (m *client) look(ctx context.Context, r *model.Request, thread, text string) (*model.Reply, *wire.Failure) {
-	q := &wire.Query{Method: http.MethodGet, Path: "/assistants/thread/get?thread_id=" + url.QueryEscape(thread), Retry: repeats}
+	q := &wire.Query{Method: http.MethodGet, Path: "/assistants/thread/get?thread_id=" + url.QueryEscape(thread), Retry: repeats, Notice: r.Notice}
 	body, f := m.exchange(ctx, m.quick, q, m.bearer.Load())
 	if f != nil {
 		return nil, f

@@ -197,7 +197,7 @@ type Query struct {
 	Body   *value.Dict           // or nil
 	Retry  func(f *Failure) bool // whether to retry; default: [Stateless]
 	Stream bool
-	notice func(model.Notice) // or nil
+	Notice func(model.Notice) // reports that the request is sent again, or nil
 }
 
 // Stateless reports whether a failure of a request without side effects is retried.
@@ -232,7 +232,7 @@ type Failure struct {
 // also after a failure of read, such as that of a stream which breaks off: no call of an
 // incomplete reply was made. Each attempt streams its text anew, see [model.Notice].
 func (w *Wire) Reply(ctx context.Context, r *model.Request, q *Query, read func(*Response) (*model.Reply, *Failure)) (*model.Reply, *Failure) {
-	q.notice = r.Notice
+	q.Notice = r.Notice
 	var reply *model.Reply
 	f := w.exchange(ctx, q, func(res *Response) (f *Failure) {
 		reply, f = read(res)
@@ -264,8 +264,8 @@ func (w *Wire) exchange(ctx context.Context, q *Query, read func(*Response) *Fai
 			return f
 		}
 		d := wait(attempt, f.after)
-		if q.notice != nil {
-			q.notice(model.Notice{Retry: f.Err, Wait: d})
+		if q.Notice != nil {
+			q.Notice(model.Notice{Retry: f.Err, Wait: d})
 		}
 		if err := w.Sleep(ctx, d); err != nil {
 			return w.Ended(ctx, err)
@@ -320,8 +320,8 @@ func (w *Wire) attempt(ctx context.Context, q *Query, body []byte) (*Response, *
 	r := &Response{w: w, ctx: ctx, inner: inner, status: res.StatusCode, header: res.Header}
 	limited := &bounded{r: res.Body, left: w.MaxReply, arrived: func() {
 		timer.Reset(w.Timeout)
-		if q.notice != nil {
-			q.notice(model.Notice{})
+		if q.Notice != nil {
+			q.Notice(model.Notice{})
 		}
 	}}
 	if q.Stream {
