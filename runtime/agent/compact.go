@@ -61,7 +61,7 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 	if s.turn == nil {
 		s.turn = &turn{Session: s}
 	}
-	s.turn.meter = nil // it is not a part of a turn
+	s.turn.meter, s.turn.asking, s.turn.note = nil, nil, nil // it is not a part of a turn
 	before = s.account.Used()
 	c, err := s.summarize(ctx)
 	s.keepSummary(c)
@@ -95,6 +95,8 @@ func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 		answers[i].Media = nil
 		answers[i].Text = prompt.CutMiddle(answers[i].Text, prompt.LeastResult, prompt.ShortNote)
 	}
+	s.turn.sums = true
+	defer func() { s.turn.sums = false }()
 	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
 }
 

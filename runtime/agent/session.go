@@ -115,6 +115,7 @@ type turn struct {
 	begun   time.Duration // after its agent was made
 	result  Reply
 	meter   *meter.Meter
+	sums    bool                    // the request in progress asks for a summary
 	unread  bool                    // the provider refused the media of results
 	replied bool                    // the model has replied in this turn
 	idle    uint8                   // number of replies that are empty or lack a call, since another one

@@ -191,10 +191,10 @@ func (a *Agent) checkToolChoice() error {
 }
 
 // toolChoice returns the choice for the next request. A call that is required is required once in
-// a turn, so that the turn can end.
+// a turn, so that the turn can end, and not for a summary.
 func (s *Session) toolChoice() string {
 	c := s.agent.opts.ToolChoice
-	if c == "" || c == model.ToolNone || s.turn == nil || len(s.turn.result.Calls) == 0 {
+	if c == "" || c == model.ToolNone || s.turn == nil || len(s.turn.result.Calls) == 0 && !s.turn.sums {
 		return c
 	}
 	return model.ToolAuto
