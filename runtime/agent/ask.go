@@ -233,7 +233,7 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 // request returns the request for the model. changed is the conversation if BeforeAsk has
 // changed it, else nil.
 func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
-	all := s.with(more)
+	all := prompt.Legible(s.with(more), s.agent.measure(ctx).Media)
 	if s.overfull(more) {
 		s.thread = "" // earlier messages change
 	}

@@ -304,3 +304,38 @@ func TestOtherImagesAreNews(t *testing.T) {
 		})
 	}
 }
+
+// TestMediaForAnotherModel continues a conversation with a model that reads PDF files only.
+func TestMediaForAnotherModel(t *testing.T) {
+	h := easel(t, t.TempDir())
+	first := &viewer{seq: seq{replies: []*model.Reply{draw(drawing("1", 10)), text("TASK COMPLETE: drawn")}}}
+	second := &viewer{info: model.Info{Media: []string{"application/pdf"}}, seq: seq{replies: []*model.Reply{text("TASK COMPLETE: yes")}}}
+	var s *agent.Session
+	for i, m := range []*viewer{first, second} {
+		a, err := agent.New(h, &agent.Options{Model: m, Tools: []string{"draw"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = a.Session(t.Context(), "draw"); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := s.Attach(t.Context(), model.Media{Type: "application/pdf", Name: "a.pdf", Data: []byte("%PDF-")}, sent(20)[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Send(t.Context(), "draw"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := second.asked[0].Messages
+	if len(got[0].Media) != 1 || got[0].Media[0].Type != "application/pdf" || !strings.Contains(got[0].Text, "NOTE: you cannot see [image/gif, 20 bytes]") {
+		t.Errorf("the first message has %v: %q", got[0].Media, got[0].Text)
+	}
+	if len(got[2].Media) != 0 || !strings.Contains(got[2].Text, "NOTE: you cannot see [image/gif, 10 bytes]") {
+		t.Errorf("the result has %v: %q", got[2].Media, got[2].Text)
+	}
+	if kept := s.Messages(); len(kept[0].Media) != 2 || len(kept[2].Media) != 1 || strings.Contains(kept[2].Text, "NOTE") {
+		t.Errorf("the conversation has lost images: %v", kept)
+	}
+}

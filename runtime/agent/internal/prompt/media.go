@@ -102,6 +102,31 @@ func Attached(messages []model.Message) (all []model.Media) {
 	return all
 }
 
+// Legible returns a conversation without the images and documents that a model is known not to
+// read, such as those of a turn with another model. Notes name them.
+func Legible(messages []model.Message, readable []string) []model.Message {
+	legible := messages
+	for i := range messages {
+		m := messages[i]
+		unread := func(x model.Media) bool { return !dialog.Readable(readable, x.Type) }
+		if !slices.ContainsFunc(m.Media, unread) {
+			continue
+		}
+		if &legible[0] == &messages[0] {
+			legible = slices.Clone(messages)
+		}
+		var names []model.Media
+		for _, x := range m.Media {
+			if unread(x) {
+				names = append(names, x)
+			}
+		}
+		legible[i].Media = slices.DeleteFunc(slices.Clone(m.Media), unread)
+		legible[i].Text = Paragraphs(m.Text, Unread(MediaNames(names)))
+	}
+	return legible
+}
+
 // WithoutMedia returns a copy of a conversation without the images and documents of results. The
 // text of each of these messages says what it no longer shows.
 func WithoutMedia(messages []model.Message) []model.Message {
