@@ -2,7 +2,10 @@ package model_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 )
@@ -23,5 +26,33 @@ func TestInfo(t *testing.T) {
 	m := model.WithInfo(model.WithIdleTimeout(known{}, 1), model.Info{MaxOutput: 7, Source: "user"})
 	if got := model.InfoOf(ctx, m); got.Context != 1000 || got.MaxOutput != 7 || got.Price == nil || got.Source != "user" {
 		t.Errorf("Info = %+v", got)
+	}
+}
+
+// A silent server never answers.
+type silent struct{}
+
+func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestInfoOfSilentServer checks that a server that does not answer delays a task only for seconds,
+// once, whatever the idle timeout of requests is.
+func TestInfoOfSilentServer(t *testing.T) {
+	for name, open := range makers {
+		synctest.Test(t, func(t *testing.T) {
+			m, err := open(&setup{url: "http://silent.example", http: model.HTTP{Client: &http.Client{Transport: silent{}}, Timeout: time.Hour}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			for range 2 {
+				model.InfoOf(t.Context(), m)
+			}
+			if waited := time.Since(start); waited > 10*time.Second {
+				t.Errorf("%s: waited %s", name, waited)
+			}
+		})
 	}
 }

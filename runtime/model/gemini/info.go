@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/catalog"
@@ -13,9 +14,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
+// infoTimeout limits the request about a model, which a first answer waits for.
+const infoTimeout = 5 * time.Second
+
 // info asks the API for the sizes of the model. The table has its price.
 func (m *client) info(ctx context.Context) model.Info {
 	i := catalog.Find("gemini", m.o.Model)
+	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
 	d, f := m.w.Ask(ctx, &wire.Query{Method: "GET", Path: m.path(), Header: m.header(), Retry: func(*wire.Failure) bool { return false }})
 	if f == nil {
 		i = withSizes(i, d)

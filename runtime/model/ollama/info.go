@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/internal/wire"
@@ -91,8 +92,13 @@ func (m *client) shrink(c *card, window int) bool {
 	return true
 }
 
+// infoTimeout limits the request about a model, which a first answer waits for.
+const infoTimeout = 5 * time.Second
+
 // info returns the context that requests use. A model on the own machine costs nothing.
 func (m *client) info(ctx context.Context) model.Info {
+	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
 	c, _ := m.show(ctx)
 	i := model.Info{Context: m.context(c)}
 	if c != nil {
