@@ -37,7 +37,7 @@ func (p *Price) Cost(u Usage) float64 {
 			t = tier
 		}
 	}
-	plain := u.InputTokens - u.CachedTokens - u.CacheWriteTokens
+	plain := max(0, u.InputTokens-u.CachedTokens-u.CacheWriteTokens) // some gateways do not count cached tokens as input
 	return (float64(plain)*t.Input + float64(u.CachedTokens)*cmp.Or(t.CachedInput, t.Input) +
 		float64(u.CacheWriteTokens)*cmp.Or(t.CacheWrite, t.Input) + float64(u.OutputTokens)*t.Output) / 1e6
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -54,5 +55,24 @@ func TestInfoOfSilentServer(t *testing.T) {
 				t.Errorf("%s: waited %s", name, waited)
 			}
 		})
+	}
+}
+
+// TestCost checks the price of a request whose input is read from a cache, in part or, as some
+// gateways report it, in addition to the input.
+func TestCost(t *testing.T) {
+	p := &model.Price{Input: 10, Output: 50, CachedInput: 1, CacheWrite: 12.5, Tiers: []model.Tier{{Above: 200_000, Input: 20, Output: 75}}}
+	for _, tt := range []struct {
+		u    model.Usage
+		want float64
+	}{
+		{model.Usage{InputTokens: 100_000, OutputTokens: 10_000}, 1.5},
+		{model.Usage{InputTokens: 100_000, CachedTokens: 80_000, CacheWriteTokens: 20_000}, 0.33},
+		{model.Usage{InputTokens: 1000, CachedTokens: 100_000}, 0.1},
+		{model.Usage{InputTokens: 300_000, CachedTokens: 100_000, OutputTokens: 10_000}, 6.75},
+	} {
+		if got := p.Cost(tt.u); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("Cost(%+v) = %v, want %v", tt.u, got, tt.want)
+		}
 	}
 }
