@@ -104,7 +104,7 @@ func TestStarLoad(t *testing.T) {
 		{"fail in the lib", "load('lib/fail.star', 'x')\ndef f(): pass", "lib/fail.star:1:5: not today [lib/fail.star:1:5: in <toplevel>]"},
 		{"slow lib", "load('lib/slow.star', 'x')\ndef f(): pass", "lib/slow.star:1:8: the script took more than 5000000 steps [lib/slow.star:1:8: in <toplevel>]"},
 		{"not there", "load('lib/none.star', 'x')\ndef f(): pass", "x.star:1:1: file not found: lib/none.star"},
-		{"outside", "load('../none.star', 'x')\ndef f(): pass", `x.star:1:1: load: "../none.star" is not a file in the folder lib`},
+		{"outside", "load('../none.star', 'x')\ndef f(): pass", `x.star:1:1: load: "../none.star" is not the path of a .star file in the folder lib`},
 	}
 	e := both(t, "star")
 	for _, test := range tests {

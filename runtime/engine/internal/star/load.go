@@ -159,8 +159,8 @@ func checkLoad(name string) *value.Error {
 		}
 	}
 	if !ok || !strings.HasSuffix(rest, ".star") {
-		return value.Errorf(value.Invalid, "load: %q is not a file in the folder lib", name).
-			WithHint("move the file to the folder lib, and write load(\"lib/text.star\", \"slug\")")
+		return value.Errorf(value.Invalid, "load: %q is not the path of a .star file in the folder lib", name).
+			WithHint(`put the file in the folder lib, and load it by its path, as in load("lib/text.star", "slug")`)
 	}
 	return nil
 }
