@@ -176,14 +176,17 @@ func readTexts(v value.Value) ([]string, error) {
 func readEnv(v value.Value) (map[string]string, error) {
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "expected an object from variables to values, got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, `expected an object with environment variables, as in {GOFLAGS: "-race"}, got %s`, value.TypeOf(v))
 	}
 	env := map[string]string{}
 	for k, v := range d.All() {
-		name, _ := k.(string)
+		name, ok := k.(string)
+		if !ok {
+			return nil, value.Errorf(value.Invalid, "the name of a variable should be a string, got %s", value.FormatJSON(k, ""))
+		}
 		val, ok := v.(string)
 		if !ok {
-			return nil, value.Errorf(value.Invalid, "variable %q: the name and the value should be strings", name)
+			return nil, value.Errorf(value.Invalid, "the variable %q should be a string in quotes, got %s", name, value.FormatJSON(v, ""))
 		}
 		env[name] = val
 	}
