@@ -88,7 +88,7 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 		return a, value.Errorf(value.Invalid, "the question %q expects yes or no", q.Text).WithHint("set Answer.Yes instead of Answer.Value")
 	}
 	if a.Args != nil && (q.Func != "" || len(q.Changes) > 0) {
-		return a, value.Errorf(value.Invalid, "Args is only supported before the call runs, but the question is about %s", q.about()).WithHint("omit Answer.Args")
+		return a, value.Errorf(value.Invalid, "Answer.Args can only change the arguments of a tool call, but the question is about %s", q.about()).WithHint("omit Answer.Args")
 	}
 	return a, nil
 }
