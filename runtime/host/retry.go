@@ -55,7 +55,8 @@ func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err err
 	case !run.State.Ended():
 		return "", mustHaveEnded(run)
 	case run.Kind == UndoKind:
-		return "", value.Errorf(value.Invalid, "the run '%s' cannot be retried: it is an undo", run.ID).WithHint("undo the run again: cassidy runs undo %s", run.Options.Text("run"))
+		return "", value.Errorf(value.Invalid, "the run '%s' cannot be retried: it is the undo of the run '%s'", run.ID, run.Options.Text("run")).
+			WithHint("undo that run again: cassidy runs undo %s", run.Options.Text("run"))
 	case run.Kind == "chat":
 		return "", value.Errorf(value.Invalid, "the run '%s' cannot be retried: it is a turn of a chat", run.ID).WithHint("continue the chat: cassidy chat --session %s", run.Session)
 	}
