@@ -350,7 +350,7 @@ func TestO03NoPromiseNoStrangers(t *testing.T) {
 		t.Errorf("without a layer, which the user accepts: %v, want it to run", err)
 	}
 	box := hostileProcess(t, "unsealed")
-	if _, err := box.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil); err == nil || !strings.Contains(err.Error(), "is not confined") {
+	if _, err := box.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil); err == nil || !strings.Contains(err.Error(), "check the confinement of worker") {
 		t.Errorf("a worker that only says it is sealed: %v, want it refused", err)
 	}
 }

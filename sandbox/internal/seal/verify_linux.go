@@ -32,7 +32,7 @@ const (
 // that of no other process.
 func Verify(pid int) error {
 	if err := verified(pid); err != nil {
-		return value.Errorf(value.Unavailable, "worker %d is not confined: %w", pid, err)
+		return value.Errorf(value.Unavailable, "check the confinement of worker %d: %w", pid, err)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func mustDropBounding(dir string) (bool, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
-		return false, fmt.Errorf("%s: %w", dir, err)
+		return false, fmt.Errorf("stat %s: %w", dir, err)
 	}
 	return int(st.Uid) == os.Geteuid(), nil
 }
