@@ -124,7 +124,7 @@ func timeoutOf(args *value.Dict) (time.Duration, error) {
 		seconds, ok = float64(i), true
 	}
 	if !ok || !(seconds > 0 && seconds <= most) {
-		return 0, value.Errorf(value.Invalid, "argument 'timeout' should be a number of seconds greater than 0, at most 10 years, but got %s", value.FormatJSON(given, ""))
+		return 0, value.Errorf(value.Invalid, "argument 'timeout' should be more than 0 seconds and at most 10 years but got %s", value.FormatJSON(given, ""))
 	}
 	return max(time.Duration(seconds*float64(time.Second)), time.Millisecond), nil
 }
