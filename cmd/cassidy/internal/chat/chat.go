@@ -36,7 +36,7 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model: one message, or a session on the terminal", ArgsUsage: `["MESSAGE"|-]`,
 		Description: "To send one message, pass it as MESSAGE. With -, it is read from standard input. The answer goes to standard output.\n" +
-			"@FILE in a message attaches a file: an image, a PDF or text. For a literal @, write @@. A message from standard input names no files.\n" +
+			"@FILE in a message attaches a file: an image, a PDF or text. For a literal @, write @@. A message from standard input cannot attach files.\n" +
 			"On a terminal without MESSAGE, a session begins. Type /help in the session to list its commands.\n" +
 			"By default, the model gets no tools. To offer tools: --tools LIST.\n" +
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.",
