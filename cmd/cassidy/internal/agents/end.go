@@ -84,7 +84,7 @@ func printSources(a *app.App, r *agent.Reply) {
 	a.Print("\n")
 	for i, line := range r.References {
 		number := "[" + strconv.Itoa(i+1) + "] "
-		if strings.HasPrefix(line, "…") { // how many more there are
+		if strings.HasPrefix(line, "…") { // that there are more
 			number = ""
 		}
 		a.Print(ui.VisibleLine(number+strings.TrimPrefix(line, number)) + "\n")

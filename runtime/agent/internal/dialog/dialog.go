@@ -2,8 +2,6 @@
 package dialog
 
 import (
-	"strconv"
-
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -81,8 +79,8 @@ func Sources(lines []string) []string {
 	for _, line := range lines[:min(len(lines), maxSources)] {
 		kept = append(kept, value.Clean(line, maxSource))
 	}
-	if left := len(lines) - len(kept); left > 0 {
-		kept = append(kept, "… "+strconv.Itoa(left)+" more sources")
+	if len(lines) > len(kept) { // how many is not known: models keep a thousand
+		kept = append(kept, "… more sources")
 	}
 	return kept
 }
