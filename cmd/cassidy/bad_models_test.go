@@ -68,6 +68,26 @@ func badModels(t *testing.T) string {
 	return server.URL
 }
 
+// TestResumeWaits checks that a run which a silent model has parked can be resumed with another idle
+// timeout.
+func TestResumeWaits(t *testing.T) {
+	p := newFlowProject(t, nil)
+	env := map[string]string{"CASSIDY_HOME": p.Home, "OPENAI_BASE_URL": badModels(t), "OPENAI_API_KEY": "k", "OPENAI_API": "chat"}
+	for _, tt := range []struct{ args, says string }{
+		{"task hello --model openai:stalls --run-id r --timeout 200ms", "for 200ms (idle timeout)"},
+		{"runs resume r --timeout 300ms", "for 300ms (idle timeout)"},
+		{"runs resume r", "for 200ms (idle timeout)"},
+	} {
+		_, stderr, code := apptest.Run(t, p.Dir, env, p.Commands, strings.Fields(tt.args)...)
+		if code != 4 || !strings.Contains(stderr, tt.says) || !strings.Contains(stderr, "cassidy runs resume r") {
+			t.Errorf("%s ended with %d and reports\n%s\nwant %q", tt.args, code, stderr, tt.says)
+		}
+	}
+	if _, stderr, code := apptest.Run(t, p.Dir, env, p.Commands, "runs", "resume", "r", "--timeout", "-1s"); code != 2 || !strings.Contains(stderr, "--timeout must be a positive time") {
+		t.Errorf("a negative timeout ended with %d and reports\n%s", code, stderr)
+	}
+}
+
 // list writes n items with their numbers, from 1.
 func list(n int, item string) string {
 	var b bytes.Buffer

@@ -19,15 +19,17 @@ import (
 )
 
 // Opener returns the [agent.Opener] of the command. It sets the options that the settings
-// of a recorded run do not have. Ceilings that are set replace the recorded ones.
+// of a recorded run do not have. Ceilings that are set replace the recorded ones, and so does
+// the idle timeout of --timeout.
 func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener {
+	idle := a.Patience
 	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
-		o := &agent.Options{NoParking: !parks, Ceilings: c}
+		o := &agent.Options{NoParking: !parks, Ceilings: c, Idle: idle}
 		var err error
 		if o.Model, err = a.Models().Open(ctx, h, s.Model, s.Format == decision.Native); err != nil {
 			return nil, err
 		}
-		a.Model, a.Patience = s.Model, s.Idle
+		a.Model, a.Patience = s.Model, cmp.Or(idle, s.Idle)
 		if err := fillProject(ctx, a, o, "none"); err != nil {
 			return nil, err
 		}
@@ -45,7 +47,7 @@ func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener
 // the workflow.
 func Register(ctx context.Context, a *app.App, h *host.Host, parks bool) {
 	err := agent.Register(h, func() (*agent.Options, error) {
-		o := &agent.Options{NoParking: !parks, Idle: app.ModelTimeout}
+		o := &agent.Options{NoParking: !parks, Idle: cmp.Or(a.Patience, app.ModelTimeout)}
 		var err error
 		if o.Model, err = a.Models().Open(ctx, h, a.Model, false); err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ func resumeCommand(c *command) *cli.Command {
 		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
 			"the same as if the command that began the run had not been interrupted.",
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
+			&cli.DurationFlag{Name: "timeout", Usage: "stop waiting if the model sends no data for `TIME`, such as 30m", DefaultText: "as recorded"},
 			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue, because their question is answered, their waiting time is over, or their process died"},
 			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait until a fault is repaired, such as a full disk"},
 			app.CountFlag("jobs", defaultJobs, "with --due, resume at most `N` runs at the same time")),
@@ -84,6 +85,9 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 	ceilings, err := agents.Ceilings(ctx)
 	if err != nil {
 		return err
+	}
+	if wait := ctx.Duration("timeout"); ctx.IsSet("timeout") && wait <= 0 {
+		return value.Errorf(value.Invalid, "--timeout must be a positive time, not %s", wait).WithHint("for example: --timeout 90s")
 	}
 	return c.Parking(func(ctx *cli.Context, h *host.Host) error {
 		parks := !ctx.Bool("deny")
