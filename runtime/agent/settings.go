@@ -48,8 +48,7 @@ func (o *Options) settings() Settings {
 // Apply sets the options to the settings. It leaves Options.Model as it is, and also Options.Idle
 // and the fields of Options.Ceilings if they are set.
 func (s *Settings) Apply(o *Options) {
-	o.Idle = cmp.Or(o.Idle, s.Idle)
-	o.Name, o.ModelName, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, s.Policy, s.Format, s.Tools, s.Iterations
+	o.Name, o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, cmp.Or(o.Idle, s.Idle), s.Policy, s.Format, s.Tools, s.Iterations
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth = s.MaxResult, s.Depth
 	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice

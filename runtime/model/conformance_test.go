@@ -421,6 +421,11 @@ func failureRows() []row {
 		if e := b.fails(t.Context(), hello(), value.Limit, "HTTP 429", "try again after 15m0s"); e.Limit != value.LimitRate {
 			t.Errorf("limit = %q", e.Limit)
 		}
+		asked := len(b.f.messages())
+		b.next(turn{status: 429, header: "Retry-After: 1", body: `{"error": {"code": "insufficient_quota", "message": "You exceeded your quota"}}`})
+		if e := b.fails(t.Context(), hello(), value.Limit, "HTTP 429", "balance"); e.After != 0 || len(b.f.messages()) != asked+1 {
+			t.Errorf("an empty account: %+v after %d requests", e, len(b.f.messages())-asked)
+		}
 	}}, {"server error, then success", "remote", func(t *testing.T, k kind) {
 		for _, r := range []*model.Request{hello(), watched()} {
 			b := k.start(t, options{})

@@ -23,7 +23,7 @@ func (m *idleModel) Info(ctx context.Context) Info { return InfoOf(ctx, m.Model)
 // Ask implements [Model].
 func (m *idleModel) Ask(ctx context.Context, r *Request) (*Reply, error) {
 	late := value.Errorf(value.Timeout, "no data from the model %s for %s (idle timeout)", m.Name(), m.idle).
-		WithHint("check that the server of the model works (in a new run, --timeout 30m waits longer); in Go, use a longer idle timeout").WithLimit(value.LimitHTTP)
+		WithHint("check that the server of the model works; to wait longer, add --timeout 30m; in Go, use a longer idle timeout").WithLimit(value.LimitHTTP)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(m.idle, func() { cancel(late) })

@@ -102,8 +102,9 @@ func (w *Wire) refused(r *Response) *Failure {
 	f.after = cmp.Or(retryAfter(r.header), retryInfo(f.Body))
 	// X-Should-Retry is sent by OpenAI and Anthropic, and obeyed by their clients.
 	should := r.header.Get("X-Should-Retry")
-	f.again, f.final = should == "true", should == "false" || strings.Contains(said, "insufficient_quota") || dailyQuota(f.Body) // waiting does not help
-	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
+	unpaid := strings.Contains(said, "insufficient_quota")
+	f.again, f.final = should == "true", should == "false" || unpaid || dailyQuota(f.Body) // waiting does not help
+	if f.after > 0 && !unpaid && (r.status == 429 || r.status == 503 || r.status == 529) {
 		f.Err.After = f.after
 		f.Err.Hint = "try again after " + f.after.Round(time.Millisecond).String()
 	}
