@@ -87,10 +87,12 @@ func (t *chatSession) continued(ctx context.Context) {
 	r, err := t.session.Resume(turn)
 	stop()
 	if err != nil {
+		t.used.Add(r.Usage)
 		t.Report(value.ErrorOf(err, value.Failed))
 		return
 	}
 	view.ended(&r)
+	t.status(r.Usage)
 }
 
 // interrupted handles Ctrl-C at an empty prompt: the second one ends the session.
@@ -163,6 +165,9 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	kept := len(t.session.Messages()) > before
 	if kept {
 		t.skills = nil
+	}
+	if err != nil || turn.Err() != nil {
+		t.used.Add(r.Usage)
 	}
 	switch {
 	case turn.Err() != nil && kept:
