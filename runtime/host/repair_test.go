@@ -251,7 +251,8 @@ func testCaughtFaults(t *testing.T, on keeper) {
 func TestTemporaryFilesThatStay(t *testing.T) { eachStore(t, testTemporaryFilesThatStay) }
 
 func testTemporaryFilesThatStay(t *testing.T, on keeper) {
-	const twice = "r = tools.call_all([('work', {}), ('work', {})])\nreturn [x['value'] if x['ok'] else tools.work() for x in r]"
+	const twice = "calls = [('work', {'file': 'a'}), ('work', {'file': 'b'})]\n" +
+		"return [r['value'] if r['ok'] else tools.call(c[0], **c[1]) for c, r in zip(calls, tools.call_all(calls))]"
 	for _, fails := range []string{"fs.finish", "fs.commit fs.reconcile"} {
 		m := headless(t, on)
 		m.approve = host.ApproveAll()
@@ -265,15 +266,15 @@ func testTemporaryFilesThatStay(t *testing.T, on keeper) {
 		for try := range 3 {
 			broken = try < 2
 			p := m.process(0, false)
-			p.add("work.star", star("work", "", "fs.append('log', '1')", workNeeds), nil)
+			p.add("work.star", star("work", "file: str", "fs.append(file, '1')", workNeeds), nil)
 			_, err := p.run("r", try > 0, twice)
 			if run := m.state("r"); broken != (run.State == history.Parked && run.Reason == "read_only") || broken != (err != nil) {
 				t.Errorf("%s fails, %t: %v, and the run is %s (%s)", fails, broken, err, run.State, run.Reason)
 			}
 			p.j.Close()
 		}
-		if files := m.tree(); files["log"] != "11" {
-			t.Errorf("%s failed: the files are %v, want each line once", fails, files)
+		if files := m.tree(); files["a"] != "1" || files["b"] != "1" {
+			t.Errorf("%s failed: the files are %v, want each written once", fails, files)
 		}
 	}
 }
