@@ -29,8 +29,13 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	wanted, _ := e.Args.Get("schema")
+	schema, err := structured.New(wanted)
+	if err != nil {
+		return nil, err
+	}
 	most := cmp.Or(t.agent.opts.Iterations, maxIterations)
-	if !isNone(e.Args, "schema") {
+	if schema != nil {
 		most++ // the value of an answer that was given at the limit
 	}
 	if t.result.Iterations >= most {
@@ -40,53 +45,42 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing")
 	}
 	t.result.Iterations++
-	if !isNone(e.Args, "schema") {
-		return t.askValue(ctx, e, more)
-	}
-	reply, err := t.say(ctx, more)
+	reply, read, err := t.sayAs(ctx, more, schema)
 	if t.refusedMedia(ctx, err) {
 		if more, err = t.sent(e.Args); err == nil {
-			reply, err = t.say(ctx, more)
+			reply, read, err = t.sayAs(ctx, more, schema)
 		}
 	}
-	if !noRoom(err) {
-		return t.asked(ctx, more, reply, nil, err)
-	}
-	c, failure := t.compact(ctx)
-	if program.Final(failure) {
-		return nil, failure
-	}
-	if c != nil && c.Success {
-		if more, err = t.sent(e.Args); err == nil {
-			reply, err = t.say(ctx, more)
+	var c *compaction
+	if noRoom(err) {
+		var failure error
+		if c, failure = t.compact(ctx); program.Final(failure) {
+			return nil, failure
+		}
+		if c != nil && c.Success {
+			if more, err = t.sent(e.Args); err == nil {
+				reply, read, err = t.sayAs(ctx, more, schema)
+			}
 		}
 	}
-	return t.asked(ctx, more, reply, c, err)
+	out, err := t.asked(ctx, more, reply, c, err)
+	if d, ok := out.(*value.Dict); ok && err == nil && schema != nil {
+		d.Put("value", read)
+	}
+	return out, err
 }
 
-// isNone reports whether an argument is missing or None.
-func isNone(args *value.Dict, name string) bool {
-	v, _ := args.Get(name)
-	return v == nil
-}
-
-// askValue is agent.ask with a schema.
-func (t *turn) askValue(ctx context.Context, e tool.Effect, more []model.Message) (value.Value, error) {
-	wanted, _ := e.Args.Get("schema")
-	s, err := structured.New(wanted)
-	if err != nil {
-		return nil, err
+// sayAs sends messages to the model. With a schema it also returns the value of the answer.
+func (t *turn) sayAs(ctx context.Context, more []model.Message, s *structured.Schema) (*answer, value.Value, error) {
+	if s == nil {
+		reply, err := t.say(ctx, more)
+		return reply, nil, err
 	}
 	retries := structured.Retries
 	if t.agent.schema != nil {
 		retries-- // the answer of the task was the first attempt
 	}
-	reply, read, err := t.sayValue(ctx, more, s, retries)
-	out, err := t.asked(ctx, more, reply, nil, err)
-	if d, ok := out.(*value.Dict); ok && err == nil {
-		d.Put("value", read)
-	}
-	return out, err
+	return t.sayValue(ctx, more, s, retries)
 }
 
 // asked makes the outcome of agent.ask. It is separate so that the stack of a turn that

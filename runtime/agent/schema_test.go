@@ -16,11 +16,13 @@ import (
 )
 
 // A seq is a model with native calls that replies one after the other, and keeps a copy of the
-// requests. It refuses schemas if refuses is set.
+// requests. It refuses schemas if refuses is set, and the next request with a schema as too long
+// if full is set.
 type seq struct {
 	replies []*model.Reply
 	refuses bool
 	down    bool
+	full    bool
 	asked   []model.Request
 }
 
@@ -34,6 +36,10 @@ func (m *seq) Ask(_ context.Context, r *model.Request) (*model.Reply, error) {
 	}
 	if m.refuses && r.Schema != nil {
 		return nil, value.Errorf(value.Invalid, "HTTP 400: the schema is not supported")
+	}
+	if m.full && r.Schema != nil {
+		m.full = false
+		return nil, value.Errorf(value.Limit, "HTTP 400: the prompt is too long").WithLimit(value.LimitContext)
 	}
 	reply := m.replies[0]
 	m.replies = m.replies[1:]
@@ -109,6 +115,25 @@ func TestRefusedSchema(t *testing.T) {
 	r, err := a.Run(t.Context(), "numbers?")
 	if err != nil || !value.Equal(r.Value, value.List{int64(1)}) || len(m.asked) != 2 {
 		t.Errorf("the value is %v, %v after %d requests", r.Value, err, len(m.asked))
+	}
+}
+
+// TestCompactBeforeValue checks that a conversation that has become too long is compacted before
+// the model is asked for a value again.
+func TestCompactBeforeValue(t *testing.T) {
+	m := &seq{replies: []*model.Reply{text("[1]"), text("a summary"), text("[2]")}}
+	a := openSeq(t, m, agent.Options{Policies: asks})
+	s, _ := a.Session(t.Context(), "numbers")
+	if _, err := s.Send(t.Context(), "numbers?"); err != nil {
+		t.Fatal(err)
+	}
+	m.full = true
+	r, err := s.Send(t.Context(), "more numbers?")
+	if err != nil || !value.Equal(r.Value, value.List{int64(2)}) || len(m.asked) != 4 {
+		t.Fatalf("the value is %v, %v after %d requests", r.Value, err, len(m.asked))
+	}
+	if last := m.asked[3]; !value.Equal(last.Schema, numbers) || !strings.Contains(last.Messages[0].Text, "a summary") {
+		t.Errorf("the last request is %+v", last)
 	}
 }
 
