@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -130,6 +131,9 @@ func (p *provider) replace(name string, entry *config.Provider) {
 	}
 }
 
+// maxListed is how many of the user's providers an error lists.
+const maxListed = 10
+
 // unknownProvider returns the error for a provider that is neither built in nor in the config.
 func unknownProvider(c *config.Config, name string) error {
 	known := slices.Concat(config.BuiltinProviders(), []string{"script"}, slices.Sorted(maps.Keys(c.Providers)))
@@ -140,8 +144,10 @@ func unknownProvider(c *config.Config, name string) error {
 		}
 	}
 	hint := "use " + Choices
-	if len(c.Providers) > 0 {
-		hint += ". It has " + strings.Join(slices.Sorted(maps.Keys(c.Providers)), ", ")
+	if own := slices.Sorted(maps.Keys(c.Providers)); len(own) > maxListed {
+		hint += fmt.Sprintf(". It has %d, such as %s", len(own), strings.Join(own[:maxListed], ", "))
+	} else if len(own) > 0 {
+		hint += ". It has " + strings.Join(own, ", ")
 	}
 	return value.Errorf(value.Invalid, "unknown provider of models %q%s", name, meant).WithHint("%s", hint)
 }

@@ -40,7 +40,7 @@ func ReadRegular(name string, limit int) ([]byte, error) {
 		return nil, value.Errorf(value.Invalid, "it is not a regular file")
 	case info.Size() > int64(limit):
 		return nil, value.Errorf(value.Limit, "the file is too long: %.1f MB, limit %d MB", float64(info.Size())/(1<<20), limit>>20).
-			WithHint("use a smaller file; a tool can read parts of a long one")
+			WithHint("use a smaller file; for a long text, give the model the path, and a tool that reads parts of it")
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -213,10 +213,7 @@ func Text(d *value.Dict) string {
 	if n == 0 {
 		return ""
 	}
-	text := prose.WithCommas(n) + " requests"
-	if n == 1 {
-		text = "1 request"
-	}
+	text := requests(n)
 	if isNil(d, "input_tokens") {
 		text += ", tokens unknown"
 	} else {
@@ -230,6 +227,14 @@ func Text(d *value.Dict) string {
 		return text + ", cost unknown"
 	}
 	return text + ", " + atLeast(d, withoutCost) + Dollars(dollars(d, "cost_usd"))
+}
+
+// requests counts requests, as in "1 request".
+func requests(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return prose.WithCommas(n) + " requests"
 }
 
 // atLeast marks a sum that lacks some requests.
@@ -335,7 +340,7 @@ func (m *Meter) admit(x amount, waits bool) (wait chan struct{}, err error) {
 	c, u := &m.rules.Ceilings, m.total
 	switch {
 	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
-		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s requests to models", prose.WithCommas(c.Requests)).
+		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s to models", requests(c.Requests)).
 			WithHint("to allow more: --max-requests N")
 	case c.Tokens > 0 && u.Tokens >= c.Tokens:
 		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens)).
