@@ -447,7 +447,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/structured runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -462,7 +462,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/prompt": {
 		"Package prompt writes the messages for a language model",
-		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/dialog runtime/agent/internal/prose runtime/agent/internal/stub scripts",
+		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/dialog runtime/agent/internal/prose runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it writes texts, and asks nobody",
 	},
 	"runtime/agent/internal/account": {
@@ -487,6 +487,11 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/recall": {
 		"Package recall remembers calls of a model",
+		"runtime/tool runtime/value",
+		"it only remembers",
+	},
+	"runtime/agent/internal/traces": {
+		"Package traces keeps which files the calls of a model have read and written",
 		"runtime/tool runtime/value",
 		"it only remembers",
 	},

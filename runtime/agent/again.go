@@ -3,15 +3,14 @@ package agent
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -184,12 +183,12 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 		Text     string      `json:"text"`
 		Said     string      `json:"said"`
 		Shown    []int64     `json:"shown"`
-		recordedTraces
+		traces.Recorded
 	}](v)
 	if err != nil {
 		return err
 	}
-	t.leave(o.traces())
+	t.kept.Leave(o.Traces())
 	result := tool.Result{Success: o.Success, Value: o.Result, Error: o.Error}
 	if o.Made {
 		t.remember(d, result)
@@ -218,24 +217,5 @@ func (t *turn) remember(d decision.Decision, r tool.Result) {
 			t.memory = &recall.Memory{}
 		}
 		t.memory.Note(offered, recall.Key(offered, d.Input), r.Value, len(t.result.Calls)+1)
-	}
-}
-
-// describe adds the traces of a call to its outcome.
-func (l traces) describe(d *value.Dict) {
-	paths := func(did func(trace) bool) value.List {
-		list := value.List{}
-		for _, path := range slices.Sorted(maps.Keys(l.files)) {
-			if did(l.files[path]) {
-				list = append(list, path)
-			}
-		}
-		return list
-	}
-	d.Put("read", paths(func(f trace) bool { return f.read }))
-	d.Put("wrote", paths(func(f trace) bool { return f.wrote }))
-	d.Put("changed", paths(func(f trace) bool { return f.changed }))
-	if l.agents > 0 {
-		d.Put("agents", value.NewDict("count", int64(l.agents)))
 	}
 }

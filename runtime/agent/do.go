@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -33,7 +34,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	if ctx.Err() != nil {
 		o, err = t.broken(d), value.AsError(context.Cause(ctx), value.Canceled)
 	}
-	v := o.dict(t.takeTraces())
+	v := o.dict(t.kept.Take())
 	if failure := t.keepCall(e, v, err); err == nil {
 		err = failure
 	}
@@ -101,7 +102,7 @@ type outcome struct {
 }
 
 // dict returns the outcome for the policy and the record.
-func (o *outcome) dict(left traces) *value.Dict {
+func (o *outcome) dict(left traces.Traces) *value.Dict {
 	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
 		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
 		"made", o.made, "said", o.said)
@@ -109,7 +110,7 @@ func (o *outcome) dict(left traces) *value.Dict {
 		d.Put("shown", o.shown)
 		d.Put("fingerprint", prompt.Fingerprint(found))
 	}
-	left.describe(d)
+	left.Put(d)
 	return d
 }
 

@@ -87,8 +87,7 @@ func (s *Session) State() string {
 	line("references", fmt.Sprintf("%q", t.result.References))
 	line("memory", t.memory.String())
 	line("idle", t.idle)
-	line("agents", t.agents)
-	line("under way", fmt.Sprintf("%+v", t.traces))
+	b.WriteString(t.kept.String())
 	return b.String()
 }
 
@@ -116,8 +115,9 @@ func (s *Session) Kept() string {
 		line("heard", fmt.Sprintf("%q", text))
 	}
 	line("account", fmt.Sprintf("%+v, overhead %d of %+v", s.account.Counts(), s.account.Overhead(), s.account.Budget()))
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		line("file "+path, fmt.Sprintf("read %v, written %v", !s.files[path].Read.IsZero(), !s.files[path].Written.IsZero()))
+	files := s.Files()
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		line("file "+path, fmt.Sprintf("read %v, written %v", !files[path].Read.IsZero(), !files[path].Written.IsZero()))
 	}
 	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -225,7 +226,8 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	s.state, s.past, s.stale, s.turn = fresh.state, fresh.past, false, nil
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	s.runID, s.waiting, s.files = fresh.runID, fresh.waiting, fresh.files
+	s.kept.Restore(fresh.kept.Files())
+	s.runID, s.waiting = fresh.runID, fresh.waiting
 	return nil
 }
 
@@ -300,5 +302,5 @@ func (t *turn) keepBroken(e tool.Effect) error {
 		return err
 	}
 	o := t.broken(d)
-	return t.keepCall(e, o.dict(traces{}), errBroken())
+	return t.keepCall(e, o.dict(traces.Traces{}), errBroken())
 }

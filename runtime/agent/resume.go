@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -169,8 +170,8 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	for _, text := range c.Heard {
 		s.hear(text)
 	}
-	files := recordedTraces{Read: c.Read, Wrote: c.Wrote}
-	(&turn{Session: s}).leave(files.traces())
+	files := traces.Recorded{Read: c.Read, Wrote: c.Wrote}
+	s.kept.Leave(files.Traces())
 	s.account.Restore(c.Counts)
 	return nil
 }
@@ -217,29 +218,4 @@ type tokenCount struct {
 func countTokens(u model.Usage) tokenCount {
 	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxInt32)) }
 	return tokenCount{count(u.InputTokens), count(u.OutputTokens), count(u.CachedTokens)}
-}
-
-// recordedTraces are read from what [traces.describe] wrote.
-type recordedTraces struct {
-	Changed []string `json:"changed"`
-	Read    []string `json:"read"`
-	Wrote   []string `json:"wrote"`
-	Agents  struct {
-		Count uint32 `json:"count"`
-	} `json:"agents"`
-}
-
-func (r *recordedTraces) traces() traces {
-	left := traces{files: map[string]trace{}, agents: int(r.Agents.Count)}
-	mark := func(paths []string, did func(t *trace)) {
-		for _, path := range paths {
-			t := left.files[path]
-			did(&t)
-			left.files[path] = t
-		}
-	}
-	mark(r.Changed, func(t *trace) { t.changed = true })
-	mark(r.Read, func(t *trace) { t.read = true })
-	mark(r.Wrote, func(t *trace) { t.wrote = true })
-	return left
 }

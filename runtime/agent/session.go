@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -40,10 +41,11 @@ type Session struct {
 	turn  *turn
 	state
 
-	seeing  sync.Mutex      // guards the fields below, which are also read during a turn
-	runID   string          // the run of the turn that is in progress, or comes next
-	waiting bool            // the run of runID has not ended
-	files   map[string]Seen // by path: files that ended calls have read or written
+	kept traces.Kept // files that calls have read or written, and sub-agents
+
+	seeing  sync.Mutex // guards the fields below, which are also read during a turn
+	runID   string     // the run of the turn that is in progress, or comes next
+	waiting bool       // the run of runID has not ended
 }
 
 // A past is the outcome of the last turn.
@@ -83,7 +85,7 @@ func (a *Agent) subSession(above *turn) *Session {
 	s.stored = false
 	if above != nil {
 		s.id = above.id
-		s.runID = above.runID + "/" + agentID + strconv.Itoa(above.nextAgent())
+		s.runID = above.runID + "/" + agentID + strconv.Itoa(above.kept.NextAgent())
 	}
 	return s
 }
@@ -119,14 +121,12 @@ type turn struct {
 	unread  bool                    // the provider refused the media of results
 	replied bool                    // the model has replied in this turn
 	idle    uint8                   // number of replies that are empty or lack a call, since another one
-	agents  int32                   // number of sub-agents started by ended calls
 	working atomic.Int32            // number of sub-agents that work now
 	watches atomic.Bool             // watchFiles is on
 	schema  *structured.Schema      // of the request in progress, or nil
 	asking  *meter.Usage            // of the function of the policy that is in progress, as far as it is not recorded; nil for no request
 	note    func(*value.Dict) error // records a fact about that function; nil without a record
 	memory  *recall.Memory          // nil before the first call
-	traces  traces                  // of the call in progress; guarded by seeing
 }
 
 // A madeCall is a call with the text that the next message reports to the model, in this turn
@@ -187,6 +187,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 	s.account.Bound(s.agent.budget())
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
 	s.turn = t
+	s.kept.Begin()
 	return t
 }
 
@@ -235,7 +236,7 @@ func (c *turnContext) Value(key any) any {
 // outcome makes the reply of the turn. It is separate so that the stack of a turn
 // that waits does not carry its frame.
 func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
-	t.leave(t.takeTraces()) // of a call without an outcome
+	t.kept.Leave(t.kept.Take()) // of a call without an outcome
 	err = t.judge(v, err)
 	t.result.Usage = usageOf(t.meter.Total())
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.agent.made)-t.begun

@@ -101,14 +101,6 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	return r.Text, nil
 }
 
-// nextAgent returns the number of the next sub-agent of a turn.
-func (t *turn) nextAgent() int {
-	t.seeing.Lock()
-	defer t.seeing.Unlock()
-	t.traces.agents++
-	return int(t.agents) + t.traces.agents
-}
-
 func soFar(answer string) string {
 	if answer = strings.TrimSpace(answer); answer == "" {
 		return ""
