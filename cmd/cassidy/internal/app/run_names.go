@@ -15,7 +15,7 @@ func CheckRunName(id string) error {
 	case id == LastRun:
 		return value.Errorf(value.Invalid, "invalid run ID %q: this name is reserved for the newest run", id).WithHint("use another ID, as in report-1")
 	case len(id) > maxRunName:
-		return value.Errorf(value.Invalid, "invalid run ID: %d characters, but the maximum is %d", maxRunName, len(id)).WithHint("use a shorter ID, as in report-1")
+		return value.Errorf(value.Invalid, "invalid run ID: %d characters, but the maximum is %d", len(id), maxRunName).WithHint("use a shorter ID, as in report-1")
 	case strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "":
 		return value.Errorf(value.Invalid, "invalid run ID %q: expected letters, digits, - and _", id).WithHint("use an ID such as report-1")
 	}

@@ -88,6 +88,7 @@ func TestRunWorkflows(t *testing.T) {
 		{"run fails", 1, "", ".cassidy/workflows/fails.star:2:9: it is Monday"},
 		{"run none --yes --deny", 2, "", "--yes and --deny are mutually exclusive"},
 		{"run none --run-id a/b", 2, "", "invalid run ID"},
+		{"run none --run-id " + strings.Repeat("a", 70), 2, "", "invalid run ID: 70 characters, but the maximum is 64"},
 		{"run none --run-id first", 0, "", ""},
 		{"run none --run-id first", 1, "", "run 'first' already exists"},
 	} {
