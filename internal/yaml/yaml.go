@@ -94,9 +94,17 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 	return doc, nil
 }
 
+// plainly replaces the terms of the parser.
+var plainly = strings.NewReplacer(
+	"mapping values are not allowed in this context", "unexpected ':': put a text that contains ': ' in quotes",
+	"found character that cannot start any token", "unexpected character: put the text in quotes, and indent with spaces, not with tabs",
+	"found unexpected end of stream", "the closing quote is missing",
+	"unknown anchor '", "aliases (*", "' referenced", ") are not supported: put a text that begins with * in quotes",
+)
+
 // yamlError converts "yaml: line 3: did not find …" to an error with a position.
 func yamlError(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text := plainly.Replace(strings.TrimPrefix(err.Error(), "yaml: "))
 	e := value.Errorf(value.Invalid, "invalid YAML: %s", text)
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if n, what, ok := strings.Cut(rest, ": "); ok {
@@ -160,7 +168,7 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 		}
 		before := d.Len()
 		if err := d.Set(key, val); err != nil {
-			return nil, yamlErrorAt(n.Content[i], "%v", err)
+			return nil, yamlErrorAt(n.Content[i], "a key cannot be an %s: use a text", value.TypeOf(key))
 		}
 		if d.Len() == before {
 			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice", value.Display(key))
@@ -188,7 +196,7 @@ func scalarFromYAML(n *yaml.Node) (value.Value, error) {
 	case "", is:
 		return v, nil
 	case "!!int", "!!float", "!!bool", "!!null":
-		return nil, yamlErrorAt(n, "%q is not a %s", n.Value, strings.TrimPrefix(tag, "!!"))
+		return nil, yamlErrorAt(n, "%q does not fit its tag %s", n.Value, tag)
 	}
 	return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
 }
