@@ -31,7 +31,7 @@ func AddRules(file, project string, rules []tool.Rule) (written string, err erro
 	}
 	m, err := mark.Make(project)
 	if err != nil {
-		return "", value.Errorf(value.Failed, "bind a rule to the project: write %s: %w", mark.File, folder.Cause(err))
+		return "", value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, mark.File, folder.Cause(err))
 	}
 	lines := make([]string, len(rules))
 	for i := range rules {

@@ -220,7 +220,7 @@ func (r *reader) field(name string, v value.Value) error {
 	for _, f := range fieldReaders {
 		switch {
 		case f.name == name && r.project && !f.project:
-			return value.Errorf(value.Invalid, "only the user's config can set '%s'", name).WithHint("move the field to config.yaml in your home folder of cassidy")
+			return value.Errorf(value.Invalid, "only the user's config can set '%s'", name).WithHint("move the field to your own config.yaml, in ~/.cassidy or $CASSIDY_HOME")
 		case f.name == name && v == nil:
 			return nil // a field whose lines are all comments
 		case f.name == name:
@@ -257,7 +257,11 @@ func boolean(field string, v value.Value) (bool, error) {
 func positive(field string, v value.Value) (int64, error) {
 	n, ok := v.(int64)
 	if !ok || n <= 0 {
-		return 0, value.Errorf(value.Invalid, "'%s' should be a positive integer but got %s", field, value.FormatJSON(v, ""))
+		e := value.Errorf(value.Invalid, "'%s' should be a positive integer but got %s", field, value.FormatJSON(v, ""))
+		if _, isText := v.(string); isText {
+			e = e.WithHint("write a number without a unit, such as 131072")
+		}
+		return 0, e
 	}
 	return n, nil
 }
@@ -345,7 +349,7 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 			return rule, false, err
 		}
 		if text == "" {
-			return rule, false, value.Errorf(value.Invalid, "the rule has no field 'capability'").
+			return rule, false, value.Errorf(value.Invalid, "the field 'capability' is missing").
 				WithHint(`write the rule as {tool: deploy, capability: "shell:git"}`)
 		}
 		if at, given := fields.Get("project"); given {
@@ -357,7 +361,7 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 		}
 		if id, given := fields.Get("id"); given {
 			if _, ok := fields.Get("project"); !ok {
-				return rule, false, value.Errorf(value.Invalid, "the rule has the field 'id' but not 'project'").
+				return rule, false, value.Errorf(value.Invalid, "the field 'project' is missing beside 'id'").
 					WithHint("add 'project': the absolute path of the folder with this id")
 			}
 			if here && !r.isFolder(id) {
@@ -506,14 +510,13 @@ func capSeconds(field string, v value.Value) (time.Duration, error) {
 
 // onlyFields rejects unknown fields; at names the object.
 func onlyFields(at string, fields *value.Dict, known ...string) error {
-	of := ""
 	if at != "" {
-		of = "'" + at + "' has "
+		at += "."
 	}
 	for k := range fields.All() {
 		name, _ := k.(string)
 		if !slices.Contains(known, name) {
-			return value.Errorf(value.Invalid, "%sno field '%s'%s", of, name, value.DidYouMean(name, known)).
+			return value.Errorf(value.Invalid, "unknown field '%s%s'%s", at, name, value.DidYouMean(name, known)).
 				WithHint("the fields are %s", strings.Join(known, ", "))
 		}
 	}

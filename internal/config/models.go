@@ -76,10 +76,14 @@ func modelInfo(at string, v value.Value) (m Model, err error) {
 	case seen["input_price"] && seen["output_price"]:
 		m.Price = &price
 	case seen["input_price"] || seen["output_price"] || seen["cached_input_price"] || seen["cache_write_price"]:
-		return m, value.Errorf(value.Invalid, "'%s' has only a part of the price", at).WithHint("write input_price and output_price, in US dollars for a million tokens")
+		missing := "input_price"
+		if seen[missing] {
+			missing = "output_price"
+		}
+		return m, value.Errorf(value.Invalid, "'%s' has a price, but '%s' is missing", at, missing).WithHint("write input_price and output_price, in US dollars for a million tokens")
 	}
 	if m.Context > 0 && m.MaxOutput > m.Context {
-		return m, value.Errorf(value.Invalid, "'%s.max_output' should be at most %d, which is context, but got %d", at, m.Context, m.MaxOutput)
+		return m, value.Errorf(value.Invalid, "'%s.max_output' should be at most 'context' (%d) but got %d", at, m.Context, m.MaxOutput)
 	}
 	return m, nil
 }

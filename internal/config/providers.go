@@ -73,7 +73,7 @@ func (r *reader) providers(v value.Value) error {
 		r.at = []string{"providers", name}
 		if !providerName.MatchString(name) || name == "script" {
 			return value.Errorf(value.Invalid, "invalid name of a provider in 'providers': %s", quoted(name)).
-				WithHint("use letters, digits, -, _ and ., as in local; script is the name of models that are scripts")
+				WithHint("use letters, digits, -, _ and ., as in local; the name script is reserved")
 		}
 		p, err := r.provider(name, v)
 		if err != nil {
@@ -104,8 +104,10 @@ func (r *reader) provider(name string, v value.Value) (p Provider, err error) {
 			p.Headers, err = r.headers(at+".headers", v)
 		case field == "extra":
 			p.Extra, err = r.extra(at+".extra", p.apiOf(name), v)
-		case !isText || text == "":
+		case !isText:
 			err = wrongType(at+"."+field, "a text", v)
+		case text == "":
+			err = value.Errorf(value.Invalid, "'%s.%s' is empty", at, field).WithHint("remove %s:, or give it a value", field)
 		default:
 			err = p.set(at+"."+field, name, field, text)
 		}
@@ -122,10 +124,12 @@ func providerAPI(name string, fields *value.Dict) (string, error) {
 	v, given := fields.Get("api")
 	api, ok := v.(string)
 	switch {
-	case given && (!ok || api == ""):
+	case given && !ok:
 		return "", wrongType(at+".api", "a text", v)
+	case given && api == "":
+		return "", value.Errorf(value.Invalid, "'%s.api' is empty", at).WithHint("write one of %s", known)
 	case api == "" && !slices.Contains(BuiltinProviders(), name):
-		return "", value.Errorf(value.Invalid, "'%s' has no field 'api'", at).WithHint("add api: with one of %s", known)
+		return "", value.Errorf(value.Invalid, "the field '%s.api' is missing", at).WithHint("add api: with one of %s", known)
 	case api != "" && !slices.Contains(APIs(), api):
 		return "", value.Errorf(value.Invalid, "unknown API %s in '%s.api'%s", quoted(api), at, value.DidYouMean(api, APIs())).
 			WithHint("the APIs are %s; most compatible servers have chat", known)
@@ -227,7 +231,11 @@ func header(at, name string, v value.Value) (Header, error) {
 	case isText && text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
 		return Header{Text: text}, nil
 	}
-	return Header{}, value.Errorf(value.Invalid, "'%s' should be a text of ASCII characters on one line, or {env: VARIABLE}, but got %s", at, value.TypeOf(v)).
+	got := value.TypeOf(v)
+	if isText {
+		got = quoted(value.Cut(text, 40))
+	}
+	return Header{}, value.Errorf(value.Invalid, "'%s' should be a text of ASCII characters on one line, or {env: VARIABLE}, but got %s", at, got).
 		WithHint("write %s: a text, or %s: {env: MY_VARIABLE} for a secret", name, name)
 }
 
