@@ -46,7 +46,8 @@ func parseLines(data []byte, first error) (value.Value, error) {
 		case err != nil && len(list) == 0:
 			return nil, first
 		case err != nil:
-			return nil, value.Errorf(value.Invalid, "line %d: %w", n, err)
+			_, err = value.ParseJSON(append(bytes.Repeat([]byte("\n"), n-1), line...)) // with this line
+			return nil, err
 		}
 		list = append(list, v)
 	}
@@ -56,10 +57,10 @@ func parseLines(data []byte, first error) (value.Value, error) {
 func toolsIn(v value.Value, depth int) ([]tool.Tool, error) {
 	if list, ok := v.(value.List); ok && depth > 0 {
 		var tools []tool.Tool
-		for _, item := range list {
+		for i, item := range list {
 			some, err := toolsIn(item, depth-1)
 			if err != nil {
-				return nil, err
+				return nil, value.Errorf(value.Invalid, "definition %d: %w", i+1, err)
 			}
 			tools = append(tools, some...)
 		}
@@ -67,7 +68,7 @@ func toolsIn(v value.Value, depth int) ([]tool.Tool, error) {
 	}
 	d, ok := v.(*value.Dict)
 	if !ok || depth == 0 {
-		return nil, value.Errorf(value.Invalid, "a tool definition should be an object but got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "a tool should be an object but got %s", value.TypeOf(v))
 	}
 	for _, key := range []string{"tools", "functions", "function", "request_tools"} {
 		if inner, ok := d.Get(key); ok {
@@ -87,7 +88,7 @@ func toolsIn(v value.Value, depth int) ([]tool.Tool, error) {
 func toolFrom(d *value.Dict) (tool.Tool, error) {
 	t := tool.Tool{Name: d.Text("name"), Title: d.Text("title"), Description: d.Text("description"), Group: d.Text("group"), Risky: d.Bool("risky")}
 	if t.Name == "" {
-		return t, value.Errorf(value.Invalid, "a tool definition has no name")
+		return t, value.Errorf(value.Invalid, "the name of the tool is missing")
 	}
 	for _, key := range []string{"parameters", "input_schema", "inputSchema", "schema"} {
 		schema, ok := d.Get(key)

@@ -2,6 +2,7 @@ package toolfile_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/toolfile"
@@ -30,6 +31,15 @@ func TestParse(t *testing.T) {
 	} {
 		if tools, err := toolfile.Parse([]byte(data)); value.KindOf(err) != value.Invalid {
 			t.Errorf("%s: got %+v, %v, want an error of kind Invalid", name, tools, err)
+		}
+	}
+	for data, want := range map[string]string{
+		"{\"name\":\"f\"}\n{":    "invalid JSON at line 2, column 2",
+		`[{"name":"f"},{"x":1}]`: "definition 2: the name of the tool is missing",
+		`[{"name":"f"},1]`:       "definition 2: a tool should be an object but got integer",
+	} {
+		if _, err := toolfile.Parse([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", data, err, want)
 		}
 	}
 	data, err := os.ReadFile("../../runtime/agent/decision/testdata/tools.json")
