@@ -30,10 +30,11 @@ func Params[T any]() ([]tool.Param, error) {
 	m := typeMaker{nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
 	s := gostruct.DerefType(t)
 	if s.Kind() != reflect.Struct || s == reflect.TypeFor[value.Dict]() || s == reflect.TypeFor[time.Time]() || s == reflect.TypeFor[big.Int]() {
-		return nil, value.Errorf(value.Invalid, "expected a struct or a pointer to a struct but got %s", t)
+		return nil, value.Errorf(value.Invalid, "the function should take a struct or a pointer to a struct, not %s", t)
 	}
-	if m.ownForm(s) != noForm {
-		return nil, value.Errorf(value.Invalid, "cannot derive parameters from %s: the type implements UnmarshalJSON or UnmarshalText", t).
+	if form := m.ownForm(s); form != noForm {
+		method := map[ownForm]string{jsonForm: "UnmarshalJSON", textForm: "UnmarshalText"}[form]
+		return nil, value.Errorf(value.Invalid, "cannot derive parameters from %s: the type implements %s", t, method).
 			WithHint("set Params or Schema of the tool")
 	}
 	m.seen[s] = true
