@@ -83,7 +83,7 @@ mine personal`
 	if !strings.HasPrefix(got, want+"\n") {
 		t.Errorf("the workflows are\n%s\nwant\n%s", got, want)
 	}
-	for _, part := range []string{"g h.star: Invalid tool name", "workflows/twice.star:1: two workflows have the name 'twice': also in .cassidy/workflows/twice.star"} {
+	for _, part := range []string{"g h.star: Invalid tool name", "workflows/twice.star:1: the workflow 'twice' is also in .cassidy/workflows/twice.star"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s is not reported:\n%s", part, got)
 		}

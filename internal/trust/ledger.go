@@ -72,7 +72,7 @@ func (l *Ledger) File(kind Kind, name, text string) Status {
 func (l *Ledger) unknown(known bool) Status {
 	switch {
 	case l.unknowable:
-		return untrusted("the file is not in a folder for review: set Options.TrustSource")
+		return untrusted("its source is not a folder, so it cannot be reviewed: set Options.TrustSource")
 	case l.replaced:
 		return untrusted("the folder was replaced after you marked it as yours: run cassidy trust --author, or cassidy trust")
 	case known:

@@ -89,16 +89,9 @@ func conflict(what string, n Name, same []Name, projectWins bool) (removed bool,
 		if what == "tool" && count[tool.Project] == 1 && personal == 1 {
 			remedy = ", or set project_overrides_personal: true in your own config.yaml"
 		}
-		err = value.Errorf(value.Invalid, "two %s have the name '%s': also in %s", plural(what), n.Name, strings.Join(others, ", ")).
+		err = value.Errorf(value.Invalid, "the %s '%s' is also in %s", what, n.Name, strings.Join(others, ", ")).
 			WithHint("Each custom %s must have a unique name (- and _ are equal): rename one%s", what, remedy)
 	}
 	err.Pos = value.Position{File: n.Path, Line: 1}
 	return true, err
-}
-
-func plural(what string) string {
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
-		return stem + "ies"
-	}
-	return what + "s"
 }
