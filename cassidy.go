@@ -292,7 +292,11 @@ func (r *Runtime) openWorld(o *Options, c *config.Config) (*stdlib.World, error)
 		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, value.Errorf(value.Invalid, "Options.WorkDir: the folder %s does not exist", o.WorkDir)
+		name, dir := "Dir", o.Dir
+		if _, err := os.Stat(dir); err == nil {
+			name, dir = "WorkDir", o.WorkDir
+		}
+		return nil, value.Errorf(value.Invalid, "Options.%s: the folder %s does not exist", name, dir)
 	}
 	return world, err
 }
@@ -338,7 +342,7 @@ func checkNameConflicts(modules []tool.Module) error {
 	for _, m := range modules {
 		for _, f := range m.Funcs {
 			if name := m.Name + "." + f.Name; builtin[name] {
-				return value.Errorf(value.Invalid, "Options.Modules has %s, which is already registered", name)
+				return value.Errorf(value.Invalid, "Options.Modules has the function %s, which is built in", name).WithHint("use another name")
 			}
 		}
 	}

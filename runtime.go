@@ -149,8 +149,10 @@ func readerID(program string) (string, error) {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err
+	} else if err == nil {
+		err = errors.New("not a regular file")
 	}
-	return "", value.Errorf(value.Invalid, "Workers.Program %s is not a program: %w", program, err).
+	return "", value.Errorf(value.Invalid, "Workers.Program %s cannot be used: %w", program, err).
 		WithHint("build one with: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
