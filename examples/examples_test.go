@@ -404,7 +404,7 @@ func TestWrongInput(t *testing.T) {
 		{"column_stats", value.NewDict("path", "notes/words.md"), value.Denied, "fs.read:notes/words.md"},
 		{"decades", value.NewDict("column", "co2"), value.Failed, "no column \"co2\""},
 		{"decades", value.NewDict("path", "notes/words.md"), value.Denied, "fs.read:notes/words.md"},
-		{"log_summary", value.NewDict("path", "data/co2.csv"), value.Failed, "data/co2.csv is no log"},
+		{"log_summary", value.NewDict("path", "data/co2.csv"), value.Failed, "data/co2.csv is not a log"},
 		{"log_summary", value.NewDict("slowest", int64(101)), value.Invalid, "'slowest' must be <= 100"},
 		{"open_tasks", value.NewDict("path", "data"), value.Denied, "fs.read:data"},
 		{"open_tasks", value.NewDict("containig", "x"), value.Invalid, "did you mean \"containing\""},

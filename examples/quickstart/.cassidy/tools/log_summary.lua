@@ -42,7 +42,7 @@ local function log_summary(args)
     end
   end
   if #hours == 0 then
-    error(args.path .. " is no log: no line begins as in 2026-03-02T06:00:01Z INFO …; give another file", 0)
+    error(args.path .. " is not a log: no line begins as in 2026-03-02T06:00:01Z INFO …; give another file", 0)
   end
   table.sort(requests, slower)
   for _, h in ipairs(hours) do
