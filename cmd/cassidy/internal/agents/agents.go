@@ -55,7 +55,7 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool) {
 		return o, fillProject(ctx, a, o, "none")
 	})
 	if err != nil {
-		a.Note("register the tool agent: %v", err) // a tool of the project or the user has the name
+		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
 }
 
@@ -70,10 +70,10 @@ func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
 // registerTools registers the tools with which an agent calls others and runs programs.
 func registerTools(a *app.App, h *host.Host, o *agent.Options) {
 	if err := agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil }); err != nil {
-		a.Note("register the tool agent: %v", err) // a tool of the project or the user has the name
+		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
 	if err := agent.RegisterCode(h); err != nil {
-		a.Note("register the tool execute_code: %v", err)
+		a.Note("the built-in tool execute_code is unavailable: %v", err)
 	}
 }
 

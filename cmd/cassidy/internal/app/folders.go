@@ -2,9 +2,12 @@ package app
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -60,8 +63,14 @@ func (f *Folders) State() string { return f.inHome("state") }
 func (a *App) WorkDir() (string, error) {
 	dir := cmp.Or(a.Dir, ".")
 	info, err := os.Stat(dir)
-	if err != nil || !info.IsDir() {
-		return "", value.Errorf(value.Invalid, "folder %s does not exist", dir).WithHint("use --dir with an existing folder: --dir DIR")
+	const hint = "use --dir with an existing folder: --dir DIR"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", value.Errorf(value.Invalid, "folder %s does not exist", dir).WithHint(hint)
+	case err != nil:
+		return "", value.Errorf(value.Invalid, "%w", ui.FileError(err)).WithHint(hint)
+	case !info.IsDir():
+		return "", value.Errorf(value.Invalid, "%s is not a folder", dir).WithHint(hint)
 	}
 	return filepath.Abs(dir)
 }

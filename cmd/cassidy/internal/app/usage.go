@@ -64,7 +64,7 @@ func usageError(ctx *cli.Context, err error, _ bool) error {
 	case *cli.IntFlag:
 		return notACount(wrong[2], wrong[1])
 	case *cli.DurationFlag:
-		return value.Errorf(value.Invalid, "--%s must be a time, not %s", wrong[2], wrong[1]).WithHint("for example: --%s 90s", wrong[2])
+		return value.Errorf(value.Invalid, "--%s must be a time with a unit, not %s", wrong[2], wrong[1]).WithHint("use a number and a unit, as in 90s, 5m or 720h")
 	}
 	return help
 }
@@ -100,7 +100,7 @@ func checkArgs(ctx *cli.Context) error {
 		required = len(words)
 	}
 	hint := strings.TrimSpace(ctx.Command.HelpName + " " + usage)
-	if strings.Contains(usage, `"`) {
+	if strings.HasPrefix(strings.TrimPrefix(usage, "["), `"`) {
 		hint = "put the text in quotes: " + hint
 	}
 	switch {

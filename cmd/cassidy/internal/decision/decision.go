@@ -39,7 +39,7 @@ func Command(a *app.App) *cli.Command {
 				"  answer     the final answer, or the text of a reply without a call\n" +
 				"  error      the error in an invalid call\n" +
 				"  inferred   true if the model announces the call in plain text, but does not write it\n" +
-				"  repaired   what was repaired to read the call\n" +
+				"  repaired   the repairs that were needed to read the call\n" +
 				"If the reply has several calls, the fields describe the first call. The field \"calls\" lists all calls.\n" +
 				"If standard output is a terminal, the output is text instead of JSON. With --explain, it is always text.\n" +
 				"The exit code is 0 for every kind of decision, even for error. It is 2 if FILE or a flag is invalid.",
@@ -139,7 +139,7 @@ func (c *command) reply(ctx *cli.Context) (string, error) {
 		text, err = ui.ReadAll(c.In)
 	}
 	if err != nil {
-		return "", value.Errorf(value.Invalid, "read the reply: %w", err).WithHint("cassidy decision parse --tools FILE < reply")
+		return "", value.Errorf(value.Invalid, "read the reply: %w", err).WithHint("pass the file of the reply: cassidy decision parse FILE; or its text: cassidy decision parse < FILE")
 	}
 	return string(bytes.ToValidUTF8(text, []byte("\ufffd"))), nil
 }

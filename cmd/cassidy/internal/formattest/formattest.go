@@ -101,7 +101,7 @@ func (c *command) formatTest(ctx *cli.Context, h *host.Host) (*formatTest, error
 	for _, f := range t.formats {
 		if !slices.Contains(known, f) {
 			return nil, value.Errorf(value.Invalid, "the model %[2]s does not support the format %[1]q%[3]s", f, t.model.Name(), value.DidYouMean(string(f), names)).
-				WithHint("it has %s", ui.Join(names))
+				WithHint("it supports %s", ui.Join(names))
 		}
 	}
 	if t.formats == nil {

@@ -72,7 +72,7 @@ func (o *Opener) open(ctx context.Context, h *host.Host, word string, native boo
 
 // toSet describes what to set if no model is configured.
 func (o *Opener) toSet(c *config.Config) string {
-	const variables = "set CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID, OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST. To choose a model, use --model or model: in your config.yaml. "
+	const variables = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or both CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID. To choose a model, use --model or model: in your config.yaml. "
 	if len(c.Providers) == 0 {
 		return variables + "For another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml"
 	}
@@ -121,11 +121,11 @@ func (o *Opener) variable(name string) string {
 // scriptModel returns a model that is a script, which runs without capabilities.
 func (o *Opener) scriptModel(ctx context.Context, h *host.Host, file string, native bool) (model.Model, error) {
 	if file == "" {
-		return nil, value.Errorf(value.Invalid, "the file of the model script is missing").WithHint("use --model script:FILE.star")
+		return nil, value.Errorf(value.Invalid, "the name of the file is missing after script:").WithHint("use --model script:FILE.star")
 	}
 	source, err := os.ReadFile(o.scriptFile(file))
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "read the model script:%s: %w", file, ui.FileError(err)).WithHint("use a Starlark file that defines def reply(messages, turn):")
+		return nil, value.Errorf(value.Invalid, "read the model script:%s: %w", file, ui.FileError(err)).WithHint("use a Starlark file that defines reply(messages, turn)")
 	}
 	s := tool.Script{Name: "model", Path: filepath.ToSlash(file), Source: string(source)}
 	if !hasReply.MatchString(s.Source) {

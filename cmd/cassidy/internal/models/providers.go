@@ -109,7 +109,7 @@ func (o *Opener) checkVariables(p *provider) error {
 	case "cassidy":
 		style := string(p.auth)
 		if known := []string{"x-api-key", "bearer", "auto"}; style != "" && !slices.Contains(known, style) {
-			return value.Errorf(value.Invalid, "unknown way to send the key in CASSIDY_AUTH_STYLE: %q%s", style, value.DidYouMean(style, known)).
+			return value.Errorf(value.Invalid, "unknown value %q in CASSIDY_AUTH_STYLE%s", style, value.DidYouMean(style, known)).
 				WithHint("use x-api-key, bearer or auto")
 		}
 	}
@@ -145,9 +145,9 @@ func unknownProvider(c *config.Config, name string) error {
 	}
 	hint := "use " + Choices
 	if own := slices.Sorted(maps.Keys(c.Providers)); len(own) > maxListed {
-		hint += fmt.Sprintf(". It has %d, such as %s", len(own), strings.Join(own[:maxListed], ", "))
+		hint += fmt.Sprintf(". Your config.yaml has %d, such as %s", len(own), strings.Join(own[:maxListed], ", "))
 	} else if len(own) > 0 {
-		hint += ". It has " + strings.Join(own, ", ")
+		hint += ". Your config.yaml has " + strings.Join(own, ", ")
 	}
 	return value.Errorf(value.Invalid, "unknown provider of models %q%s", name, meant).WithHint("%s", hint)
 }

@@ -24,7 +24,7 @@ import (
 func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *cli.Command {
 	flags := append([]cli.Flag{
 		&cli.StringFlag{Name: "text", Usage: "answer with `TEXT`; - reads standard input"},
-		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason of the answer; the reason is recorded, and the tool or model gets it"},
+		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason for the answer; the reason is recorded, and the tool or model gets it"},
 		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 		&cli.BoolFlag{Name: "always", Usage: "also approve later questions of the same kind from this tool in this run"},
 		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},

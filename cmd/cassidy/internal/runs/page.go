@@ -151,7 +151,7 @@ func (p page) todo(r *history.Run) {
 	}
 	p.Print("\n" + p.Paint()(ui.Bold, "  "+repair) + "\n")
 	if r.State == history.Parked && !r.Wake.IsZero() {
-		p.Print("  cassidy runs resume --due tries again from " + r.Wake.Local().Format(describe.TimeLayout) + " on; --faults now\n")
+		p.Print("  cassidy runs resume --due tries again after " + r.Wake.Local().Format(describe.TimeLayout) + "; with --faults, it tries immediately\n")
 	}
 }
 

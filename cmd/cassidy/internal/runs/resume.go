@@ -33,7 +33,7 @@ func resumeCommand(c *command) *cli.Command {
 			case ctx.Bool("faults") && !due:
 				return value.Errorf(value.Invalid, "--faults needs --due").WithHint("cassidy runs resume --due --faults")
 			case due && id != "":
-				return value.Errorf(value.Invalid, "--due and an ID are mutually exclusive")
+				return value.Errorf(value.Invalid, "--due and an ID are mutually exclusive").WithHint("cassidy runs resume ID, or cassidy runs resume --due")
 			case due:
 				return c.resumeDue(ctx)
 			case id == "":

@@ -434,7 +434,7 @@ func TestList(t *testing.T) {
 		{"list --limit -1", "--limit must be 0 or more, not -1"},
 		{"list --limit x", `--limit must be 0 or more, not "x"`},
 		{"prune --keep=-1", "--keep must be 0 or more, not -1"},
-		{"prune --older-than week", `--older-than must be a time, not "week"`},
+		{"prune --older-than week", `--older-than must be a time with a unit, not "week"`},
 		{"show long", `"long" is a prefix of 2 run IDs`},
 		{"cancel lo", `"lo" is a prefix of 2 run IDs`},
 		{"answer b yes --args x", "hint: use --args with a JSON object"},
@@ -476,7 +476,7 @@ func TestRepairs(t *testing.T) {
 	if stdout, _, _ := h.cassidy("", "--json", "runs", "list"); strings.Count(stdout, `"undone":true`) != 1 {
 		t.Errorf("undone with --json:\n%s", stdout)
 	}
-	if page, _, _ := h.cassidy("", "runs", "show", "p"); !strings.Contains(page, "--due tries again from") {
+	if page, _, _ := h.cassidy("", "runs", "show", "p"); !strings.Contains(page, "--due tries again after") {
 		t.Errorf("the page does not say when it is tried again:\n%s", page)
 	}
 }

@@ -19,7 +19,7 @@ func undoCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "undo", Usage: "undo the file changes of a run, and other effects that can be undone", ArgsUsage: "ID",
 		Description: "The last step is undone first. Without --skip, the undo stops at a file that was changed after the run.\n" +
-			"Effects outside the project that cannot be undone are listed. The exit code is 7 if a part of the run is not\n" +
+			"An effect outside the project is listed if it cannot be undone. The exit code is 7 if a part of the run is not\n" +
 			"undone. To continue an interrupted undo, repeat the command. An undo is a run and can be undone too.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "to", Usage: "undo `STEP`, such as 3.1, and all later steps, but no earlier steps"},

@@ -32,7 +32,7 @@ func Command(a *app.App) *cli.Command {
 			"With --json, each line on standard output is an event. The last line is the result.",
 		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
 			&cli.StringSliceFlag{Name: "attach", Usage: "send `FILE` with the task: an image (PNG, JPEG, GIF, WebP), a PDF or a text file; or the https:// address of an image or a PDF"},
-			&cli.StringFlag{Name: "schema", Usage: "answer with a JSON value that matches the JSON Schema in `FILE`"},
+			&cli.StringFlag{Name: "schema", Usage: "have the model answer with a JSON value that matches the JSON Schema in `FILE`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"}),
 		Action: c.Recording(c.Parking(c.runTask)),
 	}

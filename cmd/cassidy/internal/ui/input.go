@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -32,6 +33,8 @@ func ReadFile(name string) ([]byte, error) {
 func ReadRegular(name string, limit int) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, value.Errorf(value.Invalid, "there is no such file")
 	case err != nil:
 		return nil, value.Errorf(value.Invalid, "%w", FileError(err))
 	case info.IsDir():
@@ -52,7 +55,8 @@ func ReadRegular(name string, limit int) ([]byte, error) {
 		return nil, value.Errorf(value.Invalid, "%w", FileError(err))
 	}
 	if len(data) > limit {
-		return nil, value.Errorf(value.Limit, "the file is too long: more than %d MB", limit>>20)
+		return nil, value.Errorf(value.Limit, "the file is too long: more than %d MB", limit>>20).
+			WithHint("use a smaller file; a tool can read parts of a long one")
 	}
 	return data, nil
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,19 @@ func TestReadRegular(t *testing.T) {
 		_, err := ReadRegular(path, 1<<20)
 		if e := value.ErrorOf(err, value.Failed); e == nil || !strings.Contains(e.Message(), want) || e.Kind != value.Invalid && e.Kind != value.Limit {
 			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+}
+
+func TestFileErrorHasNoSystemCalls(t *testing.T) {
+	for op, want := range map[string]string{
+		"open":    "cannot open a: file does not exist",
+		"openat":  "cannot open a: file does not exist",
+		"statat":  "cannot read a: file does not exist",
+		"mkdirat": "cannot create a: file does not exist",
+	} {
+		if got := FileError(&fs.PathError{Op: op, Path: "a", Err: fs.ErrNotExist}).Error(); got != want {
+			t.Errorf("%s: got %q, want %q", op, got, want)
 		}
 	}
 }

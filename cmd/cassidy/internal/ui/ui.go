@@ -10,6 +10,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -284,11 +285,17 @@ func (p *Printer) PaintOn(w io.Writer) func(code, text string) string {
 	}
 }
 
+// operations are words for the names of system calls.
+var operations = map[string]string{
+	"stat": "read", "lstat": "read", "statat": "read", "openat": "open", "readdirent": "read", "fsync": "write",
+	"mkdir": "create", "mkdirat": "create", "removeat": "remove", "unlinkat": "remove",
+}
+
 // FileError returns an error of the file system as "cannot open NAME: …".
 func FileError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return value.Errorf(value.Failed, "cannot %s %s: %w", path.Op, path.Path, path.Err)
+		return value.Errorf(value.Failed, "cannot %s %s: %w", cmp.Or(operations[path.Op], path.Op), path.Path, path.Err)
 	}
 	return value.Errorf(value.Failed, "%w", err)
 }

@@ -63,7 +63,7 @@ func NoteText(d *value.Dict) string {
 	case d.Has("failed"):
 		return "failed: " + d.Text("failed")
 	case d.Has("not_done"):
-		return "try " + strconv.FormatInt(d.Int("not_done"), 10) + " was not done"
+		return "attempt " + strconv.FormatInt(d.Int("not_done"), 10) + " was not done"
 	case d.Has("undo"):
 		return "can be undone"
 	case d.Has("ceilings"):
