@@ -69,7 +69,7 @@ func TestLoadSkill(t *testing.T) {
 		{
 			name: "twins", load: "a", want: "a",
 			files: map[string]string{"a": skillFile("A", "x-y"), "x-y": skillFile("X")}, home: map[string]string{"x_y": skillFile("X")},
-			notes: []string{"'a': the required skill 'x-y' is omitted: two skills have the name "},
+			notes: []string{"'a': the required skill 'x-y' is omitted: the skill 'x-y' is also in "},
 		},
 		{
 			name: "the old form", load: "a", want: "old a",
@@ -149,7 +149,7 @@ func TestLoadSkillRefused(t *testing.T) {
 		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x[31m yyy", "use one of"},
 		{"same", value.Invalid, "two skills have the name 'same': one, two", "as in one"},
 		{"broken", value.Invalid, ".cassidy/skills/broken.md:", ""},
-		{"twin", value.Invalid, "two skills have the name 'twin'", "rename one"},
+		{"twin", value.Invalid, "the skill 'twin' is also in ", "rename one"},
 	} {
 		_, err := skill.Load(root, mine(home), c.name)
 		if err == nil || value.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200+len(home) {

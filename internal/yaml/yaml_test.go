@@ -92,7 +92,7 @@ func TestParseYAMLRefuses(t *testing.T) {
 		{"not closed", "a: [1, 2\n", 1, "did not find expected ',' or ']'"},
 		{"an undefined alias", "a: *x\n", 0, "aliases (*x) are not supported: put a text that begins with * in quotes"},
 		{"a colon in a text", "a: 1\nb: c: d\n", 2, "unexpected ':': put a text that contains ': ' in quotes"},
-		{"no closing quote", "a: 1\nb: \"c\n", 3, "the closing quote is missing"},
+		{"no closing quote", "a: 1\nb: \"c\n", 2, "the closing quote is missing"},
 		{"out of range", "a: 1e999\n", 1, "the number 1e999 is out of range"},
 		{"not UTF-8", "a: \xff\n", 0, "invalid YAML: not UTF-8"},
 		{"a control character", "a: \x01\n", 0, "control characters are not allowed"},
