@@ -25,7 +25,7 @@ func ParseJSONWithin(data []byte, depth, nodes int) (Value, error) {
 	if err == nil {
 		p.space()
 		if p.at < len(p.data) {
-			err = p.unexpected("the end")
+			err = p.unexpected("the end of the JSON")
 		}
 	}
 	if err != nil {

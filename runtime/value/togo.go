@@ -71,7 +71,7 @@ func (d *goDecoder) decode(dst reflect.Value, v Value, depth int) error {
 			return err
 		}
 	case t.Kind() != reflect.Struct:
-		return Errorf(Invalid, "decode: the embedded type %s cannot be set", t)
+		return Errorf(Invalid, "decode: the embedded field of the unexported type %s cannot be set", t)
 	}
 	if v == nil {
 		return nil // dst is already zero
@@ -357,13 +357,13 @@ func decodeFloat(dst reflect.Value, v Value) error {
 	case *big.Int:
 		f, _ = new(big.Float).SetInt(n).Float64()
 		if math.IsInf(f, 0) {
-			return Errorf(Invalid, "expected a number of %d bits but got %s", dst.Type().Bits(), shortNumber(n))
+			return Errorf(Invalid, "expected a number in the range of float%d but got %s", dst.Type().Bits(), shortNumber(n))
 		}
 	default:
 		return expected("a number", v)
 	}
 	if dst.OverflowFloat(f) { // infinity fits
-		return Errorf(Invalid, "expected a number of %d bits but got %s", dst.Type().Bits(), strconv.FormatFloat(f, 'g', -1, 64))
+		return Errorf(Invalid, "expected a number in the range of float%d but got %s", dst.Type().Bits(), strconv.FormatFloat(f, 'g', -1, 64))
 	}
 	dst.SetFloat(f)
 	return nil
@@ -421,7 +421,7 @@ func unquoted(v Value, kind reflect.Kind) (Value, error) {
 	}
 	x, err := ParseJSON([]byte(text))
 	if _, isText := x.(string); err != nil || isText != (kind == reflect.String) {
-		return nil, Errorf(Invalid, "%q is not a quoted %s", Cut(text, 60), kind)
+		return nil, Errorf(Invalid, "expected a string that contains JSON of type %s but got %q", kind, Cut(text, 60))
 	}
 	return x, nil
 }

@@ -362,9 +362,9 @@ func TestToGoErrors(t *testing.T) {
 	_, err = value.ToGo[uint8](int64(-1))
 	try("negative", err, value.Invalid, "expected an integer from 0 to 255 but got -1")
 	_, err = value.ToGo[float32](1e300)
-	try("a float", err, value.Invalid, "expected a number of 32 bits")
+	try("a float", err, value.Invalid, "expected a number in the range of float32")
 	_, err = value.ToGo[float64](value.Integer(new(big.Int).Lsh(big.NewInt(1), 2000)))
-	try("a large integer", err, value.Invalid, "expected a number of 64 bits")
+	try("a large integer", err, value.Invalid, "expected a number in the range of float64")
 	_, err = value.ToGo[time.Time]("yesterday")
 	try("a time", err, value.Invalid, "RFC 3339")
 	_, err = value.ToGo[time.Duration]("soon")
@@ -388,7 +388,7 @@ func TestToGoErrors(t *testing.T) {
 	_, err = value.ToGo[struct {
 		N int `json:",string"`
 	}](value.NewDict("N", "x"))
-	try("quoted", err, value.Invalid, `N: "x" is not a quoted int`)
+	try("quoted", err, value.Invalid, `N: expected a string that contains JSON of type int but got "x"`)
 	_, err = value.ToGo[struct{ *embeddedPart }](value.NewDict("shared", "x"))
 	try("an unexported embedded pointer", err, value.Invalid, "cannot be set")
 }

@@ -41,7 +41,7 @@ func (s *reader) native(c model.Call, cut bool) Decision {
 	v, err := p.Value()
 	args, nested, ok := loose.DictOf(v)
 	if p.Space(); err == nil && p.At < len(p.Text) {
-		err = p.Fail("the end")
+		err = p.Fail("the end of the JSON")
 	} else if err == nil && !ok {
 		err = &loose.Fault{What: "the arguments: expected a JSON object but got " + value.TypeOf(v)}
 	} else if p.Cut && (cut || !s.completeArgs([]Decision{{Action: d.Action, Input: args}})) {

@@ -255,7 +255,7 @@ func TestReadNative(t *testing.T) {
 		{"unknown tool", model.Call{Tool: "nope", Args: &value.Dict{}}, model.StopCalls, `call native nope {} reasoning=Look.`},
 		{"a list", model.Call{Tool: "clock", Raw: `[1]`}, model.StopCalls, "expected a JSON object but got array"},
 		{"broken", model.Call{Tool: "clock", Raw: `{"a": }`}, model.StopCalls, "line 1, column 7"},
-		{"two values", model.Call{Tool: "clock", Raw: `{} {}`}, model.StopCalls, "expected the end but got"},
+		{"two values", model.Call{Tool: "clock", Raw: `{} {}`}, model.StopCalls, "expected the end of the JSON but got"},
 	} {
 		c.call.ID = "id-1"
 		got := ReadNative(&model.Reply{Text: "Look.", Calls: []model.Call{c.call}, Stop: c.stop}, Options{Tools: tools})

@@ -49,8 +49,11 @@ func Whole(text string) (value.Value, *Fault) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Space(); r.At < len(text) || r.Cut {
-		return nil, r.Fail("the end")
+	switch r.Space(); {
+	case r.At < len(text):
+		return nil, r.Fail("the end of the JSON")
+	case r.Cut:
+		return nil, r.Fail("a closing brace")
 	}
 	return v, nil
 }
@@ -189,8 +192,11 @@ func (r *Reader) Value() (value.Value, *Fault) { return r.value(value.MaxDepth) 
 
 func (r *Reader) value(depth int) (value.Value, *Fault) {
 	r.nodes--
-	if r.nodes < 0 || depth == 0 {
-		return nil, r.wrong(r.At, "the JSON value has too many elements or is nested too deeply")
+	switch {
+	case r.nodes < 0:
+		return nil, r.wrong(r.At, fmt.Sprintf("the JSON value has more than %d elements in total", value.MaxNodes))
+	case depth == 0:
+		return nil, r.wrong(r.At, fmt.Sprintf("the JSON value is nested more than %d levels deep", value.MaxDepth))
 	}
 	r.safe = true
 	switch c := r.Peek(); {
@@ -372,8 +378,11 @@ func (r *Reader) quoted() (string, *Fault) {
 	}
 	v, err := value.ParseJSON(r.strict(raw))
 	s, ok := v.(string)
-	if err != nil || !ok {
-		return "", r.wrong(start, "a string that is not valid UTF-8, or has an incomplete escape")
+	switch {
+	case !utf8.ValidString(raw):
+		return "", r.wrong(start, "a string that is not valid UTF-8")
+	case err != nil || !ok:
+		return "", r.wrong(start, "a string with an incomplete escape")
 	}
 	return s, nil
 }
