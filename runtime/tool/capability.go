@@ -281,7 +281,7 @@ func validPort(port string) bool {
 
 func checkWord(target string) error {
 	if strings.ContainsFunc(target, func(r rune) bool { return r == '*' || unicode.IsSpace(r) }) {
-		return value.Errorf(value.Invalid, "%q is not a valid name", target)
+		return value.Errorf(value.Invalid, "%q is not a valid name", target).WithHint("write the name without spaces and without *")
 	}
 	return nil
 }

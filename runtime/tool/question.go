@@ -79,7 +79,7 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 	case q.Kind == QuestionAsk && a.Yes:
 		return a, value.Errorf(value.Invalid, "the question %q expects a text, not yes or no", q.Text).WithHint("set Answer.Value instead of Answer.Yes")
 	case q.Kind != QuestionApproval && (a.Always || a.Args != nil):
-		return a, value.Errorf(value.Invalid, "only an approval supports Args and Always")
+		return a, value.Errorf(value.Invalid, "the question %q is not an approval, but the answer has Args or Always", q.Text).WithHint("omit Answer.Args and Answer.Always")
 	case q.Kind == QuestionAsk:
 		return a, nil
 	case isBool && q.Kind != QuestionApproval && (yes || !a.Yes):

@@ -127,14 +127,14 @@ func TestAccepts(t *testing.T) {
 		{"no text", ask, Answer{}, false, nil, "expects a text"},
 		{"a number", ask, Answer{Value: 1}, false, nil, "expects a text"},
 		{"a text and yes", ask, Answer{Value: "x", Yes: true}, false, nil, "not yes or no"},
-		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "only an approval"},
+		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "is not an approval, but the answer has Args or Always"},
 		{"no value", ask, Answer{Value: make(chan int)}, false, nil, "the answer to"},
 		{"a confirm by a bool", confirm, Answer{Value: true}, true, nil, ""},
 		{"a confirm by false", confirm, Answer{Value: false}, false, nil, ""},
 		{"both", confirm, Answer{Yes: true, Value: true}, true, nil, ""},
 		{"a contradiction", confirm, Answer{Yes: true, Value: false}, false, nil, "expects yes or no"},
 		{"an unknown", unknown, Answer{Yes: true}, true, nil, ""},
-		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "only an approval"},
+		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "is not an approval, but the answer has Args or Always"},
 	} {
 		got, err := c.q.Accepts(c.a)
 		if c.wrong != "" {

@@ -90,9 +90,9 @@ func (t Type) validate(what string) error {
 				WithHint("write the pattern in RE2 syntax (github.com/google/re2/wiki/Syntax), without lookaround and backreferences")
 		}
 	}
-	for _, bound := range []value.Value{t.Min, t.Max} {
+	for i, bound := range []value.Value{t.Min, t.Max} {
 		if f, ok := bound.(float64); bound != nil && !value.Numeric(bound) || ok && math.IsNaN(f) {
-			return value.Errorf(value.Invalid, "min and max of %s must be numbers, got %s", what, value.Display(bound))
+			return value.Errorf(value.Invalid, "%s of %s should be a number but got %s", [...]string{"min", "max"}[i], what, value.FormatJSON(bound, ""))
 		}
 	}
 	if t.Max != nil && beyond(t.Min, t.Max, +1) {
@@ -100,7 +100,7 @@ func (t Type) validate(what string) error {
 	}
 	if t.MinLength != nil && *t.MinLength < 0 || t.MaxLength != nil && *t.MaxLength < 0 ||
 		t.MinLength != nil && t.MaxLength != nil && *t.MinLength > *t.MaxLength {
-		return value.Errorf(value.Invalid, "invalid min_length or max_length of %s: expected 0 <= min_length <= max_length", what)
+		return value.Errorf(value.Invalid, "min_length and max_length of %s should satisfy 0 <= min_length <= max_length", what)
 	}
 	bare := t
 	bare.Enum = nil
