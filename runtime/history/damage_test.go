@@ -349,7 +349,7 @@ func testTamperedBlobs(t *testing.T, s storage) {
 			return nil
 		}
 		got, err := readAll(w.Journal, "open")
-		fails(t, what, err, value.Failed, "step 14: content x "+what)
+		fails(t, what, err, value.Failed, "step 14: the large value x "+what)
 		if len(got) != damageSteps-1 {
 			t.Errorf("%d steps are read, want all but one", len(got))
 		}

@@ -61,7 +61,7 @@ func ErrInvalidID(id string) error {
 
 // ErrInvalidBlob returns the error for a text that cannot be the name of a blob.
 func ErrInvalidBlob(name string) error {
-	return value.Errorf(value.Invalid, "invalid content name %q: expected a SHA-256 in hexadecimal", value.Clean(name, 80))
+	return value.Errorf(value.Invalid, "invalid name of a large value: %q: expected a SHA-256 in hexadecimal", value.Clean(name, 80))
 }
 
 // ErrNotFound returns the error for a run that its tenant does not have.
@@ -109,5 +109,5 @@ func ErrLost(id string) error {
 // ErrBlob returns the error for a blob that cannot be read as it was stored;
 // what is the reason, as in "is missing".
 func ErrBlob(name, what string) error {
-	return value.Errorf(value.Failed, "content %s %s", name, what)
+	return value.Errorf(value.Failed, "the large value %s %s", name, what)
 }

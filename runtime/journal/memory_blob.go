@@ -44,7 +44,7 @@ func (s *memory) Blob(ctx context.Context, name string, size int64) ([]byte, err
 	case !ok:
 		return nil, ErrBlob(name, "is missing")
 	case int64(len(b.data)) != size:
-		return nil, ErrBlob(name, "has another size")
+		return nil, ErrBlob(name, "has an unexpected size")
 	case hex.EncodeToString(sum[:]) != name:
 		return nil, ErrBlob(name, "has changed")
 	}

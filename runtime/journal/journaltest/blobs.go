@@ -90,7 +90,7 @@ func (s *suite) testBlobs(t *testing.T) {
 	}
 	wg.Wait()
 	if !has(t, b, string(same)) {
-		t.Error("a blob that many stored is missing")
+		t.Error("a blob that was stored several times in parallel is missing")
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *suite) testSweepBlobs(t *testing.T) {
 		return func() (map[string]bool, error) { return m, nil }
 	}
 	never := func() (map[string]bool, error) {
-		t.Error("named is called without old blobs")
+		t.Error("SweepBlobs called named, but no blob is old")
 		return nil, nil
 	}
 	check(t, a.SweepBlobs(ctx, later, never))
@@ -137,7 +137,7 @@ func (s *suite) testSweepBlobs(t *testing.T) {
 		return names("kept")()
 	}))
 	if calls != 1 {
-		t.Errorf("named is called %d times", calls)
+		t.Errorf("SweepBlobs called named %d times, want 1", calls)
 	}
 	for text, want := range map[string]bool{"kept": true, "old": false, "touched": true, "new": true} {
 		if has(t, a, text) != want {

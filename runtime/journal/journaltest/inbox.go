@@ -39,19 +39,19 @@ func (s *suite) testInbox(t *testing.T) {
 		st := []journal.Store{a, b}[i%2]
 		seq := send(t, st, num, message("signal", "k", fmt.Sprint(i)))
 		if seq <= last {
-			t.Errorf("the sequence number %d follows %d", seq, last)
+			t.Errorf("Send returned the sequence number %d after %d, want a higher one", seq, last)
 		}
 		last = seq
 		send(t, st, other, message("signal", "k", "other"))
 		if i == 2 { // what is taken stays in the inbox, and leaves no other mark in it
 			_, ok, err := st.Take(ctx, num, "signal", "none")
 			if ok || err != nil {
-				t.Errorf("Take = %v, %v", ok, err)
+				t.Errorf("Take of another key = %v, %v, want false, nil", ok, err)
 			}
 			send(t, st, num, message("answer", "q", "yes"))
 			_, ok, err = st.Take(ctx, num, "answer", "q")
 			if !ok || err != nil {
-				t.Errorf("Take = %v, %v", ok, err)
+				t.Errorf("Take = %v, %v, want true, nil", ok, err)
 			}
 		}
 	}

@@ -23,12 +23,12 @@ func (s *suite) testLeases(t *testing.T) {
 	ctx := context.Background()
 	a, b := s.both(t)
 	if a.Held(ctx, "", "r") {
-		t.Error("the lease of no run is held")
+		t.Error("Held reports true for a lease that nobody acquired")
 	}
 	l := acquire(t, a, "", "r")
 	for _, st := range []journal.Store{a, b} {
 		if !st.Held(ctx, "", "r") {
-			t.Error("a lease that is held is not")
+			t.Error("Held reports false for a lease that is held")
 		}
 		_, err := st.Acquire(ctx, "", "r")
 		wantKind(t, "Acquire of a held lease", err, value.Conflict)
@@ -39,7 +39,7 @@ func (s *suite) testLeases(t *testing.T) {
 	check(t, l.Release())
 	wantKind(t, "Renew of a released lease", l.Renew(ctx), value.Conflict)
 	if b.Held(ctx, "", "r") || a.Held(ctx, "", "r") {
-		t.Error("a released lease is held")
+		t.Error("Held reports true for a released lease")
 	}
 	second := acquire(t, b, "", "r")
 	check(t, l.Release()) // which is not of the second
@@ -54,7 +54,7 @@ func (s *suite) testLeases(t *testing.T) {
 			continue
 		}
 		if b.Held(ctx, tenant, "r") {
-			t.Errorf("the lease of tenant %.20q is held", tenant)
+			t.Errorf("Held reports true for tenant %.20q, but only another tenant has acquired the lease", tenant)
 		}
 		acquire(t, a, tenant, "r")
 		acquire(t, b, tenant, "t-a")
@@ -69,7 +69,7 @@ func (s *suite) testLeases(t *testing.T) {
 		_, err := a.Acquire(ctx, "", id)
 		wantKind(t, fmt.Sprintf("Acquire(%.20q)", id), err, value.Invalid)
 		if a.Held(ctx, "", id) {
-			t.Errorf("Held(%.20q)", id)
+			t.Errorf("Held(%.20q) = true, want false for an invalid ID", id)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (s *suite) testLeaseRace(t *testing.T) {
 					continue
 				}
 				if holders.Add(1) != 1 {
-					t.Error("two hold a lease")
+					t.Error("a lease has two holders")
 				}
 				if err := l.Renew(ctx); err != nil {
 					t.Error(err)
@@ -194,7 +194,7 @@ func (s *suite) testClose(t *testing.T) {
 		return
 	}
 	if b.Held(ctx, "", "r") {
-		t.Error("the lease of a closed store is held")
+		t.Error("Held reports true for a lease of a store that was closed")
 	}
 	acquire(t, b, "", "r")
 	wantFrames(t, b, num)

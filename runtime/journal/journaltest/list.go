@@ -88,7 +88,7 @@ func (s *suite) testListStop(t *testing.T) {
 		check(t, st.Delete(ctx, r.Num-1))
 	}
 	if len(list) != 5 {
-		t.Errorf("List of one moment yields %q", list)
+		t.Errorf("List yields %q, want the 5 runs that existed when it began", list)
 	}
 }
 

@@ -117,18 +117,18 @@ func (s *suite) testCommitInvalid(t *testing.T) {
 		wantKind(t, fmt.Sprintf("Commit of run %.20q", id), st.Commit(context.Background(), []*journal.Write{{New: row("", id)}}), value.Invalid)
 	}
 	for what, w := range map[string]*journal.Write{
-		"no run":            {},
-		"two runs":          {Num: num, New: row("", "x")},
-		"a negative number": {Num: -1},
-		"a negative frame":  {Num: num, Frames: []journal.Frame{frame(-1, "x")}},
-		"a frame too far":   {Num: num, Frames: []journal.Frame{frame(journal.MaxSeq+1, "x")}},
-		"an unknown state":  {Num: num, Set: &journal.Standing{State: journal.Cancelled + 1}},
-		"a new such state":  {New: &journal.Row{ID: "x", State: journal.Cancelled + 1}},
+		"no run":                           {},
+		"two runs":                         {Num: num, New: row("", "x")},
+		"a negative number":                {Num: -1},
+		"a negative frame":                 {Num: num, Frames: []journal.Frame{frame(-1, "x")}},
+		"a frame number that is too large": {Num: num, Frames: []journal.Frame{frame(journal.MaxSeq+1, "x")}},
+		"an unknown state":                 {Num: num, Set: &journal.Standing{State: journal.Cancelled + 1}},
+		"a new run with an unknown state":  {New: &journal.Row{ID: "x", State: journal.Cancelled + 1}},
 	} {
 		wantKind(t, "Commit of "+what, st.Commit(context.Background(), []*journal.Write{w}), value.Invalid)
 	}
 	if got := ids(t, st, journal.Filter{}); got != "r" {
-		t.Errorf("the runs are %q", got)
+		t.Errorf("after invalid Commits, the runs are %q, want %q", got, "r")
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *suite) testCopies(t *testing.T) {
 		check(t, err)
 		got := fmt.Sprintf("%s %s %s %s %s %s %s", loaded.Row.Head, loaded.Frames[0], loaded.Inbox[0].Body, found.Head, m.Body, inbox[0].Body, data)
 		if want := "head body text head text text blob"; got != want {
-			t.Fatalf("after changes by the caller it holds %q, want %q", got, want)
+			t.Fatalf("after the caller changed its slices, the store holds %q, want %q", got, want)
 		}
 		spoil(loaded.Row.Head, loaded.Frames[0], loaded.Inbox[0].Body, found.Head, m.Body, inbox[0].Body, data)
 		for r, err := range st.List(ctx, journal.Filter{}) {
@@ -238,7 +238,7 @@ func (s *suite) testLoad(t *testing.T) {
 		st, err := b.Load(ctx, live)
 		check(t, err)
 		if n := len(st.Frames); n > 0 && string(st.Row.Head) != fmt.Sprint(n) {
-			t.Fatalf("the head is %q with %d frames", st.Row.Head, n)
+			t.Fatalf("Load returned the head %q with %d frames, want both of the same moment", st.Row.Head, n)
 		} else if n == 200 || t.Failed() {
 			done = true
 		}
@@ -255,7 +255,7 @@ func (s *suite) testDelete(t *testing.T) {
 	for range 3 {
 		num := add(t, a, row("", "r"))
 		if seen[num] {
-			t.Fatalf("the number %d is used again", num)
+			t.Fatalf("a new run has the number %d of an earlier run", num)
 		}
 		seen[num] = true
 		check(t, a.Commit(ctx, []*journal.Write{{Num: num, Frames: []journal.Frame{frame(0, "x"), frame(journal.MaxSeq, "y")}}}))
@@ -327,7 +327,7 @@ func (s *suite) testTimes(t *testing.T) {
 			got, err := st.Find(ctx, "", r.ID)
 			check(t, err)
 			if want := at.Truncate(time.Microsecond); !got.Wake.Equal(want) || !got.Updated.Equal(want) || got.Wake.Location() != time.UTC || got.Wake.IsZero() != at.IsZero() {
-				t.Errorf("the time %v is %v and %v", at, got.Wake, got.Updated)
+				t.Errorf("the time %v was read as Wake %v and Updated %v", at, got.Wake, got.Updated)
 			}
 			check(t, st.Commit(ctx, []*journal.Write{{Num: num, Set: &journal.Standing{Wake: at, Updated: at}}}))
 		}
@@ -354,7 +354,7 @@ func (s *suite) testWriters(t *testing.T) {
 				}
 				mu.Lock()
 				if won[seq] != "" {
-					t.Errorf("frame %d was written by two", seq)
+					t.Errorf("two writers wrote frame %d", seq)
 				}
 				won[seq] = me
 				mu.Unlock()

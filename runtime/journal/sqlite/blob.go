@@ -159,7 +159,7 @@ func (b *blobs) get(name string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() != size {
-		return nil, journal.ErrBlob(name, "has another size")
+		return nil, journal.ErrBlob(name, "has an unexpected size")
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(f, data); err != nil {

@@ -60,10 +60,10 @@ func checkLast(ctx context.Context, db *sql.DB, dir string, at int64) error {
 	case err != nil || found || deleted:
 		return err
 	}
-	what := "a run that is missing"
+	what := "a lost run"
 	if id != "" {
 		what = "the run '" + id + "'"
 	}
-	return value.Errorf(value.Failed, "open the journal: its last writes are lost, such as record %d of %s: journal.db-wal was removed or truncated, or journal.db was replaced by an older copy: %w", at&journal.MaxSeq, what, errLost).
-		WithHint("restore the missing file; or accept that the lost effects may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
+	return value.Errorf(value.Failed, "open the journal: its last writes are lost: record %d of %s is %w: journal.db-wal was removed or truncated, or journal.db was replaced by an older copy", at&journal.MaxSeq, what, errLost).
+		WithHint("restore both files from a backup; or accept that the lost effects may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
 }

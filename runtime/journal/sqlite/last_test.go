@@ -41,12 +41,12 @@ func TestLostLog(t *testing.T) {
 	}{
 		{"nothing is lost", all, all["journal.db"], log, ""},
 		{"the run was deleted", deleted, deleted["journal.db"], deleted["journal.db-wal"], ""},
-		{"no log", all, all["journal.db"], "-", "record 0 of a run that is missing"},
-		{"an empty log", all, all["journal.db"], "", "record 0 of a run that is missing"},
+		{"no log", all, all["journal.db"], "-", "record 0 of a lost run"},
+		{"an empty log", all, all["journal.db"], "", "record 0 of a lost run"},
 		{"half a log", all, all["journal.db"], log[:len(log)/2], "record 0 of"},
 		{"the log before the last write", all, all["journal.db"], newRun["journal.db-wal"], "record 0 of the run 'second'"},
-		{"an older database", all, old["journal.db"], "-", "record 0 of a run that is missing"},
-		{"no database", all, "-", "-", "record 0 of a run that is missing"},
+		{"an older database", all, old["journal.db"], "-", "record 0 of a lost run"},
+		{"no database", all, "-", "-", "record 0 of a lost run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, files := t.TempDir(), maps.Clone(c.files)
