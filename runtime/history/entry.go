@@ -70,7 +70,7 @@ func (e *Entry) Matches(got tool.Effect) error {
 	}
 	return value.Errorf(value.Conflict, "step %s differs from the record: recorded %s, got %s",
 		got.StepPath, effectText(e.Func, e.Args), effectText(got.Func, got.Args)).
-		WithHint("make the script deterministic: equal results of effects must lead to equal effects")
+		WithHint("make the script deterministic: with the same results, it must make the same calls")
 }
 
 // matches is Matches for an effect of a function. A parameter that the function did not have

@@ -108,8 +108,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 // stored together with its beginning.
 func (j *Journal) begin(ctx context.Context, r Run, s tool.Script, steps ...[]byte) (*Log, error) {
 	if !journal.ValidID(r.ID) {
-		return nil, value.Errorf(value.Invalid, "invalid run ID %q", value.Clean(r.ID, 80)).
-			WithHint("use up to 64 letters, digits, - and _")
+		return nil, journal.ErrInvalidID(r.ID)
 	}
 	sum := s.Sum()
 	if s.Hash == sum {
@@ -176,7 +175,7 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 
 func errEnded(id string, s State) error {
 	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", id, s).
-		WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
+		WithHint("to see the steps: cassidy runs show %s; to repeat the run from its record: cassidy runs replay %s", id, id)
 }
 
 // Hold acquires a run, which may have ended, until release is called. It fails with

@@ -80,7 +80,7 @@ func (m *Memory) load(e Entry) error {
 	case l.why != nil:
 		return l.why
 	case l.steps[s.name] != nil || !e.Settled.IsZero() && e.Intended.IsZero():
-		return value.Errorf(value.Invalid, "load the record of run '%s': step %s already exists, or has an outcome without an intent", l.run.ID, s.name)
+		return value.Errorf(value.Invalid, "load the record of run '%s': step %s %s", l.run.ID, s.name, map[bool]string{true: "already exists", false: "has an outcome but no intent"}[l.steps[s.name] != nil])
 	}
 	var err error
 	add := func(kind recordKind, at time.Time, put func(*recorder)) {

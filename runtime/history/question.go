@@ -229,7 +229,7 @@ func alreadyAnswered(run string, at tool.StepPath) error {
 func (q *Asked) accepts(given tool.Answer) (*Answered, error) {
 	a, err := q.Accepts(given)
 	if text, _ := a.Value.(string); err == nil && max(len(text), len(a.Why), len(a.By)) > inlineMost {
-		err = value.Errorf(value.Limit, "the answer, the reason or the author is longer than %d KB", inlineMost>>10)
+		err = value.Errorf(value.Limit, "an answer, its reason and its author may have at most %d KB each", inlineMost>>10)
 	}
 	return &Answered{Answer: a}, err
 }

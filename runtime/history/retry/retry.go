@@ -52,7 +52,7 @@ func Step(run *history.Run, from tool.StepPath, entries iter.Seq2[history.Entry,
 	case failed != nil:
 		from = afterSteps(failed)
 	case run.State == history.Done:
-		return nil, value.Errorf(value.Invalid, "no step of the run '%s' has failed", run.ID).WithHint("name the first step to repeat: cassidy runs retry %s --from STEP", run.ID)
+		return nil, value.Errorf(value.Invalid, "no step of the run '%s' has failed", run.ID).WithHint("to choose the first step to repeat: cassidy runs retry %s --from STEP", run.ID)
 	default:
 		from = afterSteps(nil)
 	}
