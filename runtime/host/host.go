@@ -164,8 +164,8 @@ func New(o *Options) (*Host, error) {
 			return nil, err
 		}
 	}
-	if o.Timeout < 0 || o.MaxTimeout < 0 || o.QuestionTimeout < 0 || o.Limits.Negative() || o.MaxLimits.Negative() {
-		return nil, value.Errorf(value.Invalid, "Options.Timeout, MaxTimeout, QuestionTimeout, Limits and MaxLimits must not be negative")
+	if i := slices.Index([]bool{o.Timeout < 0, o.MaxTimeout < 0, o.QuestionTimeout < 0, o.Limits.Negative(), o.MaxLimits.Negative()}, true); i >= 0 {
+		return nil, value.Errorf(value.Invalid, "Options.%s must not be negative", []string{"Timeout", "MaxTimeout", "QuestionTimeout", "Limits", "MaxLimits"}[i])
 	}
 	if o.Discover != nil && o.Sandbox == nil {
 		return nil, value.Errorf(value.Invalid, "Options.Discover is set, but Options.Sandbox is missing")
@@ -229,7 +229,7 @@ func (h *Host) Broken() []*value.Error {
 // kind Invalid for an invalid name, for a name that another tool has, and without a Sandbox.
 func (h *Host) RegisterScript(t toolset.Info, load func() (tool.Script, error)) error {
 	if h.opts.Sandbox == nil {
-		return value.Errorf(value.Invalid, "run '%s': the host has no sandbox", t.Name)
+		return value.Errorf(value.Invalid, "register the tool '%s': the host has no sandbox", t.Name).WithHint("set Options.Sandbox")
 	}
 	completeStanding(&t.Standing, t.Needs, true)
 	o := newOffered(&t, h.boxes.Runner(t.Location, t.Limits, load), load)

@@ -50,7 +50,7 @@ func (k *kinds) register(one Kind) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if one.Name == "" || one.Resume == nil {
-		return value.Errorf(value.Invalid, "register a kind of runs: the name or Resume is missing")
+		return value.Errorf(value.Invalid, "register a kind of runs: Kind.Name and Kind.Resume are required")
 	}
 	if _, exists := k.named[one.Name]; exists {
 		return value.Errorf(value.Invalid, "the kind of runs %q is already registered", one.Name)

@@ -82,7 +82,7 @@ const maxName = 120
 func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	of, ok := ctx.Value(calledKey{g}).(called)
 	if !ok || c == nil {
-		return Failed(value.Errorf(value.Internal, "a middleware called next with an unrelated context or without a call"))
+		return Failed(value.Errorf(value.Internal, "a middleware called next with %s", map[bool]string{true: "a nil call", false: "a context that is not derived from its own"}[c == nil]))
 	}
 	own := *c
 	own.ID, own.StepPath, own.Caller = of.call.ID, of.call.StepPath, of.call.Caller

@@ -60,9 +60,9 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	case p.Run.Approve == nil:
 		return tool.Answer{}, q.park(ctx, q.errNoApprover())
 	case ctx.Value(askingKey{}) != nil:
-		return tool.Answer{}, value.Errorf(value.Denied, "%s: another question is already open", q.needs())
+		return tool.Answer{}, value.Errorf(value.Denied, "%s, which is not possible while another question is being answered", q.needs())
 	case p.responsible().quota.refusals.Load() >= maxRefusals:
-		return tool.Answer{}, value.Errorf(value.Denied, "%s: the call was refused %d times already", q.needs(), maxRefusals)
+		return tool.Answer{}, value.Errorf(value.Denied, "%s, but approvals were already refused %d times in this call", q.needs(), maxRefusals)
 	}
 	p.wall.Pause()
 	defer p.wall.Resume()

@@ -30,14 +30,14 @@ func Question(files value.List) tool.Question {
 		d, _ := item.(*value.Dict)
 		c := tool.Change{Path: d.Text("path"), Before: state(d, "now"), After: state(d, "then")}
 		q.Changes = append(q.Changes, c)
-		names = append(names, c.Path+" (now "+short(c.Before)+", then "+short(c.After)+")")
+		names = append(names, c.Path+" (now "+short(c.Before)+", after the write "+short(c.After)+")")
 	}
 	if more := len(names) - maxNamed; more > 0 {
 		names = append(names[:maxNamed], strconv.Itoa(more)+" more")
 	}
 	q.Changes = diffs.Clipped(diffs.With(q.Changes))
 	q.Text = "the run was interrupted while it wrote " + strings.Join(names, ", ") +
-		": overwrite the present files? If you answer no, the files stay, and the call fails"
+		": overwrite these files? If you answer no, the files stay as they are, and the call fails"
 	return q
 }
 
@@ -53,9 +53,9 @@ func state(d *value.Dict, name string) tool.FileState {
 
 func short(st tool.FileState) string {
 	if !st.Exists {
-		return "nothing"
+		return "no file"
 	}
-	return st.Hash[:8]
+	return "SHA-256 " + st.Hash[:8] + "…"
 }
 
 // Decided returns the arguments of a commit with a decision.
