@@ -36,7 +36,7 @@ func TestMediaByAddress(t *testing.T) {
 		{"responses", pdf, `{"type":"input_file","file_url":"https://example.com/b.pdf"}`, 0},
 		{"anthropic", image, `{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}`, 0},
 		{"anthropic", pdf, `{"type":"document","source":{"type":"url","url":"https://example.com/b.pdf"},"title":"b.pdf"}`, 0},
-		{"anthropic", text, "cannot get an attachment from its address", value.Invalid},
+		{"anthropic", text, "an attachment cannot be read from its address", value.Invalid},
 		{"gemini", image, `{"fileData":{"mimeType":"image/png","fileUri":"https://example.com/a.png"}}`, 0},
 		{"ollama", image, "cannot get the file", value.Invalid},
 		{"cassidyai", image, "an assistant cannot read files", value.Invalid},

@@ -262,7 +262,7 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 				WithHint("attach a PNG, JPEG, GIF or WebP image, a PDF or a text")
 		}
 		if one.URL != "" && wire.Child(d, "source").Text("type") != "url" {
-			return nil, value.Errorf(value.Invalid, "the provider cannot get %s from its address, only images and PDF", wire.MediaName(one)).
+			return nil, value.Errorf(value.Invalid, "%s cannot be read from its address: the provider downloads only images and PDF", wire.MediaName(one)).
 				WithHint("download the file, and attach it from the disk")
 		}
 		if c.media += len(wire.Child(d, "source").Text("data")); c.media > mostMedia {

@@ -236,7 +236,7 @@ func TestWrongModels(t *testing.T) {
 	const local = "providers: {local: {api: chat, base_url: 'http://127.0.0.1:1', key_env: LOCAL_KEY}}"
 	for _, tt := range []struct{ env, config, word, want, hint string }{
 		{"OPENAI_BASE_URL=localhost:1", "", "openai:x", "OPENAI_BASE_URL is invalid", "use a URL with http://"},
-		{"OLLAMA_HOST=http://a?b", "", "ollama:x", "OLLAMA_HOST has a password, a query or a fragment", ""},
+		{"OLLAMA_HOST=http://a?b", "", "ollama:x", "OLLAMA_HOST contains ? or #", "remove the ? or #"},
 		{"OPENAI_BASE_URL=http://localhost:1", "", "", "no model is configured", "openai:NAME with OPENAI_BASE_URL"},
 		{"", local, "", "no model is configured", "Your config.yaml has the providers local: use --model local:NAME"},
 		{"", "", "opnai:x", `unknown provider of models "opnai"; did you mean "openai"?`, "cassidy models"},
@@ -252,7 +252,7 @@ func TestWrongModels(t *testing.T) {
 		{"LOCAL_KEY=k", local, "local", "the name of the model is missing: local", "use --model local:NAME; list the names with: cassidy models local"},
 		{"", "providers: {work: {api: anthropic}}", "work:x", "the provider work needs a key: ANTHROPIC_API_KEY is not set", ""},
 		{"", "providers: {x: {api: chat, base_url: 'localhost:1'}}", "x:m", "providers.x.base_url in your config.yaml is invalid", "use a URL with http://"},
-		{"", "providers: {x: {api: chat, base_url: 'http://me:secret@h'}}", "x:m", "providers.x.base_url in your config.yaml has a password, a query or a fragment", ""},
+		{"", "providers: {x: {api: chat, base_url: 'http://me:secret@h'}}", "x:m", "providers.x.base_url in your config.yaml has a user name or a password", "remove the part before the @"},
 		{"", "providers: {x: {api: cassidyai, base_url: 'http://h'}}", "x:m", "the provider x needs a key", "add key_env: to providers.x"},
 		{"CASSIDY_API_KEY=k", "", "cassidy", "the provider cassidy needs an assistant: CASSIDY_ASSISTANT_ID is not set", "cassidy:ASSISTANT_ID"},
 		{"", "", "ollama", "the name of the model is missing: ollama", "cassidy models ollama"},

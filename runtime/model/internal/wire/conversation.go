@@ -68,7 +68,7 @@ func (w *Wire) checkMedia(list []model.Media) *Failure {
 			return w.Fail(value.Errorf(value.Invalid, "the address of the file is invalid: %q", value.Clean(m.URL, 100)).
 				WithHint("use an address that begins with https://, without spaces"))
 		case len(m.Data) > 0:
-			return w.Fail(value.Errorf(value.Invalid, "the file %q has both an address and data", value.Clean(m.URL, 100)).WithHint("set Media.URL or Media.Data"))
+			return w.Fail(value.Errorf(value.Invalid, "the file %q has both an address and data", value.Clean(m.URL, 100)).WithHint("set Media.URL or Media.Data, not both"))
 		}
 	}
 	return nil

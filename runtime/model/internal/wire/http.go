@@ -156,9 +156,12 @@ func checkBase(base string) (string, error) {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return "", value.Errorf(value.Invalid, "the base URL is invalid").
 			WithHint(`use a URL with http:// or https:// and a host, as in "https://api.example.com/v1"`)
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return "", value.Errorf(value.Invalid, "the base URL has a password, a query or a fragment").
-			WithHint("remove them from the URL, and pass the key in its own field")
+	case u.User != nil:
+		return "", value.Errorf(value.Invalid, "the base URL has a user name or a password").
+			WithHint("remove the part before the @ from the URL, and pass the key in its own field")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", value.Errorf(value.Invalid, "the base URL contains ? or #").
+			WithHint("remove the ? or #, and what follows it, from the URL")
 	}
 	return strings.TrimRight(base, "/"), nil
 }

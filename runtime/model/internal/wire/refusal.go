@@ -54,7 +54,7 @@ func (w *Wire) statusError(status int, said string) *value.Error {
 	case status == 429 || status == 402:
 		return LimitError(value.LimitRate, "%s", text).WithHint("try again later, or check the account's limits and balance")
 	case status/100 == 4:
-		return value.Errorf(value.Invalid, "%s", text).WithHint("change what the server names: the model, a flag such as --effort, or a field of extra in your config.yaml")
+		return value.Errorf(value.Invalid, "%s", text).WithHint("change the setting that the server rejects: the model, a flag such as --effort, or a field of extra in your config.yaml")
 	case status == 524: // of Cloudflare: the server behind it took too long
 		return value.Errorf(value.Timeout, "%s", text).WithHint("try again, or ask for a smaller part of the task")
 	case status/100 == 3:
