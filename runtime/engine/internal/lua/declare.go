@@ -211,7 +211,7 @@ func (f *file) name(x *ast.IdentExpr, depth int) (value.Value, error) {
 			WithHint("write the value, or the name of a constant or function with one assignment")
 	case !ok:
 		return nil, f.errorAt(x.Line(), "%s is not a constant or function of this file", x.Value).
-			WithHint("write the value: names that need execution are not allowed in a declaration")
+			WithHint("write the value: the declaration is read without running the file")
 	}
 	if _, ok := value.(*ast.FunctionExpr); ok {
 		return script.FuncName(x.Value), nil

@@ -75,7 +75,7 @@ func HandlerName(functions []string, stem string) (string, error) {
 		return public[0], nil
 	}
 	return "", value.Errorf(value.Invalid, "no function has the name of the tool: the code defines %d functions (%s)", len(public), strings.Join(public, ", ")).
-		WithHint("name the handler %q, and begin the names of helpers with _", tool.Key(stem))
+		WithHint("rename the handler to %q, and begin the names of helpers with _", tool.Key(stem))
 }
 
 // Stem returns a file's name without its folder and its suffix: the key of its tool.

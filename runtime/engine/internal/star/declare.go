@@ -119,7 +119,7 @@ func (f *file) declares() (word string, call *syntax.CallExpr, err error) {
 		}
 		start, _ := c.Span()
 		if call != nil {
-			return "", nil, errorAt(start, "second declaration in the file: %s(…)", is).WithHint("declare one %s per file", is)
+			return "", nil, errorAt(start, "second declaration in the file: %s(…)", is).WithHint("declare one tool or one workflow per file")
 		}
 		word, call = is, c
 		for _, name := range []string{word, "param", "example"} {
@@ -189,7 +189,7 @@ func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) (*syntax
 				return nil, f.noMain()
 			}
 			if !ok || f.defs[id.Name] == nil {
-				return nil, errorAt(pos, "handler must be a function").WithHint("name a function that this file defines with def")
+				return nil, errorAt(pos, "handler must be a function").WithHint("pass a function that this file defines with def")
 			}
 			handler = f.defs[id.Name]
 			continue
@@ -411,7 +411,7 @@ func (f *file) name(x *syntax.Ident, depth int) (value.Value, error) {
 		return f.literal(value, depth-1)
 	}
 	return nil, errorAt(x.NamePos, "%s is not a constant or function of this file", x.Name).
-		WithHint("write the value: names that need execution are not allowed in a declaration")
+		WithHint("write the value: the declaration is read without running the file")
 }
 
 func (f *file) literals(list []syntax.Expr, depth int) ([]value.Value, error) {
