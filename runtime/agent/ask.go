@@ -202,7 +202,7 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 	case err == nil && reply.Stop == model.StopRefuse:
 		return nil, question.Blocked(name, reply.Text)
 	case err == nil && question.Uncalled(r.ToolChoice, reply.Calls) != "" && t.idle >= maxIdle:
-		return nil, value.Errorf(value.Failed, "the model %s called no tool, also after %d reminders: the tool choice is %s", name, maxIdle, r.ToolChoice).
+		return nil, value.Errorf(value.Failed, "the model %s did not make the required call, even after %d reminders: the tool choice is %s", name, maxIdle, r.ToolChoice).
 			WithHint("not every server supports a tool choice: leave it out, and say in the task which tool to use")
 	}
 	return reply, err

@@ -170,9 +170,9 @@ func (s *Session) admit(ctx context.Context) error {
 	}
 	err := value.Errorf(value.Conflict, "the last turn of session '%s' has not ended (it is the run %s)", s.id, s.runID)
 	if s.agent.host.Running(s.runID) {
-		return err.WithHint("wait until the run ends, or cancel the run")
+		return err.WithHint("wait until the run ends, or cancel it: cassidy runs cancel %s; in Go, call Host.Cancel", s.runID)
 	}
-	return err.WithHint("answer the questions of the run and resume it, or cancel the run")
+	return err.WithHint("continue the turn: cassidy runs resume %[1]s; or end it: cassidy runs cancel %[1]s; in Go, call Host.Resume or Host.Cancel", s.runID)
 }
 
 // settle stores how a turn of this session ended. After a failure, it reads the state from the

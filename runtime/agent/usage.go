@@ -185,6 +185,8 @@ func (a *Agent) checkToolChoice() error {
 		return nil
 	case slices.ContainsFunc(a.tools, func(t tool.Tool) bool { return t.Name == c }):
 		return nil
+	case c == model.ToolRequired:
+		return value.Errorf(value.Invalid, "the tool choice is required, but the agent has no tools").WithHint("select a tool, or omit the tool choice")
 	}
 	return value.Errorf(value.Invalid, "unknown tool choice %q%s", a.opts.ToolChoice, value.DidYouMean(a.opts.ToolChoice, toolNames(a.tools))).
 		WithHint("use auto, none, required, or the name of a tool that the model may call")

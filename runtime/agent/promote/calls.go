@@ -143,8 +143,13 @@ func (w *writer) nameArguments(args []syntax.Expr, t *tool.Tool) error {
 			w.replace(start, start+len(name), params[i].Name)
 			continue
 		}
-		if err != nil || position >= len(params) || !canName(params[position].Name) {
-			return refuse(arg, "argument %d of '%s' cannot be passed by name: the name is missing or not an identifier", position+1, t.Name)
+		switch {
+		case err != nil:
+			return refuse(arg, "argument %d of '%s' cannot be passed by name: %w", position+1, t.Name, err)
+		case position >= len(params):
+			return refuse(arg, "argument %d of '%s' cannot be passed by name: the number of its parameters is %d", position+1, t.Name, len(params))
+		case !canName(params[position].Name):
+			return refuse(arg, "argument %d of '%s' cannot be passed by name: the name %q is not an identifier", position+1, t.Name, params[position].Name)
 		}
 		w.replace(start, start, params[position].Name+" = ")
 		position++

@@ -168,7 +168,7 @@ func (a *Account) Check(message string) (warning string, err error) {
 	chars := utf8.RuneCountInString(message)
 	if chars > b.MessageMax {
 		return "", value.Limitf(value.LimitMessage, "the message is too long: %s characters, limit %s", prose.WithCommas(chars), prose.WithCommas(b.MessageMax)).
-			WithHint("split the message, or name files instead of pasting their content")
+			WithHint("split the message, or give the paths of files instead of their content")
 	}
 	if a.chars+chars > b.ThreadMax {
 		return "", value.Limitf(value.LimitConversation, "the conversation is too long: %s characters with this message, limit %s", prose.WithCommas(a.chars+chars), prose.WithCommas(b.ThreadMax)).
