@@ -371,7 +371,7 @@ func testTamperedBlobs(t *testing.T, s storage) {
 		}
 		check(t, l.Close())
 		w.store.blob = func(size int64) error { return fail }
-		fails(t, "without the script", second(w.Resume(ctx, "open")), value.Failed, "its script: content x "+what)
+		fails(t, "without the script", second(w.Resume(ctx, "open")), value.Failed, "its script: the large value x "+what)
 		w.store.blob = nil
 	}
 }
