@@ -111,7 +111,7 @@ func TestFetchURL(t *testing.T) {
 		{"/long", nil, strings.Repeat("ä", 50_000) + "\n(characters 0 to 50000 of 60000; continue with offset=50000)"},
 		{"/long", []value.Value{"offset", 50_000}, strings.Repeat("ä", 10_000)},
 		{"/long", []value.Value{"offset", 60_000}, "user_error: offset 60000 is past the end: there are 60000 characters"},
-		{"/image", nil, "user_error: AT/image is not text but image/png (5 bytes)"},
+		{"/image", nil, "user_error: AT/image is not text: the content type is image/png (5 bytes)"},
 		{"/missing", nil, "user_error: the server answers with status 404 for AT/missing"},
 		{"/accept", nil, "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5"},
 	} {
