@@ -36,4 +36,4 @@ Use this when a title has to become a file name or a part of an address.]],
 --   cassidy tool validate my-tool
 --   cassidy tool run my-tool input="Hello World"
 --   cassidy tool run my-tool input="?"             (an error that says what to give)
---   cassidy tool example my-tool                   (what the example expects must come out)
+--   cassidy tool example my-tool                   (the result must be what the example expects)

@@ -71,4 +71,4 @@ Use this to learn what is in a table before working with it.]],
 --   cassidy tool validate my-tool
 --   cassidy tool run my-tool --input '{"source": "name,score\nAda,9\nGrace,8\n", "operation": "head"}'
 --   cassidy tool run my-tool source=nowhere.csv                  (an error that says what is wrong)
---   cassidy tool example my-tool                               (what the example expects must come out)
+--   cassidy tool example my-tool                               (the result must be what the example expects)
