@@ -23,7 +23,7 @@ func run(ctx context.Context, program string, p *tool.Process) (int, error) {
 	if program == "" && !self.Ready() {
 		// Without this check a program that does not call sandbox.Main would start itself
 		// again and again.
-		return -1, value.Errorf(value.Unavailable, "run command: this program cannot be its launcher").
+		return -1, value.Errorf(value.Unavailable, "run command: this program cannot run commands in the sandbox: main does not call sandbox.Main first").
 			WithHint("call sandbox.Main(stdlib.Pure()...) first in main, or set Workers.Program")
 	}
 	if err := stopCause(ctx); err != nil {
