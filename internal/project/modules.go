@@ -24,7 +24,7 @@ func Modules(root string, o func() *trust.Scope) []tool.Module {
 func contextRead(root string, o func() *trust.Scope) tool.Func {
 	level := tool.Param{
 		Name: "level", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{levelMinimal, levelStandard, levelComprehensive}},
-		Description: "how much of the project to describe", Default: levelStandard, HasDefault: true,
+		Description: "minimal, standard or comprehensive", Default: levelStandard, HasDefault: true,
 	}
 	return tool.Func{
 		Name:    "read",

@@ -48,7 +48,7 @@ func Modules() []tool.Module {
 				`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote", "shown", "fingerprint"}. `+
 					`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
 					`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
-					`If the result has images or documents, "shown" has the numbers, from 0, of those that the model gets, and "fingerprint" is a text that differs if they differ`,
+					`If the result has images or documents, "shown" lists those that the model gets, by number from 0. "fingerprint" is a text that identifies their content`,
 				(*turn).doCall, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
 			row("result_text", tool.Recorded, "Return the text that the model gets as the outcome of its call.",
 				"the text", (*turn).doResultText, val("decision", "a decision of agent.decide"), val("outcome", "the result of agent.call")),

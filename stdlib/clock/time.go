@@ -108,9 +108,12 @@ func timeSums() []tool.Func {
 			Do:      row.Do(timeAdd),
 		},
 		{
-			Name:    "diff",
-			Doc:     "Return the number of seconds from b to a.",
-			Params:  []tool.Param{timeNeed("a"), timeNeed("b")},
+			Name: "diff",
+			Doc:  "Return the number of seconds from b to a.",
+			Params: []tool.Param{
+				tool.Required("a", tool.TypeString, "The later time; if it is earlier than b, the result is negative."),
+				tool.Required("b", tool.TypeString, "The earlier time."),
+			},
 			Returns: "a number, negative if a is before b",
 			Do:      row.Do(timeDiff),
 		},
@@ -119,7 +122,7 @@ func timeSums() []tool.Func {
 			Doc:  "Round a time down to the start of a unit, such as the day. A week starts on Monday.",
 			Params: []tool.Param{
 				timeNeed("time"),
-				timeUnits(tool.Required("unit", tool.TypeString, "The unit.")),
+				timeUnits(tool.Required("unit", tool.TypeString, "The unit: second, minute, hour, day, week, month, quarter or year.")),
 				tool.Maybe("zone", tool.TypeString, "The time zone of the result. Units start in this zone. Default: the offset of the time."),
 			},
 			Returns: "the time in RFC 3339",

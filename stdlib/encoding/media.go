@@ -12,12 +12,12 @@ import (
 func Media() tool.Module {
 	return row.Pure(tool.Module{
 		Name: "media",
-		Doc: "Images and PDF files as values. If a tool returns one, alone or in a list or a dict, a model that can read it gets it, and a person sees its type and size. " +
-			"The type is PNG, JPEG, GIF, WebP or PDF; it is found by the first bytes, not by the name of the file. The maximum size is 8 MB.\n\n" +
+		Doc: "Images and PDF files as values. A tool can return them, alone or in a list or a dict. Models that can read the type get the content. People see the type and the size. " +
+			"The type is PNG, JPEG, GIF, WebP or PDF. It is detected from the first bytes, not from the name of the file. The maximum size is 8 MB.\n\n" +
 			"- `m.type`: the MIME type, such as \"image/png\"\n" +
 			"- `m.size`: the number of bytes\n" +
 			"- `m.data`: the bytes\n\n" +
-			"As JSON, it is a data URL: `data:image/png;base64,…`.",
+			"In JSON, such a value is a data URL: `data:image/png;base64,…`.",
 		Funcs: []tool.Func{
 			{
 				Name:    "read",
@@ -46,7 +46,8 @@ func Media() tool.Module {
 // mediaRead requests the bytes of the file as the script would, through the gate.
 func mediaRead(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	if g.Do == nil {
-		return tool.Outcome{}, value.Errorf(value.Denied, "files are unavailable: no project folder is open")
+		return tool.Outcome{}, value.Errorf(value.Denied, "files are unavailable: no project folder is open").
+			WithHint("run cassidy --dir DIR; in Go, set Options.Dir")
 	}
 	path := e.Args.Text("path")
 	out, err := g.Do("fs.read_bytes", value.NewDict("path", path))

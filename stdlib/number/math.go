@@ -63,9 +63,9 @@ func ofTwo(r tool.Func, problem string, f func(float64, float64) float64) tool.F
 	return r
 }
 
-func paramX() tool.Param { return tool.Required("x", tool.TypeNumber, "A number.") }
+func paramX(doc string) tool.Param { return tool.Required("x", tool.TypeNumber, doc) }
 
-func paramY() tool.Param { return tool.Required("y", tool.TypeNumber, "Another number.") }
+func paramY(doc string) tool.Param { return tool.Required("y", tool.TypeNumber, doc) }
 
 func powers() []tool.Func {
 	return []tool.Func{
@@ -76,11 +76,11 @@ func powers() []tool.Func {
 		ofOne(tool.Func{Name: "fabs", Doc: "Return the absolute value of a number.", Returns: "a float"}, "", math.Abs),
 		ofTwo(tool.Func{
 			Name: "fmod", Doc: "Return the remainder of x / y. It has the sign of x.",
-			Returns: "a float", Params: []tool.Param{paramX(), paramY()},
+			Returns: "a float", Params: []tool.Param{paramX("The number to divide."), paramY("The divisor.")},
 		}, "y should not be 0", math.Mod),
 		ofTwo(tool.Func{
 			Name: "hypot", Doc: "Return the length of the vector (x, y). Intermediate results do not overflow.",
-			Returns: "a float", Params: []tool.Param{paramX(), paramY()},
+			Returns: "a float", Params: []tool.Param{paramX("The x coordinate."), paramY("The y coordinate.")},
 		}, "", math.Hypot),
 		{
 			Name: "log",
@@ -115,7 +115,7 @@ func angles() []tool.Func {
 		ofOne(tool.Func{Name: "atan", Doc: "Return the angle whose tangent is x.", Returns: "the angle in radians"}, "", math.Atan),
 		ofTwo(tool.Func{
 			Name: "atan2", Doc: "Return the angle of the vector (x, y). y is the first argument.",
-			Returns: "the angle in radians, from -pi to pi", Params: []tool.Param{paramY(), paramX()},
+			Returns: "the angle in radians, from -pi to pi", Params: []tool.Param{paramY("The y coordinate."), paramX("The x coordinate.")},
 		}, "", math.Atan2),
 		ofOne(tool.Func{Name: "radians", Doc: "Convert degrees to radians: radians(180) is pi.", Returns: "the angle in radians"}, "",
 			func(x float64) float64 { return x / 180 * math.Pi }),
@@ -136,7 +136,7 @@ func integers() []tool.Func {
 		{Name: "trunc", Doc: "Round toward 0 to an integer.", Params: []tool.Param{x}, Returns: "an integer", Do: rounder(math.Trunc)},
 		{
 			Name: "round",
-			Doc: "Round a number, as written in decimal notation, to the given digits. Halves are rounded away from 0: " +
+			Doc: "Round a number to a number of decimals. It is rounded as it is written, with halves away from 0: " +
 				"round(2.675, 2) is 2.68.",
 			Params: []tool.Param{
 				x,
@@ -247,7 +247,14 @@ func pow(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finite(math.Pow(x, y), "the power is not a real number, or is too large for a float")
+	problem := ""
+	switch f := math.Pow(x, y); {
+	case math.IsNaN(f):
+		problem = "y should be an integer if x is negative"
+	case x == 0 && y < 0:
+		problem = "y should not be negative if x is 0"
+	}
+	return finite(math.Pow(x, y), problem)
 }
 
 // rounder returns the Do of a function that rounds floats. Integers stay as they are, and huge

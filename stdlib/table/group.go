@@ -46,8 +46,8 @@ const aggDoc = "Each named argument is a column of the result. The value of the 
 	"- NaN is a value. Sums, means and deviations with NaN are NaN. min, max and quantiles ignore NaN.\n" +
 	"- Quantiles are interpolated linearly between the two nearest values, as in R and numpy. Between dates, the result is rounded down.\n" +
 	"- distinct is exact up to 10,000 values in a group. Larger results are estimates, within 2 %.\n" +
-	"- The quantiles of a group with more than 100,000 values are estimates, within 0.5 % of the rank. If all groups together have more than 1,000,000 values, this begins above 2,048 values in a group.\n\n" +
-	"The field notes of the result lists all estimates."
+	"- The quantiles of a group with more than 100,000 values are estimates, within 0.5 % of the rank. If all groups together have more than 1,000,000 values, this applies to groups with more than 2,048 values.\n\n" +
+	"All estimates are listed in `notes` of the result."
 
 func groupRows() []member {
 	return append([]member{
@@ -152,7 +152,7 @@ func (s *groups) addAggregate(a *aggregates, name string, v value.Value) error {
 }
 
 func wrongAggregate(name string) error {
-	return value.Errorf(value.Invalid, "column %q should be \"count\", or a column and a function", cut(name)).
+	return value.Errorf(value.Invalid, "agg: the value of %q should be \"count\", or a column and a function", cut(name)).
 		WithHint("write %s = (\"amount\", \"sum\")", cut(name))
 }
 

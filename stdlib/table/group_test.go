@@ -206,7 +206,7 @@ func TestAggErrors(t *testing.T) {
 		{"x", pair("amount", "p00"), `unknown function "p00"`},
 		{"x", pair("amuont", "sum"), `no column "amuont"`},
 		{"x", "sum", `"sum" needs a column`},
-		{"x", int64(3), `column "x" should be "count", or a column and a function`},
+		{"x", int64(3), `agg: the value of "x" should be "count", or a column and a function`},
 		{"region", "count", `column "region" already exists`},
 	}
 	for _, test := range tests {

@@ -18,13 +18,13 @@ func pivotRows() []member {
 		{tool.Func{
 			Name: "pivot",
 			Doc: "Return a wide table: the values of one column become columns. The new columns are in the order in which the values first occur. There can be at most 1,000 new columns. " +
-				"Each row of the result combines the rows that have the same values in the columns of index. A cell is the result of the function agg for the values of these rows. " +
+				"Each row of the result combines the rows that have the same values in the columns of index. Each cell aggregates the values of these rows with the function in argument agg. " +
 				"A cell without values is missing. The column for missing values is named (missing). The column for the empty text is named (empty).",
 			Params: []tool.Param{
 				tool.Required("index", tool.TypeCharacter, "The columns that identify the rows."),
 				tool.Required("columns", tool.TypeString, "The column whose values become columns."),
 				tool.Required("values", tool.TypeString, "The column with the values of the cells."),
-				tool.Optional("agg", tool.TypeString, "first", "The function that aggregates several values, as in agg."),
+				tool.Optional("agg", tool.TypeString, "first", "The function that aggregates several values: one of those of table.agg."),
 			},
 			Returns: "a table",
 		}, pivot},
