@@ -158,8 +158,11 @@ func csvHeaderProblem(names []string) string {
 
 // ragged is the error for the row at hand, which is not as long as it should be.
 func (r *csvReader) ragged(line, got, want int, whose string) error {
-	return row.Invalid("row %d (line %d) has %d cells, but %s %d", line, r.rows.Lines[0], got, whose, want).
-		WithHint("fix the row, check the delimiter, or pass fill = True to fill short rows with empty cells")
+	err := row.Invalid("row %d (line %d) has %d cells, but %s %d", line, r.rows.Lines[0], got, whose, want)
+	if got < want {
+		return err.WithHint("fix the row, or pass fill = True to fill short rows with empty cells")
+	}
+	return err.WithHint("fix the row, put double quotes around cells with the delimiter, or pass another delimiter")
 }
 
 func csvLists(r *csvReader, convert func(string) value.Value, fill bool) (value.Value, error) {

@@ -80,7 +80,7 @@ func (w *Files) lock(ctx context.Context) (unlock func(), err error) {
 	case ctx.Err() != nil:
 		err = row.Stopped(ctx)
 	case errors.Is(err, swap.ErrLocked):
-		err = value.Errorf(value.Timeout, "write files: %w: no lock within one minute", err).WithHint("end the other cassidy process, and repeat the call")
+		err = value.Errorf(value.Timeout, "write files: %w: stopped waiting after one minute", err).WithHint("end the other cassidy process, and repeat the call")
 	default:
 		err = value.Errorf(value.Failed, "write files: lock the project: %w", err)
 	}
@@ -412,7 +412,7 @@ func (d disk) rollBack(done, all []order.Operation, cause error) error {
 	}
 	text, hint := e.Message(), cmp.Or(e.Hint, "compare these files with the expected contents")
 	if len(left) > 0 {
-		text += "; could not be undone: " + strings.Join(left, ", ")
+		text = strings.TrimSuffix(text, "; nothing was written") + "; the changes to these files could not be undone: " + strings.Join(left, ", ")
 	}
 	if saved != nil {
 		hint = saved.Error()

@@ -239,7 +239,7 @@ func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
 	rowtest.NoError(t, l.change(ops[0], l.exchange))
 	rowtest.PutFile(t, d.Dir, "a", "theirs")
 	err = l.rollBack(ops[:1], ops, l.changed("b"))
-	rowtest.Wrong(t, err, value.Conflict, "b was changed by another program during the call; could not be undone: a", "rollBack")
+	rowtest.Wrong(t, err, value.Conflict, "b was changed by another program during the call; the changes to these files could not be undone: a", "rollBack")
 	if got := rowtest.GetFile(t, d.Dir, "a"); got != "theirs" {
 		t.Errorf("a = %q, want what was put there by somebody else", got)
 	}

@@ -231,7 +231,7 @@ func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
 	if got := small.Must("fs.read", "path", "big", "offset", int64(101)); got != "" {
 		t.Errorf("fs.read after the last line = %q, want nothing", got)
 	}
-	small.Fails(value.Limit, "lines 2 to 9 have more than 50 bytes", "fs.read", "path", "big", "offset", int64(2), "limit", int64(8))
+	small.Fails(value.Limit, "the requested lines from line 2 on have more than 50 bytes", "fs.read", "path", "big", "offset", int64(2), "limit", int64(8))
 	if got := small.Must("fs.glob", "pattern", "*", "total", true); !value.Equal(got, value.NewDict("paths", value.List{"big"}, "total", int64(2))) {
 		t.Errorf("fs.glob with total = %s", value.FormatJSON(got, ""))
 	}

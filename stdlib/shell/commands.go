@@ -118,7 +118,7 @@ func readArgv(args *value.Dict) ([]string, error) {
 		}
 	}
 	if !programName.MatchString(argv[0]) {
-		return nil, value.Errorf(value.Denied, "invalid program %q: expected a name without a path", argv[0]).
+		return nil, value.Errorf(value.Denied, "invalid program %q: expected a name, without a path and without arguments", argv[0]).
 			WithHint(`pass the name and each argument as separate items, as in ["git", "status"]`)
 	}
 	return argv, nil

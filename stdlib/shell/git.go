@@ -120,7 +120,7 @@ func (c *Commands) tameGit(ctx context.Context, plan *plan) error {
 	case exit != 0 || captured.full:
 		return value.Errorf(value.Failed, "read the settings of the git repository: git config failed:%s", captured.shown())
 	case !bytes.Contains(captured.streams[0].text, []byte(gitProbe+"\x00")):
-		return value.Errorf(value.Unavailable, "git is too old for the sandbox: old versions run programs that the settings of a repository name").WithHint("install git 2.31 or later")
+		return value.Errorf(value.Unavailable, "git is too old for the sandbox: it runs programs from the settings of a repository").WithHint("install git 2.31 or later")
 	}
 	for _, key := range keys {
 		if value, dangerous := gitDanger(string(key)); dangerous {
@@ -128,7 +128,7 @@ func (c *Commands) tameGit(ctx context.Context, plan *plan) error {
 		}
 	}
 	if len(settings) > gitSettingsMost {
-		return value.Errorf(value.Denied, "the settings of the git repository name more than %d programs", gitSettingsMost).WithHint("remove some settings; to list them, run git config --list --local")
+		return value.Errorf(value.Denied, "the settings of the git repository contain more than %d programs", gitSettingsMost).WithHint("remove some settings; to list them, run git config --list --local")
 	}
 	plan.args = append(gitPrefix(), plan.args...)
 	plan.env = append(environment(plan.rule.Env), gitEnv(settings, ceiling)...)

@@ -52,8 +52,11 @@ func (r Rule) valid(name string) error {
 		}
 	}
 	for name, value := range r.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			return fail("env: variable %q: the name is invalid or the value contains a NUL character", name)
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fail("env: invalid name of a variable: %q", name)
+		}
+		if strings.ContainsRune(value, 0) {
+			return fail("env: the value of the variable %s contains a NUL character", name)
 		}
 	}
 	if _, known := commandTable[name]; !known && name != "git" && name != commandLine && !r.Any && len(r.Args) == 0 {

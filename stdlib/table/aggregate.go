@@ -115,7 +115,7 @@ func checkFit(t *Table, function string, from int) error {
 		return value.Errorf(value.Invalid, "function %q needs a column", function).WithHint("write (\"column\", %q)", function)
 	case from >= 0 && !fits(what, t.types[from]):
 		return value.Errorf(value.Invalid, "function %q needs %s, but column %q is %s", function, what, cut(t.names[from]), t.types[from]).
-			WithHint("use one of the columns %s", strings.Join(good, ", "))
+			WithHint("use another column, or one of the functions %s", strings.Join(good, ", "))
 	}
 	return nil
 }

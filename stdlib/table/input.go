@@ -55,7 +55,8 @@ func openFile(g tool.Grant, path string) (*input, error) {
 // request requests an effect as the script would.
 func (in *input) request(g tool.Grant, name string, args *value.Dict) (value.Value, error) {
 	if g.Do == nil {
-		return nil, value.Errorf(value.Denied, "files are unavailable: no project folder is open")
+		return nil, value.Errorf(value.Denied, "files are unavailable: no project folder is open").
+			WithHint("run cassidy --dir DIR; in Go, set Options.Dir")
 	}
 	out, err := g.Do(name, args)
 	return out.Value, err

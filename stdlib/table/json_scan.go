@@ -46,8 +46,12 @@ func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonSc
 	found, mark := detectEncoding(s.buf[:min(len(s.buf), headSize)])
 	s.at = mark
 	wide := found == utf16LEEncoding || found == utf16BEEncoding
+	expected := utf8Encoding
+	if wide {
+		expected = found
+	}
 	if specified != "" && wide != strings.HasPrefix(specified, utf16Encoding) || specified == latin1Encoding || specified == windowsEncoding {
-		return nil, value.Errorf(value.Invalid, "%s: invalid encoding: JSON must be UTF-8 or UTF-16, but the input is not %s", name, specified).
+		return nil, value.Errorf(value.Invalid, "%s: argument 'encoding' does not fit the JSON text: expected %s, got %s", name, expected, specified).
 			WithHint("omit encoding, or convert the file to UTF-8")
 	}
 	if wide {

@@ -166,7 +166,7 @@ func TestReadJSONErrors(t *testing.T) {
 		{name: "not UTF-8", in: "[\"a\xff\"]", want: "text: invalid JSON at line 1, column 2: the string is not UTF-8"},
 		{name: "half a pair", in: wide("\ufeff[\"", binary.LittleEndian) + "\x00\xd8\"\x00]\x00", want: "text, line 1: character 3 is not UTF-16"},
 		{name: "half a character", in: wide("\ufeff[1]", binary.LittleEndian) + "x", want: "text, line 1: character 4 is not UTF-16"},
-		{name: "another encoding", in: "[1]", o: readOptions{encoding: "latin-1"}, want: "text: invalid encoding: JSON must be UTF-8 or UTF-16, but the input is not latin-1"},
+		{name: "another encoding", in: "[1]", o: readOptions{encoding: "latin-1"}, want: "text: argument 'encoding' does not fit the JSON text: expected utf-8, got latin-1"},
 		{name: "type", in: "[{\"a\":1},\n{\"a\":\"x\"}]", o: readOptions{types: map[string]Type{"a": Integer}}, want: `text, record 2 (line 2), column "a": "x" is not of type integer`},
 		{name: "type of a fraction", in: "[1.5]", o: readOptions{types: map[string]Type{"value": Integer}}, want: `text, record 1 (line 1), column "value": 1.5 is not of type integer`},
 		{name: "type of a column", in: `{"a":[1,true]}`, o: readOptions{types: map[string]Type{"a": Date}}, want: `text, record 1 (line 1), column "a": 1 is not of type date`},

@@ -48,7 +48,7 @@ func readFields(headers *value.Dict) ([]field, error) {
 		case !ok:
 			return nil, value.Errorf(value.Invalid, "the header %s should be a string but is %s", name, value.TypeOf(v))
 		case !isPlain(text):
-			return nil, value.Errorf(value.Denied, "the header %s contains a control character or a non-ASCII character", name)
+			return nil, value.Errorf(value.Denied, "the header %s contains an invalid character: only printable ASCII is allowed", name)
 		case len(text) > maxValue:
 			return nil, limitError("the header %s is longer than %d KB", name, maxValue>>10)
 		case slices.ContainsFunc(fields, func(f field) bool { return f.name == name }):
