@@ -79,8 +79,10 @@ func (m *Memory) load(e Entry) error {
 	switch {
 	case l.why != nil:
 		return l.why
-	case l.steps[s.name] != nil || !e.Settled.IsZero() && e.Intended.IsZero():
-		return value.Errorf(value.Invalid, "load the record of run '%s': step %s %s", l.run.ID, s.name, map[bool]string{true: "already exists", false: "has an outcome but no intent"}[l.steps[s.name] != nil])
+	case l.steps[s.name] != nil:
+		return value.Errorf(value.Invalid, "load the record of run '%s': step %s already exists", l.run.ID, s.name)
+	case !e.Settled.IsZero() && e.Intended.IsZero():
+		return value.Errorf(value.Invalid, "load the record of run '%s': step %s has an outcome but no intent", l.run.ID, s.name)
 	}
 	var err error
 	add := func(kind recordKind, at time.Time, put func(*recorder)) {

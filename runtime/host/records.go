@@ -80,7 +80,11 @@ func (p *Program) fits(record history.Record) error {
 	case p.Resume || run.Script == p.Script.Sum() && value.Equal(run.Args.OrEmpty(), p.Args.OrEmpty()):
 		return nil
 	}
-	return value.Errorf(value.Invalid, "the record '%s' does not match the program: the %s differ", run.ID, map[bool]string{true: "arguments", false: "scripts"}[run.Script == p.Script.Sum()]).
+	differ := "scripts"
+	if run.Script == p.Script.Sum() {
+		differ = "arguments"
+	}
+	return value.Errorf(value.Invalid, "the record '%s' does not match the program: the %s differ", run.ID, differ).
 		WithHint("create the record with history.NewMemory(history.Run{Args: args}, script)")
 }
 

@@ -132,7 +132,7 @@ func (r *jsonReader) expectEnd(s *jsonScanner) error {
 	if err != nil || c == 0 && s.at >= len(s.buf) {
 		return err
 	}
-	e := value.ErrorOf(s.unexpected("the end"), value.Invalid)
+	e := value.ErrorOf(s.unexpected("the end of the JSON"), value.Invalid)
 	if c == '{' || c == '[' {
 		return e.WithHint("if each line has a value, pass format = %q", formatLines)
 	}

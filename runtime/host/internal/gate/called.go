@@ -81,8 +81,11 @@ const maxName = 120
 // Innermost makes the call that a middleware passes on.
 func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	of, ok := ctx.Value(calledKey{g}).(called)
-	if !ok || c == nil {
-		return Failed(value.Errorf(value.Internal, "a middleware called next with %s", map[bool]string{true: "a nil call", false: "a context that is not derived from its own"}[c == nil]))
+	switch {
+	case c == nil:
+		return Failed(value.Errorf(value.Internal, "a middleware called next with a nil call"))
+	case !ok:
+		return Failed(value.Errorf(value.Internal, "a middleware called next with a context that is not derived from its own"))
 	}
 	own := *c
 	own.ID, own.StepPath, own.Caller = of.call.ID, of.call.StepPath, of.call.Caller

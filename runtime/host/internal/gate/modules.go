@@ -57,8 +57,11 @@ func (g *Gate) CheckModules(program string, modules []tool.Module) error {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
 			name := m.Name + "." + f.Name
-			if g.funcs[name] != nil || f.Do == nil {
-				return value.Errorf(value.Invalid, "the program '%s' cannot have the function %s: %s", program, name, map[bool]string{true: "its Do is nil", false: "the host has a function with this name"}[f.Do == nil])
+			switch {
+			case f.Do == nil:
+				return value.Errorf(value.Invalid, "the program '%s' cannot have the function %s: its Do is nil", program, name)
+			case g.funcs[name] != nil:
+				return value.Errorf(value.Invalid, "the program '%s' cannot have the function %s: the host has a function with this name", program, name)
 			}
 		}
 	}
