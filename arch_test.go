@@ -27,8 +27,13 @@ var layers = map[string]struct {
 }{
 	"runtime/tool": {
 		"Package tool defines the words of cassidy",
-		"runtime/value internal/gostruct internal/jsonschema internal/yaml",
+		"runtime/value runtime/tool/internal/target internal/gostruct internal/jsonschema internal/yaml",
 		"everybody speaks these words, so they know nobody",
+	},
+	"runtime/tool/internal/target": {
+		"Package target matches the targets of capabilities",
+		"runtime/value",
+		"it compares texts",
 	},
 	"runtime/value": {
 		"Package value defines the values that scripts, hosts, processes and records exchange",
@@ -736,7 +741,7 @@ var powers = map[string]struct {
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
-	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib/fs stdlib/fs/internal/globs", "globs, in capabilities and in fs.glob"},
+	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs stdlib/fs/internal/globs", "globs, in capabilities and in fs.glob"},
 	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/diffs internal/review", "unified diffs: of effects, in questions, and where they are shown"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy/...", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/mark stdlib/internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},

@@ -2,13 +2,11 @@ package tool
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"github.com/cassidy-run/cassidy/runtime/tool/internal/target"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -37,24 +35,24 @@ type capabilityRule struct {
 
 // capabilityRules is every capability there is. http:HOST covers http.get:HOST.
 var capabilityRules = []capabilityRule{
-	{"fs.read", false, matchRead, checkGlob},
-	{"fs.write", true, matchPath, checkGlob},
-	{"http", true, matchHost, checkHost},
-	{"http.get", true, matchHost, checkHost},
-	{"http.head", true, matchHost, checkHost},
-	{"http.post", true, matchHost, checkHost},
-	{"http.put", true, matchHost, checkHost},
-	{"http.patch", true, matchHost, checkHost},
-	{"http.delete", true, matchHost, checkHost},
-	{"shell", true, matchWord, checkWord},
-	{"env", false, matchWord, checkWord},
-	{"secret", true, matchSecret, checkSecret},
-	{"tool", false, matchWord, checkWord},
+	{"fs.read", false, target.Read, target.CheckGlob},
+	{"fs.write", true, target.Path, target.CheckGlob},
+	{"http", true, target.Host, target.CheckHost},
+	{"http.get", true, target.Host, target.CheckHost},
+	{"http.head", true, target.Host, target.CheckHost},
+	{"http.post", true, target.Host, target.CheckHost},
+	{"http.put", true, target.Host, target.CheckHost},
+	{"http.patch", true, target.Host, target.CheckHost},
+	{"http.delete", true, target.Host, target.CheckHost},
+	{"shell", true, target.Word, target.CheckWord},
+	{"env", false, target.Word, target.CheckWord},
+	{"secret", true, target.Secret, target.CheckSecret},
+	{"tool", false, target.Word, target.CheckWord},
 	{"model", false, nil, nil},
 	{"human", false, nil, nil},
 	{"skill.create", true, nil, nil},
 	{"context.read", false, nil, nil},
-	{"use", true, matchPath, checkGlob},
+	{"use", true, target.Path, target.CheckGlob},
 }
 
 func ruleFor(name string) (r capabilityRule, ok bool) {
@@ -157,7 +155,7 @@ func (c Capability) Allows(concrete Capability) bool {
 	if c.Name != concrete.Name && !(c.Name == "http" && strings.HasPrefix(concrete.Name, "http.")) {
 		return false
 	}
-	if strings.HasPrefix(c.Name, "fs.") && leavesProject(concrete.Target) {
+	if strings.HasPrefix(c.Name, "fs.") && target.Leaves(concrete.Target) {
 		return false
 	}
 	if c.Target == "" {
@@ -170,131 +168,6 @@ func (c Capability) Allows(concrete Capability) bool {
 // AllowsAny reports whether any capability of a set allows a concrete one.
 func AllowsAny(set []Capability, concrete Capability) bool {
 	return slices.ContainsFunc(set, func(c Capability) bool { return c.Allows(concrete) })
-}
-
-// matchRead is matchPath, and lets a tool that may read docs/*.txt look into the
-// folder docs: what it may not read there is left out of what it sees.
-func matchRead(pattern, path string) bool {
-	if matchPath(pattern, path) {
-		return true
-	}
-	base, _ := doublestar.SplitPattern(pattern)
-	return base == path && base != pattern
-}
-
-func matchPath(pattern, path string) bool {
-	ok, err := doublestar.Match(pattern, path)
-	return ok && err == nil
-}
-
-func matchWord(pattern, word string) bool { return pattern == word }
-
-// matchHost compares hosts that are lower-case ASCII already, with an optional
-// port; a pattern without a port means the standard ports, which the concrete
-// form does not spell out.
-func matchHost(pattern, host string) bool {
-	if suffix, ok := strings.CutPrefix(pattern, "*"); ok {
-		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
-	}
-	return pattern == host
-}
-
-// matchSecret compares a secret for a host; one for no host yet, NAME@, is
-// covered where any is.
-func matchSecret(pattern, secret string) bool {
-	name, host, _ := strings.Cut(pattern, "@")
-	otherName, otherHost, ok := strings.Cut(secret, "@")
-	return ok && name == otherName && (otherHost == "" || matchHost(host, otherHost))
-}
-
-// What one glob may hold. Its alternatives multiply, {a,b}{a,b}… is twice the
-// work with each pair, and the host matches globs of untrusted authors.
-const (
-	maxBraces = 4
-	maxCommas = 16
-)
-
-func checkGlob(target string) error {
-	if !doublestar.ValidatePattern(target) {
-		return value.Errorf(value.Invalid, "%q is not a valid glob", target).WithHint("write a glob such as docs/** or *.csv")
-	}
-	if leavesProject(target) || strings.Contains(target, `\`) {
-		return value.Errorf(value.Invalid, "the glob %q points outside the project", target).
-			WithHint("write a relative path with slashes, as in docs/**")
-	}
-	for part := range strings.SplitSeq(target, "/") {
-		if part == "" || part == "." && target != "." {
-			return value.Errorf(value.Invalid, "the glob %q cannot match a file", target).
-				WithHint("write the glob without // and /./, and without a slash at the end, as in docs/**")
-		}
-	}
-	if strings.Count(target, "{") > maxBraces || strings.Count(target, ",") > maxCommas {
-		return value.Errorf(value.Invalid, "the glob %q has too many alternatives", target).WithHint("write several capabilities, as in fs.read:docs/** and fs.read:src/**")
-	}
-	return nil
-}
-
-// leavesProject reports whether a path is not one inside the project by its
-// words alone.
-func leavesProject(path string) bool {
-	if strings.HasPrefix(path, "/") {
-		return true
-	}
-	for part := range strings.SplitSeq(path, "/") {
-		if part == ".." {
-			return true
-		}
-	}
-	return false
-}
-
-func checkHost(target string) error {
-	host, port, hasPort := target, "", false
-	if i := strings.LastIndexByte(target, ':'); i > strings.LastIndexByte(target, ']') {
-		host, port, hasPort = target[:i], target[i+1:], true
-	}
-	if !validHost(strings.TrimPrefix(host, "*.")) || hasPort && !validPort(port) {
-		return value.Errorf(value.Invalid, "%q is not a valid host", target).
-			WithHint("write the host in lower case, as in api.example.com, *.example.com or localhost:8080")
-	}
-	return nil
-}
-
-// validHost accepts names, IPv4 addresses, and IPv6 addresses in brackets.
-func validHost(host string) bool {
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		return ok && inner != "" && strings.Trim(inner, "0123456789abcdef:.") == ""
-	}
-	for label := range strings.SplitSeq(host, ".") {
-		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return false
-		}
-	}
-	return true
-}
-
-func validPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0 && port == strconv.FormatUint(n, 10)
-}
-
-func checkWord(target string) error {
-	if strings.ContainsFunc(target, func(r rune) bool { return r == '*' || unicode.IsSpace(r) }) {
-		return value.Errorf(value.Invalid, "%q is not a valid name", target).WithHint("write the name without spaces and without *")
-	}
-	return nil
-}
-
-func checkSecret(target string) error {
-	name, host, ok := strings.Cut(target, "@")
-	if !ok || name == "" {
-		return value.Errorf(value.Invalid, "secret %q has no host", target).WithHint("write secret:NAME@HOST")
-	}
-	if err := checkWord(name); err != nil {
-		return err
-	}
-	return checkHost(host)
 }
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

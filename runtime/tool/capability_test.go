@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/runtime/tool/internal/target"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -275,8 +276,8 @@ func TestCapabilityActs(t *testing.T) {
 // try everything.
 func TestCapabilityHostilePatterns(t *testing.T) {
 	patterns := []string{
-		strings.Repeat("{a,aa}", maxBraces) + "b", "{" + strings.Repeat("{a,", 3) + strings.Repeat("aa}", 3) + "}b", "{" + strings.Repeat("a,", 8) + "a}{" + strings.Repeat("a,", 8) + "a}b",
-		strings.Repeat("*a", 60) + "b", strings.Repeat("**/a/", 40) + "b", strings.Repeat("**/", 80) + "b", strings.Repeat("{**/,}", maxBraces) + "b", strings.Repeat("?*", 100) + "b", strings.Repeat("[a-z]*", 40),
+		strings.Repeat("{a,aa}", target.MaxBraces) + "b", "{" + strings.Repeat("{a,", 3) + strings.Repeat("aa}", 3) + "}b", "{" + strings.Repeat("a,", 8) + "a}{" + strings.Repeat("a,", 8) + "a}b",
+		strings.Repeat("*a", 60) + "b", strings.Repeat("**/a/", 40) + "b", strings.Repeat("**/", 80) + "b", strings.Repeat("{**/,}", target.MaxBraces) + "b", strings.Repeat("?*", 100) + "b", strings.Repeat("[a-z]*", 40),
 	}
 	paths := []string{strings.Repeat("a", 4000), strings.Repeat("a/", 2000) + "c"}
 	for _, pattern := range patterns {

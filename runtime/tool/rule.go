@@ -3,6 +3,8 @@ package tool
 import (
 	"strconv"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool/internal/target"
 )
 
 // A Verdict is the decision of a rule.
@@ -55,7 +57,7 @@ func (r *Rule) Covers(t *Tool, concrete Capability) bool {
 	if !r.About(t) {
 		return false
 	}
-	if r.Verdict >= Ask && r.onFiles() && r.Capability.Name == concrete.Name && !leavesProject(concrete.Target) {
+	if r.Verdict >= Ask && r.onFiles() && r.Capability.Name == concrete.Name && !target.Leaves(concrete.Target) {
 		return r.inFolder(concrete.Target)
 	}
 	if !r.Capability.Allows(concrete) {
@@ -76,14 +78,14 @@ func (r *Rule) onFiles() bool {
 // inFolder reports whether the pattern of the rule matches a path, or a folder above it.
 func (r *Rule) inFolder(at string) bool {
 	pattern := r.Capability.Target
-	if matchPath(pattern, at) {
+	if target.Path(pattern, at) {
 		return true
 	}
 	if pattern == "*" || strings.HasSuffix(pattern, "/*") {
 		return false
 	}
 	for i := strings.LastIndexByte(at, '/'); i > 0; i = strings.LastIndexByte(at[:i], '/') {
-		if matchPath(pattern, at[:i]) {
+		if target.Path(pattern, at[:i]) {
 			return true
 		}
 	}
@@ -97,7 +99,7 @@ type FileNames func(pattern, path string) (names []string, fold bool)
 // CoversFile is Covers for rules that ask or deny, by the other names of a file or folder:
 // links that lead to it, and names in other case where the file system ignores that.
 func (r *Rule) CoversFile(t *Tool, concrete Capability, of FileNames) bool {
-	if r.Verdict < Ask || !r.onFiles() || r.Capability.Name != concrete.Name || !r.About(t) || leavesProject(concrete.Target) {
+	if r.Verdict < Ask || !r.onFiles() || r.Capability.Name != concrete.Name || !r.About(t) || target.Leaves(concrete.Target) {
 		return false
 	}
 	names, fold := of(r.Capability.Target, concrete.Target)
