@@ -352,7 +352,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/gate": {
 		"Package gate is what calls and their effects pass",
-		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/unsettled",
+		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/unsettled",
 		"it knows neither the host nor where tools come from",
 	},
 	"runtime/host/internal/inflight": {
@@ -364,6 +364,11 @@ var layers = map[string]struct {
 		"Package nested describes how scripts call other tools",
 		"runtime/tool runtime/value",
 		"it calls nothing",
+	},
+	"runtime/host/internal/once": {
+		"Package once makes a call of a recorded run once",
+		"runtime/tool runtime/value",
+		"it knows no runs",
 	},
 	"runtime/host/internal/parked": {
 		"Package parked describes what a parked run waits for.",

@@ -3,8 +3,8 @@ package gate
 import (
 	"cmp"
 	"context"
-	"sync"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/once"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -20,63 +20,8 @@ type called struct {
 	above *Pass
 	call  tool.Call
 	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
-	once  *once                                        // for a call of a recorded run with middleware; else nil
+	once  *once.Once                                   // for a call of a recorded run with middleware; else nil
 }
-
-// once makes a call of a recorded run once, however often a middleware calls next: the
-// record has one step for it.
-type once struct {
-	mu     sync.Mutex
-	call   string // the encoded call that was made; "" for none
-	ended  bool
-	result tool.Result
-	err    error
-}
-
-// make makes the call with do, or returns the result of the call that was made.
-func (o *once) make(c *tool.Call, do func() (tool.Result, error)) (result tool.Result, err error) {
-	made, err := o.begin(c)
-	switch {
-	case err != nil:
-		return Failed(err)
-	case made:
-		return o.result, o.err
-	}
-	err = errPanicked
-	defer func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.ended, o.result, o.err = true, result, err
-	}()
-	return do()
-}
-
-// begin reports whether the call was made already. Otherwise it marks the call as made.
-func (o *once) begin(c *tool.Call) (made bool, err error) {
-	args := c.Args
-	if args == nil {
-		args = &value.Dict{}
-	}
-	form, err := value.Append(nil, value.Tuple{tool.Key(c.Tool), args, c.Texts})
-	if err != nil {
-		return false, value.AsError(err, value.Invalid)
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.call == "":
-		o.call = string(form)
-		return false, nil
-	case o.call != string(form):
-		return false, value.Errorf(value.Invalid, "a middleware passed two different calls of '%s' to next: in a recorded run it may pass only one", value.Clean(c.Tool, maxName))
-	case !o.ended:
-		return false, value.Errorf(value.Invalid, "a middleware called next for '%s' twice in parallel, but a recorded run allows only one call", value.Clean(c.Tool, maxName))
-	}
-	return true, nil
-}
-
-// maxName is how much of the name of a tool an error shows, as names can come from anybody.
-const maxName = 120
 
 // Innermost makes the call that a middleware passes on.
 func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error) {
@@ -93,7 +38,11 @@ func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error)
 	if of.once == nil {
 		return of.made(ctx)
 	}
-	return of.once.make(&of.call, func() (tool.Result, error) { return of.made(ctx) })
+	result, err := of.once.Make(&of.call, func() (tool.Result, error) { return of.made(ctx) })
+	if err != nil && result.Error == "" {
+		return Failed(err)
+	}
+	return result, err
 }
 
 // Call makes a call as the root of the run, through the middleware of the host.
@@ -148,7 +97,7 @@ func (of called) through(ctx context.Context) (tool.Result, error) {
 func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 	r, c := of.run, of.call
 	if r.record.Keeps() {
-		of.once = &once{}
+		of.once = &once.Once{}
 	}
 	defer func() {
 		if p := recover(); p != nil {
