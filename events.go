@@ -34,6 +34,7 @@ type (
 	Decided       = tool.Decided
 	SkillLoaded   = tool.SkillLoaded
 	Compacted     = tool.Compacted
+	Hooked        = tool.Hooked
 	Lost          = tool.Lost
 	OtherEvent    = tool.OtherEvent
 )

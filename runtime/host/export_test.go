@@ -4,6 +4,7 @@ import "github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 
 // The bounds that tests reach.
 const (
-	MaxDepth    = gate.MaxDepth
-	MaxLogLines = gate.MaxLogLines
+	MaxDepth       = gate.MaxDepth
+	MaxLogLines    = gate.MaxLogLines
+	MaxTreeEffects = maxTreeEffects
 )

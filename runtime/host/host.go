@@ -194,7 +194,7 @@ func (h *Host) parts() gate.Parts {
 	o := &h.opts
 	p := gate.Parts{
 		Execute: o.Executor, Audit: o.Audit, Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir,
-		Bounds: gate.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: MaxTreeEffects, RunEffects: MaxRunEffects},
+		Bounds: gate.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects},
 		Hub:    &h.hub, Inflight: &h.inflight, FileNames: o.FileNames,
 	}
 	if o.Approver != nil {

@@ -94,6 +94,72 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
+// TestMiddlewareOfPrograms checks that the middleware of a program wraps the calls that are made
+// for it, also by tools and by programs below, inside that of the host, and no other call.
+func TestMiddlewareOfPrograms(t *testing.T) {
+	var n noted
+	r := newProgramRig(t, func(o *host.Options) { o.Middleware = []host.Middleware{n.around("h")} })
+	r.add("inner.star", star("inner", "", "return 1", ""), nil)
+	r.add("outer.star", star("outer", "", "return tools.inner() + 1", "needs = ['tool']"), nil)
+	below := r.program("return lent.call('inner')")
+	below.Middleware, below.ID = n.around("q"), "q"
+	r.goTool("runs", func(ctx context.Context) (value.Value, error) {
+		out, err := r.RunProgram(ctx, below)
+		return out.Value, err
+	})
+	p := r.program("return lent.call('outer') + lent.call('runs')")
+	p.Middleware = n.around("p")
+	if out, err := r.RunProgram(context.Background(), p); err != nil || out.Value != int64(3) {
+		t.Errorf("the program gave %v, %v", out.Value, err)
+	}
+	want := "h>outer p>outer h>inner p>inner p<inner ok h<inner ok p<outer ok h<outer ok " +
+		"h>runs p>runs h>inner p>inner q>inner q<inner ok p<inner ok h<inner ok p<runs ok h<runs ok"
+	if got := strings.Join(n.lines, " "); got != want {
+		t.Errorf("calls went %s\nwant %s", got, want)
+	}
+	n.lines = nil
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "inner"}); err != nil || strings.Join(n.lines, " ") != "h>inner h<inner ok" {
+		t.Errorf("a call of its own went %s, %v", strings.Join(n.lines, " "), err)
+	}
+	alone := newProgramRig(t, nil)
+	alone.add("inner.star", star("inner", "", "return 1", ""), nil)
+	p = alone.program("return lent.call('inner')")
+	p.Middleware = func(host.CallFunc) host.CallFunc {
+		return func(context.Context, *tool.Call) (tool.Result, error) {
+			return tool.Result{}, value.Errorf(value.Denied, "no")
+		}
+	}
+	if _, err := alone.RunProgram(context.Background(), p); value.KindOf(err) != value.Denied {
+		t.Errorf("a host without middleware gave %v, want that of the program", err)
+	}
+}
+
+// TestCompute checks that a script that can only compute has no effects.
+func TestCompute(t *testing.T) {
+	r := newProgramRig(t, nil)
+	r.write("a", "text")
+	s := tool.Script{Name: "s", Path: "s.star", Source: "def add(x):\n    return x + 1\n\ndef reads(x):\n    return fs.read('a')\n\ndef loops(x):\n    for i in range(100000000): pass\n"}
+	compute := func(entry string) (value.Value, error) {
+		return r.Compute(context.Background(), s, tool.Call{Tool: "s", Entry: entry, Args: value.NewDict("x", int64(1)), Limits: tool.Limits{Steps: 100_000}})
+	}
+	if v, err := compute("add"); err != nil || v != int64(2) {
+		t.Errorf("add gave %v, %v", v, err)
+	}
+	if _, err := compute("reads"); value.KindOf(err) != value.Denied {
+		t.Errorf("reads gave %v, want an error of kind Denied", err)
+	}
+	if _, err := compute("loops"); value.KindOf(err) != value.Limit {
+		t.Errorf("loops gave %v, want an error of kind Limit", err)
+	}
+	h, err := host.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Compute(context.Background(), s, tool.Call{Entry: "add"}); value.KindOf(err) != value.Invalid {
+		t.Errorf("a host without a sandbox gave %v, want an error of kind Invalid", err)
+	}
+}
+
 // TestMiddlewareOfDurableCalls checks that a call passes the middleware again when it
 // is resumed, and that what the record answers does not.
 func TestMiddlewareOfDurableCalls(t *testing.T) { eachStore(t, testMiddlewareOfDurableCalls) }

@@ -23,7 +23,7 @@ import (
 //
 // A program has no timeout, since it waits for models and people. The limits of steps,
 // processor time and memory are those of a call. The program and everything that it calls
-// may ask for [MaxTreeEffects] effects, or for [MaxRunEffects] if its run is recorded.
+// may ask for 10,000 effects, or for [MaxRunEffects] if its run is recorded.
 type Program struct {
 	Name   string // in events and errors, such as "policy review"
 	Script tool.Script
@@ -39,15 +39,23 @@ type Program struct {
 	// Needs are the capabilities of the program itself, such as model, human, tool for
 	// calls of any tool, or tool:NAME.
 	Needs []tool.Capability
-	// Review is called before a tool that was called for the program, directly or not,
-	// changes files. An error refuses the changes. Nil refuses nothing.
-	Review   func(by *tool.Tool, from tool.Location, changes []tool.Change) error
+	Wrapping
 	ID       string        // of the run; the host makes one up if it is empty
 	StepPath tool.StepPath // of its effects; nil for a run of its own
 	// Recording is how its run is recorded. The zero value records nothing.
 	Recording
 
 	instead
+}
+
+// A Wrapping is what happens around the calls that are made for a [Program], directly or not.
+type Wrapping struct {
+	// Review is called before a tool that was called for the program, directly or not,
+	// changes files. An error refuses the changes. Nil refuses nothing.
+	Review func(by *tool.Tool, from tool.Location, changes []tool.Change) error
+	// Middleware wraps the calls, within [Options].Middleware and that of the programs above.
+	// Nil wraps nothing.
+	Middleware Middleware
 }
 
 // A Recording is how the run of a [Program] is recorded. It applies to a program that is not
@@ -151,10 +159,16 @@ func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.
 	if err != nil {
 		return nil, nil, done, err
 	}
-	g = run.NewProgram(t, c, above, &gate.Program{
+	own := &gate.Program{
 		Modules: p.Modules, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch,
 		Start: p.startEvent(above != nil), End: p.End,
-	})
+	}
+	if p.Middleware != nil {
+		own.Middleware = func(next func(context.Context, *tool.Call) (tool.Result, error)) func(context.Context, *tool.Call) (tool.Result, error) {
+			return p.Middleware(next)
+		}
+	}
+	g = run.NewProgram(t, c, above, own)
 	if p.run != nil {
 		return g, p.run, done, nil
 	}
@@ -221,4 +235,15 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 		return nil // the script is valid, as the function was looked for in it
 	}
 	return err
+}
+
+// Compute calls the function c.Entry of a script that can only compute: each effect fails with
+// kind Denied. It is not a part of any run. c.Limits are as in a call; [tool.DefaultLimits] apply
+// to those that are zero. Compute fails with kind Invalid without a Sandbox.
+func (h *Host) Compute(ctx context.Context, s tool.Script, c tool.Call) (value.Value, error) {
+	if h.opts.Sandbox == nil {
+		return nil, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", c.Tool)
+	}
+	out, err := h.opts.Sandbox.Run(ctx, s, c, nil)
+	return out.Value, err
 }

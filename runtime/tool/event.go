@@ -13,7 +13,7 @@ import (
 // Data is a value, not a pointer, of one of the types below: of a call
 // [ToolCallStart], [ArgsRead], [ToolOutput], [Progress], [Log], [EffectDone],
 // [Audit], [ErrorEvent] and [ToolCallEnd]; of an agent or a workflow [RunStart],
-// [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded], [Compacted] and
+// [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded], [Compacted], [Hooked] and
 // [RunEnd]; of a subscription [Lost]; and [OtherEvent] for events of a newer version.
 // Receivers share Data and must not change the values in it.
 type Event struct {
@@ -205,6 +205,18 @@ type Compacted struct {
 	Error        string `dict:"error,omitempty"`
 }
 
+// A Hooked reports what a hook did: a function of the user that is called before and after the
+// calls of a model, and before requests to it.
+type Hooked struct {
+	Hook   string      `dict:"hook"`   // as in "before_tool"
+	Action string      `dict:"action"` // "denied", "edited", "noted" or "failed"
+	Path   string      `dict:"path"`   // the file of the hook
+	Target string      `dict:"target"` // the tool, or ""
+	Text   string      `dict:"text"`   // the reason, the note or the error
+	Before *value.Dict `dict:"before"` // the edited arguments; nil if nothing was edited
+	After  *value.Dict `dict:"after"`  // what they became
+}
+
 // A Lost is in place of N events that a subscription missed because it was read too slowly.
 type Lost struct {
 	N uint64 `dict:"n"`
@@ -217,8 +229,8 @@ type OtherEvent struct {
 }
 
 // A Report is what a call can report about itself while it runs: [ToolOutput],
-// [Progress], [Log], [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded] or
-// [Compacted]. The host alone reports anything else.
+// [Progress], [Log], [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded],
+// [Compacted] or [Hooked]. The host alone reports anything else.
 type Report interface{ report() }
 
 func (ToolOutput) report()  {}
@@ -231,6 +243,7 @@ func (ModelReply) report()  {}
 func (Decided) report()     {}
 func (SkillLoaded) report() {}
 func (Compacted) report()   {}
+func (Hooked) report()      {}
 
 // An eventType is a type of events, with its name in JSON.
 type eventType struct {
@@ -257,5 +270,6 @@ var eventTypes = []eventType{
 	{"decision", Decided{}},
 	{"skill_loaded", SkillLoaded{}},
 	{"compacted", Compacted{}},
+	{"hook", Hooked{}},
 	{"lost", Lost{}},
 }

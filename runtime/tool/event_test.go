@@ -37,6 +37,7 @@ func payloads() []any {
 			Inferred: true, Repaired: []string{"commas"}, ID: "i", Texts: true},
 		tool.SkillLoaded{Name: "s", Notes: []string{"n"}},
 		tool.Compacted{Success: true, Summary: "s", TokensBefore: 4, TokensAfter: 3, InputTokens: 2, OutputTokens: 1, CachedTokens: 5, Error: "e"},
+		tool.Hooked{Hook: "before_tool", Action: "edited", Path: "h.star", Target: "t", Text: "x", Before: value.NewDict("a", int64(1)), After: value.NewDict("a", int64(2))},
 		tool.Lost{N: 7},
 		tool.OtherEvent{Type: "later", Fields: value.NewDict("new", int64(1), "deep", value.NewDict("x", true))},
 	}

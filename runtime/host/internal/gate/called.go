@@ -21,6 +21,20 @@ type called struct {
 	call  tool.Call
 	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
 	once  *once.Once                                   // for a call of a recorded run with middleware; else nil
+	wraps []Middleware                                 // those of the programs above that are still to be called, the outermost last
+}
+
+// A Middleware wraps calls.
+type Middleware func(next func(context.Context, *tool.Call) (tool.Result, error)) func(context.Context, *tool.Call) (tool.Result, error)
+
+// wrapsOf returns the middleware of the programs at and above a pass, the outermost last.
+func wrapsOf(p *Pass) (list []Middleware) {
+	for ; p != nil; p = p.above {
+		if p.program != nil && p.program.Middleware != nil {
+			list = append(list, p.program.Middleware)
+		}
+	}
+	return list
 }
 
 // Innermost makes the call that a middleware passes on.
@@ -35,6 +49,11 @@ func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error)
 	own := *c
 	own.ID, own.StepPath, own.Caller = of.call.ID, of.call.StepPath, of.call.Caller
 	of.call = own
+	if last := len(of.wraps) - 1; last >= 0 {
+		wrap := of.wraps[last]
+		of.wraps = of.wraps[:last]
+		return wrap(g.Innermost)(context.WithValue(ctx, calledKey{g}, of), &of.call)
+	}
 	if of.once == nil {
 		return of.made(ctx)
 	}
@@ -87,7 +106,7 @@ func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.C
 
 // through makes the call, through the middleware if there is one.
 func (of called) through(ctx context.Context) (tool.Result, error) {
-	if of.run.gate.Middleware == nil {
+	if of.wraps = wrapsOf(of.above); of.run.gate.Middleware == nil && of.wraps == nil {
 		return of.made(ctx)
 	}
 	return of.wrapped(ctx)
@@ -104,7 +123,11 @@ func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 			result, err = Failed(r.gate.panicked("a middleware", c.Tool, p))
 		}
 	}()
-	if result, err = r.gate.Middleware(context.WithValue(ctx, calledKey{r.gate}, of), &c); err != nil {
+	outermost := r.gate.Middleware
+	if outermost == nil {
+		outermost = r.gate.Innermost
+	}
+	if result, err = outermost(context.WithValue(ctx, calledKey{r.gate}, of), &c); err != nil {
 		e := value.ErrorOf(err, value.Failed)
 		if result.Error == "" {
 			result = tool.Fail(e, result.Usage)

@@ -16,9 +16,11 @@ type Program struct {
 	Reason  func(v value.Value, err error) string // returns why it ended, in one word; or nil
 	Session string
 	Watch   func(tool.Event) // or nil
-	Start   *tool.RunStart   // the event with which it begins; nil for none
-	End     func(v value.Value, err error) tool.RunEnd
-	started time.Time // when its RunStart was emitted; zero if it was not, or has ended
+	// Middleware wraps the calls that are made for the program, or is nil.
+	Middleware Middleware
+	Start      *tool.RunStart // the event with which it begins; nil for none
+	End        func(v value.Value, err error) tool.RunEnd
+	started    time.Time // when its RunStart was emitted; zero if it was not, or has ended
 }
 
 // fn returns the function of an effect that only the program has, or nil.
