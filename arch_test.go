@@ -150,9 +150,14 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value internal/folder internal/trust internal/yaml",
 		"skills are text and run nothing",
 	},
+	"internal/agentfile": {
+		"Package agentfile reads agent files",
+		"runtime/tool runtime/value internal/folder internal/jsonschema internal/yaml",
+		"agent files are text and run nothing",
+	},
 	"internal/project": {
 		"Package project reads a project",
-		"runtime/tool runtime/value internal/config internal/folder internal/index internal/protect internal/skill internal/trust",
+		"runtime/tool runtime/value internal/agentfile internal/config internal/folder internal/index internal/protect internal/skill internal/trust",
 		"reading a project must not run its files",
 	},
 	"stdlib/table": {

@@ -39,6 +39,7 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 		v.folder(folder.Name+"/policies", trust.KindPolicy, ".star")
 		v.folder(folder.Name+"/workflows", trust.KindWorkflow, ".star")
 		v.skills()
+		v.agents()
 		v.file(folder.Name+"/mcp.json", trust.KindServers)
 		v.folder(folder.Name+"/rules", trust.KindNotes, ".md")
 	}
@@ -202,6 +203,16 @@ func (v *reviewing) skills() {
 		v.file(path.Join(dir, name), trust.KindSkill)
 		return nil
 	})...)
+}
+
+// agents adds the agent files of the project.
+func (v *reviewing) agents() {
+	for _, place := range agentPlaces(v.Root, &trust.Scope{}) {
+		v.Broken = append(v.Broken, place.ReadFiles(maxAgents, isAgentFile, func(_ fs.FS, name string) error {
+			v.file(path.Join(place.Dir, name), trust.KindAgent)
+			return nil
+		})...)
+	}
 }
 
 // compare adds the earlier record to each file.

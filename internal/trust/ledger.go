@@ -63,10 +63,17 @@ func (l *Ledger) File(kind Kind, name, text string) Status {
 		return untrusted("trust was revoked" + runTrust)
 	case known && r.Text == text:
 		return trusted()
-	case kind != KindServers && (l.author || known && r.Own):
-		return trusted() // own edits; a list of servers starts programs, so every version needs a review
+	case !reviewsAll(kind, name) && (l.author || known && r.Own):
+		return trusted() // own edits
 	}
 	return l.unknown(known)
+}
+
+// reviewsAll reports whether every version of a file needs a review, also in a project of the
+// user: a list of servers, which starts programs, and an agent file that is not in .cassidy, where
+// tools may write it.
+func reviewsAll(kind Kind, name string) bool {
+	return kind == KindServers || kind == KindAgent && !strings.HasPrefix(name, folder.Name+"/")
 }
 
 func (l *Ledger) unknown(known bool) Status {

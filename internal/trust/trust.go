@@ -53,6 +53,7 @@ const (
 	KindPolicy   Kind = "policy"
 	KindWorkflow Kind = "workflow"
 	KindSkill    Kind = "skill"
+	KindAgent    Kind = "agent"
 	KindNotes    Kind = "notes" // information on the project for models
 	KindServers  Kind = "servers"
 )

@@ -1,0 +1,156 @@
+// Package agentfile reads agent files: Markdown files that define an agent, with the fields of
+// Claude Code and opencode, and some of cassidy's own.
+//
+// An agent file comes from an author who may be untrusted, so it can only narrow what an agent
+// may do: it selects some of the tools, adds rules that deny or ask, and sets limits. What would
+// grant something is ignored with a warning.
+package agentfile
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/yaml"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// MaxSize is the limit of an agent file, in bytes: a model reads all of it.
+const MaxSize = 256 << 10
+
+// A Definition is what an agent file defines. A zero field leaves a setting as it is for the
+// caller of the agent. It is recorded with each run that can use the agent.
+type Definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description"` // what it is for and when to use it
+	Path        string `json:"path,omitempty"`
+	// Prompt has the instructions for the model, which it gets before the task.
+	Prompt string `json:"prompt,omitempty"`
+	// Model is PROVIDER:NAME, or an alias that the program resolves. "" is the caller's model.
+	Model       string   `json:"model,omitempty"`
+	Effort      string   `json:"effort,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	Policy      string   `json:"policy,omitempty"`
+	// Tools select some of the caller's tools: names, @GROUP and names with the wildcards * and
+	// ?. Nil selects all of them. Without removes some of these.
+	Tools   []string `json:"tools,omitzero"`
+	Without []string `json:"without,omitempty"`
+	// Rules deny or ask, for the agent and everything that it calls.
+	Rules      []tool.Rule `json:"rules,omitempty"`
+	Iterations int         `json:"iterations,omitempty"`
+	Schema     *value.Dict `json:"schema,omitempty"` // of the result; nil means a text
+	Limits     Limits      `json:"limits,omitzero"`
+	// Mode is whether other agents may call it, or only users: "all", "subagent" or "primary".
+	// "" is "all".
+	Mode     string `json:"mode,omitempty"`
+	Hidden   bool   `json:"hidden,omitempty"`   // models do not see it in the list
+	Disabled bool   `json:"disabled,omitempty"` // nobody may use it
+}
+
+// Limits bound what one call of an agent uses. A zero field sets no bound.
+type Limits struct {
+	Tokens    int     `json:"tokens,omitempty"`   // read and written
+	CostUSD   float64 `json:"cost_usd,omitempty"` // US dollars
+	Requests  int     `json:"requests,omitempty"` // to models
+	ToolCalls int     `json:"tool_calls,omitempty"`
+}
+
+// The values of Definition.Mode.
+const (
+	ModeAll      = "all"
+	ModePrimary  = "primary"
+	ModeSubagent = "subagent"
+)
+
+// ForModels reports whether a model may call the agent by its name.
+func (d *Definition) ForModels() bool { return !d.Disabled && d.Mode != ModePrimary }
+
+// Offers reports whether the agent may have a tool that its caller has.
+func (d *Definition) Offers(t *tool.Tool) bool {
+	return (d.Tools == nil || matchesAny(d.Tools, t)) && !matchesAny(d.Without, t)
+}
+
+func matchesAny(words []string, t *tool.Tool) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return Matches(word, t) })
+}
+
+// Matches reports whether a word of a list of tools selects a tool.
+func Matches(word string, t *tool.Tool) bool {
+	if group, ok := strings.CutPrefix(word, "@"); ok {
+		return group == t.DisplayGroup()
+	}
+	if tool.Key(word) == tool.Key(t.Name) {
+		return true
+	}
+	ok, err := path.Match(tool.Key(word), tool.Key(t.Name))
+	return err == nil && ok
+}
+
+// Parse reads an agent file. stem is the name of the file without .md, which is the name of the
+// agent if the file sets none. shown is the file in messages. The warnings name what is ignored.
+func Parse(stem, shown, text string) (d Definition, warnings []string, err error) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	lines := strings.Split(text, "\n")
+	meta, n := yaml.FrontMatter(lines)
+	switch n {
+	case 0:
+		return d, nil, malformed("the file does not begin with front matter")
+	case -1:
+		return d, nil, malformed("the front matter has no end: the second line --- is missing")
+	}
+	p := &parser{to: &d, meta: meta}
+	d = Definition{Name: stem, Path: shown, Prompt: strings.TrimSpace(folder.Plain(strings.Join(lines[n:], "\n")))}
+	fields, err := p.parse()
+	if err == nil {
+		err = p.read(fields)
+	}
+	return d, p.warnings, err
+}
+
+func malformed(format string, args ...any) error {
+	e := value.Errorf(value.Invalid, format, args...)
+	e.Pos.Line = 1
+	return e.WithHint("begin the file with three lines: ---, description: what the agent is for, ---")
+}
+
+// parse parses the front matter. Descriptions for Claude Code often contain characters that YAML
+// reserves, without quotes: such a line is read as text.
+func (p *parser) parse() (*value.Dict, error) {
+	v, err := yaml.Parse(p.meta)
+	if err != nil {
+		if quoted, ok := quoteDescription(p.meta); ok {
+			if again, failure := yaml.Parse(quoted); failure == nil {
+				p.warn("the description has characters that YAML reserves: put it in quotes")
+				v, err = again, nil
+			}
+		}
+	}
+	if err != nil {
+		e := *value.ErrorOf(err, value.Invalid)
+		if e.Pos.Line > 0 {
+			e.Pos.Line++ // the line --- above
+		}
+		return nil, &e
+	}
+	fields, ok := v.(*value.Dict)
+	if !ok {
+		return nil, malformed("the front matter has no fields")
+	}
+	return fields, nil
+}
+
+// quoteDescription puts the text of the line description: … in quotes, unless it is a list or an
+// object.
+func quoteDescription(meta string) (string, bool) {
+	const field = "description:"
+	lines := strings.Split(meta, "\n")
+	for i, line := range lines {
+		if text, ok := strings.CutPrefix(line, field); ok && !strings.HasPrefix(line, field+" [") && !strings.HasPrefix(line, field+" {") {
+			lines[i] = field + " '" + strings.ReplaceAll(strings.TrimSpace(text), "'", "''") + "'"
+			return strings.Join(lines, "\n"), true
+		}
+	}
+	return meta, false
+}

@@ -1,0 +1,131 @@
+package project
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+const (
+	agentsDir = "agents"
+	// maxAgents is how many agent files of one folder are read. A model chooses by their
+	// descriptions, and cannot handle more.
+	maxAgents = 200
+)
+
+// An Agent is an agent file of a project or of its user.
+type Agent struct {
+	agentfile.Definition
+	Location tool.Location
+	trust.Status
+	Warnings []string // what is ignored
+
+	place int // the index of its folder
+}
+
+// State returns whether the agent can be used: ready, untrusted or disabled.
+func (a *Agent) State() string {
+	switch {
+	case !a.Trusted:
+		return "untrusted"
+	case a.Disabled:
+		return "disabled"
+	}
+	return "ready"
+}
+
+// Usable returns an error if the agent is untrusted or disabled.
+func (a *Agent) Usable() error {
+	switch {
+	case !a.Trusted:
+		return trust.Untrusted("the agent '"+a.Name+"'", a.Reason)
+	case a.Disabled:
+		return value.Errorf(value.Denied, "the agent '%s' is disabled", a.Name).WithHint("remove the field 'disable' from %s", a.Path)
+	}
+	return nil
+}
+
+// Agents reads the agent files of a project and of its user. An invalid file is reported and does
+// not affect others. If files of several folders of the project have the same name, the first
+// folder counts: .cassidy/agents, .agents/agents, .claude/agents. If two others have the same
+// name, neither is used. An empty root means no project.
+func Agents(root string, o *trust.Scope) ([]Agent, []*value.Error) {
+	var all []Agent
+	var broken []*value.Error
+	for i, place := range agentPlaces(root, o) {
+		broken = append(broken, place.ReadFiles(maxAgents, isAgentFile, func(files fs.FS, name string) error {
+			a, err := readAgent(place, files, name)
+			if a.place = i; err == nil {
+				all = append(all, a)
+			}
+			return err
+		})...)
+	}
+	all, hidden := firstFolders(all)
+	kept, conflicts := trust.Unique("agent", all, func(a *Agent) trust.Name {
+		return trust.Name{Name: a.Name, Path: a.Path, Location: a.Location, Status: a.Status}
+	}, false)
+	return kept, slices.Concat(broken, hidden, conflicts)
+}
+
+// agentPlaces returns the folders of agent files.
+func agentPlaces(root string, o *trust.Scope) []trust.Place {
+	places := o.Places(root, agentsDir)
+	if root == "" || o.Files != nil {
+		return places
+	}
+	var others []trust.Place
+	for _, dir := range []string{".agents/" + agentsDir, ".claude/" + agentsDir} {
+		others = append(others, trust.Place{Location: tool.Project, Base: root, Dir: dir, Shown: dir, Ledger: o.Ledger(root)})
+	}
+	first := slices.IndexFunc(places, func(p trust.Place) bool { return p.Location == tool.Project })
+	return slices.Insert(places, first+1, others...)
+}
+
+// isAgentFile reports whether an entry of a folder is expected to be an agent file.
+func isAgentFile(e fs.DirEntry) bool {
+	name := e.Name()
+	return !e.IsDir() && path.Ext(name) == ".md" && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "README.md")
+}
+
+func readAgent(p trust.Place, files fs.FS, name string) (a Agent, err error) {
+	text, err := folder.ReadText(files, path.Join(p.Dir, name), agentfile.MaxSize)
+	if err != nil {
+		return a, err
+	}
+	a.Location, a.Status = p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
+	a.Definition, a.Warnings, err = agentfile.Parse(strings.TrimSuffix(name, ".md"), path.Join(p.Shown, name), text)
+	return a, err
+}
+
+// firstFolders removes the agents of a project whose name an earlier folder has, and returns their
+// errors. An untrusted file does not hide a trusted one.
+func firstFolders(all []Agent) (kept []Agent, hidden []*value.Error) {
+	first := map[string]*Agent{}
+	for _, trusted := range []bool{true, false} {
+		for i := range all {
+			a := &all[i]
+			if key := tool.Key(a.Name); a.Location == tool.Project && a.Trusted == trusted && first[key] == nil {
+				first[key] = a
+			}
+		}
+	}
+	for _, a := range all {
+		by := first[tool.Key(a.Name)]
+		if by == nil || a.Location != tool.Project || by.place == a.place {
+			kept = append(kept, a)
+			continue
+		}
+		e := value.Errorf(value.Invalid, "the agent '%s' is not used: %s has the same name", a.Name, by.Path).WithHint("rename or delete one of them")
+		e.Pos = value.Position{File: a.Path, Line: 1}
+		hidden = append(hidden, e)
+	}
+	return kept, hidden
+}
