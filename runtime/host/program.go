@@ -50,6 +50,10 @@ type Program struct {
 
 // A Wrapping is what happens around the calls that are made for a [Program], directly or not.
 type Wrapping struct {
+	// Narrow are rules for the program and everything that it calls, besides those of the run.
+	// They deny or ask; one that allows is an error of kind Invalid. They are not recorded: a
+	// program that is resumed needs the same ones.
+	Narrow []tool.Rule
 	// Review is called before a tool that was called for the program, directly or not,
 	// changes files. An error refuses the changes. Nil refuses nothing.
 	Review func(by *tool.Tool, from tool.Location, changes []tool.Change) error
@@ -155,12 +159,16 @@ func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.
 	if box == nil && p.run == nil {
 		return nil, nil, done, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", p.Name)
 	}
+	narrow, err := rights.CheckNarrow(p.Narrow)
+	if err != nil {
+		return nil, nil, done, err
+	}
 	run, err := p.runOf(ctx, h, &c, above)
 	if err != nil {
 		return nil, nil, done, err
 	}
 	own := &gate.Program{
-		Modules: p.Modules, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch,
+		Modules: p.Modules, Narrow: narrow, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch,
 		Start: p.startEvent(above != nil), End: p.End,
 	}
 	if p.Middleware != nil {

@@ -400,3 +400,53 @@ func TestProgramsAreNotEndless(t *testing.T) {
 		t.Errorf("error = %v after %d runs, want the limit of depth", err, runs)
 	}
 }
+
+// TestNarrowedProgram checks that the rules of a program hold for all that it calls, also through
+// programs without rules, and for nothing else of the run.
+func TestNarrowedProgram(t *testing.T) {
+	for _, c := range []struct {
+		rules []string // of the inner program
+		want  string   // in the error of what is called within it, or ""
+	}{
+		{nil, ""},
+		{[]string{"deny fs.read:docs/**"}, ""},
+		{[]string{"deny fs.read:secret/**"}, "fs.read:secret/x is refused by a rule: deny fs.read:secret/**"},
+		{[]string{"ask fs.read"}, "approval"},
+		{[]string{"deny tool:reader"}, "the call of 'reader' is refused by a rule"},
+		{[]string{"deny tool"}, "is refused by a rule"},
+	} {
+		r := newProgramRig(t, nil)
+		r.write("secret/x", "42")
+		r.add("reader.star", star("reader", "", "return fs.read('secret/x')", "needs = ['fs.read']"), nil)
+		r.add("t.star", star("t", "", "return tools.reader()", "needs = ['tool', 'fs.read']"), nil)
+		r.goTool("inner", func(ctx context.Context) (value.Value, error) {
+			out, err := r.RunProgram(ctx, r.program("return lent.call('t')"))
+			return out.Value, err
+		})
+		var failure error
+		r.goTool("narrowed", func(ctx context.Context) (value.Value, error) {
+			p := r.program("return lent.call('inner')")
+			p.Narrow = rules(t, c.rules...)
+			_, failure = r.RunProgram(ctx, p)
+			return nil, nil
+		})
+		out, err := r.RunProgram(context.Background(), r.program("lent.call('narrowed')\nreturn lent.call('t')"))
+		if err != nil || out.Value != "42" {
+			t.Errorf("%v: outside: %v, %v, want 42", c.rules, out.Value, err)
+		}
+		if c.want == "" && failure != nil || c.want != "" && (value.KindOf(failure) != value.Denied || !strings.Contains(failure.Error(), c.want)) {
+			t.Errorf("%v: inside: %v, want %q", c.rules, failure, c.want)
+		}
+		p := r.program("return lent.call('inner')")
+		p.Narrow = rules(t, c.rules...)
+		if _, err := r.RunProgram(context.Background(), p); (err == nil) != (c.want == "") {
+			t.Errorf("%v: a root: %v, want %q", c.rules, err, c.want)
+		}
+	}
+	r := newProgramRig(t, nil)
+	p := r.program("return 1")
+	p.Narrow = rules(t, "allow fs.write")
+	if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Invalid {
+		t.Errorf("a rule that allows: %v, want Invalid", err)
+	}
+}

@@ -180,7 +180,7 @@ func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
 	if above == nil {
 		r.root = p
 	} else {
-		p.rights.Above = &above.rights
+		p.rights.Policy, p.rights.Above = above.rights.Policy, &above.rights
 	}
 	return p
 }

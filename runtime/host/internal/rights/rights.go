@@ -26,6 +26,16 @@ func NewPolicy(rules []tool.Rule, tools Tools, names func() tool.FileNames) Poli
 	return p
 }
 
+// With returns a policy that also has rules that narrow a part of a run. names is that of
+// [NewPolicy].
+func (p *Policy) With(narrow []tool.Rule, names func() tool.FileNames) *Policy {
+	more := NewPolicy(slices.Concat(p.Rules, narrow), p.Tools, names)
+	if p.Names != nil {
+		more.Names = p.Names
+	}
+	return &more
+}
+
 // judge is [tool.Judge] by the rules of the policy. A rule that asks or denies covers a file by
 // each of its names.
 func (p *Policy) judge(t *tool.Tool, c tool.Capability) (tool.Verdict, *tool.Rule) {
