@@ -460,6 +460,11 @@ var layers = map[string]struct {
 		"runtime/model runtime/model/internal/wire runtime/value",
 		"it runs no script itself",
 	},
+	"runtime/hooks": {
+		"Package hooks runs the functions of a user that watch an agent",
+		"runtime/tool runtime/value runtime/host runtime/model",
+		"a hook refuses and changes, and does nothing itself",
+	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
 		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
