@@ -475,9 +475,9 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"tools with only a definition",
 	},
-	"runtime/agent/trial": {
-		"Package trial tries small tasks on a model, to compare the formats in which it can call tools.",
-		"runtime/tool runtime/value runtime/host runtime/model runtime/agent runtime/agent/decision runtime/agent/internal/prose",
+	"runtime/agent/eval": {
+		"Package eval measures how well models do tasks with tools",
+		"internal/yaml runtime/tool runtime/value runtime/host runtime/model runtime/agent runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/prose runtime/agent/internal/structured",
 		"it uses an agent as any program does",
 	},
 	"runtime/agent/internal/prompt": {
@@ -597,7 +597,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/formattest cmd/cassidy/internal/interrupt cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -695,9 +695,9 @@ var layers = map[string]struct {
 		"runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/toolfile runtime/agent/decision runtime/tool runtime/value",
 		"one noun of the command",
 	},
-	"cmd/cassidy/internal/formattest": {
-		"Package formattest has the command that finds out in which format",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/agent runtime/agent/decision runtime/agent/trial runtime/host runtime/model runtime/value",
+	"cmd/cassidy/internal/eval": {
+		"Package eval has the command that measures how well models do the tasks of a file",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/task": {

@@ -9,7 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/formattest"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/modellist"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
@@ -24,7 +24,7 @@ import (
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
 		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, skill.Command, trust.Command,
-		runs.Command, decision.Command, formattest.Command, modellist.Command, doctor.Command, versionCommand,
+		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
 	}
 }
 

@@ -45,7 +45,8 @@ func Parse(text string) (value.Value, error) {
 }
 
 // Line returns the line of a field that path leads to, from the top, or of the last field on the
-// path that exists. It is 0 if none exists.
+// path that exists. In a list, an element of the path is an index, as in "0". Line returns 0 if no
+// field of the path exists.
 func Line(text string, path ...string) (line int) {
 	doc, err := yamlDocument(text)
 	if err != nil || doc.Kind == 0 {
@@ -53,10 +54,15 @@ func Line(text string, path ...string) (line int) {
 	}
 	at := doc.Content[0]
 	for _, name := range path {
+		found := false
+		if i, err := strconv.Atoi(name); err == nil && at.Kind == yaml.SequenceNode && i >= 0 && i < len(at.Content) {
+			at = at.Content[i]
+			line = at.Line
+			continue
+		}
 		if at.Kind != yaml.MappingNode {
 			return line
 		}
-		found := false
 		for i := 0; i+1 < len(at.Content) && !found; i += 2 {
 			if found = at.Content[i].Value == name; found {
 				line, at = at.Content[i].Line, at.Content[i+1]

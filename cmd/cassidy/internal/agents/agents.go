@@ -145,6 +145,17 @@ func fillProject(ctx context.Context, a *app.App, o *agent.Options, level string
 	return nil
 }
 
+// Policies returns the function that finds the policies of the project and its user.
+func Policies(a *app.App) func(name string) (agent.Policy, error) {
+	return func(name string) (agent.Policy, error) {
+		_, root, err := a.WorkProject()
+		if err != nil {
+			return agent.Policy{}, err
+		}
+		return findPolicy(root, a.Scope(), name)
+	}
+}
+
 // findPolicy finds a policy by its name. The names of built-in policies are reserved.
 func findPolicy(root string, o *trust.Scope, name string) (agent.Policy, error) {
 	p, notBuiltin := agent.Builtin(name)

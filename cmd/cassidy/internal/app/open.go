@@ -60,6 +60,18 @@ func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
 	return h, func() { _ = closeRuntime() }, nil // all records are written already
 }
 
+// OpenIn opens a host of a runtime for another folder, o.Dir, with the tools of the project and of
+// the user, and with their settings. It changes o.
+func (a *App) OpenIn(r *cassidy.Runtime, o *cassidy.Options) (*host.Host, error) {
+	dir, root, err := a.WorkProject()
+	if err != nil {
+		return nil, err
+	}
+	o.Home, o.Config, o.Cache, o.State, o.TrustSource = a.Home(), a.config, a.Cache(), a.State(), a.trustOnce
+	o.Env, o.Audit = lookupEnv(a.Env), a.audit()
+	return r.Open(cassidy.Dir(cmp.Or(root, dir)), o)
+}
+
 // NewRuntime opens a runtime with the user's config, and with the store of runs if the
 // command records any.
 func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {

@@ -13,7 +13,8 @@ import (
 )
 
 // prepare completes commands and their subcommands: wrong flags are errors of ours,
-// arguments are checked against ArgsUsage, and a command with subcommands needs one.
+// arguments are checked against ArgsUsage, and a command with subcommands and
+// without an Action needs one.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		hideFalse(c.Flags)
@@ -22,7 +23,10 @@ func prepare(commands []*cli.Command) {
 			c.Before, c.HideHelpCommand = checkArgs, true // h and help can be the names of tools
 			continue
 		}
-		c.Action, c.HideHelpCommand, c.UsageText = noCommand, true, "cassidy "+c.Name+" COMMAND …"
+		c.HideHelpCommand = true
+		if c.Action == nil {
+			c.Action, c.UsageText = noCommand, "cassidy "+c.Name+" COMMAND …"
+		}
 		prepare(c.Subcommands)
 	}
 }

@@ -1,4 +1,4 @@
-package trial_test
+package eval_test
 
 import (
 	"testing"

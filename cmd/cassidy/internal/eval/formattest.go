@@ -1,13 +1,8 @@
-// Package formattest has the command that finds out in which format a model writes its
-// decisions best.
-package formattest
+package eval
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,25 +14,22 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
-	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
-	"github.com/cassidy-run/cassidy/runtime/agent/trial"
+	"github.com/cassidy-run/cassidy/runtime/agent/eval"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A command is one run of cassidy format-test.
-type command struct{ *app.App }
-
-// Command returns cassidy format-test.
-func Command(a *app.App) *cli.Command {
+// FormatTest returns cassidy format-test.
+func FormatTest(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "format-test", Usage: "find out which formats of tool calls a model writes correctly",
 		Description: "The model tries three small tasks in each format. Each try has a new temporary folder.\n" +
 			"A try succeeds if the model calls the right tool with the right arguments and then answers.\n" +
-			"Each try takes about two requests to the model. The exit code is 1 if no try succeeds.",
+			"Each try takes about two requests to the model. The exit code is 1 if no try succeeds.\n" +
+			"To measure tasks of your own: cassidy eval.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
 			&cli.StringSliceFlag{Name: "format", Usage: "test only `FORMAT`: pure_json, xml_json, markdown or native", DefaultText: "all formats of the model"},
@@ -47,9 +39,6 @@ func Command(a *app.App) *cli.Command {
 		Action: c.WithHost(c.testFormats),
 	}
 }
-
-// maxRepeat bounds the cost of a typo in --repeat.
-const maxRepeat = 100
 
 // A formatTest has the values of the flags.
 type formatTest struct {
@@ -64,17 +53,17 @@ func (c *command) testFormats(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	trials, err := c.tryAll(ctx.Context, t)
+	results, err := c.tryAll(ctx.Context, t)
 	if err != nil {
 		return err
 	}
-	scores := trial.Scores(trials)
+	scores := eval.Scores(results)
 	if c.JSON {
-		err = c.PrintJSON(trialsJSON(t, trials, scores))
+		err = c.PrintJSON(triesJSON(t, results, scores))
 	} else {
 		c.printScores(t, scores)
 	}
-	if err == nil && trial.Preferred(scores) == "" {
+	if err == nil && eval.Preferred(scores) == "" {
 		return ui.ErrSilent // the table shows it
 	}
 	return err
@@ -87,7 +76,7 @@ func (c *command) formatTest(ctx *cli.Context, h *host.Host) (*formatTest, error
 		t.formats = append(t.formats, decision.Format(name))
 	}
 	var err error
-	if t.repeat, err = countFlag(ctx, "repeat", maxRepeat); err != nil {
+	if t.repeat, err = countFlag(ctx, "repeat", eval.MaxRepeat); err != nil {
 		return nil, err
 	}
 	if t.iterations, err = countFlag(ctx, "max-iterations", agents.Unlimited); err != nil {
@@ -96,7 +85,7 @@ func (c *command) formatTest(ctx *cli.Context, h *host.Host) (*formatTest, error
 	if t.model, err = c.Models().Open(ctx.Context, h, ctx.String("model"), slices.Contains(t.formats, decision.Native)); err != nil {
 		return nil, err
 	}
-	known := trial.Formats(t.model)
+	known := eval.Formats(t.model)
 	names := ui.Map(known, func(f decision.Format) string { return string(f) })
 	for _, f := range t.formats {
 		if !slices.Contains(known, f) {
@@ -110,71 +99,47 @@ func (c *command) formatTest(ctx *cli.Context, h *host.Host) (*formatTest, error
 	return t, nil
 }
 
-// countFlag reads a flag with a number from 1 to most.
-func countFlag(ctx *cli.Context, name string, most int) (int, error) {
-	n, err := strconv.Atoi(ctx.String(name))
-	if err != nil || n < 1 || n > most {
-		return 0, value.Errorf(value.Invalid, "--%s must be a number from 1 to %d, not %q", name, most, ctx.String(name))
-	}
-	return n, nil
-}
-
-// tryAll tries each task in each format. The formats take turns, so that a temporary
-// problem of the model affects all of them.
-func (c *command) tryAll(ctx context.Context, t *formatTest) ([]trial.Result, error) {
-	var trials []trial.Result
-	tasks := trial.Tasks()
-	all := t.repeat * len(tasks) * len(t.formats)
-	for range t.repeat {
-		for i := range tasks {
-			for _, f := range t.formats {
-				trial, err := c.try(ctx, t, &tasks[i], f)
-				if err != nil {
-					return nil, err
-				}
-				trials = append(trials, trial)
-				c.Note("%d/%d  %-9s %-8s %s", len(trials), all, f, trial.Task, trialText(&trial))
-			}
-		}
-	}
-	return trials, nil
-}
-
-func trialText(t *trial.Result) string {
-	if t.Success {
-		return "succeeded, asked " + ui.Times(t.Iterations)
-	}
-	return "failed: " + ui.CutShown(t.Why, ui.LineWidth)
-}
-
-// try tries a task in a temporary folder, without the user's tools and settings.
-func (c *command) try(ctx context.Context, t *formatTest, task *trial.Task, f decision.Format) (result trial.Result, err error) {
-	dir, err := os.MkdirTemp("", "cassidy-format-test-")
-	if err != nil {
-		return result, value.Errorf(value.Failed, "create a temporary folder: %w", ui.FileError(err))
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	for name, text := range task.Files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-			return result, value.Errorf(value.Failed, "write the files of the task: %w", err)
-		}
-	}
+// tryAll tries each task in each format, without the user's tools and settings. If the model is
+// unreachable, nothing can be said about its formats.
+func (c *command) tryAll(ctx context.Context, t *formatTest) ([]eval.Result, error) {
 	// Only built-in tools are used, which need no worker.
 	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	if err != nil {
-		return result, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	h, err := r.Open(cassidy.Dir(dir), &cassidy.Options{Dir: dir, Cache: c.Cache()})
+	defer r.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	b := &benches{command: c, runtime: r, bare: true}
+	report, err := eval.FormatTest(t.model.Name(), t.formats, t.repeat, t.iterations).Run(ctx, &eval.Options{
+		Model: func(context.Context, string, bool) (model.Model, error) { return t.model, nil },
+		Open:  b.open,
+		Done: func(so *eval.Report, r *eval.Result) {
+			if r.Unreachable != nil {
+				cancel(r.Unreachable)
+				return
+			}
+			c.Note("%d/%d  %-9s %-8s %s", len(so.Results), so.Cases, r.Format, r.Task, tryText(r))
+		},
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
 	if err != nil {
-		return result, err
+		return nil, err
 	}
-	return task.Try(ctx, h, f, agent.Options{Model: t.model, WorkDir: dir, Iterations: t.iterations})
+	return report.Results, nil
+}
+
+func tryText(r *eval.Result) string {
+	if r.Success {
+		return "succeeded, asked " + ui.Times(r.Iterations)
+	}
+	return "failed: " + ui.CutShown(r.Why, ui.LineWidth)
 }
 
 // printScores prints a line for each format, and the best one.
-func (c *command) printScores(t *formatTest, scores []trial.Score) {
+func (c *command) printScores(t *formatTest, scores []eval.Score) {
 	paint := c.Paint()
 	head := ui.Pad("format", 11) + ui.Pad("success", 9) + ui.Pad("iterations", 12) + ui.Pad("as asked", 10)
 	for _, task := range scores[0].Tasks {
@@ -189,7 +154,7 @@ func (c *command) printScores(t *formatTest, scores []trial.Score) {
 		}
 		c.Print(strings.TrimRight(line, " ") + "\n")
 	}
-	best := trial.Preferred(scores)
+	best := eval.Preferred(scores)
 	if best == "" {
 		c.Print("\nNo try succeeded: " + t.model.Name() + " does not call tools in any of these formats.\n")
 		return
@@ -205,21 +170,21 @@ func meanText(mean float64) string {
 	return strconv.FormatFloat(mean, 'f', 1, 64)
 }
 
-// trialsJSON returns all results as --json prints them.
-func trialsJSON(t *formatTest, trials []trial.Result, scores []trial.Score) *value.Dict {
-	formats := ui.Map(scores, func(s trial.Score) value.Value {
-		tasks := ui.Map(s.Tasks, func(k trial.TaskScore) value.Value {
+// triesJSON returns all results as --json prints them.
+func triesJSON(t *formatTest, results []eval.Result, scores []eval.Score) *value.Dict {
+	formats := ui.Map(scores, func(s eval.Score) value.Value {
+		tasks := ui.Map(s.Tasks, func(k eval.TaskScore) value.Value {
 			return value.NewDict("task", k.Task, "trials", int64(k.Trials), "successes", int64(k.Successes), "mean_iterations", meanOrNil(k.Iterations))
 		})
 		return value.NewDict("format", string(s.Format), "trials", int64(s.Trials), "successes", int64(s.Successes), "success_rate", s.Rate(),
 			"mean_iterations", meanOrNil(s.Iterations), "calls", int64(s.Calls), "as_asked", int64(s.AsAsked), "tasks", value.List(tasks))
 	})
-	tries := ui.Map(trials, func(r trial.Result) value.Value {
+	tries := ui.Map(results, func(r eval.Result) value.Value {
 		return value.NewDict("format", string(r.Format), "task", r.Task, "success", r.Success, "why", r.Why, "reason", string(r.Reason),
-			"iterations", int64(r.Iterations), "calls", int64(r.Calls), "as_asked", int64(r.AsAsked), "wall_ms", float64(r.Wall.Microseconds())/1000)
+			"iterations", int64(r.Iterations), "calls", int64(r.CallsRead), "as_asked", int64(r.AsAsked), "wall_ms", r.Seconds*1000)
 	})
 	var preferred value.Value
-	if best := trial.Preferred(scores); best != "" {
+	if best := eval.Preferred(scores); best != "" {
 		preferred = string(best)
 	}
 	return value.NewDict("model", t.model.Name(), "repeat", int64(t.repeat), "max_iterations", int64(t.iterations),
