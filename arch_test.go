@@ -467,7 +467,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/sizes runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -502,13 +502,28 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/question": {
 		"Package question asks a model a single question",
-		"runtime/tool runtime/value runtime/model runtime/agent/internal/meter runtime/agent/internal/structured",
+		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/meter runtime/agent/internal/structured",
 		"it calls no tools",
 	},
 	"runtime/agent/internal/recall": {
 		"Package recall remembers calls of a model",
 		"runtime/tool runtime/value",
 		"it only remembers",
+	},
+	"runtime/agent/internal/functions": {
+		"Package functions describes the functions with which policies control agents",
+		"runtime/tool runtime/value",
+		"what they do is in the package of agents",
+	},
+	"runtime/agent/internal/ids": {
+		"Package ids makes the IDs of runs",
+		"runtime/value",
+		"it only writes names",
+	},
+	"runtime/agent/internal/sizes": {
+		"Package sizes keeps what is known about a model",
+		"runtime/model runtime/agent/internal/account",
+		"it asks the provider, and no tools",
 	},
 	"runtime/agent/internal/traces": {
 		"Package traces keeps which files the calls of a model have read and written",

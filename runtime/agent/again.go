@@ -36,6 +36,8 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		keep = (*turn).keepAsk
 	case "call":
 		keep = (*turn).keepCall
+	case "calls":
+		keep = (*turn).keepCalls
 	case "compact":
 		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
 			c, err := value.ToGo[compaction](d)
@@ -167,13 +169,31 @@ func (s *Session) keepSummary(c *compaction) {
 	s.turn.memory.Forget() // the conversation may have lost the results that it refers to
 }
 
-// keepCall keeps the outcome of a call for the next message, the files that it read and
-// wrote, and the record of the call. A failure is that of an interrupted call.
+// keepCall keeps the outcome of agent.call, and the files that the call read and wrote. A failure
+// is that of an interrupted call.
 func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 	d, err := givenDecision(e)
 	if err != nil {
 		return err
 	}
+	if err := t.keepTraces(v); err != nil {
+		return err
+	}
+	return t.keepOutcome(d, v, failure != nil)
+}
+
+// keepTraces keeps the traces in an outcome.
+func (t *turn) keepTraces(v *value.Dict) error {
+	left, err := value.ToGo[traces.Recorded](v)
+	if err == nil {
+		t.kept.Leave(left.Traces())
+	}
+	return err
+}
+
+// keepOutcome keeps the outcome of a call for the next message, and the record of the call,
+// unless it is broken: interrupted.
+func (t *turn) keepOutcome(d decision.Decision, v *value.Dict, broken bool) error {
 	o, err := value.ToGo[struct {
 		Success  bool        `json:"success"`
 		Result   value.Value `json:"result"`
@@ -183,12 +203,10 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 		Text     string      `json:"text"`
 		Said     string      `json:"said"`
 		Shown    []int64     `json:"shown"`
-		traces.Recorded
 	}](v)
 	if err != nil {
 		return err
 	}
-	t.kept.Leave(o.Traces())
 	result := tool.Result{Success: o.Success, Value: o.Result, Error: o.Error}
 	if o.Made {
 		t.remember(d, result)
@@ -198,7 +216,7 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 	}
 	t.hear(o.Said)
 	t.made = append(t.made, madeCall{CallResult: prompt.CallResult{ID: d.ID, Text: o.Text}, Media: prompt.ShownMedia(d.Action, o.Result, o.Shown), turn: t, Success: o.Success, Last: o.Complete})
-	if failure == nil {
+	if !broken {
 		t.result.Calls = append(t.result.Calls, CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input,
 			Reasoning: d.Reasoning, Inferred: d.Inferred, Success: o.Success, Result: o.Result, Error: o.Error})
 	}

@@ -3,16 +3,17 @@ package agent
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -131,9 +132,10 @@ type Agent struct {
 	policy   Policy
 	tools    []tool.Tool
 	ends     bool // the tools include the built-in tool that ends a task
+	starts   bool // the tools include that of [Register]
 	format   decision.Format
 	program  host.Program // the policy; each turn runs a copy
-	sizes    *sizes
+	sizes    *sizes.Sizes
 	rules    *meter.Rules // of its turns
 	made     time.Time
 	schema   *structured.Schema // of Options.Schema, or nil
@@ -182,7 +184,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
 	settings.Policy = a.opts.Policy
 	a.recorded = settings
-	a.sizes = &sizes{}
+	a.sizes = sizes.Of(a.opts.Model, a.opts.Budget, a.opts.MaxTokens)
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
 	find := a.opts.Policies
@@ -205,7 +207,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if err := a.offer(a.opts.Tools); err != nil {
 		return nil, err
 	}
-	if err := a.checkToolChoice(); err != nil {
+	if err := question.CheckChoice(a.opts.ToolChoice, a.format, toolNames(a.tools)); err != nil {
 		return nil, err
 	}
 	if a.opts.Schema != nil {
@@ -236,7 +238,7 @@ func toolNames(tools []tool.Tool) []string {
 // offer selects the tools that the model may call. It fails if a tool that is named is not
 // ready; tools of a group or of "auto" that are not ready are skipped.
 func (a *Agent) offer(words []string) error {
-	a.tools, a.ends = nil, false
+	a.tools, a.ends, a.starts = nil, false, false
 	if words != nil && len(words) == 0 {
 		return nil
 	}
@@ -263,6 +265,7 @@ func (a *Agent) offer(words []string) error {
 func (a *Agent) add(t *toolset.Info) {
 	a.tools = append(a.tools, t.Tool)
 	a.ends = a.ends || tool.Key(t.Name) == stub.CompleteTool && t.Location == tool.Builtin
+	a.starts = a.starts || tool.Key(t.Name) == stub.AgentTool && t.Location == tool.Embedded
 }
 
 // offerRecorded offers the tools of a recorded turn for its replay, as the run has called them. A
@@ -382,7 +385,7 @@ func (a *Agent) OverheadReport() OverheadReport {
 }
 
 // account returns the account of an empty conversation.
-func (a *Agent) account() account.Account { return account.New(a.budget(), a.tools, a.format) }
+func (a *Agent) account() account.Account { return account.New(a.sizes.Budget(), a.tools, a.format) }
 
 // role returns the role of the prompt: the policy's name if the prompt has an opening for
 // it, else "task".
@@ -404,8 +407,4 @@ func (a *Agent) Run(ctx context.Context, task string) (Reply, error) {
 
 // NewID returns a new ID for a run: the time in UTC, so that IDs sort in order, and a
 // random suffix.
-func NewID() string {
-	var b [3]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
-}
+func NewID() string { return ids.New() }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
@@ -214,11 +215,11 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 	if err := t.keepUsage(nil); err != nil { // an earlier request of the same function
 		return nil, err
 	}
-	reply, used, err := t.meter.Ask(ctx, t.agent.opts.Model, t.agent.price(), r)
+	reply, used, err := t.meter.Ask(ctx, t.agent.opts.Model, t.agent.sizes.Price(), r)
 	if r.Schema != nil && value.KindOf(err) == value.Invalid && ctx.Err() == nil {
 		host.Emit(ctx, tool.Log{Message: "the provider refused the schema; the model is asked without it: " + value.ErrorOf(err, value.Invalid).Message()})
 		r.Schema = nil
-		reply, used, err = t.meter.Ask(ctx, t.agent.opts.Model, t.agent.price(), r)
+		reply, used, err = t.meter.Ask(ctx, t.agent.opts.Model, t.agent.sizes.Price(), r)
 	}
 	t.counted(used)
 	return reply, err
@@ -227,12 +228,12 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 // request returns the request for the model. changed is the conversation if BeforeAsk has
 // changed it, else nil.
 func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
-	all := prompt.Legible(s.with(more), s.agent.measure(ctx).Media)
+	all := prompt.Legible(s.with(more), s.agent.sizes.Info(ctx).Media)
 	if s.overfull(more) {
 		s.thread = "" // earlier messages change
 	}
 	o := &s.agent.opts
-	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: s.cacheKey()}
+	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: ids.Conversation(s.id, s.NextRun())}
 	if s.agent.format == decision.Native {
 		r.Tools, r.ToolChoice = s.agent.tools, s.toolChoice()
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -27,30 +26,31 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := t.watched(ctx, d, e.StepPath)
+	t.watches.Store(true)
+	defer t.watches.Store(false)
+	c := t.plan(ctx, d, e.StepPath)
+	o, err := t.carryOut(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
 		o, err = t.broken(d), value.AsError(context.Cause(ctx), value.Canceled)
 	}
-	v := o.dict(t.kept.Take())
+	v := o.dict()
+	t.kept.Take().Put(v)
 	if failure := t.keepCall(e, v, err); err == nil {
 		err = failure
 	}
 	if err == nil && !o.made {
-		t.emitAnswered(ctx, d, &o)
+		emitAnswered(ctx, &c, &o)
 	}
 	return v, err
 }
 
 // emitAnswered emits the events of a call that the host did not make.
-func (t *turn) emitAnswered(ctx context.Context, d decision.Decision, o *outcome) {
-	name := d.Action
-	if offered := t.offered(name); offered != nil {
-		name = offered.Name
-	}
-	host.EmitAnswered(ctx, tool.Call{Tool: name, Args: d.Input, Reasoning: d.Reasoning}, tool.Preview(o.text, tool.PreviewLines), o.failure)
+func emitAnswered(ctx context.Context, c *plannedCall, o *outcome) {
+	d := &c.decision
+	host.EmitAnswered(ctx, tool.Call{Tool: d.Action, Args: d.Input, Reasoning: d.Reasoning, StepPath: c.at}, tool.Preview(o.text, tool.PreviewLines), o.failure)
 }
 
 // broken returns the outcome of an interrupted call.
@@ -67,6 +67,23 @@ func errBroken() *value.Error {
 func givenDecision(e tool.Effect) (decision.Decision, error) {
 	given, _ := e.Args.Get("decision")
 	return decision.FromValue(given)
+}
+
+// givenDecisions returns the decisions of agent.calls, or the one of agent.call.
+func givenDecisions(e tool.Effect) ([]decision.Decision, error) {
+	given := e.Args.Elements("decisions")
+	if one, ok := e.Args.Get("decision"); ok {
+		given = value.List{one}
+	}
+	list := make([]decision.Decision, 0, len(given))
+	for _, v := range given {
+		d, err := decision.FromValue(v)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
 }
 
 // keptHeard is the limit of the kept outputs of tools, in bytes. It is more than a
@@ -102,7 +119,7 @@ type outcome struct {
 }
 
 // dict returns the outcome for the policy and the record.
-func (o *outcome) dict(left traces.Traces) *value.Dict {
+func (o *outcome) dict() *value.Dict {
 	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
 		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
 		"made", o.made, "said", o.said)
@@ -110,49 +127,84 @@ func (o *outcome) dict(left traces.Traces) *value.Dict {
 		d.Put("shown", o.shown)
 		d.Put("fingerprint", prompt.Fingerprint(found))
 	}
-	left.Put(d)
 	return d
-}
-
-// watched calls carryOut, and watches which files the tools read and write.
-func (t *turn) watched(ctx context.Context, d decision.Decision, at tool.StepPath) (outcome, error) {
-	t.watches.Store(true)
-	defer t.watches.Store(false)
-	return t.carryOut(ctx, d, at)
 }
 
 // carryOut makes a call if the model may make it and it is not redundant. An error ends the
 // run.
-func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.StepPath) (outcome, error) {
-	if d.Kind == decision.Invalid {
-		return t.failed(d, value.Errorf(value.Invalid, "%s", d.Error)), nil
-	}
+func (t *turn) carryOut(ctx context.Context, c *plannedCall) (outcome, error) {
+	t.make(ctx, c)
+	return t.outcomeOf(ctx, c)
+}
+
+// A plannedCall is the call of a decision, at a step of the run.
+type plannedCall struct {
+	decision decision.Decision
+	at       tool.StepPath
+	offered  *tool.Tool // nil if the call is not made
+	answer   *outcome   // of a call that is not made; else nil
+	result   tool.Result
+	err      error
+}
+
+// plan finds the tool of a decision, or the outcome of a call that is not made: it is invalid,
+// the model may not call the tool, or it has the result already.
+func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath) plannedCall {
+	c := plannedCall{decision: d, at: at}
 	offered := t.offered(d.Action)
-	if offered == nil {
+	if offered != nil {
+		c.decision.Action = offered.Name
+	}
+	switch {
+	case d.Kind == decision.Invalid:
+		o := t.failed(d, value.Errorf(value.Invalid, "%s", d.Error))
+		c.answer = &o
+	case offered == nil:
 		e := value.Errorf(value.NotFound, "Unknown tool: %s", d.Action)
-		return outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}, nil
+		c.answer = &outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}
+	default:
+		c.offered = offered
+		if earlier, ok := t.memory.Find(recall.Key(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
+			c.answer = &outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: prompt.Redundant(offered.Name, earlier.Number), redundant: true}
+		}
 	}
-	d.Action = offered.Name
-	if earlier, ok := t.memory.Find(recall.Key(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
-		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: prompt.Redundant(offered.Name, earlier.Number), redundant: true}, nil
+	return c
+}
+
+// make makes the call, unless it is not to be made.
+func (t *turn) make(ctx context.Context, c *plannedCall) {
+	if c.answer == nil {
+		d := &c.decision
+		c.result, c.err = t.agent.host.Call(ctx, tool.Call{Tool: d.Action, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: c.at})
 	}
-	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: at})
-	if program.Final(err) {
-		return outcome{}, err
-	}
-	if err != nil {
-		e := *value.ErrorOf(err, value.Failed)
+}
+
+// outcomeOf returns the outcome of a call that was made or answered. An error ends the run.
+func (t *turn) outcomeOf(ctx context.Context, c *plannedCall) (outcome, error) {
+	switch {
+	case c.answer != nil:
+		return *c.answer, nil
+	case program.Final(c.err):
+		return outcome{}, c.err
+	case c.err != nil:
+		e := *value.ErrorOf(c.err, value.Failed)
 		said := e.Message()
-		e.Op, e.Err = prompt.ClipCall(offered.CallText(d.Input)), errors.New(e.Message())
-		o := t.failed(d, &e)
+		e.Op, e.Err = prompt.ClipCall(c.offered.CallText(c.decision.Input)), errors.New(e.Message())
+		o := t.failed(c.decision, &e)
 		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // these messages are the tool's
 			o.said = said
 		}
 		return o, nil
 	}
-	o := outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool}
+	name := c.offered.Name
+	o := outcome{made: true, result: c.result, text: t.resultText(name, c.result), complete: t.ends(c.offered)}
 	t.showMedia(ctx, &o)
 	return o, nil
+}
+
+// ends reports whether a call of a tool ends the task.
+func (t *turn) ends(offered *tool.Tool) bool {
+	return t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool
 }
 
 // failed returns the outcome of a failed call.

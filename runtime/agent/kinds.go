@@ -155,7 +155,7 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	}
 	a, err := newAgent(h, &own)
 	if err == nil && replays {
-		a.sizes.info = &model.Info{} // a replay asks no server
+		a.sizes.Assume(model.Info{}) // a replay asks no server
 		err = a.offerRecorded(ctx, r)
 	}
 	if err != nil {

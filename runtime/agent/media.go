@@ -27,7 +27,7 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 	defer s.busy.Unlock()
 	all := slices.Concat(s.attached, media)
 	room := MaxMedia - dialog.Size(prompt.Attached(s.messages))
-	if err := dialog.CheckAttached(all, s.agent.opts.Model.Name(), s.agent.measure(ctx).Media, room); err != nil {
+	if err := dialog.CheckAttached(all, s.agent.opts.Model.Name(), s.agent.sizes.Info(ctx).Media, room); err != nil {
 		return err
 	}
 	s.attached = all
@@ -44,7 +44,7 @@ func (t *turn) showMedia(ctx context.Context, o *outcome) {
 	for _, made := range t.made {
 		room -= dialog.Size(made.Media)
 	}
-	shown, note := prompt.Shown(value.MediaIn(o.result.Value), t.agent.measure(ctx).Media, room)
+	shown, note := prompt.Shown(value.MediaIn(o.result.Value), t.agent.sizes.Info(ctx).Media, room)
 	o.shown, o.text = shown, prompt.Paragraphs(o.text, note)
 }
 

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,13 +20,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A crew is a workflow with three agents at work at the same time, of which
-// each has a question, and what is left of it when its process ends.
+// A crew is a run with three agents at work at the same time, of which each has a question, and
+// what is left of it when its process ends.
 type crew struct {
 	*desk
+	lead  bool // a model starts the agents in one reply, and else a workflow
 	mu    sync.Mutex
-	asked map[string]int // how often the model was asked, by task and turn
+	asked map[string]int  // how often the model was asked, by task and turn
+	ids   map[string]bool // of the runs of agents, with their tasks
 }
+
+const leadTask = "have them work"
 
 // work begins or resumes the workflow in a host of its own.
 func (c *crew) work(resume bool) (tool.Outcome, error) {
@@ -42,7 +47,10 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		c.mu.Lock()
 		c.asked[fmt.Sprintf("%s, turn %d", task, said+1)]++
 		c.mu.Unlock()
-		if said == 0 {
+		switch {
+		case said == 0 && task == leadTask:
+			return call("agent", "task", "red") + call("agent", "task", "green") + call("agent", "task", "blue"), nil
+		case said == 0:
 			return fmt.Sprintf(`{"tool_decision": {"action": "write_file", "input": {"filepath": "%s.txt", "content": "by %[1]s"}}}`, task), nil
 		}
 		return "TASK COMPLETE: " + task + " is done", nil
@@ -52,6 +60,35 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 	})
 	if err != nil {
 		c.t.Fatal(err)
+	}
+	events := h.Subscribe(c.t.Context(), host.EventFilter{Buffer: 1 << 12})
+	defer func() {
+		h.Close() // ends the events
+		for e := range events {
+			if start, ok := e.Data.(tool.RunStart); ok {
+				c.ids[e.Call+" "+start.Task] = true
+			}
+		}
+	}()
+	if c.lead {
+		a, err := agent.New(h, &agent.Options{WorkDir: c.dir, Model: m, Tools: []string{"agent", "write_file"}})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		s, err := a.Session(c.t.Context(), "crew")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		do := s.Resume
+		if !resume {
+			do = func(ctx context.Context) (agent.Reply, error) { return s.Send(ctx, leadTask) }
+		}
+		r, err := do(c.t.Context())
+		results := value.List{}
+		for _, made := range r.Calls {
+			results = append(results, made.Result)
+		}
+		return tool.Outcome{Value: results}, err
 	}
 	return h.RunProgram(c.t.Context(), &host.Program{
 		ID: "crew", Name: "crew", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
@@ -63,15 +100,21 @@ def main():
 	})
 }
 
-// TestParallelAgentsAskAtOnce checks that three agents at work at the same time
-// have their questions open together, that these can be answered in any order and
-// by any process, whether the run is resumed in between or not, and that no
-// request to the model is made twice.
+// TestParallelAgentsAskAtOnce checks that three agents at work at the same time, for a workflow
+// or by one reply of a model, have their questions open together, that these can be answered in
+// any order and by any process, whether the run is resumed in between or not, and that no request
+// to the model is made twice.
 func TestParallelAgentsAskAtOnce(t *testing.T) {
+	for _, lead := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by a model: %t", lead), func(t *testing.T) { parallelAgentsAskAtOnce(t, lead) })
+	}
+}
+
+func parallelAgentsAskAtOnce(t *testing.T, lead bool) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		for _, between := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, resumed in between: %t", order, between), func(t *testing.T) {
-				c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, asked: map[string]int{}}
+				c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, lead: lead, asked: map[string]int{}, ids: map[string]bool{}}
 				if _, err := c.work(false); value.KindOf(err) != value.Parked {
 					t.Fatalf("the run gave %v, want that it waits", err)
 				}
@@ -102,8 +145,15 @@ func TestParallelAgentsAskAtOnce(t *testing.T) {
 						t.Errorf("the model was asked %d times for %s, want 1", n, what)
 					}
 				}
-				if len(c.asked) != 6 {
+				asks := 6
+				if lead {
+					asks = 8
+				}
+				if len(c.asked) != asks {
 					t.Errorf("the model was asked for %v, want two turns of each task", c.asked)
+				}
+				if want := "crew/agent-1 red crew/agent-2 green crew/agent-3 blue"; lead && !strings.Contains(strings.Join(slices.Sorted(maps.Keys(c.ids)), " "), want) {
+					t.Errorf("the agents are %v, want in all processes %s", c.ids, want)
 				}
 			})
 		}

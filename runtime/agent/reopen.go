@@ -1,18 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -34,7 +30,7 @@ import (
 // Session fails with kind Invalid for an ID that is longer than 200 bytes, is not UTF-8 or has
 // control characters, and with kind Failed if the record of the last turn is damaged.
 func (a *Agent) Session(ctx context.Context, id string) (*Session, error) {
-	if err := checkID(id); err != nil {
+	if err := ids.CheckSession(id); err != nil {
 		return nil, err
 	}
 	if !a.host.HasStore() {
@@ -69,45 +65,6 @@ func (l *localSessions) session(a *Agent, id string) *Session {
 	}
 	l.byID[s.id] = s
 	return s
-}
-
-// maxID is the limit of a session's ID, in bytes.
-const maxID = 200
-
-func checkID(id string) error {
-	if len(id) <= maxID && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
-		return nil
-	}
-	return value.Errorf(value.Invalid, "invalid session ID %q", value.Clean(id, 80)).
-		WithHint("use at most %d bytes of UTF-8 text without control characters", maxID)
-}
-
-// turnMark separates the base of a run's ID from the number of the turn.
-const turnMark = "--"
-
-// runBase returns the prefix of the IDs of a session's runs: the session's ID if it is valid in
-// the ID of a run and does not look like that of a later turn, else a hash of it.
-func runBase(id string) string {
-	const (
-		allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-		most    = 52 // of the 64 characters of a run's ID
-	)
-	plain := id != "" && len(id) <= most && id[0] != '-' && strings.Trim(id, allowed) == ""
-	if plain && !strings.Contains(id, turnMark) {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "session" + turnMark + hex.EncodeToString(sum[:16])
-}
-
-// turnID returns the ID of the run of a turn of a session. turns is the number of turns before
-// it.
-func turnID(session string, turns int) string {
-	base := runBase(session)
-	if turns == 0 {
-		return base
-	}
-	return base + turnMark + strconv.Itoa(turns+1)
 }
 
 // Waiting returns the ID of the run of the turn that has not ended, or "". Such a turn waits,
@@ -292,15 +249,15 @@ func (s *Session) ended(t *turn, r *host.Recorded) {
 	s.next()
 }
 
-// keepBroken keeps a call that was in progress when its turn ended.
+// keepBroken keeps the calls that were in progress when their turn ended.
 func (t *turn) keepBroken(e tool.Effect) error {
-	if e.Func != moduleName+".call" {
+	if e.Func != moduleName+".call" && e.Func != callsEffect {
 		return nil
 	}
-	d, err := givenDecision(e)
-	if err != nil {
-		return err
+	decisions, err := givenDecisions(e)
+	for _, d := range decisions {
+		o := t.broken(d)
+		err = cmp.Or(err, t.keepOutcome(d, o.dict(), true))
 	}
-	o := t.broken(d)
-	return t.keepCall(e, o.dict(traces.Traces{}), errBroken())
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -147,7 +148,7 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	if c != nil {
 		turns = int(c.Turns)
 	}
-	if id := turnID(s.id, turns); id != runID {
+	if id := ids.Turn(s.id, turns); id != runID {
 		return value.Errorf(value.Failed, "the record is damaged: it belongs to run '%s'", id)
 	}
 	if c == nil {

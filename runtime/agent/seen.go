@@ -3,6 +3,7 @@ package agent
 import (
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -21,7 +22,7 @@ func (t *turn) watchFiles(e tool.Event) {
 		return
 	}
 	if call, ours := strings.CutPrefix(e.Call, t.runID+"/"); ours {
-		t.kept.Watch(&done, strings.HasPrefix(call, agentID))
+		t.kept.Watch(&done, ids.OfAgent(call))
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
@@ -71,21 +71,21 @@ type state struct {
 
 // newSession returns a session without turns. For "" it generates an ID.
 func (a *Agent) newSession(id string) *Session {
-	id = cmp.Or(id, NewID())
+	id = cmp.Or(id, ids.New())
 	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
 	s.state = state{iterations: a.opts.Iterations, account: a.account()}
-	s.runID = turnID(id, 0)
+	s.runID = ids.Turn(id, 0)
 	return s
 }
 
 // subSession returns the session of a sub-agent. above is the turn that started it, or nil; the
 // turn of the sub-agent is part of its run and session.
-func (a *Agent) subSession(above *turn) *Session {
+func (a *Agent) subSession(ctx context.Context, above *turn) *Session {
 	s := a.newSession("")
 	s.stored = false
 	if above != nil {
 		s.id = above.id
-		s.runID = above.runID + "/" + agentID + strconv.Itoa(above.kept.NextAgent())
+		s.runID = ids.Agent(above.runID, above.agentNumber(ctx))
 	}
 	return s
 }
@@ -183,8 +183,8 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, begun: time.Since(s.agent.made), result: Reply{Run: s.runID, Session: s.id, Task: message}}
-	s.agent.measure(ctx)
-	s.account.Bound(s.agent.budget())
+	s.agent.sizes.Info(ctx)
+	s.account.Bound(s.agent.sizes.Budget())
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
 	s.turn = t
 	s.kept.Begin()
@@ -271,7 +271,7 @@ func (s *Session) next() {
 	s.turns++
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	s.runID = turnID(s.id, s.turns)
+	s.runID = ids.Turn(s.id, s.turns)
 }
 
 func (s *Session) errBusy() error {

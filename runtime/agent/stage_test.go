@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -273,7 +275,7 @@ func (s *stage) turn(ctx context.Context, message string) (*agent.Reply, error) 
 // compare holds what was written down against the file of this name.
 func (s *stage) compare(name string) {
 	s.t.Helper()
-	got := strings.ReplaceAll(s.log.String(), s.dir, "DIR")
+	got := ordered(strings.ReplaceAll(s.log.String(), s.dir, "DIR"))
 	file := filepath.Join("testdata", "transcripts", name+".txt")
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -288,6 +290,28 @@ func (s *stage) compare(name string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		s.t.Errorf("the transcript %s differs (-want +got):\n%s", name, diff)
 	}
+}
+
+// besides is the number of a call among the calls of a reply, which can end in any order.
+var besides = regexp.MustCompile(`^\S+ \S+?/\d+\.(\d+)(?:/\S*)? `)
+
+// ordered writes the events of calls that were made in parallel in the order of the calls.
+func ordered(log string) string {
+	lines := strings.SplitAfter(log, "\n")
+	number := func(line string) int {
+		found := append(besides.FindStringSubmatch(line), "", "")
+		n, _ := strconv.Atoi(found[1])
+		return n
+	}
+	for from := 0; from < len(lines); {
+		to := from
+		for to < len(lines) && number(lines[to]) > 0 {
+			to++
+		}
+		slices.SortStableFunc(lines[from:to], func(a, b string) int { return number(a) - number(b) })
+		from = max(from+1, to)
+	}
+	return strings.Join(lines, "")
 }
 
 func (s *stage) write(name, text string) {

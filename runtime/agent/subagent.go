@@ -13,9 +13,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// agentID is the prefix of a sub-agent in the ID of a run.
-const agentID = "agent-"
-
 // Register registers the tool agent(task, tools, policy) with a host: with it, a model or a
 // script lets another agent work on a part of a task. This sub-agent has at most the
 // permissions and the tools of its caller, and by default starts no agents itself (see
@@ -86,7 +83,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		return nil, err
 	}
 	sub.narrow(above, depth+1 > most)
-	session := sub.subSession(above)
+	session := sub.subSession(ctx, above)
 	if above != nil {
 		above.working.Add(1)
 		defer above.working.Add(-1)

@@ -3,14 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -106,90 +99,12 @@ func (u *Usage) Add(more Usage) {
 // String describes the usage of the models on a line, or is "" if there was no request.
 func (u Usage) String() string { return meter.Text(u.Dict()) }
 
-// sizes are what is known about the model of an agent.
-type sizes struct {
-	mu     sync.Mutex
-	info   *model.Info // nil until it is looked up
-	budget *Budget     // with the defaults
-}
-
-// lookUpTime bounds how long an agent waits for the sizes of its model.
-const lookUpTime = 10 * time.Second
-
-// measure looks up the model, once, and returns what is known about it.
-func (a *Agent) measure(ctx context.Context) model.Info {
-	s := a.sizes
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.info != nil {
-		return *s.info
-	}
-	look, cancel := context.WithTimeout(ctx, lookUpTime)
-	defer cancel()
-	info := model.InfoOf(look, a.opts.Model)
-	if ctx.Err() == nil {
-		s.info, s.budget = &info, a.opts.bounds(info)
-	}
-	return info
-}
-
-// budget returns the budget with its defaults: of the model, once it was looked up.
-func (a *Agent) budget() *Budget {
-	a.sizes.mu.Lock()
-	defer a.sizes.mu.Unlock()
-	if a.sizes.budget == nil {
-		a.sizes.budget = a.opts.bounds(model.Info{})
-	}
-	return a.sizes.budget
-}
-
 // checkPrice fails if the cost of a turn is bounded, but the price of the model is not known.
 func (a *Agent) checkPrice(ctx context.Context) error {
 	if a.opts.Ceilings.CostUSD == 0 {
 		return nil
 	}
-	return a.opts.Ceilings.CheckPrice(a.opts.Model.Name(), a.measure(ctx).Price)
-}
-
-// price returns the price of the model, once it was looked up, or nil.
-func (a *Agent) price() *model.Price {
-	a.sizes.mu.Lock()
-	defer a.sizes.mu.Unlock()
-	if a.sizes.info == nil {
-		return nil
-	}
-	return a.sizes.info.Price
-}
-
-// bounds returns the budget for a model.
-func (o *Options) bounds(i model.Info) *Budget {
-	b := o.Budget
-	if b.Limit == 0 && i.Context > 0 {
-		b = b.Sized(i.Context)
-	}
-	b = b.WithDefaults()
-	if o.Budget.Reserve == 0 && o.MaxTokens > b.Reserve {
-		b.Reserve = min(o.MaxTokens, b.Limit/2)
-	}
-	return &b
-}
-
-// checkToolChoice checks Options.ToolChoice against the tools.
-func (a *Agent) checkToolChoice() error {
-	switch c := a.opts.ToolChoice; {
-	case c == "" || c == model.ToolAuto:
-		return nil
-	case a.format != decision.Native:
-		return value.Errorf(value.Invalid, "the tool choice %q needs native calls, but the format is %s", c, a.format).WithHint("use the format native, with a model that supports it")
-	case c == model.ToolNone || c == model.ToolRequired && len(a.tools) > 0:
-		return nil
-	case slices.ContainsFunc(a.tools, func(t tool.Tool) bool { return t.Name == c }):
-		return nil
-	case c == model.ToolRequired:
-		return value.Errorf(value.Invalid, "the tool choice is required, but the agent has no tools").WithHint("select a tool, or omit the tool choice")
-	}
-	return value.Errorf(value.Invalid, "unknown tool choice %q%s", a.opts.ToolChoice, value.DidYouMean(a.opts.ToolChoice, toolNames(a.tools))).
-		WithHint("use auto, none, required, or the name of a tool that the model may call")
+	return a.opts.Ceilings.CheckPrice(a.opts.Model.Name(), a.sizes.Info(ctx).Price)
 }
 
 // toolChoice returns the choice for the next request. A call that is required is required once in
@@ -200,17 +115,6 @@ func (s *Session) toolChoice() string {
 		return c
 	}
 	return model.ToolAuto
-}
-
-// cacheKey returns the Conversation of the requests of the session: a hash of its ID, which may be
-// private. A sub-agent has another conversation.
-func (s *Session) cacheKey() string {
-	id := s.id
-	if run := s.NextRun(); strings.Contains(run, "/"+agentID) {
-		id = run
-	}
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:16])
 }
 
 // used returns what the function of the policy that is in progress has used, for its outcome.

@@ -106,41 +106,52 @@ func programsOf(ctx context.Context, j *history.Journal, r *history.Run) ([]*ran
 	}
 	var list []*ranProgram
 	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
-		if code, ok := programAt(e); ok && damage == nil {
-			p := &ranProgram{run: r, place: e.StepPath, code: code}
-			p.ended, p.result = programResult(e)
+		if damage != nil {
+			return
+		}
+		for _, p := range programsAt(e) {
+			p.run = r
 			list = append(list, p)
 		}
 	})
 	return list, cmp.Or(err, damage)
 }
 
-// programAt returns the program that a step executes, if it does.
-func programAt(e *history.Entry) (code string, ok bool) {
-	call, name, args := e.Args, "name", "args"
-	switch e.Func {
-	case "agent.call":
-		call, name, args = e.Args.Dict("decision"), "action", "input"
-	case "tools.call":
-	default:
-		return "", false
+// programsAt returns the programs that a step executes: one, or those of the calls of a reply.
+func programsAt(e *history.Entry) (list []*ranProgram) {
+	add := func(place tool.StepPath, name string, args *value.Dict, ended bool, result value.Value) {
+		if tool.Key(name) == decision.ProgramTool && args.Has("code") {
+			list = append(list, &ranProgram{place: place, code: args.Text("code"), ended: ended, result: withoutOutput(result)})
+		}
 	}
-	given := call.Dict(args)
-	return given.Text("code"), tool.Key(call.Text(name)) == decision.ProgramTool && given.Has("code")
+	ended := !e.Settled.IsZero() && e.Err == nil
+	decided := func(place tool.StepPath, d, out *value.Dict) {
+		result, _ := out.Get("result")
+		add(place, d.Text("action"), d.Dict("input"), ended && out.Bool("success"), result)
+	}
+	out, _ := e.Outcome.Value.(*value.Dict)
+	switch e.Func {
+	case "tools.call":
+		add(e.StepPath, e.Args.Text("name"), e.Args.Dict("args"), ended, e.Outcome.Value)
+	case "agent.call":
+		decided(e.StepPath, e.Args.Dict("decision"), out)
+	case "agent.calls":
+		outcomes := append(out.Elements("outcomes"), make(value.List, len(e.Args.Elements("decisions")))...)
+		for i, v := range e.Args.Elements("decisions") {
+			d, _ := v.(*value.Dict)
+			one, _ := outcomes[i].(*value.Dict)
+			decided(e.StepPath.Child(i+1), d, one)
+		}
+	}
+	return list
 }
 
-// programResult reports whether the program of a step succeeded, and returns its result
-// without what it printed.
-func programResult(e *history.Entry) (ended bool, result value.Value) {
-	ended, result = !e.Settled.IsZero() && e.Err == nil, e.Outcome.Value
-	if out, ok := result.(*value.Dict); ok && e.Func == "agent.call" {
-		ended = ended && out.Bool("success")
-		result, _ = out.Get("result")
-	}
+// withoutOutput returns the result of a program without what it printed.
+func withoutOutput(result value.Value) value.Value {
 	if d, ok := result.(*value.Dict); ok && d.Len() == 2 && d.Has("result") && d.Has("output") {
 		result, _ = d.Get("result")
 	}
-	return ended, result
+	return result
 }
 
 // chosenProgram returns the program at a place, or the only one.

@@ -71,6 +71,26 @@ func (h *promoteHome) ran(l *history.Log, at, code string, result value.Value, c
 	h.did(l, at, "agent.call", decision, value.NewDict("success", true, "result", result), nil)
 }
 
+// TestPromoteOfSeveralCalls checks that a program is found if the model made other calls in the
+// same reply.
+func TestPromoteOfSeveralCalls(t *testing.T) {
+	h := newPromoteHome(t)
+	l := h.begin("r")
+	h.did(l, "3.2.1", "tools.call", value.NewDict("name", "read_file", "args", value.NewDict("filepath", "a.txt")), "text", nil)
+	h.did(l, "3", "agent.calls", value.NewDict("decisions", value.List{
+		value.NewDict("action", "read_file", "input", value.NewDict("filepath", "a.txt")),
+		value.NewDict("action", "execute_code", "input", value.NewDict("code", countsLines)),
+	}), value.NewDict("outcomes", value.List{value.NewDict("success", true, "result", "x"), value.NewDict("success", true, "result", 3)}), nil)
+	h.check(l.End(context.Background(), "final", tool.Outcome{}, nil))
+	printed, stderr, code := h.in("runs", "promote", "r", "--name", "count-lines", "--print")
+	if code != 0 || !strings.Contains(printed, "tool:read_file") {
+		t.Errorf("exit %d, %s:\n%s", code, stderr, printed)
+	}
+	if _, stderr, code := h.in("runs", "promote", "r", "--name", "count-lines", "--print", "--step", "3.1"); code == 0 || !strings.Contains(stderr, "3.2") {
+		t.Errorf("a step without a program: exit %d, %s, want a hint to 3.2", code, stderr)
+	}
+}
+
 func TestPromote(t *testing.T) {
 	h := newPromoteHome(t)
 	l := h.begin("r")

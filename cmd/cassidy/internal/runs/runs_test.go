@@ -186,6 +186,10 @@ func TestShow(t *testing.T) {
 	h.did(l, "12", "fs.read", value.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, value.Errorf(value.NotFound, "there is no \x1b[31ma"))
 	h.check(l.Answered(ctx, history.Asked{StepPath: h.place("13"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Why: "not now"}))
 	h.did(l, "14", "agent.ask", value.NewDict("message", ""), value.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
+	one, _ := decision.Get("decision")
+	h.did(l, "16", "agent.calls", value.NewDict("decisions", value.List{one, value.NewDict("action", "slug"), one}), value.NewDict("outcomes", value.List{
+		value.NewDict("success", false, "error", "No such thing\nsee there"), value.NewDict("success", true, "result", "a-b"),
+	}), nil)
 	h.intend(l, "15", "agent.call", decision)
 	h.did(l, "15.1", "fs.stat", value.NewDict("path", "a"), nil, nil)
 	h.intend(l, "15.2", "shell.run", value.NewDict("argv", value.List{"ls"}))
@@ -221,6 +225,9 @@ used     2 requests, 1,300 tokens in, 36 out, cost unknown
 15     … write_file filepath=a.txt
   15.1 ✓ fs.stat path=a  TIME
   15.2 ? $ ls  the step began, but its outcome is unknown
+16     ✓ 3 calls: write_file, slug, write_file  TIME
+         ↳ ✗ write_file filepath=a.txt  No such thing
+         ↳ ✓ slug  a-b
 
   to continue: cassidy runs resume one
 `

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -153,4 +154,22 @@ func Uncalled(choice string, calls []model.Call) string {
 		return ""
 	}
 	return "a call of the tool " + choice + " is required, but the reply has none"
+}
+
+// CheckChoice checks a tool choice against the format of calls and the names of the tools.
+func CheckChoice(c string, format decision.Format, tools []string) error {
+	switch {
+	case c == "" || c == model.ToolAuto:
+		return nil
+	case format != decision.Native:
+		return value.Errorf(value.Invalid, "the tool choice %q needs native calls, but the format is %s", c, format).WithHint("use the format native, with a model that supports it")
+	case c == model.ToolNone || c == model.ToolRequired && len(tools) > 0:
+		return nil
+	case slices.Contains(tools, c):
+		return nil
+	case c == model.ToolRequired:
+		return value.Errorf(value.Invalid, "the tool choice is required, but the agent has no tools").WithHint("select a tool, or omit the tool choice")
+	}
+	return value.Errorf(value.Invalid, "unknown tool choice %q%s", c, value.DidYouMean(c, tools)).
+		WithHint("use auto, none, required, or the name of a tool that the model may call")
 }

@@ -29,7 +29,7 @@ func EmitAnswered(ctx context.Context, c tool.Call, preview string, err *value.E
 	if o == nil {
 		return
 	}
-	c.ID, _ = o.next()
+	c.ID, _ = o.next(c.StepPath)
 	s := subject{o.pass.Run, o.pass, &c}
 	s.emit(tool.ToolCallStart{Args: c.Args, Reasoning: c.Reasoning})
 	s.emit(tool.ToolCallEnd{Success: err == nil, Preview: preview, Err: err})

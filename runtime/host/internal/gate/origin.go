@@ -37,7 +37,8 @@ func (g *Gate) InCall(ctx context.Context) bool { return g.origin(ctx) != nil }
 // EnterCall returns the pass of the call that makes c, by the context of c, or nil for a root
 // call. It sets the ID and the step of c if they are missing, and stops the clock of the
 // caller until done is called. The first call that an effect makes is at the step of the
-// effect.
+// effect. A call with a step directly below has an ID with the number of this step, whatever
+// the order in which parallel calls are made.
 func (g *Gate) EnterCall(ctx context.Context, c *tool.Call) (above *Pass, done func()) {
 	o := g.origin(ctx)
 	if o == nil {
@@ -46,7 +47,7 @@ func (g *Gate) EnterCall(ctx context.Context, c *tool.Call) (above *Pass, done f
 		}
 		return nil, func() {}
 	}
-	id, at := o.next()
+	id, at := o.next(c.StepPath)
 	if c.ID == "" {
 		c.ID = id
 	}
@@ -57,8 +58,12 @@ func (g *Gate) EnterCall(ctx context.Context, c *tool.Call) (above *Pass, done f
 	return o.pass, o.pass.wall.Resume
 }
 
-// next returns the ID and the step of the next call that the origin makes.
-func (o *origin) next() (id string, at tool.StepPath) {
+// next returns the ID and the step of the next call that the origin makes. chosen is the step
+// that the caller has chosen, or nil.
+func (o *origin) next(chosen tool.StepPath) (id string, at tool.StepPath) {
+	if len(chosen) == len(o.at)+1 {
+		return o.id + "." + strconv.Itoa(chosen[len(o.at)]), chosen
+	}
 	n := int(o.made.Add(1))
 	if n == 1 {
 		return o.id, o.at

@@ -88,6 +88,7 @@ func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens) Step 
 		cost = append(cost, tokens.String()+" tokens")
 	}
 	s.Cost = strings.Join(cost, " · ")
+	s.Below = append(s.Below, w.below...)
 	for _, n := range e.Notes {
 		if text := NoteText(n); text != "" {
 			s.Below = append(s.Below, text)

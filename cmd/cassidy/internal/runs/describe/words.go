@@ -19,6 +19,7 @@ type stepWords struct {
 	value  value.Value // the part of the outcome that the caller wanted
 	failed bool        // the outcome reports a failure
 	asks   bool        // it asks somebody, or waits: what includes its question
+	below  []string    // lines below it
 }
 
 // wordsOf describes a step. An effect without words of its own is shown as a call.
@@ -75,11 +76,9 @@ func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
 		}
 		return field(what, "text")
 	case "call":
-		w := field(callWords(e.Args.Dict("decision"), "action", "input"), "result")
-		if w.failed = out.Has("success") && !out.Bool("success"); w.failed {
-			w.result = FirstLine(out.Text("error"))
-		}
-		return w
+		return calledWords(e.Args.Dict("decision"), out)
+	case "calls":
+		return repliedWords(e.Args.Elements("decisions"), out.Elements("outcomes"))
 	case "skill":
 		w := field("skill "+e.Args.Text("name"), "text")
 		w.failed = out.Has("success") && !out.Bool("success")
@@ -92,6 +91,38 @@ func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
 		return field("end, "+e.Args.Text("reason"), "answer")
 	}
 	return outcomeWords(e.Func+calls.Args(e.Args), e.Outcome.Value)
+}
+
+// calledWords describes a call of a model by its decision and its outcome.
+func calledWords(decision, out *value.Dict) stepWords {
+	v, _ := out.Get("result")
+	w := outcomeWords(callWords(decision, "action", "input"), v)
+	if w.failed = out.Has("success") && !out.Bool("success"); w.failed {
+		w.result = FirstLine(out.Text("error"))
+	}
+	return w
+}
+
+// repliedWords describes the calls of a reply. The lines below it have each of them.
+func repliedWords(decisions, outcomes value.List) stepWords {
+	w := stepWords{}
+	names := make([]string, len(decisions))
+	for i, v := range decisions {
+		d, _ := v.(*value.Dict)
+		names[i] = d.Text("action")
+		if i >= len(outcomes) {
+			continue
+		}
+		out, _ := outcomes[i].(*value.Dict)
+		one := calledWords(d, out)
+		mark := Done
+		if one.failed {
+			mark = Failed
+		}
+		w.below = append(w.below, strings.TrimSpace(string(mark)+" "+one.what+"  "+one.result))
+	}
+	w.what = ui.Count(len(decisions), "call") + ": " + strings.Join(names, ", ")
+	return w
 }
 
 // callWords shows a call that is recorded as a name and arguments.

@@ -1,0 +1,105 @@
+// Package functions describes the functions with which policies control agents, and with which
+// scripts ask a model. What they do is elsewhere.
+package functions
+
+import (
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// AgentDoc describes the module of policies.
+const AgentDoc = "Functions for policies. A policy is a script that controls an agent: a file in .cassidy/policies with a function policy(task, agent)."
+
+// Agent returns the functions of policies, without what they do. notes are the names of the
+// reminders for a model, and reasons are those for which a run ends.
+func Agent(notes, reasons []string) []tool.Func {
+	val := func(name, doc string) tool.Param {
+		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeObject}, Description: doc, Required: true}
+	}
+	return []tool.Func{
+		function("prompt", tool.Recorded, "Return the text that gives the model a task. At the beginning of a conversation, the text also describes the project and the tools, and how to call the tools.",
+			"the text", text("task", "the task of the user", true),
+			tool.Param{Name: "iterations", Type: tool.Type{Name: tool.TypeInteger}, Description: "the maximum number of replies, as stated in the text; with 0, the text states no maximum", HasDefault: true, Default: int64(0)}),
+		function("ask", tool.Repeatable, "Ask the model. Pass a message, the results of the model's calls, or both.",
+			`{"text", "calls", "stop", "iteration", "full", "thread", "input_tokens", "output_tokens", "cached_tokens", "references"}. `+
+				`"calls" are the native calls. "stop" is "end", "calls", "length" or "refuse". "iteration" is the number of the reply. "full" is True if the conversation should be compacted. `+
+				`"compacted" is present if the conversation had to be compacted first. It is the result of agent.compact. "value" is present if a schema was passed`,
+			text("message", "the message", false),
+			tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id": the ID of the decision, "text"}]`, HasDefault: true, Default: value.List{}},
+			schema("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches it. If the reply does not match, the model is asked again, at most twice. After that, the call fails")),
+		function("value", tool.Recorded, "Read an answer as the value that the user wants. Its schema is the field schema of agent.limits().",
+			`{"success", "value", "message": for the model, if the answer does not match the schema}`, text("answer", "the answer of the model", true)),
+		function("decide", tool.Recorded, "Read the decisions in a reply of the model, such as a call of a tool or the final answer.",
+			`a list of {"kind", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}, with at least one decision. The value of "kind" is "call", "final", "skill", "none" or "error"`, val("reply", "the result of agent.ask")),
+		function("call", tool.External, "Call a tool for the model. A call that fails or is denied is an outcome, not an error.",
+			`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote", "shown", "fingerprint"}. `+
+				`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
+				`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
+				`If the result has images or documents, "shown" lists those that the model gets, by number from 0. "fingerprint" is a text that identifies their content`, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
+		function("calls", tool.External, "Call the tools of a reply for the model. Calls that follow each other are made in parallel if their tools only read, start agents, or have the hint parallel. Every other call is made alone, in its place.",
+			`{"outcomes": a list with the results of agent.call, in the order of the decisions, but without "read" and "wrote", "read", "wrote": the paths of the files that the calls read and wrote}. `+
+				`If a call ends the task, the list ends with it`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
+		function("result_text", tool.Recorded, "Return the text that the model gets as the outcome of its call.",
+			"the text", val("decision", "a decision of agent.decide"), val("outcome", "the result of agent.call")),
+		function("skill", tool.Read, "Load a skill that the model asked for.",
+			`{"success", "text": the instructions for the model}`, text("name", "the skill's name", true)),
+		function("note", tool.Recorded, "Return one of the reminders for the model: "+strings.Join(notes, ", ")+".",
+			"the text", text("name", "the name of the reminder", true), text("detail", "the subject of the reminder, such as the name of a tool", false),
+			tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "for loop: how often the model made the same call", HasDefault: true, Default: int64(1)}),
+		function("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
+			`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`),
+		function("limits", tool.Recorded, "Return the limits of the run.",
+			`{"iterations", "tools", "native", "used", "limit", "full"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
+				`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is their maximum. `+
+				`"full" is True if the conversation should be compacted. "schema" is present if the user wants a value. It is a JSON Schema that the answer must match`),
+		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
+			"a value for the return statement of the policy", text("reason", "why the run ends", true), text("answer", "the answer for the user", false),
+			tool.Param{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "a value for the user", HasDefault: true, Default: nil}),
+	}
+}
+
+// function returns a function of policies.
+func function(name string, kind tool.EffectKind, doc, returns string, params ...tool.Param) tool.Func {
+	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Kind: kind}
+	switch kind {
+	case tool.Repeatable: // these ask the model
+		f.Target = model
+	case tool.External: // these do nothing themselves but make calls
+		f.Mode = tool.ModeCalls
+	}
+	return f
+}
+
+// model is the Target of functions that ask a model.
+func model(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
+
+// text returns a parameter that is a text: one that is required, or one with the default "".
+func text(name, doc string, required bool) tool.Param {
+	p := tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: required}
+	if !required {
+		p.HasDefault, p.Default = true, ""
+	}
+	return p
+}
+
+func schema(doc string) tool.Param {
+	return tool.Param{Name: "schema", Type: tool.Type{Name: tool.TypeAny}, Description: doc, HasDefault: true, Default: nil}
+}
+
+// Ask returns model.ask, without what it does.
+func Ask() tool.Func {
+	return tool.Func{
+		Name: "ask",
+		Doc:  "Ask the model. An empty answer is an error. An answer that the provider blocks is an error too.",
+		Params: []tool.Param{text("prompt", "what to ask", true), text("system", "an instruction before the conversation, such as the role of the model", false),
+			schema("a JSON Schema, or a type such as \"list[str]\": the answer must be a JSON value that matches it. If it does not, the model is asked again, up to twice; then the call fails"),
+			text("effort", "how much the model reasons: none, minimal, low, medium, high, xhigh or max. Default: that of the run", false),
+			{Name: "temperature", Type: tool.Type{Name: tool.TypeNumber}, Description: "from 0 to 2. Default: that of the run", HasDefault: true, Default: nil},
+			{Name: "max_output_tokens", Type: tool.Type{Name: tool.TypeInteger}, Description: "the maximum length of the answer. Default: that of the run, or of the model", HasDefault: true, Default: int64(0)}},
+		Returns: "the text of the answer; an answer that is longer than the model's limit is cut off. With schema, the value",
+		Kind:    tool.Repeatable,
+		Target:  model,
+	}
+}
