@@ -1,6 +1,8 @@
 package eval_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"io/fs"
@@ -156,6 +158,43 @@ tasks:
 		if want := r.Task == "good"; r.Success != want || !want && !strings.Contains(r.Why, "copy the folder") {
 			t.Errorf("%s: success %v: %s\n%s%s", r.Task, r.Success, r.Why, stdout, stderr)
 		}
+	}
+}
+
+// A canceller is a standard error that cancels a command when a text is written to it.
+type canceller struct {
+	bytes.Buffer
+	text   string
+	cancel context.CancelFunc
+}
+
+func (c *canceller) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), c.text) {
+		c.cancel()
+	}
+	return c.Buffer.Write(p)
+}
+
+// TestInterrupted checks that after Ctrl-C the report has the cases that had ended.
+func TestInterrupted(t *testing.T) {
+	dir := folder(t, map[string]string{"m.star": answers, "e.yaml": "models: [script:m.star]\ntasks:\n- {name: a, task: x}\n- {name: b, task: x}\n- {name: c, task: x}\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	home := t.TempDir()
+	errs := &canceller{text: "2/3", cancel: cancel}
+	code := app.Run(ctx, []string{"--dir", dir, "--json", "eval", "e.yaml", "--out", filepath.Join(dir, "r.json")}, &app.World{
+		In: strings.NewReader(""), Out: &out, Err: errs, Env: func(name string) (string, bool) {
+			v, ok := map[string]string{"CASSIDY_HOME": home, "CASSIDY_WORKER": testworker.Exec()}[name]
+			return v, ok
+		},
+	}, command.Command)
+	r := report(t, filepath.Join(dir, "r.json"))
+	if code != 130 || r.Complete || r.Cases != 3 || len(r.Results) != 2 || !strings.Contains(errs.String(), "interrupted: 2 of 3 cases have ended") {
+		t.Errorf("exit code %d, report = %+v\n%s", code, r, errs.String())
+	}
+	if printed, err := eval.ReadReport(out.Bytes()); err != nil || printed.Complete || len(printed.Results) != 2 {
+		t.Errorf("--json printed %s, %v", out.String(), err)
 	}
 }
 
