@@ -92,7 +92,12 @@ func (t *turn) read(reply *model.Reply) []decision.Decision {
 	if lacks := question.Uncalled(t.toolChoice(), reply.Calls); lacks != "" && reply.Stop != model.StopLength && reply.Text != "" {
 		return []decision.Decision{{Kind: decision.Invalid, Status: decision.Continue, Error: lacks}}
 	}
-	decisions := decision.ReadNative(reply, decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
+	o := decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard,
+		Chat: t.prompt().Chats() || t.agent.format == decision.Native || t.agent.schema != nil}
+	decisions := decision.ReadNative(reply, o)
+	if first := &decisions[0]; first.Kind == decision.None && t.agent.schema != nil {
+		first.Error = "" // the value may have the keys of a call
+	}
 	if last := &decisions[len(decisions)-1]; reply.Stop == model.StopLength && last.Kind == decision.Invalid {
 		last.Error += " The reply reached the limit of its length: write less in a reply, such as one part of a file."
 	}
@@ -112,7 +117,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 	name, detail := e.Args.Text("name"), e.Args.Text("detail")
 	switch name {
 	case "no_decision":
-		return t.prompt().NoDecision(), nil
+		return t.prompt().NoDecision(detail), nil
 	case "bad_decision":
 		return t.prompt().BrokenDecision(detail), nil
 	case "loop":

@@ -79,7 +79,11 @@ func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 	switch {
 	case b.Err != nil:
 		return c, true
-	case t == nil && (fields.IsNobody(name) || isStandIn(name) || name == "" && !b.HasInput()):
+	case t == nil && (fields.IsNobody(name) || isEnd(name)):
+		end, ends := ending(name, b.Status, b.Reasoning, b.Input)
+		c.calls = []Decision{end}
+		return c, ends
+	case t == nil && (isStandIn(name) || name == "" && !b.HasInput()):
 		return c, false
 	case name == "":
 		c.err = &loose.Fault{At: start, What: "the decision has no ACTION: expected the name of a tool"}
@@ -102,6 +106,8 @@ func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 		c.err = &loose.Fault{At: b.End, What: cutOff}
 	case !b.Closed && !b.HasInput() && (t == nil || len(t.Params) > 0):
 		c.err = &loose.Fault{At: b.End, What: "the text ends before the INPUT of the decision"}
+	case b.Stray != nil && (t == nil || len(t.Params) > 0):
+		c.err = b.Stray
 	case b.Cut && (t == nil || missingArg(t, d.Input) != ""):
 		c.err = &loose.Fault{At: b.End, What: "the INPUT is not closed"}
 	}

@@ -54,6 +54,6 @@ func (s *reader) native(c model.Call, cut bool) Decision {
 		d.Input, d.Repaired = args, append(d.Repaired, p.Notes...)
 		return d
 	}
-	d.Kind, d.Error = Invalid, "the arguments of "+d.Action+" are invalid: "+err.Report(c.Raw)
+	d.Kind, d.Error = Invalid, "the arguments of "+d.Action+" are invalid: "+err.Report(c.Raw)+" Nothing was called: write the complete call again, with its arguments as valid JSON."
 	return d
 }

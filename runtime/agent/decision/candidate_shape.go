@@ -81,8 +81,10 @@ func (s *reader) ourCall(d *value.Dict) shape {
 	}
 	name, ok := action.(string)
 	switch {
-	case has && action == nil, ok && fields.IsNobody(name) && s.lookupFold(name) == nil, isStandIn(name):
-		return shape{} // the model says that it calls nothing
+	case isStandIn(name):
+		return shape{} // the form itself
+	case has && action == nil, ok && s.lookupFold(name) == nil && (fields.IsNobody(name) || isEnd(name)):
+		return s.ending(name, d)
 	case !ok || plainName(name) == "":
 		return wrong(true, "the decision has no action: expected the name of a tool")
 	}

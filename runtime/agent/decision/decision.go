@@ -22,7 +22,7 @@ type Decision struct {
 	Status    Status      // what follows the call
 	Format    Format      // of the call, or "" if there is none
 	Answer    string      // the text of a Final or a None
-	Error     string      // the error of an Invalid, for the model, with the position
+	Error     string      // of an Invalid, the error for the model, with the position; of a None, what looks like a call, or ""
 	Inferred  bool        // the reply describes the call but does not write it
 	Repaired  []string    // what was repaired to read the call, as phrases
 	ID        string      // of a native call
@@ -131,6 +131,9 @@ type Options struct {
 	// Format is the format that the model was asked to use. All formats are read; this one
 	// is preferred if a reply has the same call in two formats. "" prefers the first.
 	Format Format
+	// Chat means that a reply without a call is an answer. Then the Error of a None reports only
+	// what fills the reply: other replies can be answers that show a call.
+	Chat bool
 	// NoInference ignores calls that a reply describes but does not write, see
 	// Decision.Inferred.
 	NoInference bool

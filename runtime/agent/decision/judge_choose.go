@@ -14,13 +14,16 @@ func (s *reader) choose() []Decision {
 		return []Decision{d}
 	}
 	for _, r := range []rank{ours, tagged} {
-		if list := s.decisions(s.meant(r)); list != nil {
-			return list
+		meant := s.meant(r)
+		if list := s.decisions(meant); list != nil {
+			if list = s.ended(meant, list); list != nil {
+				return list
+			}
 		}
 	}
 	calls := s.decisions(s.bareCalls())
 	switch {
-	case s.complete > 0 && (calls == nil || calls[0].Kind == Invalid):
+	case s.answers() && (calls == nil || calls[0].Kind == Invalid):
 		return []Decision{{Kind: Final, Status: Continue, Answer: s.finalAnswer()}}
 	case calls != nil:
 		return calls
@@ -28,7 +31,7 @@ func (s *reader) choose() []Decision {
 	if d, ok := s.inferred(); ok {
 		return []Decision{d}
 	}
-	return []Decision{{Kind: None, Status: Continue, Answer: strings.TrimSpace(s.without(0))}}
+	return []Decision{{Kind: None, Status: Continue, Answer: strings.TrimSpace(s.without(0)), Error: s.unread()}}
 }
 
 // bareCalls returns the bare calls before "TASK COMPLETE" if all of them are meant. If one is only
@@ -55,7 +58,7 @@ func (s *reader) decisions(list []candidate) []Decision {
 	var calls []Decision
 	for _, c := range list {
 		if c.err != nil {
-			return []Decision{{Kind: Invalid, Status: Continue, Error: c.err.Report(s.text)}}
+			return []Decision{{Kind: Invalid, Status: Continue, Error: s.report(c.err)}}
 		}
 		for _, d := range c.calls {
 			if c.fence > 0 {

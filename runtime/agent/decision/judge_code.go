@@ -49,7 +49,7 @@ func (s *reader) code() (d Decision, ok bool) {
 	}
 	b := blocks[max(0, slices.IndexFunc(blocks, func(b prose.Fence) bool { return slices.Contains(starTags, b.Tag) }))]
 	if !b.Closed && s.cut {
-		return Decision{Kind: Invalid, Status: Continue, Error: (&loose.Fault{At: b.End, What: "the reply was cut off before the end of the program"}).Report(s.text)}, true
+		return Decision{Kind: Invalid, Status: Continue, Error: s.report(&loose.Fault{At: b.End, What: "the reply was cut off before the end of the program"})}, true
 	}
 	d = Decision{Kind: ToolCall, Action: ProgramTool, Status: Continue, Format: Code,
 		Input: value.NewDict("code", prose.Unindented(s.text[b.Start:b.End], b.Indent)), Reasoning: strings.TrimSpace(s.spoken(b.Mark))}

@@ -26,7 +26,7 @@ func checkDecisions(t interface{ Fatalf(string, ...any) }, got []Decision) {
 			t.Fatalf("got an incomplete call: %+v", d)
 		case d.Kind != ToolCall && len(got) > 1:
 			t.Fatalf("got %s among %d decisions", d.Kind, len(got))
-		case (d.Kind == Invalid) != (d.Error != ""):
+		case d.Kind != None && (d.Kind == Invalid) != (d.Error != ""):
 			t.Fatalf("got %s with the error %q", d.Kind, d.Error)
 		case d.Kind == Final && d.Answer == "":
 			t.Fatalf("got a final without an answer")

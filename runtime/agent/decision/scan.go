@@ -272,16 +272,3 @@ func taskComplete(text string, at int) (answer int, ok bool) {
 	}
 	return 0, false
 }
-
-// finalAnswer returns the answer after "TASK COMPLETE:".
-func (s *reader) finalAnswer() string {
-	answer := strings.TrimSpace(s.without(s.answer))
-	first := answer[:prose.LineEnd(answer, 0)]
-	if strings.HasSuffix(first, "**") && strings.Count(first, "**")%2 == 1 {
-		answer = strings.TrimSpace(strings.TrimSuffix(first, "**") + answer[len(first):])
-	}
-	if answer == "" {
-		return "Task completed successfully"
-	}
-	return answer
-}

@@ -30,6 +30,7 @@ type Block struct {
 	Cut       bool         // the JSON of the input lacked braces at the end
 	Notes     []string     // what was repaired
 	Err       *loose.Fault // why the block cannot be read, or nil
+	Stray     *loose.Fault // text where parameters are expected, if there are none
 }
 
 type field uint8
@@ -269,7 +270,20 @@ func (b *Block) readInput(at int) {
 			b.Err = &loose.Fault{At: i, What: "expected a JSON object after INPUT"}
 		}
 		b.Input = &value.Dict{}
+		b.Stray = b.strayAt(i)
 	}
+}
+
+// strayAt returns the error of text on the lines after an INPUT without a value, or nil.
+func (b *Block) strayAt(at int) *loose.Fault {
+	if at < b.at || at >= len(b.text) || b.text[at] == '<' {
+		return nil
+	}
+	f, _ := fieldAt(b.text, at, false)
+	if f != noField || b.open || IsNobody(b.text[at:b.lineEnd(at)]) {
+		return nil
+	}
+	return &loose.Fault{At: at, What: "expected a parameter as \"- key: value\", or a JSON object"}
 }
 
 func (b *Block) readJSON(at int, fenced bool) {

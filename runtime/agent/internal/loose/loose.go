@@ -91,7 +91,6 @@ type Fault struct {
 	At   int
 	What string
 	want string
-	json bool // the fault is in JSON
 }
 
 // in returns the error as text.
@@ -106,23 +105,20 @@ func (f *Fault) in(text string) string {
 	return f.What + "expected " + f.want + " but got \"" + string(c) + "\""
 }
 
-// Report returns the error for the model that wrote the text, with the line and column, and what to
-// do.
+// Report returns the error for the model that wrote the text, with the line, the column and the
+// text there.
 func (f *Fault) Report(text string) string {
-	at, how := min(f.At, len(text)), "write the complete call again."
-	if f.json {
-		how = "write the complete call again, as valid JSON."
-	}
+	at := min(f.At, len(text))
 	before := text[:at]
 	line := 1 + strings.Count(before, "\n")
 	col := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 	near := strings.Join(strings.Fields(strings.ToValidUTF8(text[max(0, at-30):min(len(text), at+30)], "")), " ")
-	return fmt.Sprintf("line %d, column %d of your reply: %s (near: %s). Nothing was called: %s", line, col, f.in(text), near, how)
+	return fmt.Sprintf("line %d, column %d of your reply: %s (near: %s).", line, col, f.in(text), near)
 }
 
 // Of returns the fault with a prefix.
 func (f *Fault) Of(what string) *Fault {
-	return &Fault{f.At, what + ": " + f.What, f.want, f.json}
+	return &Fault{f.At, what + ": " + f.What, f.want}
 }
 
 const (
@@ -146,12 +142,12 @@ func (r *Reader) Note(what string) {
 // Fail returns a fault that says what was expected at the position of the reader. It is valid until
 // the next fault of the reader.
 func (r *Reader) Fail(want string) *Fault {
-	r.fault = Fault{At: r.At, want: want, json: true}
+	r.fault = Fault{At: r.At, want: want}
 	return &r.fault
 }
 
 func (r *Reader) wrong(at int, what string) *Fault {
-	r.fault = Fault{At: at, What: what, json: true}
+	r.fault = Fault{At: at, What: what}
 	return &r.fault
 }
 

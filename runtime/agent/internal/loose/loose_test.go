@@ -124,11 +124,11 @@ func TestDictOf(t *testing.T) {
 func TestReport(t *testing.T) {
 	text := "Well:\n{\"a\": é}"
 	_, fault := New(text, 6, NewFinder(text)).Value()
-	want := `line 2, column 7 of your reply: the call: expected a value but got "é" (near: Well: {"a": é}). Nothing was called: write the complete call again, as valid JSON.`
+	want := `line 2, column 7 of your reply: the call: expected a value but got "é" (near: Well: {"a": é}).`
 	if got := fault.Of("the call").Report(text); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	want = `line 2, column 8 of your reply: no (near: Well: {"a": é}). Nothing was called: write the complete call again.`
+	want = `line 2, column 8 of your reply: no (near: Well: {"a": é}).`
 	if got := (&Fault{At: len("Well:\n{\"a\": é"), What: "no"}).Report(text); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -36,8 +36,11 @@ func (p *Prompt) formatText() string {
 	return say("format/" + string(p.format()))
 }
 
-// NoDecision returns the reminder after a reply without a decision.
-func (p *Prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
+// NoDecision returns the reminder after a reply without a decision. seen is what in the reply looks
+// like a call, or "".
+func (p *Prompt) NoDecision(seen string) string {
+	return say("turn/no_decision", "problem", guest(value.Clean(seen, maxProblem)), "format", p.formatText())
+}
 
 // Empty returns the reminder after a reply without text and calls.
 func (p *Prompt) Empty() string { return say("turn/empty") }

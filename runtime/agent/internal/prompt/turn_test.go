@@ -20,7 +20,7 @@ func TestTurns(t *testing.T) {
 		{"reminder json", testPrompt("task", "", "").Reminder(), "(Reply with a tool_decision object, or with TASK COMPLETE: and your answer.)"},
 		{"reminder native", native.Reminder(), ""},
 		{"reminder without tools", (&Prompt{Role: "task"}).Reminder(), ""},
-		{"no decision", p.NoDecision(), "NOTE: your reply neither asks for a tool nor ends the task, so nothing was done.\n\n" + xml},
+		{"no decision", p.NoDecision(""), "NOTE: your reply neither asks for a tool nor ends the task, so nothing was done.\n\n" + xml},
 		{"broken", p.BrokenDecision("INPUT is no JSON: line 3, column 4"), "ERROR: your call of a tool cannot be read, and nothing was run.\n\nINPUT is no JSON: line 3, column 4\n\n" + xml},
 		{"broken native", native.BrokenDecision("x"), "ERROR: your call of a tool cannot be read, and nothing was run.\n\nx"},
 		{"unknown tool", p.UnknownTool("read_fiel"), "ERROR: Tool 'read_fiel' not available.\nDid you mean read_file?\nAvailable: read_file, summarize, task_complete, mystery"},
@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
-	for _, text := range []string{p.NoDecision(), p.BrokenDecision("x"), p.UnknownTool("x"), p.SkillUnknown("x"), p.SkillLoaded("x", "y"), p.Denied(""), p.LoopWarning("x", 2), ResultText("x", tool.Result{}, 0, "")} {
+	for _, text := range []string{p.NoDecision(""), p.NoDecision("line 1: x"), p.BrokenDecision("x"), p.UnknownTool("x"), p.SkillUnknown("x"), p.SkillLoaded("x", "y"), p.Denied(""), p.LoopWarning("x", 2), ResultText("x", tool.Result{}, 0, "")} {
 		if !isTurn(text) {
 			t.Errorf("%q is not known as a turn", text)
 		}
