@@ -317,7 +317,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/host/toolset internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox",
+		"runtime/host/toolset internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/host/internal/boxes": {
@@ -467,7 +467,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/sizes runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
+		"runtime/tool runtime/value internal/agentfile runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -484,6 +484,11 @@ var layers = map[string]struct {
 		"Package prompt writes the messages for a language model",
 		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/dialog runtime/agent/internal/prose runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it writes texts, and asks nobody",
+	},
+	"runtime/agent/internal/roster": {
+		"Package roster selects the tools that a model may call, and finds the agents that it can start",
+		"runtime/tool runtime/value internal/agentfile runtime/host runtime/host/toolset runtime/agent/decision",
+		"it calls no tools, and starts no agents",
 	},
 	"runtime/agent/internal/account": {
 		"Package account counts the tokens of conversations",
@@ -592,7 +597,7 @@ var layers = map[string]struct {
 	},
 	".": {
 		"Package cassidy runs tools for language models",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/history runtime/journal runtime/agent internal/config internal/index internal/project internal/trust stdlib stdlib/shell sandbox sandbox/launch tools",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/history runtime/journal runtime/agent internal/agentfile internal/config internal/index internal/project internal/trust stdlib stdlib/shell sandbox sandbox/launch tools",
 		"the one place that chooses the parts",
 	},
 	"runtime/engine/internal/enginetest": {

@@ -69,11 +69,11 @@ type Options struct {
 	// WorkDir is where relative paths begin, a folder inside Dir. "" means Dir.
 	WorkDir string
 	// TrustSource says that the source is the program's own or was reviewed
-	// elsewhere: its tools, skills and notes are used without asking. Otherwise trust
+	// elsewhere: its tools, skills, agents and notes are used without asking. Otherwise trust
 	// is looked up under State, as it is for the notes in Dir where the source is
 	// another one.
 	TrustSource bool
-	// Home is the user's folder, with tools/, skills/ and config.yaml. ""
+	// Home is the user's folder, with tools/, skills/, agents/ and config.yaml. ""
 	// means none.
 	Home string
 	// Config is a file to read in place of the config.yaml in Home.
@@ -240,7 +240,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), QuestionTimeout: cmp.Or(o.QuestionTimeout, config.Runs.AnswerWithin), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
 		Rules: rules(o.Rules, &config), FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
-		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Revoked: finder.revoked,
+		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {
 			background.Wait()

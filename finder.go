@@ -171,6 +171,18 @@ func (f *finder) workflow(ctx context.Context, src Source, name string) (host.Wo
 	return host.Workflow{Tool: w.Tool.Tool, Script: script, Declared: w.Declared}, nil
 }
 
+// agents returns the agents that can be used.
+func (f *finder) agents(src Source) []AgentDefinition {
+	files, _ := project.Agents(f.root(src), &f.options(src).Scope) // the command lists what is broken
+	var list []AgentDefinition
+	for i := range files {
+		if files[i].Usable() == nil {
+			list = append(list, files[i].Definition)
+		}
+	}
+	return list
+}
+
 // revoked reports whether nothing of a script, or of a file that it loads, is trusted.
 func (f *finder) revoked(src Source, s *tool.Script) bool {
 	return f.options(src).RevokedScript(f.root(src), s)

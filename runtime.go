@@ -296,7 +296,7 @@ func (r *Runtime) launcher() tool.Launcher {
 type Source = toolset.Source
 
 // Dir is a project folder: its scripts lie in path/.cassidy, the tools in tools/,
-// and beside them workflows/, policies/ and skills/. A folder that does not exist
+// and beside them workflows/, policies/, skills/ and agents/. A folder that does not exist
 // is an error of kind Invalid when the host is opened, and one of Swap and Refresh.
 func Dir(path string) Source { return toolset.Dir(path) }
 

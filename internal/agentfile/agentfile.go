@@ -33,6 +33,8 @@ type Definition struct {
 	Effort      string   `json:"effort,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
 	Policy      string   `json:"policy,omitempty"`
+	// Script is the policy as it was when a run began, or nil.
+	Script *tool.Script `json:"script,omitempty"`
 	// Tools select some of the caller's tools: names, @GROUP and names with the wildcards * and
 	// ?. Nil selects all of them. Without removes some of these.
 	Tools   []string `json:"tools,omitzero"`
@@ -66,6 +68,32 @@ const (
 
 // ForModels reports whether a model may call the agent by its name.
 func (d *Definition) ForModels() bool { return !d.Disabled && d.Mode != ModePrimary }
+
+// Instructions returns the prompt; nil has none.
+func (d *Definition) Instructions() string {
+	if d == nil {
+		return ""
+	}
+	return d.Prompt
+}
+
+// Narrow returns the rules; nil has none.
+func (d *Definition) Narrow() []tool.Rule {
+	if d == nil {
+		return nil
+	}
+	return d.Rules
+}
+
+// CheckCalls returns an error of kind Limit if the agent has made as many calls as it may; nil has
+// no limit.
+func (d *Definition) CheckCalls(made int) *value.Error {
+	if d == nil || d.Limits.ToolCalls == 0 || made < d.Limits.ToolCalls {
+		return nil
+	}
+	return value.Errorf(value.Limit, "the agent '%s' has made the %d calls of tools that it may make", d.Name, d.Limits.ToolCalls).
+		WithHint("answer with what is known")
+}
 
 // Offers reports whether the agent may have a tool that its caller has.
 func (d *Definition) Offers(t *tool.Tool) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
@@ -64,6 +65,7 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		if err := keep(t, e, d, failure); err != nil {
 			return unreadable(e.Func, err)
 		}
+		t.meter.Recall(meter.Step(d, nil))
 		return nil
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -114,6 +116,15 @@ type Options struct {
 	// Depth is how deep agents may start agents with the tool of [Register]. Default: 1,
 	// so that the agents of an agent start none.
 	Depth int
+	// As is what an agent file defines of this agent: instructions, tools that it may have of
+	// Tools, rules and limits. Fields above that are not set are set to those of As, except the
+	// Model.
+	As *agentfile.Definition
+	// Agents are the agents that the tool of [Register] can start by their names. Default:
+	// [host.Host.Agents], as it is when the agent is made; an empty list means none.
+	Agents []agentfile.Definition
+	// Models opens a model by the name that an agent file has. Nil opens none.
+	Models func(ctx context.Context, name string) (model.Model, error)
 }
 
 // maxIterations bounds the requests of a turn if Options.Iterations is 0, whatever the
@@ -172,6 +183,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if a.opts.Iterations < 0 {
 		return nil, value.Errorf(value.Invalid, "create an agent: Options.Iterations must be 0 or more, but is %d", a.opts.Iterations)
 	}
+	a.opts.define()
 	c := a.opts.Ceilings
 	a.rules = newRules(c, c, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
 	if err := a.rules.Check(); err != nil {
@@ -201,12 +213,13 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	a.policy.Script.Hash = a.policy.Script.Sum()
 	a.program = a.policy.program()
 	a.program.Parks = !a.opts.NoParking
-	if a.format, err = chooseFormat(a.opts.Format, a.opts.Model); err != nil {
+	if a.format, err = decision.FormatFor(a.opts.Format, a.opts.Model); err != nil {
 		return nil, err
 	}
 	if err := a.offer(a.opts.Tools); err != nil {
 		return nil, err
 	}
+	a.recorded.Agents = a.opts.Agents
 	if err := question.CheckChoice(a.opts.ToolChoice, a.format, toolNames(a.tools)); err != nil {
 		return nil, err
 	}
@@ -242,28 +255,24 @@ func (a *Agent) offer(words []string) error {
 	if words != nil && len(words) == 0 {
 		return nil
 	}
-	tools, err := a.host.Select(words...)
+	tools, err := roster.Select(a.host, words, a.format, a.opts.As)
 	if err != nil {
 		return err
 	}
-	if tools, err = a.withCode(tools, words); err != nil {
-		return err
-	}
-	for _, t := range tools {
-		if t.State == toolset.Ready {
-			a.add(&t)
-			continue
-		}
-		if slices.Contains(words, t.Name) {
-			return value.Errorf(value.Unavailable, "offer the tool '%s': the tool is %s: %s", t.Name, t.State, t.Reason)
-		}
+	a.findAgents()
+	for i := range tools {
+		a.add(&tools[i])
 	}
 	return nil
 }
 
 // add adds a tool to those that the model may call.
 func (a *Agent) add(t *toolset.Info) {
-	a.tools = append(a.tools, t.Tool)
+	if offered := t.Tool; tool.Key(t.Name) == stub.AgentTool && t.Location == tool.Embedded {
+		a.tools = append(a.tools, roster.Introduce(offered, a.opts.Agents))
+	} else {
+		a.tools = append(a.tools, offered)
+	}
 	a.ends = a.ends || tool.Key(t.Name) == stub.CompleteTool && t.Location == tool.Builtin
 	a.starts = a.starts || tool.Key(t.Name) == stub.AgentTool && t.Location == tool.Embedded
 }
@@ -275,7 +284,7 @@ func (a *Agent) offerRecorded(ctx context.Context, r *host.Recorded) error {
 	if err != nil {
 		return unreadable("run '"+r.ID+"'", err)
 	}
-	tools, err := calledTools(ctx, a.host, r.ID)
+	tools, err := roster.Called(ctx, a.host, r.ID)
 	if err != nil {
 		return err
 	}
@@ -291,70 +300,11 @@ func (a *Agent) offerRecorded(ctx context.Context, r *host.Recorded) error {
 
 // offerCalled offers all tools for the replay of a run.
 func (a *Agent) offerCalled(ctx context.Context, runID string) error {
-	tools, err := calledTools(ctx, a.host, runID)
+	tools, err := roster.Called(ctx, a.host, runID)
 	for i := range tools {
 		a.add(&tools[i])
 	}
 	return err
-}
-
-// calledTools returns the tools for the replay of a run: those that it has called, as they were
-// then, and the others of the host.
-func calledTools(ctx context.Context, h *host.Host, runID string) ([]toolset.Info, error) {
-	tools, err := h.Called(ctx, runID)
-	for _, t := range h.Tools() {
-		if !slices.ContainsFunc(tools, func(c toolset.Info) bool { return tool.Key(c.Name) == tool.Key(t.Name) }) {
-			tools = append(tools, t)
-		}
-	}
-	return tools, err
-}
-
-// withCode adds the tool that runs programs in the format Code. In other formats the tool
-// is kept only if it is named.
-func (a *Agent) withCode(tools []toolset.Info, words []string) ([]toolset.Info, error) {
-	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == decision.ProgramTool })
-	if a.format != decision.Code && named {
-		return tools, nil
-	}
-	tools = slices.DeleteFunc(tools, func(t toolset.Info) bool { return runsPrograms(&t) })
-	if a.format != decision.Code {
-		return tools, nil
-	}
-	t, err := a.host.Tool(decision.ProgramTool)
-	if err != nil || !runsPrograms(&t) {
-		return nil, value.Errorf(value.Invalid, "use the format %s: the tool %s is not registered", decision.Code, decision.ProgramTool).
-			WithHint("call agent.RegisterCode, or use another format")
-	}
-	return append(tools, t), nil
-}
-
-// runsPrograms reports whether a tool is that of [RegisterCode], and not another one of its
-// name.
-func runsPrograms(t *toolset.Info) bool {
-	return t.Location == tool.Embedded && tool.Key(t.Name) == decision.ProgramTool
-}
-
-// chooseFormat returns the format for a model. "" means its default.
-func chooseFormat(wanted decision.Format, m model.Model) (decision.Format, error) {
-	switch wanted {
-	case "":
-		if m.Native() {
-			return decision.Native, nil
-		}
-		return decision.PureJSON, nil
-	case decision.PureJSON, decision.XMLJSON, decision.Markdown, decision.Code:
-		return wanted, nil
-	case decision.Native:
-		if m.Native() {
-			return decision.Native, nil
-		}
-		return "", value.Errorf(value.Invalid, "the model %s does not support native tool calls", m.Name()).
-			WithHint("use the format %s, %s or %s", decision.PureJSON, decision.XMLJSON, decision.Markdown)
-	}
-	known := []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}
-	return "", value.Errorf(value.Invalid, "unknown format %q%s", wanted, value.DidYouMean(string(wanted), known)).
-		WithHint("use one of %s", strings.Join(known, ", "))
 }
 
 // Tools returns the tools that the model may call.

@@ -69,7 +69,7 @@ func (t *turn) together(ctx context.Context, decisions []decision.Decision, belo
 	known := map[string]bool{}
 	onlyReads := true
 	for i, d := range decisions {
-		c := t.plan(ctx, d, below.Child(after+i+1))
+		c := t.plan(ctx, d, below.Child(after+i+1), i)
 		alone := c.answer == nil && !t.parallel(c.offered)
 		// The answer of an earlier call may have changed after calls that do more than read.
 		stale := c.answer != nil && c.answer.redundant && !onlyReads

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -60,7 +61,7 @@ func runCode(ctx context.Context, h *host.Host, code string, number int64) (valu
 		all := h.Tools()
 		if replayed := h.ReplayOf(ctx); replayed != "" {
 			var err error
-			if all, err = calledTools(ctx, h, replayed); err != nil {
+			if all, err = roster.Called(ctx, h, replayed); err != nil {
 				return nil, err
 			}
 		}

@@ -28,7 +28,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	}
 	t.watches.Store(true)
 	defer t.watches.Store(false)
-	c := t.plan(ctx, d, e.StepPath)
+	c := t.plan(ctx, d, e.StepPath, 0)
 	o, err := t.carryOut(ctx, &c)
 	if err != nil {
 		return nil, err
@@ -148,13 +148,15 @@ type plannedCall struct {
 }
 
 // plan finds the tool of a decision, or the outcome of a call that is not made: it is invalid,
-// the model may not call the tool, or it has the result already.
-func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath) plannedCall {
+// the model may not call the tool, it has made all calls that it may make, or it has the result
+// already. before is the number of calls that are planned before it.
+func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath, before int) plannedCall {
 	c := plannedCall{decision: d, at: at}
 	offered := t.offered(d.Action)
 	if offered != nil {
 		c.decision.Action = offered.Name
 	}
+	over := t.agent.opts.As.CheckCalls(len(t.result.Calls) + before)
 	switch {
 	case d.Kind == decision.Invalid:
 		o := t.failed(d, value.Errorf(value.Invalid, "%s", d.Error))
@@ -162,6 +164,9 @@ func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath) 
 	case offered == nil:
 		e := value.Errorf(value.NotFound, "Unknown tool: %s", d.Action)
 		c.answer = &outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}
+	case over != nil:
+		o := t.failed(d, over)
+		c.answer = &o
 	default:
 		c.offered = offered
 		if earlier, ok := t.memory.Find(recall.Key(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it

@@ -105,7 +105,7 @@ func (s *Session) NextRun() string {
 func (s *Session) prompt() *prompt.Prompt {
 	o := &s.agent.opts
 	return &prompt.Prompt{
-		Role: s.agent.role(), Tools: s.agent.tools, Format: s.agent.format,
+		Role: s.agent.role(), Agent: o.As.Instructions(), Tools: s.agent.tools, Format: s.agent.format,
 		Skills: o.Skills, Context: o.Context, WorkDir: cmp.Or(o.Place, o.WorkDir), Iterations: s.iterations,
 	}
 }
@@ -194,6 +194,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 // program returns the policy as a program for the turn.
 func (t *turn) program() *host.Program {
 	p := t.agent.program
+	p.Narrow = t.agent.opts.As.Narrow()
 	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(taskArg, t.result.Task), t.reviewChanges
 	p.Title, p.Reason = t.result.Task, t.reason
 	p.Watch, p.Start, p.End = t.watchFiles, t.startEvent(), t.endEvent

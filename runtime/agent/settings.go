@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -33,6 +34,9 @@ type Settings struct {
 	ToolChoice         string          `json:"tool_choice,omitempty"`
 	Ceilings           Ceilings        `json:"ceilings,omitzero"`
 	Schema             *value.Dict     `json:"schema,omitempty"`
+
+	As     *agentfile.Definition  `json:"as,omitempty"`
+	Agents []agentfile.Definition `json:"agents,omitzero"` // as they were when the run began
 }
 
 // settings returns the settings of the options.
@@ -42,6 +46,7 @@ func (o *Options) settings() Settings {
 		Context: strings.ToValidUTF8(o.Context, "\ufffd"), WorkDir: strings.ToValidUTF8(o.WorkDir, "\ufffd"), Place: strings.ToValidUTF8(o.Place, "\ufffd"), Budget: o.Budget,
 		RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference, MaxResult: o.MaxResult, Depth: o.Depth,
 		MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, ToolChoice: o.ToolChoice, Ceilings: o.Ceilings, Schema: o.Schema,
+		As: o.As, Agents: o.Agents,
 	}
 }
 
@@ -52,7 +57,7 @@ func (s *Settings) Apply(o *Options) {
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth = s.MaxResult, s.Depth
 	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice
-	o.Schema = s.Schema
+	o.Schema, o.As, o.Agents = s.Schema, s.As, s.Agents
 	o.Ceilings = o.Ceilings.Or(s.Ceilings)
 }
 

@@ -7,17 +7,19 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Register registers the tool agent(task, tools, policy) with a host: with it, a model or a
-// script lets another agent work on a part of a task. This sub-agent has at most the
-// permissions and the tools of its caller, and by default starts no agents itself (see
-// [Options].Depth). options is called for each sub-agent. Register fails if the host has a
-// tool of that name.
+// Register registers the tool agent(task, agent, tools, policy) with a host: with it, a model or a
+// script lets another agent work on a part of a task, one of [Options].Agents if it is named. This
+// sub-agent has at most the permissions and the tools of its caller, and by default starts no
+// agents itself (see [Options].Depth). options is called for each sub-agent. Register fails if the
+// host has a tool of that name.
 func Register(h *host.Host, options func() (*Options, error)) error {
 	return h.Register(tool.Tool{
 		Name:  stub.AgentTool,
@@ -29,10 +31,11 @@ func Register(h *host.Host, options func() (*Options, error)) error {
 		Hints: tool.Hints{OpenWorld: true},
 		Params: []tool.Param{
 			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what to do, and what to answer", Required: true},
+			{Name: roster.Param, Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined; default: an agent with the tools of this conversation", HasDefault: true, Default: ""},
 			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this conversation"},
-			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review", HasDefault: true, Default: "task"},
+			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review; default: that of the named agent, or task", HasDefault: true, Default: ""},
 		},
-		Returns: &tool.Type{Name: tool.TypeString},
+		Returns: &tool.Type{Name: tool.TypeAny},
 		Tags:    []string{"agent"},
 		// The effects of its policy are recorded below the call.
 		OnlyCalls: true,
@@ -65,15 +68,22 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		text, _ := w.(string)
 		o.Tools = append(o.Tools, text)
 	}
-	o.Skills, o.LoadSkill, o.Context, o.ToolChoice, o.Schema = nil, nil, "", "", nil
+	o.Skills, o.LoadSkill, o.Context, o.ToolChoice, o.Schema, o.As = nil, nil, "", "", nil, nil
 	if m := meter.Of(ctx); m != nil {
-		o.Ceilings = Ceilings{} // those of the run hold
+		o.Ceilings = Ceilings{} // those of the run hold, too
 		asks := m.Asks()
 		o.MaxTokens, o.Effort, o.Temperature = cmp.Or(o.MaxTokens, asks.MaxTokens), cmp.Or(o.Effort, asks.Effort), cmp.Or(o.Temperature, asks.Temperature)
 	}
+	if above != nil {
+		o.Agents = above.agent.opts.Agents
+	}
 	replayed := h.ReplayOf(ctx)
 	if replayed != "" {
-		o.Tools = []string{}
+		o.Tools, o.Models = []string{}, func(context.Context, string) (model.Model, error) { return o.Model, nil } // no model is asked
+	}
+	err := o.name(ctx, h, args.Text(roster.Param))
+	if err != nil {
+		return nil, err
 	}
 	sub, err := newAgent(h, &o)
 	if err == nil && replayed != "" {
@@ -83,6 +93,9 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		return nil, err
 	}
 	sub.narrow(above, depth+1 > most)
+	if o.As != nil {
+		sub.rules.Agent = o.As.Name
+	}
 	session := sub.subSession(ctx, above)
 	if above != nil {
 		above.working.Add(1)
@@ -94,6 +107,9 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	}
 	if !r.Success() {
 		return nil, value.Errorf(value.Failed, "the agent ended without an answer: reason %s%s", r.Reason, soFar(r.Text))
+	}
+	if sub.schema != nil {
+		return r.Value, nil
 	}
 	return r.Text, nil
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
@@ -55,6 +56,9 @@ type Options struct {
 	// Reserved are the names of built-in tools. No other tool can have one of them, even
 	// before the source is searched.
 	Reserved []string
+	// Agents returns the agents that the files of a source define; see [Host.Agents]. Nil
+	// means that there are none.
+	Agents func(src toolset.Source) []agentfile.Definition
 	// Workflow finds a workflow of a source by its name, in either spelling. It fails with
 	// kind NotFound for an unknown name. It is called concurrently. Nil finds nothing.
 	Workflow func(ctx context.Context, src toolset.Source, name string) (Workflow, error)
@@ -303,6 +307,14 @@ func (h *Host) Tool(name string) (toolset.Info, error) {
 		return toolset.Info{}, err
 	}
 	return c.described(o), nil
+}
+
+// Agents returns the agents that the trusted agent files of the source define, as they are now.
+func (h *Host) Agents() []agentfile.Definition {
+	if h.opts.Agents == nil {
+		return nil
+	}
+	return h.opts.Agents(h.registry.source())
 }
 
 // Groups counts the tools of each group.

@@ -168,7 +168,7 @@ func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.
 		return nil, nil, done, err
 	}
 	own := &gate.Program{
-		Modules: p.Modules, Narrow: narrow, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch,
+		Modules: p.Modules, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch,
 		Start: p.startEvent(above != nil), End: p.End,
 	}
 	if p.Middleware != nil {
@@ -177,6 +177,7 @@ func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.
 		}
 	}
 	g = run.NewProgram(t, c, above, own)
+	gate.Narrow(g, narrow)
 	if p.run != nil {
 		return g, p.run, done, nil
 	}

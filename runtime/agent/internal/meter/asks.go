@@ -22,6 +22,9 @@ type Asks struct {
 type Rules struct {
 	Ceilings
 	Asks
+	// Agent is the name of the agent, in a run of another one, whose own ceilings these are, or "".
+	// At such a ceiling only the agent ends, since its ceilings cannot be raised.
+	Agent string
 	// Changed is whether the ceilings are not recorded yet.
 	Changed atomic.Bool
 }

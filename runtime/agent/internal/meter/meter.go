@@ -311,6 +311,16 @@ func (m *Meter) bounded() bool {
 	return false
 }
 
+// Recall counts a request of an earlier process, for the limits of the agents that it was a part
+// of. The run has counted it already.
+func (m *Meter) Recall(u Usage) {
+	for up := m; up != nil && up.rules.Agent != ""; up = up.above {
+		up.mu.Lock()
+		up.total.Add(u)
+		up.mu.Unlock()
+	}
+}
+
 // done ends a request that begin admitted, with nil if it has no reply.
 func (m *Meter) done(x amount, u *Usage) {
 	for up := m; up != nil; up = up.above {
@@ -338,17 +348,10 @@ func (m *Meter) admit(x amount, waits bool) (wait chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, u := &m.rules.Ceilings, m.total
-	switch {
-	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
-		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s to models", requests(c.Requests)).
-			WithHint("to allow more: --max-requests N")
-	case c.Tokens > 0 && u.Tokens >= c.Tokens:
-		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens)).
-			WithHint("to allow more: --max-tokens N")
-	case c.CostUSD > 0 && u.Charge >= c.CostUSD:
-		return nil, value.Limitf(value.LimitUsage, "the run reached its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge)).
-			WithHint("to allow more: --max-cost USD")
-	case waits && m.pending > 0 && (c.Tokens > 0 && u.Tokens+m.expected.tokens >= c.Tokens || c.CostUSD > 0 && u.Charge+m.expected.charge >= c.CostUSD):
+	if err := m.reached(); err != nil {
+		return nil, err
+	}
+	if waits && m.pending > 0 && (c.Tokens > 0 && u.Tokens+m.expected.tokens >= c.Tokens || c.CostUSD > 0 && u.Charge+m.expected.charge >= c.CostUSD) {
 		if m.ended == nil {
 			m.ended = make(chan struct{})
 		}
@@ -357,6 +360,29 @@ func (m *Meter) admit(x amount, waits bool) (wait chan struct{}, err error) {
 	m.pending++
 	m.expected.tokens, m.expected.charge = m.expected.tokens+x.tokens, m.expected.charge+x.charge
 	return nil, nil
+}
+
+// reached returns the error of a ceiling that is reached, or nil.
+func (m *Meter) reached() error {
+	c, u := &m.rules.Ceilings, m.total
+	switch {
+	case c.Requests > 0 && u.Requests+m.pending >= c.Requests:
+		return m.rules.limit("--max-requests N", "limits.requests", "its limit of %s to models", requests(c.Requests))
+	case c.Tokens > 0 && u.Tokens >= c.Tokens:
+		return m.rules.limit("--max-tokens N", "limits.tokens", "its limit of %s tokens: it used %s", prose.WithCommas(c.Tokens), prose.WithCommas(u.Tokens))
+	case c.CostUSD > 0 && u.Charge >= c.CostUSD:
+		return m.rules.limit("--max-cost USD", "limits.cost", "its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge))
+	}
+	return nil
+}
+
+// limit returns the error of a ceiling. flag and field are where it can be raised: for a run, and
+// for an agent.
+func (r *Rules) limit(flag, field, format string, args ...any) error {
+	if r.Agent == "" {
+		return value.Limitf(value.LimitUsage, "the run reached "+format, args...).WithHint("to allow more: %s", flag)
+	}
+	return value.Errorf(value.Limit, "the agent '"+r.Agent+"' reached "+format, args...).WithHint("to allow more, change the field '%s' of its file", field)
 }
 
 func (m *Meter) end(x amount, u *Usage) {

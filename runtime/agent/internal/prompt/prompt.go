@@ -16,12 +16,13 @@ import (
 
 // A Prompt is the first message of a conversation. The zero value has only the question.
 //
-// The order of the sections is fixed: the opening, # Available Tools with the format of calls,
+// The order of the sections is fixed: the opening, the instructions of an agent file, # Available Tools with the format of calls,
 // the skills, # Context, and # User Question. Only a prompt writes these headings: such a line
 // in a description, a context file, a skill or a result is quoted.
 type Prompt struct {
 	// Role selects the opening: one of [Roles], or "" for none.
 	Role       string
+	Agent      string          // the instructions of an agent file, or ""
 	Tools      []tool.Tool     // that the model may call
 	Format     decision.Format // of decisions; default PureJSON
 	Docs       docs            // the length of the documentation of tools
@@ -49,7 +50,7 @@ func Roles() []string { return []string{"task", "chat", "plan", "review"} }
 // Message returns the first message of a conversation, also after a compaction: the full
 // prompt, with the question at its end.
 func (p *Prompt) Message(question string) string {
-	sections := nonEmpty(p.opening(), p.Instructions(), p.skillSection(), contextSection(p.Context))
+	sections := nonEmpty(p.opening(), guest(p.Agent), p.Instructions(), p.skillSection(), contextSection(p.Context))
 	if len(sections) == 0 {
 		return question
 	}

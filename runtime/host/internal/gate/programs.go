@@ -12,7 +12,6 @@ import (
 // A Program is the part of a program that tools do not have.
 type Program struct {
 	Modules []tool.Module // which only this program may use
-	Narrow  []tool.Rule   // which deny or ask, for it and what it calls
 	Review  func(by *tool.Tool, from tool.Location, changes []tool.Change) error
 	Reason  func(v value.Value, err error) string // returns why it ended, in one word; or nil
 	Session string
@@ -46,14 +45,18 @@ func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pas
 	c.Limits = r.gate.Bounds.of(c, t.Tool)
 	p := r.newPass(t, c, above)
 	p.program, p.rights.Program = own, true
-	if len(own.Narrow) > 0 {
-		p.rights.Policy = p.rights.Policy.With(own.Narrow, r.gate.FileNames)
-	}
 	if start := own.Start; start != nil {
 		own.Start, own.started = nil, time.Now() // a program that waits does not hold it
 		report(p, *start)
 	}
 	return p
+}
+
+// Narrow adds rules, which deny or ask, for the program and everything that it calls.
+func Narrow(p *Pass, rules []tool.Rule) {
+	if len(rules) > 0 {
+		p.rights.Policy = p.rights.Policy.With(rules, p.Run.gate.FileNames)
+	}
 }
 
 // RunProgram runs a program to its end.

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// define sets the options that are not set to those of As.
+func (o *Options) define() {
+	d := o.As
+	if d == nil {
+		return
+	}
+	o.Policy, o.Effort, o.Temperature = cmp.Or(o.Policy, d.Policy), cmp.Or(o.Effort, d.Effort), cmp.Or(o.Temperature, d.Temperature)
+	o.Iterations = cmp.Or(o.Iterations, d.Iterations)
+	if o.Schema == nil {
+		o.Schema = d.Schema
+	}
+	o.Ceilings = o.Ceilings.Or(Ceilings{Tokens: d.Limits.Tokens, CostUSD: d.Limits.CostUSD, Requests: d.Limits.Requests})
+}
+
+// name makes the options those of the agent with a name, among Agents or those of the host. "" names
+// none.
+func (o *Options) name(ctx context.Context, h *host.Host, name string) error {
+	agents := o.Agents
+	if agents == nil && name != "" {
+		agents = h.Agents()
+	}
+	d, err := roster.Find(agents, name)
+	if d != nil {
+		err = o.become(ctx, d)
+	}
+	return err
+}
+
+// become makes the options those of an agent that is started by its name. What its definition
+// sets takes precedence over what the caller has.
+func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
+	o.As = d
+	if d.Effort != "" {
+		o.Effort = ""
+	}
+	if d.Temperature != nil {
+		o.Temperature = nil
+	}
+	if d.Iterations > 0 {
+		o.Iterations = min(d.Iterations, cmp.Or(o.Iterations, maxIterations))
+	}
+	if policy := d.Script; policy != nil && o.Policy == "" {
+		o.Policies = func(name string) (Policy, error) { return recordedPolicy(name, *policy), nil }
+	}
+	if d.Model == "" {
+		return nil
+	}
+	if o.Models == nil {
+		return value.Errorf(value.Unavailable, "start the agent '%s': the model %s cannot be opened", d.Name, d.Model).
+			WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
+	}
+	m, err := o.Models(ctx, d.Model)
+	if err != nil {
+		e := *value.ErrorOf(err, value.Unavailable)
+		return e.WithOp("start the agent '" + d.Name + "'")
+	}
+	o.Model, o.ModelName = m, d.Model
+	if o.Format == decision.Native && !m.Native() {
+		o.Format = ""
+	}
+	return nil
+}
+
+// findAgents finds the agents that can be started by their names, once, with their policies: a run
+// that is resumed has them as they were when it began. Without the tool that starts them there are
+// none.
+func (a *Agent) findAgents() {
+	if t, err := a.host.Tool(stub.AgentTool); a.opts.Agents != nil || err != nil || t.Location != tool.Embedded {
+		return
+	}
+	list := append([]agentfile.Definition{}, a.host.Agents()...)
+	for i := range list {
+		list[i] = a.opts.withPolicy(list[i])
+	}
+	a.opts.Agents = list
+}
+
+// withPolicy adds the script of the policy, unless that is built in. A policy that is not found
+// fails when the agent starts.
+func (o *Options) withPolicy(d agentfile.Definition) agentfile.Definition {
+	if d.Policy == "" || d.Script != nil || o.Policies == nil {
+		return d
+	}
+	if p, err := o.Policies(d.Policy); err == nil && p.Location != tool.Builtin {
+		d.Script = &p.Script
+	}
+	return d
+}
