@@ -43,6 +43,11 @@ type Config struct {
 	// Model is the default model, as in openai:NAME; "" means none. Only the user's
 	// config sets it.
 	Model string
+	// Format is the default format of the model's calls, and Docs the default length of the
+	// descriptions of its tools; "" means none. RepeatInstructions repeats in each message how
+	// to write calls. Only the user's config sets them.
+	Format, Docs       string
+	RepeatInstructions bool
 	// Providers are where models are asked, by name. Only the user's config sets them: a
 	// project must not choose where conversations and keys are sent.
 	Providers map[string]Provider
@@ -123,6 +128,9 @@ var fieldReaders = []struct {
 	{"commands", false, (*reader).commands},
 	{"limits", false, (*reader).limits},
 	{"model", false, (*reader).model},
+	{"format", false, func(r *reader, v value.Value) error { return oneOf("format", v, formats, &r.to.Format) }},
+	{"docs", false, func(r *reader, v value.Value) error { return oneOf("docs", v, lengths, &r.to.Docs) }},
+	{"repeat_instructions", false, (*reader).repeatInstructions},
 	{"providers", false, (*reader).providers},
 	{"models", false, (*reader).models},
 	{"runs", false, (*reader).runs},
@@ -551,6 +559,31 @@ func (r *reader) model(v value.Value) error {
 		return wrongType("model", "the name of a model, as in openai:NAME,", v)
 	}
 	r.to.Model = text
+	return nil
+}
+
+// The values of the fields format and docs.
+var (
+	formats = []string{"pure_json", "xml_json", "markdown", "native", "code"}
+	lengths = []string{"auto", "detailed", "brief"}
+)
+
+// oneOf reads a field that is one of some words.
+func oneOf(field string, v value.Value, known []string, to *string) error {
+	text, ok := v.(string)
+	if !ok || !slices.Contains(known, text) {
+		return value.Errorf(value.Invalid, "'%s' must be one of %s, not %s%s", field, strings.Join(known, ", "), value.FormatJSON(v, ""), value.DidYouMean(text, known))
+	}
+	*to = text
+	return nil
+}
+
+func (r *reader) repeatInstructions(v value.Value) (err error) {
+	on, ok := v.(bool)
+	if !ok {
+		return wrongType("repeat_instructions", "true or false", v)
+	}
+	r.to.RepeatInstructions = on
 	return nil
 }
 

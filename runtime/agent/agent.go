@@ -89,6 +89,11 @@ type Options struct {
 	// RepeatInstructions repeats the instructions for decisions in each message. By
 	// default only the first message has them.
 	RepeatInstructions bool
+	// Docs is the length of the descriptions of the tools in the prompt: "detailed" has each
+	// parameter with its description, "brief" has a line for each tool, with the types of its
+	// parameters. Default: "auto", which is detailed for at most ten tools. The formats Native
+	// and Code have their own descriptions.
+	Docs string
 	// NoInference ignores calls that a reply describes but does not write, see
 	// [decision.Decision].Inferred.
 	NoInference bool
@@ -214,6 +219,9 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	a.program = a.policy.program()
 	a.program.Parks = !a.opts.NoParking
 	if a.format, err = decision.FormatFor(a.opts.Format, a.opts.Model); err != nil {
+		return nil, err
+	}
+	if err := prompt.Docs(a.opts.Docs).Check(); err != nil {
 		return nil, err
 	}
 	if err := a.offer(a.opts.Tools); err != nil {

@@ -122,6 +122,7 @@ func (r Reply) MarshalJSON() ([]byte, error) {
 		"thread", r.Thread,
 		"tool_overhead", int64(r.Overhead),
 		"effective_limit", int64(r.EffectiveLimit),
+		"context_used", int64(r.Usage.Estimated),
 		"usage", r.usage(),
 	))
 }

@@ -105,7 +105,7 @@ func (s *Session) NextRun() string {
 func (s *Session) prompt() *prompt.Prompt {
 	o := &s.agent.opts
 	return &prompt.Prompt{
-		Role: s.agent.role(), Agent: o.As.Instructions(), Tools: s.agent.tools, Format: s.agent.format,
+		Role: s.agent.role(), Agent: o.As.Instructions(), Tools: s.agent.tools, Format: s.agent.format, Docs: prompt.Docs(o.Docs),
 		Skills: o.Skills, Context: o.Context, WorkDir: cmp.Or(o.Place, o.WorkDir), Iterations: s.iterations,
 	}
 }

@@ -25,6 +25,7 @@ type Settings struct {
 	Context            string          `json:"context,omitempty"`
 	RepeatInstructions bool            `json:"repeat_instructions,omitempty"`
 	NoInference        bool            `json:"no_inference,omitempty"`
+	Docs               string          `json:"docs,omitempty"`
 	MaxResult          int             `json:"max_result,omitempty"`
 	Depth              int             `json:"depth,omitempty"`
 	Budget             Budget          `json:"budget,omitzero"`
@@ -44,7 +45,7 @@ func (o *Options) settings() Settings {
 	return Settings{
 		Name: o.Name, Model: cmp.Or(o.ModelName, o.Model.Name()), Idle: o.Idle, Policy: o.Policy, Format: o.Format, Tools: o.Tools, Iterations: o.Iterations,
 		Context: strings.ToValidUTF8(o.Context, "\ufffd"), WorkDir: strings.ToValidUTF8(o.WorkDir, "\ufffd"), Place: strings.ToValidUTF8(o.Place, "\ufffd"), Budget: o.Budget,
-		RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference, MaxResult: o.MaxResult, Depth: o.Depth,
+		RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference, Docs: o.Docs, MaxResult: o.MaxResult, Depth: o.Depth,
 		MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, ToolChoice: o.ToolChoice, Ceilings: o.Ceilings, Schema: o.Schema,
 		As: o.As, Agents: o.Agents,
 	}
@@ -55,7 +56,7 @@ func (o *Options) settings() Settings {
 func (s *Settings) Apply(o *Options) {
 	o.Name, o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, cmp.Or(o.Idle, s.Idle), s.Policy, s.Format, s.Tools, s.Iterations
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
-	o.MaxResult, o.Depth = s.MaxResult, s.Depth
+	o.MaxResult, o.Depth, o.Docs = s.MaxResult, s.Depth, s.Docs
 	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice
 	o.Schema, o.As, o.Agents = s.Schema, s.As, s.Agents
 	o.Ceilings = o.Ceilings.Or(s.Ceilings)

@@ -5,15 +5,18 @@ package agents
 import (
 	"cmp"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -29,6 +32,8 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},
 		&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times; \"unlimited\" sets no limit"},
 		&cli.StringFlag{Name: "context", Usage: "give the model a description of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: context},
+		&cli.StringSliceFlag{Name: "context-file", Usage: "add the text of `FILE` to the description of the project that the model gets"},
+		&cli.StringFlag{Name: "docs", Usage: "describe the tools to the model in `LENGTH`: detailed (each parameter with its description), brief (a line with types for each tool) or auto (detailed for at most ten tools)", DefaultText: "auto"},
 		&cli.StringSliceFlag{Name: "skill", Usage: "load the skill `NAME` at the start"},
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
@@ -57,9 +62,12 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 		}
 	}
 	o := &s.Options
-	o.Format = decision.Format(ctx.String("format"))
-	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions"), ctx.Bool("no-inference")
-	var err error
+	conf, err := a.ReadConfig("")
+	if err != nil {
+		return nil, err
+	}
+	o.Format, o.Docs = decision.Format(cmp.Or(ctx.String("format"), conf.Format)), cmp.Or(ctx.String("docs"), conf.Docs)
+	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions") || conf.RepeatInstructions && !ctx.IsSet("repeat-instructions"), ctx.Bool("no-inference")
 	if o.Model, err = a.Models().Open(ctx.Context, h, ctx.String("model"), o.Format == decision.Native); err != nil {
 		return nil, err
 	}
@@ -86,7 +94,33 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	if err = requestFlags(ctx, o); err != nil {
 		return nil, err
 	}
-	return s, fillProject(ctx.Context, a, o, ctx.String("context"))
+	if err = fillProject(ctx.Context, a, o, ctx.String("context")); err != nil {
+		return nil, err
+	}
+	o.Context, err = withContextFiles(o.Context, ctx.StringSlice("context-file"))
+	return s, err
+}
+
+// maxContextFile is the limit of a file of --context-file, in bytes.
+const maxContextFile = 1 << 20
+
+// withContextFiles returns a description of a project with the texts of files at its end.
+func withContextFiles(text string, files []string) (string, error) {
+	parts := []string{text}
+	if text == "" {
+		parts = nil
+	}
+	for _, file := range files {
+		data, err := ui.ReadRegular(file, maxContextFile)
+		if err != nil {
+			return "", value.ErrorOf(err, value.Invalid).WithOp("read --context-file " + file)
+		}
+		if !utf8.Valid(data) {
+			return "", value.Errorf(value.Invalid, "read --context-file %s: the file is not UTF-8 text", file).WithHint("to send an image or a PDF, use --attach %s", file)
+		}
+		parts = append(parts, "## "+filepath.Base(file)+"\n\n"+strings.TrimSpace(string(data)))
+	}
+	return strings.Join(parts, "\n\n"), nil
 }
 
 // CeilingFlags returns the flags that bound what a run uses.

@@ -142,7 +142,7 @@ func recordedFlags(ctx *cli.Context, run *history.Run) error {
 	} else if len(s.Tools) > 0 {
 		tools = strings.Join(s.Tools, ",")
 	}
-	for name, val := range map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "tools": tools} {
+	for name, val := range map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "docs": s.Docs, "tools": tools} {
 		if ctx.IsSet(name) || val == "" {
 			continue
 		}

@@ -92,7 +92,7 @@ func TestContinue(t *testing.T) {
 		{"calls without results", "task", []string{"u:prompt", "c:1 2", "r:2", "c:3"}, 0,
 			"the task", []string{"c:2", "r:2"}},
 	} {
-		p := testPrompt(c.role, decision.Native, docsAuto)
+		p := testPrompt(c.role, decision.Native, DocsAuto)
 		old := talk(c.old...)
 		got := p.Continue("the task", "I found it.", old, &Keep{Pairs: c.pairs})
 		if diff := cmp.Diff(c.want, lines(got)); diff != "" {
@@ -108,7 +108,7 @@ func TestContinue(t *testing.T) {
 		if !reflect.DeepEqual(old, talk(c.old...)) {
 			t.Errorf("%s: the old conversation was changed", c.name)
 		}
-		if p.Context != testPrompt(c.role, decision.Native, docsAuto).Context {
+		if p.Context != testPrompt(c.role, decision.Native, DocsAuto).Context {
 			t.Errorf("%s: the prompt was changed", c.name)
 		}
 	}

@@ -47,7 +47,7 @@ var hostile = rapid.Custom(func(t *rapid.T) string {
 // of code.
 func TestOnlySections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := testPrompt("task", decision.XMLJSON, rapid.SampledFrom([]docs{docsBrief, docsDetailed}).Draw(t, "docs"))
+		p := testPrompt("task", decision.XMLJSON, rapid.SampledFrom([]Docs{DocsBrief, DocsDetailed}).Draw(t, "docs"))
 		p.Tools[0].Description = "x" + hostile.Draw(t, "description")
 		p.Tools[0].Params[0].Description = hostile.Draw(t, "parameter")
 		p.Tools[1].Examples = []tool.Example{{Args: value.NewDict("x", hostile.Draw(t, "example"))}}
@@ -74,7 +74,7 @@ func TestOnlySections(t *testing.T) {
 			t.Fatalf("the sections (-want +got):\n%s\nin\n%s", diff, messages[0].Text)
 		}
 		want = []string{"### read_file", "### summarize", "### task_complete", "### mystery"}
-		if diff := cmp.Diff(want, tools); p.Docs == docsDetailed && diff != "" {
+		if diff := cmp.Diff(want, tools); p.Docs == DocsDetailed && diff != "" {
 			t.Fatalf("the tools (-want +got):\n%s\nin\n%s", diff, messages[0].Text)
 		}
 	})

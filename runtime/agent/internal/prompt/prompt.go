@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -25,21 +26,31 @@ type Prompt struct {
 	Agent      string          // the instructions of an agent file, or ""
 	Tools      []tool.Tool     // that the model may call
 	Format     decision.Format // of decisions; default PureJSON
-	Docs       docs            // the length of the documentation of tools
+	Docs       Docs            // the length of the documentation of tools
 	Skills     []Skill         // that the model may load by itself
 	Context    string          // a description of the project, or ""
 	WorkDir    string          // the working directory of the tools, or ""
 	Iterations int             // the limit of replies; 0 states none
 }
 
-// docs is the length of the documentation of tools.
-type docs string
+// Docs is the length of the documentation of tools.
+type Docs string
 
 const (
-	docsAuto     docs = ""         // detailed up to ten tools, brief above
-	docsDetailed docs = "detailed" // each parameter with its type and description
-	docsBrief    docs = "brief"    // one line, with the names of the parameters
+	DocsAuto     Docs = "auto"     // the default: detailed up to ten tools, brief above
+	DocsDetailed Docs = "detailed" // each parameter with its type and description
+	DocsBrief    Docs = "brief"    // one line, with the types of the parameters
 )
+
+// Check fails with kind Invalid if the length is unknown.
+func (d Docs) Check() error {
+	known := []string{string(DocsAuto), string(DocsDetailed), string(DocsBrief)}
+	if d == "" || slices.Contains(known, string(d)) {
+		return nil
+	}
+	return value.Errorf(value.Invalid, "unknown documentation of tools %q%s", string(d), value.DidYouMean(string(d), known)).
+		WithHint("use one of %s", strings.Join(known, ", "))
+}
 
 // maxDetailed is the largest number of tools that are described in detail by default.
 const maxDetailed = 10
@@ -118,7 +129,7 @@ func (p *Prompt) Instructions() string {
 	}
 	sections := []string{"# Available Tools", p.toolDocs(), p.formatText()}
 	if p.Role != "" {
-		sections = append(sections, say("format/several", "decision", p.decision()))
+		sections = append(sections, say("format/status", "final", p.lastStatus()), say("format/several", "decision", p.decision()))
 	}
 	return strings.Join(nonEmpty(append(sections, p.taskComplete())...), "\n\n")
 }
@@ -144,6 +155,14 @@ func (p *Prompt) decision() string {
 		return "```starlark block"
 	}
 	return "<TOOL_DECISION> block"
+}
+
+// lastStatus returns how a decision says that its call is the last one.
+func (p *Prompt) lastStatus() string {
+	if p.format() == decision.PureJSON {
+		return `"status": "final"`
+	}
+	return "STATUS: final"
 }
 
 func contextSection(text string) string {

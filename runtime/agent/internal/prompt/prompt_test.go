@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -54,7 +55,7 @@ func promptTools() []tool.Tool {
 	}
 }
 
-func testPrompt(role string, f decision.Format, d docs) *Prompt {
+func testPrompt(role string, f decision.Format, d Docs) *Prompt {
 	return &Prompt{
 		Role: role, Format: f, Docs: d, Tools: promptTools(),
 		Skills:  []Skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
@@ -70,7 +71,7 @@ func TestGoldenPrompts(t *testing.T) {
 		}
 		got := &txtar.Archive{Comment: []byte("What a model is told at first, by format and kind of docs.\nTo rewrite: go test ./runtime/agent/internal/prompt -run TestGoldenPrompts -update-prompts\n\n")}
 		for _, f := range append(textFormats, decision.Native) {
-			for _, d := range []docs{docsDetailed, docsBrief} {
+			for _, d := range []Docs{DocsDetailed, DocsBrief} {
 				p := testPrompt(role, f, d)
 				got.Files = append(got.Files, txtar.File{Name: string(f) + " " + string(d), Data: []byte(p.Message("How long is the README?") + "\n")})
 			}
@@ -157,7 +158,7 @@ func TestPromptParts(t *testing.T) {
 		{"task-complete", func(p *Prompt) { p.Tools[2].Name = "task-complete" }, []string{"Calling the tool task-complete "}, nil},
 		{"unknown role", func(p *Prompt) { p.Role = "compact" }, nil, []string{"nearly reached its limit"}},
 	} {
-		p := testPrompt("task", decision.PureJSON, docsAuto)
+		p := testPrompt("task", decision.PureJSON, DocsAuto)
 		c.change(p)
 		got := p.Message("Why?")
 		for _, s := range c.has {
@@ -177,9 +178,9 @@ func TestPromptParts(t *testing.T) {
 func TestDocsAuto(t *testing.T) {
 	for _, c := range []struct {
 		n     int
-		docs  docs
+		docs  Docs
 		brief bool
-	}{{10, docsAuto, false}, {11, docsAuto, true}, {11, docsDetailed, false}, {1, docsBrief, true}} {
+	}{{10, DocsAuto, false}, {11, DocsAuto, true}, {11, DocsDetailed, false}, {1, DocsBrief, true}} {
 		p := &Prompt{Docs: c.docs}
 		for range c.n {
 			p.Tools = append(p.Tools, promptTools()[0])
@@ -209,16 +210,16 @@ func TestAllNames(t *testing.T) {
 			if detailed && !strings.Contains(text, "### "+x.Name+"\n") {
 				t.Fatalf("tool %s is not in:\n%s", x.Name, text)
 			}
-			var names []string
+			line := "- **" + stub.Signature(&x) + "**:"
 			for _, a := range x.Params {
-				if !a.FromHost {
-					names = append(names, a.Name)
+				if !detailed && !Undocumented(&x) && strings.Contains(line, a.Name+": any") == a.FromHost {
+					t.Fatalf("parameter %s of %s is not as it should be in %s", a.Name, x.Name, line)
 				}
 				if detailed && !a.FromHost && !strings.Contains(text, "\n- `"+a.Name+"` (any) (") {
 					t.Fatalf("parameter %s of %s is not in:\n%s", a.Name, x.Name, text)
 				}
 			}
-			if line := "- **" + x.Name + "(" + strings.Join(names, ", ") + ")**:"; !detailed && !Undocumented(&x) && !strings.Contains(text, line) {
+			if !detailed && !Undocumented(&x) && !strings.Contains(text, line) {
 				t.Fatalf("%s is not in:\n%s", line, text)
 			}
 		}
@@ -227,7 +228,7 @@ func TestAllNames(t *testing.T) {
 
 // TestHoles checks that every hole of every prompt is filled.
 func TestHoles(t *testing.T) {
-	known := strings.Fields("{{workdir}} {{iterations}} {{skills}} {{decision}} {{task_complete}} {{format}} {{problem}} {{name}} {{near}} {{names}} {{reason}} {{times}} {{text}} {{summary}} {{media}} {{limit}}")
+	known := strings.Fields("{{workdir}} {{iterations}} {{skills}} {{decision}} {{task_complete}} {{format}} {{problem}} {{name}} {{near}} {{names}} {{reason}} {{times}} {{final}} {{text}} {{summary}} {{media}} {{limit}}")
 	for _, name := range scripts.Prompts() {
 		text, _ := scripts.Prompt(name)
 		for _, hole := range known {
@@ -237,7 +238,7 @@ func TestHoles(t *testing.T) {
 			t.Errorf("the prompt %s has an unknown hole:\n%s", name, text)
 		}
 	}
-	p := testPrompt("task", decision.PureJSON, docsAuto)
+	p := testPrompt("task", decision.PureJSON, DocsAuto)
 	p.WorkDir, p.Context = "{{iterations}}", "{{question}}"
 	if text := p.Message("{{workdir}}"); !strings.Contains(text, "directory is {{iterations}}.") || !strings.HasSuffix(text, "\n{{workdir}}") || !strings.Contains(text, "\n{{question}}\n") {
 		t.Errorf("a value is read as a hole:\n%s", text)

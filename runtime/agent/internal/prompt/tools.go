@@ -21,7 +21,7 @@ const (
 
 // toolDocs returns the documentation of the tools.
 func (p *Prompt) toolDocs() string {
-	brief := p.Docs == docsBrief || p.Docs != docsDetailed && len(p.Tools) > maxDetailed
+	brief := p.Docs == DocsBrief || p.Docs != DocsDetailed && len(p.Tools) > maxDetailed
 	docs := make([]string, len(p.Tools))
 	for i := range p.Tools {
 		if brief {
@@ -38,14 +38,13 @@ func Undocumented(t *tool.Tool) bool {
 	return t.Description == "" && len(t.Params) == 0 && len(t.Schema) == 0
 }
 
-// briefDoc returns the documentation of a tool in one line.
+// briefDoc returns the documentation of a tool in one line, with the types and defaults of its
+// parameters.
 func briefDoc(t *tool.Tool) string {
 	if Undocumented(t) {
 		return "- " + prose.OneLine(t.Name)
 	}
-	params, _ := t.CallerParams()
-	names := value.Map(params, func(x tool.Param) string { return prose.OneLine(x.Name) })
-	line := fmt.Sprintf("- **%s(%s)**: %s", prose.OneLine(t.Name), strings.Join(names, ", "), prose.OneLine(t.Description))
+	line := fmt.Sprintf("- **%s**: %s", stub.Signature(t), prose.OneLine(t.Description))
 	for _, h := range hintWords(t) {
 		line += " [" + h + "]"
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 func TestTurns(t *testing.T) {
-	p := testPrompt("task", decision.XMLJSON, docsAuto)
+	p := testPrompt("task", decision.XMLJSON, DocsAuto)
 	xml := p.formatText()
-	native := testPrompt("task", decision.Native, docsAuto)
+	native := testPrompt("task", decision.Native, DocsAuto)
 	for _, c := range []struct{ name, got, want string }{
 		{"reminder", p.Reminder(), "(Reply with a <TOOL_DECISION> block, or with TASK COMPLETE: and your answer.)"},
 		{"reminder json", testPrompt("task", "", "").Reminder(), "(Reply with a tool_decision object, or with TASK COMPLETE: and your answer.)"},

@@ -134,16 +134,37 @@ func Text(tools []tool.Tool) string {
 	list := BindTools(tools)
 	var b strings.Builder
 	for _, f := range list {
-		line := f.signature(0)
-		if len(line) > maxSignature {
-			line = f.signature(MaxNesting)
-		}
+		line := f.short()
 		if about := stubText(f.Tool, len(list)); about != "" {
 			line += "  # " + about
 		}
 		b.WriteString(line + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Signature returns a tool with the types of its parameters and of its result, under its own names.
+// An optional parameter has its default, or None.
+func Signature(t *tool.Tool) string {
+	f := Function{Tool: t, name: prose.OneLine(t.Name)}
+	params, err := t.CallerParams()
+	f.more = t.AllowExtra || err != nil
+	for _, required := range []bool{true, false} {
+		for i := range params {
+			if params[i].Required == required {
+				f.params = append(f.params, parameter{&params[i], prose.OneLine(params[i].Name)})
+			}
+		}
+	}
+	return f.short()
+}
+
+// short returns the function with its types, without the inner ones if it is long.
+func (f *Function) short() string {
+	if line := f.signature(0); len(line) <= maxSignature {
+		return line
+	}
+	return f.signature(MaxNesting)
 }
 
 // signature returns the function with its types, nested from depth on.
