@@ -20,8 +20,11 @@ import (
 // File is the path of a program. The engine recognizes its extension.
 const File = "program.code"
 
-// codeLib is the file with the functions of a program.
-const codeLib = "tools.star"
+// The files with the functions of a program, and with the types of their parameters.
+const (
+	codeLib  = "tools.star"
+	typesLib = "tools.json"
+)
 
 const (
 	// maxPrinted and maxPrintedLines limit the output of a program in its result, in
@@ -36,14 +39,19 @@ const (
 )
 
 // Run runs a program with tools as functions, as the run id. It returns the result, or an object
-// with the result and the output if there is one.
+// with the result and the output if there is one. The engine checks the whole program first: an
+// error with all faults that are certain comes before the first call.
 func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool) (value.Value, error) {
 	p := &host.Program{Name: "program", Args: &value.Dict{}, ID: id}
 	functions := stub.BindTools(tools)
 	for i := range functions {
 		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].Tool.Name})
 	}
-	p.Script = tool.Script{Name: p.Name, Path: File, Source: code, Libs: map[string]string{codeLib: stub.LibText(functions)}}
+	types, err := stub.TypesText(functions)
+	if err != nil {
+		return nil, err
+	}
+	p.Script = tool.Script{Name: p.Name, Path: File, Source: code, Libs: map[string]string{codeLib: stub.LibText(functions), typesLib: types}}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}

@@ -124,6 +124,38 @@ func LibText(list []Function) string {
 	return b.String()
 }
 
+// A described function is one for the engine, which checks the arguments of its calls.
+type described struct {
+	Function string         `json:"function"`
+	Tool     string         `json:"tool"`
+	Params   []describedArg `json:"params"`
+	More     bool           `json:"more"`
+}
+
+type describedArg struct {
+	Name  string     `json:"name"`
+	Param tool.Param `json:"param"`
+}
+
+// TypesText returns the file with the types of the parameters of the functions. The arguments of
+// a tool with a JSON Schema are checked by that alone, so their types are left out.
+func TypesText(list []Function) (string, error) {
+	all := make([]described, len(list))
+	for i, f := range list {
+		d := described{Function: f.name, Tool: f.Tool.Name, Params: []describedArg{}, More: f.more}
+		for _, p := range f.params {
+			own := tool.Param{Name: p.Name, Required: p.Required, Aliases: p.Aliases}
+			if len(f.Tool.Schema) == 0 {
+				own.Type = p.Type
+			}
+			d.Params = append(d.Params, describedArg{p.name, own})
+		}
+		all[i] = d
+	}
+	v, err := value.FromGo(all)
+	return value.FormatJSON(v, ""), err
+}
+
 // Text returns the description of the functions for a model, with a line for each, as in
 //
 //	read_file(filepath: str, start_line: int = None) -> str  # Read a text file.

@@ -20,7 +20,7 @@ import (
 
 // maxHabits is how many findings one error lists: more than most programs have, and few
 // enough to read.
-const maxHabits = 10
+const maxHabits = 50
 
 // A habit is a Python feature that Starlark does not have, with its replacement.
 type habit struct {
@@ -90,6 +90,11 @@ func (h *Program) Hint(line int) string {
 
 func positionOf(pos syntax.Position) scan.Position {
 	return scan.Position{Line: int(pos.Line), Col: int(pos.Col)}
+}
+
+// Fault adds a finding that the caller has made.
+func (h *Program) Fault(at syntax.Position, format string, args ...any) {
+	h.add(positionOf(at), format, args...)
 }
 
 // add adds a finding.

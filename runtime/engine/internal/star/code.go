@@ -35,6 +35,10 @@ import (
 //
 // Besides the modules it has the functions of its library file tools.star whose names
 // do not begin with _, without a load. It cannot load anything itself.
+//
+// All of a program is checked before anything of it runs: its names, and the arguments of its
+// calls as far as they are certain. One error has all faults. tools.json describes the parameters
+// of the functions in tools.star.
 type Code struct {
 	star *Language
 }
@@ -80,7 +84,13 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 		return nil, err
 	}
 	asFunction(tree)
+	calls, err := l.newCallChecker(predeclared, s.Libs)
+	if err != nil {
+		return nil, err
+	}
 	prog, err := starlark.FileProgram(tree, predeclared.Has)
+	calls.fault = h.Fault
+	calls.check(tree)
 	if err := h.Parsed(tree, err); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 type Language struct {
 	options     *syntax.FileOptions // of tools: Starlark as specified, plus sets
 	predeclared starlark.StringDict
+	functions   map[string]*tool.Func // of modules, by their full names
 
 	mu   sync.Mutex
 	libs map[string]*starLib // by everything that they depend on
@@ -31,7 +32,7 @@ type Language struct {
 
 // New returns the language with the modules of its scripts.
 func New(modules []script.Module) *Language {
-	l := &Language{options: &syntax.FileOptions{Set: true}, predeclared: starlark.StringDict{}, libs: map[string]*starLib{}}
+	l := &Language{options: &syntax.FileOptions{Set: true}, predeclared: starlark.StringDict{}, libs: map[string]*starLib{}, functions: functionsOf(modules)}
 	for _, name := range []string{script.ToolWord, script.WorkflowWord, "param", "example"} {
 		// Declarations are read by parsing; running them does nothing.
 		l.predeclared[name] = starlark.NewBuiltin(name, func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
