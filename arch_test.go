@@ -467,7 +467,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value internal/agentfile runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
+		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -539,6 +539,11 @@ var layers = map[string]struct {
 		"Package structured reads values from the answers of models",
 		"internal/jsonschema runtime/tool runtime/value runtime/agent/internal/prose",
 		"shared by agents and by scripts that ask a model",
+	},
+	"runtime/agent/internal/spent": {
+		"Package spent describes what turns have used of models",
+		"runtime/value runtime/host runtime/agent/internal/meter",
+		"the meter does not know where runs are recorded",
 	},
 	"runtime/agent/internal/meter": {
 		"Package meter counts what requests to models use",

@@ -39,6 +39,11 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		keep = (*turn).keepCall
 	case "calls":
 		keep = (*turn).keepCalls
+	case "stop":
+		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
+			t.passed = d.Bool("stop")
+			return nil
+		}
 	case "compact":
 		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
 			c, err := value.ToGo[compaction](d)
@@ -91,22 +96,7 @@ func (t *turn) keepPrompt(args *value.Dict) bool {
 	return true
 }
 
-// An asked is the outcome of agent.ask.
-type asked struct {
-	Text  string       `json:"text"`
-	Calls []model.Call `json:"calls"`
-	Stop  model.Stop   `json:"stop"`
-	tokenCount
-	Usage        *value.Dict `json:"usage,omitempty"` // of all requests, see [meter.Usage]
-	Iteration    uint32      `json:"iteration"`
-	Full         bool        `json:"full"`
-	Unread       bool        `json:"unread,omitempty"` // the provider refused the media of results
-	Compacted    *compaction `json:"compacted,omitempty"`
-	Thread       string      `json:"thread"`
-	References   []string    `json:"references"`
-	Opaque       []byte      `json:"opaque,omitempty"`
-	Conversation [][]byte    `json:"conversation,omitempty"` // what BeforeAsk made of it, see [dialog.Pack]
-}
+type asked = dialog.Asked // the outcome of agent.ask
 
 // keepAsk keeps the outcome of agent.ask.
 func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {

@@ -16,8 +16,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -105,6 +107,16 @@ type Options struct {
 	// BeforeAsk is called with each request before the model. It may change the request,
 	// or return an error, which ends the turn.
 	BeforeAsk func(ctx context.Context, r *model.Request) error
+	// Hooks are files with functions of the user that watch the agent and the agents that it
+	// calls, see package runtime/hooks. They are recorded with each run.
+	Hooks []hooks.File
+	// OnStop is called with an answer before the agent stops, before the hooks. If it returns
+	// a reason, the agent continues, and the model gets the reason. An error ends the turn. In
+	// a resumed turn it must return the same again. See [hooks.Set.OnStop].
+	OnStop func(ctx context.Context, s hooks.Stop) (reason string, err error)
+	// OnCompact is called with the summary that replaces a conversation, before the hooks, and
+	// returns the one that is used. After an error the conversation stays as it is.
+	OnCompact func(ctx context.Context, summary string) (string, error)
 	// NoParking denies what needs an answer that nobody gives. By default a recorded turn
 	// waits for the answer, see [Session.Send].
 	NoParking bool
@@ -155,6 +167,7 @@ type Agent struct {
 	rules    *meter.Rules // of its turns
 	made     time.Time
 	schema   *structured.Schema // of Options.Schema, or nil
+	hooks    *hooks.Set         // of Options.Hooks, or nil
 }
 
 // New returns an agent that calls the tools of a host. The host's sandbox must know
@@ -190,7 +203,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	}
 	a.opts.define()
 	c := a.opts.Ceilings
-	a.rules = newRules(c, c, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
+	a.rules = spent.Rules(c, c, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
 	if err := a.rules.Check(); err != nil {
 		return nil, err
 	}
@@ -218,6 +231,10 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	a.policy.Script.Hash = a.policy.Script.Sum()
 	a.program = a.policy.program()
 	a.program.Parks = !a.opts.NoParking
+	if a.hooks, err = hooks.New(h, a.opts.Hooks); err != nil {
+		return nil, err
+	}
+	a.program.Middleware = a.hooks.Middleware()
 	if a.format, err = decision.FormatFor(a.opts.Format, a.opts.Model); err != nil {
 		return nil, err
 	}
@@ -321,8 +338,12 @@ func (a *Agent) Tools() []tool.Tool { return slices.Clone(a.tools) }
 // Format returns the format in which the model is asked to write its decisions.
 func (a *Agent) Format() decision.Format { return a.format }
 
-// Check returns an error if the policy's script cannot be compiled. It does not run it.
+// Check returns an error if the scripts of the policy and of the hooks cannot be compiled. It does
+// not run them, except for the top level of the hooks.
 func (a *Agent) Check(ctx context.Context) error {
+	if err := a.hooks.Check(ctx); err != nil {
+		return err
+	}
 	return a.host.Check(ctx, &host.Program{Name: a.policy.name(), Script: a.policy.Script, Builtin: a.policy.Location == tool.Builtin})
 }
 

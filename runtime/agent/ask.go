@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -89,7 +88,7 @@ func (t *turn) sayAs(ctx context.Context, more []model.Message, s *structured.Sc
 func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
 	a := asked{Unread: t.unread, Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
 	if err == nil {
-		err = a.take(reply)
+		err = a.Take(reply.Reply, reply.changed)
 		a.Usage = t.used()
 	}
 	v, failure := value.FromGo(&a)
@@ -130,16 +129,6 @@ type answer struct {
 	*model.Reply
 	// changed is the conversation if BeforeAsk has changed it, else nil.
 	changed []model.Message
-}
-
-// take takes the answer of a model into the outcome.
-func (a *asked) take(r *answer) (err error) {
-	a.Text, a.Stop, a.Thread, a.Opaque = strings.ToValidUTF8(r.Text, "\ufffd"), r.Stop, r.Thread, r.Opaque
-	a.Calls, a.References, a.tokenCount = append(a.Calls, r.Calls...), append(a.References, dialog.Sources(r.References)...), countTokens(r.Usage)
-	if r.changed != nil {
-		a.Conversation, err = dialog.Pack(r.changed)
-	}
-	return err
 }
 
 // noRoom reports whether messages were not sent because the conversation is too long.
@@ -244,11 +233,11 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
 		stream(ctx, r)
 	}
-	if s.agent.opts.BeforeAsk == nil {
+	if !s.turn.hooks().Asks() {
 		return r, nil, nil
 	}
 	r.Messages = slices.Clone(all)
-	if err := s.agent.opts.BeforeAsk(ctx, r); err != nil {
+	if err := s.turn.hooks().BeforeAsk(ctx, r); err != nil {
 		return nil, nil, err
 	}
 	if !reflect.DeepEqual(r.Messages, all) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -12,16 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A compaction is the outcome of agent.compact.
-type compaction struct {
-	Success      bool   `json:"success"`
-	Summary      string `json:"summary"`
-	TokensBefore int    `json:"tokens_before"`
-	TokensAfter  int    `json:"tokens_after"`
-	tokenCount
-	Error string      `json:"error,omitempty"`
-	Usage *value.Dict `json:"usage,omitempty"` // of agent.compact, see [meter.Usage]
-}
+type compaction = dialog.Compaction // the outcome of agent.compact
 
 // doCompact is agent.compact.
 func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error) {
@@ -75,9 +67,11 @@ func (s *Session) summarize(ctx context.Context) (*compaction, error) {
 	c := &compaction{TokensBefore: used, TokensAfter: used}
 	a, err := s.askSummary(ctx)
 	if err == nil {
-		c.tokenCount, c.Summary = countTokens(a.Usage), strings.ToValidUTF8(a.Text, "\ufffd")
+		c.Tokens, c.Summary = dialog.Count(a.Usage), strings.ToValidUTF8(a.Text, "\ufffd")
 		if c.Summary == "" {
 			err = value.Errorf(value.Failed, "compact the conversation: the model wrote no summary")
+		} else {
+			c.Summary, err = s.turn.hooks().OnCompact(ctx, c.Summary)
 		}
 	}
 	if c.Success = err == nil; err != nil {

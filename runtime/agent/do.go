@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -141,8 +142,9 @@ func (t *turn) carryOut(ctx context.Context, c *plannedCall) (outcome, error) {
 type plannedCall struct {
 	decision decision.Decision
 	at       tool.StepPath
-	offered  *tool.Tool // nil if the call is not made
-	answer   *outcome   // of a call that is not made; else nil
+	offered  *tool.Tool   // nil if the call is not made
+	answer   *outcome     // of a call that is not made; else nil
+	notes    *hooks.Notes // of a call that is made
 	result   tool.Result
 	err      error
 }
@@ -180,6 +182,7 @@ func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath, 
 func (t *turn) make(ctx context.Context, c *plannedCall) {
 	if c.answer == nil {
 		d := &c.decision
+		ctx, c.notes = t.collect(ctx, c.at)
 		c.result, c.err = t.agent.host.Call(ctx, tool.Call{Tool: d.Action, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: c.at})
 	}
 }
@@ -199,11 +202,13 @@ func (t *turn) outcomeOf(ctx context.Context, c *plannedCall) (outcome, error) {
 		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // these messages are the tool's
 			o.said = said
 		}
+		o.text += c.notes.Text()
 		return o, nil
 	}
 	name := c.offered.Name
 	o := outcome{made: true, result: c.result, text: t.resultText(name, c.result), complete: t.ends(c.offered)}
 	t.showMedia(ctx, &o)
+	o.text += c.notes.Text()
 	return o, nil
 }
 

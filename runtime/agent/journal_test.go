@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -27,6 +28,8 @@ type desk struct {
 	t            *testing.T
 	dir, journal string
 	replies      map[string][]string // of the model, by the first line of what it is asked
+	hooks        []hooks.File
+	asked        string // what the model was asked last
 }
 
 // work begins, or goes on with, a task in a process that dies after so many
@@ -43,7 +46,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err := agent.RegisterCode(h); err != nil {
 		d.t.Fatal(err)
 	}
-	o := agent.Options{WorkDir: d.dir, Place: "a library", Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
+	o := agent.Options{WorkDir: d.dir, Place: "a library", Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}, Hooks: d.hooks}
 	if err := agent.Register(h, func() (*agent.Options, error) { o := o; return &o, nil }); err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,6 +97,7 @@ func (d *desk) records() (j *history.Journal, done func()) {
 func (d *desk) model() model.Model {
 	return script.New("replies", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
 		first, _ := messages[0].(*value.Dict)
+		d.asked = value.FormatJSON(messages[1:], "")
 		for task, replies := range d.replies {
 			if strings.Contains(first.Text("content"), "# User Question\n\n"+task) && said < len(replies) {
 				return replies[said], nil

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -141,7 +143,7 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	if err != nil {
 		return nil, unreadable("run '"+r.ID+"'", err)
 	}
-	spent, recorded := recordedUsage(ctx, h, r.ID, settings.Ceilings)
+	before, recorded := spent.Recorded(ctx, h, r.ID, settings.Ceilings)
 	settings.Ceilings = recorded
 	o, err := k.options(ctx, r, settings, by)
 	if err != nil {
@@ -164,7 +166,8 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	t, err := a.newSession(r.Session).again(ctx, r, !replays)
 	if err == nil {
 		a.rules.Changed.Store(own.Ceilings != recorded && !replays)
-		t.meter = meter.New(meter.Of(ctx), a.rules, spent)
+		t.meter = meter.New(meter.Of(ctx), a.rules, before)
+		t.noted = hooks.RecordedNotes(ctx, h, r.ID)
 	}
 	return t, err
 }

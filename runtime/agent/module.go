@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -34,6 +36,7 @@ func Modules() []tool.Module {
 		"note":        (*turn).doNote,
 		"compact":     (*turn).doCompact,
 		"limits":      (*turn).doLimits,
+		"stop":        (*turn).doStop,
 		"finish":      (*turn).doFinish,
 	}
 	funcs := functions.Agent(notes, reasons)
@@ -145,14 +148,23 @@ func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 	if t.agent.schema != nil {
 		d.Put("schema", t.agent.schema.Dict)
 	}
+	if t.hooks().Stops() {
+		d.Put("stops", true)
+	}
 	return d, nil
 }
 
-func (t *turn) doFinish(_ context.Context, e tool.Effect) (value.Value, error) {
+func (t *turn) doFinish(ctx context.Context, e tool.Effect) (value.Value, error) {
 	reason := e.Args.Text("reason")
 	if !slices.Contains(reasons, reason) {
 		return nil, value.Errorf(value.Invalid, "agent.finish: unknown reason %q%s", reason, value.DidYouMean(reason, reasons)).
 			WithHint("use one of %s", strings.Join(reasons, ", "))
+	}
+	if Reason(reason) == ReasonFinal && !t.passed && t.hooks().Stops() { // the policy has not called agent.stop
+		why, err := t.refusal(ctx, e.Args.Text("answer"))
+		if err = cmp.Or(err, hooks.Refused(why)); err != nil {
+			return nil, err
+		}
 	}
 	d := value.NewDict("reason", reason, "answer", e.Args.Text("answer"))
 	if v, _ := e.Args.Get("result"); v != nil {

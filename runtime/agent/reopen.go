@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -225,7 +226,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 			return unreadable("run '"+r.ID+"'", err)
 		}
 	}
-	t.result.Usage = usageOf(used)
+	t.result.Usage = spent.Of(used)
 	s.ended(t, r)
 	if t.replied {
 		s.attached = nil

@@ -1,8 +1,7 @@
 package agent
 
 import (
-	"time"
-
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -44,17 +43,7 @@ type CallRecord struct {
 
 // Usage is what a turn used: all requests to models, with those of sub-agents, compactions and
 // scripts, and those before the turn was resumed.
-type Usage struct {
-	Requests     int // with a reply
-	InputTokens  int // as reported by the provider
-	OutputTokens int
-	CachedTokens int     // of the input
-	CostUSD      float64 // by the prices that are known
-	Unmeasured   int     // of the requests: those whose tokens the provider did not report
-	Unpriced     int     // of the requests: those whose cost is not known
-	Estimated    int     // tokens of the conversation, reported or estimated
-	Wall         time.Duration
-}
+type Usage = spent.Usage
 
 // A Reason is why a turn ended.
 type Reason string

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
@@ -11,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -206,17 +204,4 @@ func (s *Session) adapt(r *host.Recorded) error {
 	}
 	s.recount()
 	return nil
-}
-
-// A tokenCount is the recorded usage of a reply.
-type tokenCount struct {
-	InputTokens  uint32 `json:"input_tokens"`
-	OutputTokens uint32 `json:"output_tokens"`
-	CachedTokens uint32 `json:"cached_tokens"`
-}
-
-// countTokens returns the usage that a provider reported, which may be any number.
-func countTokens(u model.Usage) tokenCount {
-	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxInt32)) }
-	return tokenCount{count(u.InputTokens), count(u.OutputTokens), count(u.CachedTokens)}
 }

@@ -58,7 +58,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 
 // TestRowsOfCalls checks what the host must know to do them again.
 func TestRowsOfCalls(t *testing.T) {
-	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true}
+	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true, "stop": true}
 	s := newStage(t, setting{before: withAgents})
 	each(agent.Modules(), func(f *tool.Func) {
 		if f.MakesCalls() != (f.Name == "call" || f.Name == "calls") || (f.Again != nil) != keeps[f.Name] {

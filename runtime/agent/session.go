@@ -14,8 +14,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -120,6 +122,8 @@ type turn struct {
 	sums    bool                    // the request in progress asks for a summary
 	unread  bool                    // the provider refused the media of results
 	replied bool                    // the model has replied in this turn
+	noted   map[string][]hooks.Note // by step: the notes of calls that are made again
+	passed  bool                    // agent.stop has let the answer pass
 	idle    uint8                   // number of replies that are empty or lack a call, since another one
 	working atomic.Int32            // number of sub-agents that work now
 	watches atomic.Bool             // watchFiles is on
@@ -197,6 +201,9 @@ func (t *turn) program() *host.Program {
 	p.Narrow = t.agent.opts.As.Narrow()
 	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(taskArg, t.result.Task), t.reviewChanges
 	p.Title, p.Reason = t.result.Task, t.reason
+	if t.above != nil { // its calls pass the middleware of the turn above
+		p.Middleware = nil
+	}
 	p.Watch, p.Start, p.End = t.watchFiles, t.startEvent(), t.endEvent
 	return &p
 }
@@ -239,7 +246,7 @@ func (c *turnContext) Value(key any) any {
 func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
 	t.kept.Leave(t.kept.Take()) // of a call without an outcome
 	err = t.judge(v, err)
-	t.result.Usage = usageOf(t.meter.Total())
+	t.result.Usage = spent.Of(t.meter.Total())
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.agent.made)-t.begun
 	return &t.result, err
 }
@@ -286,6 +293,9 @@ type turnKey struct{}
 func (t *turn) finish(v value.Value) error {
 	switch v := v.(type) {
 	case string:
+		if t.hooks().Stops() {
+			break
+		}
 		t.result.Reason, t.result.Text = ReasonFinal, v
 		return t.shape()
 	case *value.Dict:
@@ -313,7 +323,7 @@ func (t *turn) startEvent() *tool.RunStart {
 func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 	err = t.judge(v, err)
 	r := &t.result
-	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations, Usage: usageOf(t.meter.Total()).Dict()}
+	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations, Usage: spent.Of(t.meter.Total()).Dict()}
 	if err != nil {
 		end.Error = value.ErrorOf(err, value.Failed).Message()
 	}

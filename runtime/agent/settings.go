@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -35,6 +36,7 @@ type Settings struct {
 	ToolChoice         string          `json:"tool_choice,omitempty"`
 	Ceilings           Ceilings        `json:"ceilings,omitzero"`
 	Schema             *value.Dict     `json:"schema,omitempty"`
+	Hooks              []hooks.File    `json:"hooks,omitempty"`
 
 	As     *agentfile.Definition  `json:"as,omitempty"`
 	Agents []agentfile.Definition `json:"agents,omitzero"` // as they were when the run began
@@ -47,7 +49,7 @@ func (o *Options) settings() Settings {
 		Context: strings.ToValidUTF8(o.Context, "\ufffd"), WorkDir: strings.ToValidUTF8(o.WorkDir, "\ufffd"), Place: strings.ToValidUTF8(o.Place, "\ufffd"), Budget: o.Budget,
 		RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference, Docs: o.Docs, MaxResult: o.MaxResult, Depth: o.Depth,
 		MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, ToolChoice: o.ToolChoice, Ceilings: o.Ceilings, Schema: o.Schema,
-		As: o.As, Agents: o.Agents,
+		Hooks: o.Hooks, As: o.As, Agents: o.Agents,
 	}
 }
 
@@ -58,7 +60,7 @@ func (s *Settings) Apply(o *Options) {
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth, o.Docs = s.MaxResult, s.Depth, s.Docs
 	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice
-	o.Schema, o.As, o.Agents = s.Schema, s.As, s.Agents
+	o.Schema, o.Hooks, o.As, o.Agents = s.Schema, s.Hooks, s.As, s.Agents
 	o.Ceilings = o.Ceilings.Or(s.Ceilings)
 }
 

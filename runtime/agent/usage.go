@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,9 +23,9 @@ func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (me
 	if err != nil {
 		return nil, nil, err
 	}
-	spent, recorded := recordedUsage(ctx, h, p.ID, s.Ceilings)
-	r := newRules(c.Or(recorded), recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
-	m, end := meter.New(meter.Of(ctx), r, spent), p.End
+	before, recorded := spent.Recorded(ctx, h, p.ID, s.Ceilings)
+	r := spent.Rules(c.Or(recorded), recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
+	m, end := meter.New(meter.Of(ctx), r, before), p.End
 	p.End = func(v value.Value, err error) tool.RunEnd {
 		e := tool.RunEnd{Success: err == nil}
 		if end != nil {
@@ -32,72 +33,17 @@ func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (me
 		} else if err != nil {
 			e.Error = value.ErrorOf(err, value.Failed).Message()
 		}
-		e.Usage = usageOf(m.Total()).Dict()
+		e.Usage = spent.Of(m.Total()).Dict()
 		return e
 	}
-	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }, r.Check()
-}
-
-// newRules returns the rules for a run with ceilings. They are noted in its record if they are not
-// the recorded ones.
-func newRules(c, recorded Ceilings, a meter.Asks) *meter.Rules {
-	r := &meter.Rules{Ceilings: c, Asks: a}
-	r.Changed.Store(c != recorded)
-	return r
-}
-
-// recordedUsage returns what the recorded steps of a run have used, and its ceilings: those with
-// which it began, or which a resume has changed.
-func recordedUsage(ctx context.Context, h *host.Host, runID string, c Ceilings) (meter.Usage, Ceilings) {
-	u := meter.Usage{}
-	if !h.HasStore() {
-		return u, c
-	}
-	for e, err := range h.Steps(ctx, runID) {
-		if err != nil {
-			break
-		}
-		u.Add(meter.Step(e.Outcome.Value, e.Notes))
-		c = meter.Changed(c, e.Notes)
-	}
-	return u, c
+	return meter.With(ctx, m), func() Usage { return spent.Of(m.Total()) }, r.Check()
 }
 
 // StepUsage returns what a recorded step of a run used of models, from its outcome and its notes.
 // What a run used is the sum of its steps.
 func StepUsage(outcome value.Value, notes []*value.Dict) Usage {
-	return usageOf(meter.Step(outcome, notes))
+	return spent.Of(meter.Step(outcome, notes))
 }
-
-// usageOf returns the usage of a turn, without the fields of its conversation.
-func usageOf(u meter.Usage) Usage {
-	return Usage{
-		Requests: u.Requests, InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, CostUSD: u.Cost,
-		Unmeasured: u.Unmeasured, Unpriced: u.Unpriced,
-	}
-}
-
-// Dict returns the usage of the models as programs see it, with requests, input_tokens,
-// cached_input_tokens, output_tokens and cost_usd. A number that is known of no request is nil. One
-// that is known of some is their sum, a lower bound, and without_tokens or without_cost is how many
-// requests are not in it.
-func (u Usage) Dict() *value.Dict {
-	return meter.Usage{
-		Requests: u.Requests, Input: u.InputTokens, Output: u.OutputTokens, Cached: u.CachedTokens, Cost: u.CostUSD,
-		Unmeasured: u.Unmeasured, Unpriced: u.Unpriced,
-	}.Dict()
-}
-
-// Add adds the usage of the models of another turn.
-func (u *Usage) Add(more Usage) {
-	u.Requests += more.Requests
-	u.InputTokens, u.OutputTokens, u.CachedTokens = u.InputTokens+more.InputTokens, u.OutputTokens+more.OutputTokens, u.CachedTokens+more.CachedTokens
-	u.CostUSD += more.CostUSD
-	u.Unmeasured, u.Unpriced = u.Unmeasured+more.Unmeasured, u.Unpriced+more.Unpriced
-}
-
-// String describes the usage of the models on a line, or is "" if there was no request.
-func (u Usage) String() string { return meter.Text(u.Dict()) }
 
 // checkPrice fails if the cost of a turn is bounded, but the price of the model is not known.
 func (a *Agent) checkPrice(ctx context.Context) error {

@@ -93,20 +93,25 @@ func (w *watched) edit(ctx context.Context, f *file, changes *value.Dict) error 
 	}
 	host.Emit(ctx, tool.Hooked{Hook: beforeTool, Action: "edited", Path: f.script.Path, Target: w.tool.Name, Before: w.args, After: checked})
 	w.args, w.call.Args, w.call.Texts = checked, checked, false
-	AddNote(ctx, "A hook of the user changed the arguments. The call was made as "+value.Clean(w.tool.CallText(checked), maxShown))
+	addNote(ctx, w.about(beforeTool, "A hook of the user changed the arguments. The call was made as "+value.Clean(w.tool.CallText(checked), maxShown)))
 	return nil
 }
 
 func (w *watched) note(ctx context.Context, f *file, name, text string) {
 	if text != "" {
 		f.noted(ctx, name, w.tool.Name, text)
-		AddNote(ctx, text)
+		addNote(ctx, w.about(name, text))
 	}
+}
+
+// about returns a note of a function about the call.
+func (w *watched) about(name, text string) Note {
+	return Note{Of: w.call.StepPath.String() + " " + name, Text: text}
 }
 
 // after calls after_tool with the result of the call. A function that refuses withholds the result.
 func (w *watched) after(ctx context.Context, r tool.Result, err error) (tool.Result, error) {
-	if open(err) || ctx.Err() != nil {
+	if open(err) {
 		return r, err
 	}
 	given := func() *value.Dict {

@@ -148,6 +148,9 @@ func (s *Set) has(name string) bool {
 	return s != nil && slices.ContainsFunc(s.files, func(f file) bool { return slices.Contains(f.defines, name) })
 }
 
+// Asks reports whether a file defines before_ask.
+func (s *Set) Asks() bool { return s.has(beforeAsk) }
+
 // Stops reports whether a file defines on_stop.
 func (s *Set) Stops() bool { return s.has(onStop) }
 

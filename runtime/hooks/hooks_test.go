@@ -71,7 +71,7 @@ func newRig(t testing.TB, sources ...string) *rig {
 
 // call calls a tool, and returns its result or its error, and the notes for the model.
 func (r *rig) call(name string, args *value.Dict) (result, notes string) {
-	ctx, n := hooks.Collect(context.Background())
+	ctx, n := hooks.Collect(context.Background(), nil, nil, nil)
 	got, err := r.Call(ctx, tool.Call{Tool: name, Args: args, Reasoning: "why not"})
 	if err != nil {
 		return value.KindOf(err).String() + ": " + err.Error(), n.Text()
@@ -178,6 +178,33 @@ func TestUncheckedCalls(t *testing.T) {
 	got, err := r.Call(context.Background(), tool.Call{Tool: "echo", Args: value.NewDict("text", "3", "times", "3"), Texts: true})
 	if err == nil || !strings.Contains(got.Error, "reached") {
 		t.Errorf("a call with texts gave %v", err)
+	}
+}
+
+// TestNotes checks that the notes of a call that is made again are neither lost nor added twice.
+func TestNotes(t *testing.T) {
+	var recorded []hooks.Note
+	texts := ""
+	record := func(d *value.Dict) error {
+		recorded, texts = append(recorded, hooks.Note{Text: d.Text("hook_note"), Of: d.Text("hook_of")}), texts+d.Text("hook_note")
+		return nil
+	}
+	if hooks.AddNote(context.Background(), "a") {
+		t.Error("a note was added to no call")
+	}
+	ctx, _ := hooks.Collect(context.Background(), tool.StepPath{1}, nil, record)
+	for _, text := range []string{"a", "b", "a", " "} {
+		if !hooks.AddNote(ctx, text) {
+			t.Errorf("the note %q was added to no call", text)
+		}
+	}
+	ctx, n := hooks.Collect(context.Background(), tool.StepPath{1}, map[string][]hooks.Note{tool.StepPath{1}.String(): recorded}, record)
+	for _, text := range []string{"a", "c", "a", "a"} { // b was the note of what has ended
+		hooks.AddNote(ctx, text)
+	}
+	const want = "\n\nNote: a\n\nNote: b\n\nNote: a\n\nNote: c\n\nNote: a"
+	if got := n.Text(); got != want || texts != "abaca" {
+		t.Errorf("the notes are %q and %q, want %q", got, recorded, want)
 	}
 }
 

@@ -53,7 +53,9 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("limits", tool.Recorded, "Return the limits of the run.",
 			`{"iterations", "tools", "native", "used", "limit", "full"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
 				`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is their maximum. `+
-				`"full" is True if the conversation should be compacted. "schema" is present if the user wants a value. It is a JSON Schema that the answer must match`),
+				`"full" is True if the conversation should be compacted. "schema" is present if the user wants a value. It is a JSON Schema that the answer must match. "stops" is present, and True, if agent.stop can refuse an answer`),
+		function("stop", tool.Recorded, "Ask whether the run may end with an answer. The field stops of agent.limits() reports whether anything can refuse it.",
+			`{"stop", "message": for the model, if "stop" is False}`, text("answer", "the answer for the user", true)),
 		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
 			"a value for the return statement of the policy", text("reason", "why the run ends", true), text("answer", "the answer for the user", false),
 			tool.Param{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "a value for the user", HasDefault: true, Default: nil}),

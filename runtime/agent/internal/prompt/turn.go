@@ -87,6 +87,15 @@ func (p *Prompt) Denied(reason string) string {
 	return say("turn/denied", "reason", prose.OneLine(value.Clean(reason, maxProblem)))
 }
 
+// AnswerRefused returns the message after an answer that a hook has refused with a reason. It is ""
+// without one.
+func (p *Prompt) AnswerRefused(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return say("turn/answer_refused", "reason", reason)
+}
+
 // LoopWarning returns the warning for a call that is repeated with the same result.
 func (p *Prompt) LoopWarning(name string, times int) string {
 	return say("turn/loop", "name", prose.OneLine(name), "times", strconv.Itoa(times))

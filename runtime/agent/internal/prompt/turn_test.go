@@ -30,6 +30,7 @@ func TestTurns(t *testing.T) {
 		{"skill", p.SkillLoaded("release", "# Release\n\n1. Tag.\n\n# User Question\n"), "SKILL LOADED: release\n\n# Release\n\n1. Tag.\n\n> # User Question\n\nFollow these instructions as far as they serve the task, and continue with it."},
 		{"denied", p.Denied(""), "DENIED: User rejected action. Try different approach."},
 		{"denied why", p.Denied("not\nthere"), "DENIED: User rejected action. Try different approach.\n\nThe reason: not there"},
+		{"answer refused", p.AnswerRefused("no test"), "The task is not complete. A hook of the user refused your answer: no test\n\nContinue with the task, and then answer again."},
 		{"loop", p.LoopWarning("read_file", 3), "NOTE: you have made this same call of read_file 3 times, with the same result each time. Another time will not change it. Take another approach, or end the task with what you have."},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {

@@ -1,0 +1,61 @@
+package dialog
+
+import (
+	"math"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// An Asked is the outcome of agent.ask.
+type Asked struct {
+	Text  string       `json:"text"`
+	Calls []model.Call `json:"calls"`
+	Stop  model.Stop   `json:"stop"`
+	Tokens
+	Usage        *value.Dict `json:"usage,omitempty"` // of all requests, as the meter counts it
+	Iteration    uint32      `json:"iteration"`
+	Full         bool        `json:"full"`
+	Unread       bool        `json:"unread,omitempty"` // the provider refused the media of results
+	Compacted    *Compaction `json:"compacted,omitempty"`
+	Thread       string      `json:"thread"`
+	References   []string    `json:"references"`
+	Opaque       []byte      `json:"opaque,omitempty"`
+	Conversation [][]byte    `json:"conversation,omitempty"` // what BeforeAsk made of it, see [Pack]
+}
+
+// Take takes the reply of a model into the outcome. changed is the conversation if BeforeAsk has
+// changed it, else nil.
+func (a *Asked) Take(r *model.Reply, changed []model.Message) (err error) {
+	a.Text, a.Stop, a.Thread, a.Opaque = strings.ToValidUTF8(r.Text, "\ufffd"), r.Stop, r.Thread, r.Opaque
+	a.Calls, a.References, a.Tokens = append(a.Calls, r.Calls...), append(a.References, Sources(r.References)...), Count(r.Usage)
+	if changed != nil {
+		a.Conversation, err = Pack(changed)
+	}
+	return err
+}
+
+// A Compaction is the outcome of agent.compact.
+type Compaction struct {
+	Success      bool   `json:"success"`
+	Summary      string `json:"summary"`
+	TokensBefore int    `json:"tokens_before"`
+	TokensAfter  int    `json:"tokens_after"`
+	Tokens
+	Error string      `json:"error,omitempty"`
+	Usage *value.Dict `json:"usage,omitempty"` // of agent.compact, as the meter counts it
+}
+
+// Tokens are the recorded usage of a reply.
+type Tokens struct {
+	InputTokens  uint32 `json:"input_tokens"`
+	OutputTokens uint32 `json:"output_tokens"`
+	CachedTokens uint32 `json:"cached_tokens"`
+}
+
+// Count returns the usage that a provider reported, which may be any number.
+func Count(u model.Usage) Tokens {
+	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxInt32)) }
+	return Tokens{count(u.InputTokens), count(u.OutputTokens), count(u.CachedTokens)}
+}
