@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -55,8 +56,11 @@ func RegisterCode(h *host.Host) error {
 func runCode(ctx context.Context, h *host.Host, code string, number int64) (value.Value, error) {
 	id := "code-" + strconv.FormatInt(number, 10)
 	var tools []tool.Tool
+	begun := false
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
 		id, tools = above.runID+"/"+id, above.agent.tools
+		root, _, _ := strings.Cut(above.runID, "/")
+		begun = above.again && program.Begun(ctx, h, root, code)
 	} else {
 		all := h.Tools()
 		if replayed := h.ReplayOf(ctx); replayed != "" {
@@ -71,5 +75,5 @@ func runCode(ctx context.Context, h *host.Host, code string, number int64) (valu
 			}
 		}
 	}
-	return program.Run(ctx, h, id, code, tools)
+	return program.Run(ctx, h, id, code, tools, begun)
 }

@@ -28,6 +28,7 @@ type desk struct {
 	t            *testing.T
 	dir, journal string
 	replies      map[string][]string // of the model, by the first line of what it is asked
+	tools        []string            // of the model, besides the usual ones
 	hooks        []hooks.File
 	asked        string // what the model was asked last
 }
@@ -46,7 +47,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err := agent.RegisterCode(h); err != nil {
 		d.t.Fatal(err)
 	}
-	o := agent.Options{WorkDir: d.dir, Place: "a library", Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}, Hooks: d.hooks}
+	o := agent.Options{WorkDir: d.dir, Place: "a library", Model: d.model(), Format: decision.Code, Tools: append([]string{"read_file", "write_file", "agent", "execute_code"}, d.tools...), Hooks: d.hooks}
 	if err := agent.Register(h, func() (*agent.Options, error) { o := o; return &o, nil }); err != nil {
 		d.t.Fatal(err)
 	}

@@ -28,7 +28,9 @@ func (s *Session) again(ctx context.Context, r *host.Recorded, offer bool) (*tur
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(ctx, task), nil
+	t := s.begin(ctx, task)
+	t.again = true
+	return t, nil
 }
 
 // options returns what is recorded with the run of a turn, to resume it.

@@ -125,6 +125,7 @@ type turn struct {
 	noted   map[string][]hooks.Note // by step: the notes of calls that are made again
 	passed  bool                    // agent.stop has let the answer pass
 	idle    uint8                   // number of replies that are empty or lack a call, since another one
+	again   bool                    // the turn is resumed or replayed, or a part of such a run
 	working atomic.Int32            // number of sub-agents that work now
 	watches atomic.Bool             // watchFiles is on
 	schema  *structured.Schema      // of the request in progress, or nil
@@ -187,6 +188,7 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, begun: time.Since(s.agent.made), result: Reply{Run: s.runID, Session: s.id, Task: message}}
+	t.again = above != nil && above.again
 	s.agent.sizes.Info(ctx)
 	s.account.Bound(s.agent.sizes.Budget())
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()

@@ -24,6 +24,8 @@ const File = "program.code"
 const (
 	codeLib  = "tools.star"
 	typesLib = "tools.json"
+	// uncheckedLib says that the calls of the program are not checked before it runs.
+	uncheckedLib = "unchecked"
 )
 
 const (
@@ -40,18 +42,19 @@ const (
 
 // Run runs a program with tools as functions, as the run id. It returns the result, or an object
 // with the result and the output if there is one. The engine checks the whole program first: an
-// error with all faults that are certain comes before the first call.
-func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool) (value.Value, error) {
+// error with all faults that are certain comes before the first call. A program that has begun, see
+// [Begun], is not checked again: a tool may have changed since.
+func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool, begun bool) (value.Value, error) {
 	p := &host.Program{Name: "program", Args: &value.Dict{}, ID: id}
 	functions := stub.BindTools(tools)
 	for i := range functions {
 		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].Tool.Name})
 	}
-	types, err := stub.TypesText(functions)
+	libs, err := libsOf(functions, begun)
 	if err != nil {
 		return nil, err
 	}
-	p.Script = tool.Script{Name: p.Name, Path: File, Source: code, Libs: map[string]string{codeLib: stub.LibText(functions), typesLib: types}}
+	p.Script = tool.Script{Name: p.Name, Path: File, Source: code, Libs: libs}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}
@@ -64,6 +67,58 @@ func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool) 
 		return value.NewDict("result", out.Value, "output", printed), nil
 	}
 	return out.Value, nil
+}
+
+// libsOf returns the library of a program.
+func libsOf(functions []stub.Function, begun bool) (map[string]string, error) {
+	libs := map[string]string{codeLib: stub.LibText(functions)}
+	if begun {
+		libs[uncheckedLib] = ""
+		return libs, nil
+	}
+	types, err := stub.TypesText(functions)
+	libs[typesLib] = types
+	return libs, err
+}
+
+// Begun reports whether a recorded run has made calls in a program with this code.
+func Begun(ctx context.Context, h *host.Host, run, code string) bool {
+	var calls []tool.StepPath // that run the program
+	for e, err := range h.Steps(ctx, run) {
+		if err != nil {
+			return true // the resumed run reports it
+		}
+		for _, c := range calls {
+			if len(e.StepPath) > len(c) && slices.Equal(e.StepPath[:len(c)], c) {
+				return true
+			}
+		}
+		if hasText(e.Args, code, maxArgs) {
+			calls = append(calls, e.StepPath)
+		}
+	}
+	return false
+}
+
+// maxArgs is how deep the code of a program is in the arguments of a call: a list of decisions
+// has objects with the arguments.
+const maxArgs = 6
+
+// hasText reports whether a value is or contains a text.
+func hasText(v value.Value, text string, depth int) bool {
+	if s, ok := v.(string); ok || depth == 0 {
+		return s == text && ok
+	}
+	if d, ok := v.(*value.Dict); ok {
+		for _, v := range d.All() {
+			if hasText(v, text, depth-1) {
+				return true
+			}
+		}
+		return false
+	}
+	items, _ := value.Elements(v)
+	return slices.ContainsFunc(items, func(v value.Value) bool { return hasText(v, text, depth-1) })
 }
 
 // A codeWatch records what a program does while it runs: the events of the calls whose IDs

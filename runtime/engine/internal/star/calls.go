@@ -50,6 +50,10 @@ type callParam struct {
 // [codeFunction]. It is optional.
 const typesLib = "tools.json"
 
+// uncheckedLib is a library file whose presence says that the calls of a program are checked only
+// as they are made: for programs that have made some of them.
+const uncheckedLib = "unchecked"
+
 // A codeFunction describes a function of a library that calls a tool.
 type codeFunction struct {
 	Function string      `json:"function"`

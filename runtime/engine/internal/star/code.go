@@ -90,7 +90,9 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	}
 	prog, err := starlark.FileProgram(tree, predeclared.Has)
 	calls.fault = h.Fault
-	calls.check(tree)
+	if _, unchecked := s.Libs[uncheckedLib]; !unchecked {
+		calls.check(tree)
+	}
 	if err := h.Parsed(tree, err); err != nil {
 		return nil, err
 	}
