@@ -317,7 +317,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/host/toolset internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox",
+		"runtime/host/toolset internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/host/internal/boxes": {
@@ -349,6 +349,11 @@ var layers = map[string]struct {
 		"Package events delivers the events of a host",
 		"runtime/tool",
 		"it knows no calls",
+	},
+	"runtime/host/internal/selection": {
+		"Package selection reads the words that select tools, and lists tools in errors.",
+		"runtime/tool runtime/value runtime/host/toolset",
+		"it calls nothing",
 	},
 	"runtime/host/toolset": {
 		"Package toolset describes the tools of a host",

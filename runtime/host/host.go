@@ -12,9 +12,7 @@ package host
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +24,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -330,65 +329,36 @@ func (h *Host) Groups() map[string]int {
 // "preset:NAME", or "auto" or "all" for every tool, which is also the default. Tools that
 // cannot be used here are left out unless they are named. Select fails with kind Denied for
 // the name of an untrusted tool, with NotFound for an unknown name, and with Invalid for an
-// unknown group or preset.
+// unknown group or preset; its error names all words that are wrong.
 func (h *Host) Select(words ...string) ([]toolset.Info, error) {
-	var names []string
-	for _, word := range words {
-		more, err := h.expand(word)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, more...)
-	}
 	if len(words) == 0 {
-		names, _ = h.expand("all")
+		words = []string{"all"}
 	}
 	var selected []toolset.Info
+	var wrong []error
 	seen := map[string]bool{}
-	for _, name := range names {
-		t, err := h.Tool(name)
+	for _, word := range words {
+		names, err := selection.Expand(word, h.Tools, h.opts.Presets)
 		if err != nil {
-			return nil, err
+			wrong = append(wrong, err)
 		}
-		if t.State != toolset.Ready && t.State != toolset.NotHere {
-			return nil, refusal(&t)
+		for _, name := range names {
+			t, err := h.Tool(name)
+			if err == nil && t.State != toolset.Ready && t.State != toolset.NotHere {
+				err = refusal(&t)
+			}
+			if key := tool.Key(name); err != nil {
+				wrong = append(wrong, err)
+			} else if !seen[key] {
+				seen[key] = true
+				selected = append(selected, t)
+			}
 		}
-		if key := tool.Key(name); !seen[key] {
-			seen[key] = true
-			selected = append(selected, t)
-		}
+	}
+	if len(wrong) > 0 {
+		return nil, selection.Join(wrong)
 	}
 	return selected, nil
-}
-
-func (h *Host) expand(word string) ([]string, error) {
-	group, isGroup := strings.CutPrefix(word, "@")
-	preset, isPreset := strings.CutPrefix(word, "preset:")
-	if isPreset && preset != "all" {
-		names, ok := h.opts.Presets[preset]
-		if !ok {
-			known := slices.Sorted(maps.Keys(h.opts.Presets))
-			return nil, value.Errorf(value.Invalid, "unknown preset %q%s", preset, value.DidYouMean(preset, known)).
-				WithHint("use one of the presets all, %s", strings.Join(known, ", "))
-		}
-		return names, nil
-	}
-	if !isGroup && !isPreset && word != "auto" && word != "all" {
-		return []string{word}, nil
-	}
-	var names []string
-	for _, t := range h.Tools() {
-		if isGroup && t.DisplayGroup() != group || t.State != toolset.Ready {
-			continue
-		}
-		names = append(names, t.Name)
-	}
-	if isGroup && len(names) == 0 {
-		known := slices.Sorted(maps.Keys(h.Groups()))
-		return nil, value.Errorf(value.Invalid, "no tools found in group %q%s", group, value.DidYouMean(group, known)).
-			WithHint("use one of the groups %s", strings.Join(known, ", "))
-	}
-	return names, nil
 }
 
 // Overhead estimates how many tokens of a model's context the definitions of tools take, for

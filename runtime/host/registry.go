@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -251,16 +252,21 @@ func (c *catalog) lookup(name string) (*offered, error) {
 		near = append(near, c.tools[key].head.Name)
 	}
 	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longName), value.DidYouMean(name, near)).WithLimit(value.LimitTool)
-	if len(c.shownNames()) == 0 {
-		return nil, err.WithHint("add a tool first: the host has no tools")
+	if list := selection.List(c.heads()); list != "" {
+		return nil, err.WithHint("use one of the tools: %s", list)
 	}
-	return nil, err.WithHint("use one of the tools: %s", c.someNames())
+	return nil, err.WithHint("add a tool first: the host has no tools")
 }
 
 // shownNames returns the keys of the tools that errors name: a model may read them, so those
 // that nobody has reviewed are left out.
 func (c *catalog) shownNames() []string {
 	return slices.DeleteFunc(slices.Clone(c.names), func(key string) bool { return c.tools[key].head.State == toolset.Untrusted })
+}
+
+// heads returns the heads of the tools.
+func (c *catalog) heads() []toolset.Head {
+	return value.Map(c.names, func(key string) toolset.Head { return *c.tools[key].head })
 }
 
 // longName is how much of the name of an unknown tool is shown, as names can come from anybody.
@@ -282,20 +288,6 @@ func (c *catalog) Group(name string) (group string, ok bool) {
 		return "", false
 	}
 	return o.head.DisplayGroup(), true
-}
-
-// someNames lists the first names, for a message.
-func (c *catalog) someNames() string {
-	const shown = 20
-	names := make([]string, 0, shown+1)
-	for _, key := range c.shownNames() {
-		if len(names) == shown {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, c.tools[key].head.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // List implements [gate.Tools]. It leaves out the tools that cannot be completed.

@@ -4,6 +4,7 @@ package agents
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -48,6 +50,23 @@ type Setup struct {
 	Options agent.Options
 	RunID   string
 	Skills  []string // those of the first message
+	// Warnings are what a dry run could not check.
+	Warnings []string
+}
+
+// An absent model has no key: a dry run checks everything else.
+type absent string
+
+// Name implements [model.Model].
+func (m absent) Name() string { return cmp.Or(string(m), "none") }
+
+// Native implements [model.Model]. Of the models that need a key, only those of CassidyAI have no
+// native calls.
+func (m absent) Native() bool { return m != "" && !strings.HasPrefix(string(m), "cassidy") }
+
+// Ask implements [model.Model].
+func (m absent) Ask(context.Context, *model.Request) (*model.Reply, error) {
+	return nil, value.Errorf(value.Unavailable, "the model %s is not available in a dry run", m.Name())
 }
 
 // Unlimited is the maximum number of requests to a model: a run cannot have more effects.
@@ -68,7 +87,12 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	}
 	o.Format, o.Docs = decision.Format(cmp.Or(ctx.String("format"), conf.Format)), cmp.Or(ctx.String("docs"), conf.Docs)
 	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions") || conf.RepeatInstructions && !ctx.IsSet("repeat-instructions"), ctx.Bool("no-inference")
-	if o.Model, err = a.Models().Open(ctx.Context, h, ctx.String("model"), o.Format == decision.Native); err != nil {
+	o.Model, err = a.Models().Open(ctx.Context, h, ctx.String("model"), o.Format == decision.Native)
+	if err != nil && ctx.Bool("dry-run") && value.KindOf(err) == value.Unavailable {
+		s.Warnings = append(s.Warnings, "the model was not checked: "+value.ErrorOf(err, value.Unavailable).Message())
+		o.Model, err = absent(ctx.String("model")), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	if o.ModelName, err = a.Models().Name(ctx.String("model")); err != nil {

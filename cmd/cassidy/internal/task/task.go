@@ -113,10 +113,13 @@ func readSchema(file string) (*value.Dict, error) {
 func (c *command) printDryRun(a *agent.Agent, s *agents.Setup, task string) error {
 	names := ui.Map(a.Tools(), func(t tool.Tool) string { return t.Name })
 	overhead, limit := a.Budget()
+	for _, warning := range s.Warnings {
+		c.Note("dry run: %s", warning)
+	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("dry_run", true, "validated", true, "task", task, "tools", ui.Texts(names), "working_dir", s.Options.WorkDir,
 			"model", s.Options.Model.Name(), "policy", a.Policy().Name, "format", string(a.Format()),
-			"tool_overhead", int64(overhead), "effective_limit", int64(limit)))
+			"tool_overhead", int64(overhead), "effective_limit", int64(limit), "warnings", ui.Texts(s.Warnings)))
 	}
 	var b strings.Builder
 	line := func(name, value string) { b.WriteString(ui.Pad(name+":", 12) + ui.VisibleLine(value) + "\n") }
@@ -128,6 +131,10 @@ func (c *command) printDryRun(a *agent.Agent, s *agents.Setup, task string) erro
 	line("format", string(a.Format()))
 	b.WriteString(ui.Pad("overhead:", 12) + a.OverheadReport().String() + "\n")
 	c.Print(b.String())
+	if len(s.Warnings) > 0 {
+		c.Note("dry run: all other checks passed, nothing was called")
+		return nil
+	}
 	c.Note("dry run: all checks passed, nothing was called")
 	return nil
 }

@@ -74,11 +74,15 @@ func (p *Prompt) opening() string {
 	if !slices.Contains(Roles(), p.Role) {
 		return ""
 	}
-	iterations := ""
-	if p.Iterations > 0 && (len(p.Tools) > 0 || !p.Chats()) {
+	iterations, oneReply := "", ""
+	switch {
+	case p.Iterations == 0 || len(p.Tools) == 0 && p.Chats():
+	case p.Iterations == 1:
+		oneReply = say("one_reply")
+	default:
 		iterations = strconv.Itoa(p.Iterations)
 	}
-	text := say(p.Role, "workdir", prose.OneLine(p.WorkDir), "iterations", iterations)
+	text := say(p.Role, "workdir", prose.OneLine(p.WorkDir), "iterations", iterations, "one_reply", oneReply)
 	if len(p.Tools) > 0 {
 		text += "\n" + say(p.working())
 	}
