@@ -362,8 +362,13 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/gate": {
 		"Package gate is what calls and their effects pass",
-		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/unsettled",
+		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/unsettled",
 		"it knows neither the host nor where tools come from",
+	},
+	"runtime/host/internal/executing": {
+		"Package executing keeps track of the recorded runs that a host executes",
+		"runtime/value runtime/host/internal/inflight",
+		"it knows neither their records nor their calls",
 	},
 	"runtime/host/internal/inflight": {
 		"Package inflight keeps track of what a host does for its callers",

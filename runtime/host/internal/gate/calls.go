@@ -33,7 +33,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	if err != nil {
 		e := r.callError(err, above)
 		result := tool.Fail(e, out.Usage)
-		waits := r.leavesOpen(e) && !r.stopped.cancelled() // the call has not ended
+		waits := r.leavesOpen(e) && !r.stopped.Cancelled() // the call has not ended
 		events.ended(start, result, e, waits)
 		if e.Limit == value.LimitWorker {
 			r.gate.Logger.Warn("a worker was killed", "run", r.ID, "call", c.ID, "tool", c.Tool)

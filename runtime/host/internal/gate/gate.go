@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -43,7 +44,7 @@ type Gate struct {
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
 	approvals approval.List
-	executing executing
+	executing executing.Runs
 	unaudited atomic.Bool  // the last decision could not be recorded
 	calls     atomic.Int64 // the number of calls so far, for their IDs
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -27,7 +28,7 @@ type Run struct {
 	root      *Pass                                                           // of the root call or program, once that is admitted
 
 	effects atomic.Int32 // the number of effects that it has asked for
-	stopped stop
+	stopped executing.Stop
 	waits   parked.Waits
 }
 
@@ -89,7 +90,7 @@ func (r *Run) leavesOpen(err error) bool {
 	if err == nil {
 		return false
 	}
-	return r.stopped.stopped() || interrupts(err) || r.record.Keeps() && value.ErrorOf(err, value.Failed).Limit == value.LimitWorker
+	return r.stopped.Stopped() || interrupts(err) || r.record.Keeps() && value.ErrorOf(err, value.Failed).Limit == value.LimitWorker
 }
 
 // settle records the outcome of an effect, if it has one. It returns err, or the error of the
@@ -114,14 +115,14 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	why, err := r.parkReason(err, context.Cause(ctx))
 	ctx = context.WithoutCancel(ctx)
 	if why != "" && r.cancelledElsewhere(ctx) {
-		why, err = "", errCancelled
+		why, err = "", executing.ErrCancelled
 	}
 	if why == "" {
 		if failure := r.waits.Settle(ctx, nil); failure != nil && err == nil {
 			err = failure
 		}
 	}
-	if why == "" && !interrupts(err) && r.stopped.cancelled() {
+	if why == "" && !interrupts(err) && r.stopped.Cancelled() {
 		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
 		err = value.Errorf(value.Canceled, "the run '%s' was cancelled", r.ID).
 			WithHint("to undo the run: cassidy runs undo %s; in Go, call Host.Undo", r.ID)
@@ -163,7 +164,7 @@ func (r *Run) cancelledElsewhere(ctx context.Context) bool {
 	if err != nil || !wanted {
 		return false
 	}
-	r.stopped.set(stopCancelled)
+	r.stopped.Cancel()
 	return true
 }
 
@@ -172,7 +173,7 @@ func (r *Run) cancelledElsewhere(ctx context.Context) bool {
 func (r *Run) parkReason(err, cause error) (value.LimitName, error) {
 	e := value.ErrorOf(err, value.Failed)
 	switch {
-	case e == nil, !r.record.Keeps(), r.stopped.cancelled():
+	case e == nil, !r.record.Keeps(), r.stopped.Cancelled():
 		return "", err
 	case e.Kind == value.Parked:
 		if waiting := r.waits.Parked(); waiting != nil {
@@ -181,9 +182,9 @@ func (r *Run) parkReason(err, cause error) (value.LimitName, error) {
 		return parked.Interrupted, err // a handler in Go has returned it
 	case e.Limit == value.LimitRecord:
 		return "", err
-	case r.stopped.stopped() && e.Kind == value.Canceled && errors.Is(cause, context.DeadlineExceeded):
+	case r.stopped.Stopped() && e.Kind == value.Canceled && errors.Is(cause, context.DeadlineExceeded):
 		return parked.Interrupted, parked.Interruption(r.ID, value.Errorf(value.Timeout, "the run was interrupted: %w", cause))
-	case r.stopped.stopped(), e.Limit == value.LimitWorker:
+	case r.stopped.Stopped(), e.Limit == value.LimitWorker:
 		return parked.Interrupted, parked.Interruption(r.ID, value.ErrorOf(err, value.Canceled))
 	}
 	_, failed := r.waits.Failed()
