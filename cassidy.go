@@ -112,6 +112,10 @@ type Options struct {
 	// Rules allow, deny or ask for what tools want to do, beside those of the user's
 	// config. Of all rules about a capability Deny wins, then Ask.
 	Rules []Rule
+	// TrustedSources name sources whose text a model may follow, beside those of the user's
+	// config, and UntrustedSources others whose text it may not; see
+	// [host.Options].TrustedSources.
+	TrustedSources, UntrustedSources []string
 	// Limits are those of a call whose tool sets none; a zero field means the
 	// default. MaxLimits are the most that any call may have, whatever its tool
 	// sets, beside those of the user's config; a zero field means no maximum.
@@ -240,6 +244,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), QuestionTimeout: cmp.Or(o.QuestionTimeout, config.Runs.AnswerWithin), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
 		Rules: rules(o.Rules, &config), FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		TrustedSources: slices.Concat(o.TrustedSources, config.TrustedSources), UntrustedSources: slices.Concat(o.UntrustedSources, config.UntrustedSources),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {

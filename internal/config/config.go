@@ -33,6 +33,9 @@ type Config struct {
 	// Rules decide what tools may do: the user's rules, then those of the project,
 	// which can only ask and deny.
 	Rules []tool.Rule
+	// TrustedSources and UntrustedSources are sources of text; see host.Options. Only the user's
+	// config sets the trusted ones.
+	TrustedSources, UntrustedSources []string
 	// Secrets are the sources of secrets, by name. Only the user's config sets them.
 	Secrets map[string]SecretSource
 	// PrivateHosts are the addresses in the user's own network that tools may access if
@@ -123,6 +126,8 @@ var fieldReaders = []struct {
 	{"allow", true, func(r *reader, v value.Value) error { return r.rules(tool.Allow, v) }},
 	{"ask", true, func(r *reader, v value.Value) error { return r.rules(tool.Ask, v) }},
 	{"deny", true, func(r *reader, v value.Value) error { return r.rules(tool.Deny, v) }},
+	{"trusted_sources", false, func(r *reader, v value.Value) error { return sources("trusted_sources", v, &r.to.TrustedSources) }},
+	{"untrusted_sources", true, func(r *reader, v value.Value) error { return sources("untrusted_sources", v, &r.to.UntrustedSources) }},
 	{"secrets", false, (*reader).secrets},
 	{"http", false, (*reader).http},
 	{"commands", false, (*reader).commands},
@@ -435,6 +440,24 @@ func (r *reader) secrets(v value.Value) error {
 			s.File = filepath.Join(filepath.Dir(r.file), s.File)
 		}
 		r.to.Secrets[name] = s
+	}
+	return nil
+}
+
+// sources reads a list of sources of text. The host checks what they name.
+func sources(field string, v value.Value, to *[]string) error {
+	items, ok := value.Elements(v)
+	if !ok {
+		return wrongType(field, `a list of sources, as in ["http:api.example.com"],`, v)
+	}
+	for _, item := range items {
+		text, _ := item.(string)
+		c, err := tool.ParseCapability(text)
+		if err != nil || c.Target == "" || c.Name != "http" && c.Name != "tool" && c.Name != "fs.read" {
+			return value.Errorf(value.Invalid, "invalid source in '%s': %s", field, value.FormatJSON(item, "")).
+				WithHint("write http:HOST, tool:NAME, tool:@GROUP or fs.read:GLOB, as in http:api.example.com")
+		}
+		*to = append(*to, text)
 	}
 	return nil
 }

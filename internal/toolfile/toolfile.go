@@ -122,6 +122,7 @@ func toolFrom(d *value.Dict) (tool.Tool, error) {
 			t.Hints.ReadOnly = hints.Bool("read_only") || hints.Bool("readOnlyHint")
 			t.Hints.Idempotent = hints.Bool("idempotent") || hints.Bool("idempotentHint")
 			t.Hints.OpenWorld = hints.Bool("open_world") || hints.Bool("openWorldHint")
+			t.Hints.UntrustedOutput = hints.Bool("untrusted_output")
 		}
 	}
 	return t, nil

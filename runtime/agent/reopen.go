@@ -202,6 +202,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 			return err
 		}
 		used.Add(meter.Step(e.Outcome.Value, e.Notes))
+		t.marks.AddNotes(e.Notes)
 		if above != nil && len(e.StepPath) > len(above) && slices.Equal(e.StepPath[:len(above)], above) {
 			continue // a step of a tool that the model called
 		}

@@ -42,7 +42,8 @@ func (t *turn) options() (*value.Dict, error) {
 }
 
 func (t *turn) recorded() (*value.Dict, error) {
-	if t.turns == 0 && !t.reoffered && t.attached == nil {
+	unread := len(t.marks.Sources()) == 0
+	if t.turns == 0 && !t.reoffered && t.attached == nil && unread {
 		return t.agent.settings, nil // shared by the first turns of all sessions
 	}
 	d := t.agent.settings.Clone(2)
@@ -52,7 +53,7 @@ func (t *turn) recorded() (*value.Dict, error) {
 			return nil, value.Errorf(value.Invalid, "record the attachments of run '%s': %w", t.runID, err)
 		}
 		d.Put(attachedOption, media)
-		if t.turns == 0 && !t.reoffered {
+		if t.turns == 0 && !t.reoffered && unread {
 			return d, nil
 		}
 	}
@@ -94,6 +95,8 @@ type conversation struct {
 	Heard      []string   `json:"heard"`
 	Read       []string   `json:"read"`
 	Wrote      []string   `json:"wrote"`
+	Untrusted  value.List `json:"untrusted,omitempty"` // see [flow.Marks]
+	Typed      []string   `json:"typed,omitempty"`
 	account.Counts
 }
 
@@ -105,7 +108,7 @@ func (s *Session) conversation() (value.Value, error) {
 	}
 	c := conversation{
 		Tools: toolNames(s.agent.tools), Turns: uint32(s.turns), Iterations: uint32(s.iterations), Question: s.question, Told: s.told, Thread: s.thread,
-		Messages: messages, Made: s.made, Heard: s.heard,
+		Messages: messages, Made: s.made, Heard: s.heard, Untrusted: s.marks.List(), Typed: s.marks.Addresses(),
 		Counts: s.account.Counts(),
 	}
 	files := s.Files()
@@ -174,6 +177,7 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	files := traces.Recorded{Read: c.Read, Wrote: c.Wrote}
 	s.kept.Leave(files.Traces())
 	s.account.Restore(c.Counts)
+	s.marks.Restore(c.Untrusted, c.Typed)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -69,13 +70,14 @@ type state struct {
 	made       []madeCall    // calls since the last reply, whose results the model does not have
 	heard      []string      // outputs of tools, the latest last
 	attached   []model.Media // of the next message
+	marks      *flow.Marks   // the untrusted texts that the conversation has
 }
 
 // newSession returns a session without turns. For "" it generates an ID.
 func (a *Agent) newSession(id string) *Session {
 	id = cmp.Or(id, ids.New())
 	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
-	s.state = state{iterations: a.opts.Iterations, account: a.account()}
+	s.state = state{iterations: a.opts.Iterations, account: a.account(), marks: &flow.Marks{}}
 	s.runID = ids.Turn(id, 0)
 	return s
 }
@@ -189,6 +191,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, begun: time.Since(s.agent.made), result: Reply{Run: s.runID, Session: s.id, Task: message}}
 	t.again = above != nil && above.again
+	s.marks.Typed(message)
 	s.agent.sizes.Info(ctx)
 	s.account.Bound(s.agent.sizes.Budget())
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
@@ -239,6 +242,8 @@ func (c *turnContext) Value(key any) any {
 		return c.turn
 	case meter.Key:
 		return c.turn.meter
+	case flow.Key:
+		return c.turn.marks
 	}
 	return c.Context.Value(key)
 }
@@ -279,6 +284,7 @@ func (t *turn) reason(v value.Value, err error) string {
 // next counts the ended turn and sets the ID of the next one.
 func (s *Session) next() {
 	s.turns++
+	s.marks.Carry()
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
 	s.runID = ids.Turn(s.id, s.turns)

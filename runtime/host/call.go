@@ -45,7 +45,7 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 		ctx, done = h.inflight.Until(ctx)
 		defer done()
 	}
-	return h.tools(ctx).newRun(c.ID, o.narrow).Call(ctx, c)
+	return h.tools(ctx).newRun(c.ID, o.narrow).Within(ctx).Call(ctx, c)
 }
 
 // A CallOption changes how one call is made.

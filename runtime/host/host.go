@@ -87,6 +87,11 @@ type Options struct {
 	// Rules allow, ask for or deny what tools do. A search replaces them if it finds
 	// others; see [toolset.Discovered].
 	Rules []tool.Rule
+	// TrustedSources name sources whose text is trusted, and UntrustedSources others whose text
+	// is not: http:HOST, tool:NAME, tool:@GROUP, or fs.read:GLOB for files. After a model has
+	// read untrusted text, its calls that send or run something ask for approval, whatever was
+	// granted; see docs/approvals.md.
+	TrustedSources, UntrustedSources []string
 	// FileNames returns, for one run, the names by which rules that ask or deny cover the
 	// files of the project beside their paths; see [stdlib.World.FileNames]. Nil means none.
 	FileNames func() tool.FileNames
@@ -156,7 +161,9 @@ func New(o *Options) (*Host, error) {
 		return nil, err
 	}
 	h.registry.begin(h, o.Source, o.Reserved, rules)
-	h.gate.Open(h.parts())
+	if err := h.gate.Open(h.parts(), o.TrustedSources, o.UntrustedSources); err != nil {
+		return nil, err
+	}
 	h.boxes = boxes.Boxes{Others: o.Sandbox, Builtin: o.Builtin}
 	h.kinds.begin()
 	if err := h.wrap(o.Middleware); err != nil {

@@ -50,6 +50,8 @@ type Program struct {
 
 // A Wrapping is what happens around the calls that are made for a [Program], directly or not.
 type Wrapping struct {
+	// FromModel says that a model wrote the script, so that it chose each of the calls.
+	FromModel bool
 	// Narrow are rules for the program and everything that it calls, besides those of the run.
 	// They deny or ask; one that allows is an error of kind Invalid. They are not recorded: a
 	// program that is resumed needs the same ones.
@@ -147,6 +149,9 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 // changes a copy of the program, as a record replaces the script and the arguments.
 func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.Runner, done func(), err error) {
 	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, StepPath: p.StepPath, Caller: tool.ByScript}
+	if p.FromModel {
+		c.Caller = tool.ByModel
+	}
 	above, done := h.gate.EnterCall(ctx, &c)
 	t := p.asTool()
 	if err := h.gate.CheckModules(p.Name, p.Modules); err != nil {
@@ -210,7 +215,7 @@ func (p *Program) runOf(ctx context.Context, h *Host, c *tool.Call, above *gate.
 	if err != nil {
 		return nil, gate.Unrecorded(err)
 	}
-	r := now.newRun(c.ID, narrow)
+	r := now.newRun(c.ID, narrow).Within(ctx)
 	r.Parks = p.Parks
 	err = p.open(ctx, r, now, c)
 	if err == nil && p.named != nil {

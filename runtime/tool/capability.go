@@ -169,5 +169,3 @@ func (c Capability) Allows(concrete Capability) bool {
 func AllowsAny(set []Capability, concrete Capability) bool {
 	return slices.ContainsFunc(set, func(c Capability) bool { return c.Allows(concrete) })
 }
-
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

@@ -89,6 +89,9 @@ type Func struct {
 	// ReadsOnly reports whether a call with these arguments changes nothing, so that there is
 	// nothing to undo. Nil means that the Kind says so.
 	ReadsOnly func(args *value.Dict) bool
+	// Untrusted reports whether a call with these arguments may return text that others have
+	// written, besides what its capabilities say. Nil means that it does not.
+	Untrusted func(args *value.Dict) bool
 	// Risk decides whether the function asks for approval before it is executed; see
 	// [Func.Asks]. RiskDefault and RiskSafe apply only to a function whose Target returns
 	// use capabilities; any other is granted by the tool's needs. An approval is valid for

@@ -63,7 +63,10 @@ type Hints struct {
 	ReadOnly   bool // changes nothing
 	Idempotent bool // calling it again changes nothing more
 	OpenWorld  bool // reaches beyond the project
-	Other      map[string]bool
+	// UntrustedOutput says that the result has text that others wrote. A model that has read
+	// it must ask before it sends or runs anything.
+	UntrustedOutput bool
+	Other           map[string]bool
 }
 
 // A Param is one parameter of a tool or of a function that scripts can use.

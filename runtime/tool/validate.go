@@ -60,7 +60,7 @@ func (t *Tool) Validate() error {
 func validateParams(params []Param) error {
 	seen := map[string]bool{}
 	for _, p := range params {
-		if p.Name == "" || strings.ContainsFunc(p.Name, isControl) {
+		if p.Name == "" || strings.ContainsFunc(p.Name, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
 			return value.Errorf(value.Invalid, "%q is not a valid parameter name", p.Name)
 		}
 		for _, name := range append([]string{p.Name}, p.Aliases...) {

@@ -98,6 +98,7 @@ func (c *Commands) Module() tool.Module {
 		Kind:      tool.External,
 		Target:    c.target,
 		ReadsOnly: c.readsOnly,
+		Untrusted: c.reachesNetwork,
 		Do:        c.run,
 	}}}
 }
@@ -251,6 +252,20 @@ func (c *Commands) readsOnly(args *value.Dict) bool {
 	}
 	way, err := c.wayOf(argv, dir)
 	return err == nil && !way.free && !way.rule.Network && len(way.rule.Write) == 0
+}
+
+// reachesNetwork reports whether a command can read what others have written.
+func (c *Commands) reachesNetwork(args *value.Dict) bool {
+	argv, err := readArgv(args)
+	if err != nil {
+		return false
+	}
+	dir, _, err := c.folder.Resolve(args.Text("cwd"))
+	if err != nil {
+		return false
+	}
+	way, err := c.wayOf(argv, dir)
+	return err == nil && way.rule.Network
 }
 
 // plan returns how a command runs.

@@ -41,7 +41,7 @@ func Describe(t *toolset.Info) *value.Dict {
 
 // Hints returns the hints of a tool, as --json prints them.
 func Hints(h tool.Hints) *value.Dict {
-	d := value.NewDict("read_only", h.ReadOnly, "idempotent", h.Idempotent, "open_world", h.OpenWorld)
+	d := value.NewDict("read_only", h.ReadOnly, "idempotent", h.Idempotent, "open_world", h.OpenWorld, "untrusted_output", h.UntrustedOutput)
 	for _, name := range slices.Sorted(maps.Keys(h.Other)) {
 		d.Put(name, h.Other[name])
 	}

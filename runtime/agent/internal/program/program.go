@@ -46,6 +46,7 @@ const (
 // [Begun], is not checked again: a tool may have changed since.
 func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool, begun bool) (value.Value, error) {
 	p := &host.Program{Name: "program", Args: &value.Dict{}, ID: id}
+	p.FromModel = true
 	functions := stub.BindTools(tools)
 	for i := range functions {
 		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].Tool.Name})

@@ -230,6 +230,8 @@ func (r *Reader) hints() tool.Hints {
 			h.Idempotent = b
 		case "open_world":
 			h.OpenWorld = b
+		case "untrusted_output":
+			h.UntrustedOutput = b
 		default:
 			if h.Other == nil {
 				h.Other = map[string]bool{}

@@ -392,7 +392,7 @@ func (p commit) approve(ctx context.Context) error {
 		}
 		return nil
 	}
-	q := &inquiry{of: p.Pass, at: p.at(), takes: d.takes, changes: diffs.With(changes), why: "the call changes files", call: p.shown()}
+	q := &inquiry{of: p.Pass, at: p.at(), takes: d.takes, changes: diffs.With(changes), reason: reason{why: "the call changes files"}, call: p.shown()}
 	if _, err := q.ask(ctx); err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -21,6 +22,9 @@ type consent struct {
 	// Registered functions ask when the call first uses them, unless the call was approved.
 	approved  bool            // the call was approved, or made by a person, with all that it needs
 	functions map[string]bool // the functions that were approved for the rest of the call, by functionKey
+
+	informed bool            // it was approved by somebody who was shown the untrusted text that was read before
+	sinks    map[string]bool // the functions that were so approved, by functionKey
 }
 
 // maxEdits is how often wrong arguments in an answer may be corrected.
@@ -34,10 +38,12 @@ func (p *Pass) approve(ctx context.Context) error {
 	verdict, rule := p.rights.JudgeCall()
 	may, open, by := p.rights.Needs()
 	risky := p.tool.Risky && verdict != tool.Allow
+	read := steersCall(p)
 	d := decision{what: callItself, at: p.call.StepPath, takes: may}
 	switch {
 	case verdict == tool.Ask:
 		d.why = "a rule asks: " + rights.RuleText(rule)
+	case read != nil && p.tool.Location == tool.Embedded: // what it does passes no gate
 	case !risky && (len(open) == 0 || p.tool.Location != tool.Embedded && onlyRegistered(open)):
 		if verdict == tool.Allow && p.tool.Risky {
 			by = rule
@@ -59,7 +65,7 @@ func (p *Pass) approve(ctx context.Context) error {
 	default:
 		d.why = "the tool may use " + rights.List(open)
 	}
-	how, err := p.askCall(ctx, d)
+	how, err := p.askCall(ctx, d, read)
 	if err != nil {
 		return p.refused(d, err)
 	}
@@ -82,9 +88,13 @@ func mayWrite(needs []tool.Capability) bool {
 }
 
 // askCall asks for approval of a call before it runs, and uses the arguments of the answer.
-// how says why it was allowed, for the audit.
-func (p *Pass) askCall(ctx context.Context, d decision) (how string, err error) {
-	q := &inquiry{of: p, at: p.call.StepPath, takes: d.takes, why: d.why, call: p.shown()}
+// how says why it was allowed, for the audit. read are the untrusted texts that the model has
+// read. An earlier, permanent approval of a script is valid for its call, but not for its sinks.
+func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source) (how string, err error) {
+	q := &inquiry{of: p, at: p.call.StepPath, takes: d.takes, reason: reason{why: d.why}, call: p.shown()}
+	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.approval()) {
+		q.reason = reason{flow.Because(d.why, read), read}
+	}
 	for range maxEdits {
 		var answer tool.Answer
 		if answer, err = q.ask(ctx); err != nil {
@@ -95,7 +105,7 @@ func (p *Pass) askCall(ctx context.Context, d decision) (how string, err error) 
 		}
 		var args *value.Dict
 		if args, err = readArguments(p, &q.call); err == nil {
-			p.call.Args = args
+			p.call.Args, p.consent.informed = args, q.read != nil
 			if answer.Always {
 				p.Run.approvals.Add(q.approval())
 			}
@@ -127,15 +137,18 @@ func (p *Pass) shown() tool.Call {
 	return c
 }
 
-// askFor asks for approval of the capabilities that the effect takes, because of the rule r,
-// or because its function asks if r is nil.
-func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule) error {
+// askFor asks for approval of the capabilities that the effect takes: because of the rule r,
+// because the model has read untrusted text, or else because its function asks.
+func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []flow.Source) error {
 	p, e := s.of, s.effect
-	q := &inquiry{of: p, at: e.StepPath, effect: &e, takes: takes, allowable: r == nil, call: p.shown(), begun: s.begun}
-	if q.allowable {
+	q := &inquiry{of: p, at: e.StepPath, effect: &e, takes: takes, reason: reason{read: read}, allowable: r == nil && read == nil, call: p.shown(), begun: s.begun}
+	switch {
+	case r != nil:
+		q.why = flow.Because("a rule asks: "+rights.RuleText(r), read)
+	case read != nil:
+		q.why = flow.Why(read)
+	default:
 		q.why = "the function " + e.Func + " requires approval"
-	} else {
-		q.why = "a rule asks: " + rights.RuleText(r)
 	}
 	if _, err := q.ask(ctx); err != nil {
 		return err
@@ -146,9 +159,7 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 		}
 	}
 	s.approved = append(s.approved, takes...)
-	if s.fn.Asks() {
-		p.consent.approveFunction(s)
-	}
+	p.consent.approveFunction(s, read != nil)
 	if s.fn.Kind == tool.Read { // one approval covers all parts of a large file
 		p.consent.reads = append(p.consent.reads, takes...)
 	}
@@ -183,21 +194,23 @@ func asksFirst(s *step, unruled []tool.Capability) bool {
 // holds for the rest of the call.
 func functionKey(s *step) string { return s.effect.Func + " " + rights.List(s.takes) }
 
-// approveFunction marks the function of an effect as approved.
-func (c *consent) approveFunction(s *step) {
+// approveFunction marks the function of an effect as approved, if it asks. informed says that
+// the question showed what the model has read.
+func (c *consent) approveFunction(s *step, informed bool) {
 	if c.functions == nil {
-		c.functions = map[string]bool{}
+		c.functions, c.sinks = map[string]bool{}, map[string]bool{}
 	}
-	c.functions[functionKey(s)] = true
+	c.functions[functionKey(s)] = s.fn.Asks()
+	c.sinks[functionKey(s)] = informed || c.sinks[functionKey(s)]
 }
 
 // recall marks the function of an effect as approved if the record has an approval of it.
 func (c *consent) recall(s *step, asked []history.Asked) {
 	for i := range asked {
 		q := &asked[i]
-		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && s.fn.Asks() {
+		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (s.fn.Asks() || q.Data.Bool(dataRead)) {
 			s.takes, _ = targets(s.fn, s.effect)
-			c.approveFunction(s)
+			c.approveFunction(s, q.Data.Bool(dataRead))
 			return
 		}
 	}

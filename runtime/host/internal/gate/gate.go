@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -43,6 +44,7 @@ type Gate struct {
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
+	sources   flow.Lists
 	approvals approval.List
 	executing executing.Runs
 	unaudited atomic.Bool  // the last decision could not be recorded
@@ -89,11 +91,13 @@ type Callee struct {
 	Refusal    error             // why it cannot be called, or nil
 }
 
-// Open sets the parts of the gate, and registers the functions that every host has.
-// Provide adds others.
-func (g *Gate) Open(p Parts) {
+// Open sets the parts of the gate and the lists of sources, see [flow.ParseLists], and registers the functions that every host has.
+// Provide adds others. It fails with kind Invalid for a source that cannot be one.
+func (g *Gate) Open(p Parts, trusted, untrusted []string) (err error) {
 	g.Parts, g.funcs = p, map[string]*tool.Func{}
 	g.registerOwn()
+	g.sources, err = flow.ParseLists(trusted, untrusted)
+	return err
 }
 
 // panicked returns the error of a panic in what, such as "the tool", and logs the stack.
@@ -161,6 +165,9 @@ func (p *Pass) perform(ctx context.Context, e tool.Effect) (_ tool.Outcome, err 
 		return tool.Outcome{}, err
 	}
 	out, err := s.do(ctx)
+	if err == nil {
+		err = markEffect(ctx, s, out)
+	}
 	return out, s.settle(ctx, out, err)
 }
 

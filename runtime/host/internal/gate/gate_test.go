@@ -66,7 +66,9 @@ func (s *stand) call(t *testing.T) error {
 		p.Approve = s.approve
 	}
 	g := &Gate{}
-	g.Open(p)
+	if err := g.Open(p, nil, nil); err != nil {
+		panic(err)
+	}
 	send := tool.Func{Name: "send", Kind: tool.External, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 		return tool.Outcome{}, nil
 	}, Target: func(args *value.Dict) ([]tool.Capability, error) {

@@ -70,17 +70,20 @@ func (s *step) permit(ctx context.Context) error {
 			unruled = append(unruled, c)
 		}
 	}
+	if read := steersEffect(s); read != nil {
+		return s.askFor(ctx, s.takes, asks, read)
+	}
 	if asks != nil {
 		if p.consent.probe {
 			return value.Errorf(value.Denied, "a rule requires approval, which is impossible in an availability check: %s", rights.RuleText(asks))
 		}
-		return s.askFor(ctx, asked, asks)
+		return s.askFor(ctx, asked, asks, nil)
 	}
 	if asksFirst(s, unruled) {
 		if p.consent.probe {
 			return value.Errorf(value.Denied, "%s requires approval, which is impossible in an availability check", s.effect.Func)
 		}
-		return s.askFor(ctx, s.takes, nil)
+		return s.askFor(ctx, s.takes, nil, nil)
 	}
 	if allows != nil {
 		p.allowed(decision{what: s.effect.Func, at: s.effect.StepPath, takes: s.takes, why: "a rule allows it: " + rights.RuleText(allows)})
@@ -106,7 +109,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 		if s.of.consent.probe || s.fn.Kind == tool.Read {
 			return value.Errorf(value.Denied, "%s requires approval, which %s cannot request: %s", c, s.effect.Func, rights.RuleText(r))
 		}
-		return s.askFor(ctx, []tool.Capability{c}, r)
+		return s.askFor(ctx, []tool.Capability{c}, r, nil)
 	}
 	return nil
 }

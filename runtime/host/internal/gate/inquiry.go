@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -26,13 +27,19 @@ type inquiry struct {
 	effect  *tool.Effect
 	takes   []tool.Capability
 	changes []tool.Change // with diffs
-	why     string
-	begun   bool // its effect is being carried out
-	edits   int  // how often the arguments in an answer were wrong
-	times   times
-	how     string // why it was allowed, for the audit
+	reason
+	begun bool // its effect is being carried out
+	edits int  // how often the arguments in an answer were wrong
+	times times
+	how   string // why it was allowed, for the audit
 	// allowable says that a rule which allows the capabilities would answer it.
 	allowable bool
+}
+
+// A reason is why somebody is asked.
+type reason struct {
+	why  string
+	read []flow.Source // the untrusted texts that the model has read, if it is asked because of them
 }
 
 // times are when somebody was asked, or zero, and when the question expires; zero means never.
@@ -128,6 +135,7 @@ func unanswered(err error) bool {
 const (
 	dataSubject = "subject" // "call", "fs.commit", or "effect NAME CAPABILITIES"
 	dataEdits   = "edits"   // how often the arguments in an answer were wrong; missing for 0
+	dataRead    = "read"    // it was asked because untrusted text was read; missing for false
 )
 
 // subject identifies the question among those of one step.
@@ -135,7 +143,7 @@ func (q *inquiry) subject() string {
 	if q.changes != nil {
 		return CommitEffect
 	}
-	return q.approval().Kind
+	return q.kind()
 }
 
 // recordedAnswer returns the answer that the run has recorded or received, or nil.
@@ -226,6 +234,9 @@ func (q *inquiry) recorded() history.Asked {
 	}
 	asked.Text = clip(text)
 	d := value.NewDict(dataSubject, q.subject(), approval.DataPermanent, q.approval().Dict())
+	if q.read != nil {
+		d.Put(dataRead, true)
+	}
 	if q.edits > 0 {
 		d.Put(dataEdits, int64(q.edits))
 	}
@@ -275,6 +286,9 @@ func (q *inquiry) errRefused(why string) error {
 func (q *inquiry) errNoApprover() error {
 	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.needs(), q.why)
 	rules := q.rules()
+	if q.read != nil {
+		return flow.Unapproved(err, q.read)
+	}
 	if len(rules) == 0 {
 		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
 	}
@@ -284,6 +298,7 @@ func (q *inquiry) errNoApprover() error {
 // rules returns the narrowest rules that would answer the question, or nil if none would.
 func (q *inquiry) rules() []tool.Rule {
 	switch {
+	case q.read != nil: // they were read whatever is allowed
 	case q.changes != nil:
 		return q.of.rights.AllowUse(writes(slices.DeleteFunc(slices.Clone(q.changes), func(c tool.Change) bool {
 			return c.After.Dir && !c.Before.Exists && len(q.changes) > 1
@@ -300,12 +315,20 @@ func (q *inquiry) rules() []tool.Rule {
 func (q *inquiry) approval() approval.Approval {
 	exact := func(list []tool.Capability) string { return fmt.Sprintf("%q", list) }
 	t := q.of.tool
-	a := approval.Approval{Name: tool.Key(t.Name), Hash: t.Hash, Needs: exact(t.Needs), Granted: exact(t.Granted), Kind: callItself}
+	a := approval.Approval{Name: tool.Key(t.Name), Hash: t.Hash, Needs: exact(t.Needs), Granted: exact(t.Granted), Kind: q.kind()}
 	if t.Hash == "" {
 		a.Of = t.Tool
 	}
-	if q.effect != nil {
-		a.Kind = "effect " + q.effect.Func + " " + exact(q.takes)
+	if q.read != nil { // it is valid until another source is read
+		a.Kind += " " + flow.Kind(q.read)
 	}
 	return a
+}
+
+// kind returns what kind of question it is.
+func (q *inquiry) kind() string {
+	if q.effect != nil {
+		return fmt.Sprintf("effect %s %q", q.effect.Func, q.takes)
+	}
+	return callItself
 }

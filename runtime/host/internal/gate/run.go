@@ -11,30 +11,37 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Run is what a root call or program shares with everything that it calls.
 type Run struct {
-	gate      *Gate
-	ID        string
-	record    history.Record // [history.None] if nothing is recorded
-	tools     Tools
-	policy    rights.Policy                                                   // without rules in a replay: its record decides
-	approvals *approval.List                                                  // the permanent approvals
-	Approve   func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nobody approves anything
-	Parks     bool                                                            // a question that nobody answers parks it
-	root      *Pass                                                           // of the root call or program, once that is admitted
+	gate   *Gate
+	ID     string
+	record history.Record // [history.None] if nothing is recorded
+	tools  Tools
+	policy rights.Policy // without rules in a replay: its record decides
+	memory
+	Approve func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nobody approves anything
+	Parks   bool                                                            // a question that nobody answers parks it
+	root    *Pass                                                           // of the root call or program, once that is admitted
 
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
 	waits   parked.Waits
 }
 
+// A memory is what a run knows of earlier calls, also those of other runs.
+type memory struct {
+	approvals *approval.List // the permanent approvals
+	marks     *flow.Marks    // the untrusted texts that were read
+}
+
 // NewRun returns a run that is not recorded, with the given tools and rules.
 func (g *Gate) NewRun(id string, tools Tools, rules []tool.Rule) *Run {
-	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames), Approve: g.Approve, approvals: &g.approvals}
+	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}}}
 }
 
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
@@ -77,6 +84,9 @@ func (r *Run) ReadNotes(ctx context.Context, notes func(n *value.Dict)) error {
 			return Unrecorded(err)
 		}
 		notes(n)
+		if s, ok := flow.Read(n); ok {
+			r.marks.Add(s)
+		}
 		if a, ok := approval.Read(n); ok {
 			r.approvals.Add(a)
 		}

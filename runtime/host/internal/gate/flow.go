@@ -1,0 +1,113 @@
+package gate
+
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Within makes the run one of the conversation in a context, which knows what was read before.
+func (r *Run) Within(ctx context.Context) *Run {
+	r.marks = flow.Of(ctx)
+	return r
+}
+
+// addSource notes in a run that untrusted text was read.
+func addSource(ctx context.Context, r *Run, s flow.Source) error {
+	if !r.record.Live() || !r.marks.Add(s) || !r.record.Keeps() {
+		return nil
+	}
+	return r.note(context.WithoutCancel(ctx), s.At, s.Dict())
+}
+
+// chosen returns the call that a model chose, and that this one is or is made for: one of a
+// model, or one of a program that a model wrote. It is nil if only people and their scripts chose.
+func chosen(p *Pass) *Pass {
+	for ; p != nil; p = p.above {
+		if p.program == nil && (p.call.Caller == tool.ByModel || byModelProgram(p)) {
+			return p
+		}
+	}
+	return nil
+}
+
+// byModelProgram reports whether a program makes the call that a model wrote for a call of its own.
+// A person can run a program too.
+func byModelProgram(p *Pass) bool {
+	by := p.above
+	return by != nil && by.program != nil && by.call.Caller == tool.ByModel && chosen(by.above) != nil
+}
+
+// readBefore returns the untrusted texts that the model had read when it chose the call, or nil
+// if the call was approved with them.
+func readBefore(p *Pass) []flow.Source {
+	by := chosen(p)
+	if by == nil || p.consent.probe {
+		return nil
+	}
+	for q := p; ; q = q.above {
+		if q.consent.informed {
+			return nil
+		}
+		if q == by {
+			return p.Run.marks.Before(by.call.StepPath)
+		}
+	}
+}
+
+// steersCall returns the untrusted texts that the model had read when it chose a call that may be
+// a sink, or nil.
+func steersCall(p *Pass) []flow.Source {
+	if !flow.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded) {
+		return nil
+	}
+	return readBefore(p)
+}
+
+// steersEffect is steersCall for an effect that is a sink and was not approved in this call.
+func steersEffect(s *step) []flow.Source {
+	p := s.of
+	if !flow.IsSink(p.tool.Tool, s.fn, s.effect.Args, s.takes) || p.consent.sinks[functionKey(s)] {
+		return nil
+	}
+	read := readBefore(p)
+	if by := chosen(p); read != nil && p.Run.marks.Known(s.effect.Args, s.takes, flow.Choice{Tool: by.tool.Tool, Args: by.call.Args}) {
+		return nil
+	}
+	return read
+}
+
+// markEffect notes what an effect has read, if that is untrusted.
+func markEffect(ctx context.Context, s *step, out tool.Outcome) error {
+	p := s.of
+	what := p.Run.gate.sources.Read(s.fn, s.effect, s.takes, out.Value)
+	if what == "" || trusts(p) {
+		return nil
+	}
+	return addSource(ctx, p.Run, flow.Source{At: s.effect.StepPath, Tool: p.tool.Name, What: what, Sum: flow.Sum(s.effect.Args, s.takes)})
+}
+
+// markResult notes that the model gets the result or the error of a call, if that is untrusted.
+// It returns the error, or that of the record.
+func markResult(ctx context.Context, p *Pass, err error) error {
+	lists, t := &p.Run.gate.sources, p.tool.Tool
+	returns := flow.ReturnsUntrusted(t, p.tool.Location == tool.Embedded) || lists.DistrustsTool(t)
+	if !returns || p.Run.leavesOpen(err) || trusts(p) {
+		return err
+	}
+	if failure := addSource(ctx, p.Run, flow.Source{At: p.call.StepPath, Tool: t.Name}); failure != nil {
+		return failure
+	}
+	return err
+}
+
+// trusts reports whether the user trusts what the tool, or one that called it, reads.
+func trusts(p *Pass) bool {
+	for ; p != nil && p.program == nil; p = p.above {
+		if p.Run.gate.sources.TrustsTool(p.tool.Tool) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,192 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func TestBefore(t *testing.T) {
+	var m Marks
+	for _, s := range []Source{
+		{Tool: "later", At: tool.StepPath{4, 1}}, {Tool: "first", At: tool.StepPath{2, 1}}, {Tool: "earlier run"}, {Tool: "inside", At: tool.StepPath{3, 1}},
+	} {
+		if !m.Add(s) || m.Add(s) {
+			t.Errorf("%s was not added once", s.Tool)
+		}
+	}
+	for _, tt := range []struct {
+		at   tool.StepPath
+		want string
+	}{
+		{nil, "earlier run"},
+		{tool.StepPath{2}, "earlier run"},
+		{tool.StepPath{3}, "earlier run first"}, // what the call reads itself is not before it
+		{tool.StepPath{3, 2}, "earlier run first inside"},
+		{tool.StepPath{9}, "earlier run first inside later"},
+	} {
+		var got []string
+		for _, s := range m.Before(tt.at) {
+			got = append(got, s.Tool)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("before %v: %q, want %q", tt.at, got, tt.want)
+		}
+	}
+	var again Marks
+	m.Typed("see https://a.example/x, and (http://b.example).")
+	again.Restore(m.List(), m.Addresses())
+	if got, want := len(again.Before(tool.StepPath{9})), 4; got != want {
+		t.Errorf("restored: %d sources, want %d", got, want)
+	}
+	if got := strings.Join(again.Addresses(), " "); got != "https://a.example/x http://b.example" {
+		t.Errorf("restored addresses: %q", got)
+	}
+	again.Carry()
+	if got := len(again.Before(nil)); got != 4 {
+		t.Errorf("in the next run: %d sources, want all 4", got)
+	}
+}
+
+func TestNilMarks(t *testing.T) {
+	var m *Marks
+	m.Typed("https://a.example")
+	if m.Add(Source{}) || m.Before(nil) != nil || m.Known(value.NewDict("url", "x"), []tool.Capability{{Name: "http.get"}}, Choice{}) {
+		t.Error("nil marks have something")
+	}
+}
+
+// TestKnown checks which requests tell a server nothing that it does not know.
+func TestKnown(t *testing.T) {
+	const url = "https://a.example/x"
+	get := []tool.Capability{{Name: "http.get", Target: "a.example"}}
+	fetch := &tool.Tool{Name: "fetch", Params: []tool.Param{{Name: "url"}, {Name: "as", HasDefault: true, Default: "text"}, {Name: "note"}}}
+	var m Marks
+	m.Typed("read " + url + ".")
+	m.Add(Source{Tool: "fetch", What: "b", Sum: Sum(value.NewDict("url", "https://b.example/?q=1"), get)})
+	args := func(url string, more ...any) *value.Dict { return value.NewDict(append([]any{"url", url}, more...)...) }
+	for _, tt := range []struct {
+		name        string
+		takes       []tool.Capability
+		args, model *value.Dict
+		want        bool
+	}{
+		{"a typed address", get, args(url), args(" " + url), true},
+		{"with an offset and a default", get, args(url), args(url, "offset", int64(5), "raw", true, "as", "text"), true},
+		{"another text of the model", get, args(url), args(url, "note", "secret"), false},
+		{"a list of the model", get, args(url), args(url, "note", value.List{"secret"}), false},
+		{"a query", get, args(url, "params", value.NewDict("q", "secret")), args(url), false},
+		{"a password", get, args(url, "auth", value.List{"u", "p"}), args(url), false},
+		{"another address", get, args(url + "?q=secret"), args(url + "?q=secret"), false},
+		{"a post", []tool.Capability{{Name: "http.post", Target: "a.example"}}, args(url), args(url), false},
+		{"two capabilities", append([]tool.Capability{{Name: "secret", Target: "T@"}}, get...), args(url), args(url), false},
+		{"a request that was made before", get, args("https://b.example/?q=1"), args("https://b.example/?q=1"), true},
+		{"the same by another method", []tool.Capability{{Name: "http.head", Target: "b.example"}}, args("https://b.example/?q=1"), args(""), false},
+		{"nothing", nil, args(url), args(url), false},
+	} {
+		if got := m.Known(tt.args, tt.takes, Choice{fetch, tt.model}); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestTable checks what is a source and what is a sink.
+func TestTable(t *testing.T) {
+	caps := func(text string) []tool.Capability {
+		c, err := tool.ParseCapability(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []tool.Capability{c}
+	}
+	reads := func(*value.Dict) bool { return true }
+	for _, tt := range []struct {
+		takes string
+		f     tool.Func
+		hints tool.Hints
+		sink  bool
+		read  string
+	}{
+		{"http.get:a.example", tool.Func{Kind: tool.Repeatable}, tool.Hints{}, true, "f a.example"},
+		{"http.post:a.example", tool.Func{Kind: tool.External}, tool.Hints{}, true, "f a.example"},
+		{"http.get:api.example", tool.Func{Kind: tool.Repeatable}, tool.Hints{}, true, ""},
+		{"shell:git", tool.Func{Kind: tool.External}, tool.Hints{}, true, ""},
+		{"shell:git", tool.Func{Kind: tool.External, ReadsOnly: reads}, tool.Hints{}, false, ""},
+		{"shell:gh", tool.Func{Kind: tool.External, Untrusted: reads}, tool.Hints{}, true, "f"},
+		{"skill.create", tool.Func{Kind: tool.External}, tool.Hints{}, true, ""},
+		{"use:mail/send", tool.Func{Kind: tool.External}, tool.Hints{}, true, ""},
+		{"use:mail/send", tool.Func{Kind: tool.External, Risk: tool.RiskSafe}, tool.Hints{}, false, ""},
+		{"use:mail/send", tool.Func{Kind: tool.External, Risk: tool.RiskSafe}, tool.Hints{OpenWorld: true}, true, ""},
+		{"use:mail/read", tool.Func{Kind: tool.Read}, tool.Hints{}, false, ""},
+		{"fs.read:a.txt", tool.Func{Kind: tool.Read}, tool.Hints{}, false, ""},
+		{"fs.read:inbox/a.txt", tool.Func{Kind: tool.Read}, tool.Hints{}, false, "f inbox/a.txt"},
+		{"fs.read:inbox/own.txt", tool.Func{Kind: tool.Read}, tool.Hints{}, false, ""},
+		{"fs.write:a.txt", tool.Func{Kind: tool.Write}, tool.Hints{}, false, ""},
+		{"env:HOME", tool.Func{Kind: tool.Read}, tool.Hints{}, false, ""},
+		{"model", tool.Func{Kind: tool.Repeatable}, tool.Hints{}, false, ""},
+		{"human", tool.Func{Kind: tool.Repeatable}, tool.Hints{}, false, ""},
+	} {
+		lists, err := ParseLists([]string{"http:api.example", "fs.read:inbox/own.txt"}, []string{"fs.read:inbox/**"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		takes, args := caps(tt.takes), &value.Dict{}
+		if got := IsSink(&tool.Tool{Hints: tt.hints}, &tt.f, args, takes); got != tt.sink {
+			t.Errorf("%s of %+v is a sink: %v, want %v", tt.takes, tt.hints, got, tt.sink)
+		}
+		if got := lists.Read(&tt.f, tool.Effect{Func: "f", Args: args}, takes, nil); got != tt.read {
+			t.Errorf("%s reads %q, want %q", tt.takes, got, tt.read)
+		}
+	}
+}
+
+// TestReadFollows checks that a redirect and the files of a search count.
+func TestReadFollows(t *testing.T) {
+	lists, err := ParseLists([]string{"http:api.example", "http:other.example"}, []string{"fs.read:inbox/**"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := []tool.Capability{{Name: "http.get", Target: "api.example"}}
+	e := tool.Effect{Func: "http.get", Args: value.NewDict("url", "https://api.example/x")}
+	for url, want := range map[string]string{
+		"https://api.example/y": "", "https://other.example:443/?a": "", "https://evil.example/x": "http.get https://api.example/x", "http://api.example:81/": "http.get https://api.example/x",
+	} {
+		if got := lists.Read(&tool.Func{}, e, get, value.NewDict("url", url)); got != want {
+			t.Errorf("redirected to %s: %q, want %q", url, got, want)
+		}
+	}
+	e = tool.Effect{Func: "fs.search", Args: &value.Dict{}}
+	for path, want := range map[string]string{"a.txt": "", "inbox/a.txt": "fs.search inbox/a.txt"} {
+		if got := lists.Read(&tool.Func{}, e, []tool.Capability{{Name: "fs.read", Target: "."}}, value.List{value.NewDict("path", path)}); got != want {
+			t.Errorf("found %s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestParseLists(t *testing.T) {
+	for _, text := range []string{"http", "shell:git", "http:", "nonsense", "fs.write:a", "tool"} {
+		if _, err := ParseLists([]string{text}, nil); value.KindOf(err) != value.Invalid || err == nil {
+			t.Errorf("%q: %v, want that it is invalid", text, err)
+		}
+	}
+	l, err := ParseLists([]string{"tool:read-mail", "tool:@news"}, []string{"tool:jira"})
+	if err != nil || !l.TrustsTool(&tool.Tool{Name: "read_mail"}) || !l.TrustsTool(&tool.Tool{Name: "x", Group: "news"}) || l.TrustsTool(&tool.Tool{Name: "jira"}) || !l.DistrustsTool(&tool.Tool{Name: "jira"}) {
+		t.Errorf("the lists %+v, %v", l, err)
+	}
+}
+
+func TestWhy(t *testing.T) {
+	read := []Source{{Tool: "a", What: "http.get x\nwhy: safe", At: tool.StepPath{1}}, {Tool: "a"}, {What: "b.txt"}, {Tool: "c", At: tool.StepPath{2}}, {Tool: "d", At: tool.StepPath{3, 1}}}
+	got := Why(read)
+	if want := "the model has read untrusted text: the result of d (step 3.1); the result of c (step 2); b.txt, which was attached (earlier in this conversation); and 2 more"; got != want {
+		t.Errorf("Why = %q, want %q", got, want)
+	}
+	if got := Why(read[:1]); strings.Contains(got, "\n") {
+		t.Errorf("Why has line ends: %q", got)
+	}
+	if Kind(read) != Kind([]Source{read[4], read[3], read[2], read[1], read[0]}) || Kind(read) == Kind(read[:4]) {
+		t.Error("Kind does not identify the sources")
+	}
+}

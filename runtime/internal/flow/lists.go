@@ -1,0 +1,142 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Lists name sources that the user trusts, and others that the user does not trust. Each is a
+// capability: http:HOST, tool:NAME or tool:@GROUP, and fs.read:GLOB for files.
+type Lists struct{ Trusted, Untrusted []tool.Capability }
+
+// ParseSource reads a source as it is written in a config.
+func ParseSource(text string) (tool.Capability, error) {
+	c, err := tool.ParseCapability(text)
+	if err != nil {
+		return c, err
+	}
+	if c.Name != "http" && c.Name != "tool" && c.Name != "fs.read" || c.Target == "" {
+		return c, value.Errorf(value.Invalid, "%q does not name a source", text).
+			WithHint("write http:HOST, tool:NAME, tool:@GROUP or fs.read:GLOB, as in http:api.example.com")
+	}
+	if c.Name == "tool" && !strings.HasPrefix(c.Target, "@") {
+		c.Target = tool.Key(c.Target)
+	}
+	return c, nil
+}
+
+// ParseLists reads the lists of trusted and untrusted sources.
+func ParseLists(trusted, untrusted []string) (l Lists, err error) {
+	for _, one := range []struct {
+		name  string
+		texts []string
+		to    *[]tool.Capability
+	}{{"TrustedSources", trusted, &l.Trusted}, {"UntrustedSources", untrusted, &l.Untrusted}} {
+		for _, text := range one.texts {
+			c, err := ParseSource(text)
+			if err != nil {
+				return l, value.Errorf(value.Invalid, "%s: %w", one.name, err)
+			}
+			*one.to = append(*one.to, c)
+		}
+	}
+	return l, nil
+}
+
+// names reports whether a list names a tool, by its name or its group.
+func names(list []tool.Capability, t *tool.Tool) bool {
+	return slices.ContainsFunc(list, func(c tool.Capability) bool {
+		return c.Name == "tool" && (c.Target == tool.Key(t.Name) || c.Target == "@"+t.DisplayGroup())
+	})
+}
+
+// TrustsTool reports whether what a tool reads and returns is trusted.
+func (l *Lists) TrustsTool(t *tool.Tool) bool { return names(l.Trusted, t) }
+
+// DistrustsTool reports whether the user lists a tool as untrusted.
+func (l *Lists) DistrustsTool(t *tool.Tool) bool { return names(l.Untrusted, t) }
+
+// trusts reports whether a place that was read is trusted.
+func (l *Lists) trusts(c tool.Capability) bool {
+	if c.Name != "fs.read" && !strings.HasPrefix(c.Name, "http") {
+		return false
+	}
+	return tool.AllowsAny(l.Trusted, c)
+}
+
+// Read returns what of an effect that was carried out is untrusted, as people read it, or "".
+// f is its function, takes are its capabilities, and out is its outcome.
+func (l *Lists) Read(f *tool.Func, e tool.Effect, takes []tool.Capability, out value.Value) string {
+	if f.Untrusted != nil && f.Untrusted(e.Args) {
+		return strings.TrimSpace(e.Func + " " + about(e))
+	}
+	for _, c := range slices.Concat(takes, found(takes, out)) {
+		switch {
+		case l.trusts(c):
+		case roleOf(c).source:
+			return e.Func + " " + place(e, c)
+		case c.Name == "fs.read" && tool.AllowsAny(l.Untrusted, c):
+			return e.Func + " " + c.Target
+		}
+	}
+	return ""
+}
+
+// about returns what people recognize an effect by: the command that it ran.
+func about(e tool.Effect) string {
+	var words []string
+	for _, v := range e.Args.Elements("argv") {
+		word, _ := v.(string)
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// place returns where an effect has read: the address of a request.
+func place(e tool.Effect, c tool.Capability) string {
+	if url := e.Args.Text("url"); url != "" {
+		return url
+	}
+	return c.Target
+}
+
+// found returns the capabilities for what an effect has found: the host at which a redirect ended,
+// and the files with a text that was searched.
+func found(takes []tool.Capability, out value.Value) (list []tool.Capability) {
+	if len(takes) == 0 {
+		return nil
+	}
+	switch of := takes[0]; {
+	case strings.HasPrefix(of.Name, "http"):
+		d, _ := out.(*value.Dict)
+		if host := hostOf(d.Text("url")); host != "" && host != of.Target {
+			list = append(list, tool.Capability{Name: of.Name, Target: host})
+		}
+	case of.Name == "fs.read":
+		items, _ := value.Elements(out)
+		for _, item := range items {
+			if d, ok := item.(*value.Dict); ok && d.Has("path") {
+				list = append(list, tool.Capability{Name: of.Name, Target: d.Text("path")})
+			}
+		}
+	}
+	return list
+}
+
+// hostOf returns the host of an address, with a port that is not the standard one, or "".
+func hostOf(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return ""
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, "?")
+	host, _, _ = strings.Cut(host, "#")
+	if scheme == "https" {
+		return strings.TrimSuffix(host, ":443")
+	}
+	return strings.TrimSuffix(host, ":80")
+}

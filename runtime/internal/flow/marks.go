@@ -1,0 +1,204 @@
+// Package flow knows which untrusted texts a model has read, and which calls could act on
+// them: the sources and the sinks.
+package flow
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A Source is one reading of untrusted text.
+type Source struct {
+	At   tool.StepPath // the step that read it; nil for an earlier run of the conversation
+	Tool string        // the tool, or "" for a text that the user attached
+	What string        // what it read, as in "http.get https://example.com/page"; "" for the result of the tool
+	Sum  string        // a hash of the request, for one that only reads; else ""
+}
+
+// maxSources is how many sources are kept. A question shows fewer.
+const maxSources = 64
+
+// Marks are the sources that a run, or a conversation, has read, and the addresses that its user
+// has typed. A nil Marks has none, and ignores what is added. It is safe for concurrent use.
+type Marks struct {
+	mu      sync.Mutex
+	sources []Source
+	typed   []string
+}
+
+// Add adds a source. It reports false for a known one, and when there are enough.
+func (m *Marks) Add(s Source) bool {
+	if m == nil {
+		return false
+	}
+	s.What = value.Clean(s.What, maxWhat)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	same := func(o Source) bool {
+		return s.Tool == o.Tool && s.What == o.What && s.Sum == o.Sum && (len(o.At) == 0 || slices.Compare(o.At, s.At) <= 0)
+	}
+	if len(m.sources) >= maxSources || slices.ContainsFunc(m.sources, same) {
+		return false
+	}
+	m.sources = append(m.sources, s)
+	return true
+}
+
+// maxWhat is how much of the name of a source is kept, in bytes.
+const maxWhat = 200
+
+// Before returns the sources that were read before a step, in the order of the steps. Their
+// order, and not the time, decides: so a resumed run gets the same ones.
+func (m *Marks) Before(at tool.StepPath) []Source {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []Source
+	for _, s := range m.sources {
+		if precedes(s.At, at) {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Source) int { return slices.Compare(a.At, b.At) })
+	return list
+}
+
+// precedes reports whether a source at a step was read before another step. A step inside the
+// other one was not.
+func precedes(source, at tool.StepPath) bool {
+	return len(source) == 0 || slices.Compare(source, at) < 0
+}
+
+// Sources returns all sources.
+func (m *Marks) Sources() []Source {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.sources)
+}
+
+// Carry makes all sources those of an earlier run, as the conversation continues in another one.
+func (m *Marks) Carry() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.sources
+	m.sources = nil
+	for _, s := range list {
+		s.At = nil
+		if !slices.ContainsFunc(m.sources, func(o Source) bool { return o.Tool == s.Tool && o.What == s.What && o.Sum == s.Sum }) {
+			m.sources = append(m.sources, s)
+		}
+	}
+}
+
+// maxTyped is how many addresses are kept.
+const maxTyped = 64
+
+// Typed adds the addresses in a message of the user.
+func (m *Marks) Typed(message string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for word := range strings.FieldsSeq(message) {
+		at := strings.Index(word, "http://")
+		if i := strings.Index(word, "https://"); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+		if at < 0 || len(m.typed) >= maxTyped {
+			continue
+		}
+		if url := strings.TrimRight(word[at:], ".,;:!?)]}>'\"`*"); !slices.Contains(m.typed, url) {
+			m.typed = append(m.typed, url)
+		}
+	}
+}
+
+// Addresses returns the addresses that the user has typed.
+func (m *Marks) Addresses() []string {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.typed)
+}
+
+// Key is the type of the key under which the context of a conversation has its [Marks].
+type Key struct{}
+
+// Of returns the marks of the conversation in a context, or new ones.
+func Of(ctx context.Context) *Marks {
+	if m, _ := ctx.Value(Key{}).(*Marks); m != nil {
+		return m
+	}
+	return &Marks{}
+}
+
+// The names in the recorded form of a source.
+const (
+	noteSource = "untrusted" // the tool
+	noteWhat   = "what"
+	noteSum    = "sum"
+	noteAt     = "at"
+)
+
+// List returns the recorded form of all sources.
+func (m *Marks) List() value.List {
+	var list value.List
+	for _, s := range m.Sources() {
+		list = append(list, s.Dict())
+	}
+	return list
+}
+
+// Restore adds what List and Addresses returned in an earlier process.
+func (m *Marks) Restore(sources value.List, typed []string) {
+	for _, v := range sources {
+		if d, ok := v.(*value.Dict); ok {
+			m.AddNotes([]*value.Dict{d})
+		}
+	}
+	m.Typed(strings.Join(typed, " "))
+}
+
+// AddNotes adds the sources among notes.
+func (m *Marks) AddNotes(notes []*value.Dict) {
+	for _, n := range notes {
+		if s, ok := Read(n); ok {
+			m.Add(s)
+		}
+	}
+}
+
+// Dict returns the recorded form of a source.
+func (s Source) Dict() *value.Dict {
+	at := value.List{}
+	for _, n := range s.At {
+		at = append(at, int64(n))
+	}
+	return value.NewDict(noteSource, s.Tool, noteWhat, s.What, noteSum, s.Sum, noteAt, at)
+}
+
+// Read reads a source from a note. ok is false if it is something else.
+func Read(n *value.Dict) (s Source, ok bool) {
+	if !n.Has(noteSource) || !n.Has(noteAt) {
+		return s, false
+	}
+	s = Source{Tool: n.Text(noteSource), What: n.Text(noteWhat), Sum: n.Text(noteSum)}
+	for _, v := range n.Elements(noteAt) {
+		i, _ := v.(int64)
+		s.At = append(s.At, int(i))
+	}
+	return s, true
+}

@@ -1,0 +1,93 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// maxShown is how many sources a question shows: the last ones, which the model has read most
+// recently.
+const maxShown = 3
+
+// String returns the source as people read it.
+func (s Source) String() string {
+	text := "the result of " + s.Tool
+	switch {
+	case s.Tool == "":
+		text = s.What + ", which was attached"
+	case s.What != "":
+		text = s.Tool + " read " + s.What
+	}
+	text = oneLine(text)
+	if len(s.At) == 0 {
+		return text + " (earlier in this conversation)"
+	}
+	return text + " (step " + s.At.String() + ")"
+}
+
+// oneLine returns a text without line ends.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Why returns why a call asks, for people: what the model has read.
+func Why(read []Source) string {
+	var lines []string
+	for _, s := range slices.Backward(read) {
+		if text := s.String(); !slices.Contains(lines, text) {
+			lines = append(lines, text)
+		}
+	}
+	text := "the model has read untrusted text: " + strings.Join(lines[:min(len(lines), maxShown)], "; ")
+	if more := len(lines) - maxShown; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// Kind identifies the sources in a permanent approval: it is valid until another one is read.
+func Kind(read []Source) string {
+	list := value.Map(read, func(s Source) string { return s.Tool + " " + s.What })
+	slices.Sort(list)
+	return "after " + tool.HashBytes([]byte(strings.Join(slices.Compact(list), "\n")))[:16]
+}
+
+// Trusting returns the entries of the list trusted_sources that would trust the sources, for a
+// hint.
+func Trusting(read []Source) []string {
+	var list []string
+	for _, s := range read {
+		_, at, _ := strings.Cut(s.What, " ")
+		entry := "tool:" + s.Tool
+		if host := hostOf(at); host != "" {
+			entry = "http:" + host
+		}
+		if _, err := ParseSource(entry); err == nil && !slices.Contains(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	return list[:min(len(list), maxShown)]
+}
+
+// Because adds to the reason of a question, which may be "", what the model has read.
+func Because(why string, read []Source) string {
+	switch {
+	case len(read) == 0:
+		return why
+	case why == "":
+		return Why(read)
+	}
+	return why + "; " + Why(read)
+}
+
+// Unapproved returns the error of a question that nobody can answer, with a hint how to trust the
+// sources.
+func Unapproved(err *value.Error, read []Source) *value.Error {
+	list := Trusting(read)
+	if len(list) == 0 {
+		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
+	}
+	return err.WithHint("run the command in a terminal, or trust the source, if nobody else can write there, with trusted_sources: %q in your config; in Go, set Options.Approver or Options.TrustedSources", list)
+}
