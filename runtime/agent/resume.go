@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -42,8 +43,7 @@ func (t *turn) options() (*value.Dict, error) {
 }
 
 func (t *turn) recorded() (*value.Dict, error) {
-	unread := len(t.marks.Sources()) == 0
-	if t.turns == 0 && !t.reoffered && t.attached == nil && unread {
+	if t.turns == 0 && !t.reoffered && t.attached == nil && t.marks.Empty() {
 		return t.agent.settings, nil // shared by the first turns of all sessions
 	}
 	d := t.agent.settings.Clone(2)
@@ -53,7 +53,7 @@ func (t *turn) recorded() (*value.Dict, error) {
 			return nil, value.Errorf(value.Invalid, "record the attachments of run '%s': %w", t.runID, err)
 		}
 		d.Put(attachedOption, media)
-		if t.turns == 0 && !t.reoffered && unread {
+		if t.turns == 0 && !t.reoffered && t.marks.Empty() {
 			return d, nil
 		}
 	}
@@ -95,8 +95,7 @@ type conversation struct {
 	Heard      []string   `json:"heard"`
 	Read       []string   `json:"read"`
 	Wrote      []string   `json:"wrote"`
-	Untrusted  value.List `json:"untrusted,omitempty"` // see [flow.Marks]
-	Typed      []string   `json:"typed,omitempty"`
+	flow.Recorded
 	account.Counts
 }
 
@@ -108,7 +107,7 @@ func (s *Session) conversation() (value.Value, error) {
 	}
 	c := conversation{
 		Tools: toolNames(s.agent.tools), Turns: uint32(s.turns), Iterations: uint32(s.iterations), Question: s.question, Told: s.told, Thread: s.thread,
-		Messages: messages, Made: s.made, Heard: s.heard, Untrusted: s.marks.List(), Typed: s.marks.Addresses(),
+		Messages: messages, Made: s.made, Heard: s.heard, Recorded: s.marks.Recorded(),
 		Counts: s.account.Counts(),
 	}
 	files := s.Files()
@@ -177,7 +176,7 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	files := traces.Recorded{Read: c.Read, Wrote: c.Wrote}
 	s.kept.Leave(files.Traces())
 	s.account.Restore(c.Counts)
-	s.marks.Restore(c.Untrusted, c.Typed)
+	s.marks.Restore(c.Recorded)
 	return nil
 }
 

@@ -225,7 +225,7 @@ func (t *turn) within(ctx context.Context) context.Context {
 	if t.meter == nil {
 		t.meter = meter.New(meter.Of(ctx), t.agent.rules, meter.Usage{})
 	}
-	return &turnContext{ctx, t}
+	return &turnContext{flow.Begin(ctx, t.marks), t}
 }
 
 // A turnContext is the context of a turn, with its meter. It is one value, since a waiting agent
@@ -242,8 +242,6 @@ func (c *turnContext) Value(key any) any {
 		return c.turn
 	case meter.Key:
 		return c.turn.meter
-	case flow.Key:
-		return c.turn.marks
 	}
 	return c.Context.Value(key)
 }
@@ -284,7 +282,6 @@ func (t *turn) reason(v value.Value, err error) string {
 // next counts the ended turn and sets the ID of the next one.
 func (s *Session) next() {
 	s.turns++
-	s.marks.Carry()
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
 	s.runID = ids.Turn(s.id, s.turns)

@@ -37,15 +37,14 @@ func TestBefore(t *testing.T) {
 	}
 	var again Marks
 	m.Typed("see https://a.example/x, and (http://b.example).")
-	again.Restore(m.List(), m.Addresses())
+	again.Restore(m.Recorded())
 	if got, want := len(again.Before(tool.StepPath{9})), 4; got != want {
 		t.Errorf("restored: %d sources, want %d", got, want)
 	}
-	if got := strings.Join(again.Addresses(), " "); got != "https://a.example/x http://b.example" {
+	if got := strings.Join(again.Recorded().Typed, " "); got != "https://a.example/x http://b.example" {
 		t.Errorf("restored addresses: %q", got)
 	}
-	again.Carry()
-	if got := len(again.Before(nil)); got != 4 {
+	if got := len(Of(Begin(t.Context(), &m)).Before(nil)); got != 4 {
 		t.Errorf("in the next run: %d sources, want all 4", got)
 	}
 }

@@ -76,18 +76,15 @@ func precedes(source, at tool.StepPath) bool {
 	return len(source) == 0 || slices.Compare(source, at) < 0
 }
 
-// Sources returns all sources.
-func (m *Marks) Sources() []Source {
-	if m == nil {
-		return nil
-	}
+// Empty reports whether there are no sources.
+func (m *Marks) Empty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.sources)
+	return len(m.sources) == 0
 }
 
-// Carry makes all sources those of an earlier run, as the conversation continues in another one.
-func (m *Marks) Carry() {
+// carry makes all sources those of an earlier run, as the conversation continues in another one.
+func (m *Marks) carry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.sources
@@ -124,22 +121,18 @@ func (m *Marks) Typed(message string) {
 	}
 }
 
-// Addresses returns the addresses that the user has typed.
-func (m *Marks) Addresses() []string {
-	if m == nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.typed)
-}
+// key is the key of the Marks of a conversation in a context.
+type key struct{}
 
-// Key is the type of the key under which the context of a conversation has its [Marks].
-type Key struct{}
+// Begin returns the context of the next run of a conversation with these marks.
+func Begin(ctx context.Context, m *Marks) context.Context {
+	m.carry()
+	return context.WithValue(ctx, key{}, m)
+}
 
 // Of returns the marks of the conversation in a context, or new ones.
 func Of(ctx context.Context) *Marks {
-	if m, _ := ctx.Value(Key{}).(*Marks); m != nil {
+	if m, _ := ctx.Value(key{}).(*Marks); m != nil {
 		return m
 	}
 	return &Marks{}
@@ -153,23 +146,32 @@ const (
 	noteAt     = "at"
 )
 
-// List returns the recorded form of all sources.
-func (m *Marks) List() value.List {
-	var list value.List
-	for _, s := range m.Sources() {
-		list = append(list, s.Dict())
-	}
-	return list
+// A Recorded is the recorded form of the marks of a conversation.
+type Recorded struct {
+	Untrusted value.List `json:"untrusted,omitempty"`
+	Typed     []string   `json:"typed,omitempty"`
 }
 
-// Restore adds what List and Addresses returned in an earlier process.
-func (m *Marks) Restore(sources value.List, typed []string) {
-	for _, v := range sources {
+// Recorded returns the recorded form.
+func (m *Marks) Recorded() (r Recorded) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sources {
+		r.Untrusted = append(r.Untrusted, s.Dict())
+	}
+	r.Typed = slices.Clone(m.typed)
+	return r
+}
+
+// Restore adds what Recorded returned in an earlier process.
+func (m *Marks) Restore(r Recorded) {
+	for _, v := range r.Untrusted {
 		if d, ok := v.(*value.Dict); ok {
 			m.AddNotes([]*value.Dict{d})
 		}
 	}
-	m.Typed(strings.Join(typed, " "))
+	m.Typed(strings.Join(r.Typed, " "))
+	m.carry()
 }
 
 // AddNotes adds the sources among notes.
