@@ -206,7 +206,7 @@ func (t *turn) keepOutcome(d decision.Decision, v *value.Dict, broken bool) erro
 	if o.Made && o.Success {
 		o.Said = result.Text()
 	}
-	t.hear(o.Said)
+	t.heard = recall.Hear(t.heard, o.Said)
 	t.made = append(t.made, madeCall{CallResult: prompt.CallResult{ID: d.ID, Text: o.Text}, Media: prompt.ShownMedia(d.Action, o.Result, o.Shown), turn: t, Success: o.Success, Last: o.Complete})
 	if !broken {
 		t.result.Calls = append(t.result.Calls, CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input,

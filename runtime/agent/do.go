@@ -87,25 +87,6 @@ func givenDecisions(e tool.Effect) ([]decision.Decision, error) {
 	return list, nil
 }
 
-// keptHeard is the limit of the kept outputs of tools, in bytes. It is more than a
-// conversation can hold.
-const keptHeard = 4 << 20
-
-// hear keeps the output of a tool: if the model repeats a call from it, that is a quotation.
-func (s *Session) hear(text string) {
-	if text == "" {
-		return
-	}
-	s.heard = append(s.heard, text)
-	size := 0
-	for i := len(s.heard) - 1; i >= 0; i-- {
-		if size += len(s.heard[i]); size > keptHeard {
-			s.heard = s.heard[i+1:]
-			return
-		}
-	}
-}
-
 // An outcome is the outcome of a decision.
 type outcome struct {
 	result    tool.Result

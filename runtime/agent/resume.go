@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
@@ -171,7 +172,7 @@ func (s *Session) take(c *conversation, runID string, offer bool) error {
 	s.turns, s.runID, s.iterations = turns, runID, int(c.Iterations)
 	s.question, s.told, s.thread, s.messages, s.made = c.Question, c.Told, c.Thread, messages, c.Made
 	for _, text := range c.Heard {
-		s.hear(text)
+		s.heard = recall.Hear(s.heard, text)
 	}
 	files := traces.Recorded{Read: c.Read, Wrote: c.Wrote}
 	s.kept.Leave(files.Traces())
