@@ -637,7 +637,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -647,7 +647,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agents": {
 		"Package agents makes agents from the flags of a command",
-		"runtime/tool runtime/value runtime/host runtime/agent runtime/agent/decision runtime/model internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
 		"below the nouns that have models decide",
 	},
 	"cmd/cassidy/internal/app": {
@@ -704,6 +704,11 @@ var layers = map[string]struct {
 		"Package setup makes projects",
 		"runtime/tool runtime/value runtime/host internal/folder internal/trust scripts cmd/cassidy/internal/app cmd/cassidy/internal/ui",
 		"below the nouns that write files of a project",
+	},
+	"cmd/cassidy/internal/agentfiles": {
+		"Package agentfiles has the commands that list, show and write agent files",
+		"runtime/tool runtime/value runtime/host internal/agentfile internal/folder internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"one noun of the command",
 	},
 	"cmd/cassidy/internal/skill": {
 		"Package skill has the commands that list, show and write skills",

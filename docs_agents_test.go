@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/internal/trust"
@@ -63,6 +64,68 @@ func TestDocsPolicies(t *testing.T) {
 		}
 		if !r.Success() || len(r.Calls) != 1 || !r.Calls[0].Success {
 			t.Errorf("%s ended with %s after %d calls (%q), want an answer after one", p.Name, r.Reason, len(r.Calls), r.Text)
+		}
+	}
+}
+
+// TestDocsAgentFile checks that the agent file of the page on agents can be used as it is, and that the
+// table has every field.
+func TestDocsAgentFile(t *testing.T) {
+	page := readPage(t, "docs/agents.md")
+	found := 0
+	for _, b := range docBlocks(page) {
+		if !strings.HasPrefix(b.code, "---\n") {
+			continue
+		}
+		found++
+		d, warnings, err := agentfile.Parse("reviewer", "reviewer.md", b.code)
+		if err != nil || len(warnings) > 0 || d.Limits.CostUSD != 0.5 || d.Schema == nil || len(d.Rules) != 1 || !strings.HasPrefix(d.Prompt, "You review") {
+			t.Errorf("the agent file is %+v, with %q, %v", d, warnings, err)
+		}
+	}
+	if found != 1 {
+		t.Errorf("the page has %d agent files, want 1", found)
+	}
+	_, table, _ := strings.Cut(page, "## Agent files")
+	ignored := []string{"background", "color", "hooks", "isolation", "mcpServers", "memory", "permission", "skills", "top_p"}
+	for _, field := range agentfile.Fields() {
+		if !slices.Contains(ignored, field) && !strings.Contains(table, "`"+field+"`") {
+			t.Errorf("the table has no field %s", field)
+		}
+	}
+}
+
+// TestAgentsOfASource checks that the agents of a source can be used if the source is trusted, and that
+// Swap replaces them.
+func TestAgentsOfASource(t *testing.T) {
+	source := func(name string) cassidy.Source {
+		return cassidy.Scripts(map[string]string{"agents/" + name + ".md": "---\ndescription: d\n---\nYou are " + name + "."})
+	}
+	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	names := func(h *cassidy.Host) (list []string) {
+		for _, a := range h.Agents() {
+			list = append(list, a.Name+": "+a.Prompt)
+		}
+		return list
+	}
+	for _, trusted := range []bool{true, false} {
+		h, err := r.Open(source("one"), &cassidy.Options{TrustSource: trusted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if got := names(h); trusted != slices.Equal(got, []string{"one: You are one."}) || !trusted && got != nil {
+			t.Errorf("trusted %v: the agents are %q", trusted, got)
+		}
+		if err := h.Swap(t.Context(), source("two")); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(h); trusted && !slices.Equal(got, []string{"two: You are two."}) {
+			t.Errorf("after Swap, the agents are %q", got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agentfiles"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
@@ -23,7 +24,7 @@ import (
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, skill.Command, trust.Command,
+		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, skill.Command, agentfiles.Command, trust.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// aliases are the built-in tools that do what tools of Claude Code and opencode do, by the names of
-// these tools in lower case.
-func aliases(name string) []string {
+// Aliases returns the built-in tools that do what a tool of Claude Code or opencode does.
+func Aliases(name string) []string {
 	switch strings.ToLower(name) {
 	case "read":
 		return []string{"read_file", "read_files"}
@@ -34,7 +33,7 @@ func aliases(name string) []string {
 
 // named returns the words for a tool: its name, and those of the tools for which it stands.
 func named(word string) []string {
-	other := aliases(word)
+	other := Aliases(word)
 	if slices.Contains(other, word) {
 		return other
 	}
@@ -58,7 +57,7 @@ func (p *parser) tools(name string, v value.Value) error {
 		case word == "*":
 			p.to.Tools = nil
 			return nil
-		case partly && aliases(tools) != nil && tools != "Task" && tools != "Agent":
+		case partly && Aliases(tools) != nil && tools != "Task" && tools != "Agent":
 			p.warn("the tool %.80s is left out: a part of a tool cannot be selected; to restrict what it may do, use 'permissions'", word)
 		default:
 			p.to.Tools = append(p.to.Tools, named(tools)...)

@@ -129,3 +129,28 @@ func firstFolders(all []Agent) (kept []Agent, hidden []*value.Error) {
 	}
 	return kept, hidden
 }
+
+// CheckNewAgent returns an error if a name is invalid, or an agent file with the name exists.
+func CheckNewAgent(root string, o *trust.Scope, name string) error {
+	if err := tool.CheckName(name); err != nil {
+		return value.Errorf(value.Invalid, "invalid name of an agent: %q", value.Clean(name, 2*tool.MaxName)).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
+	}
+	files, _ := Agents(root, o)
+	for i := range files {
+		if tool.Key(files[i].Name) == tool.Key(name) {
+			return value.Errorf(value.Failed, "the agent '%s' already exists: %s", name, files[i].Path).WithHint("use a different name, or edit the file")
+		}
+	}
+	return nil
+}
+
+// CreateAgent writes a new agent file, and returns its name in messages. An existing file is an error
+// that matches [fs.ErrExist]. Writing a file does not make it trusted.
+func CreateAgent(root string, o *trust.Scope, name string, location tool.Location, text string) (shown string, err error) {
+	for _, place := range o.Places(root, agentsDir) {
+		if place.Location == location && place.Files == nil {
+			return path.Join(place.Shown, name+".md"), place.Create(name+".md", text)
+		}
+	}
+	return name + ".md", value.Errorf(value.Invalid, "no folder is configured for %s agents", location)
+}

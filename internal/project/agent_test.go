@@ -65,8 +65,8 @@ func TestAgentsRefused(t *testing.T) {
 	b.write(".cassidy/agents/bytes.md", "---\ndescription: \xff\n---\n")
 	b.writeAt(filepath.Join(b.home, "agents", "mine.md"), agentText("d"), b.long())
 	wants := []string{
-		".cassidy/agents/huge.md: the file is longer than 256 KB", ".cassidy/agents/broken.md:", "two agents have the name 'same': also in .cassidy/agents/same-b.md",
-		".cassidy/agents/mine.md:1: two agents have the name 'mine'", ".cassidy/agents/bytes.md: the file is not UTF-8 text",
+		".cassidy/agents/huge.md: the file is longer than 256 KB", ".cassidy/agents/broken.md:", "the agent 'same' is also in .cassidy/agents/same-b.md",
+		"\n.cassidy/agents/mine.md:1: the agent 'mine' is also in ", ".cassidy/agents/bytes.md: the file is not UTF-8 text",
 	}
 	if runtime.GOOS != "windows" {
 		secret := filepath.Join(t.TempDir(), "secret.md")
@@ -81,7 +81,7 @@ func TestAgentsRefused(t *testing.T) {
 		t.Errorf("agents: %s", list)
 	}
 	for _, want := range wants {
-		if strings.Count(broken, want) != 1 {
+		if strings.Count("\n"+broken, want) != 1 {
 			t.Errorf("errors:\n%s\nwant once %s", broken, want)
 		}
 	}

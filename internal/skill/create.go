@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func Create(root string, o *trust.Scope, n Draft) (Skill, error) {
 	}
 	text := n.file()
 	s.Status = place.Status(trust.KindSkill, n.Name+".md", tool.HashBytes([]byte(text)))
-	if err := create(place, n.Name+".md", text); errors.Is(err, fs.ErrExist) {
+	if err := place.Create(n.Name+".md", text); errors.Is(err, fs.ErrExist) {
 		return Skill{}, exists(s.Path)
 	} else if err != nil {
 		return Skill{}, value.Errorf(value.Failed, "write %s: %w", s.Path, folder.Cause(err))
@@ -196,34 +195,6 @@ func (s *Draft) file() string {
 		b.WriteString("# " + s.Title + "\n\n")
 	}
 	return b.String() + s.Content + "\n"
-}
-
-// create creates a file in a place. An existing file is an error.
-func create(p trust.Place, name, text string) error {
-	if p.Location == tool.Personal { // the user's own links are followed
-		if err := os.MkdirAll(p.Path(), 0o755); err != nil {
-			return err
-		}
-		p.Base, p.Dir = p.Path(), "."
-	}
-	root, err := os.OpenRoot(p.Base)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := root.MkdirAll(p.Dir, 0o755); err != nil {
-		return err
-	}
-	name = path.Join(p.Dir, name)
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, root.Remove(name)) // it is incomplete
-	}
-	return nil
 }
 
 // report returns the message about a new skill with the next steps.

@@ -83,6 +83,35 @@ func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(fil
 	return broken
 }
 
+// Create creates a file in the folder, which it also creates. An existing file is an error that matches
+// [fs.ErrExist].
+func (p Place) Create(name, text string) error {
+	if p.Location == tool.Personal { // the user's own links are followed
+		if err := os.MkdirAll(p.Path(), 0o755); err != nil {
+			return err
+		}
+		p.Base, p.Dir = p.Path(), "."
+	}
+	root, err := os.OpenRoot(p.Base)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(p.Dir, 0o755); err != nil {
+		return err
+	}
+	name = path.Join(p.Dir, name)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, root.Remove(name)) // it is incomplete
+	}
+	return nil
+}
+
 // Untrusted returns the error of using something untrusted.
 func Untrusted(what, reason string) error {
 	return value.Errorf(value.Denied, "%s is untrusted: %s", what, reason).WithHint("review it with: cassidy trust; in Go, set Options.TrustSource for your own files")

@@ -76,18 +76,20 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 	return nil
 }
 
-// findAgents finds the agents that can be started by their names, once, with their policies: a run
-// that is resumed has them as they were when it began. Without the tool that starts them there are
-// none.
+// findAgents finds the agents that can be started by their names, with their policies: a run that is
+// resumed has them as they were when it began. Without the tool that starts them there are none.
 func (a *Agent) findAgents() {
-	if t, err := a.host.Tool(stub.AgentTool); a.opts.Agents != nil || err != nil || t.Location != tool.Embedded {
-		return
+	agents := a.opts.Agents
+	if agents == nil {
+		if t, err := a.host.Tool(stub.AgentTool); err != nil || t.Location != tool.Embedded {
+			return
+		}
+		agents = a.host.Agents()
 	}
-	list := append([]agentfile.Definition{}, a.host.Agents()...)
-	for i := range list {
-		list[i] = a.opts.withPolicy(list[i])
+	a.opts.Agents = append([]agentfile.Definition{}, agents...)
+	for i := range a.opts.Agents {
+		a.opts.Agents[i] = a.opts.withPolicy(a.opts.Agents[i])
 	}
-	a.opts.Agents = list
 }
 
 // withPolicy adds the script of the policy, unless that is built in. A policy that is not found

@@ -31,9 +31,9 @@ func Register(h *host.Host, options func() (*Options, error)) error {
 		Hints: tool.Hints{OpenWorld: true},
 		Params: []tool.Param{
 			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what to do, and what to answer", Required: true},
-			{Name: roster.Param, Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined; default: an agent with the tools of this conversation", HasDefault: true, Default: ""},
+			{Name: roster.Param, Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined; default: an agent with the tools of this conversation"},
 			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this conversation"},
-			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review; default: that of the named agent, or task", HasDefault: true, Default: ""},
+			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review; default: that of the named agent, or task"},
 		},
 		Returns: &tool.Type{Name: tool.TypeAny},
 		Tags:    []string{"agent"},

@@ -30,7 +30,7 @@ func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener
 			return nil, err
 		}
 		a.Model, a.Patience = s.Model, cmp.Or(idle, s.Idle)
-		if err := fillProject(ctx, a, o, "none"); err != nil {
+		if err := fillProject(ctx, a, h, o, "none"); err != nil {
 			return nil, err
 		}
 		if len(s.Tools) == 0 && s.Tools != nil && s.Policy == "chat" { // a chat without tools
@@ -52,7 +52,7 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool) {
 		if o.Model, err = a.Models().Open(ctx, h, a.Model, false); err != nil {
 			return nil, err
 		}
-		return o, fillProject(ctx, a, o, "none")
+		return o, fillProject(ctx, a, h, o, "none")
 	})
 	if err != nil {
 		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
@@ -112,9 +112,9 @@ func WarnOverhead(a *app.App, s *agent.Session) {
 	}
 }
 
-// fillProject adds the notes, skills and policies of the project and its user to the
+// fillProject adds the notes, skills, policies and agents of the project and its user to the
 // options of an agent.
-func fillProject(ctx context.Context, a *app.App, o *agent.Options, level string) error {
+func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options, level string) error {
 	dir, root, err := a.WorkProject()
 	if err != nil {
 		return err
@@ -140,6 +140,7 @@ func fillProject(ctx context.Context, a *app.App, o *agent.Options, level string
 		return loaded.Text, loaded.Notes, err
 	}
 	o.Policies = func(name string) (agent.Policy, error) { return findPolicy(root, find, name) }
+	fillAgents(a, h, o, cmp.Or(root, dir))
 	o.WorkDir, o.Place = dir, project.ShownDir(root, dir, find)
 	o.Keep = keeper(a, root, dir)
 	return nil

@@ -29,6 +29,7 @@ import (
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 	return append(append(approve.Flags(), append(CeilingFlags(), RequestFlags()...)...),
 		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
+		&cli.StringFlag{Name: "agent", Usage: "run the agent `NAME`, which is defined by a file in .cassidy/agents; to list the agents: cassidy agents"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "offer the tools in `LIST`: auto (all available tools), none, or a comma-separated list of names of tools, @GROUP (all tools of a group) and preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "use the policy `NAME`, a script that controls the conversation with the model: task, chat, plan, review, or a file in .cassidy/policies", DefaultText: policy},
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},
@@ -87,22 +88,28 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	}
 	o.Format, o.Docs = decision.Format(cmp.Or(ctx.String("format"), conf.Format)), cmp.Or(ctx.String("docs"), conf.Docs)
 	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions") || conf.RepeatInstructions && !ctx.IsSet("repeat-instructions"), ctx.Bool("no-inference")
-	o.Model, err = a.Models().Open(ctx.Context, h, ctx.String("model"), o.Format == decision.Native)
+	word, err := readAgent(a, ctx, h, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Model, err = a.Models().Open(ctx.Context, h, word, o.Format == decision.Native)
 	if err != nil && ctx.Bool("dry-run") && value.KindOf(err) == value.Unavailable {
 		s.Warnings = append(s.Warnings, "the model was not checked: "+value.ErrorOf(err, value.Unavailable).Message())
-		o.Model, err = absent(ctx.String("model")), nil
+		o.Model, err = absent(word), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if o.ModelName, err = a.Models().Name(ctx.String("model")); err != nil {
+	if o.ModelName, err = a.Models().Name(word); err != nil {
 		return nil, err
 	}
 	o.ModelName = a.Models().Lasting(o.ModelName)
 	if o.Idle = ctx.Duration("timeout"); o.Idle <= 0 {
 		return nil, value.Errorf(value.Invalid, "--timeout must be a positive time, not %s", o.Idle).WithHint("for example: --timeout 90s")
 	}
-	o.Tools = defaultTools
+	if o.Tools = defaultTools; o.As != nil {
+		policy, o.Tools = cmp.Or(o.As.Policy, policy), []string{"auto"}
+	}
 	if words := app.Words(ctx.StringSlice("tools")); len(words) > 0 {
 		o.Tools = words
 	} else if ctx.IsSet("tools") {
@@ -118,7 +125,7 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	if err = requestFlags(ctx, o); err != nil {
 		return nil, err
 	}
-	if err = fillProject(ctx.Context, a, o, ctx.String("context")); err != nil {
+	if err = fillProject(ctx.Context, a, h, o, ctx.String("context")); err != nil {
 		return nil, err
 	}
 	o.Context, err = withContextFiles(o.Context, ctx.StringSlice("context-file"))

@@ -25,7 +25,7 @@ func prepare(commands []*cli.Command) {
 		}
 		c.HideHelpCommand = true
 		if c.Action == nil {
-			c.Action, c.UsageText = noCommand, "cassidy "+c.Name+" COMMAND …"
+			c.Action, c.UsageText = NoCommand, "cassidy "+c.Name+" COMMAND …"
 		}
 		prepare(c.Subcommands)
 	}
@@ -40,9 +40,9 @@ func hideFalse(flags []cli.Flag) {
 	}
 }
 
-// noCommand shows the help of a command with subcommands, or fails if an argument is
+// NoCommand is the Action of a command with subcommands: it shows the help of a command with subcommands, or fails if an argument is
 // not the name of one.
-func noCommand(ctx *cli.Context) error {
+func NoCommand(ctx *cli.Context) error {
 	if !ctx.Args().Present() {
 		return cli.ShowSubcommandHelp(ctx)
 	}

@@ -142,7 +142,11 @@ func recordedFlags(ctx *cli.Context, run *history.Run) error {
 	} else if len(s.Tools) > 0 {
 		tools = strings.Join(s.Tools, ",")
 	}
-	for name, val := range map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "docs": s.Docs, "tools": tools} {
+	flags := map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "docs": s.Docs, "tools": tools}
+	if s.As != nil {
+		flags["agent"] = s.As.Name
+	}
+	for name, val := range flags {
 		if ctx.IsSet(name) || val == "" {
 			continue
 		}
@@ -177,10 +181,10 @@ func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// chatSetup reads the flags. Without tools, the default of --context is none.
+// chatSetup reads the flags. Without tools and an agent file, the default of --context is none.
 func (c *command) chatSetup(ctx *cli.Context, h *host.Host) (*agents.Setup, error) {
 	words := app.Words(ctx.StringSlice("tools"))
-	plain := len(words) == 0 || slices.Equal(words, []string{"none"})
+	plain := len(words) == 0 && !ctx.IsSet("agent") || slices.Equal(words, []string{"none"})
 	if plain && !ctx.IsSet("context") {
 		if err := ctx.Set("context", "none"); err != nil {
 			return nil, err

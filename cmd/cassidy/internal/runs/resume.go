@@ -120,11 +120,41 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 }
 
 // checkTrust refuses to resume a script of a project if its trust, or that of a file
-// that it loads, was revoked. One that was only changed is resumed as it was.
+// that it loads or of an agent file of the run, was revoked. One that was only changed is resumed as it was.
 func (c *command) checkTrust(r *host.Recorded) error {
 	root, err := c.ProjectRoot()
-	if err != nil || !c.Scope().RevokedScript(root, &r.Script) {
+	if err != nil {
 		return err
 	}
-	return value.Errorf(value.Denied, "resume run '%[2]s': %[1]s is untrusted", r.Script.Path, r.ID).WithHint("review the file: cassidy trust")
+	file := ""
+	if c.Scope().RevokedScript(root, &r.Script) {
+		file = r.Script.Path
+	}
+	if s, err := agent.ReadSettings(r.Options); err == nil && file == "" {
+		file = c.revokedAgent(&s)
+	}
+	if file == "" {
+		return nil
+	}
+	return value.Errorf(value.Denied, "resume run '%s': %s is untrusted", r.ID, file).WithHint("review the file: cassidy trust")
+}
+
+// revokedAgent returns the agent file of a run whose trust was revoked, or "". The run has the texts
+// of the files that were trusted when it began.
+func (c *command) revokedAgent(s *agent.Settings) string {
+	root, err := c.Root()
+	if err != nil {
+		return ""
+	}
+	ledger := c.Scope().Ledger(root)
+	agents := s.Agents
+	if s.As != nil {
+		agents = append(agents[:len(agents):len(agents)], *s.As)
+	}
+	for i := range agents {
+		if record, known := ledger.Record(agents[i].Path); known && record.Revoked {
+			return agents[i].Path
+		}
+	}
+	return ""
 }

@@ -1,0 +1,216 @@
+// Package agentfiles has the commands that list, show and write agent files.
+package agentfiles
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of a command of cassidy agents.
+type command struct{ *app.App }
+
+// Command returns cassidy agents.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	list := c.WithHost(c.list)
+	return &cli.Command{
+		Name: "agents", Usage: "list, show and write agent files, which define agents with models, tools and limits of their own",
+		Description: "Without COMMAND, the agents are listed. To run one: cassidy task --agent NAME \"TASK\"",
+		UsageText:   "cassidy agents [COMMAND …]",
+		Action: func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return app.NoCommand(ctx)
+			}
+			return list(ctx)
+		},
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "list the agents, and the errors in their files", Action: list},
+			{Name: "show", Usage: "show what an agent file defines, and the instructions for the model", ArgsUsage: "NAME", Action: c.WithHost(c.show)},
+			newCommand(c),
+		},
+	}
+}
+
+func (c *command) list(_ *cli.Context, h *host.Host) error {
+	root, err := c.Root()
+	if err != nil {
+		return err
+	}
+	files, broken := project.Agents(root, c.Scope())
+	if c.JSON {
+		list := make(value.List, len(files))
+		for i := range files {
+			list[i] = c.dict(h, &files[i])
+		}
+		return c.PrintJSON(value.NewDict("agents", list, "errors", ui.ErrorList(broken)))
+	}
+	c.printList(h, files)
+	c.ReportAll(broken)
+	c.footer(files)
+	return nil
+}
+
+// warnings returns what is ignored of an agent file, and what cannot be used. The texts of an
+// untrusted file are not among them.
+func (c *command) warnings(h *host.Host, f *project.Agent) []string {
+	list := append(f.Warnings, agents.UnknownTools(&f.Definition, h)...)
+	if _, err := c.Models().Resolve(f.Model); err != nil {
+		list = append(list, value.ErrorOf(err, value.Invalid).Message())
+	}
+	return list
+}
+
+// dict returns an agent as --json prints it.
+func (c *command) dict(h *host.Host, f *project.Agent) *value.Dict {
+	d := value.NewDict("name", f.Name, "description", f.Description, "location", string(f.Location), "path", f.Path, "state", f.State())
+	if !f.Trusted {
+		d.Put("reason", f.Reason)
+	}
+	for _, field := range []struct{ name, text string }{{"model", f.Model}, {"effort", f.Effort}, {"policy", f.Policy}, {"mode", f.Mode}} {
+		if field.text != "" {
+			d.Put(field.name, field.text)
+		}
+	}
+	if f.Temperature != nil {
+		d.Put("temperature", *f.Temperature)
+	}
+	if f.Tools != nil {
+		d.Put("tools", ui.Texts(f.Tools))
+	}
+	if len(f.Without) > 0 {
+		d.Put("disallowed_tools", ui.Texts(f.Without))
+	}
+	if len(f.Rules) > 0 {
+		d.Put("permissions", ui.Texts(ui.Map(f.Rules, ruleText)))
+	}
+	if f.Iterations > 0 {
+		d.Put("max_turns", int64(f.Iterations))
+	}
+	if limits := limitsDict(f.Limits); limits.Len() > 0 {
+		d.Put("limits", limits)
+	}
+	if f.Schema != nil {
+		d.Put("output_schema", f.Schema)
+	}
+	d.Put("hidden", f.Hidden)
+	d.Put("warnings", ui.Texts(c.warnings(h, f)))
+	return d
+}
+
+// ruleText returns a rule as people write it.
+func ruleText(r tool.Rule) string { return r.Verdict.String() + " " + r.String() }
+
+func limitsDict(l agentfile.Limits) *value.Dict {
+	d := &value.Dict{}
+	if l.CostUSD > 0 {
+		d.Put("cost", l.CostUSD)
+	}
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"requests", l.Requests}, {"tool_calls", l.ToolCalls}, {"tokens", l.Tokens}} {
+		if n.n > 0 {
+			d.Put(n.name, int64(n.n))
+		}
+	}
+	return d
+}
+
+// printList prints agents by location, in their order.
+func (c *command) printList(h *host.Host, files []project.Agent) {
+	width := 0
+	for i := range files {
+		width = max(width, min(len(files[i].Name), 28))
+	}
+	p := ui.Page{Paint: c.Paint()}
+	for i := range files {
+		f := &files[i]
+		marks := []string{f.State()}
+		if !f.Trusted {
+			marks[0] += ": " + f.Reason
+		}
+		if f.Model != "" {
+			marks = append(marks, "model "+f.Model)
+		}
+		marks = append(append(marks, f.Path), c.warnings(h, f)...)
+		p.Line("%s  %s", ui.Pad(ui.VisibleLine(f.Name), width), ui.Brief(f.Description, ui.PageWidth-2-width))
+		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
+	}
+	c.Print(p.String())
+}
+
+// footer prints what to type next.
+func (c *command) footer(files []project.Agent) {
+	untrusted := 0
+	for i := range files {
+		if !files[i].Trusted {
+			untrusted++
+		}
+	}
+	switch {
+	case len(files) == 0:
+		c.Note("no agents found; to create one: cassidy agents new NAME")
+	case untrusted > 0:
+		c.ReportUntrusted(untrusted, "agent")
+	case ui.IsTerminal(c.Err):
+		c.Note("to run one: cassidy task --agent NAME \"TASK\"")
+	}
+}
+
+func (c *command) show(ctx *cli.Context, h *host.Host) error {
+	f, err := agents.FindFile(c.App, ctx.Args().First())
+	if err != nil {
+		return err
+	}
+	d := c.dict(h, f)
+	d.Put("prompt", f.Prompt)
+	if c.JSON {
+		return c.PrintJSON(d)
+	}
+	p := ui.Page{Paint: c.Paint()}
+	for k, v := range d.All() {
+		name, _ := k.(string)
+		text := fieldText(v)
+		if name == "prompt" || name == "warnings" || name == "hidden" || text == "" {
+			continue
+		}
+		p.Line("%s %s", p.Paint(ui.Dim, ui.Pad(name+":", 17)), ui.VisibleLine(text))
+	}
+	if f.Prompt != "" {
+		p.Line("")
+	}
+	c.Print(p.String())
+	c.PrintText(f.Prompt)
+	for _, w := range c.warnings(h, f) {
+		c.Note("%s", w)
+	}
+	return nil
+}
+
+// fieldText returns the value of a field on a line.
+func fieldText(v value.Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case value.List:
+		if len(v) == 0 {
+			return "none"
+		}
+		return strings.Join(value.Map(v, func(one value.Value) string { return fmt.Sprint(one) }), ", ")
+	}
+	return value.FormatJSON(v, "")
+}

@@ -1,0 +1,121 @@
+package agents
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// fillAgents adds the agents that the agent files of the project and its user define.
+func fillAgents(a *app.App, h *host.Host, o *agent.Options, root string) {
+	o.Models = func(ctx context.Context, name string) (model.Model, error) {
+		word, err := a.Models().Resolve(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := a.Models().Open(ctx, h, word, o.Format == decision.Native)
+		if err != nil {
+			e := *value.ErrorOf(err, value.Unavailable)
+			return nil, e.WithHint("%s", strings.TrimPrefix(e.Hint+"; or write model: inherit in the agent file", "; "))
+		}
+		return m, nil
+	}
+	o.Agents = []agentfile.Definition{}
+	files, _ := project.Agents(root, a.Scope()) // agents list reports broken ones
+	for i := range files {
+		d := files[i].Definition
+		if files[i].Usable() != nil {
+			continue
+		}
+		if word, err := a.Models().Resolve(d.Model); err == nil { // else the start of the agent fails
+			d.Model = word
+		}
+		o.Agents = append(o.Agents, d)
+	}
+}
+
+// readAgent reads --agent, and returns the model of --model or else of the agent.
+func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (word string, err error) {
+	word = ctx.String("model")
+	if !ctx.IsSet("agent") {
+		return word, nil
+	}
+	f, err := FindFile(a, ctx.String("agent"))
+	if err == nil {
+		err = f.Usable()
+	}
+	if err == nil && f.Mode == agentfile.ModeSubagent {
+		err = value.Errorf(value.Denied, "the agent '%s' is only for other agents: its mode is %s", f.Name, f.Mode).WithHint("write mode: all in %s", f.Path)
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, w := range append(f.Warnings, UnknownTools(&f.Definition, h)...) {
+		a.Note("%s: %s", f.Path, w)
+	}
+	o.As = &f.Definition
+	if word == "" {
+		if word, err = a.Models().Resolve(f.Model); err != nil {
+			err = value.ErrorOf(err, value.Invalid).WithOp("run the agent '" + f.Name + "'")
+		}
+	}
+	return word, err
+}
+
+// FindFile finds an agent file by the name of its agent.
+func FindFile(a *app.App, name string) (*project.Agent, error) {
+	root, err := a.Root()
+	if err != nil {
+		return nil, err
+	}
+	files, broken := project.Agents(root, a.Scope())
+	var known []string
+	for i := range files {
+		if tool.Key(files[i].Name) == tool.Key(name) {
+			return &files[i], nil
+		}
+		known = append(known, files[i].Name)
+	}
+	for _, e := range broken {
+		if tool.Key(strings.TrimSuffix(filepath.Base(e.Pos.File), ".md")) == tool.Key(name) {
+			return nil, e
+		}
+	}
+	e := value.Errorf(value.NotFound, "unknown agent %q%s", value.Clean(name, 2*tool.MaxName), value.DidYouMean(name, known))
+	if len(known) == 0 {
+		return nil, e.WithHint("create an agent with: cassidy agents new NAME")
+	}
+	return nil, e.WithHint("list the agents with: cassidy agents")
+}
+
+// UnknownTools returns a warning for each tool that an agent file names and that does not exist.
+func UnknownTools(d *agentfile.Definition, h *host.Host) (warnings []string) {
+	list := h.Tools()
+	names := []string{"agent", decision.ProgramTool} // which are registered later
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	exists := func(word string) bool {
+		return slices.Contains(names, word) || slices.ContainsFunc(list, func(t toolset.Info) bool { return agentfile.Matches(word, &t.Tool) })
+	}
+	for _, word := range slices.Concat(d.Tools, d.Without) {
+		if !exists(word) && !slices.ContainsFunc(agentfile.Aliases(word), exists) {
+			warnings = append(warnings, "unknown tool '"+value.Clean(word, 2*tool.MaxName)+"'"+value.DidYouMean(word, names))
+		}
+	}
+	return warnings
+}
