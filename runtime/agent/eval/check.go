@@ -63,6 +63,9 @@ func (k *checker) check(c *Check) string {
 	return k.judged(c.Judge)
 }
 
+// maxArguments is how much of the arguments of a call is shown, in characters.
+const maxArguments = 200
+
 // maxFile is the longest file that a check reads, in bytes.
 const maxFile = 16 << 20
 
@@ -109,10 +112,13 @@ func (k *checker) called(c *CallCheck) string {
 		case !sameTool(call.Action, c.Tool):
 		case !call.Success:
 			why = c.Tool + " failed: " + call.Error
-		case !hasArguments(call.Input, c.Arguments) || c.problem("", resultText(call.Result)) != "":
+		case !hasArguments(call.Input, c.Arguments):
 			why = c.Tool + " was called with other arguments: " + prose.OneLine(call.Input.String())
 		default:
-			return ""
+			about := "the result of " + c.Tool + " with the arguments " + value.Clean(prose.OneLine(call.Input.String()), maxArguments)
+			if why = c.problem(about, resultText(call.Result)); why == "" {
+				return ""
+			}
 		}
 	}
 	return why

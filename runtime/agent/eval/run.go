@@ -347,10 +347,12 @@ func (r *run) send(ctx context.Context, c *Case, b *Bench, w *watched, result *R
 	limit := cmp.Or(c.Limits.Timeout, defaultTimeout)
 	timed, cancel := context.WithTimeoutCause(ctx, limit, value.Errorf(value.Timeout, "the case took longer than %s", limit))
 	defer cancel()
-	a, err := agent.New(b.Host, &agent.Options{
+	o := &agent.Options{
 		Model: w, Place: place, Format: c.Format, Policy: c.Policy, Policies: r.policies(), Tools: c.Tools,
 		Iterations: c.Limits.Iterations, Ceilings: c.Limits.Ceilings, NoParking: true,
-	})
+	}
+	register(b.Host, o)
+	a, err := agent.New(b.Host, o)
 	if err != nil {
 		return agent.Reply{}, err
 	}
@@ -368,6 +370,13 @@ func (r *run) send(ctx context.Context, c *Case, b *Bench, w *watched, result *R
 		err = context.Cause(timed)
 	}
 	return reply, err
+}
+
+// register registers the tools that start agents and that run programs, as the command has them. A
+// host that has tools of these names keeps its own.
+func register(h *host.Host, o *agent.Options) {
+	_ = agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil })
+	_ = agent.RegisterCode(h)
 }
 
 func (r *run) policies() func(string) (agent.Policy, error) {
