@@ -27,6 +27,7 @@ type Suite struct {
 	Models   []string          // names for Options.Model; default: "" alone
 	Formats  []decision.Format // default: the default format of each model; AllFormats: all that it has
 	Policies []string          // default: "task"
+	Agents   []string          // names of agent files; default: none
 	Repeat   int               // how often each case is run; default 1
 	Judge    string            // the name of the model that answers questions about answers
 	Tasks    []Task
@@ -43,6 +44,7 @@ type Task struct {
 	// means none.
 	Tools  []string
 	Policy string            // replaces the policies of the suite, or ""
+	Agent  string            // replaces the agents of the suite, or ""
 	Files  map[string]string // the files that the folder of the case contains, by path with slashes
 	// Folder is a folder that is copied into that of the case before the Files are written, or
 	// "". It is relative to the eval file.
@@ -103,25 +105,30 @@ type CallCheck struct {
 	Match                 // of the result as text
 }
 
-// A Case is a task with a model, a format and a policy.
+// A Case is a task with a model, a format, a policy and an agent.
 type Case struct {
 	*Task
 	Model  string
 	Format decision.Format
 	Policy string
-	Repeat int // from 1
+	Agent  string // the name of an agent file, or ""
+	Repeat int    // from 1
 
 	model model.Model
 	key   string // of the model, see run.open
 }
 
-// Name names a case, without its repetition: TASK/MODEL/FORMAT, and /POLICY if that is not "task".
-func (c *Case) Name() string { return caseName(c.Task.Name, c.Model, c.Format, c.Policy) }
+// Name names a case, without its repetition: TASK/MODEL/FORMAT, and /POLICY if that is not "task",
+// and /@AGENT if there is one.
+func (c *Case) Name() string { return caseName(c.Task.Name, c.Model, c.Format, c.Policy, c.Agent) }
 
-func caseName(task, model string, f decision.Format, policy string) string {
+func caseName(task, model string, f decision.Format, policy, agent string) string {
 	name := task + "/" + model + "/" + string(f)
 	if policy != defaultPolicy {
 		name += "/" + policy
+	}
+	if agent != "" {
+		name += "/@" + agent
 	}
 	return name
 }
@@ -227,6 +234,9 @@ func (s *Suite) withDefaults() *Suite {
 	}
 	if len(own.Policies) == 0 {
 		own.Policies = []string{defaultPolicy}
+	}
+	if len(own.Agents) == 0 {
+		own.Agents = []string{""}
 	}
 	own.Repeat = cmp.Or(own.Repeat, 1)
 	return &own

@@ -36,6 +36,7 @@ type Result struct {
 	Model   string          `json:"model"`
 	Format  decision.Format `json:"format"`
 	Policy  string          `json:"policy"`
+	Agent   string          `json:"agent,omitempty"`
 	Repeat  int             `json:"repeat"`
 	Success bool            `json:"success"` // the run ended with an answer, and all checks passed
 	Why     string          `json:"why"`     // what was missing, if it did not succeed
@@ -68,7 +69,7 @@ type Result struct {
 }
 
 // Name is that of the case, see [Case.Name].
-func (r *Result) Name() string { return caseName(r.Task, r.Model, r.Format, r.Policy) }
+func (r *Result) Name() string { return caseName(r.Task, r.Model, r.Format, r.Policy, r.Agent) }
 
 // Tokens returns the tokens of all requests and replies.
 func (r *Result) Tokens() int { return r.InputTokens + r.OutputTokens }
@@ -104,11 +105,12 @@ func (r *Result) use(reply *agent.Reply) {
 	}
 }
 
-// A Row sums up the results of a model with a format and a policy.
+// A Row sums up the results of a model with a format, a policy and an agent.
 type Row struct {
 	Model  string          `json:"model"`
 	Format decision.Format `json:"format"`
 	Policy string          `json:"policy"`
+	Agent  string          `json:"agent,omitempty"`
 	Tally
 }
 
@@ -157,11 +159,11 @@ func (r *Report) sum() {
 			r.Passed++
 		}
 		at := slices.IndexFunc(r.Summary, func(row Row) bool {
-			return row.Model == result.Model && row.Format == result.Format && row.Policy == result.Policy
+			return row.Model == result.Model && row.Format == result.Format && row.Policy == result.Policy && row.Agent == result.Agent
 		})
 		if at < 0 {
 			at = len(r.Summary)
-			r.Summary = append(r.Summary, Row{Model: result.Model, Format: result.Format, Policy: result.Policy})
+			r.Summary = append(r.Summary, Row{Model: result.Model, Format: result.Format, Policy: result.Policy, Agent: result.Agent})
 		}
 		r.Summary[at].add(result)
 	}

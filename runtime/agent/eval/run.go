@@ -141,11 +141,17 @@ func (r *run) casesOf(t *Task, combined []Case, repeat int) (cases []*Case) {
 	if t.Policy != "" {
 		policies = []string{t.Policy}
 	}
+	agents := r.Agents
+	if t.Agent != "" {
+		agents = []string{t.Agent}
+	}
 	for _, c := range combined {
 		for _, policy := range policies {
-			own := c
-			own.Task, own.Policy, own.Repeat = t, policy, repeat
-			cases = append(cases, &own)
+			for _, agent := range agents {
+				own := c
+				own.Task, own.Policy, own.Agent, own.Repeat = t, policy, agent, repeat
+				cases = append(cases, &own)
+			}
 		}
 	}
 	return cases
@@ -281,7 +287,7 @@ func (r *run) setUnreachable(c *Case, err error) {
 
 // try runs a case. A failure is a part of its result.
 func (r *run) try(ctx context.Context, c *Case) *Result {
-	result := &Result{Task: c.Task.Name, Model: c.Model, Format: c.Format, Policy: c.Policy, Repeat: c.Repeat, Checks: []CheckResult{}, Calls: []Call{}}
+	result := &Result{Task: c.Task.Name, Model: c.Model, Format: c.Format, Policy: c.Policy, Agent: c.Agent, Repeat: c.Repeat, Checks: []CheckResult{}, Calls: []Call{}}
 	err := r.unreachable(c)
 	if err == nil {
 		err = r.attempt(ctx, c, result)
@@ -350,6 +356,10 @@ func (r *run) send(ctx context.Context, c *Case, b *Bench, w *watched, result *R
 	o := &agent.Options{
 		Model: w, Place: place, Format: c.Format, Policy: c.Policy, Policies: r.policies(), Tools: c.Tools,
 		Iterations: c.Limits.Iterations, Ceilings: c.Limits.Ceilings, NoParking: true,
+		Models: func(ctx context.Context, name string) (model.Model, error) { return r.Model(ctx, name, false) },
+	}
+	if err := actAs(o, b.Host, c); err != nil {
+		return agent.Reply{}, err
 	}
 	register(b.Host, o)
 	a, err := agent.New(b.Host, o)
@@ -370,6 +380,30 @@ func (r *run) send(ctx context.Context, c *Case, b *Bench, w *watched, result *R
 		err = context.Cause(timed)
 	}
 	return reply, err
+}
+
+// actAs makes the agent of a case the one of an agent file, with the model of the case. The policy
+// of the file replaces the default one.
+func actAs(o *agent.Options, h *host.Host, c *Case) error {
+	if c.Agent == "" {
+		return nil
+	}
+	known := h.Agents()
+	for i := range known {
+		if known[i].Name == c.Agent && !known[i].Disabled {
+			o.As = &known[i]
+			if c.Policy == defaultPolicy {
+				o.Policy = ""
+			}
+			return nil
+		}
+	}
+	names := make([]string, len(known))
+	for i := range known {
+		names[i] = known[i].Name
+	}
+	return value.Errorf(value.Invalid, "there is no agent %q%s", c.Agent, value.DidYouMean(c.Agent, names)).
+		WithHint("an agent is a file such as .cassidy/agents/%s.md of the project, which you have reviewed", c.Agent)
 }
 
 // register registers the tools that start agents and that run programs, as the command has them. A

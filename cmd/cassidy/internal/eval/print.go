@@ -46,21 +46,28 @@ func (c *command) printJSON(r *eval.Report, compared bool, changes []eval.Change
 
 // printTable prints a line for each model with a format and a policy.
 func (c *command) printTable(r *eval.Report) {
-	head := []string{"model", "format", "policy", "passed", "iterations", "tokens", "cost", "time"}
-	rows := [][]string{head}
+	rows := [][]string{{"model", "format", "policy", "agent", "passed", "iterations", "tokens", "cost", "time"}}
 	for _, s := range r.Summary {
-		rows = append(rows, append([]string{s.Model, string(s.Format), s.Policy}, tallyCells(&s.Tally)...))
+		rows = append(rows, append([]string{s.Model, string(s.Format), s.Policy, s.Agent}, tallyCells(&s.Tally)...))
+	}
+	if !slices.ContainsFunc(r.Summary, func(s eval.Row) bool { return s.Agent != "" }) {
+		withoutColumn(rows, 3)
 	}
 	if !slices.ContainsFunc(r.Summary, func(s eval.Row) bool { return s.Policy != "task" }) {
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], 2, 3)
-		}
+		withoutColumn(rows, 2)
 	}
 	c.printRows(rows)
 	if slices.ContainsFunc(r.Summary, func(s eval.Row) bool { return s.Estimated }) {
 		c.Print("\nIterations, tokens and time are means of a case. ~ is an estimate: the provider reports no tokens.\n")
 	} else if len(r.Summary) > 0 {
 		c.Print("\nIterations, tokens and time are means of a case.\n")
+	}
+}
+
+// withoutColumn removes a column from a table.
+func withoutColumn(rows [][]string, i int) {
+	for k := range rows {
+		rows[k] = slices.Delete(rows[k], i, i+1)
 	}
 }
 
