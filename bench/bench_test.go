@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -158,6 +159,22 @@ func BenchmarkCallAllocs(b *testing.B) {
 	for b.Loop() {
 		callJSON(b, h, "greet")
 	}
+}
+
+// BenchmarkCallHooks is a call of the trivial tool in a worker with before_tool and after_tool,
+// compared with the call without them. Each function is a request to the worker of the hooks.
+func BenchmarkCallHooks(b *testing.B) {
+	h := toolHost(b, cassidy.Process, "greet.star", greet)
+	s, err := hooks.New(h, []hooks.File{{Path: "hooks.star", Source: "def before_tool(call):\n    return None\n\ndef after_tool(call, result):\n    return None\n"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := s.Middleware()(func(ctx context.Context, c *tool.Call) (tool.Result, error) { return h.Call(ctx, *c) })
+	compare(b, 4, func() {
+		if _, err := call(context.Background(), &tool.Call{Tool: "greet", Args: value.NewDict("name", "Ada")}); err != nil {
+			b.Fatal(err)
+		}
+	}, func() { callJSON(b, h, "greet") })
 }
 
 // BenchmarkCallLua is the same tool in Lua, compared with bash, which folders of tools

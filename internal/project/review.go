@@ -40,6 +40,7 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 		v.folder(folder.Name+"/workflows", trust.KindWorkflow, ".star")
 		v.skills()
 		v.agents()
+		v.file(folder.Name+"/"+hooksFile, trust.KindHooks)
 		v.file(folder.Name+"/mcp.json", trust.KindServers)
 		v.folder(folder.Name+"/rules", trust.KindNotes, ".md")
 	}

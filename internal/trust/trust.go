@@ -54,6 +54,7 @@ const (
 	KindWorkflow Kind = "workflow"
 	KindSkill    Kind = "skill"
 	KindAgent    Kind = "agent"
+	KindHooks    Kind = "hooks" // functions that refuse and change what a model does
 	KindNotes    Kind = "notes" // information on the project for models
 	KindServers  Kind = "servers"
 )

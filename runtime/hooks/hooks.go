@@ -206,8 +206,11 @@ func (f *file) failed(ctx context.Context, name string, err error) error {
 		where = e.Pos.String()
 	}
 	host.Emit(ctx, tool.Hooked{Hook: name, Action: "failed", Path: f.script.Path, Text: where + ": " + e.Message()})
-	return value.Errorf(value.Denied, "the hook %s failed: %s: %s", name, where, e.Message()).
-		WithHint("a hook that fails refuses: repair %s", f.script.Path)
+	denied := value.Errorf(value.Denied, "the hook %s failed: %s: %s", name, where, e.Message())
+	if name == beforeTool || name == afterTool { // a model reads it
+		return denied.WithHint("do not repeat the call: the user has to repair the hook")
+	}
+	return denied.WithHint("repair the file, or run without hooks")
 }
 
 // refused reports that a function refused, and returns the error. what is refused, such as "the call".

@@ -44,12 +44,15 @@ func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener
 }
 
 // Register registers the tool with which a workflow calls agents. They use the model of
-// the workflow.
-func Register(ctx context.Context, a *app.App, h *host.Host, parks bool) {
+// the workflow, and the hooks in its options, see [PutHooks].
+func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options *value.Dict) {
 	err := agent.Register(h, func() (*agent.Options, error) {
 		o := &agent.Options{NoParking: !parks, Idle: cmp.Or(a.Patience, app.ModelTimeout)}
 		var err error
 		if o.Model, err = a.Models().Open(ctx, h, a.Model, false); err != nil {
+			return nil, err
+		}
+		if o.Hooks, err = recordedHooks(a, options); err != nil {
 			return nil, err
 		}
 		return o, fillProject(ctx, a, h, o, "none")
@@ -64,7 +67,11 @@ func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
 	o := s.Options
 	registerTools(a, h, &o)
 	calls.ReportUntrusted(a, h.List())
-	return agent.New(h, &o)
+	g, err := agent.New(h, &o)
+	if err == nil && len(o.Hooks) > 0 {
+		err = g.Check(context.Background())
+	}
+	return g, err
 }
 
 // registerTools registers the tools with which an agent calls others and runs programs.

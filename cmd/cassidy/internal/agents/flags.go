@@ -37,6 +37,7 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringFlag{Name: "context", Usage: "give the model a description of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: context},
 		&cli.StringSliceFlag{Name: "context-file", Usage: "add the text of `FILE` to the description of the project that the model gets"},
 		&cli.StringFlag{Name: "docs", Usage: "describe the tools to the model in `LENGTH`: detailed (each parameter with its description), brief (a line with types for each tool) or auto (detailed for at most ten tools)", DefaultText: "auto"},
+		HooksFlag(),
 		&cli.StringSliceFlag{Name: "skill", Usage: "load the skill `NAME` at the start"},
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
@@ -123,6 +124,9 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 		return nil, err
 	}
 	if err = requestFlags(ctx, o); err != nil {
+		return nil, err
+	}
+	if o.Hooks, err = Hooks(a); err != nil {
 		return nil, err
 	}
 	if err = fillProject(ctx.Context, a, h, o, ctx.String("context")); err != nil {

@@ -40,6 +40,7 @@ type App struct {
 	Dir        string         // the value of --dir
 	Records    bool           // the runs of the command are recorded
 	Replays    bool           // the command replays a run: no model is asked
+	NoHooks    bool           // agents run without hooks: the value of --no-hooks
 	Model      string         // the model for scripts: the value of --model
 	Patience   time.Duration  // the idle timeout of that model; 0 is ModelTimeout
 	config     string         // the value of --config

@@ -41,7 +41,7 @@ func (a *App) setApprover(ctx *cli.Context) (err error) {
 	if root, err := a.Root(); err == nil && (a.config != "" || a.Home() != "") {
 		a.Person.AddRules = func(rules []tool.Rule) (string, error) { return config.AddRules(a.Person.Config, root, rules) }
 	}
-	a.Model, a.Patience = ctx.String("model"), ctx.Duration("timeout")
+	a.Model, a.Patience, a.NoHooks = ctx.String("model"), ctx.Duration("timeout"), ctx.Bool("no-hooks")
 	if a.Person.Present() {
 		a.asker = a.Person
 	}

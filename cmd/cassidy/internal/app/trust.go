@@ -62,6 +62,7 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindPolicy:   "policy: code that controls a model",
 	trust.KindWorkflow: "workflow: code that calls tools",
 	trust.KindSkill:    "skill: instructions for models",
+	trust.KindHooks:    "hooks: code that refuses and changes what a model does",
 	trust.KindAgent:    "agent: instructions, tools and limits of an agent",
 	trust.KindNotes:    "notes: instructions for models",
 	trust.KindServers:  "servers: programs that run with your permissions",

@@ -122,6 +122,8 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 			}
 		case tool.ModelRetry:
 			a.Log("%s; trying again in %s", ui.VisibleLine(d.Error), retryTime(d.Wait))
+		case tool.Hooked:
+			showHook(a, &d, paint)
 		case tool.SkillLoaded:
 			a.Note("skill %s", d.Name)
 		case tool.Compacted:
@@ -135,6 +137,53 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 			Show(a, e)
 		}
 	}
+}
+
+// showHook shows what a hook did.
+func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) {
+	if a.Quiet {
+		return
+	}
+	of, text := "", ui.Brief(ui.VisibleLine(d.Text), 2*ui.LineWidth)
+	if d.Target != "" {
+		of = " " + d.Target
+	}
+	switch {
+	case d.Action == "edited" && d.After != nil:
+		before, after := changed(d.Before, d.After)
+		text = "changed" + of + ":" + Args(before) + " →" + Args(after)
+	case d.Action == "edited" && d.Target != "":
+		text = "replaced the result of" + of
+	case d.Action == "edited":
+		text = "changed the summary"
+	case d.Action == "denied":
+		text = "refused" + of + ": " + text
+	case d.Action == "noted":
+		text = "added a note: " + text
+	default:
+		text = "failed: " + text
+	}
+	color := ui.Yellow
+	if d.Action == "noted" {
+		color = ui.Dim
+	}
+	a.LogLine("  " + paint(color, "hook "+d.Hook+" "+ui.VisibleLine(text)))
+}
+
+// changed returns the arguments that differ, before and after.
+func changed(before, after *value.Dict) (was, is *value.Dict) {
+	was, is = &value.Dict{}, &value.Dict{}
+	for k, v := range after.All() {
+		name, _ := k.(string)
+		old, known := before.Get(name)
+		if known && value.Equal(old, v) {
+			continue
+		}
+		if is.Put(name, v); known {
+			was.Put(name, old)
+		}
+	}
+	return was, is
 }
 
 // retryTime writes the time until a request is sent again.

@@ -53,7 +53,7 @@ func (c *command) replay(ctx *cli.Context, h *host.Host, r *host.Recorded) error
 	case host.WorkflowKind:
 		if o.Program, err = host.ResumedWorkflow(&r.Run); err == nil {
 			c.Model = r.Options.Text("model")
-			agents.Register(ctx.Context, c.App, h, false)
+			agents.Register(ctx.Context, c.App, h, false, o.Program.Options)
 			out, err = h.Replay(ctx.Context, o)
 		}
 	case host.UndoKind, host.CallKind:

@@ -47,6 +47,7 @@ func Command(a *app.App) *cli.Command {
 		Flags: append(append(approve.Flags(), append(agents.CeilingFlags(), agents.RequestFlags()...)...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices},
+			agents.HooksFlag(),
 			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
 		Action: func(ctx *cli.Context) error {
 			if !ctx.Args().Present() {
@@ -95,7 +96,10 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	if err := agents.PutRequestFlags(ctx, p.Options); err != nil {
 		return err
 	}
-	agents.Register(ctx.Context, c.App, h, p.Parks)
+	if err := agents.PutHooks(c.App, p.Options); err != nil {
+		return err
+	}
+	agents.Register(ctx.Context, c.App, h, p.Parks, p.Options)
 	return Run(ctx.Context, c.App, h, p, agent.Ceilings{})
 }
 
