@@ -35,6 +35,11 @@ var layers = map[string]struct {
 		"runtime/value",
 		"it compares texts",
 	},
+	"internal/hint": {
+		"Package hint selects what of a hint or an error is for whom",
+		"",
+		"it knows texts only",
+	},
 	"runtime/value": {
 		"Package value defines the values that scripts, hosts, processes and records exchange",
 		"internal/gostruct",
@@ -497,7 +502,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/prompt": {
 		"Package prompt writes the messages for a language model",
-		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/dialog runtime/agent/internal/prose runtime/agent/internal/stub runtime/agent/internal/traces scripts",
+		"internal/hint runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/dialog runtime/agent/internal/prose runtime/agent/internal/stub runtime/agent/internal/traces scripts",
 		"it writes texts, and asks nobody",
 	},
 	"runtime/agent/internal/roster": {
@@ -642,7 +647,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/ui": {
 		"Package ui prints for people and for programs, and reads what people type on a terminal.",
-		"runtime/tool runtime/value runtime/host internal/visible",
+		"runtime/tool runtime/value runtime/host internal/hint internal/visible",
 		"what every command prints with knows no command",
 	},
 	"cmd/cassidy/internal/agents": {
@@ -677,7 +682,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/models": {
 		"Package models opens the model",
-		"runtime/tool runtime/value runtime/host runtime/model runtime/model/anthropic runtime/model/cassidyai runtime/model/catalog runtime/model/gemini runtime/model/ollama runtime/model/openai runtime/model/script internal/config cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/model runtime/model/anthropic runtime/model/cassidyai runtime/model/catalog runtime/model/gemini runtime/model/ollama runtime/model/openai runtime/model/script internal/config internal/hint cmd/cassidy/internal/ui",
 		"what a word for a model means is known in one place",
 	},
 	"cmd/cassidy/internal/modellist": {

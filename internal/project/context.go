@@ -366,10 +366,10 @@ func (b *briefing) skills(skills []skill.Skill, broken []*value.Error) {
 // files.
 func (b *briefing) omitted(names bool) {
 	if names {
-		b.line("\nThe project is not reviewed, so its name, files and git branch are omitted. To review the project: cassidy trust")
+		b.line("\nThe project is not reviewed, so its name, files and git branch are omitted.")
 	}
 	if b.left > 0 {
-		b.line("\nNotes and skills of the project (%s) are not reviewed, so they are omitted. To review them: cassidy trust",
+		b.line("\nNotes and skills of the project (%s) are not reviewed, so they are omitted.",
 			countOf(b.left, "file"))
 	}
 }

@@ -449,13 +449,13 @@ func TestUntrustedContext(t *testing.T) {
 		return ""
 	}
 	text := read()
-	if strings.Contains(text, "OBEY") {
+	if strings.Contains(text, "OBEY") || strings.Contains(text, "cassidy trust") {
 		t.Errorf("the context says what nobody has reviewed:\n%s", text)
 	}
 	if strings.Contains(text, "main.go") {
 		t.Errorf("the context names files of what nobody has reviewed:\n%s", text)
 	}
-	for _, want := range []string{"4 files", "cassidy trust", "my own words"} {
+	for _, want := range []string{"4 files", "not reviewed", "my own words"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the context does not say %q:\n%s", want, text)
 		}

@@ -333,3 +333,64 @@ func (c *mistake) check(t *testing.T, m *actor, r *agent.Reply, err error, made 
 		t.Errorf("the model was asked for JSON, where the format is Markdown:\n%s", read)
 	}
 }
+
+// TestNoAdviceForPeople makes calls that fail in each way that a host knows, and checks that the
+// model reads why, but nothing that only a person could do about it.
+func TestNoAdviceForPeople(t *testing.T) {
+	const (
+		asks  = "\"\"\"Ask.\"\"\"\n\ndef asks():\n    \"Ask.\"\n    return human.ask(\"Which one?\")\n\ntool(asks, needs = [\"human\"])\n"
+		flow  = "\"\"\"Call.\"\"\"\n\ndef flows():\n    \"Call.\"\n    return tools.ship()\n\ntool(flows, needs = [\"tool:ship\"])\n"
+		signs = "\"\"\"Sign.\"\"\"\n\ndef signs():\n    \"Sign.\"\n    return http.get(\"https://shop.example\", headers = {\"Authorization\": secret(\"SHOP_KEY\")})\n\n" +
+			"tool(signs, needs = [\"http.get:shop.example\", \"secret:SHOP_KEY@shop.example\"])\n"
+		writes = "\"\"\"Write.\"\"\"\n\ndef writes():\n    \"Write.\"\n    fs.write(\"x.txt\", \"x\")\n\ntool(writes)\n"
+		runs   = "\"\"\"Run.\"\"\"\n\ndef runs():\n    \"Run.\"\n    return shell.run([\"nosuchprogram\"])\n\ntool(runs, needs = [\"shell:nosuchprogram\"])\n"
+		env    = "\"\"\"Env.\"\"\"\n\ndef envs():\n    \"Env.\"\n    return env.get(\"NO_SUCH_VARIABLE\")\n\ntool(envs, needs = [\"env:NO_SUCH_VARIABLE\"])\n"
+	)
+	files := map[string]string{"sub/a.txt": "a", ".cassidy/workflows/ship.star": "def main():\n    \"Ship.\"\n    return 1\n"}
+	for name, source := range map[string]string{"asks": asks, "flows": flow, "signs": signs, "writes": writes, "runs": runs, "envs": env} {
+		files[".cassidy/tools/"+name+".star"] = source
+	}
+	for _, approve := range []host.Approver{nil, host.ApproveAll(), host.DenyAll("the user refuses everything that asks for approval")} {
+		replies := play{
+			call("asks"), call("flows"), call("signs"), call("writes"), call("runs"), call("envs"), call("peek"),
+			call("read_file", "filepath", "sub/b.txt"), call("read_file", "filepath", "/etc/shadow"), call("read_file", "filepath", "../x"), call("read_file", "filepath", "a.txt"),
+			call("write_file", "filepath", ".git/config", "content", "x"), call("write_file", "filepath", "new.txt", "content", "x"),
+			call("write_file", "filepath", "sub/a.txt", "content", "y", "overwrite", true), call("fetch_url", "url", "http://127.0.0.1:9/"), call("fetch_url", "url", "ftp://x"), done,
+		}
+		s := newStage(t, setting{files: files, approve: approve, replies: replies, options: agent.Options{
+			Iterations: len(replies), Policies: patient, Policy: "patient",
+			Tools: []string{"asks", "flows", "signs", "writes", "runs", "envs", "read_file", "write_file", "fetch_url"},
+		}})
+		r, err := s.turn(t.Context(), "do it")
+		if err != nil || !r.Success() || len(r.Calls) != len(replies)-1 {
+			t.Fatalf("the turn ended with %s after %d calls, %v:\n%s", r.Reason, len(r.Calls), err, s.log.String())
+		}
+		failed := 0
+		for _, m := range s.session.Messages() {
+			if m.Role == model.User && (strings.Contains(m.Text, "ERROR") || strings.Contains(m.Text, "DENIED")) {
+				failed++
+			}
+			if advice := forPeople.FindString(m.Text); m.Role == model.User && advice != "" {
+				t.Errorf("the model read advice for people, %q:\n%s", advice, m.Text)
+			}
+		}
+		if failed < 13 {
+			t.Errorf("%d calls failed, want nearly all:\n%s", failed, s.log.String())
+		}
+	}
+}
+
+// patient is a policy that continues after any number of denied calls.
+func patient(name string) (agent.Policy, error) {
+	return agent.Policy{Name: name, Location: tool.Project, Script: tool.Script{Name: name, Path: "patient.star", Source: `"""Continues."""
+
+def policy(task, agent):
+    reply = agent.ask(agent.prompt(task))
+    for _ in range(100):
+        decision = agent.decide(reply)[0]
+        if decision["kind"] == "final":
+            return agent.finish("final", decision["answer"])
+        outcome = agent.call(decision)
+        reply = agent.ask(results = [{"id": decision["id"], "text": outcome["text"]}])
+`}}, nil
+}

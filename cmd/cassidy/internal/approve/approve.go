@@ -68,7 +68,7 @@ func (a *Asker) Approver(ctx *cli.Context) (host.Approver, error) {
 	case ctx.Bool("yes"):
 		return host.ApproveAll(), nil
 	case ctx.Bool("deny"):
-		return host.DenyAll("--deny refuses everything that asks for approval"), nil
+		return host.DenyAll("the user refuses everything that asks for approval"), nil
 	}
 	return a, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -68,7 +69,7 @@ func (p *provider) hint(e *value.Error, proxy string) string {
 	case proxy == "" || e.Kind != value.Unavailable && e.Kind != value.Timeout:
 		return e.Hint
 	}
-	own, _, _ := strings.Cut(e.Hint, "; in Go, ") // before which the command cuts a hint
+	own := hint.For(e.Hint, hint.People)
 	return strings.TrimPrefix(own+"; the request went through the proxy in "+proxy+directly, "; ")
 }
 

@@ -20,6 +20,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -147,7 +148,7 @@ func Reported(e *value.Error) error { return &reportedError{e} }
 // for Go programs, and with an environment variable instead of a Go field.
 func ForUsers(e *value.Error) *value.Error {
 	changed := *e
-	changed.Hint, _, _ = strings.Cut(e.Hint, "; in Go, ")
+	changed.Hint = hint.For(e.Hint, hint.People)
 	const field = "Workers.Program "
 	if text := e.Err.Error(); strings.Contains(text, field) {
 		changed.Err = errors.New(strings.ReplaceAll(text, field, "CASSIDY_WORKER "))

@@ -65,7 +65,7 @@ func TestWorkflowCalls(t *testing.T) {
 func TestWorkflowApprovals(t *testing.T) {
 	p := newProject(t, callFiles())
 	kept := filepath.Join(p.Dir, "kept.txt")
-	p.Want([]string{"run", "save", "--deny"}, 3, "", "--deny refuses everything that asks for approval")
+	p.Want([]string{"run", "save", "--deny"}, 3, "", "the user refuses everything that asks for approval")
 	p.Want([]string{"run", "try", "--deny"}, 0, "permission_error\n", "")
 	if _, err := os.Stat(kept); err == nil {
 		t.Error("what was refused was written")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -36,9 +37,9 @@ func ResultText(name string, r tool.Result, limit int, whole string) string {
 		}
 		return "RESULT (" + prose.OneLine(name) + "):\n" + text
 	}
-	why := quoteSections(CutMiddle(r.Error, max(limit, minResultText), note))
-	if r.Suggestion != "" {
-		why += "\nHint: " + prose.OneLine(r.Suggestion)
+	why := quoteSections(CutMiddle(hint.Message(r.Error, hint.Models), max(limit, minResultText), note))
+	if advice := hint.For(r.Suggestion, hint.Models); advice != "" {
+		why += "\nHint: " + prose.OneLine(advice)
 	}
 	if text != "" {
 		why += "\n\n" + text

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -84,7 +85,7 @@ func (p *Prompt) SkillLoaded(name, text string) string {
 // Denied returns the message for a call that the user did not approve. reason is the user's
 // explanation, or "".
 func (p *Prompt) Denied(reason string) string {
-	return say("turn/denied", "reason", prose.OneLine(value.Clean(reason, maxProblem)))
+	return say("turn/denied", "reason", prose.OneLine(value.Clean(hint.Message(reason, hint.Models), maxProblem)))
 }
 
 // AnswerRefused returns the message after an answer that a hook has refused with a reason. It is ""

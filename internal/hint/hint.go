@@ -1,0 +1,63 @@
+// Package hint selects what of a hint or an error is for whom: a person at the command, a programmer,
+// or a model.
+package hint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An Audience is who reads a hint. The parts of a hint are separated by "; ", and each part is for
+// one audience:
+//
+//   - "in Go, …" is for programmers,
+//   - a part with a field of Options is for them too,
+//   - a part with a command line or a flag of cassidy, with the user's config, the terminal, a
+//     variable of the environment or a path in a home folder is for people,
+//   - every other part is for everybody.
+//
+// A model can do nothing with a part for people. It would repeat it as if it were its own advice,
+// or try to run it.
+type Audience uint8
+
+// The audiences of hints.
+const (
+	People Audience = iota // at the command: all parts except those for programmers
+	Models                 // only the parts for everybody
+)
+
+// goPart begins the part of a hint for programmers.
+const goPart = "in Go, "
+
+var (
+	// peoplePart finds what makes a part of a hint one for people.
+	peoplePart = regexp.MustCompile(`\bcassidy (-|[a-z])|(^|\s)--(yes|deny|dir|json|format|effort|model|timeout|context|trust-once|allow|skip|from|to|out|judge|max-[a-z]+)\b|` +
+		`config\.yaml|\bconfig:|(user's|your( own)?) config|\bOptions\.|\b\w+Options\.|\bterminal\b|\bexport [A-Z]|\$(HOME|CASSIDY_HOME)\b|environment variable|` +
+		`(^|[\s"'(])(~/|/root/|/home/|/Users/|[A-Z]:\\Users\\)`)
+	// commandPart is a part of an error that is only a command line of cassidy.
+	commandPart = regexp.MustCompile(`^(run|to [a-z ]+:|review (it|them) with:?) cassidy `)
+)
+
+// For returns the parts of a hint that are for an audience.
+func For(hint string, a Audience) string {
+	own, _, _ := strings.Cut(hint, "; "+goPart)
+	if a == People {
+		return own
+	}
+	parts := slices.DeleteFunc(strings.Split(own, "; "), func(part string) bool {
+		return strings.HasPrefix(part, goPart) || peoplePart.MatchString(part)
+	})
+	return strings.Join(parts, "; ")
+}
+
+// Message returns the text of an error for an audience: a model does not get the parts that are
+// only a command line of cassidy. The first part always stays.
+func Message(message string, a Audience) string {
+	parts := strings.Split(message, "; ")
+	if a == People || len(parts) == 1 {
+		return message
+	}
+	rest := slices.DeleteFunc(parts[1:], commandPart.MatchString)
+	return strings.Join(append(parts[:1], rest...), "; ")
+}

@@ -1,0 +1,39 @@
+package hint
+
+import "testing"
+
+func TestFor(t *testing.T) {
+	for _, c := range []struct{ hint, people, models string }{
+		{"", "", ""},
+		{"read the file first", "read the file first", "read the file first"},
+		{"run the command in a terminal; in Go, set Options.Approver", "run the command in a terminal", ""},
+		{"in Go, set Options.Dir", "in Go, set Options.Dir", ""},
+		{"use one of the tools: a, b; to see all: cassidy tool list; in Go, call Host.Tools", "use one of the tools: a, b; to see all: cassidy tool list", "use one of the tools: a, b"},
+		{"to allow more: --max-requests N", "to allow more: --max-requests N", ""},
+		{"use git log --oneline", "use git log --oneline", "use git log --oneline"},
+		{"relative paths begin at /root/shop; pass src/a.txt", "relative paths begin at /root/shop; pass src/a.txt", "pass src/a.txt"},
+		{"export SHOP_KEY=…", "export SHOP_KEY=…", ""},
+		{"set it in the user's config, as in secrets: {}; check the name", "set it in the user's config, as in secrets: {}; check the name", "check the name"},
+		{"write /homework/a.txt", "write /homework/a.txt", "write /homework/a.txt"},
+	} {
+		if people, models := For(c.hint, People), For(c.hint, Models); people != c.people || models != c.models {
+			t.Errorf("For(%q) = %q for people and %q for models, want %q and %q", c.hint, people, models, c.people, c.models)
+		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	for message, want := range map[string]string{
+		"": "", "no such file": "no such file",
+		"the tool 'a' is untrusted: the file has changed; run cassidy trust": "the tool 'a' is untrusted: the file has changed",
+		"grep: bad option; see --help":                                       "grep: bad option; see --help",
+		"run cassidy trust":                                                  "run cassidy trust",
+	} {
+		if got := Message(message, Models); got != want {
+			t.Errorf("Message(%q) = %q, want %q", message, got, want)
+		}
+		if got := Message(message, People); got != message {
+			t.Errorf("Message(%q) for people = %q", message, got)
+		}
+	}
+}
