@@ -18,6 +18,9 @@ const (
 	// maxAgents is how many agent files of one folder are read. A model chooses by their
 	// descriptions, and cannot handle more.
 	maxAgents = 200
+	// maxAgentText is the limit of all agent files that are used, in bytes: they are recorded with
+	// each run.
+	maxAgentText = 1 << 20
 )
 
 // An Agent is an agent file of a project or of its user.
@@ -28,6 +31,7 @@ type Agent struct {
 	Warnings []string // what is ignored
 
 	place int // the index of its folder
+	bytes int // of its file
 }
 
 // State returns whether the agent can be used: ready, untrusted or disabled.
@@ -72,7 +76,25 @@ func Agents(root string, o *trust.Scope) ([]Agent, []*value.Error) {
 	kept, conflicts := trust.Unique("agent", all, func(a *Agent) trust.Name {
 		return trust.Name{Name: a.Name, Path: a.Path, Location: a.Location, Status: a.Status}
 	}, false)
-	return kept, slices.Concat(broken, hidden, conflicts)
+	kept, large := firstBytes(kept)
+	return kept, slices.Concat(broken, hidden, conflicts, large)
+}
+
+// firstBytes removes the agents whose files exceed the limit of all texts, and returns their errors.
+func firstBytes(all []Agent) (kept []Agent, large []*value.Error) {
+	total := 0
+	for i := range all {
+		a := &all[i]
+		if total+a.bytes > maxAgentText {
+			e := value.Errorf(value.Limit, "the agent '%s' is not used: the agent files are longer than %d KB in total", a.Name, maxAgentText>>10).WithHint("shorten or delete some of them")
+			e.Pos = value.Position{File: a.Path, Line: 1}
+			large = append(large, e)
+			continue
+		}
+		total += a.bytes
+		kept = append(kept, *a)
+	}
+	return kept, large
 }
 
 // agentPlaces returns the folders of agent files.
@@ -100,7 +122,7 @@ func readAgent(p trust.Place, files fs.FS, name string) (a Agent, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.Location, a.Status = p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
+	a.bytes, a.Location, a.Status = len(text), p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
 	a.Definition, a.Warnings, err = agentfile.Parse(strings.TrimSuffix(name, ".md"), path.Join(p.Shown, name), text)
 	return a, err
 }

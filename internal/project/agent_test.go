@@ -87,6 +87,18 @@ func TestAgentsRefused(t *testing.T) {
 	}
 }
 
+// TestAgentsBound checks that the agents of a project can be recorded with each run.
+func TestAgentsBound(t *testing.T) {
+	b := newBench(t)
+	for i := range 8 {
+		b.write(fmt.Sprintf(".cassidy/agents/a%d.md", i), agentText("d")+strings.Repeat("x", 200<<10))
+	}
+	found, broken := project.Agents(b.root, &b.opts.Scope)
+	if len(found) != 5 || len(broken) != 3 || !strings.Contains(broken[0].Error(), "the agent 'a5' is not used: the agent files are longer than 1024 KB in total") {
+		t.Errorf("%d agents, %v, want 5 and 3 errors", len(found), broken)
+	}
+}
+
 // TestAgentsTrust checks that an agent file needs a review of its content. In a project of the user,
 // only one in .cassidy does not, as tools may write elsewhere.
 func TestAgentsTrust(t *testing.T) {

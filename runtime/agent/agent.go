@@ -244,7 +244,6 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if err := a.offer(a.opts.Tools); err != nil {
 		return nil, err
 	}
-	a.recorded.Agents = a.opts.Agents
 	if err := question.CheckChoice(a.opts.ToolChoice, a.format, toolNames(a.tools)); err != nil {
 		return nil, err
 	}

@@ -90,6 +90,7 @@ func (a *Agent) findAgents() {
 	for i := range a.opts.Agents {
 		a.opts.Agents[i] = a.opts.withPolicy(a.opts.Agents[i])
 	}
+	a.recorded.Agents = a.opts.Agents
 }
 
 // withPolicy adds the script of the policy, unless that is built in. A policy that is not found

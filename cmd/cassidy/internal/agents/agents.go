@@ -43,10 +43,15 @@ func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener
 	}
 }
 
-// Register registers the tool with which a workflow calls agents. They use the model of
-// the workflow, and the hooks in its options, see [PutHooks].
-func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options *value.Dict) {
-	err := agent.Register(h, func() (*agent.Options, error) {
+// Register registers the tool with which a workflow calls agents. They use the model of the workflow.
+// options are recorded with its run: they get the agents that it can start by their names, or have
+// them as they were when the run began, and its hooks, see [PutHooks].
+func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options *value.Dict) error {
+	recorded, err := recordAgents(a, h, options)
+	if err != nil {
+		return err
+	}
+	err = agent.Register(h, func() (*agent.Options, error) {
 		o := &agent.Options{NoParking: !parks, Idle: cmp.Or(a.Patience, app.ModelTimeout)}
 		var err error
 		if o.Model, err = a.Models().Open(ctx, h, a.Model, false); err != nil {
@@ -55,11 +60,14 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options
 		if o.Hooks, err = recordedHooks(a, options); err != nil {
 			return nil, err
 		}
-		return o, fillProject(ctx, a, h, o, "none")
+		err = fillProject(ctx, a, h, o, "none")
+		o.Agents = recorded
+		return o, err
 	})
 	if err != nil {
 		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
+	return nil
 }
 
 // New returns the agent of a setup.

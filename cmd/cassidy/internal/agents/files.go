@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -44,8 +45,35 @@ func fillAgents(a *app.App, h *host.Host, o *agent.Options, root string) {
 		if word, err := a.Models().Resolve(d.Model); err == nil { // else the start of the agent fails
 			d.Model = word
 		}
+		if d.Policy != "" { // as it is now
+			if p, err := o.Policies(d.Policy); err == nil && p.Location != tool.Builtin {
+				d.Script = &p.Script
+			}
+		}
 		o.Agents = append(o.Agents, d)
 	}
+}
+
+// recordAgents returns the agents in the options of a run, after it has added those of the project
+// and its user if there are none.
+func recordAgents(a *app.App, h *host.Host, options *value.Dict) ([]agentfile.Definition, error) {
+	const name = "agents" // see [agent.Settings]
+	if !options.Has(name) {
+		dir, root, err := a.WorkProject()
+		if err != nil {
+			return nil, err
+		}
+		find, o := a.Scope(), &agent.Options{}
+		o.Policies = func(name string) (agent.Policy, error) { return findPolicy(root, find, name) }
+		fillAgents(a, h, o, cmp.Or(root, dir))
+		v, err := value.FromGo(o.Agents)
+		if err != nil {
+			return nil, err
+		}
+		options.Put(name, v)
+	}
+	s, err := agent.ReadSettings(options)
+	return s.Agents, err
 }
 
 // readAgent reads --agent, and returns the model of --model or else of the agent.

@@ -170,7 +170,7 @@ func broken(name string, err error) []finding {
 	return []finding{{name: name, value: e.Error(), bad: true, hint: e.Hint}}
 }
 
-// checkFiles reads the workflows, policies and skills, and returns the errors in their files
+// checkFiles reads the workflows, policies, skills and agent files, and returns the errors in their files
 // and in those of tools.
 func (c *command) checkFiles(h *host.Host, tools []*value.Error) []finding {
 	root, err := c.ProjectRoot()
@@ -191,7 +191,9 @@ func (c *command) checkFiles(h *host.Host, tools []*value.Error) []finding {
 		}
 	}
 	skills, errs := skill.List(root, c.Scope())
-	findings := []finding{{name: "files", value: fmt.Sprintf("%d workflows, %d policies, %d skills", len(workflows), len(policies), len(skills))}}
+	failed = append(failed, errs...)
+	agents, errs := project.Agents(root, c.Scope())
+	findings := []finding{{name: "files", value: fmt.Sprintf("%d workflows, %d policies, %d skills, %d agents", len(workflows), len(policies), len(skills), len(agents))}}
 	seen := map[string]bool{}
 	for _, e := range slices.Concat(tools, failed, errs) {
 		if !seen[e.Error()] { // a workflow can be a tool

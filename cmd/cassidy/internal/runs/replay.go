@@ -53,8 +53,9 @@ func (c *command) replay(ctx *cli.Context, h *host.Host, r *host.Recorded) error
 	case host.WorkflowKind:
 		if o.Program, err = host.ResumedWorkflow(&r.Run); err == nil {
 			c.Model = r.Options.Text("model")
-			agents.Register(ctx.Context, c.App, h, false, o.Program.Options)
-			out, err = h.Replay(ctx.Context, o)
+			if err = agents.Register(ctx.Context, c.App, h, false, o.Program.Options); err == nil {
+				out, err = h.Replay(ctx.Context, o)
+			}
 		}
 	case host.UndoKind, host.CallKind:
 		err = value.Errorf(value.Invalid, "replay run '%s': the run has no script", r.ID).WithHint("cassidy runs show %s", r.ID)

@@ -101,7 +101,9 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			if err := workflow.CheckModel(ctx.Context, c.App, h); err != nil {
 				return err
 			}
-			agents.Register(ctx.Context, c.App, h, parks, p.Options)
+			if err := agents.Register(ctx.Context, c.App, h, parks, p.Options); err != nil {
+				return err
+			}
 			return workflow.Run(ctx.Context, c.App, h, p, ceilings)
 		case host.CallKind:
 			_, err := calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) { return h.Resume(ctx, r.ID) })

@@ -99,7 +99,9 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	if err := agents.PutHooks(c.App, p.Options); err != nil {
 		return err
 	}
-	agents.Register(ctx.Context, c.App, h, p.Parks, p.Options)
+	if err := agents.Register(ctx.Context, c.App, h, p.Parks, p.Options); err != nil {
+		return err
+	}
 	return Run(ctx.Context, c.App, h, p, agent.Ceilings{})
 }
 
