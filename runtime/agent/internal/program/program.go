@@ -51,11 +51,7 @@ func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool, 
 	for i := range functions {
 		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].Tool.Name})
 	}
-	libs, err := libsOf(functions, begun)
-	if err != nil {
-		return nil, err
-	}
-	p.Script = tool.Script{Name: p.Name, Path: File, Source: code, Libs: libs}
+	p.Script = tool.Script{Name: p.Name, Path: File, Source: code, Libs: libsOf(functions, begun)}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}
@@ -70,16 +66,21 @@ func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool, 
 	return out.Value, nil
 }
 
+// maxTypes is the limit of the types of a library, in bytes: some hundred tools. Beyond it the types
+// of arguments are checked only by the calls.
+const maxTypes = 512 << 10
+
 // libsOf returns the library of a program.
-func libsOf(functions []stub.Function, begun bool) (map[string]string, error) {
+func libsOf(functions []stub.Function, begun bool) map[string]string {
 	libs := map[string]string{codeLib: stub.LibText(functions)}
 	if begun {
 		libs[uncheckedLib] = ""
-		return libs, nil
+		return libs
 	}
-	types, err := stub.TypesText(functions)
-	libs[typesLib] = types
-	return libs, err
+	if types, err := stub.TypesText(functions); err == nil && len(types) <= maxTypes {
+		libs[typesLib] = types
+	}
+	return libs
 }
 
 // Begun reports whether a recorded run has made calls in a program with this code.

@@ -153,7 +153,34 @@ func TypesText(list []Function) (string, error) {
 		all[i] = d
 	}
 	v, err := value.FromGo(all)
-	return value.FormatJSON(v, ""), err
+	return value.FormatJSON(compact(v), ""), err
+}
+
+// compact removes the fields that are empty, which most fields of a type are.
+func compact(v value.Value) value.Value {
+	if list, ok := v.(value.List); ok {
+		return value.List(value.Map(list, compact))
+	}
+	d, ok := v.(*value.Dict)
+	if !ok {
+		return v
+	}
+	kept := &value.Dict{}
+	for k, v := range d.All() {
+		if k == "Enum" { // its values are what they are
+			kept.Put("Enum", v)
+			continue
+		}
+		v = compact(v)
+		items, isList := v.(value.List)
+		inner, isDict := v.(*value.Dict)
+		name, isText := k.(string)
+		if v == nil || v == "" || v == false || isList && len(items) == 0 || isDict && inner.Len() == 0 || !isText {
+			continue
+		}
+		kept.Put(name, v)
+	}
+	return kept
 }
 
 // Text returns the description of the functions for a model, with a line for each, as in

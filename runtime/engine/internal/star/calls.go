@@ -2,6 +2,7 @@ package star
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -179,9 +180,21 @@ func (k *callChecker) call(c *syntax.CallExpr) {
 			k.arguments(s, start(c), args[1:])
 		}
 	default:
+		k.unknownTool(c.Fn)
 		if s := k.signature(c.Fn); s != nil {
 			k.arguments(s, start(c), args)
 		}
+	}
+}
+
+// unknownTool checks a call of tools.NAME. Without a similar name, the refusal of the call says more.
+func (k *callChecker) unknownTool(x syntax.Expr) {
+	dot, ok := x.(*syntax.DotExpr)
+	if !ok || k.module(dot.X) != "tools" || k.modules["tools."+dot.Name.Name] != nil || k.tools[tool.Key(dot.Name.Name)] != nil {
+		return
+	}
+	if did := value.DidYouMean(dot.Name.Name, slices.Sorted(maps.Keys(k.tools))); did != "" {
+		k.fault(dot.Name.NamePos, "the program cannot call a tool %q%s", dot.Name.Name, did)
 	}
 }
 
