@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -116,13 +117,14 @@ type flowWorld struct {
 	text             string // of the injected page
 	store            journal.Store
 	trusted          []string
+	rules            []cassidy.Rule // nil grants everything
 
-	mu      sync.Mutex
-	stolen  []string // what left the project, with the secret
-	asked   []tool.Question
-	yes     bool // answers questions with yes
-	nobody  bool // there is no approver
-	visited int  // the requests to the page
+	mu     sync.Mutex
+	stolen []string // what left the project, with the secret
+	asked  []tool.Question
+	yes    bool     // answers questions with yes
+	nobody bool     // there is no approver
+	failed []string // the calls that failed
 }
 
 // leak records something that a sink got.
@@ -146,7 +148,6 @@ func newFlowWorld(t *testing.T) *flowWorld {
 	page := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.visited++
 		if strings.HasPrefix(r.URL.Path, "/moved") {
 			http.Redirect(rw, r, thief.URL+"/page", http.StatusFound)
 			return
@@ -199,8 +200,11 @@ func (w *flowWorld) open(t *testing.T) *host.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rules []cassidy.Rule
+	rules := w.rules
 	for _, name := range []string{"http", "shell", "tool", "use", "fs.write", "skill.create"} {
+		if w.rules != nil {
+			break
+		}
 		rules = append(rules, cassidy.Rule{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: name}})
 	}
 	o := &cassidy.Options{
@@ -301,6 +305,10 @@ func gullible(messages value.List) value.Value {
 				texts = append(texts, name+"="+v)
 				if list, isList := strings.CutPrefix(v, "@"); isList {
 					args.Put(name, value.List(value.Map(strings.Fields(list), func(s string) value.Value { return s })))
+					continue
+				}
+				if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+					args.Put(name, n)
 					continue
 				}
 				args.Put(name, v)
@@ -471,8 +479,14 @@ func (w *flowWorld) session(t *testing.T, h *host.Host, id string) *agent.Sessio
 
 func (w *flowWorld) send(t *testing.T, s *agent.Session, message string) {
 	t.Helper()
-	if _, err := s.Send(t.Context(), strings.NewReplacer("PAGE", w.page, "THIEF", w.thief).Replace(message)); err != nil && value.KindOf(err) != value.Parked {
+	r, err := s.Send(t.Context(), strings.NewReplacer("PAGE", w.page, "THIEF", w.thief).Replace(message))
+	if err != nil && value.KindOf(err) != value.Parked {
 		t.Fatal(err)
+	}
+	for _, c := range r.Calls {
+		if !c.Success {
+			w.failed = append(w.failed, c.Action+": "+c.Error)
+		}
 	}
 }
 
