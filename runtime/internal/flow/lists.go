@@ -67,11 +67,18 @@ func (l *Lists) trusts(c tool.Capability) bool {
 	return tool.AllowsAny(l.Trusted, c)
 }
 
+// nameOnly are the functions of package fs that return nothing of a file's text, nor names that the
+// call does not have.
+var nameOnly = []string{"fs.stat", "fs.exists"}
+
 // Read returns what of an effect that was carried out is untrusted, as people read it, or "".
 // f is its function, takes are its capabilities, and out is its outcome.
 func (l *Lists) Read(f *tool.Func, e tool.Effect, takes []tool.Capability, out value.Value) string {
 	if f.Untrusted != nil && f.Untrusted(e.Args) {
 		return strings.TrimSpace(e.Func + " " + about(e))
+	}
+	if slices.Contains(nameOnly, e.Func) {
+		return ""
 	}
 	for _, c := range slices.Concat(takes, found(takes, out)) {
 		switch {
@@ -79,7 +86,7 @@ func (l *Lists) Read(f *tool.Func, e tool.Effect, takes []tool.Capability, out v
 		case roleOf(c).source:
 			return e.Func + " " + place(e, c)
 		case c.Name == "fs.read" && tool.AllowsAny(l.Untrusted, c):
-			return e.Func + " " + c.Target
+			return c.Target
 		}
 	}
 	return ""

@@ -6,19 +6,22 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Attach adds files to the next message of a session: images and PDF as they are or by their
 // address, and text files to the text of the message, which it returns. What was attached before,
-// and not sent, is dropped.
-func Attach(ctx context.Context, s *agent.Session, files []string, message string) (string, error) {
+// and not sent, is dropped. The text of a file that is not one of the project is untrusted.
+func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, message string) (string, error) {
 	s.Detach()
 	var media []model.Media
 	for _, file := range files {
@@ -28,6 +31,9 @@ func Attach(ctx context.Context, s *agent.Session, files []string, message strin
 		}
 		if err != nil {
 			return "", err
+		}
+		if isForeign(a, file) {
+			s.MarkUntrusted(ui.VisibleLine(m.Name))
 		}
 		if m.Type == plainText {
 			message += fmt.Sprintf("\n\nThe file %s:\n\n%s", ui.VisibleLine(m.Name), fenced(string(m.Data)))
@@ -39,6 +45,34 @@ func Attach(ctx context.Context, s *agent.Session, files []string, message strin
 		return message, nil
 	}
 	return message, s.Attach(ctx, media...)
+}
+
+// isForeign reports whether a file or address is outside the project, or one whose text the config
+// does not trust.
+func isForeign(a *app.App, file string) bool {
+	root, err := a.Root()
+	if err != nil || isAddress(file) {
+		return true
+	}
+	path, pathErr := filepath.Abs(file)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	path, err = filepath.Rel(root, path)
+	if pathErr != nil || err != nil || !filepath.IsLocal(path) {
+		return true
+	}
+	config, err := a.ReadConfig(root)
+	named := func(sources []string) bool {
+		return slices.ContainsFunc(sources, func(text string) bool {
+			c, err := tool.ParseCapability(text)
+			return err == nil && c.Allows(tool.Capability{Name: "fs.read", Target: filepath.ToSlash(path)})
+		})
+	}
+	return err != nil || named(config.UntrustedSources) && !named(config.TrustedSources)
 }
 
 // plainText is the type of a file that becomes a part of the message.

@@ -208,7 +208,7 @@ func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, 
 	}
 	text, err := agents.WithSkills(s, skills, message)
 	if err == nil && len(files) > 0 {
-		text, err = agents.Attach(ctx, s, files, text)
+		text, err = agents.Attach(ctx, c.App, s, files, text)
 	}
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	if message, err = agents.Attach(turn, t.session, files, message); err != nil {
+	if message, err = agents.Attach(turn, t.App, t.session, files, message); err != nil {
 		return err
 	}
 	before := len(t.session.Messages())

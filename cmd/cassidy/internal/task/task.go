@@ -79,7 +79,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	if text, err = agents.Attach(ctx.Context, s, ctx.StringSlice("attach"), text); err != nil {
+	if text, err = agents.Attach(ctx.Context, c.App, s, ctx.StringSlice("attach"), text); err != nil {
 		return err
 	}
 	agents.WarnOverhead(c.App, s)

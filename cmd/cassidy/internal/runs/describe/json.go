@@ -68,6 +68,10 @@ func NoteText(d *value.Dict) string {
 		return "can be undone"
 	case d.Has("ceilings"):
 		return "the limits are now " + value.FormatJSON(d.Dict("ceilings"), "")
+	case d.Has("untrusted") && d.Text("what") == "":
+		return "returned untrusted text"
+	case d.Has("untrusted"):
+		return "read untrusted text: " + d.Text("what")
 	case d.Has("tool"), d.Has("usage"):
 		return ""
 	}
