@@ -44,6 +44,10 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 			t.passed = d.Bool("stop")
 			return nil
 		}
+	case "spawn":
+		keep = (*turn).keepSpawn
+	case "wait":
+		keep = (*turn).keepWait
 	case "compact":
 		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
 			c, err := value.ToGo[compaction](d)
@@ -164,14 +168,14 @@ func (s *Session) keepSummary(c *compaction) {
 // keepCall keeps the outcome of agent.call, and the files that the call read and wrote. A failure
 // is that of an interrupted call.
 func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
-	d, err := givenDecision(e)
+	given, err := decision.Given(e.Args)
 	if err != nil {
 		return err
 	}
 	if err := t.keepTraces(v); err != nil {
 		return err
 	}
-	return t.keepOutcome(d, v, failure != nil)
+	return t.keepOutcome(given[0], v, failure != nil)
 }
 
 // keepTraces keeps the traces in an outcome.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -89,7 +90,7 @@ func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c
 	a := asked{Unread: t.unread, Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
 	if err == nil {
 		err = a.Take(reply.Reply, reply.changed)
-		a.Usage = t.used()
+		a.Usage = t.pending.Take()
 	}
 	v, failure := value.FromGo(&a)
 	if err = cmp.Or(err, failure); err != nil {
@@ -201,7 +202,7 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 // askModel asks the model, and counts the request. If the provider refuses the schema of the
 // request, the model is asked without one: the message has it, too.
 func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, error) {
-	if err := t.keepUsage(nil); err != nil { // an earlier request of the same function
+	if err := t.pending.Keep(nil); err != nil { // an earlier request of the same function
 		return nil, err
 	}
 	reply, used, err := t.meter.Ask(ctx, t.agent.opts.Model, t.agent.sizes.Price(), r)
@@ -210,7 +211,7 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 		r.Schema = nil
 		reply, used, err = t.meter.Ask(ctx, t.agent.opts.Model, t.agent.sizes.Price(), r)
 	}
-	t.counted(used)
+	t.pending.Count(used)
 	return reply, err
 }
 
@@ -280,19 +281,11 @@ var noAnswer = model.Message{Role: model.Assistant, Text: "(no answer)"}
 // notRun is the result of a native call that was not made.
 const notRun = "This call was not made."
 
-// open returns the native calls of the last reply, which still need results.
-func (s *Session) open() []model.Call {
-	if len(s.messages) == 0 {
-		return nil
-	}
-	return s.messages[len(s.messages)-1].Calls
-}
-
 // answers returns a message for each native call of the last reply, since APIs require one:
 // the result of the call, or that it was not made.
 func (s *Session) answers() []model.Message {
 	var more []model.Message
-	for _, c := range s.open() {
+	for _, c := range dialog.Open(s.messages) {
 		m := model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true}
 		if i := slices.IndexFunc(s.made, func(made madeCall) bool { return made.ID == c.ID }); i >= 0 {
 			m.Text, m.Failed = s.made[i].Text, !s.made[i].Success
@@ -306,7 +299,7 @@ func (s *Session) answers() []model.Message {
 // except those that answers returns.
 func (t *turn) leftOver() []string {
 	var parts []string
-	open := t.open()
+	open := dialog.Open(t.messages)
 	for _, made := range t.made {
 		answered := slices.ContainsFunc(open, func(c model.Call) bool { return made.ID == c.ID })
 		if made.turn != t && !answered && !made.Last {

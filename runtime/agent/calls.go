@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -28,12 +28,12 @@ const parallelHint = "parallel"
 // doCalls is agent.calls: it makes the calls of a reply, in parallel where they may be. The state
 // of the turn changes in the order of the calls, whichever ends first.
 func (t *turn) doCalls(ctx context.Context, e tool.Effect) (value.Value, error) {
-	decisions, err := givenDecisions(e)
+	decisions, err := decision.Given(e.Args)
 	if err != nil {
 		return nil, err
 	}
-	t.watches.Store(true)
-	defer t.watches.Store(false)
+	t.watches.Add(1)
+	defer t.watches.Add(-1)
 	outcomes := value.List{}
 	for next := 0; next < len(decisions) && ctx.Err() == nil; {
 		group := t.together(ctx, decisions[next:], e.StepPath, next)
@@ -52,9 +52,8 @@ func (t *turn) doCalls(ctx context.Context, e tool.Effect) (value.Value, error) 
 			}
 		}
 	}
-	left, v := t.kept.Take(), value.NewDict("outcomes", outcomes)
-	left.Put(v)
-	t.kept.Leave(left)
+	v := value.NewDict("outcomes", outcomes)
+	t.leaveTraces(v)
 	if ctx.Err() != nil {
 		return v, value.AsError(context.Cause(ctx), value.Canceled)
 	}
@@ -105,9 +104,7 @@ func (t *turn) makeAll(ctx context.Context, group []plannedCall) {
 	for i := range group {
 		c, ctx := &group[i], ctx
 		if c.answer == nil && t.startsAgent(c.offered) {
-			number := &atomic.Int32{}
-			number.Store(int32(t.kept.NextAgent()))
-			ctx = context.WithValue(ctx, agentNumberKey{}, number)
+			ctx = background.Reserve(ctx, t.kept.NextAgent(), "")
 		}
 		if len(group) == 1 {
 			t.make(ctx, c)
@@ -122,18 +119,14 @@ func (t *turn) makeAll(ctx context.Context, group []plannedCall) {
 	all.Wait()
 }
 
-// agentNumberKey is the key of an *atomic.Int32 in the context of a call of the tool agent: the
-// number of the sub-agent that it starts, or 0 if it is taken.
-type agentNumberKey struct{}
-
-// agentNumber returns the number of a sub-agent that is started with a context.
-func (t *turn) agentNumber(ctx context.Context) int {
-	if reserved, ok := ctx.Value(agentNumberKey{}).(*atomic.Int32); ok {
-		if n := reserved.Swap(0); n > 0 {
-			return int(n)
-		}
+// reserved returns the number and the model of a sub-agent of a turn that is started with a
+// context. The turn may be nil.
+func reserved(ctx context.Context, above *turn) (number int, model string) {
+	number, model = background.Reserved(ctx)
+	if number == 0 && above != nil {
+		number = above.kept.NextAgent()
 	}
-	return t.kept.NextAgent()
+	return number, model
 }
 
 // conclude keeps the outcome of a call that was made, and returns it for the policy. A call that
@@ -156,7 +149,7 @@ func (t *turn) conclude(ctx context.Context, c *plannedCall) (*value.Dict, error
 
 // keepCalls keeps the outcomes of agent.calls.
 func (t *turn) keepCalls(e tool.Effect, v *value.Dict, _ error) error {
-	decisions, err := givenDecisions(e)
+	decisions, err := decision.Given(e.Args)
 	if err != nil {
 		return err
 	}

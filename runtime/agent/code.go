@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -30,24 +30,7 @@ const ProgramFile = program.File
 // the format [decision.Code], and in other formats if Options.Tools names it.
 func RegisterCode(h *host.Host) error {
 	var made atomic.Int64
-	return h.Register(tool.Tool{
-		Name:  decision.ProgramTool,
-		Title: "Execute Code",
-		Description: "Run a program that calls other tools, and get its result.\n\n" +
-			"Use this for many calls if you need only their outcome: their results stay in the program. " +
-			"It is written in Starlark, a small Python without import, class, try, while and f-strings. " +
-			"Each of your tools is a function, with _ for each dash of its name: read_file(filepath = \"a.txt\"). " +
-			"The result is the value of the last expression, and what was printed. " +
-			"A call that fails ends the program; attempt(read_file, filepath = \"a.txt\") returns {\"ok\", \"value\", \"error\"} instead.",
-		Group:     "context",
-		Hints:     tool.Hints{OpenWorld: true},
-		OnlyCalls: true,
-		Params: []tool.Param{
-			{Name: "code", Type: tool.Type{Name: tool.TypeString}, Description: "the program", Required: true},
-		},
-		ReturnsDoc: `the result of the program, or {"result", "output"} if it printed something`,
-		Tags:       []string{"code"},
-	}, func(ctx context.Context, args *value.Dict) (value.Value, error) {
+	return h.Register(functions.CodeTool(), func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		return runCode(ctx, h, args.Text("code"), made.Add(1))
 	})
 }

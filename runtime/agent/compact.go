@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -21,7 +22,7 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error
 	if err != nil {
 		return nil, err
 	}
-	c.Usage = t.used()
+	c.Usage = t.pending.Take()
 	return value.FromGo(c)
 }
 
@@ -53,7 +54,7 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 	if s.turn == nil {
 		s.turn = &turn{Session: s}
 	}
-	s.turn.meter, s.turn.asking, s.turn.note = nil, nil, nil // it is not a part of a turn
+	s.turn.meter, s.turn.pending = nil, meter.Pending{} // it is not a part of a turn
 	before = s.account.Used()
 	c, err := s.summarize(ctx)
 	s.keepSummary(c)

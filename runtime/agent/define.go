@@ -60,16 +60,26 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 	if d.Model == "" {
 		return nil
 	}
-	if o.Models == nil {
-		return value.Errorf(value.Unavailable, "start the agent '%s': the model %s cannot be opened", d.Name, d.Model).
-			WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
-	}
-	m, err := o.Models(ctx, d.Model)
-	if err != nil {
+	if err := o.openModel(ctx, d.Model); err != nil {
 		e := *value.ErrorOf(err, value.Unavailable)
+		if e.Hint == "" || o.Models == nil {
+			return e.WithOp("start the agent '"+d.Name+"'").WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
+		}
 		return e.WithOp("start the agent '" + d.Name + "'")
 	}
-	o.Model, o.ModelName = m, d.Model
+	return nil
+}
+
+// openModel makes the options those of an agent with the model of a name.
+func (o *Options) openModel(ctx context.Context, name string) error {
+	if o.Models == nil {
+		return value.Errorf(value.Unavailable, "the model %s cannot be opened", name).WithHint("omit the model; in Go, set Options.Models")
+	}
+	m, err := o.Models(ctx, name)
+	if err != nil {
+		return err
+	}
+	o.Model, o.ModelName = m, name
 	if o.Format == decision.Native && !m.Native() {
 		o.Format = ""
 	}

@@ -23,12 +23,13 @@ import (
 // the model; only what ends the run is an error. keepCall does the same with a recorded
 // outcome.
 func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
-	d, err := givenDecision(e)
+	given, err := decision.Given(e.Args)
 	if err != nil {
 		return nil, err
 	}
-	t.watches.Store(true)
-	defer t.watches.Store(false)
+	d := given[0]
+	t.watches.Add(1)
+	defer t.watches.Add(-1)
 	c := t.plan(ctx, d, e.StepPath, 0)
 	o, err := t.carryOut(ctx, &c)
 	if err != nil {
@@ -56,35 +57,9 @@ func emitAnswered(ctx context.Context, c *plannedCall, o *outcome) {
 
 // broken returns the outcome of an interrupted call.
 func (t *turn) broken(d decision.Decision) outcome {
-	o := t.failed(d, errBroken())
+	o := t.failed(d, value.Errorf(value.Canceled, "the call was interrupted and may be partly done"))
 	o.made = true
 	return o
-}
-
-func errBroken() *value.Error {
-	return value.Errorf(value.Canceled, "the call was interrupted and may be partly done")
-}
-
-func givenDecision(e tool.Effect) (decision.Decision, error) {
-	given, _ := e.Args.Get("decision")
-	return decision.FromValue(given)
-}
-
-// givenDecisions returns the decisions of agent.calls, or the one of agent.call.
-func givenDecisions(e tool.Effect) ([]decision.Decision, error) {
-	given := e.Args.Elements("decisions")
-	if one, ok := e.Args.Get("decision"); ok {
-		given = value.List{one}
-	}
-	list := make([]decision.Decision, 0, len(given))
-	for _, v := range given {
-		d, err := decision.FromValue(v)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, d)
-	}
-	return list, nil
 }
 
 // An outcome is the outcome of a decision.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -105,7 +106,7 @@ func (s *Session) Kept() string {
 	line("turns", s.turns)
 	line("iterations told", s.iterations)
 	line("tools", toolNames(s.agent.tools))
-	for _, c := range s.open() {
+	for _, c := range dialog.Open(s.messages) {
 		line("open", c.ID)
 	}
 	for _, m := range s.made {

@@ -26,7 +26,7 @@ func (t *turn) hooks() hooks.Watch {
 // collect returns a context that collects the notes of the call at a step.
 func (t *turn) collect(ctx context.Context, at tool.StepPath) (context.Context, *hooks.Notes) {
 	root, _ := t.root()
-	return hooks.Collect(ctx, at, root.noted, t.note)
+	return hooks.Collect(ctx, at, root.noted, t.pending.Note)
 }
 
 // refusal returns why a hook refuses an answer, or "".

@@ -100,7 +100,7 @@ func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (
 		return nil, err
 	}
 	o.Program = t.program()
-	t.watches.Store(true)
+	t.watches.Add(1)
 	return h.Replay(t.within(ctx), o)
 }
 

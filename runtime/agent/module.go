@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
@@ -30,6 +31,8 @@ func Modules() []tool.Module {
 		"value":       (*turn).doValue,
 		"decide":      (*turn).doDecide,
 		"call":        (*turn).doCall,
+		"spawn":       (*turn).doSpawn,
+		"wait":        (*turn).doWait,
 		"calls":       (*turn).doCalls,
 		"result_text": (*turn).doResultText,
 		"skill":       (*turn).doSkill,
@@ -39,7 +42,7 @@ func Modules() []tool.Module {
 		"stop":        (*turn).doStop,
 		"finish":      (*turn).doFinish,
 	}
-	funcs := functions.Agent(notes, reasons)
+	funcs := functions.Agent(prompt.Notes(), reasons)
 	for i := range funcs {
 		funcs[i].Do, funcs[i].Again = inTurn(do[funcs[i].Name]), again(funcs[i].Name)
 	}
@@ -53,12 +56,12 @@ func inTurn(do func(*turn, context.Context, tool.Effect) (value.Value, error)) f
 		if err != nil {
 			return tool.Outcome{}, err
 		}
-		t.asking, t.note = nil, g.Note
-		if err := t.keepChange(); err != nil {
+		t.pending = meter.Begin(g.Note)
+		if err := t.pending.Change(t.meter); err != nil {
 			return tool.Outcome{}, err
 		}
 		v, err := do(t, ctx, e)
-		return tool.Outcome{Value: v}, t.keepUsage(err)
+		return tool.Outcome{Value: v}, t.pending.Keep(err)
 	}
 }
 
@@ -117,30 +120,9 @@ func (t *turn) doResultText(_ context.Context, e tool.Effect) (value.Value, erro
 }
 
 func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
-	name, detail := e.Args.Text("name"), e.Args.Text("detail")
-	switch name {
-	case "no_decision":
-		return t.prompt().NoDecision(detail), nil
-	case "bad_decision":
-		return t.prompt().BrokenDecision(detail), nil
-	case "loop":
-		return t.prompt().LoopWarning(detail, int(e.Args.IntOr("times", 1))), nil
-	case "answer_now":
-		return t.prompt().LastTurn(), nil
-	case "empty":
-		return t.prompt().Empty(), nil
-	case "cut":
-		return t.prompt().Cut(), nil
-	case "continue":
-		return t.prompt().ContinueAnswer(), nil
-	case "last_turn":
-		return t.prompt().LastIteration(), nil
-	}
-	return nil, value.Errorf(value.Invalid, "agent.note: unknown note %q%s", name, value.DidYouMean(name, notes)).WithHint("use one of %s", strings.Join(notes, ", "))
+	text, err := t.prompt().Note(e.Args.Text("name"), e.Args.Text("detail"), int(e.Args.IntOr("times", 1)))
+	return text, err
 }
-
-// notes are the names of the reminders.
-var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn", "cut", "continue", "empty"}
 
 func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 	d := value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,

@@ -24,13 +24,23 @@ import (
 // what is left of it when its process ends.
 type crew struct {
 	*desk
-	lead  bool // a model starts the agents in one reply, and else a workflow
+	by    string // who starts the agents: "workflow", "reply" of a model or "policy"
 	mu    sync.Mutex
 	asked map[string]int  // how often the model was asked, by task and turn
 	ids   map[string]bool // of the runs of agents, with their tasks
 }
 
 const leadTask = "have them work"
+
+// spawning is a policy that starts an agent and asks a model itself before it waits for the agents.
+const spawning = `
+def policy(task, agent):
+    first = agent.spawn("red")
+    agent.ask(agent.prompt("hello"))
+    others = [agent.spawn("green"), agent.spawn("blue")]
+    done = agent.wait(others)["results"]
+    return agent.finish("final", json.encode([r["value"] for r in agent.wait()["results"] + done]))
+`
 
 // work begins or resumes the workflow in a host of its own.
 func (c *crew) work(resume bool) (tool.Outcome, error) {
@@ -48,6 +58,8 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		c.asked[fmt.Sprintf("%s, turn %d", task, said+1)]++
 		c.mu.Unlock()
 		switch {
+		case task == "hello":
+			return "hello", nil
 		case said == 0 && task == leadTask:
 			return call("agent", "task", "red") + call("agent", "task", "green") + call("agent", "task", "blue"), nil
 		case said == 0:
@@ -70,8 +82,14 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 			}
 		}
 	}()
-	if c.lead {
-		a, err := agent.New(h, &agent.Options{WorkDir: c.dir, Model: m, Tools: []string{"agent", "write_file"}})
+	if c.by != "workflow" {
+		o := &agent.Options{WorkDir: c.dir, Model: m, Tools: []string{"agent", "write_file"}}
+		if c.by == "policy" {
+			o.Policies = func(string) (agent.Policy, error) {
+				return agent.Policy{Name: "task", Script: tool.Script{Name: "task", Path: "task.star", Source: spawning}}, nil
+			}
+		}
+		a, err := agent.New(h, o)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -87,6 +105,10 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		results := value.List{}
 		for _, made := range r.Calls {
 			results = append(results, made.Result)
+		}
+		if text, ok := strings.CutPrefix(r.Text, "["); ok {
+			v, _ := value.ParseJSON([]byte("[" + text))
+			results, _ = v.(value.List)
 		}
 		return tool.Outcome{Value: results}, err
 	}
@@ -105,16 +127,16 @@ def main():
 // any order and by any process, whether the run is resumed in between or not, and that no request
 // to the model is made twice.
 func TestParallelAgentsAskAtOnce(t *testing.T) {
-	for _, lead := range []bool{false, true} {
-		t.Run(fmt.Sprintf("by a model: %t", lead), func(t *testing.T) { parallelAgentsAskAtOnce(t, lead) })
+	for _, by := range []string{"workflow", "reply", "policy"} {
+		t.Run("by a "+by, func(t *testing.T) { parallelAgentsAskAtOnce(t, by) })
 	}
 }
 
-func parallelAgentsAskAtOnce(t *testing.T, lead bool) {
+func parallelAgentsAskAtOnce(t *testing.T, by string) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		for _, between := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, resumed in between: %t", order, between), func(t *testing.T) {
-				c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, lead: lead, asked: map[string]int{}, ids: map[string]bool{}}
+				c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, by: by, asked: map[string]int{}, ids: map[string]bool{}}
 				if _, err := c.work(false); value.KindOf(err) != value.Parked {
 					t.Fatalf("the run gave %v, want that it waits", err)
 				}
@@ -145,14 +167,10 @@ func parallelAgentsAskAtOnce(t *testing.T, lead bool) {
 						t.Errorf("the model was asked %d times for %s, want 1", n, what)
 					}
 				}
-				asks := 6
-				if lead {
-					asks = 8
-				}
-				if len(c.asked) != asks {
+				if asks := map[string]int{"workflow": 6, "reply": 8, "policy": 7}[by]; len(c.asked) != asks {
 					t.Errorf("the model was asked for %v, want two turns of each task", c.asked)
 				}
-				if want := "crew/agent-1 red crew/agent-2 green crew/agent-3 blue"; lead && !strings.Contains(strings.Join(slices.Sorted(maps.Keys(c.ids)), " "), want) {
+				if want := "crew/agent-1 red crew/agent-2 green crew/agent-3 blue"; by != "workflow" && !strings.Contains(strings.Join(slices.Sorted(maps.Keys(c.ids)), " "), want) {
 					t.Errorf("the agents are %v, want in all processes %s", c.ids, want)
 				}
 			})

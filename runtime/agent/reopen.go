@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
@@ -256,7 +257,7 @@ func (t *turn) keepBroken(e tool.Effect) error {
 	if e.Func != moduleName+".call" && e.Func != callsEffect {
 		return nil
 	}
-	decisions, err := givenDecisions(e)
+	decisions, err := decision.Given(e.Args)
 	for _, d := range decisions {
 		o := t.broken(d)
 		err = cmp.Or(err, t.keepOutcome(d, o.dict(), true))

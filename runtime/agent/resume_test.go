@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,10 +59,10 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 
 // TestRowsOfCalls checks what the host must know to do them again.
 func TestRowsOfCalls(t *testing.T) {
-	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true, "stop": true}
+	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true, "stop": true, "spawn": true, "wait": true}
 	s := newStage(t, setting{before: withAgents})
 	each(agent.Modules(), func(f *tool.Func) {
-		if f.MakesCalls() != (f.Name == "call" || f.Name == "calls") || (f.Again != nil) != keeps[f.Name] {
+		if f.MakesCalls() != slices.Contains([]string{"call", "calls", "spawn", "wait"}, f.Name) || (f.Again != nil) != keeps[f.Name] {
 			t.Errorf("agent.%s: Calls %v, Again %v", f.Name, f.MakesCalls(), f.Again != nil)
 		}
 	})

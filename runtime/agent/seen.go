@@ -18,7 +18,7 @@ func (s *Session) Files() map[string]Seen { return s.kept.Files() }
 // watchFiles records which files the tools of the session read and write.
 func (t *turn) watchFiles(e tool.Event) {
 	done, isEffect := e.Data.(tool.EffectDone)
-	if !isEffect || !t.watches.Load() {
+	if !isEffect || t.watches.Load() == 0 {
 		return
 	}
 	if call, ours := strings.CutPrefix(e.Call, t.runID+"/"); ours {

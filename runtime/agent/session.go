@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -84,12 +85,12 @@ func (a *Agent) newSession(id string) *Session {
 
 // subSession returns the session of a sub-agent. above is the turn that started it, or nil; the
 // turn of the sub-agent is part of its run and session.
-func (a *Agent) subSession(ctx context.Context, above *turn) *Session {
+func (a *Agent) subSession(above *turn, number int) *Session {
 	s := a.newSession("")
 	s.stored = false
 	if above != nil {
 		s.id = above.id
-		s.runID = ids.Agent(above.runID, above.agentNumber(ctx))
+		s.runID = ids.Agent(above.runID, number)
 	}
 	return s
 }
@@ -129,10 +130,10 @@ type turn struct {
 	idle    uint8                   // number of replies that are empty or lack a call, since another one
 	again   bool                    // the turn is resumed or replayed, or a part of such a run
 	working atomic.Int32            // number of sub-agents that work now
-	watches atomic.Bool             // watchFiles is on
+	watches atomic.Int32            // watchFiles is on if it is not 0
+	spawned background.Work         // the agents of agent.spawn
 	schema  *structured.Schema      // of the request in progress, or nil
-	asking  *meter.Usage            // of the function of the policy that is in progress, as far as it is not recorded; nil for no request
-	note    func(*value.Dict) error // records a fact about that function; nil without a record
+	pending meter.Pending           // of the function of the policy that is in progress
 	memory  *recall.Memory          // nil before the first call
 }
 
@@ -217,6 +218,7 @@ func (t *turn) program() *host.Program {
 func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
 	out, err := t.agent.host.RunProgram(t.within(ctx), p)
+	t.spawned.End(value.KindOf(err) == value.Parked)
 	return t.outcome(out.Value, err)
 }
 
@@ -270,6 +272,7 @@ func (t *turn) judge(v value.Value, err error) error {
 
 // reason returns the reason of the turn for the record.
 func (t *turn) reason(v value.Value, err error) string {
+	t.spawned.End(value.KindOf(err) == value.Parked) // before the record ends
 	if err != nil {
 		return string(reasonOf(err))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -21,25 +22,7 @@ import (
 // agents itself (see [Options].Depth). options is called for each sub-agent. Register fails if the
 // host has a tool of that name.
 func Register(h *host.Host, options func() (*Options, error)) error {
-	return h.Register(tool.Tool{
-		Name:  stub.AgentTool,
-		Title: "Agent",
-		Description: "Let another agent work on a part of the task, in a separate conversation, and get its answer.\n\n" +
-			"Use this for a part with many steps if you need only the outcome, such as finding something in many files. It does not see this conversation: write everything that it needs.",
-		Group: "context",
-		Needs: []tool.Capability{{Name: "model"}},
-		Hints: tool.Hints{OpenWorld: true},
-		Params: []tool.Param{
-			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what to do, and what to answer", Required: true},
-			{Name: roster.Param, Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined; default: an agent with the tools of this conversation"},
-			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this conversation"},
-			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review; default: that of the named agent, or task"},
-		},
-		Returns: &tool.Type{Name: tool.TypeAny},
-		Tags:    []string{"agent"},
-		// The effects of its policy are recorded below the call.
-		OnlyCalls: true,
-	}, func(ctx context.Context, args *value.Dict) (value.Value, error) {
+	return h.Register(functions.AgentTool(), func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		o, err := options()
 		if err != nil {
 			return nil, err
@@ -77,11 +60,15 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	if above != nil {
 		o.Agents = above.agent.opts.Agents
 	}
+	number, modelName := reserved(ctx, above)
 	replayed := h.ReplayOf(ctx)
 	if replayed != "" {
 		o.Tools, o.Models = []string{}, func(context.Context, string) (model.Model, error) { return o.Model, nil } // no model is asked
 	}
 	err := o.name(ctx, h, args.Text(roster.Param))
+	if err == nil && modelName != "" {
+		err = o.openModel(ctx, modelName)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +83,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	if o.As != nil {
 		sub.rules.Agent = o.As.Name
 	}
-	session := sub.subSession(ctx, above)
+	session := sub.subSession(above, number)
 	if above != nil {
 		above.working.Add(1)
 		defer above.working.Add(-1)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
@@ -61,42 +60,4 @@ func (s *Session) toolChoice() string {
 		return c
 	}
 	return model.ToolAuto
-}
-
-// used returns what the function of the policy that is in progress has used, for its outcome.
-func (t *turn) used() *value.Dict {
-	u := t.asking
-	t.asking = nil
-	return u.Record()
-}
-
-// keepUsage records what the function has used as a note, which counts even if the function has no
-// outcome: it fails, or its process dies in its next request. It returns err, or the error of the
-// record.
-func (t *turn) keepUsage(err error) error {
-	if t.asking == nil || t.asking.Requests == 0 || t.note == nil {
-		return err
-	}
-	d := t.asking.Note()
-	t.asking = nil
-	return cmp.Or(t.note(d), err)
-}
-
-// keepChange records ceilings that the record of the run does not have yet.
-func (t *turn) keepChange() error {
-	if t.note == nil {
-		return nil
-	}
-	if changed := t.meter.Change(); changed != nil {
-		return t.note(changed)
-	}
-	return nil
-}
-
-// counted adds a request to those of the function of the policy that is in progress.
-func (t *turn) counted(u meter.Usage) {
-	if t.asking == nil {
-		t.asking = &meter.Usage{}
-	}
-	t.asking.Add(u)
 }

@@ -124,6 +124,25 @@ func FromValue(v value.Value) (Decision, error) {
 	}, nil
 }
 
+// Given returns the decisions in the arguments of a function of a policy: decision, with at least
+// one, or decisions. It fails with kind Invalid as [FromValue] does.
+func Given(args *value.Dict) ([]Decision, error) {
+	given := args.Elements("decisions")
+	if !args.Has("decisions") {
+		one, _ := args.Get("decision")
+		given = value.List{one}
+	}
+	list := make([]Decision, 0, len(given))
+	for _, v := range given {
+		d, err := FromValue(v)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
 // Options configure [Read]. Without Tools only the formats PureJSON, XMLJSON and Markdown are
 // read.
 type Options struct {

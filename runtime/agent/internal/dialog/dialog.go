@@ -84,3 +84,11 @@ func Sources(lines []string) []string {
 	}
 	return kept
 }
+
+// Open returns the native calls of the last reply, which still need results.
+func Open(messages []model.Message) []model.Call {
+	if len(messages) == 0 {
+		return nil
+	}
+	return messages[len(messages)-1].Calls
+}

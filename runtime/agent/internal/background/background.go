@@ -1,0 +1,151 @@
+// Package background runs work beside a turn: work has a number, is started once, and is waited
+// for or stopped.
+package background
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// most is how much work is done at a time. Other work waits.
+const most = 8
+
+// A Do does some work.
+type Do func(ctx context.Context) (value.Value, error)
+
+// Work is the work of a turn. The zero value is ready to use. It is safe for concurrent use.
+type Work struct {
+	mu   sync.Mutex
+	jobs []*job
+	free chan struct{}
+}
+
+// A job is one piece of work.
+type job struct {
+	number int
+	do     Do
+	taken  bool          // its result was taken
+	ended  chan struct{} // nil until it is started; closed when it has ended
+	cancel context.CancelFunc
+	result value.Value
+	err    error
+}
+
+// Add adds work without starting it.
+func (w *Work) Add(number int, do Do) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.jobs = append(w.jobs, &job{number: number, do: do})
+}
+
+// Start starts the work with a number, unless it was started.
+func (w *Work) Start(ctx context.Context, number int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.find(number); j != nil {
+		w.start(ctx, j)
+	}
+}
+
+func (w *Work) find(number int) *job {
+	if i := slices.IndexFunc(w.jobs, func(j *job) bool { return j.number == number }); i >= 0 {
+		return w.jobs[i]
+	}
+	return nil
+}
+
+func (w *Work) start(ctx context.Context, j *job) {
+	if j.ended != nil {
+		return
+	}
+	if w.free == nil {
+		w.free = make(chan struct{}, most)
+	}
+	free, ended := w.free, make(chan struct{})
+	ctx, j.cancel = context.WithCancel(ctx)
+	j.ended = ended
+	go func() {
+		defer close(ended)
+		select {
+		case free <- struct{}{}:
+			defer func() { <-free }()
+			j.result, j.err = j.do(ctx)
+		case <-ctx.Done():
+			j.err = value.AsError(context.Cause(ctx), value.Canceled)
+		}
+	}()
+}
+
+// Take marks the result of work as taken. It reports false if there is no such work.
+func (w *Work) Take(number int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.find(number)
+	if j != nil {
+		j.taken = true
+	}
+	return j != nil
+}
+
+// TakeAll marks the results of all work as taken, and returns the numbers of those that were not.
+func (w *Work) TakeAll() []int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var numbers []int
+	for _, j := range w.jobs {
+		if !j.taken {
+			j.taken = true
+			numbers = append(numbers, j.number)
+		}
+	}
+	return numbers
+}
+
+// Wait starts the work with these numbers, unless it was started, and calls each with the result
+// of each when all have ended.
+func (w *Work) Wait(ctx context.Context, numbers []int, each func(value.Value, error)) {
+	w.mu.Lock()
+	var jobs []*job
+	for _, n := range numbers {
+		if j := w.find(n); j != nil {
+			w.start(ctx, j)
+			jobs = append(jobs, j)
+		}
+	}
+	w.mu.Unlock()
+	for _, j := range jobs {
+		<-j.ended
+	}
+	for _, j := range jobs {
+		each(j.result, j.err)
+	}
+}
+
+// End returns when all work has ended. Work that is in progress is stopped, or first continues to its
+// own end if it may finish.
+func (w *Work) End(finish bool) {
+	w.mu.Lock()
+	jobs := slices.Clone(w.jobs)
+	w.mu.Unlock()
+	for _, j := range jobs {
+		switch {
+		case j.ended == nil:
+			continue
+		case !finish:
+			j.cancel()
+		}
+		<-j.ended
+	}
+}
+
+// Result returns the result of work for a script.
+func Result(v value.Value, err error) *value.Dict {
+	if err == nil {
+		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "")
+	}
+	e := value.ErrorOf(err, value.Failed)
+	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// doSpawn is agent.spawn: it starts an agent that works beside the policy, at the steps below the
+// effect.
+func (t *turn) doSpawn(ctx context.Context, e tool.Effect) (value.Value, error) {
+	if t.offered(stub.AgentTool) == nil || !t.agent.starts {
+		return nil, value.Errorf(value.Denied, "agent.spawn: the tool agent is not among the tools of this run").WithHint("add agent to the tools")
+	}
+	number := t.kept.NextAgent()
+	t.addSpawned(e, number)
+	t.spawned.Start(ctx, number)
+	v := value.NewDict("agent", int64(number))
+	t.leaveTraces(v)
+	return v, nil
+}
+
+// keepSpawn keeps an agent that an earlier process has started. It continues when it is waited for.
+func (t *turn) keepSpawn(e tool.Effect, v *value.Dict, failure error) error {
+	if failure == nil {
+		t.addSpawned(e, int(v.Int("agent")))
+	}
+	return t.keepTraces(v)
+}
+
+// addSpawned adds the agent of an effect to those that the policy can wait for.
+func (t *turn) addSpawned(e tool.Effect, number int) {
+	args := &value.Dict{}
+	for name, v := range e.Args.All() {
+		if text, ok := name.(string); ok && text != "model" && v != nil {
+			args.Put(text, v)
+		}
+	}
+	c := tool.Call{
+		Tool: stub.AgentTool, Args: args, Caller: tool.ByScript,
+		ID: t.runID + "/" + e.StepPath.Child(1).String(), StepPath: e.StepPath.Child(1),
+	}
+	t.spawned.Add(number, func(ctx context.Context) (value.Value, error) {
+		t.watches.Add(1)
+		defer t.watches.Add(-1)
+		r, err := t.agent.host.Call(background.Reserve(ctx, number, e.Args.Text("model")), c)
+		return r.Value, err
+	})
+}
+
+// doWait is agent.wait: it returns the results of agents when they have ended. The failure of an
+// agent is a result.
+func (t *turn) doWait(ctx context.Context, e tool.Effect) (value.Value, error) {
+	numbers, err := t.waitedFor(e)
+	if err != nil {
+		return nil, err
+	}
+	results, ends := value.List{}, error(nil)
+	t.spawned.Wait(ctx, numbers, func(v value.Value, err error) {
+		if program.Final(err) {
+			ends = err
+		}
+		results = append(results, background.Result(v, err))
+	})
+	switch {
+	case ends != nil:
+		return nil, ends
+	case ctx.Err() != nil:
+		return nil, value.AsError(context.Cause(ctx), value.Canceled)
+	}
+	v := value.NewDict("results", results)
+	t.leaveTraces(v)
+	return v, nil
+}
+
+// keepWait keeps that the results of agents were taken.
+func (t *turn) keepWait(e tool.Effect, v *value.Dict, _ error) error {
+	if _, err := t.waitedFor(e); err != nil {
+		return err
+	}
+	return t.keepTraces(v)
+}
+
+// waitedFor takes the agents of an effect: those that it names, or all that were not waited for.
+func (t *turn) waitedFor(e tool.Effect) ([]int, error) {
+	given, _ := e.Args.Get("agents")
+	if given == nil {
+		return t.spawned.TakeAll(), nil
+	}
+	var numbers []int
+	for _, v := range e.Args.Elements("agents") {
+		d, _ := v.(*value.Dict)
+		if n := int(d.Int("agent")); t.spawned.Take(n) {
+			numbers = append(numbers, n)
+			continue
+		}
+		return nil, value.Errorf(value.Invalid, "agent.wait: expected the result of agent.spawn, but got %s", value.Clean(value.FormatJSON(v, ""), 80)).
+			WithHint("pass a list of the results of agent.spawn")
+	}
+	return numbers, nil
+}
+
+// leaveTraces moves the traces of calls in progress to an outcome.
+func (t *turn) leaveTraces(v *value.Dict) {
+	left := t.kept.Take()
+	left.Put(v)
+	t.kept.Leave(left)
+}

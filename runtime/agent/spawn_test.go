@@ -1,0 +1,109 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// withPolicy gives an agent a policy of its own, and the tool that starts others.
+func withPolicy(lines ...string) func(s *stage, o *agent.Options) {
+	return func(s *stage, o *agent.Options) {
+		withAgents(s, o)
+		if o.Tools == nil {
+			o.Tools = []string{"agent", "read_file"}
+		}
+		source := "def policy(task, agent):\n    " + strings.Join(lines, "\n    ") + "\n"
+		sub := o.Policies
+		o.Policies = func(name string) (agent.Policy, error) {
+			if name == "own" {
+				return agent.Policy{Name: "own", Script: tool.Script{Name: "own", Path: "own.star", Source: source}}, nil
+			}
+			if sub != nil {
+				return sub(name)
+			}
+			return agent.Builtin(name)
+		}
+		o.Policy = "own"
+	}
+}
+
+// TestSpawnedAgents checks what a policy gets of the agents that it starts.
+func TestSpawnedAgents(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		lines   []string
+		replies play
+		want    string // the answer, or a part of the error
+	}{
+		{"one", []string{`a = agent.spawn("t")`, `return agent.wait([a])["results"][0]["value"]`}, play{"TASK COMPLETE: it is done"}, "it is done"},
+		{"none", []string{`return str(agent.wait()["results"])`}, nil, "[]"},
+		{"waited for twice", []string{`a = agent.spawn("t")`, `agent.wait()`, `return str([len(agent.wait([a])["results"]), len(agent.wait()["results"])])`}, play{done}, "[1, 0]"},
+		{"one that fails", []string{`agent.spawn("t")`, `r = agent.wait()["results"][0]`, `return "%s %s" % (r["ok"], r["error"])`}, play{value.Errorf(value.Failed, "no answer")}, "False no answer"},
+		{"no tool of the caller", []string{`agent.spawn("t", tools = ["write_file"])`, `r = agent.wait()["results"][0]`, `return str(r["ok"])`},
+			play{call("write_file", "filepath", "x", "content", "y"), "TASK COMPLETE: I could not"}, "True"},
+		{"not an agent", []string{`agent.wait([{"agent": 7}])`}, nil, "expected the result of agent.spawn"},
+		{"nothing of that kind", []string{`agent.wait(["x"])`}, nil, "expected the result of agent.spawn"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: c.replies, before: withPolicy(c.lines...)})
+			r, err := s.turn(context.Background(), "do it")
+			got := r.Text
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("the turn gave %q, want %q", got, c.want)
+			}
+			if s.file("x") != "none" {
+				t.Error("the agent wrote with a tool that its caller does not have")
+			}
+			s.checkAgain()
+		})
+	}
+}
+
+// TestSpawnNeedsTheToolAgent checks that a policy starts no agents if the user did not offer them.
+func TestSpawnNeedsTheToolAgent(t *testing.T) {
+	s := newStage(t, setting{before: func(s *stage, o *agent.Options) {
+		withPolicy(`agent.spawn("t")`)(s, o)
+		o.Tools = []string{"read_file"}
+	}})
+	if _, err := s.turn(context.Background(), "do it"); value.KindOf(err) != value.Denied {
+		t.Errorf("the turn gave %v, want that it is denied", err)
+	}
+}
+
+// TestSpawnedAgentsEndWithThePolicy checks that an agent that nobody waits for does not work on.
+func TestSpawnedAgentsEndWithThePolicy(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	s := newStage(t, setting{
+		replies: play{func(ctx context.Context) any {
+			close(begun)
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return ctx.Err()
+		}},
+		before: func(s *stage, o *agent.Options) {
+			withPolicy(`agent.spawn("t")`, `agent.call({"action": "hold", "input": {}})`, `return "over"`)(s, o)
+			o.Tools = []string{"agent", "hold"}
+			err := s.Register(tool.Tool{Name: "hold", Description: "Wait until the agent works."}, func(context.Context, *value.Dict) (value.Value, error) {
+				<-begun
+				return nil, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		approve: host.ApproveAll(),
+	})
+	if r, err := s.turn(context.Background(), "do it"); err != nil || r.Text != "over" || len(r.Calls) != 1 || !r.Calls[0].Success {
+		t.Fatalf("the turn gave %+v, %v", r, err)
+	}
+	<-ended // the request that was in progress
+}
