@@ -487,7 +487,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
+		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -535,9 +535,14 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"it only remembers",
 	},
+	"runtime/agent/internal/background": {
+		"Package background runs work beside a turn",
+		"runtime/value",
+		"it runs what it is given",
+	},
 	"runtime/agent/internal/functions": {
 		"Package functions describes the functions with which policies control agents",
-		"runtime/tool runtime/value",
+		"runtime/tool runtime/value runtime/agent/decision runtime/agent/internal/roster runtime/agent/internal/stub",
 		"what they do is in the package of agents",
 	},
 	"runtime/agent/internal/ids": {

@@ -71,7 +71,9 @@ func ProjectConfig() string {
 }
 
 // Policies returns the names of the built-in policies.
-func Policies() []string { return []string{"task", "chat", "plan", "review"} }
+func Policies() []string {
+	return []string{"task", "chat", "plan", "review", "best", "debate", "planner"}
+}
 
 // Policy returns the source of a built-in policy. It reports false if there is no such
 // policy.

@@ -190,7 +190,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if h == nil {
 		return nil, value.Errorf(value.Invalid, "create an agent: the host is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
 	}
-	a := &Agent{host: h, given: &Options{}, local: &localSessions{}, made: time.Now()}
+	a := &Agent{host: h, given: &Options{}, local: &localSessions{byID: map[string]*Session{}}, made: time.Now()}
 	if o != nil {
 		*a.given = *o
 	}

@@ -21,7 +21,7 @@ type Policy struct {
 // entry is the function of a policy's script.
 const entry = "policy"
 
-// Builtin returns a policy that is part of cassidy: task, chat, plan or review. It fails with
+// Builtin returns a policy that is part of cassidy: task, chat, plan, review, best, debate or planner. It fails with
 // kind Invalid for other names.
 func Builtin(name string) (Policy, error) {
 	source, ok := scripts.Policy(name)

@@ -62,9 +62,6 @@ func (l *localSessions) session(a *Agent, id string) *Session {
 		return s
 	}
 	s := a.newSession(id)
-	if l.byID == nil {
-		l.byID = map[string]*Session{}
-	}
 	l.byID[s.id] = s
 	return s
 }

@@ -31,7 +31,7 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
 		&cli.StringFlag{Name: "agent", Usage: "run the agent `NAME`, which is defined by a file in .cassidy/agents; to list the agents: cassidy agents"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "offer the tools in `LIST`: auto (all available tools), none, or a comma-separated list of names of tools, @GROUP (all tools of a group) and preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
-		&cli.StringFlag{Name: "policy", Usage: "use the policy `NAME`, a script that controls the conversation with the model: task, chat, plan, review, or a file in .cassidy/policies", DefaultText: policy},
+		&cli.StringFlag{Name: "policy", Usage: "use the policy `NAME`, a script that controls the conversation with the model: task, chat, plan, review, best, debate, planner, or a file in .cassidy/policies", DefaultText: policy},
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},
 		&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times; \"unlimited\" sets no limit"},
 		&cli.StringFlag{Name: "context", Usage: "give the model a description of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: context},

@@ -21,7 +21,7 @@ func AgentTool() tool.Tool {
 			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what to do, and what to answer", Required: true},
 			{Name: roster.Param, Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined; default: an agent with the tools of this conversation"},
 			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this conversation"},
-			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy: task, plan or review; default: that of the named agent, or task"},
+			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy, such as task, plan or review; default: that of the named agent, or task"},
 		},
 		Returns: &tool.Type{Name: tool.TypeAny},
 		Tags:    []string{"agent"},
