@@ -7,9 +7,11 @@
 package agentfile
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/yaml"
@@ -57,6 +59,8 @@ type Limits struct {
 	CostUSD   float64 `json:"cost_usd,omitempty"` // US dollars
 	Requests  int     `json:"requests,omitempty"` // to models
 	ToolCalls int     `json:"tool_calls,omitempty"`
+	// Time is how long the call may take in one process, without the time in which it is parked.
+	Time time.Duration `json:"time,omitempty"`
 }
 
 // The values of Definition.Mode.
@@ -93,6 +97,16 @@ func (d *Definition) CheckCalls(made int) *value.Error {
 	}
 	return value.Errorf(value.Limit, "the agent '%s' has made the %d calls of tools that it may make", d.Name, d.Limits.ToolCalls).
 		WithHint("answer with what is known")
+}
+
+// Within returns a context that ends when the time of the agent is over, with an error of kind
+// Timeout; nil has no limit. The caller must call the second result.
+func (d *Definition) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d == nil || d.Limits.Time == 0 {
+		return ctx, func() {}
+	}
+	over := value.Errorf(value.Timeout, "the agent '%s' did not end within %s", d.Name, d.Limits.Time).WithHint("to allow more, change the field 'limits.time' of its file")
+	return context.WithTimeoutCause(ctx, d.Limits.Time, over)
 }
 
 // Offers reports whether the agent may have a tool that its caller has.

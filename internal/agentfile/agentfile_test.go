@@ -3,6 +3,7 @@ package agentfile_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,7 +26,7 @@ func TestParse(t *testing.T) {
 	text := "\ufeff---\r\nname: reviewer\r\ndescription: |\r\n  Reviews\r\n  code\r\nmodel: openai:gpt-x\r\neffort: high\r\ntemperature: 1\r\npolicy: review\r\n" +
 		"tools: [read_file, '@files']\r\ndisallowedTools: write_file, edit_file\r\nmaxTurns: 7\r\noutput_schema: list[str]\r\n" +
 		"permissions: {deny: [shell], ask: ['fs.write:src/**', {tool: deploy, capability: http}]}\r\n" +
-		"limits: {cost: 0.5, requests: 3, tokens: 1000, tool_calls: 4}\r\nmode: subagent\r\ncolor: red\r\nhidden: true\r\n---\r\n\r\nRead it.\x1b[2J\r\n---\r\nEnd.\r\n"
+		"limits: {cost: 0.5, requests: 3, tokens: 1000, tool_calls: 4, time: 5m}\r\nmode: subagent\r\ncolor: red\r\nhidden: true\r\n---\r\n\r\nRead it.\x1b[2J\r\n---\r\nEnd.\r\n"
 	d, warnings, err := agentfile.Parse("other", ".cassidy/agents/other.md", text)
 	if err != nil || warnings != nil {
 		t.Fatal(warnings, err)
@@ -41,7 +42,7 @@ func TestParse(t *testing.T) {
 			{Verdict: tool.Ask, Tool: "deploy", Capability: tool.Capability{Name: "http"}, Source: file},
 		},
 		Schema: value.NewDict("type", "array", "items", value.NewDict("type", "string")),
-		Limits: agentfile.Limits{CostUSD: 0.5, Requests: 3, Tokens: 1000, ToolCalls: 4}, Mode: "subagent", Hidden: true,
+		Limits: agentfile.Limits{CostUSD: 0.5, Requests: 3, Tokens: 1000, ToolCalls: 4, Time: 5 * time.Minute}, Mode: "subagent", Hidden: true,
 	}
 	same := cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })
 	if diff := cmp.Diff(want, d, same); diff != "" {
@@ -163,6 +164,7 @@ func TestParseRefused(t *testing.T) {
 		"---\ndescription: d\nmode: sub\n---":                       `3: unknown mode "sub"`,
 		"---\ndescription: d\nlimits: {costs: 3}\n---":              `3: unknown field 'limits.costs'; did you mean "cost"?`,
 		"---\ndescription: d\nlimits: {cost: -1}\n---":              "3: 'limits.cost' should be a positive amount in US dollars but got -1",
+		"---\ndescription: d\nlimits: {time: 5}\n---":               "3: 'limits.time' should be a time with a unit but got 5",
 		"---\ndescription: d\nlimits: 5\n---":                       "3: 'limits' should be an object",
 		"---\ndescription: d\ntemperature: 3\n---":                  "3: 'temperature' should be a number from 0 to 2 but got 3",
 		"---\ndescription: d\noutput_schema: {$ref: '#/none'}\n---": "3: 'output_schema' is invalid",

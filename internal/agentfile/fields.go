@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/jsonschema"
@@ -223,15 +224,26 @@ func (p *parser) limits(name string, v value.Value) error {
 			l.ToolCalls, err = positive(name+"."+field, v)
 		case "cost":
 			l.CostUSD, err = dollars(name+"."+field, v)
+		case "time":
+			l.Time, err = duration(name+"."+field, v)
 		default: // a limit that is not understood must not be lost
-			err = value.Errorf(value.Invalid, "unknown field '%s.%.80s'%s", name, field, value.DidYouMean(field, []string{"cost", "requests", "tokens", "tool_calls"})).
-				WithHint("the limits are cost, requests, tokens and tool_calls")
+			err = value.Errorf(value.Invalid, "unknown field '%s.%.80s'%s", name, field, value.DidYouMean(field, []string{"cost", "requests", "time", "tokens", "tool_calls"})).
+				WithHint("the limits are cost, requests, time, tokens and tool_calls")
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func duration(name string, v value.Value) (time.Duration, error) {
+	text, _ := v.(string)
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, value.Errorf(value.Invalid, "'%s' should be a time with a unit but got %s", name, brief(v)).WithHint("for example: time: 5m")
+	}
+	return d, nil
 }
 
 func dollars(name string, v value.Value) (float64, error) {

@@ -352,10 +352,10 @@ func (s *Session) withReminder(text string) string {
 }
 
 // plain reports whether the prompt is only the user's message: in a chat without tools,
-// skills and context.
+// skills, context and the instructions of an agent file.
 func (s *Session) plain() bool {
 	p := s.prompt()
-	return len(p.Tools) == 0 && len(p.Skills) == 0 && p.Context == "" && p.Role == "chat"
+	return len(p.Tools) == 0 && len(p.Skills) == 0 && p.Context == "" && p.Agent == "" && p.Role == "chat"
 }
 
 // doPrompt is agent.prompt. It returns the full prompt with the task, or only the task if

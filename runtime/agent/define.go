@@ -45,12 +45,7 @@ func (o *Options) name(ctx context.Context, h *host.Host, name string) error {
 // sets takes precedence over what the caller has.
 func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 	o.As = d
-	if d.Effort != "" {
-		o.Effort = ""
-	}
-	if d.Temperature != nil {
-		o.Temperature = nil
-	}
+	o.Effort, o.Temperature = cmp.Or(d.Effort, o.Effort), cmp.Or(d.Temperature, o.Temperature)
 	if d.Iterations > 0 {
 		o.Iterations = min(d.Iterations, cmp.Or(o.Iterations, maxIterations))
 	}

@@ -233,6 +233,28 @@ func TestNamedAgentEnds(t *testing.T) {
 	}
 }
 
+// A silentModel answers nothing until its context ends.
+type silentModel struct{ meteredModel }
+
+func (m *silentModel) Ask(ctx context.Context, _ *model.Request) (*model.Reply, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestNamedAgentTime checks the time of an agent whose model is silent.
+func TestNamedAgentTime(t *testing.T) {
+	c := newCast(t, map[string]string{".cassidy/agents/worker.md": file("WORKER", "limits: {time: 20ms}", "model: silent")})
+	m := &meteredModel{reply: delegate("worker", nil)}
+	_, a := c.open(m, agent.Options{Models: func(context.Context, string) (model.Model, error) { return &silentModel{}, nil }})
+	r, err := a.Run(t.Context(), "do it")
+	if err != nil || r.Text != "done" {
+		t.Errorf("the turn = %q, %v", r.Text, err)
+	}
+	if got := heard(m); !strings.Contains(got, "the agent 'worker' did not end within 20ms") {
+		t.Errorf("the caller heard %q", got)
+	}
+}
+
 // TestNamedAgentCalls checks the limit of calls of tools.
 func TestNamedAgentCalls(t *testing.T) {
 	c := newCast(t, map[string]string{".cassidy/agents/worker.md": file("WORKER", "limits: {tool_calls: 2}"), "a.txt": "x"})
@@ -382,6 +404,27 @@ func TestAs(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "b.txt")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAsInASession checks that a conversation which another agent continues has the instructions of
+// that agent.
+func TestAsInASession(t *testing.T) {
+	c := newCast(t, nil)
+	m := &meteredModel{reply: func(string, int) string { return "hello" }}
+	for i, mark := range []string{"ONE", "TWO", "TWO"} {
+		h, a := c.open(m, agent.Options{As: &cassidy.AgentDefinition{Name: "own", Description: "d", Prompt: "You are " + mark + "."}, Policy: "chat", Tools: []string{}})
+		s, err := a.Session(t.Context(), "talk")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Send(t.Context(), "hi"); err != nil {
+			t.Fatal(err)
+		}
+		if got := heard(m); strings.Contains(got, "You are "+mark+".") != (i < 2) {
+			t.Errorf("turn %d: the model got %q", i+1, got)
+		}
+		h.Close()
 	}
 }
 

@@ -202,10 +202,11 @@ func (s *Session) adapt(r *host.Recorded) error {
 		}
 	}
 	same := slices.EqualFunc(s.agent.tools, tools, func(t tool.Tool, name string) bool { return t.Name == name })
-	if same && sameModel && is.Format == was.Format {
+	sameAgent := is.As.Instructions() == was.As.Instructions()
+	if same && sameModel && sameAgent && is.Format == was.Format {
 		return nil
 	}
-	if len(s.agent.tools) > 0 {
+	if len(s.agent.tools) > 0 || !sameAgent {
 		s.told = false
 	}
 	s.recount()

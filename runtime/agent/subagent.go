@@ -88,6 +88,8 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		above.working.Add(1)
 		defer above.working.Add(-1)
 	}
+	ctx, cancel := o.As.Within(ctx)
+	defer cancel()
 	r, err := session.Send(ctx, args.Text("task"))
 	if err != nil {
 		return nil, err

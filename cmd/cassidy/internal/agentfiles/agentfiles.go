@@ -125,6 +125,9 @@ func limitsDict(l agentfile.Limits) *value.Dict {
 			d.Put(n.name, int64(n.n))
 		}
 	}
+	if l.Time > 0 {
+		d.Put("time", l.Time.String())
+	}
 	return d
 }
 
