@@ -104,7 +104,7 @@ type field struct {
 }
 
 // fields reads a dict with these fields. An unknown one is a fault. It returns the names that
-// were given, or nil if the node is not a dict.
+// were given, also if they were misspelled, or nil if the node is not a dict.
 func (n node) fields(want string, known ...field) []string {
 	d, ok := n.v.(*value.Dict)
 	if !ok {
@@ -120,6 +120,7 @@ func (n node) fields(want string, known ...field) []string {
 		if i < 0 {
 			child.fault("unknown key '%s'%s", value.Display(k), value.DidYouMean(name, names))
 			child.hint("the keys here are %s", strings.Join(names, ", "))
+			given = append(given, value.Nearest(name, names)) // one slip is one fault
 			continue
 		}
 		given = append(given, name)
@@ -243,8 +244,8 @@ func (r *reader) suite(n node) *Suite {
 		field{"folder", func(n node) { common.Folder = n.folder() }},
 		field{"tasks", func(n node) { tasks = n }},
 	)
-	if !slices.Contains(given, "tasks") {
-		if _, ok := n.v.(*value.Dict); ok {
+	if tasks.reader == nil {
+		if given != nil && !slices.Contains(given, "tasks") {
 			n.fault("'tasks' is missing")
 			n.hint("add tasks: with a list of tasks, each with name, task and checks")
 		}

@@ -123,3 +123,16 @@ tasks:
 		t.Errorf("task b = %+v", b)
 	}
 }
+
+// TestOneSlipIsOneFault checks that a misspelled key is not also reported as missing.
+func TestOneSlipIsOneFault(t *testing.T) {
+	_, err := eval.Parse("e.yaml", "taks: []")
+	if err == nil || strings.Contains(err.Error(), "missing") {
+		t.Errorf("taks: %v", err)
+	}
+	_, err = eval.Parse("e.yaml", "tasks: [{nam: a, tsk: b, checks: [{answer: {contain: x}}]}]")
+	var faults eval.Faults
+	if !errors.As(err, &faults) || len(faults) != 3 {
+		t.Errorf("%d faults, want one for each slip: %v", len(faults), err)
+	}
+}
