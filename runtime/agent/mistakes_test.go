@@ -59,6 +59,8 @@ var mistakes = []mistake{
 	// An end without a call.
 	{name: "final without an action", says: []any{`{"tool_decision": {"action": null, "input": {}, "reasoning": "The answer is 42.", "status": "final"}}`},
 		answer: "The answer is 42."},
+	{name: "final without an action and without a wrapper", says: []any{`{"action": null, "input": {}, "status": "final", "reasoning": "The answer is 42."}`},
+		answer: "The answer is 42."},
 	{name: "final without an action, as fields", format: decision.XMLJSON, says: []any{"<TOOL_DECISION>\nACTION: none\nINPUT: {}\nREASONING: The answer is 42.\nSTATUS: final\n</TOOL_DECISION>"},
 		answer: "The answer is 42."},
 	{name: "final without an action, in Markdown", format: decision.Markdown, says: []any{"<TOOL_DECISION>\nACTION: none\nREASONING: The answer is 42.\nSTATUS: final\n\n## Parameters\n</TOOL_DECISION>"},
@@ -155,6 +157,7 @@ var mistakes = []mistake{
 	{name: "the answer in the last turn, as plain text", most: 2, says: []any{call("look", "path", "a.txt"), "It has two lines."}, told: []string{"this is your last reply"}, made: "look a.txt", answer: "It has two lines."},
 	{name: "a call in the last turn", most: 2, says: []any{call("look", "path", "b.txt"), call("look", "path", "a.txt"), done}, told: []string{"this is your last reply"}, made: "look b.txt, look a.txt", reason: agent.ReasonMaxIterations, requests: 2},
 	{name: "a late answer", most: 3, says: []any{"Hm.", "Well.", "TASK COMPLETE: It is 42."}, answer: "It is 42."},
+	{name: "no bound", most: host.MaxRunEffects, says: append(manySums(70), done), made: strings.Join(sumsMade(70), ", "), answer: "done"},
 	{name: "a single reply", most: 1, says: []any{"It is 42."}, answer: "It is 42."},
 
 	// Programs.
@@ -163,6 +166,21 @@ var mistakes = []mistake{
 	{name: "a call as JSON where a program was asked for", format: decision.Code, says: []any{call("look", "path", "a.txt"), done}, made: "look a.txt", answer: "done"},
 	{name: "broken JSON where a program was asked for", format: decision.Code, says: []any{`{"tool_decision": {"action": "look", "input": {"path": "a.txt" "x"}}}`, "```starlark\nlook(path = \"a.txt\")\n```", done},
 		told: []string{"line 1, column 64", "```starlark"}, made: "look a.txt", answer: "done"},
+}
+
+// manySums returns different calls of add.
+func manySums(n int) (says []any) {
+	for i := range n {
+		says = append(says, call("add", "a", int64(i), "b", int64(1)))
+	}
+	return says
+}
+
+func sumsMade(n int) (made []string) {
+	for i := range n {
+		made = append(made, fmt.Sprintf("add %d 1", i))
+	}
+	return made
 }
 
 // An actor is a model that plays its part of a mistake.
@@ -325,6 +343,9 @@ func (c *mistake) check(t *testing.T, m *actor, r *agent.Reply, err error, made 
 			t.Errorf("the model did not read %q (in this order):\n%s", want, read)
 			break
 		}
+	}
+	if first := m.asked[0].Messages[0].Text; strings.Contains(first, " 1 replies") || strings.Contains(first, "000 replies") {
+		t.Errorf("the prompt speaks of a wrong number of replies:\n%s", first)
 	}
 	if advice := forPeople.FindString(read); advice != "" {
 		t.Errorf("the model read advice for people: %q in\n%s", advice, read)

@@ -49,11 +49,15 @@ func (s *reader) fieldLines(start int) int {
 	if !ok {
 		return start
 	}
-	t := s.lookupFold(s.text[at:min(prose.LineEnd(s.text, at), at+2*tool.MaxName)])
-	if t == nil {
+	name := s.text[at:min(prose.LineEnd(s.text, at), at+2*tool.MaxName)]
+	t := s.lookupFold(name)
+	if t == nil && !fields.IsNobody(name) {
 		return start
 	}
 	b := fields.Read(s.text, start, false, s.ends)
+	if t == nil {
+		return s.endingLines(b, start)
+	}
 	c, ok := s.blockCandidate(b, start)
 	if !ok || !b.HasInput() {
 		return start
@@ -70,6 +74,17 @@ func (s *reader) fieldLines(start int) int {
 	return max(b.End, start+1)
 }
 
+// endingLines reads a decision without tags that calls nothing and ends the task.
+func (s *reader) endingLines(b *fields.Block, start int) int {
+	c, ok := s.blockCandidate(b, start)
+	if !ok || b.Err != nil {
+		return start
+	}
+	c.rank = bare
+	s.add(c)
+	return max(b.End, start+1)
+}
+
 // blockCandidate returns the call in a block. It returns false if the block says that nothing is
 // called, or only shows the format.
 func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
@@ -79,7 +94,7 @@ func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 	switch {
 	case b.Err != nil:
 		return c, true
-	case t == nil && (fields.IsNobody(name) || isEnd(name)):
+	case t == nil && (fields.IsNobody(name) || isEnd(name)), name == "" && statusOf(b.Status) == LastCall && (b.Input == nil || b.Input.Len() == 0):
 		end, ends := ending(name, b.Status, b.Reasoning, b.Input)
 		c.calls = []Decision{end}
 		return c, ends

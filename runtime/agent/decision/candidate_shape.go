@@ -83,7 +83,7 @@ func (s *reader) ourCall(d *value.Dict) shape {
 	switch {
 	case isStandIn(name):
 		return shape{} // the form itself
-	case has && action == nil, ok && s.lookupFold(name) == nil && (fields.IsNobody(name) || isEnd(name)):
+	case has && action == nil, ok && s.lookupFold(name) == nil && (fields.IsNobody(name) || isEnd(name)), plainName(name) == "" && endsEmpty(d):
 		return s.ending(name, d)
 	case !ok || plainName(name) == "":
 		return wrong(true, "the decision has no action: expected the name of a tool")
@@ -113,6 +113,11 @@ func (s *reader) ourCall(d *value.Dict) shape {
 func (s *reader) dictShape(d *value.Dict, wraps int) shape {
 	if kind, ok := d.Get("type"); ok && !slices.ContainsFunc(s.table(callType), func(t string) bool { return kind == value.Value(t) }) {
 		return s.keyedShape(d)
+	}
+	if action, ok := s.endsAlone(d); ok {
+		sh := s.ending(action, d)
+		sh.ours = false
+		return sh
 	}
 	for _, key := range s.table(wrapKey) {
 		inner, ok := d.Get(key)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -15,6 +16,16 @@ import (
 
 // ends are words for the end of a task, as the action of a decision.
 var ends = []string{"task_complete", "final_answer", "final", "finish", "complete", "done"}
+
+// answerKeys are the keys of an answer beside the status of a decision.
+var answerKeys = []string{"answer", "final_answer", "response", "result", "summary", "message"}
+
+// endsEmpty reports whether a decision as JSON has the status final and no input.
+func endsEmpty(d *value.Dict) bool {
+	given, _ := d.Get("input")
+	input, _, ok := loose.DictOf(given)
+	return statusOf(d.Text("status")) == LastCall && ok && input.Len() == 0
+}
 
 // isEnd reports whether an action that is not the name of a tool means the end of the task.
 func isEnd(name string) bool {
@@ -50,8 +61,23 @@ func (s *reader) ending(action string, d *value.Dict) shape {
 	if text, ok := given.(string); ok && strings.TrimSpace(text) != "" {
 		input = value.NewDict("answer", text)
 	}
+	for _, key := range answerKeys {
+		if text := strings.TrimSpace(d.Text(key)); text != "" {
+			input = value.NewDict(key, text)
+			break
+		}
+	}
 	end, ends := ending(action, d.Text("status"), d.Text("reasoning"), input)
 	return shape{call: ends, ours: true, calls: []Decision{end}}
+}
+
+// endsAlone reports whether JSON without a wrapper is a decision that calls nothing and whose status
+// is final, and returns its action.
+func (s *reader) endsAlone(d *value.Dict) (action string, ok bool) {
+	v, has := d.Get("action")
+	name, isText := v.(string)
+	calls := isText && !fields.IsNobody(name) && !isEnd(name) || v != nil && !isText || isText && s.lookupFold(name) != nil
+	return name, has && !calls && statusOf(d.Text("status")) == LastCall && s.onlyKeys(d, append([]string{"action"}, s.table(argsKey)...)...)
 }
 
 // ended returns the calls in a list of decisions. If all of them end the task, it returns one end,

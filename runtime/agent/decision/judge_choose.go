@@ -21,7 +21,11 @@ func (s *reader) choose() []Decision {
 			}
 		}
 	}
-	calls := s.decisions(s.bareCalls())
+	list := s.bareCalls()
+	calls := s.decisions(list)
+	if calls != nil && calls[0].Kind != Invalid {
+		calls = s.ended(list, calls)
+	}
 	switch {
 	case s.answers() && (calls == nil || calls[0].Kind == Invalid):
 		return []Decision{{Kind: Final, Status: Continue, Answer: s.finalAnswer()}}

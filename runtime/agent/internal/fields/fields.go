@@ -5,6 +5,7 @@ package fields
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
@@ -360,7 +361,7 @@ func (b *Block) readParameters(at int) {
 func parameterAt(text string, at int) (key string, start int) {
 	from := prose.Skip(text, at+1, " \t*`\"")
 	to := from
-	for to < len(text) && prose.IsName(text[to]) {
+	for to < len(text) && (prose.IsName(text[to]) || text[to] >= utf8.RuneSelf) {
 		to++
 	}
 	i := prose.Skip(text, to, "*`\" ")

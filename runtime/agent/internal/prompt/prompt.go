@@ -52,6 +52,9 @@ func (d Docs) Check() error {
 		WithHint("use one of %s", strings.Join(known, ", "))
 }
 
+// unbounded is the limit of replies above which the prompt states none: no run has so many.
+const unbounded = 100_000
+
 // maxDetailed is the largest number of tools that are described in detail by default.
 const maxDetailed = 10
 
@@ -76,7 +79,7 @@ func (p *Prompt) opening() string {
 	}
 	iterations, oneReply := "", ""
 	switch {
-	case p.Iterations == 0 || len(p.Tools) == 0 && p.Chats():
+	case p.Iterations == 0 || p.Iterations >= unbounded || len(p.Tools) == 0 && p.Chats():
 	case p.Iterations == 1:
 		oneReply = say("one_reply")
 	default:
