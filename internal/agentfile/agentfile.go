@@ -99,6 +99,16 @@ func (d *Definition) CheckCalls(made int) *value.Error {
 		WithHint("answer with what is known")
 }
 
+// ExplainCost returns the error that a cost cannot be limited, or nil. If the limit is that of the
+// agent, the hint names its field.
+func (d *Definition) ExplainCost(err error) error {
+	if err == nil || d == nil || d.Limits.CostUSD == 0 {
+		return err
+	}
+	e := *value.ErrorOf(err, value.Invalid)
+	return e.WithHint("in the file of the agent '%s', remove limits.cost, and write limits.requests or limits.tokens instead", d.Name)
+}
+
 // Within returns a context that ends when the time of the agent is over, with an error of kind
 // Timeout; nil has no limit. The caller must call the second result.
 func (d *Definition) Within(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -151,6 +151,7 @@ func TestNamedAgentRefused(t *testing.T) {
 		{"judge", "model: sonnet", "start the agent 'judge': the model sonnet cannot be opened"},
 		{"judge", "effort: huge", `unknown effort "huge"`},
 		{"judge", "policy: nobody", `unknown policy "nobody"`},
+		{"judge", "limits: {cost: 1}", "in the file of the agent 'judge', remove limits.cost"},
 	} {
 		c := newCast(t, map[string]string{".cassidy/agents/judge.md": file("JUDGE", tt.field), ".cassidy/agents/user.md": file("USER", "mode: primary")})
 		m := &meteredModel{reply: delegate(tt.name, func(string, int) string { return "TASK COMPLETE: no" })}

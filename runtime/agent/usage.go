@@ -49,7 +49,7 @@ func (a *Agent) checkPrice(ctx context.Context) error {
 	if a.opts.Ceilings.CostUSD == 0 {
 		return nil
 	}
-	return a.opts.Ceilings.CheckPrice(a.opts.Model.Name(), a.sizes.Info(ctx).Price)
+	return a.opts.As.ExplainCost(a.opts.Ceilings.CheckPrice(a.opts.Model.Name(), a.sizes.Info(ctx).Price))
 }
 
 // toolChoice returns the choice for the next request. A call that is required is required once in
