@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"math"
 
@@ -69,22 +68,14 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		}
 		d, ok := out.Value.(*value.Dict)
 		if !ok {
-			return unreadable(e.Func, value.Errorf(value.Failed, "expected an object but got %s", value.TypeOf(out.Value)))
+			return dialog.Unreadable(e.Func, value.Errorf(value.Failed, "expected an object but got %s", value.TypeOf(out.Value)))
 		}
 		if err := keep(t, e, d, failure); err != nil {
-			return unreadable(e.Func, err)
+			return dialog.Unreadable(e.Func, err)
 		}
 		t.meter.Recall(meter.Step(d, nil))
 		return nil
 	}
-}
-
-// unreadable returns the error of a part of a record that is damaged.
-func unreadable(what string, err error) error {
-	why := value.ErrorOf(err, value.Failed)
-	e := value.Errorf(value.Failed, "the record of %s is damaged: %s", what, why.Message())
-	e.Limit, e.Hint = value.LimitRecord, cmp.Or(why.Hint, "begin a new run, or a new session")
-	return e
 }
 
 // keepPrompt keeps the first question of a conversation. It reports whether the

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -306,7 +307,7 @@ func (a *Agent) add(t *toolset.Info) {
 func (a *Agent) offerRecorded(ctx context.Context, r *host.Recorded) error {
 	turn, err := value.ToGo[recordedTurn](r.Options)
 	if err != nil {
-		return unreadable("run '"+r.ID+"'", err)
+		return dialog.Unreadable("run '"+r.ID+"'", err)
 	}
 	tools, err := roster.Called(ctx, a.host, r.ID)
 	if err != nil {

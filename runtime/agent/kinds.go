@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
@@ -141,7 +142,7 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 		err = value.Errorf(value.Failed, "no session")
 	}
 	if err != nil {
-		return nil, unreadable("run '"+r.ID+"'", err)
+		return nil, dialog.Unreadable("run '"+r.ID+"'", err)
 	}
 	before, recorded := spent.Recorded(ctx, h, r.ID, settings.Ceilings)
 	settings.Ceilings = recorded

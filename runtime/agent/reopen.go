@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
@@ -222,7 +223,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 			err = keep(ctx, effect, e.Outcome, nil)
 		}
 		if err != nil {
-			return unreadable("run '"+r.ID+"'", err)
+			return dialog.Unreadable("run '"+r.ID+"'", err)
 		}
 	}
 	t.result.Usage = spent.Of(used)

@@ -139,7 +139,7 @@ func (s *Session) restore(r *host.Recorded, offer bool) (task string, err error)
 		s.attached, err = dialog.UnpackMedia(options.Attached)
 	}
 	if err != nil {
-		return "", unreadable("run '"+r.ID+"'", err)
+		return "", dialog.Unreadable("run '"+r.ID+"'", err)
 	}
 	return args.Task, nil
 }
@@ -190,9 +190,28 @@ func (s *Session) adapt(r *host.Recorded) error {
 		turn, err = value.ToGo[recordedTurn](r.Options)
 	}
 	if err != nil {
-		return unreadable("run '"+r.ID+"'", err)
+		return dialog.Unreadable("run '"+r.ID+"'", err)
 	}
-	tools := turn.offered()
+	s.change(was, turn.offered())
+	return nil
+}
+
+// Switch replaces the agent of the session, beginning with the next turn, such as one with another
+// model. It fails with kind Busy during a turn.
+func (s *Session) Switch(a *Agent) error {
+	if !s.busy.TryLock() {
+		return s.errBusy()
+	}
+	defer s.busy.Unlock()
+	was, tools := s.agent.recorded, toolNames(s.agent.tools)
+	s.agent, s.reoffered = a, true
+	s.change(was, tools)
+	return nil
+}
+
+// change prepares the conversation with an agent that had these settings and tools for the present
+// one.
+func (s *Session) change(was Settings, tools []string) {
 	is, sameModel := s.agent.recorded, true
 	if is.Model != was.Model { // threads and signed data are valid for one model only
 		s.thread, sameModel = "", false
@@ -204,11 +223,8 @@ func (s *Session) adapt(r *host.Recorded) error {
 	same := slices.EqualFunc(s.agent.tools, tools, func(t tool.Tool, name string) bool { return t.Name == name })
 	sameAgent := is.As.Instructions() == was.As.Instructions()
 	if same && sameModel && sameAgent && is.Format == was.Format {
-		return nil
+		return
 	}
-	if len(s.agent.tools) > 0 || !sameAgent {
-		s.told = false
-	}
+	s.told = s.told && len(s.agent.tools) == 0 && sameAgent
 	s.recount()
-	return nil
 }

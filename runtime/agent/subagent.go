@@ -95,19 +95,12 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		return nil, err
 	}
 	if !r.Success() {
-		return nil, value.Errorf(value.Failed, "the agent ended without an answer: reason %s%s", r.Reason, soFar(r.Text))
+		return nil, value.Errorf(value.Failed, "%s", strings.TrimRight("the agent ended without an answer: reason "+string(r.Reason)+": "+r.Text, ": \n"))
 	}
 	if sub.schema != nil {
 		return r.Value, nil
 	}
 	return r.Text, nil
-}
-
-func soFar(answer string) string {
-	if answer = strings.TrimSpace(answer); answer == "" {
-		return ""
-	}
-	return ": " + answer
 }
 
 // narrow removes the tools that the caller may not call, and the tool agent at the last level.

@@ -70,14 +70,32 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options
 	return nil
 }
 
-// New returns the agent of a setup.
+// SetModel sets the model of options by its name, as --model does.
+func SetModel(ctx context.Context, a *app.App, h *host.Host, o *agent.Options, name string) (err error) {
+	if o.Model, err = a.Models().Open(ctx, h, name, o.Format == decision.Native); err != nil {
+		return err
+	}
+	if o.ModelName, err = a.Models().Name(name); err == nil {
+		o.ModelName = a.Models().Lasting(o.ModelName)
+	}
+	return err
+}
+
+// New returns the agent of a setup. It may be called again after the options have changed: then the
+// agents that the tool agent starts have the new options, too.
 func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
 	o := s.Options
-	registerTools(a, h, &o)
-	calls.ReportUntrusted(a, h.List())
+	if s.current == nil {
+		s.current = &o
+		registerTools(a, h, s.current)
+		calls.ReportUntrusted(a, h.List())
+	}
 	g, err := agent.New(h, &o)
 	if err == nil && len(o.Hooks) > 0 {
 		err = g.Check(context.Background())
+	}
+	if err == nil {
+		*s.current = o
 	}
 	return g, err
 }

@@ -54,6 +54,8 @@ type Setup struct {
 	Skills  []string // those of the first message
 	// Warnings are what a dry run could not check.
 	Warnings []string
+
+	current *agent.Options // of the agents that the tool agent starts
 }
 
 // An absent model has no key: a dry run checks everything else.

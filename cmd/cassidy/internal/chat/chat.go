@@ -42,7 +42,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.",
 		Flags: append(agents.Flags("none", "chat", "none; with tools: minimal", chatTimeout),
 			&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},
-			&cli.StringFlag{Name: "session", Usage: "continue the session `ID`, or begin a new session with this ID"}),
+			&cli.StringFlag{Name: "session", Aliases: []string{"thread"}, Usage: "continue the session `ID`, or begin a new session with this ID"}),
 		Action: c.Recording(c.Asking(c.runChat)),
 	}
 }
@@ -86,7 +86,7 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 	if c.console == nil {
 		return c.chatOnce(ctx.Context, h, s, setup.Skills, message, files)
 	}
-	t := &chatSession{command: c, host: h, session: s, setup: setup}
+	t := &chatSession{command: c, host: h, session: s, setup: setup, offers: setup.Options.Tools}
 	return t.run(ctx.Context)
 }
 
@@ -200,9 +200,18 @@ func (c *command) chatSetup(ctx *cli.Context, h *host.Host) (*agents.Setup, erro
 	return setup, nil
 }
 
+// inUse returns the error of a session that has a turn in progress on another terminal.
+func inUse(id string) error {
+	return value.Errorf(value.Conflict, "the session '%s' has a turn in progress in another process", id).
+		WithHint("wait until the answer there has ended, and then send the message again; or begin another session: cassidy chat")
+}
+
 // chatOnce has the model answer one message.
 func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, skills []string, message string, files []string) error {
 	if run := s.Waiting(); run != "" {
+		if h.Running(run) {
+			return inUse(s.ID())
+		}
 		return value.Errorf(value.Conflict, "the last turn of session '%s' has not ended (it is the run %s)", s.ID(), run).
 			WithHint("continue the turn: cassidy runs resume %s; or end it: cassidy runs cancel %s", run, run)
 	}

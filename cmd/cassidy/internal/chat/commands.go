@@ -31,7 +31,8 @@ func chatActions() []chatAction {
 		{"compact", "", "replace the conversation by a summary", (*chatSession).compact},
 		{"undo", "", "undo the file changes of the last turn", (*chatSession).undo},
 		{"context", "", "show the length of the conversation", (*chatSession).context},
-		{"model", "", "show the model, the format and the policy", (*chatSession).model},
+		{"model", "[NAME]", "show the model, the format and the policy, or continue with another model", (*chatSession).model},
+		{"refresh", "", "read the tools and the hooks again, and list what is invalid", (*chatSession).refresh},
 		{"clear", "", "begin a new conversation", (*chatSession).clear},
 		{"quit", "", "end the session; so do /exit and Ctrl-D", (*chatSession).quit},
 		{"exit", "", "", (*chatSession).quit},
@@ -86,6 +87,8 @@ func (t *chatSession) tools(_ context.Context, args []string) error {
 		if err := t.session.Offer(words...); err != nil {
 			return err
 		}
+		t.offers = append([]string{}, words...)
+		t.known = t.selected()
 		t.Note("the next message offers %s to the model", toolCount(len(t.session.Agent().Tools())))
 		agents.WarnOverhead(t.App, t.session)
 		return nil
@@ -210,7 +213,10 @@ func (t *chatSession) context(context.Context, []string) error {
 	return nil
 }
 
-func (t *chatSession) model(context.Context, []string) error {
+func (t *chatSession) model(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		return t.useModel(ctx, strings.Join(args, " "))
+	}
 	a := t.session.Agent()
 	t.console.Print("  " + ui.VisibleLine(t.setup.Options.Model.Name()) + ", format " + string(a.Format()) + ", policy " + ui.VisibleLine(a.Policy().Name) + "\n")
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -20,6 +21,8 @@ type chatSession struct {
 	session *agent.Session
 	setup   *agents.Setup
 	editor  ui.Editor
+	offers  []string    // the words for the tools of the model
+	known   []tool.Tool // those that the words selected last
 	skills  []string    // texts before the next message
 	runs    []string    // the turns that can be undone
 	used    agent.Usage // of the turns of this session
@@ -51,6 +54,7 @@ func (t *chatSession) run(ctx context.Context) error {
 	}
 	t.Note("model %s, %s; /help lists the commands, Ctrl-D ends the session", t.setup.Options.Model.Name(), toolCount(len(t.session.Agent().Tools())))
 	agents.WarnOverhead(t.App, t.session)
+	t.known = t.selected()
 	t.continued(ctx)
 	for !t.over {
 		typed, err := t.typed(ctx)
@@ -77,7 +81,12 @@ func (t *chatSession) continued(ctx context.Context) {
 	if n := len(t.session.Messages()); n > 0 {
 		t.Note("continuing session %s after %s", t.session.ID(), ui.Count(n, "message"))
 	}
-	if t.session.Waiting() == "" {
+	run := t.session.Waiting()
+	if run == "" {
+		return
+	}
+	if t.host.Running(run) {
+		t.Report(value.ErrorOf(inUse(t.session.ID()), value.Conflict))
 		return
 	}
 	t.Note("resuming the last turn: it has not ended")
@@ -154,6 +163,9 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.update(turn); err != nil {
+		return err
+	}
 	if message, err = agents.Attach(turn, t.App, t.session, files, message); err != nil {
 		return err
 	}
@@ -174,6 +186,8 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 		t.Log("stopped the answer; the message stays in the conversation")
 	case turn.Err() != nil:
 		t.Log("stopped the answer; the message was removed from the conversation")
+	case value.KindOf(err) == value.Conflict && r.Reason == "" && t.host.Running(t.session.Waiting()):
+		return inUse(t.session.ID())
 	case err != nil:
 		return err
 	default:

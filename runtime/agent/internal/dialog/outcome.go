@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -58,4 +59,12 @@ type Tokens struct {
 func Count(u model.Usage) Tokens {
 	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxInt32)) }
 	return Tokens{count(u.InputTokens), count(u.OutputTokens), count(u.CachedTokens)}
+}
+
+// Unreadable returns the error of a part of a record that is damaged.
+func Unreadable(what string, err error) error {
+	why := value.ErrorOf(err, value.Failed)
+	e := value.Errorf(value.Failed, "the record of %s is damaged: %s", what, why.Message())
+	e.Limit, e.Hint = value.LimitRecord, cmp.Or(why.Hint, "begin a new run, or a new session")
+	return e
 }

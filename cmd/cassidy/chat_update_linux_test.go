@@ -1,0 +1,181 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// putChatFile writes a file for a chat.
+func putChatFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// callingModel calls the tool that a message names, and answers with its result.
+const callingModel = `def reply(messages, turn):
+    last = messages[-1]["content"]
+    if "RESULT (" in last or "ERROR" in last:
+        return "It says " + last.split("\n")[1] + "."
+    word = last.split("call:")[-1].split()[0]
+    return '{"tool_decision": {"action": "' + word + '", "input": {}, "status": "continue"}}'
+`
+
+// echoTool returns a tool that returns a text.
+func echoTool(name, text string) string {
+	return "def " + name + "():\n    \"\"\"Say it.\"\"\"\n    return \"" + text + "\"\n\ntool(" + name + ")\n"
+}
+
+// TestChatContinuesWithEditedTools edits a tool while a session runs, adds one, and continues the
+// session in another process after a third edit.
+func TestChatContinuesWithEditedTools(t *testing.T) {
+	dir := t.TempDir()
+	model := putChatFile(t, dir, "m.star", callingModel)
+	putChatFile(t, dir, "home/tools/first.star", echoTool("first", "one"))
+	s := sit(t, dir, nil, "--model", "script:"+model, "--tools", "auto")
+	s.atPrompt()
+	s.types("call:first\r")
+	s.expect("It says one.")
+	s.atPrompt()
+	putChatFile(t, dir, "home/tools/first.star", echoTool("first", "two"))
+	s.types("call:first\r")
+	s.expect("It says two.")
+	s.atPrompt()
+	putChatFile(t, dir, "home/tools/second.star", echoTool("second", "new"))
+	s.types("call:second\r")
+	s.expect("the tools have changed; the model has ")
+	s.expect("It says new.")
+	s.atPrompt()
+	putChatFile(t, dir, "home/tools/first.star", "def first(:\n")
+	s.types("/refresh\r")
+	s.expect("first.star")
+	s.expect("read the files again; the model has ")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+
+	putChatFile(t, dir, "home/tools/first.star", echoTool("first", "three"))
+	s = sit(t, dir, nil, "--continue")
+	s.expect("continuing session ")
+	s.expect(" after ")
+	s.atPrompt()
+	s.types("call:first\r")
+	s.expect("It says three.")
+	s.atPrompt()
+	s.types("call:second\r")
+	s.expect("It says new.")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}
+
+// TestChatModels continues a conversation with another model, and with none that exists.
+func TestChatModels(t *testing.T) {
+	dir := t.TempDir()
+	putChatFile(t, dir, "a.star", "def reply(messages, turn):\n    return 'a has %d messages' % len(messages)\n")
+	putChatFile(t, dir, "b.star", "def reply(messages, turn):\n    return 'b has %d messages' % len(messages)\n")
+	s := sit(t, dir, nil, "--model", "script:a.star")
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect("a has 1 messages")
+	s.atPrompt()
+	s.types("/model script:b.star\r")
+	s.expect("the next message goes to script:b.star, in the format pure_json")
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect("b has 3 messages")
+	s.atPrompt()
+	s.types("/model script:none.star\r")
+	s.expect("read the model script:none.star")
+	s.atPrompt()
+	s.types("/model\r")
+	s.expect("script:b.star, format pure_json, policy chat")
+	s.atPrompt()
+	s.types("again\r")
+	s.expect("b has 5 messages")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	s = sit(t, dir, nil, "--continue")
+	s.expect("model script:")
+	s.expect("b.star, no tools")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}
+
+// TestChatOnTwoTerminals has two terminals with one session: each message gets the conversation of
+// both, and while one waits for the model, the other is refused.
+func TestChatOnTwoTerminals(t *testing.T) {
+	env, _ := talkingServer(t)
+	dir := t.TempDir()
+	first := sit(t, dir, env, "--model", "openai:small", "--thread", "shared")
+	first.atPrompt()
+	first.types("hello\r")
+	first.expect("You said 1: hello.")
+	first.atPrompt()
+	second := sit(t, dir, env, "--thread", "shared")
+	second.expect("continuing session shared after 2 messages")
+	second.atPrompt()
+	second.types("there\r")
+	second.expect("You said 3: there.")
+	second.atPrompt()
+	first.types("more\r")
+	first.expect("You said 5: more.")
+	first.atPrompt()
+
+	first.types("be silent\r")
+	first.expect("I begin")
+	const refused = "the session 'shared' has a turn in progress in another process"
+	second.types("me too\r")
+	second.expect(refused)
+	second.expect("hint: wait until the answer there has ended")
+	second.atPrompt()
+	third := sit(t, dir, env, "--continue")
+	third.expect(refused)
+	third.atPrompt()
+	third.types("/quit\r")
+	third.ends(0)
+
+	first.types("\x03")
+	first.expect("stopped the answer")
+	first.atPrompt()
+	second.types("and now\r")
+	second.expect("You said 7: and now.")
+	second.atPrompt()
+	for _, s := range []*sitting{first, second} {
+		s.types("/quit\r")
+		s.ends(0)
+	}
+}
+
+// TestChatHooks edits the hooks of a project while a session runs: the next turn has them, and an
+// untrusted file stops it.
+func TestChatHooks(t *testing.T) {
+	dir := t.TempDir()
+	model := putChatFile(t, dir, "m.star", callingModel)
+	putChatFile(t, dir, "home/tools/first.star", echoTool("first", "one"))
+	s := sit(t, dir, nil, "--model", "script:"+model, "--tools", "first")
+	s.atPrompt()
+	s.types("call:first\r")
+	s.expect("It says one.")
+	s.atPrompt()
+	putChatFile(t, dir, "home/hooks.star", "def before_tool(call): return {'deny': 'not today'}\n")
+	s.types("call:first\r")
+	s.expect("the hooks have changed")
+	s.expect("hook before_tool refused first: not today")
+	s.atPrompt()
+	putChatFile(t, dir, ".cassidy/hooks.star", "def before_tool(call): return None\n")
+	s.types("call:first\r")
+	s.expect("the file .cassidy/hooks.star with hooks is untrusted")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}
