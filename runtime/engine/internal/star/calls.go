@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -181,6 +182,7 @@ func (k *callChecker) call(c *syntax.CallExpr) {
 		}
 	default:
 		k.unknownTool(c.Fn)
+		k.unknownMethod(c.Fn)
 		if s := k.signature(c.Fn); s != nil {
 			k.arguments(s, start(c), args)
 		}
@@ -196,6 +198,30 @@ func (k *callChecker) unknownTool(x syntax.Expr) {
 	if did := value.DidYouMean(dot.Name.Name, slices.Sorted(maps.Keys(k.tools))); did != "" {
 		k.fault(dot.Name.NamePos, "the program cannot call a tool %q%s", dot.Name.Name, did)
 	}
+}
+
+// unknownMethod checks a call of a method of a value that is written out. Methods of Python that
+// have a replacement are found elsewhere.
+func (k *callChecker) unknownMethod(x syntax.Expr) {
+	dot, ok := x.(*syntax.DotExpr)
+	if !ok || habits.Advice(k.predeclared, "."+dot.Name.Name) != "" {
+		return
+	}
+	var of starlark.HasAttrs
+	switch x := dot.X.(type) {
+	case *syntax.Literal:
+		if x.Token == syntax.STRING {
+			of = starlark.String("")
+		}
+	case *syntax.ListExpr:
+		of = starlark.NewList(nil)
+	case *syntax.DictExpr:
+		of = starlark.NewDict(0)
+	}
+	if of == nil || slices.Contains(of.AttrNames(), dot.Name.Name) {
+		return
+	}
+	k.fault(dot.Name.NamePos, "a %s has no method %s%s", of.Type(), dot.Name.Name, value.DidYouMean(dot.Name.Name, of.AttrNames()))
 }
 
 // isAttempt reports whether an expression is the function attempt.
