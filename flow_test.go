@@ -123,6 +123,7 @@ type flowWorld struct {
 	stolen []string // what left the project, with the secret
 	asked  []tool.Question
 	yes    bool     // answers questions with yes
+	always bool     // answers them permanently
 	nobody bool     // there is no approver
 	failed []string // the calls that failed
 }
@@ -223,7 +224,7 @@ func (w *flowWorld) open(t *testing.T) *host.Host {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.asked = append(w.asked, q)
-			return cassidy.Answer{Yes: w.yes}, nil
+			return cassidy.Answer{Yes: w.yes, Always: w.always}, nil
 		})
 	}
 	h, err := r.Open(cassidy.Scripts(flowTools), o)
@@ -418,6 +419,7 @@ var injections = []struct {
 	{"the second turn of a chat", "shell", bySecondTurn(false), "earlier in this conversation"},
 	{"a reopened chat", "http post", bySecondTurn(true), "earlier in this conversation"},
 	{"an interrupted run", "http post", byResumedRun, "/news"},
+	{"a tool among others", "an open world tool", bySteps, "the result of inbox"},
 	{"an attached file", "http post", byAttachment, "letter.txt, which was attached"},
 	{"a program before a crash", "a program with a go", byTask(`<<execute_code|code=[print(inbox()), fail("x")]>>`), "the result of inbox"},
 	{"a workflow that starts an agent", "an open world tool", byWorkflow, "/news"},
@@ -529,6 +531,11 @@ func byResumedRun(t *testing.T, w *flowWorld) {
 	if runs != 1 {
 		t.Errorf("%d runs were resumed, want the interrupted one", runs)
 	}
+}
+
+// bySteps delivers it beside other calls of the same task.
+func bySteps(t *testing.T, w *flowWorld) {
+	w.task(t, w.open(t), "<<count_words|text=a b>> <<read_file|filepath=README.md>> <<inbox>> <<git_status>>")
 }
 
 // byAttachment delivers it with a file that the user attaches.
