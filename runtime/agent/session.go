@@ -227,7 +227,7 @@ func (t *turn) within(ctx context.Context) context.Context {
 	if t.meter == nil {
 		t.meter = meter.New(meter.Of(ctx), t.agent.rules, meter.Usage{})
 	}
-	return &turnContext{flow.Begin(ctx, t.marks), t}
+	return &turnContext{flow.With(ctx, t.marks), t}
 }
 
 // A turnContext is the context of a turn, with its meter. It is one value, since a waiting agent

@@ -48,6 +48,12 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	return h.tools(ctx).newRun(c.ID, o.narrow).Within(ctx).Call(ctx, c)
 }
 
+// Conversation returns a context for the calls of one conversation with a model, for a program that
+// makes the calls of the model itself: each call that sends or runs something asks after an earlier
+// call has read untrusted text. Package agent needs no such context. The calls of people and scripts,
+// see [tool.Call].Caller, are not affected.
+func (h *Host) Conversation(ctx context.Context) context.Context { return gate.Conversation(ctx) }
+
 // A CallOption changes how one call is made.
 type CallOption func(*callOptions)
 

@@ -44,7 +44,7 @@ func TestBefore(t *testing.T) {
 	if got := strings.Join(again.Recorded().Typed, " "); got != "https://a.example/x http://b.example" {
 		t.Errorf("restored addresses: %q", got)
 	}
-	if got := len(Of(Begin(t.Context(), &m)).Before(nil)); got != 4 {
+	if got := len(Of(With(t.Context(), &m)).Before(nil)); got != 4 {
 		t.Errorf("in the next run: %d sources, want all 4", got)
 	}
 }

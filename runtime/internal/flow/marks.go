@@ -124,15 +124,13 @@ func (m *Marks) Typed(message string) {
 // key is the key of the Marks of a conversation in a context.
 type key struct{}
 
-// Begin returns the context of the next run of a conversation with these marks.
-func Begin(ctx context.Context, m *Marks) context.Context {
-	m.carry()
-	return context.WithValue(ctx, key{}, m)
-}
+// With returns the context of a conversation with these marks.
+func With(ctx context.Context, m *Marks) context.Context { return context.WithValue(ctx, key{}, m) }
 
-// Of returns the marks of the conversation in a context, or new ones.
+// Of returns the marks of the conversation in a context, for its next run, or new ones.
 func Of(ctx context.Context) *Marks {
 	if m, _ := ctx.Value(key{}).(*Marks); m != nil {
+		m.carry()
 		return m
 	}
 	return &Marks{}

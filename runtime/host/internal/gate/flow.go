@@ -13,6 +13,9 @@ func (r *Run) Within(ctx context.Context) *Run {
 	return r
 }
 
+// Conversation returns the context of a conversation that has read nothing.
+func Conversation(ctx context.Context) context.Context { return flow.With(ctx, &flow.Marks{}) }
+
 // addSource notes in a run that untrusted text was read.
 func addSource(ctx context.Context, r *Run, s flow.Source) error {
 	if !r.record.Live() || !r.marks.Add(s) || !r.record.Keeps() {
