@@ -132,7 +132,7 @@ func providerAPI(name string, fields *value.Dict) (string, error) {
 		return "", value.Errorf(value.Invalid, "the field '%s.api' is missing", at).WithHint("add api: with one of %s", known)
 	case api != "" && !slices.Contains(APIs(), api):
 		return "", value.Errorf(value.Invalid, "unknown API %s in '%s.api'%s", quoted(api), at, value.DidYouMean(api, APIs())).
-			WithHint("the APIs are %s; most compatible servers have chat", known)
+			WithHint("use one of %s; for a server that is compatible with OpenAI, chat usually works", known)
 	}
 	return api, nil
 }

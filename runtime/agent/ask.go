@@ -193,8 +193,8 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 	case err == nil && reply.Stop == model.StopRefuse:
 		return nil, question.Blocked(name, reply.Text)
 	case err == nil && question.Uncalled(r.ToolChoice, reply.Calls) != "" && t.idle >= maxIdle:
-		return nil, value.Errorf(value.Failed, "the model %s did not make the required call, even after %d reminders: the tool choice is %s", name, maxIdle, r.ToolChoice).
-			WithHint("not every server supports a tool choice: leave it out, and say in the task which tool to use")
+		return nil, value.Errorf(value.Failed, "the model %s did not call a tool, even after %d reminders (tool choice: %q)", name, maxIdle, r.ToolChoice).
+			WithHint("not every server supports a tool choice: omit --tool-choice, and name the tool in the task; in Go, omit Options.ToolChoice")
 	}
 	return reply, err
 }

@@ -175,14 +175,14 @@ func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) 
 			WithHint("move the folder away to start a new journal: mv %s %s; nothing was changed", quote(dir), quote(dir+".old"))
 	case found < 0:
 		return 0, value.Errorf(value.Invalid, "open the journal: %s has an unknown format: %d", path, found).
-			WithHint("use another folder for the journal; nothing was changed")
+			WithHint("move the folder away to start a new journal: mv %s %s; nothing was changed", quote(dir), quote(dir+".old"))
 	}
 	return found, nil
 }
 
 func notJournal(path string) error {
 	return value.Errorf(value.Invalid, "open the journal: %s is not a cassidy journal", path).
-		WithHint("use another folder for the journal; nothing was changed")
+		WithHint("use another folder: set CASSIDY_HOME; nothing was changed; in Go, pass another folder to sqlite.Open")
 }
 
 // quote quotes a path for a shell.

@@ -22,14 +22,16 @@ import (
 // answerCommand returns the command that answers a question of a run. With --resume it
 // calls resume with the run, once the record is closed.
 func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *cli.Command {
-	flags := append([]cli.Flag{
+	flags := []cli.Flag{
 		&cli.StringFlag{Name: "text", Usage: "answer with `TEXT`; - reads standard input"},
 		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason for the answer; the reason is recorded, and the tool or model gets it"},
 		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 		&cli.BoolFlag{Name: "always", Usage: "also approve later questions of the same kind from this tool in this run"},
 		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},
 		&cli.BoolFlag{Name: "resume", Usage: "resume the run after the answer"},
-	}, approve.Flags()...)
+		&cli.BoolFlag{Name: "yes", Usage: "with --resume: approve everything that asks for approval after this answer; to answer yes, write yes after the ID"},
+		&cli.BoolFlag{Name: "deny", Usage: "with --resume: refuse everything that asks for approval after this answer; to answer no, write no after the ID"},
+	}
 	return &cli.Command{
 		Name: "answer", Usage: "answer a question of a run", ArgsUsage: `ID [STEP] [yes|no], or ID [STEP] --text "…"`,
 		Description: "Without an answer, this command shows the question on the terminal and asks you for the answer.\n" +

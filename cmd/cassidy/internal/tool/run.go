@@ -21,7 +21,8 @@ import (
 func runCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "run a tool", ArgsUsage: "NAME [key=value …]",
-		Description: "Write each argument as key=value or key:=JSON. Its value is converted to the type of the parameter.\n" +
+		Description: "Write each argument as key=value: the value is converted to the type of the parameter. Or write key:=JSON: the\n" +
+			"value is parsed as JSON, and not converted.\n" +
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"}),

@@ -38,7 +38,8 @@ func Command(a *app.App) *cli.Command {
 		Name: "run", Usage: "run a workflow: a script that calls tools and models", ArgsUsage: "[FILE.star|NAME [key=value …]]",
 		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star.\n" +
 			"Without arguments, the command lists the workflows.\n" +
-			"Write each argument of main as key=value or key:=JSON. Its value is converted to the type of the parameter.\n" +
+			"Write each argument of main as key=value: the value is converted to the type of the parameter. Or write\n" +
+			"key:=JSON: the value is parsed as JSON, and not converted.\n" +
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
 			"The result goes to standard output. Messages go to standard error.\n" +
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
