@@ -162,6 +162,40 @@ func TestApproveAnswers(t *testing.T) {
 	}
 }
 
+// TestApproveUntrusted checks what a person sees at the terminal if a model has read untrusted text,
+// and the error without a terminal.
+func TestApproveUntrusted(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		p := newPerson("a\n")
+		a := askerOf(p, nil)
+		if !terminal {
+			a.Term = nil
+		}
+		h, err := host.New(&host.Options{Approver: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		for name, hints := range map[string]tool.Hints{"read_mail": {UntrustedOutput: true}, "send_mail": {OpenWorld: true}} {
+			err := h.Register(tool.Tool{Name: name, Description: "Do it.", Hints: hints}, func(context.Context, *value.Dict) (value.Value, error) { return "x", nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx := h.Conversation(t.Context())
+		for _, name := range []string{"send_mail", "read_mail", "send_mail"} {
+			_, err = h.Call(ctx, tool.Call{Tool: name})
+		}
+		why := "the model has read untrusted text: the result of read_mail (earlier in this conversation); the result of send_mail (earlier in this conversation)"
+		switch {
+		case terminal && (err != nil || p.prompts() != 1 || !strings.Contains(strings.Join(strings.Fields(p.shown.String()), ""), strings.ReplaceAll("why"+why, " ", ""))):
+			t.Errorf("%v, asked %d times:\n%s", err, p.prompts(), p.shown.String())
+		case !terminal && (err == nil || !strings.Contains(err.Error(), "because "+why)):
+			t.Errorf("without a terminal: %v", err)
+		}
+	}
+}
+
 func TestApprovePage(t *testing.T) {
 	p := newPerson("n\n")
 	q := questionOf(writer(), "filepath", "notes/a.txt", "count", 2, "working_dir", "/home/somebody")
