@@ -119,6 +119,9 @@ func TestResumedAfterEachStep(t *testing.T) {
 	}{
 		{"text", "", setting{files: twoFiles, approve: host.ApproveAll(), replies: play{overwrite, readsA(), readsA(), overwrite, done}}},
 		{"native", "", setting{files: twoFiles, native: true, replies: play{calls("I read both.", "read_file", a, "read_file", b), calls("", "read_file", a), done}}},
+		{"mistakes", "", setting{files: twoFiles, replies: play{
+			`{"name": "peek", "arguments": {}}`, callAs("final", "read_file", "filepath", "none.txt"), `{"tool_decision": {"action": "read_file", "input": {"filepath" "a.txt"}}}`,
+			callAs("final", "read_file", "filepath", "a.txt"), readsA(), "Hm.", `{"tool_decision": {"action": null, "status": "final", "reasoning": "Two lines."}}`}}},
 		{"compaction", "", setting{files: map[string]string{"a.txt": longText, "b.txt": "b\n"}, native: true, options: small, replies: play{
 			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done}}},
 		{"agents", "run/agent-1 run/agent-2", setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{

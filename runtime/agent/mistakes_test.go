@@ -279,10 +279,15 @@ func (c *mistake) play(t *testing.T) {
 		}
 		return tool.Answer{Yes: true}, nil
 	})
-	h, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline}, t.TempDir(), &cassidy.Options{Approver: denies})
+	on := testhost.On{Sandbox: cassidy.Inline}
+	if c.reason != agent.ReasonError { // a recorded run would be parked
+		on.Journal = t.TempDir()
+	}
+	h, err := testhost.Open(t, on, t.TempDir(), &cassidy.Options{Approver: denies})
 	if err != nil {
 		t.Fatal(err)
 	}
+	events := h.Subscribe(t.Context(), host.EventFilter{Buffer: 1 << 16})
 	withShelf(t, h, &made)
 	if c.format == decision.Code {
 		if err := agent.RegisterCode(h); err != nil {
@@ -300,6 +305,47 @@ func (c *mistake) play(t *testing.T) {
 	}
 	r, err := a.Run(t.Context(), "What is in a.txt?")
 	c.check(t, m, &r, err, strings.Join(made, ", "))
+	checkPairs(t, events)
+	if on.Journal != "" {
+		checkReplay(t, h, &r)
+	}
+}
+
+// checkPairs checks that each call that ends has begun, also one that was not made.
+func checkPairs(t *testing.T, events <-chan tool.Event) {
+	t.Helper()
+	begun, ended := map[string]bool{}, 0
+	for len(events) > 0 {
+		e := <-events
+		switch e.Data.(type) {
+		case tool.ToolCallStart:
+			begun[e.Call] = true
+		case tool.ToolCallEnd:
+			if ended++; !begun[e.Call] {
+				t.Errorf("the call %s ended and had not begun", e.Call)
+			}
+		}
+	}
+	if ended != len(begun) {
+		t.Errorf("%d calls began and %d ended", len(begun), ended)
+	}
+}
+
+// checkReplay checks that the recorded run, done again from its record, has the same end.
+func checkReplay(t *testing.T, h *host.Host, r *agent.Reply) {
+	t.Helper()
+	recorded, err := h.Recorded(t.Context(), r.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := agent.Replay(t.Context(), h, recorded, host.Replay{})
+	if err != nil || again.Err != nil || again.Ended {
+		t.Fatalf("the replay ended with %+v, %v", again, err)
+	}
+	end, _ := again.Outcome.Value.(*value.Dict)
+	if end.Text("reason") != string(r.Reason) || end.Text("answer") != r.Text {
+		t.Errorf("the replay ended with %s, want %s: %q", end, r.Reason, r.Text)
+	}
 }
 
 // looksInOrder sorts calls of look that follow each other, as they may be made in parallel.
