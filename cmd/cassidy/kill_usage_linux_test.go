@@ -20,6 +20,7 @@ type account struct {
 	strikes int    // at which request, from 1; 0 is none
 	strike  func() // kills the process
 	efforts []string
+	asked   map[string]int // how often each request was made, by its conversation
 	used    struct{ Requests, Input, Output int }
 }
 
@@ -33,8 +34,15 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Effort   string `json:"reasoning_effort"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&q)
+	text := ""
+	for _, m := range q.Messages {
+		text += m.Role + ": " + m.Content + "\n"
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.asked != nil {
+		a.asked[text]++
+	}
 	if a.got++; a.got == a.strikes {
 		a.strike()
 		panic(http.ErrAbortHandler)
@@ -43,10 +51,6 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.used.Requests++
 	input, output := 100+a.got, 10+a.got
 	a.used.Input, a.used.Output = a.used.Input+input, a.used.Output+output
-	text := ""
-	for _, m := range q.Messages {
-		text += m.Role + ": " + m.Content + "\n"
-	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"choices": [{"message": {"role": "assistant", "content": %s}, "finish_reason": "stop"}], "usage": {"prompt_tokens": %d, "completion_tokens": %d}}`,
 		strconv.Quote(replyTo(text, strings.Count(text, "\nassistant: "))), input, output)
@@ -59,6 +63,10 @@ func replyTo(text string, replies int) string {
 		return `{"tool_decision": {"action": "` + tool + `", "input": {` + input + `}, "reasoning": "it is needed", "status": "continue"}}`
 	}
 	switch {
+	case strings.Contains(text, "ALL THREE") && replies == 0:
+		return call("agent", `"task": "LOOK at one"`) + call("agent", `"task": "LOOK at two"`) + call("agent", `"task": "LOOK at three"`)
+	case strings.Contains(text, "ALL THREE"):
+		return "TASK COMPLETE: all three"
 	case strings.Contains(text, "LOOK") && !strings.Contains(text, "HAVE IT"), strings.Contains(text, "ONE WORD"):
 		return "TASK COMPLETE: yes"
 	case strings.Contains(text, "A LIST") && replies == 0:
@@ -106,6 +114,39 @@ func TestUsageOfKilledRuns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKilledParallelAgents kills a task with three agents in parallel at each of its requests. The
+// resumed run makes each request at most once more, and none whose reply was recorded.
+func TestKilledParallelAgents(t *testing.T) {
+	p := newFlowProject(t, nil)
+	for strikes := 1; strikes <= 5; strikes++ {
+		a := &account{strikes: strikes, asked: map[string]int{}}
+		server := httptest.NewServer(a)
+		id := fmt.Sprintf("three-%d", strikes)
+		line := a.process(t, p, server.URL, id, "task", "ALL THREE", "--model", "openai:fake", "--format", "pure_json", "--tools", "agent", "--yes", "--run-id", id)
+		if line != "" {
+			t.Fatalf("request %d: the process was not killed: %s", strikes, line)
+		}
+		line = a.process(t, p, server.URL, id, "runs", "resume", id, "--yes")
+		server.Close()
+		if !strings.Contains(line, `"answer":"all three"`) || !strings.Contains(line, `"success":true`) {
+			t.Errorf("request %d: the resumed run ended with %s", strikes, line)
+		}
+		if len(a.asked) != 5 {
+			t.Errorf("request %d: %d different requests were made, want 5", strikes, len(a.asked))
+		}
+		again := 0
+		for request, n := range a.asked {
+			again += n - 1
+			if n > 2 {
+				t.Errorf("request %d: %d times the same request:\n%s", strikes, n, request)
+			}
+		}
+		if most := map[int]int{1: 1, 5: 1}[strikes]; most > 0 && again != most || again < 1 || again > 3 {
+			t.Errorf("request %d: %d requests were made again", strikes, again)
+		}
 	}
 }
 
