@@ -104,6 +104,20 @@ func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (wo
 	return word, err
 }
 
+// ofFile returns the error of a model that cannot be opened. If an agent file has chosen it, the hint
+// names another choice.
+func ofFile(err error, as *agentfile.Definition, ctx *cli.Context) error {
+	if as == nil || as.Model == "" || ctx.String("model") != "" {
+		return err
+	}
+	e := *value.ErrorOf(err, value.Unavailable)
+	own, inGo, _ := strings.Cut(e.Hint, "; in Go, ")
+	if inGo != "" {
+		inGo = "; in Go, " + inGo
+	}
+	return e.WithHint("%s", strings.TrimPrefix(own+"; or ask another model: --model MODEL, or model: inherit in "+as.Path+inGo, "; "))
+}
+
 // FindFile finds an agent file by the name of its agent.
 func FindFile(a *app.App, name string) (*project.Agent, error) {
 	root, err := a.Root()

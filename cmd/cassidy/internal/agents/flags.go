@@ -101,7 +101,7 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 		o.Model, err = absent(word), nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, ofFile(err, o.As, ctx)
 	}
 	if o.ModelName, err = a.Models().Name(word); err != nil {
 		return nil, err
