@@ -179,3 +179,47 @@ func TestChatHooks(t *testing.T) {
 	s.types("/quit\r")
 	s.ends(0)
 }
+
+// TestChatTodo has a model write its list of tasks: it is shown after each change, as an event, and
+// when the session is continued. An invalid list is an error for the model.
+func TestChatTodo(t *testing.T) {
+	dir := t.TempDir()
+	model := putChatFile(t, dir, "m.star", `def reply(messages, turn):
+    last = messages[-1]["content"]
+    if "RESULT (" in last:
+        return "written"
+    if "ERROR" in last:
+        return "refused: " + last.split("\n")[1]
+    if "begin" in last:
+        items = [{"text": "look", "status": "doing"}, {"text": "write"}]
+    elif "bad" in last:
+        items = [{"text": "two\nlines"}]
+    else:
+        items = [{"text": "look", "status": "done"}, {"text": "write", "status": "doing"}]
+    return json.encode({"tool_decision": {"action": "todo", "input": {"items": items}, "status": "continue"}})
+`)
+	s := sit(t, dir, nil, "--model", "script:"+model, "--tools", "todo", "--session", "tasks")
+	s.atPrompt()
+	s.types("begin\r")
+	s.expect("[>] look")
+	s.expect("[ ] write")
+	s.expect("written")
+	s.atPrompt()
+	s.types("bad\r")
+	s.expect("refused: ")
+	s.expect("task 1: the text must be one line of 1 to 200 characters")
+	s.atPrompt()
+	s.types("next\r")
+	s.expect("[x] look")
+	s.expect("[>] write")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	s = sit(t, dir, nil, "--continue")
+	s.expect("the todo list:")
+	s.expect("[x] look")
+	s.expect("[>] write")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}

@@ -109,7 +109,9 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 				showDecision(a, &d, paint)
 			}
 		case tool.ToolCallEnd:
-			if !nested {
+			if list, ok := d.Result.(string); ok && e.Tool == todoTool && d.Success && !nested {
+				ShowTodo(a, list)
+			} else if !nested {
 				ShowEnd(a, &d, paint)
 			}
 		case tool.ToolOutput:
@@ -136,6 +138,19 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 		default:
 			Show(a, e)
 		}
+	}
+}
+
+// todoTool is the tool with which a model writes its list of tasks.
+const todoTool = "todo"
+
+// ShowTodo shows the list of tasks of a model.
+func ShowTodo(a *app.App, list string) {
+	if a.Quiet {
+		return
+	}
+	for line := range strings.Lines(list) {
+		a.LogLine("  " + ui.VisibleLine(strings.TrimRight(line, "\n")))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -80,6 +81,10 @@ func (t *chatSession) run(ctx context.Context) error {
 func (t *chatSession) continued(ctx context.Context) {
 	if n := len(t.session.Messages()); n > 0 {
 		t.Note("continuing session %s after %s", t.session.ID(), ui.Count(n, "message"))
+	}
+	if list := lastTodo(ctx, t.host, t.session.ID()); list != "" {
+		t.Note("the todo list:")
+		calls.ShowTodo(t.App, list)
 	}
 	run := t.session.Waiting()
 	if run == "" {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -104,4 +106,32 @@ func (t *chatSession) offerAgain() error {
 	t.known = now
 	t.Note("the tools have changed; the model has %s", toolCount(len(t.session.Agent().Tools())))
 	return nil
+}
+
+// maxTodoRuns is how many turns are searched for the last list.
+const maxTodoRuns = 50
+
+// lastTodo returns the list of a recorded session as its model has written it last, or "".
+func lastTodo(ctx context.Context, h *host.Host, session string) string {
+	if !h.HasStore() {
+		return ""
+	}
+	for r, err := range h.Runs(ctx, history.Filter{Session: session, Limit: maxTodoRuns}) {
+		if err != nil {
+			return ""
+		}
+		list := ""
+		for e, err := range h.Steps(ctx, r.ID) {
+			if err != nil {
+				break
+			}
+			if text, ok := e.Outcome.Value.(string); ok && e.Func == "handler."+agents.TodoTool && e.Err == nil {
+				list = text
+			}
+		}
+		if list != "" {
+			return list
+		}
+	}
+	return ""
 }
