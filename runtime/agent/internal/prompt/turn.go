@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxNames is the limit of listed tools or skills.
-const maxNames = 100
+// maxNames is the limit of listed tools or skills: more than a model is offered, so that those that
+// a user has added are not cut off.
+const maxNames = 300
 
 // maxProblem is the limit of an error or a reason, in bytes.
 const maxProblem = 4 << 10
@@ -67,8 +69,8 @@ func (p *Prompt) SkillUnknown(name string) string {
 
 func unknown(prompt, name string, names []string) string {
 	near := value.Nearest(name, names)
-	if len(names) > maxNames {
-		names = append(names[:maxNames:maxNames], "…")
+	if n := len(names) - maxNames; n > 0 {
+		names = append(names[:maxNames:maxNames], fmt.Sprintf("and %d more", n))
 	}
 	list := strings.Join(names, ", ")
 	if list == "" {

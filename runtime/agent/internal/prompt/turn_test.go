@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,5 +80,17 @@ func TestResultText(t *testing.T) {
 	}
 	if got := len(ResultText("x", tool.Result{Error: long, Value: long}, 0, "")); got > 2*DefaultResultText+500 {
 		t.Errorf("a long error has %d bytes", got)
+	}
+}
+
+// TestManyUnknown checks that a list of many tools has as many as a model may be offered, and says
+// how many it lacks.
+func TestManyUnknown(t *testing.T) {
+	p := &Prompt{}
+	for n := range maxNames + 5 {
+		p.Tools = append(p.Tools, tool.Tool{Name: fmt.Sprintf("t%d", n)})
+	}
+	if got := p.UnknownTool("x"); !strings.Contains(got, ", t299, and 5 more") || strings.Contains(got, "t300") {
+		t.Errorf("UnknownTool = %s", got)
 	}
 }
