@@ -421,6 +421,7 @@ var injections = []struct {
 	{"an interrupted run", "http post", byResumedRun, "/news"},
 	{"a tool among others", "an open world tool", bySteps, "the result of inbox"},
 	{"an attached file", "http post", byAttachment, "letter.txt, which was attached"},
+	{"an attached file, while the chat continues elsewhere", "http get", byAttachmentElsewhere, "letter.txt, which was attached"},
 	{"a program before a crash", "a program with a go", byTask(`<<execute_code|code=[print(inbox()), fail("x")]>>`), "the result of inbox"},
 	{"a workflow that starts an agent", "an open world tool", byWorkflow, "/news"},
 }
@@ -542,6 +543,16 @@ func bySteps(t *testing.T, w *flowWorld) {
 func byAttachment(t *testing.T, w *flowWorld) {
 	s := w.session(t, w.open(t), "")
 	s.MarkUntrusted("letter.txt")
+	w.send(t, s, "What is in this letter?\n"+w.text)
+}
+
+// byAttachmentElsewhere delivers it like byAttachment, while another Session adds a turn to the chat.
+func byAttachmentElsewhere(t *testing.T, w *flowWorld) {
+	h := w.open(t)
+	s, other := w.session(t, h, "chat"), w.session(t, h, "chat")
+	w.send(t, s, "hello")
+	s.MarkUntrusted("letter.txt")
+	w.send(t, other, "hello from elsewhere")
 	w.send(t, s, "What is in this letter?\n"+w.text)
 }
 

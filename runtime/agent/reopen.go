@@ -180,6 +180,7 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	if err := fresh.adapt(&r); err != nil {
 		return err
 	}
+	fresh.marks.Restore(s.marks.Recorded()) // of what was attached to the next message
 	s.state, s.past, s.stale, s.turn = fresh.state, fresh.past, false, nil
 	s.seeing.Lock()
 	defer s.seeing.Unlock()

@@ -49,6 +49,19 @@ func TestBefore(t *testing.T) {
 	}
 }
 
+// TestTypedAfterAttached checks that the addresses in an attached text are not those of the user.
+func TestTypedAfterAttached(t *testing.T) {
+	var m Marks
+	m.Typed("https://mine.example")
+	m.Add(Source{What: "letter.txt"})
+	m.Typed("the file letter.txt: https://evil.example")
+	var again Marks
+	again.Restore(m.Recorded())
+	if got := strings.Join(again.Recorded().Typed, " "); got != "https://mine.example" {
+		t.Errorf("the user has typed %q", got)
+	}
+}
+
 func TestNilMarks(t *testing.T) {
 	var m *Marks
 	m.Typed("https://a.example")

@@ -100,13 +100,17 @@ func (m *Marks) carry() {
 // maxTyped is how many addresses are kept.
 const maxTyped = 64
 
-// Typed adds the addresses in a message of the user.
+// Typed adds the addresses in a message of the user. After the user has attached an untrusted text,
+// messages have its addresses too, and none are added.
 func (m *Marks) Typed(message string) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if slices.ContainsFunc(m.sources, func(s Source) bool { return s.Tool == "" }) {
+		return
+	}
 	for word := range strings.FieldsSeq(message) {
 		at := strings.Index(word, "http://")
 		if i := strings.Index(word, "https://"); i >= 0 && (at < 0 || i < at) {
@@ -168,8 +172,14 @@ func (m *Marks) Restore(r Recorded) {
 			m.AddNotes([]*value.Dict{d})
 		}
 	}
-	m.Typed(strings.Join(r.Typed, " "))
 	m.carry()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, url := range r.Typed {
+		if len(m.typed) < maxTyped && !slices.Contains(m.typed, url) {
+			m.typed = append(m.typed, url)
+		}
+	}
 }
 
 // AddNotes adds the sources among notes.
