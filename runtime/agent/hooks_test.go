@@ -66,6 +66,29 @@ def after_tool(call, result):
 	}
 }
 
+// TestHooksOfParallelCalls checks that each call of a reply has its own notes and refusals, also in a
+// recorded run.
+func TestHooksOfParallelCalls(t *testing.T) {
+	set := hooked(`
+def before_tool(call):
+    path = call["args"]["filepath"]
+    return {"deny": "not " + path} if path == "none.txt" else {"note": "note on " + path}
+`, calls("", "read_file", value.NewDict("filepath", "a.txt"), "read_file", value.NewDict("filepath", "none.txt"), "read_file", value.NewDict("filepath", "b.txt")), "done")
+	set.native, set.store = true, true
+	set.files = map[string]string{"a.txt": "A", "b.txt": "B"}
+	s := newStage(t, set)
+	r, err := s.turn(context.Background(), "do it")
+	if err != nil || len(r.Calls) != 3 || !r.Calls[0].Success || r.Calls[1].Success || !r.Calls[2].Success {
+		t.Fatalf("the turn gave %+v, %v", r, err)
+	}
+	for i, want := range []string{"Note: note on a.txt", "of the user: not none.txt", "Note: note on b.txt"} {
+		text := s.session.Messages()[2+i].Text
+		if !strings.Contains(text, want) || strings.Count(text, "Note: ")+strings.Count(text, "of the user: ") != 1 {
+			t.Errorf("the result of call %d is %q, want %q and no other note", i, text, want)
+		}
+	}
+}
+
 // TestHooksBelow checks that hooks watch what sub-agents and the tools of a project call.
 func TestHooksBelow(t *testing.T) {
 	set := hooked("def before_tool(call):\n    if call['tool'] == 'read_file': return {'deny': call['caller'] + ' may not'}\n",
