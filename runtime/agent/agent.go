@@ -209,9 +209,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 		return nil, err
 	}
 	settings := a.opts.settings()
-	if a.opts.Idle > 0 {
-		a.opts.Model = model.WithIdleTimeout(a.opts.Model, a.opts.Idle)
-	}
+	a.opts.Model = model.WithIdleTimeout(a.opts.Model, max(0, a.opts.Idle))
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
 	settings.Policy = a.opts.Policy
 	a.recorded = settings

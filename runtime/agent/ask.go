@@ -30,8 +30,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, _ := e.Args.Get("schema")
-	schema, err := structured.New(wanted)
+	schema, err := t.wanted(ctx, e.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +52,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		}
 	}
 	var c *compaction
-	if noRoom(err) {
+	if dialog.NoRoom(err) {
 		var failure error
 		if c, failure = t.compact(ctx); program.Final(failure) {
 			return nil, failure
@@ -69,6 +68,15 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		d.Put("value", read)
 	}
 	return out, err
+}
+
+// wanted returns the schema that a request names, or nil, and opens the model that it names.
+func (t *turn) wanted(ctx context.Context, args *value.Dict) (s *structured.Schema, err error) {
+	if t.other, err = t.agent.otherModel(ctx, args.Text("model")); err != nil {
+		return nil, err
+	}
+	schema, _ := args.Get("schema")
+	return structured.New(schema)
 }
 
 // sayAs sends messages to the model. With a schema it also returns the value of the answer.
@@ -132,12 +140,6 @@ type answer struct {
 	changed []model.Message
 }
 
-// noRoom reports whether messages were not sent because the conversation is too long.
-func noRoom(err error) bool {
-	e := value.ErrorOf(err, value.Failed)
-	return e != nil && e.Kind == value.Limit && (e.Limit == value.LimitConversation || e.Limit == value.LimitContext)
-}
-
 // say sends messages to the model if they are within the limits of the conversation.
 func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error) {
 	if err := s.checkLimits(ctx, more); err != nil {
@@ -148,11 +150,7 @@ func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error
 
 // checkLimits reports whether messages are too long, and warns the user about long ones.
 func (s *Session) checkLimits(ctx context.Context, more []model.Message) error {
-	var all strings.Builder
-	for _, m := range more {
-		all.WriteString(m.Text)
-	}
-	warning, err := s.account.Check(all.String())
+	warning, err := s.account.Check(dialog.Text(more))
 	if warning != "" {
 		host.Emit(ctx, tool.Log{Message: warning})
 	}
@@ -170,6 +168,9 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	if reply, err = s.turn.answered(r, reply, err); err != nil {
 		return nil, err
 	}
+	if s.turn.other != nil { // another model cannot read them
+		reply.Thread, reply.Opaque = "", nil
+	}
 	return &answer{reply, changed}, nil
 }
 
@@ -179,7 +180,7 @@ const maxIdle = 2
 // answered returns the reply to a request. An empty one is a reply too, of which the policy can
 // remind the model. It is an error if the model was reminded, and if the provider blocked it.
 func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model.Reply, error) {
-	name := t.agent.opts.Model.Name()
+	name := t.asks().Model().Name()
 	switch {
 	case errors.Is(err, model.ErrEmpty) && t.idle >= maxIdle:
 		e := value.Errorf(value.Unavailable, "%s, even after %d reminders", value.ErrorOf(err, value.Unavailable).Message(), maxIdle)
@@ -205,11 +206,11 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 	if err := t.pending.Keep(nil); err != nil { // an earlier request of the same function
 		return nil, err
 	}
-	reply, used, err := t.meter.Ask(ctx, t.agent.opts.Model, t.agent.sizes.Price(), r)
+	reply, used, err := t.meter.Ask(ctx, t.asks().Model(), t.asks().Price(), r)
 	if r.Schema != nil && value.KindOf(err) == value.Invalid && ctx.Err() == nil {
 		host.Emit(ctx, tool.Log{Message: "the provider refused the schema; the model is asked without it: " + value.ErrorOf(err, value.Invalid).Message()})
 		r.Schema = nil
-		reply, used, err = t.meter.Ask(ctx, t.agent.opts.Model, t.agent.sizes.Price(), r)
+		reply, used, err = t.meter.Ask(ctx, t.asks().Model(), t.asks().Price(), r)
 	}
 	t.pending.Count(used)
 	return reply, err
@@ -218,9 +219,12 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 // request returns the request for the model. changed is the conversation if BeforeAsk has
 // changed it, else nil.
 func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
-	all := prompt.Legible(s.with(more), s.agent.sizes.Info(ctx).Media)
+	all := prompt.Legible(s.with(more), s.turn.asks().Info(ctx).Media)
 	if s.overfull(more) {
 		s.thread = "" // earlier messages change
+	}
+	if s.turn.other != nil {
+		all, s.thread = dialog.Unsigned(all), "" // they are of another model
 	}
 	o := &s.agent.opts
 	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: ids.Conversation(s.id, s.NextRun())}
@@ -232,7 +236,7 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 	}
 	if host.Subscribed(ctx) {
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
-		stream(ctx, r)
+		question.Stream(r, func(e tool.Report) { host.Emit(ctx, e) })
 	}
 	if !s.turn.hooks().Asks() {
 		return r, nil, nil
@@ -245,22 +249,6 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 		changed = slices.Clone(r.Messages)
 	}
 	return r, changed, nil
-}
-
-// stream emits the text of a reply as it arrives, and that a request is sent again.
-func stream(ctx context.Context, r *model.Request) {
-	received := false
-	r.Text = func(piece string) {
-		received = received || piece != ""
-		host.Emit(ctx, tool.Text{Text: piece})
-	}
-	r.Notice = func(n model.Notice) {
-		if n.Retry == nil {
-			return
-		}
-		host.Emit(ctx, tool.ModelRetry{Error: value.ErrorOf(n.Retry, value.Unavailable).Message(), Wait: n.Wait, Discards: received})
-		received = false
-	}
 }
 
 // with returns the conversation with more messages at its end.

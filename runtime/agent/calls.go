@@ -14,9 +14,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// callsEffect is the recorded name of agent.calls.
-const callsEffect = moduleName + ".calls"
-
 // maxTogether is how many calls of a reply are made at a time.
 const maxTogether = 8
 

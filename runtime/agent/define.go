@@ -7,8 +7,10 @@ import (
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -56,11 +58,11 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 		return nil
 	}
 	if err := o.openModel(ctx, d.Model); err != nil {
-		e := *value.ErrorOf(err, value.Unavailable)
+		e := value.ErrorOf(err, value.Unavailable).WithOp("start the agent '" + d.Name + "'")
 		if e.Hint == "" || o.Models == nil {
-			return e.WithOp("start the agent '"+d.Name+"'").WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
+			e = e.WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
 		}
-		return e.WithOp("start the agent '" + d.Name + "'")
+		return e
 	}
 	return nil
 }
@@ -109,3 +111,21 @@ func (o *Options) withPolicy(d agentfile.Definition) agentfile.Definition {
 	}
 	return d
 }
+
+// otherModel returns the model with a name for one request, or nil for "".
+func (a *Agent) otherModel(ctx context.Context, name string) (*sizes.Sizes, error) {
+	o := a.opts
+	if name == "" {
+		return nil, nil
+	}
+	if err := o.openModel(ctx, name); err != nil {
+		return nil, value.ErrorOf(err, value.Unavailable).WithOp("agent.ask")
+	}
+	if a.format == decision.Native && !o.Model.Native() {
+		return nil, value.Errorf(value.Invalid, "agent.ask: the model %s does not support native calls, which this run uses", name).WithHint("use another --format, such as pure_json")
+	}
+	return sizes.Of(model.WithIdleTimeout(o.Model, max(0, o.Idle)), o.Budget, o.MaxTokens), nil
+}
+
+// asks returns the model of the request in progress.
+func (t *turn) asks() *sizes.Sizes { return cmp.Or(t.other, t.agent.sizes) }

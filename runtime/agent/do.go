@@ -31,7 +31,8 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	t.watches.Add(1)
 	defer t.watches.Add(-1)
 	c := t.plan(ctx, d, e.StepPath, 0)
-	o, err := t.carryOut(ctx, &c)
+	t.make(ctx, &c)
+	o, err := t.outcomeOf(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +86,6 @@ func (o *outcome) dict() *value.Dict {
 		d.Put("fingerprint", prompt.Fingerprint(found))
 	}
 	return d
-}
-
-// carryOut makes a call if the model may make it and it is not redundant. An error ends the
-// run.
-func (t *turn) carryOut(ctx context.Context, c *plannedCall) (outcome, error) {
-	t.make(ctx, c)
-	return t.outcomeOf(ctx, c)
 }
 
 // A plannedCall is the call of a decision, at a step of the run.

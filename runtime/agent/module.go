@@ -56,7 +56,7 @@ func inTurn(do func(*turn, context.Context, tool.Effect) (value.Value, error)) f
 		if err != nil {
 			return tool.Outcome{}, err
 		}
-		t.pending = meter.Begin(g.Note)
+		t.pending, t.other = meter.Begin(g.Note), nil
 		if err := t.pending.Change(t.meter); err != nil {
 			return tool.Outcome{}, err
 		}

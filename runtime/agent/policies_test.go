@@ -77,7 +77,12 @@ func (m *team) run(policy, task string, ceilings agent.Ceilings) (agent.Reply, e
 		m.t.Fatal(err)
 	}
 	o := &agent.Options{Model: m.model("lead"), Policy: policy, Tools: []string{"agent"}, Ceilings: ceilings,
-		Models: func(_ context.Context, name string) (model.Model, error) { return m.model(name), nil }}
+		Models: func(_ context.Context, name string) (model.Model, error) {
+			if name == "nosuch" {
+				return nil, value.Errorf(value.Unavailable, "there is no model %s", name)
+			}
+			return m.model(name), nil
+		}}
 	o.Policies = func(name string) (agent.Policy, error) {
 		p, err := agent.Builtin(name)
 		if m.policy != nil {
@@ -154,5 +159,25 @@ func TestCeilingsOfPoliciesWithAgents(t *testing.T) {
 	r, err := m.run("best", "name yourself", agent.Ceilings{Requests: 2})
 	if value.KindOf(err) != value.Limit || len(m.asked) != 2 {
 		t.Errorf("with 2 requests, %d were made: %+v, %v", len(m.asked), r, err)
+	}
+}
+
+// TestModelOfARequest checks that a policy can ask another model in the same conversation, and that
+// the models do not get what only the other one can read.
+func TestModelOfARequest(t *testing.T) {
+	m := &team{t: t, says: [][2]string{{"name yourself", "NAME"}, {"And you?", "NAME"}, {"And again?", "NAME"}}, policy: func(string) string {
+		return `
+def policy(task, agent):
+    said = [agent.ask(agent.prompt(task)), agent.ask("And you?", model = "other"), agent.ask("And again?")]
+    return agent.finish("final", ", ".join([r["text"] for r in said]))
+`
+	}}
+	r, err := m.run("task", "name yourself", agent.Ceilings{})
+	if err != nil || r.Text != "lead, other, lead" || r.Usage.Requests != 3 {
+		t.Errorf("the task gave %+v, %v", r, err)
+	}
+	m.policy = func(string) string { return "def policy(task, agent):\n    agent.ask(task, model = \"nosuch\")\n" }
+	if r, err = m.run("task", "name yourself", agent.Ceilings{}); value.KindOf(err) != value.Unavailable || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("an unknown model gave %+v, %v", r, err)
 	}
 }

@@ -253,7 +253,7 @@ func (s *Session) ended(t *turn, r *host.Recorded) {
 
 // keepBroken keeps the calls that were in progress when their turn ended.
 func (t *turn) keepBroken(e tool.Effect) error {
-	if e.Func != moduleName+".call" && e.Func != callsEffect {
+	if e.Func != moduleName+".call" && e.Func != moduleName+".calls" {
 		return nil
 	}
 	decisions, err := decision.Given(e.Args)

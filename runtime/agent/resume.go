@@ -215,10 +215,7 @@ func (s *Session) change(was Settings, tools []string) {
 	is, sameModel := s.agent.recorded, true
 	if is.Model != was.Model { // threads and signed data are valid for one model only
 		s.thread, sameModel = "", false
-		s.messages = slices.Clone(s.messages)
-		for i := range s.messages {
-			s.messages[i].Opaque = nil
-		}
+		s.messages = dialog.Unsigned(s.messages)
 	}
 	same := slices.EqualFunc(s.agent.tools, tools, func(t tool.Tool, name string) bool { return t.Name == name })
 	sameAgent := is.As.Instructions() == was.As.Instructions()

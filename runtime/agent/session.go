@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
@@ -133,6 +134,7 @@ type turn struct {
 	watches atomic.Int32            // watchFiles is on if it is not 0
 	spawned background.Work         // the agents of agent.spawn
 	schema  *structured.Schema      // of the request in progress, or nil
+	other   *sizes.Sizes            // the model of the request in progress, if it is not that of the agent
 	pending meter.Pending           // of the function of the policy that is in progress
 	memory  *recall.Memory          // nil before the first call
 }

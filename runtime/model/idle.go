@@ -9,8 +9,13 @@ import (
 
 // WithIdleTimeout returns a model whose requests fail with an error of kind Timeout if
 // no data arrives for the duration idle. Models of this module report all data, also that of
-// reasoning and of calls; others only text, see [Request].
-func WithIdleTimeout(m Model, idle time.Duration) Model { return &idleModel{m, idle} }
+// reasoning and of calls; others only text, see [Request]. With 0 it returns the model as it is.
+func WithIdleTimeout(m Model, idle time.Duration) Model {
+	if idle == 0 {
+		return m
+	}
+	return &idleModel{m, idle}
+}
 
 type idleModel struct {
 	Model

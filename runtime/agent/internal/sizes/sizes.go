@@ -31,6 +31,9 @@ func Of(m model.Model, set account.Budget, maxTokens int) *Sizes {
 	return &Sizes{model: m, set: set, maxTokens: maxTokens}
 }
 
+// Model returns the model.
+func (s *Sizes) Model() model.Model { return s.model }
+
 // Assume sets what is known about the model, so that no server is asked.
 func (s *Sizes) Assume(info model.Info) {
 	s.mu.Lock()
