@@ -242,30 +242,27 @@ func (c *Commands) target(args *value.Dict) ([]tool.Capability, error) {
 
 // readsOnly reports whether a command can only read.
 func (c *Commands) readsOnly(args *value.Dict) bool {
-	argv, err := readArgv(args)
-	if err != nil {
-		return false
-	}
-	dir, _, err := c.folder.Resolve(args.Text("cwd"))
-	if err != nil {
-		return false
-	}
-	way, err := c.wayOf(argv, dir)
+	way, err := c.wayOfArgs(args)
 	return err == nil && !way.free && !way.rule.Network && len(way.rule.Write) == 0
 }
 
 // reachesNetwork reports whether a command can read what others have written.
 func (c *Commands) reachesNetwork(args *value.Dict) bool {
+	way, err := c.wayOfArgs(args)
+	return err == nil && way.rule.Network
+}
+
+// wayOfArgs returns how the command in the arguments of a function is run.
+func (c *Commands) wayOfArgs(args *value.Dict) (way, error) {
 	argv, err := readArgv(args)
 	if err != nil {
-		return false
+		return way{}, err
 	}
 	dir, _, err := c.folder.Resolve(args.Text("cwd"))
 	if err != nil {
-		return false
+		return way{}, err
 	}
-	way, err := c.wayOf(argv, dir)
-	return err == nil && way.rule.Network
+	return c.wayOf(argv, dir)
 }
 
 // plan returns how a command runs.

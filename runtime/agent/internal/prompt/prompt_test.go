@@ -212,7 +212,7 @@ func TestAllNames(t *testing.T) {
 			}
 			line := "- **" + stub.Signature(&x) + "**:"
 			for _, a := range x.Params {
-				if !detailed && !Undocumented(&x) && strings.Contains(line, a.Name+": any") == a.FromHost {
+				if !detailed && !Undocumented(&x) && (strings.Contains(line, "("+a.Name+": any") || strings.Contains(line, " "+a.Name+": any")) == a.FromHost {
 					t.Fatalf("parameter %s of %s is not as it should be in %s", a.Name, x.Name, line)
 				}
 				if detailed && !a.FromHost && !strings.Contains(text, "\n- `"+a.Name+"` (any) (") {
