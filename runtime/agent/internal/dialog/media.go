@@ -22,8 +22,8 @@ func Readable(types []string, kind string) bool {
 // more than limit bytes together.
 func CheckAttached(media []model.Media, name string, readable []string, limit int) error {
 	if size := Size(media); size > limit {
-		return value.Errorf(value.Limit, "the attachments are too long: %.1f MB, limit %.1f MB for a conversation with all its attachments",
-			float64(size)/(1<<20), float64(limit)/(1<<20)).WithHint("attach fewer or smaller files")
+		return value.Errorf(value.Limit, "the attachments are too large: %.1f MB, but a conversation can have only %.1f MB more (%d MB in total)",
+			float64(size)/(1<<20), float64(max(0, limit))/(1<<20), MaxMedia>>20).WithHint("attach fewer or smaller files, or begin a new conversation")
 	}
 	for _, m := range media {
 		if !Readable(readable, m.Type) {
