@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -22,7 +23,7 @@ func (o *Options) define() {
 		return
 	}
 	o.Policy, o.Effort, o.Temperature = cmp.Or(o.Policy, d.Policy), cmp.Or(o.Effort, d.Effort), cmp.Or(o.Temperature, d.Temperature)
-	o.Iterations = cmp.Or(o.Iterations, d.Iterations)
+	o.Iterations = cmp.Or(o.Iterations, min(d.Iterations, maxIterations))
 	if o.Schema == nil {
 		o.Schema = d.Schema
 	}
@@ -72,7 +73,7 @@ func (o *Options) openModel(ctx context.Context, name string) error {
 	if o.Models == nil {
 		return value.Errorf(value.Unavailable, "the model %s cannot be opened", name).WithHint("omit the model; in Go, set Options.Models")
 	}
-	m, err := o.Models(ctx, name)
+	m, err := o.Models(background.Outside(ctx), name)
 	if err != nil {
 		return err
 	}

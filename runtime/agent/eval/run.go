@@ -291,14 +291,13 @@ func (r *run) try(ctx context.Context, c *Case) *Result {
 	err := r.unreachable(c)
 	if err == nil {
 		err = r.attempt(ctx, c, result)
-		if err != nil && value.KindOf(err) == value.Unavailable {
+		if result.Unreachable != nil {
 			r.setUnreachable(c, err)
 		}
+	} else {
+		result.Unreachable = err
 	}
 	if err != nil {
-		if value.KindOf(err) == value.Unavailable {
-			result.Unreachable = err
-		}
 		e := value.ErrorOf(err, value.Failed)
 		result.Why, result.ErrorType, result.Success = e.Message(), e.Kind.Type(), false
 	}
@@ -319,6 +318,9 @@ func (r *run) attempt(ctx context.Context, c *Case, result *Result) (err error) 
 	w := &watched{Model: c.model, format: c.Format}
 	reply, err := r.send(ctx, c, b, w, result)
 	w.fill(result)
+	if err != nil && w.unreachable != nil {
+		result.Unreachable = err
+	}
 	result.use(&reply)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -23,6 +24,7 @@ type watched struct {
 	prompt        string // the hash of the first request
 	first         int    // tokens of the first request, estimated
 	input, output int    // tokens of all requests and replies, estimated
+	unreachable   error  // the error of a request that did not reach the model; nil for none
 }
 
 // Info is for [model.InfoOf].
@@ -32,9 +34,13 @@ func (w *watched) Info(ctx context.Context) model.Info { return model.InfoOf(ctx
 func (w *watched) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	w.asked(r)
 	reply, err := w.Model.Ask(ctx, r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if value.KindOf(err) == value.Unavailable && !errors.Is(err, model.ErrEmpty) {
+		w.unreachable = err
+	}
 	if err == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		w.unreachable = nil
 		said := reply.Message()
 		w.output += estimate(nil, "", "", []model.Message{said})
 	}

@@ -22,9 +22,9 @@ func TestBefore(t *testing.T) {
 		want string
 	}{
 		{nil, "earlier run"},
-		{tool.StepPath{2}, "earlier run"},
-		{tool.StepPath{3}, "earlier run first"}, // what the call reads itself is not before it
-		{tool.StepPath{3, 2}, "earlier run first inside"},
+		{tool.StepPath{2}, "earlier run inside later"}, // what the call reads itself is not before it
+		{tool.StepPath{3}, "earlier run first later"},
+		{tool.StepPath{3, 2}, "earlier run first inside later"},
 		{tool.StepPath{9}, "earlier run first inside later"},
 	} {
 		var got []string

@@ -52,8 +52,10 @@ func (m *Marks) Add(s Source) bool {
 // maxWhat is how much of the name of a source is kept, in bytes.
 const maxWhat = 200
 
-// Before returns the sources that were read before a step, in the order of the steps. Their
-// order, and not the time, decides: so a resumed run gets the same ones.
+// Before returns the sources that a model may know when it chooses the call at a step, in the order
+// of the steps: all but those that the call has read itself. Those of agents that work in parallel
+// count, as one can pass on to another what it has read. A resumed run has at least those that it
+// had before.
 func (m *Marks) Before(at tool.StepPath) []Source {
 	if m == nil {
 		return nil
@@ -62,7 +64,7 @@ func (m *Marks) Before(at tool.StepPath) []Source {
 	defer m.mu.Unlock()
 	var list []Source
 	for _, s := range m.sources {
-		if precedes(s.At, at) {
+		if !within(s.At, at) {
 			list = append(list, s)
 		}
 	}
@@ -70,10 +72,9 @@ func (m *Marks) Before(at tool.StepPath) []Source {
 	return list
 }
 
-// precedes reports whether a source at a step was read before another step. A step inside the
-// other one was not.
-func precedes(source, at tool.StepPath) bool {
-	return len(source) == 0 || slices.Compare(source, at) < 0
+// within reports whether a source was read at a step, or inside it.
+func within(source, at tool.StepPath) bool {
+	return len(source) >= len(at) && len(source) > 0 && slices.Equal(source[:len(at)], at)
 }
 
 // Empty reports whether there are no sources.

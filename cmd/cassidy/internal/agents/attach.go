@@ -47,6 +47,16 @@ func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, m
 	return message, s.Attach(ctx, media...)
 }
 
+// MarkContext marks a session as untrusted for each file of --context-file that is not one of the
+// project.
+func MarkContext(a *app.App, s *agent.Session, setup *Setup) {
+	for _, file := range setup.ContextFiles {
+		if isForeign(a, file) {
+			s.MarkUntrusted(ui.VisibleLine(filepath.Base(file)))
+		}
+	}
+}
+
 // isForeign reports whether a file or address is outside the project, or one whose text the config
 // does not trust.
 func isForeign(a *app.App, file string) bool {

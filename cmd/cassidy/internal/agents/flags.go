@@ -52,6 +52,8 @@ type Setup struct {
 	Options agent.Options
 	RunID   string
 	Skills  []string // those of the first message
+	// ContextFiles are the files of --context-file.
+	ContextFiles []string
 	// Warnings are what a dry run could not check.
 	Warnings []string
 
@@ -134,7 +136,8 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	if err = fillProject(ctx.Context, a, h, o, ctx.String("context")); err != nil {
 		return nil, err
 	}
-	o.Context, err = withContextFiles(o.Context, ctx.StringSlice("context-file"))
+	s.ContextFiles = ctx.StringSlice("context-file")
+	o.Context, err = withContextFiles(o.Context, s.ContextFiles)
 	return s, err
 }
 

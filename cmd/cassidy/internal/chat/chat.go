@@ -83,6 +83,7 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
+	agents.MarkContext(c.App, s, setup)
 	if c.console == nil {
 		return c.chatOnce(ctx.Context, h, s, setup.Skills, message, files)
 	}

@@ -75,6 +75,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
+	agents.MarkContext(c.App, s, setup)
 	text, err := agents.WithSkills(s, setup.Skills, task)
 	if err != nil {
 		return err

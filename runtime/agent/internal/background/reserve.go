@@ -28,3 +28,12 @@ func Reserved(ctx context.Context) (number int, model string) {
 	}
 	return 0, ""
 }
+
+// Outside returns a context that ends with ctx, but has none of its values: what is done with it is
+// not a part of a run.
+func Outside(ctx context.Context) context.Context { return outside{ctx} }
+
+type outside struct{ context.Context }
+
+// Value implements [context.Context].
+func (outside) Value(any) any { return nil }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
@@ -81,14 +82,16 @@ func steersEffect(s *step) []flow.Source {
 	return read
 }
 
-// markEffect notes what an effect has read, if that is untrusted.
-func markEffect(ctx context.Context, s *step, out tool.Outcome) error {
+// markEffect notes what an effect has read, if that is untrusted. Its error can quote what was read.
+// markEffect returns this error, or that of the record.
+func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error {
 	p := s.of
 	what := p.Run.gate.sources.Read(s.fn, s.effect, s.takes, out.Value)
-	if what == "" || trusts(p) {
-		return nil
+	if what == "" || trusts(p) || p.Run.leavesOpen(err) {
+		return err
 	}
-	return addSource(ctx, p.Run, flow.Source{At: s.effect.StepPath, Tool: p.tool.Name, What: what, Sum: flow.Sum(s.effect.Args, s.takes)})
+	source := flow.Source{At: s.effect.StepPath, Tool: p.tool.Name, What: what, Sum: flow.Sum(s.effect.Args, s.takes)}
+	return cmp.Or(addSource(ctx, p.Run, source), err)
 }
 
 // markResult notes that the model gets the result or the error of a call, if that is untrusted.

@@ -165,10 +165,7 @@ func (p *Pass) perform(ctx context.Context, e tool.Effect) (_ tool.Outcome, err 
 		return tool.Outcome{}, err
 	}
 	out, err := s.do(ctx)
-	if err == nil {
-		err = markEffect(ctx, s, out)
-	}
-	return out, s.settle(ctx, out, err)
+	return out, s.settle(ctx, out, markEffect(ctx, s, out, err))
 }
 
 // authorize grants the effect and commits what it could see. Like the other steps it is a
