@@ -107,11 +107,21 @@ func (s *Set) Check(ctx context.Context) error {
 	return nil
 }
 
-// header finds the definitions of functions that have the name of a hook, or look like it.
-var header = regexp.MustCompile(`(?m)^def[ \t]+((?:before|after|on)_[A-Za-z0-9_]*)[ \t]*\(([^)]*)\)`)
+// header finds the definitions of functions whose names do not begin with _, and assigned the names
+// to which the file assigns something.
+var (
+	header   = regexp.MustCompile(`(?m)^def[ \t]+([A-Za-z][A-Za-z0-9_]*)[ \t]*\(([^)]*)\)`)
+	assigned = regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9_]*)[ \t]*=(?:[^=]|$)`)
+)
 
-// defined returns which of the functions a file defines.
+// defined returns which of the functions a file defines. A function that is not a hook must be
+// private, so that a misspelled hook is not taken for another function.
 func defined(f File) (found []string, err error) {
+	for _, m := range assigned.FindAllStringSubmatch(f.Source, -1) {
+		if want := params(m[1]); want != "" {
+			return nil, value.Errorf(value.Invalid, "the hook %s is assigned, and not defined", m[1]).WithHint("write: def %s(%s):", m[1], want)
+		}
+	}
 	for _, m := range header.FindAllStringSubmatch(f.Source, -1) {
 		name := m[1]
 		want := params(name)
