@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -11,9 +12,9 @@ import (
 )
 
 // checkStage has a tool with many kinds of parameters, and counts its calls.
-func checkStage(t *testing.T) (*stage, *int) {
+func checkStage(t *testing.T) (*stage, *atomic.Int32) {
 	s := newStage(t, setting{files: twoFiles, before: coded})
-	calls, three := new(int), 3
+	calls, three := new(atomic.Int32), 3
 	params := []tool.Param{
 		tool.Required("name", tool.TypeString, "text"), tool.Optional("count", tool.TypeInteger, int64(1), "number"), tool.Maybe("ratio", tool.TypeNumber, "number"),
 		tool.Maybe("deep", tool.TypeBoolean, "flag"), tool.Maybe("tags", tool.TypeArray, "texts"), tool.Maybe("mode", tool.TypeString, "choice"),
@@ -24,7 +25,7 @@ func checkStage(t *testing.T) (*stage, *int) {
 	params[4].Type.Items = &tool.Type{Name: tool.TypeString}
 	params[5].Type.Enum = []value.Value{"fast", "slow"}
 	params[6].Type.Fields = []tool.Param{tool.Required("n", tool.TypeInteger, "number")}
-	count := func(context.Context, *value.Dict) (value.Value, error) { *calls++; return "done", nil }
+	count := func(context.Context, *value.Dict) (value.Value, error) { calls.Add(1); return "done", nil }
 	for _, made := range []tool.Tool{
 		{Name: "make", Description: "Make it.", Params: params},
 		{Name: "loose-one", Description: "Take anything.", Params: params[:1], AllowExtra: true},
@@ -96,8 +97,8 @@ func TestFaultsBeforeTheFirstCall(t *testing.T) {
 	for _, c := range cases {
 		s, calls := checkStage(t)
 		_, err := runProgram(s, "make(\"a\")\n"+c.code)
-		if err == nil || value.KindOf(err) != value.Invalid || *calls != 0 {
-			t.Errorf("%s: %v, %d calls, want it refused", c.code, err, *calls)
+		if err == nil || value.KindOf(err) != value.Invalid || calls.Load() != 0 {
+			t.Errorf("%s: %v, %d calls, want it refused", c.code, err, calls.Load())
 			continue
 		}
 		text, _, _ := strings.Cut(err.Error(), "\n\nNo tool was called.")
