@@ -487,7 +487,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
+		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/conversation runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
 		"it acts through the host alone",
 	},
 	"internal/toolfile": {
@@ -519,6 +519,11 @@ var layers = map[string]struct {
 		"Package dialog checks conversations",
 		"runtime/value runtime/model",
 		"what is recorded of a conversation may be damaged",
+	},
+	"runtime/agent/internal/conversation": {
+		"Package conversation has the state of a conversation with a model, and its record",
+		"runtime/host runtime/internal/flow runtime/model runtime/tool runtime/value runtime/agent/internal/account runtime/agent/internal/dialog runtime/agent/internal/ids runtime/agent/internal/prompt runtime/agent/internal/recall runtime/agent/internal/traces",
+		"it changes by what is recorded, and does nothing",
 	},
 	"runtime/agent/internal/program": {
 		"Package program runs the programs that models write",

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -82,13 +83,9 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 // conversation begins with it.
 func (t *turn) keepPrompt(args *value.Dict) bool {
 	if n := args.Int("iterations"); n > 0 {
-		t.iterations = int(min(n, math.MaxInt32))
+		t.state.Iterations = int(min(n, math.MaxInt32))
 	}
-	if t.told && len(t.messages) > 0 {
-		return false
-	}
-	t.told, t.question = true, args.Text("task")
-	return true
+	return t.state.BeginQuestion(args.Text("task"))
 }
 
 type asked = dialog.Asked // the outcome of agent.ask
@@ -116,31 +113,24 @@ func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 
 // keepReply adds the messages that were sent, and the reply, to the conversation.
 func (t *turn) keepReply(more []model.Message, a *asked) error {
-	if t.overfull(more) {
+	if t.state.Overfull(more) {
 		t.memory.Forget() // of results that are no longer shown
 	}
 	changed, err := dialog.Unpack(a.Conversation)
 	if err != nil {
 		return err
 	}
-	all, known := t.with(more), len(t.messages)
 	if changed != nil {
-		all, known, t.account = changed, 0, t.agent.account()
+		t.state.Replace(changed, t.agent.account())
+	} else {
+		t.state.Add(more)
 	}
-	said := model.Message{Role: model.Assistant, Text: a.Text, Calls: a.Calls, Opaque: a.Opaque}
+	t.state.AddReply(a)
 	t.idle++
-	if said.Text == "" && len(said.Calls) == 0 {
-		said = noAnswer
-	} else if question.Uncalled(t.toolChoice(), said.Calls) == "" {
+	if !a.Empty() && question.Uncalled(t.toolChoice(), a.Calls) == "" {
 		t.idle = 0
 	}
-	t.messages = append(all[:len(all):len(all)], said)
-	t.thread, t.made, t.replied = a.Thread, nil, true
-	for i := known; i < len(t.messages); i++ {
-		t.account.AddMessage(&t.messages[i])
-	}
-	t.account.Reported(int(a.InputTokens), int(a.OutputTokens))
-	t.result.References = a.References
+	t.replied, t.result.References = true, a.References
 	return nil
 }
 
@@ -151,8 +141,8 @@ func (s *Session) keepSummary(c *compaction) {
 		return
 	}
 	// Half as many characters as tokens: a sixth of the limit.
-	k := &prompt.Keep{Chars: max(1, min(prompt.DefaultKept, s.account.EffectiveLimit()/2))}
-	s.restart(s.prompt().Continue(s.question, c.Summary, s.messages, k))
+	k := &prompt.Keep{Chars: max(1, min(prompt.DefaultKept, s.state.Account.EffectiveLimit()/2))}
+	s.state.Restart(s.prompt().Continue(s.state.Question, c.Summary, s.state.Messages, k), s.agent.account())
 	s.turn.memory.Forget() // the conversation may have lost the results that it refers to
 }
 
@@ -181,28 +171,14 @@ func (t *turn) keepTraces(v *value.Dict) error {
 // keepOutcome keeps the outcome of a call for the next message, and the record of the call,
 // unless it is broken: interrupted.
 func (t *turn) keepOutcome(d decision.Decision, v *value.Dict, broken bool) error {
-	o, err := value.ToGo[struct {
-		Success  bool        `json:"success"`
-		Result   value.Value `json:"result"`
-		Error    string      `json:"error"`
-		Made     bool        `json:"made"`
-		Complete bool        `json:"complete"`
-		Text     string      `json:"text"`
-		Said     string      `json:"said"`
-		Shown    []int64     `json:"shown"`
-	}](v)
+	o, err := conversation.ReadOutcome(v)
 	if err != nil {
 		return err
 	}
-	result := tool.Result{Success: o.Success, Value: o.Result, Error: o.Error}
 	if o.Made {
-		t.remember(d, result)
+		t.remember(d, o.ToolResult())
 	}
-	if o.Made && o.Success {
-		o.Said = result.Text()
-	}
-	t.heard = recall.Hear(t.heard, o.Said)
-	t.made = append(t.made, madeCall{CallResult: prompt.CallResult{ID: d.ID, Text: o.Text}, Media: prompt.ShownMedia(d.Action, o.Result, o.Shown), turn: t, Success: o.Success, Last: o.Complete})
+	t.state.AddCall(d.ID, d.Action, &o)
 	if !broken {
 		t.result.Calls = append(t.result.Calls, CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input,
 			Reasoning: d.Reasoning, Inferred: d.Inferred, Success: o.Success, Result: o.Result, Error: o.Error})

@@ -10,7 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -302,16 +302,12 @@ func (a *Agent) add(t *toolset.Info) {
 
 // offerRecorded offers the tools of a recorded turn for its replay, as the run has called them. A
 // tool that it has not called is the present one, or has only a name.
-func (a *Agent) offerRecorded(ctx context.Context, r *host.Recorded) error {
-	turn, err := value.ToGo[recordedTurn](r.Options)
-	if err != nil {
-		return dialog.Unreadable("run '"+r.ID+"'", err)
-	}
-	tools, err := roster.Called(ctx, a.host, r.ID)
+func (a *Agent) offerRecorded(ctx context.Context, turn *conversation.Turn) error {
+	tools, err := roster.Called(ctx, a.host, turn.ID)
 	if err != nil {
 		return err
 	}
-	for _, name := range turn.offered() {
+	for _, name := range turn.Tools {
 		if i := slices.IndexFunc(tools, func(t toolset.Info) bool { return tool.Key(t.Name) == tool.Key(name) }); i >= 0 {
 			a.add(&tools[i])
 		} else {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
@@ -117,7 +118,7 @@ func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c
 	}
 	d := v.(*value.Dict)
 	d.Put("calls", calls)
-	d.Put("full", t.account.Full())
+	d.Put("full", t.state.Account.Full())
 	host.Emit(ctx, tool.ModelReply{
 		Iteration: t.result.Iterations, Text: a.Text, Calls: calls, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens,
 	})
@@ -130,7 +131,7 @@ func (t *turn) sent(args *value.Dict) ([]model.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.compose(args.Text("message"), prompt.FitResults(results, t.account.Budget().MessageMax)), nil
+	return t.compose(args.Text("message"), prompt.FitResults(results, t.state.Account.Budget().MessageMax)), nil
 }
 
 // An answer is a model's reply, and the conversation that it answers.
@@ -150,7 +151,7 @@ func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error
 
 // checkLimits reports whether messages are too long, and warns the user about long ones.
 func (s *Session) checkLimits(ctx context.Context, more []model.Message) error {
-	warning, err := s.account.Check(dialog.Text(more))
+	warning, err := s.state.Account.Check(dialog.Text(more))
 	if warning != "" {
 		host.Emit(ctx, tool.Log{Message: warning})
 	}
@@ -219,15 +220,15 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 // request returns the request for the model. changed is the conversation if BeforeAsk has
 // changed it, else nil.
 func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
-	all := prompt.Legible(s.with(more), s.turn.asks().Info(ctx).Media)
-	if s.overfull(more) {
-		s.thread = "" // earlier messages change
+	all := prompt.Legible(s.state.With(more), s.turn.asks().Info(ctx).Media)
+	if s.state.Overfull(more) {
+		s.state.Thread = "" // earlier messages change
 	}
 	if s.turn.other != nil {
-		all, s.thread = dialog.Unsigned(all), "" // they are of another model
+		all, s.state.Thread = dialog.Unsigned(all), "" // they are of another model
 	}
 	o := &s.agent.opts
-	r = &model.Request{Messages: all, Thread: s.thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: ids.Conversation(s.id, s.NextRun())}
+	r = &model.Request{Messages: all, Thread: s.state.Thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: ids.Conversation(s.id, s.NextRun())}
 	if s.agent.format == decision.Native {
 		r.Tools, r.ToolChoice = s.agent.tools, s.toolChoice()
 	}
@@ -235,7 +236,7 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 		r.Schema, r.ToolChoice = s.turn.schema.Dict, model.ToolNone
 	}
 	if host.Subscribed(ctx) {
-		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
+		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.state.Account.Used()})
 		question.Stream(r, func(e tool.Report) { host.Emit(ctx, e) })
 	}
 	if !s.turn.hooks().Asks() {
@@ -251,80 +252,19 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 	return r, changed, nil
 }
 
-// with returns the conversation with more messages at its end.
-func (s *Session) with(more []model.Message) []model.Message {
-	old := s.messages
-	switch {
-	case len(old) == 0:
-		return slices.Clip(more)
-	case s.overfull(more):
-		old = prompt.WithoutMedia(old)
-	}
-	return append(old[:len(old):len(old)], more...)
-}
-
-// noAnswer replaces an empty reply in a conversation, which no API accepts.
-var noAnswer = model.Message{Role: model.Assistant, Text: "(no answer)"}
-
-// notRun is the result of a native call that was not made.
-const notRun = "This call was not made."
-
-// answers returns a message for each native call of the last reply, since APIs require one:
-// the result of the call, or that it was not made.
-func (s *Session) answers() []model.Message {
-	var more []model.Message
-	for _, c := range dialog.Open(s.messages) {
-		m := model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true}
-		if i := slices.IndexFunc(s.made, func(made madeCall) bool { return made.ID == c.ID }); i >= 0 {
-			m.Text, m.Failed = s.made[i].Text, !s.made[i].Success
+// compose returns the next messages, with the reminder of the instructions if the user has one.
+func (t *turn) compose(message string, results []prompt.CallResult) []model.Message {
+	more := t.state.Next(conversation.Next{Text: message, Results: results, Attached: t.attaches(), Unread: t.unread})
+	if len(more) > 0 && t.state.Instructed() {
+		if last := &more[len(more)-1]; last.Role == model.User {
+			last.Text = t.withReminder(last.Text)
 		}
-		more = append(more, m)
 	}
 	return more
 }
 
-// leftOver returns the results of calls of earlier turns that were not sent to the model,
-// except those that answers returns.
-func (t *turn) leftOver() []string {
-	var parts []string
-	open := dialog.Open(t.messages)
-	for _, made := range t.made {
-		answered := slices.ContainsFunc(open, func(c model.Call) bool { return made.ID == c.ID })
-		if made.turn != t && !answered && !made.Last {
-			parts = append(parts, made.Text)
-		}
-	}
-	return parts
-}
-
-// compose returns the next messages: the answers to native calls, with the policy's text if
-// it has one, and a message of the user with everything else.
-func (t *turn) compose(message string, results []prompt.CallResult) []model.Message {
-	more := t.answers()
-	for k := range more {
-		if i := slices.IndexFunc(results, func(r prompt.CallResult) bool { return r.ID == more[k].CallID }); i >= 0 {
-			more[k].Text = results[i].Text
-			results = append(results[:i:i], results[i+1:]...)
-		}
-	}
-	parts := append(t.leftOver(), value.Map(results, func(r prompt.CallResult) string { return r.Text })...)
-	media, note := t.addMedia(more)
-	text := prompt.Paragraphs(append(parts, note, message)...)
-	if text == "" && !t.attaches() && len(media) == 0 {
-		return more
-	}
-	if t.told && len(t.messages) > 0 {
-		text = t.withReminder(text)
-	}
-	m := model.Message{Role: model.User, Text: text, Media: media}
-	if t.attaches() {
-		m.Media = slices.Concat(t.attached, media)
-	}
-	return append(more, m)
-}
-
 // attaches reports whether the next message has the attachments of the turn: it is the first one.
-func (t *turn) attaches() bool { return t.attached != nil && !t.replied }
+func (t *turn) attaches() bool { return t.state.Attached != nil && !t.replied }
 
 // withReminder adds the instructions for decisions to a message: one line, or all of them.
 func (s *Session) withReminder(text string) string {

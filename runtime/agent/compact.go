@@ -34,7 +34,7 @@ func (t *turn) compact(ctx context.Context) (*compaction, error) {
 		return nil, err
 	}
 	t.keepSummary(c)
-	c.TokensAfter = t.account.Used()
+	c.TokensAfter = t.state.Account.Used()
 	host.Emit(ctx, tool.Compacted{
 		Success: c.Success, Summary: c.Summary, Error: c.Error, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 		InputTokens: int(c.InputTokens), OutputTokens: int(c.OutputTokens), CachedTokens: int(c.CachedTokens),
@@ -55,16 +55,16 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 		s.turn = &turn{Session: s}
 	}
 	s.turn.meter, s.turn.pending = nil, meter.Pending{} // it is not a part of a turn
-	before = s.account.Used()
+	before = s.state.Account.Used()
 	c, err := s.summarize(ctx)
 	s.keepSummary(c)
-	return before, s.account.Used(), err
+	return before, s.state.Account.Used(), err
 }
 
 // summarize has the model write a summary of the conversation, which stays as it is. The
 // compaction is never nil: it also reports the error.
 func (s *Session) summarize(ctx context.Context) (*compaction, error) {
-	used := s.account.Used()
+	used := s.state.Account.Used()
 	c := &compaction{TokensBefore: used, TokensAfter: used}
 	a, err := s.askSummary(ctx)
 	if err == nil {
@@ -82,10 +82,10 @@ func (s *Session) summarize(ctx context.Context) (*compaction, error) {
 }
 
 func (s *Session) askSummary(ctx context.Context) (*answer, error) {
-	if len(s.messages) == 0 {
+	if len(s.state.Messages) == 0 {
 		return nil, value.Errorf(value.Invalid, "compact the conversation: it is empty")
 	}
-	answers := s.answers()
+	answers := s.state.Answers()
 	for i := range answers { // they may exceed the limit, and are sent in full afterwards
 		answers[i].Media = nil
 		answers[i].Text = prompt.CutMiddle(answers[i].Text, prompt.LeastResult, prompt.ShortNote)
@@ -93,10 +93,4 @@ func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	s.turn.sums = true
 	defer func() { s.turn.sums = false }()
 	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
-}
-
-// restart replaces the conversation. The model gets all of it with the next request.
-func (s *Session) restart(messages []model.Message) {
-	s.messages, s.thread, s.told = messages, "", true
-	s.recount()
 }

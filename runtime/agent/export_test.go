@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -66,8 +67,11 @@ func (s *Session) Recorded(message string) *value.Dict {
 // Restore brings the session to where it was before the run of that ID, from its
 // arguments and options together.
 func (s *Session) Restore(runID string, recorded *value.Dict) error {
-	_, err := s.restore(&host.Recorded{Run: history.Run{ID: runID, Args: recorded, Options: recorded}}, true)
-	return err
+	turn, err := conversation.ReadTurn(s.id, &host.Recorded{Run: history.Run{ID: runID, Args: recorded, Options: recorded}})
+	if err != nil {
+		return err
+	}
+	return s.restore(turn, true)
 }
 
 // State returns all that a session and its turn keep, as text. Of times it has
@@ -77,8 +81,8 @@ func (s *Session) State() string {
 	var b strings.Builder
 	b.WriteString(s.Kept())
 	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
-	for _, m := range s.made {
-		line("made in this turn", m.turn == t)
+	for _, m := range s.state.Made {
+		line("made in this turn", m.Now())
 	}
 	line("iterations", t.result.Iterations)
 	for i := range t.result.Calls {
@@ -96,26 +100,26 @@ func (s *Session) State() string {
 func (s *Session) Kept() string {
 	var b strings.Builder
 	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
-	for i := range s.messages {
-		v, err := value.FromGo(&s.messages[i])
+	for i := range s.state.Messages {
+		v, err := value.FromGo(&s.state.Messages[i])
 		line("message", cmp.Or[any](err, value.FormatJSON(v, "")))
 	}
-	line("thread", s.thread)
-	line("question", s.question)
-	line("told", s.told)
-	line("turns", s.turns)
-	line("iterations told", s.iterations)
+	line("thread", s.state.Thread)
+	line("question", s.state.Question)
+	line("told", s.state.Told)
+	line("turns", s.state.Turns)
+	line("iterations told", s.state.Iterations)
 	line("tools", toolNames(s.agent.tools))
-	for _, c := range dialog.Open(s.messages) {
+	for _, c := range dialog.Open(s.state.Messages) {
 		line("open", c.ID)
 	}
-	for _, m := range s.made {
+	for _, m := range s.state.Made {
 		line("made", fmt.Sprintf("%q, success %v, last %v", m.CallResult, m.Success, m.Last))
 	}
-	for _, text := range s.heard {
+	for _, text := range s.state.Heard {
 		line("heard", fmt.Sprintf("%q", text))
 	}
-	line("account", fmt.Sprintf("%+v, overhead %d of %+v", s.account.Counts(), s.account.Overhead(), s.account.Budget()))
+	line("account", fmt.Sprintf("%+v, overhead %d of %+v", s.state.Account.Counts(), s.state.Account.Overhead(), s.state.Account.Budget()))
 	files := s.Files()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		line("file "+path, fmt.Sprintf("read %v, written %v", !files[path].Read.IsZero(), !files[path].Written.IsZero()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
@@ -85,7 +86,7 @@ func Resume(ctx context.Context, h *host.Host, runID string) (Reply, error) {
 	}
 	t, err := kindsOf(h).resume(ctx, h, &r, nil)
 	if t == nil {
-		return Reply{Run: runID, Session: r.Session, Task: r.Args.Text(taskArg)}, err
+		return Reply{Run: runID, Session: r.Session, Task: r.Args.Text(conversation.TaskArg)}, err
 	}
 	return t.result, err
 }
@@ -144,6 +145,10 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	if err != nil {
 		return nil, dialog.Unreadable("run '"+r.ID+"'", err)
 	}
+	turn, err := conversation.ReadTurn(r.Session, r)
+	if err != nil {
+		return nil, err
+	}
 	before, recorded := spent.Recorded(ctx, h, r.ID, settings.Ceilings)
 	settings.Ceilings = recorded
 	o, err := k.options(ctx, r, settings, by)
@@ -159,12 +164,12 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	a, err := newAgent(h, &own)
 	if err == nil && replays {
 		a.sizes.Assume(model.Info{}) // a replay asks no server
-		err = a.offerRecorded(ctx, r)
+		err = a.offerRecorded(ctx, turn)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.newSession(r.Session).again(ctx, r, !replays)
+	t, err := a.newSession(r.Session).again(ctx, turn, !replays)
 	if err == nil {
 		a.rules.Changed.Store(own.Ceilings != recorded && !replays)
 		t.meter = meter.New(meter.Of(ctx), a.rules, before)

@@ -26,12 +26,11 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 		return s.errBusy()
 	}
 	defer s.busy.Unlock()
-	all := slices.Concat(s.attached, media)
-	room := MaxMedia - dialog.Size(prompt.Attached(s.messages))
-	if err := dialog.CheckAttached(all, s.agent.opts.Model.Name(), s.agent.sizes.Info(ctx).Media, room); err != nil {
+	all := slices.Concat(s.state.Attached, media)
+	if err := dialog.CheckAttached(all, s.agent.opts.Model.Name(), s.agent.sizes.Info(ctx).Media, s.state.AttachLimit()); err != nil {
 		return err
 	}
-	s.attached = all
+	s.state.Attached = all
 	return nil
 }
 
@@ -39,55 +38,24 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 // file: from now on each call of the model that sends or runs something asks for approval. what
 // names the text, for the question. A result of a tool need not be marked: see
 // [tool.Hints].UntrustedOutput.
-func (s *Session) MarkUntrusted(what string) { s.marks.Add(flow.Source{What: what}) }
+func (s *Session) MarkUntrusted(what string) { s.state.Marks.Add(flow.Source{What: what}) }
 
 // Detach drops what [Session.Attach] has added and no message has sent.
-func (s *Session) Detach() { s.attached = nil }
+func (s *Session) Detach() { s.state.Attached = nil }
 
 // showMedia adds to the outcome of a call which images and documents of its result the model gets
 // with it, and tells the model of the others.
 func (t *turn) showMedia(ctx context.Context, o *outcome) {
-	room := MaxMedia - dialog.Size(prompt.Attached(t.messages))
-	for _, made := range t.made {
-		room -= dialog.Size(made.Media)
-	}
-	shown, note := prompt.Shown(value.MediaIn(o.result.Value), t.agent.sizes.Info(ctx).Media, room)
+	shown, note := prompt.Shown(value.MediaIn(o.result.Value), t.agent.sizes.Info(ctx).Media, t.state.ResultLimit())
 	o.shown, o.text = shown, prompt.Paragraphs(o.text, note)
-}
-
-// overfull reports whether old results lose their images and documents, so that more messages can
-// be sent.
-func (s *Session) overfull(more []model.Message) bool {
-	return dialog.Size(dialog.Media(s.messages))+dialog.Size(dialog.Media(more)) > MaxMedia
 }
 
 // refusedMedia reports whether a request was perhaps refused because of the images and documents of
 // results. It is then sent without them.
 func (t *turn) refusedMedia(ctx context.Context, err error) bool {
-	t.unread = value.KindOf(err) == value.Invalid && slices.ContainsFunc(t.made, func(made madeCall) bool { return len(made.Media) > 0 })
+	t.unread = value.KindOf(err) == value.Invalid && t.state.HasMedia()
 	if t.unread {
 		host.Emit(ctx, tool.Log{Message: "the request is sent again without the images and documents of results: " + value.ErrorOf(err, value.Invalid).Message()})
 	}
 	return t.unread
-}
-
-// addMedia adds the images and documents of results to the answers of native calls. It returns
-// those of the other results, and a note on them.
-func (t *turn) addMedia(answers []model.Message) (media []model.Media, note string) {
-	for _, made := range t.made {
-		if len(made.Media) == 0 {
-			continue
-		}
-		shown, unread := made.Media, ""
-		if t.unread {
-			shown, unread = nil, prompt.Unread(prompt.MediaNames(made.Media))
-		}
-		i := slices.IndexFunc(answers, func(m model.Message) bool { return m.CallID == made.ID })
-		if i < 0 {
-			media, note = append(media, shown...), prompt.Paragraphs(note, unread)
-			continue
-		}
-		answers[i].Media, answers[i].Text = shown, prompt.Paragraphs(answers[i].Text, unread)
-	}
-	return media, note
 }

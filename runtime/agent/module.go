@@ -98,7 +98,7 @@ func (t *turn) read(reply *model.Reply) []decision.Decision {
 	if lacks := question.Uncalled(t.toolChoice(), reply.Calls); lacks != "" && reply.Stop != model.StopLength && reply.Text != "" {
 		return []decision.Decision{{Kind: decision.Invalid, Status: decision.Continue, Error: lacks}}
 	}
-	o := decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard,
+	o := decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.state.Heard,
 		Chat: t.prompt().Chats() || t.agent.format == decision.Native || t.agent.schema != nil}
 	decisions := decision.ReadNative(reply, o)
 	if first := &decisions[0]; first.Kind == decision.None && t.agent.schema != nil {
@@ -126,7 +126,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 
 func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 	d := value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,
-		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full())
+		"used", int64(t.state.Account.Used()), "limit", int64(t.state.Account.EffectiveLimit()), "full", t.state.Account.Full())
 	if t.agent.schema != nil {
 		d.Put("schema", t.agent.schema.Dict)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
@@ -168,19 +169,22 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	}
 	fresh := s.agent.newSession(s.id)
 	fresh.reoffered = s.reoffered
-	task, err := fresh.restore(&r, false)
+	turn, err := conversation.ReadTurn(s.id, &r)
+	if err == nil {
+		err = fresh.restore(turn, false)
+	}
 	if err != nil {
 		return err
 	}
 	if !r.State.Ended() {
 		fresh.waiting = true
-	} else if err := fresh.rebuild(ctx, &r, task); err != nil {
+	} else if err := fresh.rebuild(ctx, &r, turn.Task); err != nil {
 		return err
 	}
-	if err := fresh.adapt(&r); err != nil {
+	if err := fresh.adapt(&r, turn); err != nil {
 		return err
 	}
-	fresh.marks.Restore(s.marks.Recorded()) // of what was attached to the next message
+	fresh.state.Marks.Restore(s.state.Marks.Recorded()) // of what was attached to the next message
 	s.state, s.past, s.stale, s.turn = fresh.state, fresh.past, false, nil
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
@@ -202,7 +206,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 			return err
 		}
 		used.Add(meter.Step(e.Outcome.Value, e.Notes))
-		t.marks.AddNotes(e.Notes)
+		t.state.Marks.AddNotes(e.Notes)
 		if above != nil && len(e.StepPath) > len(above) && slices.Equal(e.StepPath[:len(above)], above) {
 			continue // a step of a tool that the model called
 		}
@@ -230,7 +234,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 	t.result.Usage = spent.Of(used)
 	s.ended(t, r)
 	if t.replied {
-		s.attached = nil
+		s.state.Attached = nil
 	}
 	return nil
 }
@@ -244,10 +248,7 @@ func (s *Session) ended(t *turn, r *host.Recorded) {
 	} else {
 		s.past.failure = t.finish(r.Result)
 	}
-	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), r.Ended.Sub(r.Started)
-	for i := range s.made {
-		s.made[i].turn = nil // the turn has ended
-	}
+	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.state.Thread, s.state.Account.Used(), r.Ended.Sub(r.Started)
 	s.next()
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -14,8 +15,8 @@ import (
 // The reply then has the conversation with the other attempts.
 func (t *turn) sayValue(ctx context.Context, more []model.Message, s *structured.Schema, retries int) (*answer, value.Value, error) {
 	t.schema = s
-	thread := t.thread
-	defer func() { t.schema, t.thread = nil, thread }()
+	thread := t.state.Thread
+	defer func() { t.schema, t.state.Thread = nil, thread }()
 	for attempt := 0; ; attempt++ {
 		reply, err := t.say(ctx, more)
 		if err != nil {
@@ -24,7 +25,7 @@ func (t *turn) sayValue(ctx context.Context, more []model.Message, s *structured
 		v, err := s.Read(reply.Text)
 		if err == nil {
 			if attempt > 0 && reply.changed == nil {
-				reply.changed = t.with(more)
+				reply.changed = t.state.With(more)
 			}
 			return reply, v, nil
 		}
@@ -32,15 +33,12 @@ func (t *turn) sayValue(ctx context.Context, more []model.Message, s *structured
 			return nil, nil, s.Failed("agent.ask", err)
 		}
 		host.Emit(ctx, tool.Log{Message: "the answer does not match the schema; the model is asked again"})
-		said := reply.Message()
-		if said.Text == "" && len(said.Calls) == 0 {
-			said = noAnswer
-		}
+		said := conversation.Said(reply.Message())
 		more = append(more[:len(more):len(more)], said)
 		for _, c := range said.Calls {
-			more = append(more, model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true})
+			more = append(more, conversation.NotMade(c))
 		}
-		more, t.thread = append(more, model.Message{Role: model.User, Text: s.Again(err)}), reply.Thread
+		more, t.state.Thread = append(more, model.Message{Role: model.User, Text: s.Again(err)}), reply.Thread
 	}
 }
 

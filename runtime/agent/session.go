@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
@@ -44,7 +44,9 @@ type Session struct {
 	busy  sync.Mutex // held during a turn
 	agent *Agent
 	turn  *turn
-	state
+	state conversation.State
+
+	reoffered bool // Offer has changed the tools
 
 	kept traces.Kept // files that calls have read or written, and sub-agents
 
@@ -59,27 +61,11 @@ type past struct {
 	failure error
 }
 
-// A state is the state of a session between turns.
-type state struct {
-	turns      int // number of turns that have ended
-	iterations int // the limit that the prompt states; 0 states none
-	account    account.Account
-	messages   []model.Message
-	thread     string
-	question   string        // in the first message
-	told       bool          // the model has its instructions
-	reoffered  bool          // Offer has changed the tools
-	made       []madeCall    // calls since the last reply, whose results the model does not have
-	heard      []string      // outputs of tools, the latest last
-	attached   []model.Media // of the next message
-	marks      *flow.Marks   // the untrusted texts that the conversation has
-}
-
 // newSession returns a session without turns. For "" it generates an ID.
 func (a *Agent) newSession(id string) *Session {
 	id = cmp.Or(id, ids.New())
 	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
-	s.state = state{iterations: a.opts.Iterations, account: a.account(), marks: &flow.Marks{}}
+	s.state = conversation.State{Iterations: a.opts.Iterations, Account: a.account(), Marks: &flow.Marks{}}
 	s.runID = ids.Turn(id, 0)
 	return s
 }
@@ -112,7 +98,7 @@ func (s *Session) prompt() *prompt.Prompt {
 	o := &s.agent.opts
 	return &prompt.Prompt{
 		Role: s.agent.role(), Agent: o.As.Instructions(), Tools: s.agent.tools, Format: s.agent.format, Docs: prompt.Docs(o.Docs),
-		Skills: o.Skills, Context: o.Context, WorkDir: cmp.Or(o.Place, o.WorkDir), Iterations: s.iterations,
+		Skills: o.Skills, Context: o.Context, WorkDir: cmp.Or(o.Place, o.WorkDir), Iterations: s.state.Iterations,
 	}
 }
 
@@ -137,16 +123,6 @@ type turn struct {
 	other   *sizes.Sizes            // the model of the request in progress, if it is not that of the agent
 	pending meter.Pending           // of the function of the policy that is in progress
 	memory  *recall.Memory          // nil before the first call
-}
-
-// A madeCall is a call with the text that the next message reports to the model, in this turn
-// or, if it is interrupted, in the next one.
-type madeCall struct {
-	prompt.CallResult
-	Media   []model.Media `json:"media,omitempty"` // of the result, which the model gets
-	turn    *turn
-	Success bool `json:"success"`
-	Last    bool `json:"last"` // the call that ended the task
 }
 
 // Send sends a message and returns the reply of the model, after its calls of tools: one turn of
@@ -183,7 +159,7 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 	}
 	r, err := t.run(ctx, p)
 	if t.replied { // else they were not sent
-		s.attached = nil
+		s.state.Attached = nil
 	}
 	s.settle(ctx, r, err)
 	return *r, err
@@ -194,10 +170,11 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, begun: time.Since(s.agent.made), result: Reply{Run: s.runID, Session: s.id, Task: message}}
 	t.again = above != nil && above.again
-	s.marks.Typed(message)
+	s.state.Marks.Typed(message)
+	s.state.BeginTurn()
 	s.agent.sizes.Info(ctx)
-	s.account.Bound(s.agent.sizes.Budget())
-	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
+	s.state.Account.Bound(s.agent.sizes.Budget())
+	t.result.Overhead, t.result.EffectiveLimit = s.state.Account.Overhead(), s.state.Account.EffectiveLimit()
 	s.turn = t
 	s.kept.Begin()
 	return t
@@ -207,7 +184,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 func (t *turn) program() *host.Program {
 	p := t.agent.program
 	p.Narrow = t.agent.opts.As.Narrow()
-	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(taskArg, t.result.Task), t.reviewChanges
+	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(conversation.TaskArg, t.result.Task), t.reviewChanges
 	p.Title, p.Reason = t.result.Task, t.reason
 	if t.above != nil { // its calls pass the middleware of the turn above
 		p.Middleware = nil
@@ -229,7 +206,7 @@ func (t *turn) within(ctx context.Context) context.Context {
 	if t.meter == nil {
 		t.meter = meter.New(meter.Of(ctx), t.agent.rules, meter.Usage{})
 	}
-	return &turnContext{flow.With(ctx, t.marks), t}
+	return &turnContext{flow.With(ctx, t.state.Marks), t}
 }
 
 // A turnContext is the context of a turn, with its meter. It is one value, since a waiting agent
@@ -256,7 +233,7 @@ func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
 	t.kept.Leave(t.kept.Take()) // of a call without an outcome
 	err = t.judge(v, err)
 	t.result.Usage = spent.Of(t.meter.Total())
-	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.agent.made)-t.begun
+	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.state.Thread, t.state.Account.Used(), time.Since(t.agent.made)-t.begun
 	return &t.result, err
 }
 
@@ -286,10 +263,10 @@ func (t *turn) reason(v value.Value, err error) string {
 
 // next counts the ended turn and sets the ID of the next one.
 func (s *Session) next() {
-	s.turns++
+	s.state.Turns++
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	s.runID = ids.Turn(s.id, s.turns)
+	s.runID = ids.Turn(s.id, s.state.Turns)
 }
 
 func (s *Session) errBusy() error {
@@ -341,14 +318,16 @@ func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 }
 
 // Usage returns the tokens of the conversation, reported or estimated, and their limit.
-func (s *Session) Usage() (used, limit int) { return s.account.Used(), s.account.EffectiveLimit() }
+func (s *Session) Usage() (used, limit int) {
+	return s.state.Account.Used(), s.state.Account.EffectiveLimit()
+}
 
 // Messages returns the conversation so far.
-func (s *Session) Messages() []model.Message { return slices.Clone(s.messages) }
+func (s *Session) Messages() []model.Message { return slices.Clone(s.state.Messages) }
 
 // Nearly reports whether the user should be warned about the length of the conversation, see
 // [Budget].WarnAt.
-func (s *Session) Nearly() bool { return s.account.Nearly() }
+func (s *Session) Nearly() bool { return s.state.Account.Nearly() }
 
 // Agent returns the agent of the session, with the tools of the last [Session.Offer].
 func (s *Session) Agent() *Agent { return s.agent }
@@ -376,16 +355,8 @@ func (s *Session) offer(words []string) error {
 	}
 	s.agent, s.reoffered = &a, true
 	if len(a.tools) > 0 {
-		s.told = false
+		s.state.Told = false
 	}
-	s.recount()
+	s.state.Replace(s.state.Messages, s.agent.account())
 	return nil
-}
-
-// recount counts the conversation again.
-func (s *Session) recount() {
-	s.account = s.agent.account()
-	for i := range s.messages {
-		s.account.AddMessage(&s.messages[i])
-	}
 }

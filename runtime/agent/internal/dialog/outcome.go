@@ -37,6 +37,9 @@ func (a *Asked) Take(r *model.Reply, changed []model.Message) (err error) {
 	return err
 }
 
+// Empty reports whether the reply has neither a text nor calls.
+func (a *Asked) Empty() bool { return a.Text == "" && len(a.Calls) == 0 }
+
 // A Compaction is the outcome of agent.compact.
 type Compaction struct {
 	Success      bool   `json:"success"`
