@@ -130,8 +130,12 @@ func TestPlanMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := tool.Judge(d.Rules, &tool.Tool{Name: "any"}, c); got != want {
+		got, decides := tool.Judge(d.Rules, &tool.Tool{Name: "any"}, c)
+		if got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+		if got == tool.Deny && decides.Setting != "permissionMode: plan" {
+			t.Errorf("%s is denied by the setting %q", text, decides.Setting)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func (p *parser) permissionMode(name string, v value.Value) error {
 	case "plan":
 		for _, c := range tool.CapabilityNames() {
 			if (tool.Capability{Name: c}).Acts() && c != "http" && c != "http.get" && c != "http.head" && c != "env" && c != "secret" {
-				p.rule(tool.Deny, tool.Capability{Name: c})
+				p.to.Rules = append(p.to.Rules, tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: c}, Source: p.to.Path, Setting: name + ": " + mode})
 			}
 		}
 	default:

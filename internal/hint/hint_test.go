@@ -14,6 +14,8 @@ func TestFor(t *testing.T) {
 		{"relative paths begin at /root/shop; pass src/a.txt", "relative paths begin at /root/shop; pass src/a.txt", "pass src/a.txt"},
 		{"export SHOP_KEY=…", "export SHOP_KEY=…", ""},
 		{"set it in the user's config, as in secrets: {}; check the name", "set it in the user's config, as in secrets: {}; check the name", "check the name"},
+		{"change the rule in .cassidy/agents/a.md", "change the rule in .cassidy/agents/a.md", ""},
+		{"change permissionMode: plan in a.md; read a file", "change permissionMode: plan in a.md; read a file", "read a file"},
 		{"write /homework/a.txt", "write /homework/a.txt", "write /homework/a.txt"},
 	} {
 		if people, models := For(c.hint, People), For(c.hint, Models); people != c.people || models != c.models {

@@ -28,6 +28,13 @@ func TestDenyBeforeAsk(t *testing.T) {
 		{"one path of two, where a rule asks about the other", "fs.move('old', 'new')", "needs = ['fs.read', 'fs.write']", []string{"ask fs.write:old", "deny fs.write:new"}, "", "fs.write:new is refused"},
 		{"what its function asks about", run, "needs = ['use:stock']", []string{"deny use:stock"}, "", "use:stock is refused"},
 		{"the call, where another rule asks", "pass", "", []string{"ask tool:t", "deny tool:@files"}, "", "the call of 't' is refused"},
+		{"all that a risky tool does", run, "needs = ['shell:git', 'use:stock'], risky = True", []string{"deny use", "deny shell"}, "", "use:stock is refused"},
+		{"all that a risky tool does besides reading", run, "needs = ['fs.read', 'use:stock'], risky = True", []string{"deny use"}, "", "use:stock is refused"},
+		{"one of two that a risky tool does", run, "needs = ['shell:git', 'use:stock'], risky = True", []string{"deny use"}, "t", "use:stock is refused"},
+		{"nothing, of a risky tool that only computes", "pass", "risky = True", []string{"deny use"}, "t", ""},
+		{"what a risky tool does itself, where it also calls another one", "tools.inner()", "needs = ['tool:inner', 'use:stock'], risky = True", []string{"deny use"}, "t", "use:stock is refused"},
+		{"all that a tool needs, where a rule asks about its calls", run, "needs = ['use:stock']", []string{"ask tool:t", "deny use"}, "", "use:stock is refused"},
+		{"a part of what a tool needs, where a rule asks about its calls", run, "needs = ['fs.read', 'use:stock']", []string{"ask tool:t", "deny use"}, "t", "use:stock is refused"},
 		{"what a tool that it calls needs", "tools.inner()", "needs = ['tool:inner', 'use:stock']", []string{"deny use for t"}, "", "use:stock is refused"},
 	}
 	for _, c := range cases {

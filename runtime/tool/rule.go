@@ -31,6 +31,9 @@ type Rule struct {
 	Tool       string // the tool that wants it, or "@GROUP"; "" means any
 	Capability Capability
 	Source     string // for people: the file of the config
+	// Setting is the setting of Source that makes the rule, such as "permissionMode: plan". It is
+	// for people, and "" for a rule that is written as one.
+	Setting string `json:",omitempty"`
 }
 
 // String returns the tool and the capability of a rule as they are written in a config, as in

@@ -37,11 +37,11 @@ func (p *Pass) approve(ctx context.Context) error {
 	p.consent.approved = byPerson
 	verdict, rule := p.rights.JudgeCall()
 	may, open, by := p.rights.Needs()
-	risky := p.tool.Risky && verdict != tool.Allow
+	risky := p.rights.Risky(verdict, may)
 	read := steersCall(p)
 	d := decision{what: callItself, at: p.call.StepPath, takes: may}
 	switch {
-	case verdict == tool.Ask:
+	case verdict == tool.Ask && (len(may) > 0 || len(p.tool.Needs) == 0): // else all that it needs is refused
 		d.why = "a rule asks: " + rights.RuleText(rule)
 	case read != nil && p.tool.Location == tool.Embedded: // what it does passes no gate
 	case !risky && (len(open) == 0 || p.tool.Location != tool.Embedded && onlyRegistered(open)):

@@ -35,11 +35,12 @@ func IsApproved(options *value.Dict) bool { return options.Bool(optionApproved) 
 
 // The names under which the rules of a call are recorded in the options of its run.
 const (
-	optionNarrow = "narrow"
-	narrowVerb   = "verdict"
-	narrowTool   = "tool"
-	narrowTakes  = "capability"
-	narrowSource = "source"
+	optionNarrow  = "narrow"
+	narrowVerb    = "verdict"
+	narrowTool    = "tool"
+	narrowTakes   = "capability"
+	narrowSource  = "source"
+	narrowSetting = "setting" // missing for a rule that is written as one
 )
 
 // Narrowed returns the recorded form of the rules of a call; nil without rules.
@@ -48,7 +49,11 @@ func Narrowed(rules []tool.Rule) *value.Dict {
 		return nil
 	}
 	list := value.Map(rules, func(r tool.Rule) value.Value {
-		return value.NewDict(narrowVerb, int64(r.Verdict), narrowTool, r.Tool, narrowTakes, r.Capability.String(), narrowSource, r.Source)
+		d := value.NewDict(narrowVerb, int64(r.Verdict), narrowTool, r.Tool, narrowTakes, r.Capability.String(), narrowSource, r.Source)
+		if r.Setting != "" {
+			d.Put(narrowSetting, r.Setting)
+		}
+		return d
 	})
 	return value.NewDict(optionNarrow, value.List(list))
 }
@@ -70,7 +75,7 @@ func ReadNarrow(options *value.Dict) ([]tool.Rule, error) {
 		if err != nil || verdict != tool.Ask && verdict != tool.Deny {
 			return nil, value.Errorf(value.Failed, "the record of the run is damaged: invalid rule").WithHint("begin a new run")
 		}
-		rules = append(rules, tool.Rule{Verdict: verdict, Tool: d.Text(narrowTool), Capability: takes, Source: d.Text(narrowSource)})
+		rules = append(rules, tool.Rule{Verdict: verdict, Tool: d.Text(narrowTool), Capability: takes, Source: d.Text(narrowSource), Setting: d.Text(narrowSetting)})
 	}
 	return rules, nil
 }

@@ -272,6 +272,15 @@ func (r *Rights) Needs() (may, open []tool.Capability, by *tool.Rule) {
 	return may, open, by
 }
 
+// Risky reports whether a call asks because the author marked its tool as risky. It does not if
+// rules allow the call, or refuse everything that the tool could do besides computing and
+// reading: its actions are then refused, and an approval would change nothing. verdict is that
+// of JudgeCall, and may that of Needs.
+func (r *Rights) Risky(verdict tool.Verdict, may []tool.Capability) bool {
+	acts := func(c tool.Capability) bool { return c.Acts() || c.Name == "tool" } // another tool may act
+	return r.Of.Risky && verdict != tool.Allow && (slices.ContainsFunc(may, acts) || !slices.ContainsFunc(r.Of.Needs, acts))
+}
+
 // Refusing returns a rule that refuses a need completely, for the call or one of its callers,
 // or nil.
 func (r *Rights) Refusing(need tool.Capability) *tool.Rule {

@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ func CheckRules(where string, rules []tool.Rule) ([]tool.Rule, error) {
 // Denied returns the error of something that a rule refuses.
 func Denied(what string, r *tool.Rule) error {
 	return value.Errorf(value.Denied, "%s is refused by a rule: %s", what, RuleText(r)).
-		WithHint("change the rule in %s", ruleSource(r)).WithLimit(value.LimitRule)
+		WithHint("change %s in %s", cmp.Or(r.Setting, "the rule"), ruleSource(r)).WithLimit(value.LimitRule)
 }
 
 // ReviewHint is the hint of an error about an untrusted tool, workflow or capability.
@@ -47,6 +48,9 @@ func RuleText(r *tool.Rule) string {
 	text := r.Verdict.String() + " " + r.Capability.String()
 	if r.Tool != "" {
 		text += " for " + r.Tool
+	}
+	if r.Setting != "" {
+		text += " by " + r.Setting
 	}
 	return text + " (" + ruleSource(r) + ")"
 }
