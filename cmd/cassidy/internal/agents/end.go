@@ -69,8 +69,14 @@ func PrintAnswer(a *app.App, r *agent.Reply) {
 	case agent.ReasonLoop:
 		a.Log("the run was stopped: the model repeated the same call")
 	case agent.ReasonDenied:
-		a.Log("the run was stopped: too many calls of the model were refused")
-		a.Log("hint: approve calls in this run with --yes, or permanently with allow: in your config.yaml")
+		what := "calls"
+		if r.Text != "" {
+			what = "answers"
+		}
+		a.Log("the run was stopped: too many %s of the model were refused", what)
+		for _, hint := range calls.WhyRefused(a) {
+			a.Log("hint: %s", hint)
+		}
 	default:
 		a.Log("the run ended: %s", r.Reason)
 	}

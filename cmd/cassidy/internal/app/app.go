@@ -36,6 +36,7 @@ type App struct {
 	Interrupts *interrupt.Handler
 	Screen     ui.Screen      // shows events while calls run
 	RunEnd     tool.Event     // the end of the run that the command shows, with --json
+	Refused    []tool.Event   // what refused calls and answers of the model since the last call that was not refused
 	Person     *approve.Asker // asks the person at the terminal
 	Dir        string         // the value of --dir
 	Records    bool           // the runs of the command are recorded

@@ -68,7 +68,7 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindServers:  "servers: programs that run with your permissions",
 }
 
-// InShort describes on a line what a file may do.
+// InShort describes on a line what a file may do. Show it with [ui.VisibleLine].
 func InShort(f *trust.File) string {
 	if f.Tool == nil {
 		return KindTexts[f.Kind]
@@ -76,7 +76,7 @@ func InShort(f *trust.File) string {
 	if len(f.Tool.Needs) == 0 {
 		return "tool, only computes"
 	}
-	return "tool, needs " + ui.VisibleLine(ui.Join(ui.WorstFirst(f.Tool.Needs)))
+	return "tool, needs " + ui.Join(ui.WorstFirst(f.Tool.Needs))
 }
 
 // ReportUntrusted reports how many tools or skills need a review.

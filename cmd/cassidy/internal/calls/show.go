@@ -92,9 +92,13 @@ func PutEnd(a *app.App, d *value.Dict) {
 func RunLines(a *app.App, run string) func(tool.Event) {
 	paint := a.PaintOn(a.Err)
 	output := outputLines(a)
+	a.Refused = nil
 	return func(e tool.Event) {
 		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
 		own := e.Call == run
+		if !nested {
+			keepRefusal(a, e)
+		}
 		switch d := e.Data.(type) {
 		case tool.RunStart:
 			if own && d.Policy != "" {
@@ -123,7 +127,7 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 				Show(a, e)
 			}
 		case tool.ModelRetry:
-			a.Log("%s; trying again in %s", ui.VisibleLine(d.Error), retryTime(d.Wait))
+			a.Log("%s; trying again in %s", d.Error, retryTime(d.Wait))
 		case tool.Hooked:
 			showHook(a, &d, paint)
 		case tool.SkillLoaded:
@@ -159,14 +163,14 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	if a.Quiet {
 		return
 	}
-	of, text := "", ui.Brief(ui.VisibleLine(d.Text), 2*ui.LineWidth)
+	of, text := "", ui.Brief(d.Text, 2*ui.LineWidth)
 	if d.Target != "" {
 		of = " " + d.Target
 	}
 	switch {
 	case d.Action == "edited" && d.After != nil:
 		before, after := changed(d.Before, d.After)
-		text = "changed" + of + ":" + Args(before) + " →" + Args(after)
+		text = "changed" + of + ":" + ui.VisibleLine(Args(before)+" →"+Args(after))
 	case d.Action == "edited" && d.Target != "":
 		text = "replaced the result of" + of
 	case d.Action == "edited":
@@ -182,7 +186,7 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	if d.Action == "noted" {
 		color = ui.Dim
 	}
-	a.LogLine("  " + paint(color, "hook "+d.Hook+" "+ui.VisibleLine(text)))
+	a.LogLine("  " + paint(color, "hook "+d.Hook+" "+text))
 }
 
 // changed returns the arguments that differ, before and after.

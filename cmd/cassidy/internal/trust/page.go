@@ -83,7 +83,7 @@ func (p *reviewPage) overview(root string, files []trust.File) {
 	}
 	p.Line("%s in %s %s untrusted:\n", ui.Count(len(files), "file"), ui.VisibleLine(root), verb)
 	for i := range files {
-		p.Line("  %s  %s", ui.VisibleLine(files[i].Path), p.Paint(ui.Dim, "("+app.InShort(&files[i])+")"))
+		p.Line("  %s  %s", ui.VisibleLine(files[i].Path), p.Paint(ui.Dim, "("+ui.VisibleLine(app.InShort(&files[i]))+")"))
 	}
 }
 
