@@ -174,7 +174,7 @@ func TestChatHooks(t *testing.T) {
 	s.atPrompt()
 	putChatFile(t, dir, ".cassidy/hooks.star", "def before_tool(call): return None\n")
 	s.types("call:first\r")
-	s.expect("the file .cassidy/hooks.star with hooks is untrusted")
+	s.expect("the hook file .cassidy/hooks.star is untrusted")
 	s.atPrompt()
 	s.types("/quit\r")
 	s.ends(0)

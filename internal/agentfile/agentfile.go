@@ -95,7 +95,7 @@ func (d *Definition) CheckCalls(made int) *value.Error {
 	if d == nil || d.Limits.ToolCalls == 0 || made < d.Limits.ToolCalls {
 		return nil
 	}
-	return value.Errorf(value.Limit, "the agent '%s' has made the %d calls of tools that it may make", d.Name, d.Limits.ToolCalls).
+	return value.Errorf(value.Limit, "the agent '%s' can call no more tools: its limit is %d calls", d.Name, d.Limits.ToolCalls).
 		WithHint("answer with what is known")
 }
 
@@ -115,7 +115,7 @@ func (d *Definition) Within(ctx context.Context) (context.Context, context.Cance
 	if d == nil || d.Limits.Time == 0 {
 		return ctx, func() {}
 	}
-	over := value.Errorf(value.Timeout, "the agent '%s' did not end within %s", d.Name, d.Limits.Time).WithHint("to allow more, change the field 'limits.time' of its file")
+	over := value.Errorf(value.Timeout, "the agent '%s' did not end within %s", d.Name, d.Limits.Time).WithHint("to allow more time, change the field 'limits.time' of its file")
 	return context.WithTimeoutCause(ctx, d.Limits.Time, over)
 }
 

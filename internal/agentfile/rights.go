@@ -58,7 +58,7 @@ func (p *parser) tools(name string, v value.Value) error {
 			p.to.Tools = nil
 			return nil
 		case partly && Aliases(tools) != nil && tools != "Task" && tools != "Agent":
-			p.warn("the tool %.80s is left out: a part of a tool cannot be selected; to restrict what it may do, use 'permissions'", word)
+			p.warn("%.80s is ignored in 'tools': an agent file cannot select a part of a tool; to restrict what a tool may do, use 'permissions'", word)
 		default:
 			p.to.Tools = append(p.to.Tools, named(tools)...)
 		}
@@ -95,7 +95,7 @@ func (p *parser) disallowed(name string, v value.Value) error {
 	for _, word := range words {
 		tools, _, partly := strings.Cut(word, "(")
 		if partly {
-			p.warn("%.80s removes all of the tool %s: a part of a tool cannot be removed", word, tools)
+			p.warn("%.80s removes the complete tool %s: an agent file cannot remove a part of a tool", word, tools)
 		}
 		p.to.Without = append(p.to.Without, named(tools)...)
 	}
@@ -235,7 +235,7 @@ func (p *parser) toolRules(name, word string, v value.Value) error {
 		text, _ := v.(string)
 		verdict, ok := verdicts()[text]
 		if !ok {
-			return value.Errorf(value.Invalid, "'%s' should be ask or deny but got %s", name, brief(v)).WithHint("write ask or deny; what an agent file allows is ignored")
+			return value.Errorf(value.Invalid, "'%s' should be ask or deny but got %s", name, brief(v)).WithHint("write ask or deny: an agent file cannot allow anything")
 		}
 		if verdict != tool.Allow {
 			p.toolRule(verdict, word, pattern)
@@ -255,7 +255,7 @@ func (p *parser) toolRule(verdict tool.Verdict, word, pattern string) {
 	case "bash":
 		first, _, _ := strings.Cut(pattern, " ")
 		if c = target("shell", first); c.Target != "" && c.Target != pattern {
-			p.warn("the rule for '%s: %.80s' covers every command %s", word, pattern, c.Target)
+			p.warn("the rule for '%s: %.80s' applies to the command %s with any arguments", word, pattern, c.Target)
 		}
 	case "webfetch", "websearch":
 		c.Name = "http"

@@ -32,7 +32,7 @@ const goPart = "in Go, "
 
 var (
 	// peoplePart finds what makes a part of a hint one for people.
-	peoplePart = regexp.MustCompile(`^change (the rule|permissionMode: [a-z]+) in |\bcassidy (-|[a-z])|(^|\s)--(yes|deny|dir|json|format|effort|model|timeout|context|trust-once|allow|skip|from|to|out|judge|tools|tool-choice|temperature|policy|docs|schema|session|continue|run-id|attach|no-inference|repeat-instructions|max-[a-z]+)\b|` +
+	peoplePart = regexp.MustCompile(`^change (the rule|permissionMode: [a-z]+) in |\bcassidy (-|[a-z])|(^|\s)--(yes|deny|dir|json|format|effort|model|timeout|context|trust-once|allow|skip|from|to|out|judge|tools|tool-choice|temperature|policy|docs|schema|session|continue|run-id|attach|no-inference|no-hooks|repeat-instructions|max-[a-z]+)\b|` +
 		`config\.yaml|\bconfig:|(user's|your( own)?) config|\bOptions\.|\b\w+Options\.|\bterminal\b|\bexport [A-Z]|\$(HOME|CASSIDY_HOME)\b|environment variable|` +
 		`(^|[\s"'(])(~/|/root/|/home/|/Users/|[A-Z]:\\Users\\)`)
 	// commandPart is a part of an error that is only a command line of cassidy.

@@ -86,7 +86,7 @@ func firstBytes(all []Agent) (kept []Agent, large []*value.Error) {
 	for i := range all {
 		a := &all[i]
 		if total+a.bytes > maxAgentText {
-			e := value.Errorf(value.Limit, "the agent '%s' is not used: the agent files are longer than %d KB in total", a.Name, maxAgentText>>10).WithHint("shorten or delete some of them")
+			e := value.Errorf(value.Limit, "the agent '%s' is not used: the agent files are longer than %d KB in total", a.Name, maxAgentText>>10).WithHint("shorten or delete agent files")
 			e.Pos = value.Position{File: a.Path, Line: 1}
 			large = append(large, e)
 			continue
@@ -145,7 +145,7 @@ func firstFolders(all []Agent) (kept []Agent, hidden []*value.Error) {
 			kept = append(kept, a)
 			continue
 		}
-		e := value.Errorf(value.Invalid, "the agent '%s' is not used: %s has the same name", a.Name, by.Path).WithHint("rename or delete one of them")
+		e := value.Errorf(value.Invalid, "the agent '%s' is not used: %s defines an agent with the same name", a.Name, by.Path).WithHint("rename or delete one of the two files")
 		e.Pos = value.Position{File: a.Path, Line: 1}
 		hidden = append(hidden, e)
 	}

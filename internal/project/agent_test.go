@@ -45,7 +45,7 @@ func TestAgents(t *testing.T) {
 	if list != "one .cassidy/agents/three.md disabled, two .claude/agents/two.md ready, own agents/own.md ready" {
 		t.Errorf("agents: %s", list)
 	}
-	for _, want := range []string{".agents/agents/one.md", ".claude/agents/one.md", "the agent 'one' is not used: .cassidy/agents/three.md has the same name"} {
+	for _, want := range []string{".agents/agents/one.md", ".claude/agents/one.md", "the agent 'one' is not used: .cassidy/agents/three.md defines an agent with the same name"} {
 		if !strings.Contains(broken, want) {
 			t.Errorf("errors: %s, want %s", broken, want)
 		}

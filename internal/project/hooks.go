@@ -28,7 +28,7 @@ func Hooks(root string, o *trust.Scope) ([]tool.Script, error) {
 		case err != nil:
 			return nil, place.FileError(hooksFile, err)
 		case !f.Trusted:
-			return nil, trust.Untrusted("the file "+f.Path+" with hooks", f.Reason)
+			return nil, trust.Untrusted("the hook file "+f.Path, f.Reason)
 		}
 		scripts = append(scripts, tool.Script{Name: f.Name, Path: f.Path, Source: f.source})
 	}

@@ -24,7 +24,7 @@ func TestHooks(t *testing.T) {
 		t.Errorf("without files: %q, %v", got, err)
 	}
 	b.write(".cassidy/hooks.star", "project")
-	if _, err := read(false); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the file .cassidy/hooks.star with hooks is untrusted") {
+	if _, err := read(false); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the hook file .cassidy/hooks.star is untrusted") {
 		t.Errorf("an untrusted file gave %v, want an error of kind Denied", err)
 	}
 	b.writeAt(b.home+"/hooks.star", "own", b.long())

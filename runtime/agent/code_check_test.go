@@ -80,7 +80,7 @@ func TestFaultsBeforeTheFirstCall(t *testing.T) {
 		{`attempt("make", "a")`, []string{"2: the first argument of attempt should be a function"}},
 		{`tools.make("a")`, []string{"2: the arguments of tools.make must be named"}},
 		{`tools.make(nmae = "a")`, []string{`2: tools.make has no parameter "nmae"`}},
-		{`tools.mkae(name = "a")`, []string{`2: the program cannot call a tool "mkae"; did you mean "make"?`}},
+		{`tools.mkae(name = "a")`, []string{`2: unknown tool "mkae"; did you mean "make"?`}},
 		{`tools.call("make", name = 7)`, []string{"2: tools.make: argument 'name'"}},
 		{`json.encod(1)`, []string{`2: json has no encod; did you mean "encode"?`}},
 		{`json.decode()`, []string{"2: json.decode lacks the required argument"}},

@@ -71,7 +71,7 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 // openModel makes the options those of an agent with the model of a name.
 func (o *Options) openModel(ctx context.Context, name string) error {
 	if o.Models == nil {
-		return value.Errorf(value.Unavailable, "the model %s cannot be opened", name).WithHint("omit the model; in Go, set Options.Models")
+		return value.Errorf(value.Unavailable, "the model %s cannot be opened: the agent can use only its own model", name).WithHint("omit the model; in Go, set Options.Models")
 	}
 	m, err := o.Models(background.Outside(ctx), name)
 	if err != nil {

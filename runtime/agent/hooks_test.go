@@ -188,7 +188,7 @@ func TestHooksOfAnswers(t *testing.T) {
 	}
 	set = hooked("def on_stop(run): fail('no')", "TASK COMPLETE: done")
 	s = newStage(t, set)
-	if r, err := s.turn(context.Background(), "do it"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the hook on_stop failed: hooks.star:1") {
+	if r, err := s.turn(context.Background(), "do it"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the hook on_stop in hooks.star:1") {
 		t.Errorf("a hook that fails gave %+v, %v", r, err)
 	}
 }

@@ -119,7 +119,7 @@ var (
 func defined(f File) (found []string, err error) {
 	for _, m := range assigned.FindAllStringSubmatch(f.Source, -1) {
 		if want := params(m[1]); want != "" {
-			return nil, value.Errorf(value.Invalid, "the hook %s is assigned, and not defined", m[1]).WithHint("write: def %s(%s):", m[1], want)
+			return nil, value.Errorf(value.Invalid, "the hook %s is a variable: expected a function", m[1]).WithHint("write: def %s(%s):", m[1], want)
 		}
 	}
 	for _, m := range header.FindAllStringSubmatch(f.Source, -1) {
@@ -127,10 +127,10 @@ func defined(f File) (found []string, err error) {
 		want := params(name)
 		if want == "" {
 			return nil, value.Errorf(value.Invalid, "unknown hook %s%s", name, value.DidYouMean(name, names())).
-				WithHint("the hooks are %s; give another function a name that begins with _", strings.Join(names(), ", "))
+				WithHint("the hooks are %s; if the function is not a hook, begin its name with _", strings.Join(names(), ", "))
 		}
 		if got := parameters(m[2]); got != want {
-			return nil, value.Errorf(value.Invalid, "the hook %s has the parameters (%s)", name, got).WithHint("write: def %s(%s):", name, want)
+			return nil, value.Errorf(value.Invalid, "the hook %s has the wrong parameters (%s)", name, got).WithHint("write: def %s(%s):", name, want)
 		}
 		found = append(found, name)
 	}
@@ -216,11 +216,11 @@ func (f *file) failed(ctx context.Context, name string, err error) error {
 		where = e.Pos.String()
 	}
 	host.Emit(ctx, tool.Hooked{Hook: name, Action: "failed", Path: f.script.Path, Text: where + ": " + e.Message()})
-	denied := value.Errorf(value.Denied, "the hook %s failed: %s: %s", name, where, e.Message())
+	denied := value.Errorf(value.Denied, "the hook %s in %s failed: %s", name, where, e.Message())
 	if name == beforeTool || name == afterTool { // a model reads it
 		return denied.WithHint("do not repeat the call: the user has to repair the hook")
 	}
-	return denied.WithHint("repair the file, or run without hooks")
+	return denied.WithHint("repair the function, or run without hooks: --no-hooks")
 }
 
 // refused reports that a function refused, and returns the error. what is refused, such as "the call".

@@ -92,9 +92,9 @@ func TestCalls(t *testing.T) {
 		{"an edit", `def before_tool(call): return {"edit": {"times": 3}}`, `{"text":"hi","times":3}`, "\n\nNote: A hook of the user changed the arguments. The call was made as echo(text=\"hi\", times=3)"},
 		{"the same edit", `def before_tool(call): return {"edit": {"times": 1}}`, hi, ""},
 		{"an edit and a note", `def before_tool(call): return {"edit": {"text": "ho"}, "note": "ho it is"}`, `{"text":"ho","times":1}`, "\n\nNote: A hook of the user changed the arguments. The call was made as echo(text=\"ho\", times=1)\n\nNote: ho it is"},
-		{"an invalid edit", `def before_tool(call): return {"edit": {"times": "many"}}`, "denied: the hook before_tool failed: .cassidy/hooks.star: the edited arguments are invalid: ", ""},
-		{"an edit with another parameter", `def before_tool(call): return {"edit": {"nothing": 1}}`, "denied: the hook before_tool failed: .cassidy/hooks.star: the edited arguments are invalid: ", ""},
-		{"an edit with a number as a name", `def before_tool(call): return {"edit": {1: 1}}`, "denied: the hook before_tool failed: ", ""},
+		{"an invalid edit", `def before_tool(call): return {"edit": {"times": "many"}}`, "denied: the hook before_tool in .cassidy/hooks.star failed: the edited arguments are invalid: ", ""},
+		{"an edit with another parameter", `def before_tool(call): return {"edit": {"nothing": 1}}`, "denied: the hook before_tool in .cassidy/hooks.star failed: the edited arguments are invalid: ", ""},
+		{"an edit with a number as a name", `def before_tool(call): return {"edit": {1: 1}}`, "denied: the hook before_tool in .cassidy/hooks.star failed: ", ""},
 		{"a result", `def after_tool(call, result): return {"note": "got " + result["value"]["text"]}`, hi, "\n\nNote: got hi"},
 		{"a refused result", `def after_tool(call, result): return {"deny": "secret"}`, "denied: the result of echo was refused by the hook after_tool of the user: secret", ""},
 		{"another result", `def after_tool(call, result): return {"result": "x"}`, `"x"`, ""},
@@ -115,8 +115,8 @@ func TestCalls(t *testing.T) {
 // that the tool does not run.
 func TestBrokenCalls(t *testing.T) {
 	cases := []struct{ name, body, want string }{
-		{"fails", `fail("no idea")`, ".cassidy/hooks.star:2:13: no idea"},
-		{"a missing key", `call["nothing"]`, `.cassidy/hooks.star:2:13: key "nothing" not in dict`},
+		{"fails", `fail("no idea")`, ".cassidy/hooks.star:2:13 failed: no idea"},
+		{"a missing key", `call["nothing"]`, `.cassidy/hooks.star:2:13 failed: key "nothing" not in dict`},
 		{"loops", "for i in range(1000000000): pass", "steps"},
 		{"recursion", "before_tool(call)", "recursively"},
 		{"a list", "return [1]", `it returned array: expected None or a dict with deny or edit or note`},
@@ -130,7 +130,7 @@ func TestBrokenCalls(t *testing.T) {
 		{"a note that is a list", `return {"note": [1]}`, "it returned array as note: expected a string"},
 		{"a long note", `return {"note": "x" * 10001}`, "it returned 10001 bytes as note: limit 10000"},
 		{"an edit that is a text", `return {"edit": "x"}`, "it returned string as edit: expected a dict"},
-		{"a refusal with an edit", `return {"deny": "x", "edit": {}}`, "it returned deny with another key"},
+		{"a refusal with an edit", `return {"deny": "x", "edit": {}}`, "it returned deny and another key"},
 		{"a result before the call", `return {"result": 1}`, `it returned the unknown key "result"`},
 		{"a file", `return {"note": fs.read("a")}`, "fs"},
 		{"a tool", `return {"note": tools.echo(text = "x")}`, ""},
@@ -139,7 +139,7 @@ func TestBrokenCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, "def before_tool(call):\n        "+c.body+"\n")
 			got, _ := r.call("echo", value.NewDict("text", "hi"))
-			if !strings.HasPrefix(got, "denied: the hook before_tool failed: .cassidy/hooks.star") || !strings.Contains(got, c.want) {
+			if !strings.HasPrefix(got, "denied: the hook before_tool in .cassidy/hooks.star") || !strings.Contains(got, c.want) {
 				t.Errorf("the call gave %s, want an error with %q", got, c.want)
 			}
 			if len(r.called) != 0 {
@@ -149,7 +149,7 @@ func TestBrokenCalls(t *testing.T) {
 	}
 	r := newRig(t, `def after_tool(call, result): fail("no")`)
 	got, _ := r.call("echo", value.NewDict("text", "hi"))
-	if len(r.called) != 1 || !strings.HasPrefix(got, "denied: the hook after_tool failed: ") {
+	if len(r.called) != 1 || !strings.HasPrefix(got, "denied: the hook after_tool in .cassidy/hooks.star:1:35 failed: ") {
 		t.Errorf("after %s the call gave %s, want that its result is withheld", r.called, got)
 	}
 	r = newRig(t, `def after_tool(call, result): return {"result": 1}`)
@@ -237,7 +237,7 @@ func TestSealed(t *testing.T) {
 			}
 			continue
 		}
-		if !strings.HasPrefix(got, "denied: the hook before_tool failed") && !strings.HasPrefix(got, "invalid: ") {
+		if !strings.HasPrefix(got, "denied: the hook before_tool in .cassidy/hooks.star:") && !strings.HasPrefix(got, "invalid: ") {
 			t.Errorf("%s gave %s and the notes %s, want that it fails", body, got, notes)
 		}
 	}
@@ -253,11 +253,11 @@ func TestFiles(t *testing.T) {
 		{"def on_start(run): pass\ndef on_stop(run): pass", "unknown hook on_start"},
 		{"def befor_tool(call): pass\ndef on_stop(run): pass", `unknown hook befor_tool; did you mean "before_tool"?`},
 		{"def beforeTool(call): pass\ndef on_stop(run): pass", "unknown hook beforeTool"},
-		{"def _no(call): pass\nbefore_tool = _no\ndef on_stop(run): pass", "the hook before_tool is assigned, and not defined"},
-		{"def before_tool(c): pass", "the hook before_tool has the parameters (c)"},
-		{"def before_tool(): pass", "the hook before_tool has the parameters ()"},
-		{"def after_tool(call): pass", "the hook after_tool has the parameters (call)"},
-		{"def after_tool(result, call): pass", "the hook after_tool has the parameters (result, call)"},
+		{"def _no(call): pass\nbefore_tool = _no\ndef on_stop(run): pass", "the hook before_tool is a variable: expected a function"},
+		{"def before_tool(c): pass", "the hook before_tool has the wrong parameters (c)"},
+		{"def before_tool(): pass", "the hook before_tool has the wrong parameters ()"},
+		{"def after_tool(call): pass", "the hook after_tool has the wrong parameters (call)"},
+		{"def after_tool(result, call): pass", "the hook after_tool has the wrong parameters (result, call)"},
 	}
 	for _, c := range cases {
 		_, err := hooks.New(r.Host, []hooks.File{{Path: "h.star", Source: c.source}})
@@ -334,8 +334,8 @@ func TestStopAndCompact(t *testing.T) {
 		`def on_compact(summary): return {"note": "n"}`:                          "old\n\nNote: n",
 		`def on_compact(summary): return {"edit": {"summary": summary.upper()}}`: "OLD",
 		`def on_compact(summary): return {"deny": "d"}`:                          "denied: the summary was refused by the hook on_compact of the user: d",
-		`def on_compact(summary): return {"edit": {"summary": ""}}`:              "denied: the hook on_compact failed: .cassidy/hooks.star: it returned an invalid edit",
-		`def on_compact(summary): return {"edit": {"text": "x"}}`:                "denied: the hook on_compact failed: .cassidy/hooks.star: it returned an invalid edit",
+		`def on_compact(summary): return {"edit": {"summary": ""}}`:              "denied: the hook on_compact in .cassidy/hooks.star failed: it returned an invalid edit",
+		`def on_compact(summary): return {"edit": {"text": "x"}}`:                "denied: the hook on_compact in .cassidy/hooks.star failed: it returned an invalid edit",
 	} {
 		got, err := newRig(t, source).set.OnCompact(ctx, "old")
 		if err != nil {

@@ -44,7 +44,7 @@ func readVerdict(v value.Value, keys []string) (*verdict, error) {
 		}
 	}
 	if r.deny != "" && (r.edit != nil || r.note != "" || r.replaces) {
-		return nil, value.Errorf(value.Invalid, "it returned deny with another key")
+		return nil, value.Errorf(value.Invalid, "it returned deny and another key: expected deny alone")
 	}
 	return r, nil
 }

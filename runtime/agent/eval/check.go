@@ -81,7 +81,7 @@ func (k *checker) file(c *FileCheck) string {
 	case !c.any():
 		return ""
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return c.Path + " is not a file of at most 16 MB"
+		return "the file " + c.Path + " is not a regular file, or is larger than 16 MB"
 	}
 	text, err := fs.ReadFile(k.b.Files, c.Path)
 	if err != nil {
@@ -127,7 +127,7 @@ func (k *checker) called(c *CallCheck) string {
 func (k *checker) notCalled(name string) string {
 	for _, call := range k.reply.Calls {
 		if sameTool(call.Action, name) {
-			return name + " was called: " + prose.OneLine(call.Input.String())
+			return name + " was called with the arguments " + prose.OneLine(call.Input.String())
 		}
 	}
 	return ""

@@ -227,7 +227,7 @@ func TestChecks(t *testing.T) {
 		{"call: {tool: write_file, arguments: {filepath: old.txt}}", `write_file was called with other arguments: {"filepath":"new.txt","content":"new text\n"}`},
 		{"call: read_file", "read_file was not called"},
 		{"not_called: read_file", ""},
-		{"not_called: write_file", `write_file was called: {"filepath":"new.txt","content":"new text\n"}`},
+		{"not_called: write_file", `write_file was called with the arguments {"filepath":"new.txt","content":"new text\n"}`},
 		{"command: {run: abc, exit_code: 3, contains: ran abc}", ""},
 		{"command: abc", `the command "abc" ended with the exit code 3: "ran abc"`},
 		{"command: {run: abc, exit_code: 3, equals: x}", `the output of "abc" is "ran abc", not "x"`},
@@ -268,7 +268,7 @@ func TestJudge(t *testing.T) {
 		why     string
 	}{
 		{[]any{`{"passed": true, "reason": "it says please"}`}, ""},
-		{[]any{`{"passed": false, "reason": "it is rude"}`}, "the judge says no: it is rude"},
+		{[]any{`{"passed": false, "reason": "it is rude"}`}, "the judge answered no: it is rude"},
 		{[]any{"Well.", `{"passed": true, "reason": "x"}`}, ""},
 		{[]any{value.Errorf(value.Limit, "too much")}, "the judge failed: too much"},
 	}

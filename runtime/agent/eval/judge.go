@@ -22,7 +22,7 @@ func verdictSchema() *value.Dict {
 	)
 }
 
-// judged asks the judge a question about the answer. It returns why the judge says no, or "".
+// judged asks the judge a question about the answer. It returns why the judge answered no, or "".
 func (k *checker) judged(question string) string {
 	schema, err := structured.New(verdictSchema())
 	if err != nil {
@@ -77,7 +77,7 @@ func verdict(v value.Value) string {
 	if passed, _ := d.Get("passed"); passed == true {
 		return ""
 	}
-	return "the judge says no: " + value.Clean(d.Text("reason"), maxReason)
+	return "the judge answered no: " + value.Clean(d.Text("reason"), maxReason)
 }
 
 // maxReason is how long the reason of a judge may be, in characters.

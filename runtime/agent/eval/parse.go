@@ -183,7 +183,7 @@ func (n node) texts() []string {
 	for _, item := range n.list() {
 		text := item.string()
 		if slices.Contains(texts, text) {
-			item.fault("'%s' has %s twice", n.name(), quote(text))
+			item.fault("'%s' contains %s twice", n.name(), quote(text))
 		}
 		texts = append(texts, text)
 	}
@@ -253,7 +253,8 @@ func (r *reader) suite(n node) *Suite {
 	}
 	items := tasks.items("a list of tasks")
 	if len(items) == 0 {
-		tasks.fault("'tasks' has no task")
+		tasks.fault("the list 'tasks' is empty")
+		tasks.hint("add a task with the keys name, task and checks")
 	}
 	lines := map[string]bool{}
 	for _, item := range items {
@@ -315,7 +316,7 @@ func (n node) task(common Task) Task {
 	}
 	for _, name := range []string{"name", "task"} {
 		if !slices.Contains(given, name) {
-			n.fault("the task %shas no '%s'", spaced(quoteIf(t.Name)), name)
+			n.fault("the task %shas no key '%s'", spaced(quoteIf(t.Name)), name)
 		}
 	}
 	t.Files = merged(common.Files, files)
@@ -350,7 +351,7 @@ func merged(common, own map[string]string) map[string]string {
 func (n node) taskName() string {
 	name := n.string()
 	if strings.ContainsAny(name, "/\n") {
-		n.fault("the name %s has a slash or a line break", quote(name))
+		n.fault("the task name %s contains a slash or a line break", quote(name))
 	}
 	return name
 }
@@ -383,7 +384,7 @@ func (n node) folder() string {
 	if folder != "" && clean != "." {
 		if err := checkPath(clean); err != nil {
 			n.fault("invalid folder %s", quote(folder))
-			n.hint("use a path to a folder beside or below the eval file, with slashes, such as fixtures/shop")
+			n.hint("write the path of a folder below the folder of the eval file, with slashes, such as fixtures/shop")
 		}
 	}
 	return clean
@@ -430,6 +431,7 @@ func (n node) check() (checks []Check) {
 	)
 	if d, ok := n.v.(*value.Dict); ok && d.Len() == 0 {
 		n.fault("a check is empty")
+		n.hint("write a check such as answer: {contains: text}")
 	}
 	return checks
 }
@@ -477,10 +479,10 @@ func (n node) fileCheck() *FileCheck {
 		field{"exists", func(n node) { c.Exists = n.bool() }},
 	)...)
 	if given != nil && !slices.Contains(given, "path") {
-		n.fault("the check 'file' has no 'path'")
+		n.fault("the check 'file' has no key 'path'")
 	}
 	if !c.Exists && c.any() {
-		n.fault("a file that must not exist cannot have other conditions")
+		n.fault("the check 'file' has exists: false, so it cannot have other conditions")
 	}
 	return c
 }
@@ -503,7 +505,7 @@ func (n node) commandCheck() *CommandCheck {
 		field{"exit_code", func(n node) { c.ExitCode = n.exitCode() }},
 	)...)
 	if given != nil && !slices.Contains(given, "run") {
-		n.fault("the check 'command' has no 'run'")
+		n.fault("the check 'command' has no key 'run'")
 	}
 	return c
 }
@@ -527,7 +529,7 @@ func (n node) callCheck() *CallCheck {
 		field{"arguments", func(n node) { c.Arguments = n.dict() }},
 	)...)
 	if given != nil && !slices.Contains(given, "tool") {
-		n.fault("the check 'call' has no 'tool'")
+		n.fault("the check 'call' has no key 'tool'")
 	}
 	return c
 }

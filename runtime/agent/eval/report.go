@@ -173,11 +173,11 @@ func (r *Report) sum() {
 func ReadReport(data []byte) (*Report, error) {
 	r := &Report{}
 	if err := json.Unmarshal(data, r); err != nil || r.Version == 0 {
-		return nil, value.Errorf(value.Invalid, "not a report of cassidy eval").WithHint("write one with: cassidy eval FILE --out REPORT.json")
+		return nil, value.Errorf(value.Invalid, "not a report of cassidy eval").WithHint("write a report with: cassidy eval FILE.yaml --out REPORT.json")
 	}
 	if r.Version != reportVersion {
 		return nil, value.Errorf(value.Invalid, "the report has the version %d, but this cassidy reads version %d", r.Version, reportVersion).
-			WithHint("run the suite again with --out")
+			WithHint("write a new report with: cassidy eval FILE.yaml --out REPORT.json")
 	}
 	r.sum()
 	return r, nil

@@ -132,7 +132,7 @@ func (r *run) nothing(all []*Case) error {
 		return value.Errorf(value.Invalid, "there is no case to run: %s", strings.Join(r.skipped, "; "))
 	}
 	names := value.Map(all[:min(3, len(all))], (*Case).Name)
-	return value.Errorf(value.Invalid, "the filter selects none of %d cases", len(all)).WithHint("the names of cases are as in %s", strings.Join(names, ", "))
+	return value.Errorf(value.Invalid, "the filter selects none of %d cases", len(all)).WithHint("the cases have names such as %s", strings.Join(names, ", "))
 }
 
 // casesOf returns the cases of a task.
@@ -405,7 +405,7 @@ func actAs(o *agent.Options, h *host.Host, c *Case) error {
 		names[i] = known[i].Name
 	}
 	return value.Errorf(value.Invalid, "there is no agent %q%s", c.Agent, value.DidYouMean(c.Agent, names)).
-		WithHint("an agent is a file such as .cassidy/agents/%s.md of the project, which you have reviewed", c.Agent)
+		WithHint("write the file .cassidy/agents/%s.md; if it exists, review it with: cassidy trust", c.Agent)
 }
 
 // register registers the tools that start agents and that run programs, as the command has them. A

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -89,5 +90,6 @@ func Unapproved(err *value.Error, read []Source) *value.Error {
 	if len(list) == 0 {
 		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
 	}
-	return err.WithHint("run the command in a terminal, or trust the source, if nobody else can write there, with trusted_sources: %q in your config; in Go, set Options.Approver or Options.TrustedSources", list)
+	sources := strings.Join(value.Map(list, strconv.Quote), ", ")
+	return err.WithHint("run the command in a terminal; or, if only people whom you trust can write to the source, add to your config: trusted_sources: [%s]; in Go, set Options.Approver or Options.TrustedSources", sources)
 }

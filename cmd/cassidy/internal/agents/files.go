@@ -31,7 +31,7 @@ func fillAgents(a *app.App, h *host.Host, o *agent.Options, root string) {
 		m, err := a.Models().Open(ctx, h, word, o.Format == decision.Native)
 		if err != nil {
 			e := *value.ErrorOf(err, value.Unavailable)
-			return nil, e.WithHint("%s", strings.TrimPrefix(e.Hint+"; or write model: inherit in the agent file", "; "))
+			return nil, e.WithHint("%s", strings.TrimPrefix(e.Hint+"; or write model: inherit in the agent file", "; or "))
 		}
 		return m, nil
 	}
@@ -115,7 +115,7 @@ func ofFile(err error, as *agentfile.Definition, ctx *cli.Context) error {
 	if inGo != "" {
 		inGo = "; in Go, " + inGo
 	}
-	return e.WithHint("%s", strings.TrimPrefix(own+"; or ask another model: --model MODEL, or model: inherit in "+as.Path+inGo, "; "))
+	return e.WithHint("%s", strings.TrimPrefix(own+"; or select another model with --model MODEL; or write model: inherit in "+as.Path+inGo, "; or "))
 }
 
 // FindFile finds an agent file by the name of its agent.

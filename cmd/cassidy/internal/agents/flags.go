@@ -36,7 +36,7 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times; \"unlimited\" sets no limit"},
 		&cli.StringFlag{Name: "context", Usage: "give the model a description of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: context},
 		&cli.StringSliceFlag{Name: "context-file", Usage: "add the text of `FILE` to the description of the project that the model gets"},
-		&cli.StringFlag{Name: "docs", Usage: "describe the tools to the model in `LENGTH`: detailed (each parameter with its description), brief (a line with types for each tool) or auto (detailed for at most ten tools)", DefaultText: "auto"},
+		&cli.StringFlag{Name: "docs", Usage: "set how long the descriptions of the tools for the model are: `LENGTH` is detailed (each parameter with its description), brief (a line with types for each tool) or auto (detailed for at most ten tools)", DefaultText: "auto"},
 		HooksFlag(),
 		&cli.StringSliceFlag{Name: "skill", Usage: "load the skill `NAME` at the start"},
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},

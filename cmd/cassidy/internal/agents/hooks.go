@@ -13,7 +13,7 @@ import (
 
 // HooksFlag returns the flag with which agents run without hooks.
 func HooksFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "no-hooks", Usage: "run without the hooks in .cassidy/hooks.star and in your own folder"}
+	return &cli.BoolFlag{Name: "no-hooks", Usage: "call no hooks: neither those of the project (.cassidy/hooks.star) nor your own"}
 }
 
 // Hooks returns the hooks of the user and of the project, unless --no-hooks is set. An untrusted

@@ -149,7 +149,7 @@ func (a *Asker) nobody(q *approval) error {
 	}
 	err := value.Errorf(value.Denied, "the tool '%s' needs approval%s: no terminal is available to ask", q.tool.Name, what)
 	if len(q.rules) == 0 { // no rule allows it: the reason says what else would
-		err = value.Errorf(value.Denied, "the tool '%s' needs approval, because %s: no terminal is available to ask", q.tool.Name, ui.VisibleLine(q.Why))
+		err = value.Errorf(value.Denied, "the tool '%s' needs approval, and no terminal is available to ask: %s", q.tool.Name, ui.VisibleLine(q.Why))
 		return err.WithHint("approve it in this run with --yes")
 	}
 	rules := strings.Join(ruleTexts(q.rules), ", ")

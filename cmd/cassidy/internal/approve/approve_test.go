@@ -190,7 +190,7 @@ func TestApproveUntrusted(t *testing.T) {
 		switch {
 		case terminal && (err != nil || p.prompts() != 1 || !strings.Contains(strings.Join(strings.Fields(p.shown.String()), ""), strings.ReplaceAll("why"+why, " ", ""))):
 			t.Errorf("%v, asked %d times:\n%s", err, p.prompts(), p.shown.String())
-		case !terminal && (err == nil || !strings.Contains(err.Error(), "because "+why)):
+		case !terminal && (err == nil || !strings.Contains(err.Error(), "ask: "+why)):
 			t.Errorf("without a terminal: %v", err)
 		}
 	}

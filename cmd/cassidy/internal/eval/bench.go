@@ -37,7 +37,7 @@ func (c *command) newBenches(ctx *cli.Context, dir string) (*benches, error) {
 	if ctx.Bool("yes") && ctx.Bool("deny") {
 		return nil, value.Errorf(value.Invalid, "--yes and --deny are mutually exclusive").WithHint("use only one of --yes and --deny")
 	}
-	b := &benches{command: c, dir: dir, approver: host.DenyAll("an eval asks nobody: --yes approves everything in its folders")}
+	b := &benches{command: c, dir: dir, approver: host.DenyAll("in an eval, nobody is asked for approval: --yes approves everything")}
 	if ctx.Bool("yes") {
 		b.approver = host.ApproveAll()
 	}
@@ -48,21 +48,21 @@ func (c *command) newBenches(ctx *cli.Context, dir string) (*benches, error) {
 
 // approve asks whether the commands of checks may run: an eval file may be somebody else's.
 func (b *benches) approve(ctx *cli.Context, lines []string) error {
-	const hint = "read the commands, then approve them with --allow-commands"
+	const skip = "to run only cases whose checks run no commands, select their tasks with --filter"
 	switch {
 	case len(lines) == 0:
 		return nil
 	case ctx.Bool("deny"):
-		return value.Errorf(value.Denied, "the checks run commands, which --deny refuses").WithHint(hint)
+		return value.Errorf(value.Denied, "the checks run %s, which --deny refuses", ui.Count(len(lines), "command")).WithHint("omit --deny; " + skip)
 	case !ctx.Bool("yes") && !ctx.Bool("allow-commands"):
 		answer, err := b.Person.Ask(ctx.Context, tool.Question{Kind: tool.QuestionConfirm, Tool: "eval", Text: commandsText(lines)})
 		switch {
 		case err != nil && ctx.Context.Err() != nil:
 			return err
 		case err != nil:
-			return value.Errorf(value.Denied, "the checks run %s, which nobody has approved: %s", ui.Count(len(lines), "command"), strings.Join(lines, "; ")).WithHint(hint)
+			return value.Errorf(value.Denied, "the checks run %s, which nobody has approved: %s", ui.Count(len(lines), "command"), strings.Join(lines, "; ")).WithHint("read the commands, then approve them with --allow-commands")
 		case !answer.Yes:
-			return value.Errorf(value.Denied, "the commands of the checks were refused").WithHint("select tasks without commands with --filter")
+			return value.Errorf(value.Denied, "you refused the commands of the checks").WithHint(skip)
 		}
 	}
 	b.commands = lines

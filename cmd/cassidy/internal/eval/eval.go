@@ -34,20 +34,22 @@ func Command(a *app.App) *cli.Command {
 		Name: "eval", Usage: "measure how well models do the tasks of a file", ArgsUsage: "FILE.yaml",
 		UsageText: "cassidy eval FILE.yaml [--model MODEL …] [--format FORMAT …] [--out REPORT.json] [--baseline REPORT.json]\n" +
 			"cassidy eval diff OLD.json NEW.json",
-		Description: "Each task runs with each model and each format, in a temporary folder of its own. The checks of the task\n" +
-			"decide whether it passed. The table shows the successes, iterations, tokens, cost and time of each model.\n" +
-			"A model's tools can change files in its folder; everything else that needs approval is refused without --yes.\n" +
+		Description: "A case is a task with one model and one format. Each case runs in a new temporary folder. The checks of\n" +
+			"the task decide whether the case passes. The table shows for each model and format how many cases passed,\n" +
+			"and their iterations, tokens, cost and time.\n" +
+			"The model's tools can change files in the folder of the case. Everything else that needs approval is refused\n" +
+			"without --yes.\n" +
 			"The commands of checks run only after you have approved them. The exit code is 1 if a case fails.",
 		Flags: append(approve.Flags(),
 			&cli.BoolFlag{Name: "allow-commands", Usage: "approve the commands of the checks, and nothing else"},
 			&cli.StringSliceFlag{Name: "model", Usage: "ask `MODEL` instead of the models in the file: " + models.Choices},
 			&cli.StringSliceFlag{Name: "format", Usage: "use `FORMAT` instead of the formats in the file: pure_json, xml_json, markdown, native, code or all"},
-			&cli.StringFlag{Name: "judge", Usage: "have `MODEL` answer the questions of checks"},
+			&cli.StringFlag{Name: "judge", Usage: "ask `MODEL` the questions of the checks"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "run only cases whose name contains `TEXT`; a case is named TASK/MODEL/FORMAT"},
 			&cli.StringFlag{Name: "repeat", Usage: "run each case `N` times", DefaultText: "repeat in the file, or 1"},
 			&cli.StringFlag{Name: "parallel", Usage: "run `N` cases in parallel", Value: "1"},
 			&cli.StringFlag{Name: "out", Usage: "write the report as JSON to `FILE`, after each case"},
-			&cli.StringFlag{Name: "baseline", Usage: "compare the report with that in `FILE`"},
+			&cli.StringFlag{Name: "baseline", Usage: "also show what differs from the earlier report in `FILE`"},
 			&cli.DurationFlag{Name: "timeout", Value: app.ModelTimeout, Usage: "stop waiting if a model sends no data for `TIME`, such as 90s or 5m"},
 		),
 		Action:      c.WithHost(c.run),
@@ -213,7 +215,7 @@ func (c *command) done(so *eval.Report, r *eval.Result, out string) {
 
 func resultText(r *eval.Result) string {
 	if r.Success {
-		return "passed, asked " + ui.Times(r.Iterations)
+		return "passed after " + ui.Count(r.Iterations, "iteration")
 	}
 	return "failed: " + ui.CutShown(r.Why, ui.LineWidth)
 }

@@ -133,7 +133,7 @@ func (c *command) tryAll(ctx context.Context, t *formatTest) ([]eval.Result, err
 
 func tryText(r *eval.Result) string {
 	if r.Success {
-		return "succeeded, asked " + ui.Times(r.Iterations)
+		return "succeeded after " + ui.Count(r.Iterations, "request")
 	}
 	return "failed: " + ui.CutShown(r.Why, ui.LineWidth)
 }

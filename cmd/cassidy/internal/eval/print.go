@@ -58,9 +58,9 @@ func (c *command) printTable(r *eval.Report) {
 	}
 	c.printRows(rows)
 	if slices.ContainsFunc(r.Summary, func(s eval.Row) bool { return s.Estimated }) {
-		c.Print("\nIterations, tokens and time are means of a case. ~ is an estimate: the provider reports no tokens.\n")
+		c.Print("\nIterations, tokens and time are averages per case. ~ marks an estimate: the provider does not report tokens.\n")
 	} else if len(r.Summary) > 0 {
-		c.Print("\nIterations, tokens and time are means of a case.\n")
+		c.Print("\nIterations, tokens and time are averages per case.\n")
 	}
 }
 

@@ -31,7 +31,7 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "trust", Usage: "review the files of this project, and trust them", ArgsUsage: "[FILE …]",
-		Description: "The tools, skills and notes of a project may come from an untrusted author. cassidy uses a file only after you have\n" +
+		Description: "The scripts, skills, agent files and notes of a project may come from an untrusted author. cassidy uses a file only after you have\n" +
 			"reviewed it. If the file changes, you review it again. The review then shows the changes.\n" +
 			"Without FILE, you review all untrusted files.",
 		Flags: []cli.Flag{

@@ -40,17 +40,17 @@ func Agent(notes, reasons []string) []tool.Func {
 				`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
 				`If the result has images or documents, "shown" lists those that the model gets, by number from 0. "fingerprint" is a text that identifies their content`, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
 		function("calls", tool.External, "Call the tools of a reply for the model. Calls that follow each other are made in parallel if their tools only read, start agents, or have the hint parallel. Every other call is made alone, in its place.",
-			`{"outcomes": a list with the results of agent.call, in the order of the decisions, but without "read" and "wrote", "read", "wrote": the paths of the files that the calls read and wrote}. `+
-				`If a call ends the task, the list ends with it`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
-		function("spawn", tool.External, "Start an agent that works on a part of the task beside the policy, as the tool agent does. Its result is that of agent.wait. At most eight agents work at a time. When the policy ends, agents that still work are stopped.",
+			`{"outcomes", "read", "wrote"}. "outcomes" is a list with the result of agent.call for each decision, in their order, but without "read" and "wrote". `+
+				`"read" and "wrote" are the paths of the files that the calls read and wrote. If a call ends the task, its outcome is the last one`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
+		function("spawn", tool.External, "Start an agent that works on a part of the task while the policy continues. To get its result, call agent.wait. At most eight agents work at a time. When the policy ends, agents that still work are stopped.",
 			`the agent, for agent.wait`, text("task", "what to do, and what to answer", true),
 			tool.Param{Name: "agent", Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined", HasDefault: true, Default: nil},
 			tool.Param{Name: "model", Type: tool.Type{Name: tool.TypeString}, Description: "its model, as in --model; default: that of the named agent, or of this run", HasDefault: true, Default: nil},
 			tool.Param{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this run", HasDefault: true, Default: nil},
-			tool.Param{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy", HasDefault: true, Default: nil}),
+			tool.Param{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy; default: that of the named agent, or task", HasDefault: true, Default: nil}),
 		function("wait", tool.External, "Wait until agents have ended.",
 			`{"results": a list of {"ok", "value", "error", "error_type"}, in the order of the agents}`,
-			tool.Param{Name: "agents", Type: tool.Type{Name: tool.TypeArray}, Description: "results of agent.spawn. Default: all agents that were not waited for", HasDefault: true, Default: nil}),
+			tool.Param{Name: "agents", Type: tool.Type{Name: tool.TypeArray}, Description: "results of agent.spawn. Default: all agents for which the policy has not waited yet", HasDefault: true, Default: nil}),
 		function("result_text", tool.Recorded, "Return the text that the model gets as the outcome of its call.",
 			"the text", val("decision", "a decision of agent.decide"), val("outcome", "the result of agent.call")),
 		function("skill", tool.Read, "Load a skill that the model asked for.",

@@ -48,7 +48,7 @@ func (d Docs) Check() error {
 	if d == "" || slices.Contains(known, string(d)) {
 		return nil
 	}
-	return value.Errorf(value.Invalid, "unknown documentation of tools %q%s", string(d), value.DidYouMean(string(d), known)).
+	return value.Errorf(value.Invalid, "unknown length %q for the descriptions of the tools%s", string(d), value.DidYouMean(string(d), known)).
 		WithHint("use one of %s", strings.Join(known, ", "))
 }
 

@@ -168,7 +168,7 @@ func CheckChoice(c string, format decision.Format, tools []string) error {
 	case slices.Contains(tools, c):
 		return nil
 	case c == model.ToolRequired:
-		return value.Errorf(value.Invalid, "the tool choice is required, but the agent has no tools").WithHint("select a tool, or omit the tool choice")
+		return value.Errorf(value.Invalid, "the tool choice %q needs a tool, but the agent has no tools", c).WithHint("offer a tool to the agent, or omit the tool choice")
 	}
 	return value.Errorf(value.Invalid, "unknown tool choice %q%s", c, value.DidYouMean(c, tools)).
 		WithHint("use auto, none, required, or the name of a tool that the model may call")

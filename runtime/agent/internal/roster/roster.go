@@ -54,7 +54,7 @@ func withCode(h *host.Host, tools []toolset.Info, words []string, f decision.For
 	t, err := h.Tool(decision.ProgramTool)
 	if err != nil || !runsPrograms(&t) {
 		return nil, value.Errorf(value.Invalid, "use the format %s: the tool %s is not registered", decision.Code, decision.ProgramTool).
-			WithHint("call agent.RegisterCode, or use another format")
+			WithHint("use another format, such as %s; in Go, call agent.RegisterCode", decision.PureJSON)
 	}
 	return append(tools, t), nil
 }

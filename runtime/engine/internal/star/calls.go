@@ -196,7 +196,7 @@ func (k *callChecker) unknownTool(x syntax.Expr) {
 		return
 	}
 	if did := value.DidYouMean(dot.Name.Name, slices.Sorted(maps.Keys(k.tools))); did != "" {
-		k.fault(dot.Name.NamePos, "the program cannot call a tool %q%s", dot.Name.Name, did)
+		k.fault(dot.Name.NamePos, "unknown tool %q%s", dot.Name.Name, did)
 	}
 }
 
