@@ -662,7 +662,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agents": {
 		"Package agents makes agents from the flags of a command",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/hooks runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/hooks runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/protect internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
 		"below the nouns that have models decide",
 	},
 	"cmd/cassidy/internal/app": {
@@ -747,7 +747,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/doctor": {
 		"Package doctor has the command that checks what cassidy finds",
-		". cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib",
+		". cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/decision": {
@@ -796,7 +796,7 @@ var powers = map[string]struct {
 	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
-	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui examples/server internal/mark", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file and when it was made"},
+	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui examples/server internal/mark internal/protect", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config .", "reads and judges addresses, and reaches none"},

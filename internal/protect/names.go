@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -39,10 +40,41 @@ const (
 
 // Of returns the other names of a path, without links, for a pattern. fold reports that
 // the letters of the path have no case: the file system ignores it, or nothing is there.
-func (n *Names) Of(pattern, at string) (names []string, fold bool) {
+//
+// With opened, the path is one that was opened: it can have links. Then the first of the names has
+// no links, and the names of hard links are searched in the folder that the pattern names before its
+// first wildcard. For an absolute path, the first of the names is relative to the project. There
+// are no names if the path leads out of the project.
+func (n *Names) Of(pattern, at string, opened bool) (names []string, fold bool) {
 	if n.of.Root == nil {
 		return nil, false
 	}
+	absolute, inside := filepath.IsAbs(at), true
+	if absolute {
+		at, inside = n.of.inside(filepath.ToSlash(at))
+	}
+	if inside && opened {
+		at, _, inside = n.of.Resolve(at)
+	}
+	if !inside {
+		return nil, false
+	}
+	names, fold = n.without(pattern, at)
+	switch {
+	case !opened && absolute:
+		return names, fold
+	case !opened:
+		return names[1:], fold
+	}
+	for _, other := range n.hardLinks(pattern, at) {
+		more, _ := n.without(pattern, other)
+		names = append(names, more...)
+	}
+	return names, fold
+}
+
+// without is Of for a path without links, which is the first of the names.
+func (n *Names) without(pattern, at string) (names []string, fold bool) {
 	leads := n.leads(pattern)
 	names = []string{at}
 	add := func(name string) {
@@ -68,7 +100,28 @@ func (n *Names) Of(pattern, at string) (names []string, fold bool) {
 			}
 		}
 	}
-	return names[1:], n.folds(at)
+	return names, n.folds(at)
+}
+
+// hardLinks returns the other names of a file in the folder that a pattern names before its first
+// wildcard. It searches no folders that links lead to.
+func (n *Names) hardLinks(pattern, at string) (names []string) {
+	info, err := n.of.Root.Lstat(at)
+	if err != nil || !info.Mode().IsRegular() || !mayHaveLinks(info) {
+		return nil
+	}
+	head, _ := splitPattern(pattern)
+	start, _, inside := n.of.Resolve(head)
+	if !inside {
+		return nil
+	}
+	n.walk(start, func(name string, e fs.DirEntry) (next string) {
+		if other, err := e.Info(); err == nil && name != at && len(names) < maxNames && os.SameFile(info, other) {
+			names = append(names, name)
+		}
+		return ""
+	})
+	return names
 }
 
 // is reports whether a path, where info is or nothing, is what the name leads to.
@@ -94,12 +147,15 @@ func under(at, dir string) (rest string, ok bool) {
 // leads returns what the parts of a pattern before its first wildcard lead to, and the links
 // that the rest may match.
 func (n *Names) leads(pattern string) (leads []lead) {
-	head, rest := ".", strings.Split(pattern, "/")
-	for len(rest) > 0 && !strings.ContainsAny(rest[0], `*?[{\`) {
-		head, rest = path.Join(head, rest[0]), rest[1:]
-		leads = n.follow(leads, head)
+	head, all := splitPattern(pattern)
+	at := "."
+	for part := range strings.SplitSeq(head, "/") {
+		if part != "." {
+			at = path.Join(at, part)
+			leads = n.follow(leads, at)
+		}
 	}
-	if len(rest) == 0 {
+	if all {
 		return leads
 	}
 	n.mu.Lock()
@@ -110,6 +166,16 @@ func (n *Names) leads(pattern string) (leads []lead) {
 		n.searched[head] = links
 	}
 	return append(leads, links...)
+}
+
+// splitPattern returns the parts of a pattern before its first wildcard, or ".". all reports that
+// it has none.
+func splitPattern(pattern string) (head string, all bool) {
+	head, rest := ".", strings.Split(pattern, "/")
+	for len(rest) > 0 && !strings.ContainsAny(rest[0], `*?[{\`) {
+		head, rest = path.Join(head, rest[0]), rest[1:]
+	}
+	return head, len(rest) == 0
 }
 
 // follow adds what a name leads to, unless that is outside of the project.
@@ -132,6 +198,21 @@ func (n *Names) search(head string) (links []lead) {
 	if !inside {
 		return nil
 	}
+	n.walk(start, func(name string, e fs.DirEntry) (next string) {
+		if e.Type()&fs.ModeSymlink == 0 {
+			return ""
+		}
+		if links = n.follow(links, name); len(links) == 0 || links[len(links)-1].name != name {
+			return ""
+		}
+		return links[len(links)-1].path
+	})
+	return links
+}
+
+// walk visits what is in a folder and in the folders below it, except what git has stored. It also
+// walks through each folder that visit returns.
+func (n *Names) walk(start string, visit func(name string, e fs.DirEntry) (next string)) {
 	seen, left := map[string]bool{}, maxSearched
 	for dirs := []string{start}; len(dirs) > 0 && left > 0; {
 		dir := dirs[len(dirs)-1]
@@ -149,17 +230,13 @@ func (n *Names) search(head string) (links []lead) {
 		left -= len(entries)
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
-			switch {
-			case e.IsDir():
+			if e.IsDir() {
 				dirs = append(dirs, name)
-			case e.Type()&fs.ModeSymlink != 0:
-				if links = n.follow(links, name); len(links) > 0 && links[len(links)-1].name == name {
-					dirs = append(dirs, links[len(links)-1].path)
-				}
+			} else if next := visit(name, e); next != "" {
+				dirs = append(dirs, next)
 			}
 		}
 	}
-	return links
 }
 
 // folds reports whether the letters of a path have no case.

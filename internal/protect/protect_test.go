@@ -205,7 +205,7 @@ func TestNames(t *testing.T) {
 		if err := p.Root.Link("KEY", "key"); err != nil {
 			t.Fatal(err)
 		}
-		names, fold := p.Names().Of(tt.pattern, tt.at)
+		names, fold := p.Names().Of(tt.pattern, tt.at, false)
 		for _, want := range tt.want {
 			if !slices.Contains(names, want) {
 				t.Errorf("the names of %s for %s: %q, want %q among them", tt.at, tt.pattern, names, want)
@@ -215,7 +215,52 @@ func TestNames(t *testing.T) {
 			t.Errorf("the names of %s for %s: %q, fold %v, want %q, %v", tt.at, tt.pattern, names, fold, tt.want, tt.fold)
 		}
 	}
-	if names, _ := project(t, files).Names().Of("**/round/**", "priv/k"); len(names) < 2 || len(names) >= maxNames {
+	if names, _ := project(t, files).Names().Of("**/round/**", "priv/k", false); len(names) < 2 || len(names) >= maxNames {
 		t.Errorf("links in a circle: %d names", len(names))
+	}
+}
+
+// TestNamesOfOpened checks which other names a path has that was opened with links in it.
+func TestNamesOfOpened(t *testing.T) {
+	p := project(t, map[string]string{
+		"inbox/mail.txt": "x", "inbox/deep/b.txt": "x", "notes/a.txt": "x", "link.txt": "->inbox/mail.txt", "box": "->inbox", "two": "->box",
+		"gone": "->inbox/nothing", "abs": "->ROOT/inbox", "out": "->../elsewhere", "round": "->round",
+	})
+	for to, from := range map[string]string{"hard.txt": "inbox/mail.txt", "notes/deep.txt": "inbox/deep/b.txt"} {
+		if err := p.Root.Link(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		pattern, at string
+		want        []string // the first one, and others
+	}{
+		{"inbox/**", "link.txt", []string{"inbox/mail.txt"}},
+		{"inbox/**", "box/mail.txt", []string{"inbox/mail.txt"}},
+		{"inbox/**", "two/deep/b.txt", []string{"inbox/deep/b.txt"}},
+		{"inbox/**", "abs/mail.txt", []string{"inbox/mail.txt"}},
+		{"inbox/**", p.Bases[0] + "/box/mail.txt", []string{"inbox/mail.txt"}},
+		{"inbox/**", "box", []string{"inbox"}},
+		{"inbox/**", "gone", []string{"inbox/nothing"}},
+		{"inbox/**", "hard.txt", []string{"hard.txt", "inbox/mail.txt"}},
+		{"inbox/*/*.txt", "notes/deep.txt", []string{"notes/deep.txt", "inbox/deep/b.txt"}},
+		{"inbox/mail.txt", "hard.txt", []string{"hard.txt", "inbox/mail.txt"}},
+		{"**/*.txt", "hard.txt", []string{"hard.txt", "inbox/mail.txt"}},
+		{"box/**", "inbox/mail.txt", []string{"inbox/mail.txt", "box/mail.txt"}},
+		{"box/**", "hard.txt", []string{"hard.txt", "inbox/mail.txt", "box/mail.txt"}},
+		{"inbox/**", "notes/a.txt", []string{"notes/a.txt"}},
+		{"inbox/**", ".", []string{"."}},
+		{"inbox/**", "out", nil},
+		{"inbox/**", "round", nil},
+	} {
+		names, _ := p.Names().Of(tt.pattern, tt.at, true)
+		for i, want := range tt.want {
+			if at := slices.Index(names, want); at < 0 || i == 0 && at > 0 {
+				t.Errorf("the names of %s for %s: %q, want %q among them, and the first one first", tt.at, tt.pattern, names, tt.want)
+			}
+		}
+		if tt.want == nil && names != nil {
+			t.Errorf("the names of %s for %s: %q, want none", tt.at, tt.pattern, names)
+		}
 	}
 }

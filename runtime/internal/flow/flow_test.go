@@ -140,15 +140,16 @@ func TestTable(t *testing.T) {
 		{"model", tool.Func{Kind: tool.Repeatable}, tool.Hints{}, false, ""},
 		{"human", tool.Func{Kind: tool.Repeatable}, tool.Hints{}, false, ""},
 	} {
-		lists, err := ParseLists([]string{"http:api.example", "fs.read:inbox/own.txt"}, []string{"fs.read:inbox/**"})
+		lists, err := ParseLists([]string{"http:api.example", "fs.read:inbox/own.txt"}, []string{"fs.read:inbox/**"}, Files{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		var m Marks
 		takes, args := caps(tt.takes), &value.Dict{}
 		if got := IsSink(&tool.Tool{Hints: tt.hints}, &tt.f, args, takes); got != tt.sink {
 			t.Errorf("%s of %+v is a sink: %v, want %v", tt.takes, tt.hints, got, tt.sink)
 		}
-		if got := lists.Read(&tt.f, tool.Effect{Func: "f", Args: args}, takes, nil); got != tt.read {
+		if got := lists.Read(&m, &tt.f, tool.Effect{Func: "f", Args: args}, takes, nil); got != tt.read {
 			t.Errorf("%s reads %q, want %q", tt.takes, got, tt.read)
 		}
 	}
@@ -156,25 +157,26 @@ func TestTable(t *testing.T) {
 
 // TestReadFollows checks that a redirect and the files of a search count.
 func TestReadFollows(t *testing.T) {
-	lists, err := ParseLists([]string{"http:api.example", "http:other.example"}, []string{"fs.read:inbox/**"})
+	lists, err := ParseLists([]string{"http:api.example", "http:other.example"}, []string{"fs.read:inbox/**"}, Files{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	var m Marks
 	get := []tool.Capability{{Name: "http.get", Target: "api.example"}}
 	e := tool.Effect{Func: "http.get", Args: value.NewDict("url", "https://api.example/x")}
 	for url, want := range map[string]string{
 		"https://api.example/y": "", "https://other.example:443/?a": "", "https://evil.example/x": "http.get https://api.example/x", "http://api.example:81/": "http.get https://api.example/x",
 	} {
-		if got := lists.Read(&tool.Func{}, e, get, value.NewDict("url", url)); got != want {
+		if got := lists.Read(&m, &tool.Func{}, e, get, value.NewDict("url", url)); got != want {
 			t.Errorf("redirected to %s: %q, want %q", url, got, want)
 		}
 	}
-	if got := lists.Read(&tool.Func{}, tool.Effect{Func: "fs.stat", Args: &value.Dict{}}, []tool.Capability{{Name: "fs.read", Target: "inbox/a.txt"}}, nil); got != "" {
+	if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: "fs.stat", Args: &value.Dict{}}, []tool.Capability{{Name: "fs.read", Target: "inbox/a.txt"}}, nil); got != "" {
 		t.Errorf("fs.stat reads %q", got)
 	}
 	e = tool.Effect{Func: "fs.search", Args: &value.Dict{}}
 	for path, want := range map[string]string{"a.txt": "", "inbox/a.txt": "inbox/a.txt"} {
-		if got := lists.Read(&tool.Func{}, e, []tool.Capability{{Name: "fs.read", Target: "."}}, value.List{value.NewDict("path", path)}); got != want {
+		if got := lists.Read(&m, &tool.Func{}, e, []tool.Capability{{Name: "fs.read", Target: "."}}, value.List{value.NewDict("path", path)}); got != want {
 			t.Errorf("found %s: %q, want %q", path, got, want)
 		}
 	}
@@ -182,11 +184,11 @@ func TestReadFollows(t *testing.T) {
 
 func TestParseLists(t *testing.T) {
 	for _, text := range []string{"http", "shell:git", "http:", "nonsense", "fs.write:a", "tool"} {
-		if _, err := ParseLists([]string{text}, nil); value.KindOf(err) != value.Invalid || err == nil {
+		if _, err := ParseLists([]string{text}, nil, Files{}); value.KindOf(err) != value.Invalid || err == nil {
 			t.Errorf("%q: %v, want that it is invalid", text, err)
 		}
 	}
-	l, err := ParseLists([]string{"tool:read-mail", "tool:@news"}, []string{"tool:jira"})
+	l, err := ParseLists([]string{"tool:read-mail", "tool:@news"}, []string{"tool:jira"}, Files{})
 	if err != nil || !l.TrustsTool(&tool.Tool{Name: "read_mail"}) || !l.TrustsTool(&tool.Tool{Name: "x", Group: "news"}) || l.TrustsTool(&tool.Tool{Name: "jira"}) || !l.DistrustsTool(&tool.Tool{Name: "jira"}) {
 		t.Errorf("the lists %+v, %v", l, err)
 	}

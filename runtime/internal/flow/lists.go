@@ -10,7 +10,10 @@ import (
 
 // Lists name sources that the user trusts, and others that the user does not trust. Each is a
 // capability: http:HOST, tool:NAME or tool:@GROUP, and fs.read:GLOB for files.
-type Lists struct{ Trusted, Untrusted []tool.Capability }
+type Lists struct {
+	Trusted, Untrusted []tool.Capability
+	Files              Files
+}
 
 // ParseSource reads a source as it is written in a config.
 func ParseSource(text string) (tool.Capability, error) {
@@ -28,8 +31,9 @@ func ParseSource(text string) (tool.Capability, error) {
 	return c, nil
 }
 
-// ParseLists reads the lists of trusted and untrusted sources.
-func ParseLists(trusted, untrusted []string) (l Lists, err error) {
+// ParseLists reads the lists of trusted and untrusted sources, which are about the given files.
+func ParseLists(trusted, untrusted []string, files Files) (l Lists, err error) {
+	l.Files = files
 	for _, one := range []struct {
 		name  string
 		texts []string
@@ -59,12 +63,9 @@ func (l *Lists) TrustsTool(t *tool.Tool) bool { return names(l.Trusted, t) }
 // DistrustsTool reports whether the user lists a tool as untrusted.
 func (l *Lists) DistrustsTool(t *tool.Tool) bool { return names(l.Untrusted, t) }
 
-// trusts reports whether a place that was read is trusted.
+// trusts reports whether a server that was read is trusted.
 func (l *Lists) trusts(c tool.Capability) bool {
-	if c.Name != "fs.read" && !strings.HasPrefix(c.Name, "http") {
-		return false
-	}
-	return tool.AllowsAny(l.Trusted, c)
+	return strings.HasPrefix(c.Name, "http") && tool.AllowsAny(l.Trusted, c)
 }
 
 // nameOnly are the functions of package fs that return nothing of a file's text, nor names that the
@@ -72,24 +73,21 @@ func (l *Lists) trusts(c tool.Capability) bool {
 var nameOnly = []string{"fs.stat", "fs.exists"}
 
 // Read returns what of an effect that was carried out is untrusted, as people read it, or "".
-// f is its function, takes are its capabilities, and out is its outcome.
-func (l *Lists) Read(f *tool.Func, e tool.Effect, takes []tool.Capability, out value.Value) string {
+// f is its function, takes are its capabilities, and out is its outcome. m are the marks of the
+// run; nothing is noted in them.
+func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capability, out value.Value) string {
 	if f.Untrusted != nil && f.Untrusted(e.Args) {
 		return strings.TrimSpace(e.Func + " " + about(e))
 	}
 	if slices.Contains(nameOnly, e.Func) {
 		return ""
 	}
-	for _, c := range slices.Concat(takes, found(takes, out)) {
-		switch {
-		case l.trusts(c):
-		case roleOf(c).source:
+	for _, c := range slices.Concat(takes, redirected(takes, out)) {
+		if roleOf(c).source && !l.trusts(c) {
 			return e.Func + " " + place(e, c)
-		case c.Name == "fs.read" && tool.AllowsAny(l.Untrusted, c):
-			return c.Target
 		}
 	}
-	return ""
+	return l.readFile(m, e, takes, out)
 }
 
 // about returns what people recognize an effect by: the command that it ran.
@@ -110,25 +108,14 @@ func place(e tool.Effect, c tool.Capability) string {
 	return c.Target
 }
 
-// found returns the capabilities for what an effect has found: the host at which a redirect ended,
-// and the files with a text that was searched.
-func found(takes []tool.Capability, out value.Value) (list []tool.Capability) {
-	if len(takes) == 0 {
+// redirected returns the capability for the host at which a redirect ended, if that is another one.
+func redirected(takes []tool.Capability, out value.Value) (list []tool.Capability) {
+	if len(takes) == 0 || !strings.HasPrefix(takes[0].Name, "http") {
 		return nil
 	}
-	switch of := takes[0]; {
-	case strings.HasPrefix(of.Name, "http"):
-		d, _ := out.(*value.Dict)
-		if host := hostOf(d.Text("url")); host != "" && host != of.Target {
-			list = append(list, tool.Capability{Name: of.Name, Target: host})
-		}
-	case of.Name == "fs.read":
-		items, _ := value.Elements(out)
-		for _, item := range items {
-			if d, ok := item.(*value.Dict); ok && d.Has("path") {
-				list = append(list, tool.Capability{Name: of.Name, Target: d.Text("path")})
-			}
-		}
+	d, _ := out.(*value.Dict)
+	if host := hostOf(d.Text("url")); host != "" && host != takes[0].Target {
+		list = append(list, tool.Capability{Name: takes[0].Name, Target: host})
 	}
 	return list
 }

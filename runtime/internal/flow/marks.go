@@ -29,6 +29,20 @@ type Marks struct {
 	mu      sync.Mutex
 	sources []Source
 	typed   []string
+	names   tool.FileNames // of the run; nil until it is needed
+}
+
+// namesOf returns the names of files for the run, or nil.
+func (m *Marks) namesOf(f *Files) tool.FileNames {
+	if m == nil || f.Names == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names == nil {
+		m.names = f.Names()
+	}
+	return m.names
 }
 
 // Add adds a source. It reports false for a known one, and when there are enough.
@@ -89,7 +103,7 @@ func (m *Marks) carry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.sources
-	m.sources = nil
+	m.sources, m.names = nil, nil
 	for _, s := range list {
 		s.At = nil
 		if !slices.ContainsFunc(m.sources, func(o Source) bool { return o.Tool == s.Tool && o.What == s.What && o.Sum == s.Sum }) {

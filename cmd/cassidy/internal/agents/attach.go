@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -55,34 +53,6 @@ func MarkContext(a *app.App, s *agent.Session, setup *Setup) {
 			s.MarkUntrusted(ui.VisibleLine(filepath.Base(file)))
 		}
 	}
-}
-
-// isForeign reports whether a file or address is outside the project, or one whose text the config
-// does not trust.
-func isForeign(a *app.App, file string) bool {
-	root, err := a.Root()
-	if err != nil || isAddress(file) {
-		return true
-	}
-	path, pathErr := filepath.Abs(file)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	path, err = filepath.Rel(root, path)
-	if pathErr != nil || err != nil || !filepath.IsLocal(path) {
-		return true
-	}
-	config, err := a.ReadConfig(root)
-	named := func(sources []string) bool {
-		return slices.ContainsFunc(sources, func(text string) bool {
-			c, err := tool.ParseCapability(text)
-			return err == nil && c.Allows(tool.Capability{Name: "fs.read", Target: filepath.ToSlash(path)})
-		})
-	}
-	return err != nil || named(config.UntrustedSources) && !named(config.TrustedSources)
 }
 
 // plainText is the type of a file that becomes a part of the message.

@@ -152,7 +152,7 @@ func (c *command) checkTools() []finding {
 	}
 	defer done()
 	count := map[tool.Location]int{}
-	findings := append(c.checkConfig(), c.checkTrust(h)...)
+	findings := append(c.checkConfig(h), c.checkTrust(h)...)
 	for _, t := range h.Tools() {
 		count[t.Location]++
 		if t.State == toolset.NotHere {
@@ -204,8 +204,8 @@ func (c *command) checkFiles(h *host.Host, tools []*value.Error) []finding {
 	return findings
 }
 
-// checkConfig returns the warnings about the configs.
-func (c *command) checkConfig() []finding {
+// checkConfig returns the warnings about the configs, and what is wrong with their sources.
+func (c *command) checkConfig(h *host.Host) []finding {
 	root, err := c.Root()
 	if err != nil {
 		return nil // checkProject reports it
@@ -214,7 +214,8 @@ func (c *command) checkConfig() []finding {
 	if err != nil {
 		return nil // opening the host has failed, too
 	}
-	return ui.Map(config.Warnings, func(w string) finding { return finding{name: "config", value: w} })
+	warnings := ui.Map(config.Warnings, func(w string) finding { return finding{name: "config", value: w} })
+	return append(warnings, checkSources(&config, h)...)
 }
 
 // checkTrust counts the files that need review.

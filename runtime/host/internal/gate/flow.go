@@ -86,7 +86,7 @@ func steersEffect(s *step) []flow.Source {
 // markEffect returns this error, or that of the record.
 func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error {
 	p := s.of
-	what := p.Run.gate.sources.Read(s.fn, s.effect, s.takes, out.Value)
+	what := p.Run.gate.sources.Read(p.Run.marks, s.fn, s.effect, s.takes, out.Value)
 	if what == "" || trusts(p) || p.Run.leavesOpen(err) {
 		return err
 	}

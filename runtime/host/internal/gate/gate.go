@@ -96,7 +96,7 @@ type Callee struct {
 func (g *Gate) Open(p Parts, trusted, untrusted []string) (err error) {
 	g.Parts, g.funcs = p, map[string]*tool.Func{}
 	g.registerOwn()
-	g.sources, err = flow.ParseLists(trusted, untrusted)
+	g.sources, err = flow.ParseLists(trusted, untrusted, flow.Files{Names: p.FileNames, WorkDir: p.WorkDir})
 	return err
 }
 
