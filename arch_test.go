@@ -367,7 +367,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/gate": {
 		"Package gate is what calls and their effects pass",
-		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow",
+		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow",
 		"it knows neither the host nor where tools come from",
 	},
 	"runtime/host/internal/executing": {
@@ -394,6 +394,11 @@ var layers = map[string]struct {
 		"Package parked describes what a parked run waits for.",
 		"runtime/tool runtime/value runtime/history",
 		"it waits for nothing itself",
+	},
+	"runtime/host/internal/request": {
+		"Package request describes requests for approval",
+		"runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/rights runtime/internal/flow runtime/tool runtime/value",
+		"it asks nobody and decides nothing",
 	},
 	"runtime/host/internal/rights": {
 		"Package rights decides what a call may do",

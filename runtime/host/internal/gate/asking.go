@@ -24,7 +24,7 @@ type asking struct {
 // Approved reports whether a permanent answer covers the question of a context now.
 func Approved(ctx context.Context) bool {
 	a, _ := ctx.Value(askingKey{}).(*asking)
-	if a == nil || a.inquiry == nil || !a.inquiry.of.Run.approvals.Has(a.inquiry.approval()) {
+	if a == nil || a.inquiry == nil || !a.inquiry.of.Run.approvals.Has(a.inquiry.Approval()) {
 		return false
 	}
 	a.covered.Store(true)
@@ -36,7 +36,7 @@ func Approved(ctx context.Context) bool {
 func NoteAnswer(ctx context.Context, given *tool.Answer) {
 	a, _ := ctx.Value(askingKey{}).(*asking)
 	if a != nil && a.inquiry != nil && given.Yes && given.Always && given.Args == nil {
-		a.inquiry.of.Run.approvals.Wider().Add(a.inquiry.approval())
+		a.inquiry.of.Run.approvals.Wider().Add(a.inquiry.Approval())
 	}
 }
 
@@ -56,7 +56,7 @@ func AskedRules(ctx context.Context) []tool.Rule {
 	if a == nil || a.inquiry == nil {
 		return nil
 	}
-	return a.inquiry.rules()
+	return a.inquiry.Rules(&a.inquiry.of.rights)
 }
 
 // askGrace is how long a call whose context has ended waits for an Approver or Asker to

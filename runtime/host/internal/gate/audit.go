@@ -7,14 +7,11 @@ import (
 
 // A decision is an approval or a refusal of a call or of one of its effects.
 type decision struct {
-	what  string // the effect, or callItself
+	what  string // the effect, or request.Call
 	at    tool.StepPath
 	takes []tool.Capability
 	why   string
 }
-
-// callItself is the subject of a decision about the call of a tool.
-const callItself = "call"
 
 // allowed audits an approval: by a person, by a rule, or by a permanent answer.
 func (p *Pass) allowed(d decision) { p.audit("allowed", d) }

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/unsettled"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -20,7 +21,7 @@ import (
 // ReconcileEffect finds out by these whether it was carried out. FinishEffect removes them
 // once the outcome is durable. RestoreEffect undoes the commit.
 const (
-	CommitEffect    = "fs.commit"
+	CommitEffect    = request.Commit
 	prepareEffect   = "fs.prepare"
 	FinishEffect    = "fs.finish"
 	ReconcileEffect = "fs.reconcile"
@@ -105,7 +106,7 @@ func (p commit) authorize(ctx context.Context) ([]tool.Capability, error) {
 	if err := p.approve(ctx); err != nil {
 		return nil, err
 	}
-	return writes(p.stage.Changes()), nil
+	return request.Writes(p.stage.Changes()), nil
 }
 
 // withRecord commits, and records the intent and the outcome. It records a refusal too.
@@ -368,11 +369,6 @@ func (p commit) decided(ctx context.Context, commit *history.Entry, decision str
 	return err
 }
 
-// writes returns the capabilities that changes take.
-func writes(changes []tool.Change) []tool.Capability {
-	return value.Map(changes, func(c tool.Change) tool.Capability { return tool.Capability{Name: "fs.write", Target: c.Path} })
-}
-
 // approve asks for approval of what the call has staged, if that is needed. A refusal holds
 // for the rest of the call.
 func (p commit) approve(ctx context.Context) error {
@@ -384,7 +380,7 @@ func (p commit) approve(ctx context.Context) error {
 		return c.declined
 	}
 	changes, covered, by := p.changes()
-	d := decision{what: CommitEffect, at: p.at(), takes: writes(changes)}
+	d := decision{what: CommitEffect, at: p.at(), takes: request.Writes(changes)}
 	if covered {
 		if by != nil {
 			d.why = "a rule allows it: " + rights.RuleText(by)
@@ -392,7 +388,7 @@ func (p commit) approve(ctx context.Context) error {
 		}
 		return nil
 	}
-	q := &inquiry{of: p.Pass, at: p.at(), takes: d.takes, changes: diffs.With(changes), reason: reason{why: "the call changes files"}, call: p.shown()}
+	q := newInquiry(p.Pass, request.Request{At: p.at(), Takes: d.takes, Changes: diffs.With(changes), Why: "the call changes files"})
 	if _, err := q.ask(ctx); err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined

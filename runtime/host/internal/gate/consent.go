@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -39,7 +40,7 @@ func (p *Pass) approve(ctx context.Context) error {
 	may, open, by := p.rights.Needs()
 	risky := p.rights.Risky(verdict, may)
 	read := steersCall(p)
-	d := decision{what: callItself, at: p.call.StepPath, takes: may}
+	d := decision{what: request.Call, at: p.call.StepPath, takes: may}
 	switch {
 	case verdict == tool.Ask && (len(may) > 0 || len(p.tool.Needs) == 0): // else all that it needs is refused
 		d.why = "a rule asks: " + rights.RuleText(rule)
@@ -91,9 +92,9 @@ func mayWrite(needs []tool.Capability) bool {
 // how says why it was allowed, for the audit. read are the untrusted texts that the model has
 // read. An earlier, permanent approval of a script is valid for its call, but not for its sinks.
 func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source) (how string, err error) {
-	q := &inquiry{of: p, at: p.call.StepPath, takes: d.takes, reason: reason{why: d.why}, call: p.shown()}
-	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.approval()) {
-		q.reason = reason{flow.Because(d.why, read), read}
+	q := newInquiry(p, request.Request{At: p.call.StepPath, Takes: d.takes, Why: d.why})
+	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.Approval()) {
+		q.Why, q.Read = flow.Because(d.why, read), read
 	}
 	for range maxEdits {
 		var answer tool.Answer
@@ -101,18 +102,18 @@ func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source) (how
 			return "", err
 		}
 		if answer.Args != nil {
-			q.call.Args = answer.Args
+			q.Call.Args = answer.Args
 		}
 		var args *value.Dict
-		if args, err = readArguments(p, &q.call); err == nil {
-			p.call.Args, p.consent.informed = args, q.read != nil
+		if args, err = readArguments(p, &q.Call); err == nil {
+			p.call.Args, p.consent.informed = args, q.Read != nil
 			if answer.Always {
-				p.Run.approvals.Add(q.approval())
+				p.Run.approvals.Add(q.Approval())
 			}
 			return q.how, nil
 		}
-		q.why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
-		q.edits++
+		q.Why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
+		q.Edits++
 	}
 	return "", err
 }
@@ -141,14 +142,15 @@ func (p *Pass) shown() tool.Call {
 // because the model has read untrusted text, or else because its function asks.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []flow.Source) error {
 	p, e := s.of, s.effect
-	q := &inquiry{of: p, at: e.StepPath, effect: &e, takes: takes, reason: reason{read: read}, allowable: r == nil && read == nil, call: p.shown(), begun: s.begun}
+	q := newInquiry(p, request.Request{At: e.StepPath, Effect: &e, Takes: takes, Read: read, Allowable: r == nil && read == nil})
+	q.begun = s.begun
 	switch {
 	case r != nil:
-		q.why = flow.Because("a rule asks: "+rights.RuleText(r), read)
+		q.Why = flow.Because("a rule asks: "+rights.RuleText(r), read)
 	case read != nil:
-		q.why = flow.Why(read)
+		q.Why = flow.Why(read)
 	default:
-		q.why = "the function " + e.Func + " requires approval"
+		q.Why = "the function " + e.Func + " requires approval"
 	}
 	if _, err := q.ask(ctx); err != nil {
 		return err
@@ -208,9 +210,9 @@ func (c *consent) approveFunction(s *step, informed bool) {
 func (c *consent) recall(s *step, asked []history.Asked) {
 	for i := range asked {
 		q := &asked[i]
-		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (s.fn.Asks() || q.Data.Bool(dataRead)) {
+		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (s.fn.Asks() || request.Informed(q)) {
 			s.takes, _ = targets(s.fn, s.effect)
-			c.approveFunction(s, q.Data.Bool(dataRead))
+			c.approveFunction(s, request.Informed(q))
 			return
 		}
 	}

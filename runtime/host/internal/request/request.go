@@ -1,0 +1,206 @@
+// Package request describes requests for approval: what they ask, how a run records them, and what
+// an answer to one holds for.
+package request
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// The subjects of requests that are not about an effect of a script.
+const (
+	Call   = "call"      // a call of a tool
+	Commit = "fs.commit" // what a call has staged
+)
+
+// The names in the Data of a recorded request.
+const (
+	dataSubject = "subject" // Call, Commit, or "effect NAME CAPABILITIES"
+	dataEdits   = "edits"   // how often the arguments in an answer were wrong; missing for 0
+	dataRead    = "read"    // it was made because untrusted text was read; missing for false
+)
+
+// A Request is a request for approval. It is about an effect if Effect is set, about the staged
+// changes of a call if Changes is set, and about a call otherwise.
+type Request struct {
+	Maker
+	At      tool.StepPath // the step that needs approval
+	Call    tool.Call     // as it is shown
+	Effect  *tool.Effect
+	Takes   []tool.Capability
+	Changes []tool.Change // with diffs
+
+	Why       string
+	Read      []flow.Source // the untrusted texts that the model has read, if it is made because of them
+	Edits     int           // how often the arguments in an answer were wrong
+	Allowable bool          // a rule that allows the capabilities would answer it
+	Times
+}
+
+// A Maker is the tool whose call makes a request.
+type Maker struct {
+	Tool    *tool.Tool
+	Hash    string // of the file that declares the tool, and of what that loads; or ""
+	Granted []tool.Capability
+}
+
+// Times are when somebody was asked, or zero, and when the question expires; zero means never.
+type Times struct{ Asked, Expires time.Time }
+
+// Args returns the arguments of the effect or the call.
+func (q *Request) Args() *value.Dict {
+	if q.Effect != nil {
+		return q.Effect.Args
+	}
+	return q.Call.Args
+}
+
+// Matches reports whether a recorded question is this request. A handler in Go can do things in
+// another order each time, so the call or the effect must be equal too.
+func (q *Request) Matches(shown *history.Asked) bool {
+	if shown.Kind != tool.QuestionApproval || shown.Data.Text(dataSubject) != q.subject() || shown.Data.Int(dataEdits) != int64(q.Edits) || shown.Tool != q.Tool.Name {
+		return false
+	}
+	then, now := shown.Args, q.Args()
+	if then.Len() == 0 || now.Len() == 0 {
+		return then.Len() == now.Len()
+	}
+	return value.Equal(then, now)
+}
+
+// SameChanges fails with kind Conflict if the changes are not those that somebody was shown.
+func (q *Request) SameChanges(shown *history.Asked) error {
+	if q.Changes == nil || value.Equal(tool.ChangeSums(shown.Changes), tool.ChangeSums(q.Changes)) {
+		return nil
+	}
+	return value.Errorf(value.Conflict, "the changes of '%s' were not written: files have changed since these changes were shown for approval", q.Tool.Name).
+		WithHint("repeat the call")
+}
+
+// Informed reports whether a recorded question was asked because untrusted text was read.
+func Informed(asked *history.Asked) bool { return asked.Data.Bool(dataRead) }
+
+// Recorded returns the question as it is recorded.
+func (q *Request) Recorded() history.Asked {
+	text := q.Needs()
+	asked := tool.Question{Kind: tool.QuestionApproval, Tool: q.Tool.Name, Why: q.Why, Reasoning: q.Call.Reasoning, Args: q.Args(), Asked: q.Asked, Expires: q.Expires, Capabilities: q.Takes, Changes: diffs.Clipped(q.Changes)}
+	switch {
+	case q.Changes != nil:
+	case q.Effect != nil:
+		asked.Func = q.Effect.Func
+	default:
+		text += ": " + q.Tool.CallText(q.Call.Args)
+	}
+	asked.Text = value.Clean(text, value.MaxErrorText)
+	d := value.NewDict(dataSubject, q.subject(), approval.DataPermanent, q.Approval().Dict())
+	if q.Read != nil {
+		d.Put(dataRead, true)
+	}
+	if q.Edits > 0 {
+		d.Put(dataEdits, int64(q.Edits))
+	}
+	return history.Asked{StepPath: q.At, Question: asked, Data: d}
+}
+
+// Needs describes the missing approval, for an error.
+func (q *Request) Needs() string {
+	switch {
+	case q.Effect != nil:
+		text := "the tool '" + q.Tool.Name + "' needs approval for " + q.Effect.Func
+		if len(q.Takes) > 0 {
+			text += " (" + rights.List(q.Takes) + ")"
+		}
+		return text
+	case q.Changes != nil:
+		return "the tool '" + q.Tool.Name + "' needs approval to change " + diffs.Paths(q.Changes)
+	}
+	return "the tool '" + q.Tool.Name + "' needs approval"
+}
+
+// ErrRefused returns the error of a refusal.
+func (q *Request) ErrRefused(why string) error {
+	what := "the call of '" + q.Tool.Name + "' was not approved"
+	switch {
+	case q.Effect != nil:
+		what = q.Effect.Func + " of '" + q.Tool.Name + "' was not approved"
+	case q.Changes != nil:
+		what = "what '" + q.Tool.Name + "' changes was not approved"
+	}
+	if why != "" {
+		what += ": " + why
+	}
+	return value.Errorf(value.Denied, "%s", what)
+}
+
+// ErrNoApprover returns the error of a host without an Approver. r are the rights of the call.
+func (q *Request) ErrNoApprover(r *rights.Rights) error {
+	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.Needs(), q.Why)
+	rules := q.Rules(r)
+	if q.Read != nil {
+		return flow.Unapproved(err, q.Read)
+	}
+	if len(rules) == 0 {
+		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
+	}
+	return err.WithHint("allow %s in a rule, or run the command in a terminal; in Go, set Options.Approver", rights.Texts(rules))
+}
+
+// Rules returns the narrowest rules that would answer the question, or nil if none would. r are the
+// rights of the call.
+func (q *Request) Rules(r *rights.Rights) []tool.Rule {
+	switch {
+	case q.Read != nil: // they were read whatever is allowed
+	case q.Changes != nil:
+		return r.AllowUse(Writes(slices.DeleteFunc(slices.Clone(q.Changes), func(c tool.Change) bool {
+			return c.After.Dir && !c.Before.Exists && len(q.Changes) > 1
+		})))
+	case q.Effect == nil:
+		return r.AllowCalls()
+	case q.Allowable:
+		return r.AllowUse(q.Takes)
+	}
+	return nil
+}
+
+// Writes returns the capabilities that changes take.
+func Writes(changes []tool.Change) []tool.Capability {
+	return value.Map(changes, func(c tool.Change) tool.Capability { return tool.Capability{Name: "fs.write", Target: c.Path} })
+}
+
+// Approval returns what a permanent answer to the question holds for.
+func (q *Request) Approval() approval.Approval {
+	exact := func(list []tool.Capability) string { return fmt.Sprintf("%q", list) }
+	a := approval.Approval{Name: tool.Key(q.Tool.Name), Hash: q.Hash, Needs: exact(q.Tool.Needs), Granted: exact(q.Granted), Kind: q.kind()}
+	if q.Hash == "" {
+		a.Of = q.Tool
+	}
+	if q.Read != nil { // it is valid until another source is read
+		a.Kind += " " + flow.Kind(q.Read)
+	}
+	return a
+}
+
+// subject identifies the question among those of one step.
+func (q *Request) subject() string {
+	if q.Changes != nil {
+		return Commit
+	}
+	return q.kind()
+}
+
+// kind returns what kind of question it is.
+func (q *Request) kind() string {
+	if q.Effect != nil {
+		return fmt.Sprintf("effect %s %q", q.Effect.Func, q.Takes)
+	}
+	return Call
+}
