@@ -336,8 +336,8 @@ var layers = map[string]struct {
 		"it asks nobody",
 	},
 	"runtime/host/internal/undos": {
-		"Package undos finds out what earlier undos of a run have undone.",
-		"runtime/history runtime/tool runtime/value",
+		"Package undos finds out what is to be undone of a run, and what earlier undos have undone.",
+		"runtime/history runtime/host/internal/gate runtime/tool runtime/value",
 		"it undoes nothing",
 	},
 	"runtime/host/internal/unsettled": {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -91,14 +90,15 @@ func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 			return nil, err
 		}
 	}
-	steps, lasting, err := past.undoSteps(h, u)
+	plan, err := past.plan(h, u)
 	if err != nil {
 		return nil, err
 	}
-	if len(steps) == 0 && !u.Resume && u.Record == nil {
+	lasting := value.Map(plan.Lasting, func(s undos.Step) UndoneStep { return UndoneStep{StepPath: s.At, What: s.What} })
+	if len(plan.Steps) == 0 && !u.Resume && u.Record == nil {
 		return &Undone{Lasting: lasting}, nil
 	}
-	un := &undoing{host: h, past: past, steps: steps, begun: options.Int("begun"), skip: u.Skip, out: &Undone{ID: u.ID, Lasting: lasting}}
+	un := &undoing{host: h, past: past, steps: plan.Steps, begun: options.Int("begun"), skip: u.Skip, out: &Undone{ID: u.ID, Lasting: lasting}}
 	kind := UndoKind
 	if u.Of != nil {
 		kind = "" // the journal cannot resume the undo without the run
@@ -197,65 +197,13 @@ func mustHaveEnded(r history.Run) error {
 	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", r.ID, r.ID)
 }
 
-// An undoStep is one step to undo.
-type undoStep struct {
-	at   tool.StepPath
-	what string
-	call *value.Dict // the note of a call whose tool declares an undo; else nil
-	when time.Time
-}
-
-// undoSteps returns the steps that can be undone, the last first, and those that cannot.
-func (p *past) undoSteps(h *Host, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
-	var outside []history.Entry
-	var calls []undoStep
-	found := u.To == nil
-	last := map[string]time.Time{} // when anything at or inside a step was last done
-	for e, err := range p.entries {
-		if err != nil {
-			return nil, nil, err
-		}
-		for i := 1; i <= len(e.StepPath); i++ {
-			if at, t := e.StepPath[:i].String(), cmp.Or(e.Settled, e.Intended); t.After(last[at]) {
-				last[at] = t
-			}
-		}
-		if u.To != nil && slices.Compare(e.StepPath, u.To) < 0 {
-			continue
-		}
-		found = true
-		for _, n := range e.Notes {
-			if n.Text(gate.NoteUndo) != "" {
-				calls = append(calls, undoStep{at: e.StepPath, what: n.Text(gate.NoteUndo), call: n})
-			}
-		}
-		switch {
-		case e.Func == gate.CommitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
-			steps = append(steps, undoStep{at: e.StepPath, what: e.Func, when: cmp.Or(e.Settled, e.Intended)})
-		case undos.Lasts(&e, h.gate.Func(e.Func)):
-			outside = append(outside, e)
-		}
+// plan returns what is to be undone of the run.
+func (p *past) plan(h *Host, u Undo) (undos.Plan, error) {
+	plan, err := undos.PlanOf(p.entries, u.To, h.gate.Func)
+	if err == nil && !plan.Found {
+		err = value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", u.Run)
 	}
-	all := slices.Clone(calls)
-	calls = slices.DeleteFunc(calls, func(c undoStep) bool { // the undo of its caller includes it
-		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.at) < len(c.at) && inside(c.at, by.at) })
-	})
-	if !found {
-		return nil, nil, value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", u.Run)
-	}
-	for i := range calls {
-		calls[i].when = last[calls[i].at.String()].Add(1) // after everything inside it
-	}
-	for _, e := range outside {
-		if !slices.ContainsFunc(calls, func(c undoStep) bool { return inside(e.StepPath, c.at) }) {
-			lasting = append(lasting, UndoneStep{StepPath: e.StepPath, What: value.Clean(e.Func+"("+e.Args.String()+")", value.MaxErrorText)})
-		}
-	}
-	steps = append(steps, calls...)
-	slices.SortStableFunc(steps, func(a, b undoStep) int {
-		return cmp.Or(b.when.Compare(a.when), slices.Compare(b.at, a.at))
-	})
-	return steps, lasting, nil
+	return plan, err
 }
 
 // undoneSteps returns the steps of a run that earlier undos have undone. If another undo of the
@@ -274,14 +222,11 @@ func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]b
 		WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", open.ID, open.ID)
 }
 
-// inside reports whether a step is another one or inside it.
-func inside(p, of tool.StepPath) bool { return len(p) >= len(of) && slices.Equal(p[:len(of)], of) }
-
 // An undoing is an undo in progress.
 type undoing struct {
 	host  *Host
 	past  past
-	steps []undoStep
+	steps []undos.Step
 	begun int64 // when the undo began, in seconds, as recorded
 	skip  bool
 	out   *Undone
@@ -292,12 +237,12 @@ func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.
 	u.out.Done, u.out.Failed, u.out.Left, u.out.Skipped = nil, nil, nil, nil
 	for i, s := range u.steps {
 		name := undos.Effect
-		if s.call != nil {
+		if s.Call != nil {
 			name = undos.Call
 		}
-		e := tool.Effect{Func: name, Args: value.NewDict("place", s.at.String()), StepPath: tool.StepPath{i + 1}}
+		e := tool.Effect{Func: name, Args: value.NewDict("place", s.At.String()), StepPath: tool.StepPath{i + 1}}
 		out, err := do(ctx, e)
-		step := UndoneStep{StepPath: s.at, What: s.what, Value: out.Value, Err: err}
+		step := UndoneStep{StepPath: s.At, What: s.What, Value: out.Value, Err: err}
 		if err == nil {
 			u.finish(ctx, s)
 			u.out.Done = append(u.out.Done, step)
@@ -310,7 +255,7 @@ func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.
 		}
 		u.out.Failed = &step
 		for _, left := range u.steps[i+1:] {
-			u.out.Left = append(u.out.Left, UndoneStep{StepPath: left.at, What: left.what})
+			u.out.Left = append(u.out.Left, UndoneStep{StepPath: left.At, What: left.What})
 		}
 		return tool.Outcome{}, err
 	}
@@ -336,18 +281,18 @@ func (u *undoing) rows() []tool.Func {
 }
 
 // find returns the step of an effect.
-func (u *undoing) find(args *value.Dict, call bool) (undoStep, error) {
-	i := slices.IndexFunc(u.steps, func(s undoStep) bool { return s.at.String() == args.Text("place") && (s.call != nil) == call })
+func (u *undoing) find(args *value.Dict, call bool) (undos.Step, error) {
+	i := slices.IndexFunc(u.steps, func(s undos.Step) bool { return s.At.String() == args.Text("place") && (s.Call != nil) == call })
 	if i < 0 {
-		return undoStep{}, value.Errorf(value.Internal, "step %s cannot be undone: no undo is recorded", args.Text("place"))
+		return undos.Step{}, value.Errorf(value.Internal, "step %s cannot be undone: no undo is recorded", args.Text("place"))
 	}
 	return u.steps[i], nil
 }
 
 // inverse returns the effect that undoes a recorded one, and its function. That of a commit
 // leaves temporary files with a mark, the same for each try.
-func (u *undoing) inverse(s undoStep) (*tool.Effect, *tool.Func, error) {
-	entry, _, err := u.past.record.Recorded(s.at)
+func (u *undoing) inverse(s undos.Step) (*tool.Effect, *tool.Func, error) {
+	entry, _, err := u.past.record.Recorded(s.At)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -357,20 +302,20 @@ func (u *undoing) inverse(s undoStep) (*tool.Effect, *tool.Func, error) {
 	}
 	f := u.host.gate.Func(e.Func)
 	if f == nil || f.Do == nil {
-		return nil, nil, value.Errorf(value.Failed, "undo %s at step %s: the host has no function %s", entry.Func, s.at, e.Func)
+		return nil, nil, value.Errorf(value.Failed, "undo %s at step %s: the host has no function %s", entry.Func, s.At, e.Func)
 	}
-	e.StepPath = s.at
+	e.StepPath = s.At
 	if e.Func == gate.RestoreEffect {
 		files, _ := e.Args.Get("files")
-		sum := tool.HashBytes([]byte(e.Args.Text(gate.ArgMark) + "\x00" + u.out.ID + "\x00" + s.at.String()))
+		sum := tool.HashBytes([]byte(e.Args.Text(gate.ArgMark) + "\x00" + u.out.ID + "\x00" + s.At.String()))
 		e.Args = value.NewDict("files", files, gate.ArgMark, fmt.Sprintf("%08x", uint32(u.begun))+sum[:16], "rest", true)
 	}
 	return e, f, nil
 }
 
 // finish removes the temporary files of a step that is undone, and whose outcome is recorded.
-func (u *undoing) finish(ctx context.Context, s undoStep) {
-	if s.call != nil {
+func (u *undoing) finish(ctx context.Context, s undos.Step) {
+	if s.Call != nil {
 		return
 	}
 	e, _, err := u.inverse(s)
@@ -378,7 +323,7 @@ func (u *undoing) finish(ctx context.Context, s undoStep) {
 	if err != nil || f == nil || e.Func != gate.RestoreEffect {
 		return
 	}
-	entry, _, _ := u.past.record.Recorded(s.at)
+	entry, _, _ := u.past.record.Recorded(s.At)
 	for _, args := range []*value.Dict{e.Args, entry.Args} { // those of the run too, if it broke off in the step
 		if args.Text(gate.ArgMark) != "" {
 			_, _ = u.host.gate.Execute(ctx, f, tool.Effect{Func: gate.FinishEffect, Args: args}, tool.Grant{})
@@ -417,10 +362,10 @@ func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 	}
 	out, err := u.host.gate.Execute(ctx, f, *inverse, g)
 	switch list, _ := value.Elements(out.Value); {
-	case value.KindOf(err) == value.Conflict && u.past.undone[s.at.String()]:
+	case value.KindOf(err) == value.Conflict && u.past.undone[s.At.String()]:
 		return tool.Outcome{Value: value.NewDict("done", false)}, nil // and an earlier step too
 	case value.KindOf(err) == value.Conflict:
-		return out, leftAlone(s.at, err)
+		return out, leftAlone(s.At, err)
 	case err == nil && len(list) == 0 && out.Undo == nil:
 		out.Value = value.NewDict("done", false)
 	}
@@ -429,13 +374,13 @@ func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 
 // settle finds out what became of a commit in which the run broke off. done reports that
 // nothing of it is left to undo.
-func (u *undoing) settle(ctx context.Context, s undoStep, g tool.Grant) (out tool.Outcome, done bool, err error) {
-	entry, _, err := u.past.record.Recorded(s.at)
+func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out tool.Outcome, done bool, err error) {
+	entry, _, err := u.past.record.Recorded(s.At)
 	look := u.host.gate.Func(gate.ReconcileEffect)
 	if err != nil || !entry.Unknown() || look == nil || entry.Func != gate.CommitEffect {
 		return out, false, err
 	}
-	e := tool.Effect{Func: gate.ReconcileEffect, Args: entry.Args, StepPath: s.at}
+	e := tool.Effect{Func: gate.ReconcileEffect, Args: entry.Args, StepPath: s.At}
 	out, err = u.host.gate.Execute(ctx, look, e, g)
 	if err != nil {
 		return out, false, err
@@ -448,7 +393,7 @@ func (u *undoing) settle(ctx context.Context, s undoStep, g tool.Grant) (out too
 			return out, false, err
 		}
 		first, _ := list[0].(*value.Dict)
-		return out, false, leftAlone(s.at, value.Errorf(value.Conflict, "%s is ", first.Text("path")))
+		return out, false, leftAlone(s.At, value.Errorf(value.Conflict, "%s is ", first.Text("path")))
 	}
 	return out, !d.Bool("done"), nil
 }
@@ -469,12 +414,12 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if u.past.undone[s.at.String()] {
+	if u.past.undone[s.At.String()] {
 		return tool.Outcome{Value: value.NewDict("done", false)}, nil
 	}
-	args, _ := s.call.Get(gate.NoteArgs)
-	result, _ := s.call.Get(gate.NoteResult)
-	return u.byTool(ctx, s.what, value.NewDict(gate.NoteArgs, args, gate.NoteResult, result))
+	args, _ := s.Call.Get(gate.NoteArgs)
+	result, _ := s.Call.Get(gate.NoteResult)
+	return u.byTool(ctx, s.What, value.NewDict(gate.NoteArgs, args, gate.NoteResult, result))
 }
 
 // byTool calls the function with which a tool undoes one of its calls. It is checked and

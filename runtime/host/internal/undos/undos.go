@@ -1,4 +1,4 @@
-// Package undos finds out what earlier undos of a run have undone.
+// Package undos finds out what is to be undone of a run, and what earlier undos have undone.
 package undos
 
 import (
@@ -102,10 +102,10 @@ func None(ctx context.Context, j *history.Journal, runID string) error {
 	return nil
 }
 
-// Lasts reports whether a step acted outside the project, or may have, so that an undo lists it.
+// lasts reports whether a step acted outside the project, or may have, so that an undo lists it.
 // f is its function, or nil if the host has none. An effect that only read, or was refused
 // before it began, did not.
-func Lasts(e *history.Entry, f *tool.Func) bool {
+func lasts(e *history.Entry, f *tool.Func) bool {
 	if e.Kind != tool.External || f != nil && f.ReadsOnly != nil && f.ReadsOnly(e.Args) {
 		return false
 	}
