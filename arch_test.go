@@ -752,7 +752,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/doctor": {
 		"Package doctor has the command that checks what cassidy finds",
-		". cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/decision": {
@@ -767,7 +767,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/task": {
 		"Package task has the command that has a model work on a task",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui runtime/agent runtime/host runtime/tool runtime/value",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/jsonschema runtime/agent runtime/host runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/chat": {

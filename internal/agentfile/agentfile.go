@@ -161,6 +161,16 @@ func Parse(stem, shown, text string) (d Definition, warnings []string, err error
 	return d, p.warnings, err
 }
 
+// Line returns the line of a field in the text of an agent file, or 0 if the text has no such field.
+func Line(text, field string) int {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	meta, _ := yaml.FrontMatter(strings.Split(text, "\n"))
+	if line := yaml.Line(meta, field); line > 0 {
+		return line + 1 // the line --- above
+	}
+	return 0
+}
+
 func malformed(format string, args ...any) error {
 	e := value.Errorf(value.Invalid, format, args...)
 	e.Pos.Line = 1

@@ -201,6 +201,9 @@ func (p *parser) schema(name string, v value.Value) error {
 	if err == nil {
 		_, err = jsonschema.New(text, nil)
 	}
+	if err == nil {
+		err = jsonschema.CheckTypes(p.to.Schema)
+	}
 	if err != nil {
 		return value.Errorf(value.Invalid, "'%s' is invalid: %w", name, err).WithHint("write a JSON Schema, as in {type: object, properties: {title: {type: string}}}")
 	}

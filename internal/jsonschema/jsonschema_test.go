@@ -253,3 +253,31 @@ func checkJSON(c *Schema, data []byte) error {
 	}
 	return c.Check(v)
 }
+
+// TestCheckTypes checks which schemas have unknown types.
+func TestCheckTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                           "",
+		`{"type": ["string", "null"]}`: "",
+		`{"const": {"type": "anything"}, "properties": {"type": {"type": "string"}}}`: "",
+		`{"type": "objekt"}`:                                     `unknown type "objekt" in type; did you mean "object"?`,
+		`{"type": ["string", "int"]}`:                            `unknown type "int" in type; did you mean "integer"?`,
+		`{"type": 3}`:                                            `unknown type 3 in type`,
+		`{"items": {"anyOf": [{"type": "str"}]}}`:                `unknown type "str" in items.anyOf.type; did you mean "string"?`,
+		`{"properties": {"a": {"items": {"type": "strng"}}}}`:    `unknown type "strng" in properties.a.items.type; did you mean "string"?`,
+		`{"$defs": {"a": {"type": "x"}}}`:                        `unknown type "x" in $defs.a.type`,
+		`{"additionalProperties": {"not": {"type": "Boolean"}}}`: `unknown type "Boolean" in additionalProperties.not.type; did you mean "boolean"?`,
+	} {
+		v, err := value.ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := CheckTypes(v.(*value.Dict)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("CheckTypes(%s) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -30,8 +30,8 @@ type Agent struct {
 	trust.Status
 	Warnings []string // what is ignored
 
-	place int // the index of its folder
-	bytes int // of its file
+	place int    // the index of its folder
+	text  string // of its file
 }
 
 // State returns whether the agent can be used: ready, untrusted or disabled.
@@ -43,6 +43,11 @@ func (a *Agent) State() string {
 		return "disabled"
 	}
 	return "ready"
+}
+
+// At returns the position of a field in the file.
+func (a *Agent) At(field string) value.Position {
+	return value.Position{File: a.Path, Line: agentfile.Line(a.text, field)}
 }
 
 // Usable returns an error if the agent is untrusted or disabled.
@@ -85,13 +90,13 @@ func firstBytes(all []Agent) (kept []Agent, large []*value.Error) {
 	total := 0
 	for i := range all {
 		a := &all[i]
-		if total+a.bytes > maxAgentText {
+		if total+len(a.text) > maxAgentText {
 			e := value.Errorf(value.Limit, "the agent '%s' is not used: the agent files are longer than %d KB in total", a.Name, maxAgentText>>10).WithHint("shorten or delete agent files")
 			e.Pos = value.Position{File: a.Path, Line: 1}
 			large = append(large, e)
 			continue
 		}
-		total += a.bytes
+		total += len(a.text)
 		kept = append(kept, *a)
 	}
 	return kept, large
@@ -122,7 +127,7 @@ func readAgent(p trust.Place, files fs.FS, name string) (a Agent, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.bytes, a.Location, a.Status = len(text), p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
+	a.text, a.Location, a.Status = text, p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
 	a.Definition, a.Warnings, err = agentfile.Parse(strings.TrimSuffix(name, ".md"), path.Join(p.Shown, name), text)
 	return a, err
 }

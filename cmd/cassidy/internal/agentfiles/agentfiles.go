@@ -3,6 +3,7 @@ package agentfiles
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,32 +50,44 @@ func (c *command) list(_ *cli.Context, h *host.Host) error {
 		return err
 	}
 	files, broken := project.Agents(root, c.Scope())
-	if c.JSON {
-		list := make(value.List, len(files))
-		for i := range files {
-			list[i] = c.dict(h, &files[i])
-		}
-		return c.PrintJSON(value.NewDict("agents", list, "errors", ui.ErrorList(broken)))
+	list := make(value.List, len(files))
+	for i := range files {
+		faults := agents.Faults(c.App, h, &files[i])
+		list[i] = c.dict(h, &files[i], faults)
+		broken = append(broken, faults...)
 	}
-	c.printList(h, files)
-	c.ReportAll(broken)
-	c.footer(files)
+	if c.JSON {
+		if err := c.PrintJSON(value.NewDict("agents", list, "errors", ui.ErrorList(broken))); err != nil {
+			return err
+		}
+	} else {
+		c.printList(h, files)
+		c.ReportAll(broken)
+		c.footer(files)
+	}
+	if len(broken) > 0 {
+		return ui.ErrSilent
+	}
 	return nil
 }
 
-// warnings returns what is ignored of an agent file, and what cannot be used. The texts of an
+// state returns whether an agent can be used: ready, untrusted, disabled, or invalid if it has faults.
+func state(f *project.Agent, faults []*value.Error) string {
+	if f.Usable() == nil && len(faults) > 0 {
+		return "invalid"
+	}
+	return f.State()
+}
+
+// warnings returns what is ignored of an agent file, and which of its tools do not exist. The texts of an
 // untrusted file are not among them.
 func (c *command) warnings(h *host.Host, f *project.Agent) []string {
-	list := append(f.Warnings, agents.UnknownTools(&f.Definition, h)...)
-	if _, err := c.Models().Resolve(f.Model); err != nil {
-		list = append(list, value.ErrorOf(err, value.Invalid).Message())
-	}
-	return list
+	return append(slices.Clone(f.Warnings), agents.UnknownTools(&f.Definition, h)...)
 }
 
 // dict returns an agent as --json prints it.
-func (c *command) dict(h *host.Host, f *project.Agent) *value.Dict {
-	d := value.NewDict("name", f.Name, "description", f.Description, "location", string(f.Location), "path", f.Path, "state", f.State())
+func (c *command) dict(h *host.Host, f *project.Agent, faults []*value.Error) *value.Dict {
+	d := value.NewDict("name", f.Name, "description", f.Description, "location", string(f.Location), "path", f.Path, "state", state(f, faults))
 	if !f.Trusted {
 		d.Put("reason", f.Reason)
 	}
@@ -106,6 +119,7 @@ func (c *command) dict(h *host.Host, f *project.Agent) *value.Dict {
 	}
 	d.Put("hidden", f.Hidden)
 	d.Put("warnings", ui.Texts(c.warnings(h, f)))
+	d.Put("errors", ui.ErrorList(faults))
 	return d
 }
 
@@ -140,7 +154,7 @@ func (c *command) printList(h *host.Host, files []project.Agent) {
 	p := ui.Page{Paint: c.Paint()}
 	for i := range files {
 		f := &files[i]
-		marks := []string{f.State()}
+		marks := []string{state(f, agents.Faults(c.App, h, f))}
 		if !f.Trusted {
 			marks[0] += ": " + f.Reason
 		}
@@ -177,29 +191,41 @@ func (c *command) show(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	d := c.dict(h, f)
+	faults := agents.Faults(c.App, h, f)
+	d := c.dict(h, f, faults)
 	d.Put("prompt", f.Prompt)
 	if c.JSON {
-		return c.PrintJSON(d)
+		err = c.PrintJSON(d)
+	} else {
+		c.page(d)
+		for _, w := range c.warnings(h, f) {
+			c.Note("%s", w)
+		}
+		c.ReportAll(faults)
 	}
+	if err == nil && len(faults) > 0 {
+		err = ui.ErrSilent
+	}
+	return err
+}
+
+// page prints an agent for people.
+func (c *command) page(d *value.Dict) {
 	p := ui.Page{Paint: c.Paint()}
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		text := fieldText(v)
-		if name == "prompt" || name == "warnings" || name == "hidden" || text == "" {
+		if slices.Contains([]string{"prompt", "warnings", "errors", "hidden"}, name) || text == "" {
 			continue
 		}
 		p.Line("%s %s", p.Paint(ui.Dim, ui.Pad(name+":", 17)), ui.VisibleLine(text))
 	}
-	if f.Prompt != "" {
+	prompt := d.Text("prompt")
+	if prompt != "" {
 		p.Line("")
 	}
 	c.Print(p.String())
-	c.PrintText(f.Prompt)
-	for _, w := range c.warnings(h, f) {
-		c.Note("%s", w)
-	}
-	return nil
+	c.PrintText(prompt)
 }
 
 // fieldText returns the value of a field on a line.

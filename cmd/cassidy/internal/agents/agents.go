@@ -88,7 +88,7 @@ func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
 	if s.current == nil {
 		s.current = &o
 		registerTools(a, h, s.current)
-		calls.ReportUntrusted(a, h.List())
+		reportUnused(a, h)
 	}
 	g, err := agent.New(h, &o)
 	if err == nil && len(o.Hooks) > 0 {

@@ -15,7 +15,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -89,6 +88,12 @@ func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (wo
 	if err == nil && f.Mode == agentfile.ModeSubagent {
 		err = value.Errorf(value.Denied, "the agent '%s' is only for other agents: its mode is %s", f.Name, f.Mode).WithHint("write mode: all in %s", f.Path)
 	}
+	if err == nil {
+		flags := slices.DeleteFunc([]string{"model", "policy", "effort"}, func(name string) bool { return !ctx.IsSet(name) })
+		if faults := Faults(a, h, f, flags...); len(faults) > 0 {
+			err = faults[0]
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -142,22 +147,4 @@ func FindFile(a *app.App, name string) (*project.Agent, error) {
 		return nil, e.WithHint("create an agent with: cassidy agents new NAME")
 	}
 	return nil, e.WithHint("list the agents with: cassidy agents")
-}
-
-// UnknownTools returns a warning for each tool that an agent file names and that does not exist.
-func UnknownTools(d *agentfile.Definition, h *host.Host) (warnings []string) {
-	list := h.Tools()
-	names := []string{"agent", decision.ProgramTool} // which are registered later
-	for i := range list {
-		names = append(names, list[i].Name)
-	}
-	exists := func(word string) bool {
-		return slices.Contains(names, word) || slices.ContainsFunc(list, func(t toolset.Info) bool { return agentfile.Matches(word, &t.Tool) })
-	}
-	for _, word := range slices.Concat(d.Tools, d.Without) {
-		if !exists(word) && !slices.ContainsFunc(agentfile.Aliases(word), exists) {
-			warnings = append(warnings, "unknown tool '"+value.Clean(word, 2*tool.MaxName)+"'"+value.DidYouMean(word, names))
-		}
-	}
-	return warnings
 }

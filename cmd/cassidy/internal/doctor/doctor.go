@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/project"
@@ -192,8 +193,11 @@ func (c *command) checkFiles(h *host.Host, tools []*value.Error) []finding {
 	}
 	skills, errs := skill.List(root, c.Scope())
 	failed = append(failed, errs...)
-	agents, errs := project.Agents(root, c.Scope())
-	findings := []finding{{name: "files", value: fmt.Sprintf("%d workflows, %d policies, %d skills, %d agents", len(workflows), len(policies), len(skills), len(agents))}}
+	defined, errs := project.Agents(root, c.Scope())
+	for i := range defined {
+		errs = append(errs, agents.Faults(c.App, h, &defined[i])...)
+	}
+	findings := []finding{{name: "files", value: fmt.Sprintf("%d workflows, %d policies, %d skills, %d agents", len(workflows), len(policies), len(skills), len(defined))}}
 	seen := map[string]bool{}
 	for _, e := range slices.Concat(tools, failed, errs) {
 		if !seen[e.Error()] { // a workflow can be a tool

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/jsonschema"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -106,6 +107,10 @@ func readSchema(file string) (*value.Dict, error) {
 	d, ok := v.(*value.Dict)
 	if !ok {
 		return nil, value.Errorf(value.Invalid, "read the schema %s: expected an object but got %s", file, value.TypeOf(v)).WithHint("write a JSON Schema, such as {\"type\": \"object\", \"properties\": {…}}")
+	}
+	if err := jsonschema.CheckTypes(d); err != nil {
+		e := value.ErrorOf(err, value.Invalid)
+		return nil, e.WithOp("read the schema " + file)
 	}
 	return d, nil
 }
