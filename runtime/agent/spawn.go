@@ -6,6 +6,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -44,11 +45,12 @@ func (t *turn) addSpawned(e tool.Effect, number int) {
 		Tool: stub.AgentTool, Args: args, Caller: tool.ByScript,
 		ID: t.runID + "/" + e.StepPath.Child(1).String(), StepPath: e.StepPath.Child(1),
 	}
-	t.spawned.Add(number, func(ctx context.Context) (value.Value, error) {
+	t.spawned.Add(number, func(ctx context.Context) background.Result {
 		t.watches.Add(1)
 		defer t.watches.Add(-1)
+		ctx, notes := hooks.Collect(ctx, c.StepPath, nil, nil) // they are recorded with the result
 		r, err := t.agent.host.Call(background.Reserve(ctx, number, e.Args.Text("model")), c)
-		return r.Value, err
+		return background.Result{Value: r.Value, Notes: notes.Texts(), Err: err}
 	})
 }
 
@@ -60,11 +62,11 @@ func (t *turn) doWait(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, err
 	}
 	results, ends := value.List{}, error(nil)
-	t.spawned.Wait(ctx, numbers, func(v value.Value, err error) {
-		if program.Final(err) {
-			ends = err
+	t.spawned.Wait(ctx, numbers, func(r background.Result) {
+		if program.Final(r.Err) {
+			ends = r.Err
 		}
-		results = append(results, background.Result(v, err))
+		results = append(results, r.Dict())
 	})
 	switch {
 	case ends != nil:

@@ -107,3 +107,63 @@ func TestSpawnedAgentsEndWithThePolicy(t *testing.T) {
 	}
 	<-ended // the request that was in progress
 }
+
+// TestHooksOfSpawnedAgents checks that hooks watch agent.spawn as they watch other calls of the tool
+// agent, and that the policy gets their notes.
+func TestHooksOfSpawnedAgents(t *testing.T) {
+	source := `
+def before_tool(call):
+    task = call["args"].get("task", "")
+    if "secret" in task:
+        return {"deny": "it is private"}
+    if call["tool"] == "agent":
+        return {"edit": {"task": task + ", briefly"}, "note": "about " + task}
+
+def after_tool(call, result):
+    return {"note": "%s gave %s" % (call["tool"], result["value"])}
+`
+	lines := []string{
+		`agents = [agent.spawn("one"), agent.spawn("the secret"), agent.spawn("two")]`,
+		`return "\n".join(["%s %s %s" % (r["value"], r["error"], r["notes"]) for r in agent.wait(agents)["results"]])`,
+	}
+	reply := func(context.Context) any { return "TASK COMPLETE: done" }
+	set := hooked(source, reply, reply)
+	set.before = withPolicy(lines...)
+	s := newStage(t, set)
+	r, err := s.turn(context.Background(), "do it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"about one", "it is private", "about two"} {
+		line := strings.Split(r.Text, "\n")[i]
+		if !strings.Contains(line, want) || i != 1 && !(strings.Contains(line, "briefly") && strings.Contains(line, "agent gave done")) {
+			t.Errorf("agent %d gave %q, want %q", i+1, line, want)
+		}
+	}
+	s.checkAgain()
+}
+
+// TestNotesOnWorkers checks that the model of a built-in policy gets the notes of hooks on the agents
+// that it starts.
+func TestNotesOnWorkers(t *testing.T) {
+	for policy, replies := range map[string]play{
+		"planner": {`["a part"]`, "TASK COMPLETE: part", "TASK COMPLETE: done"},
+		"debate":  {"TASK COMPLETE: 1", "TASK COMPLETE: 2", "TASK COMPLETE: 3", "TASK COMPLETE: 4", "TASK COMPLETE: done"},
+		"best":    {"TASK COMPLETE: 1", "TASK COMPLETE: 2", "TASK COMPLETE: 3", `{"reason": "it is first", "best": 1}`},
+	} {
+		set := hooked("def after_tool(call, result): return {\"note\": \"checked \" + call[\"tool\"]}\n", replies...)
+		set.options.Policy = policy
+		set.before = withAgents
+		s := newStage(t, set)
+		if r, err := s.turn(context.Background(), "do it"); err != nil || !r.Success() {
+			t.Errorf("%s: the turn gave %+v, %v", policy, r, err)
+		}
+		var got []string
+		for _, m := range s.session.Messages() {
+			got = append(got, m.Text)
+		}
+		if all := strings.Join(got, "\n"); !strings.Contains(all, "\n\nNote: checked agent") {
+			t.Errorf("%s: the conversation has no note:\n%s", policy, all)
+		}
+	}
+}

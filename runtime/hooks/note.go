@@ -89,13 +89,18 @@ func RecordedNotes(ctx context.Context, h *host.Host, runID string) map[string][
 	return found
 }
 
-// Text returns the notes as a text that follows another one: "" if there are none.
-func (n *Notes) Text() string {
+// Texts returns the texts of the notes.
+func (n *Notes) Texts() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return value.Map(n.all, func(note Note) string { return note.Text })
+}
+
+// Text returns the notes as a text that follows another one: "" if there are none.
+func (n *Notes) Text() string {
 	var b strings.Builder
-	for _, note := range n.all {
-		b.WriteString("\n\nNote: " + note.Text)
+	for _, text := range n.Texts() {
+		b.WriteString("\n\nNote: " + text)
 	}
 	return b.String()
 }

@@ -14,7 +14,14 @@ import (
 const most = 8
 
 // A Do does some work.
-type Do func(ctx context.Context) (value.Value, error)
+type Do func(ctx context.Context) Result
+
+// A Result is the result of work: a value or an error.
+type Result struct {
+	Value value.Value
+	Notes []string // of hooks, on the work
+	Err   error
+}
 
 // Work is the work of a turn. The zero value is ready to use. It is safe for concurrent use.
 type Work struct {
@@ -30,8 +37,7 @@ type job struct {
 	taken  bool          // its result was taken
 	ended  chan struct{} // nil until it is started; closed when it has ended
 	cancel context.CancelFunc
-	result value.Value
-	err    error
+	result Result
 }
 
 // Add adds work without starting it.
@@ -72,9 +78,9 @@ func (w *Work) start(ctx context.Context, j *job) {
 		select {
 		case free <- struct{}{}:
 			defer func() { <-free }()
-			j.result, j.err = j.do(ctx)
+			j.result = j.do(ctx)
 		case <-ctx.Done():
-			j.err = value.AsError(context.Cause(ctx), value.Canceled)
+			j.result.Err = value.AsError(context.Cause(ctx), value.Canceled)
 		}
 	}()
 }
@@ -106,7 +112,7 @@ func (w *Work) TakeAll() []int {
 
 // Wait starts the work with these numbers, unless it was started, and calls each with the result
 // of each when all have ended.
-func (w *Work) Wait(ctx context.Context, numbers []int, each func(value.Value, error)) {
+func (w *Work) Wait(ctx context.Context, numbers []int, each func(Result)) {
 	w.mu.Lock()
 	var jobs []*job
 	for _, n := range numbers {
@@ -120,7 +126,7 @@ func (w *Work) Wait(ctx context.Context, numbers []int, each func(value.Value, e
 		<-j.ended
 	}
 	for _, j := range jobs {
-		each(j.result, j.err)
+		each(j.result)
 	}
 }
 
@@ -141,11 +147,12 @@ func (w *Work) End(finish bool) {
 	}
 }
 
-// Result returns the result of work for a script.
-func Result(v value.Value, err error) *value.Dict {
-	if err == nil {
-		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "")
+// Dict returns the result for a script.
+func (r *Result) Dict() *value.Dict {
+	notes := value.List(value.Map(r.Notes, func(text string) value.Value { return text }))
+	if r.Err == nil {
+		return value.NewDict("ok", true, "value", r.Value, "error", "", "error_type", "", "notes", notes)
 	}
-	e := value.ErrorOf(err, value.Failed)
-	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
+	e := value.ErrorOf(r.Err, value.Failed)
+	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type(), "notes", notes)
 }

@@ -49,7 +49,7 @@ func Agent(notes, reasons []string) []tool.Func {
 			tool.Param{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this run", HasDefault: true, Default: nil},
 			tool.Param{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy; default: that of the named agent, or task", HasDefault: true, Default: nil}),
 		function("wait", tool.External, "Wait until agents have ended.",
-			`{"results": a list of {"ok", "value", "error", "error_type"}, in the order of the agents}`,
+			`{"results": a list of {"ok", "value", "error", "error_type", "notes"}, in the order of the agents}. "notes" is a list of the notes that hooks have added to the call of the agent`,
 			tool.Param{Name: "agents", Type: tool.Type{Name: tool.TypeArray}, Description: "results of agent.spawn. Default: all agents for which the policy has not waited yet", HasDefault: true, Default: nil}),
 		function("result_text", tool.Recorded, "Return the text that the model gets as the outcome of its call.",
 			"the text", val("decision", "a decision of agent.decide"), val("outcome", "the result of agent.call")),
