@@ -150,7 +150,7 @@ func Parse(stem, shown, text string) (d Definition, warnings []string, err error
 	case 0:
 		return d, nil, malformed("the file does not begin with front matter")
 	case -1:
-		return d, nil, malformed("the front matter has no end: the second line --- is missing")
+		return d, nil, malformed("the front matter has no end: a second line with --- is missing")
 	}
 	p := &parser{to: &d, meta: meta}
 	d = Definition{Name: stem, Path: shown, Prompt: strings.TrimSpace(folder.Plain(strings.Join(lines[n:], "\n")))}

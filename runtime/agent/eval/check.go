@@ -99,7 +99,7 @@ func (k *checker) command(c *CommandCheck) string {
 		return "the command " + quote(c.Line) + " failed: " + value.ErrorOf(err, value.Failed).Message()
 	}
 	if ran.ExitCode != c.ExitCode {
-		return "the command " + quote(c.Line) + " ended with the exit code " + strconv.Itoa(ran.ExitCode) + ": " + quote(strings.TrimSpace(ran.Stdout+ran.Stderr))
+		return "the command " + quote(c.Line) + " ended with the exit code " + strconv.Itoa(ran.ExitCode) + ", not " + strconv.Itoa(c.ExitCode) + ": " + quote(strings.TrimSpace(ran.Stdout+ran.Stderr))
 	}
 	return c.problem("the output of "+quote(c.Line), ran.Stdout)
 }

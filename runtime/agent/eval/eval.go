@@ -221,7 +221,7 @@ func sameTool(a, b string) bool { return tool.Key(a) == tool.Key(b) }
 // checkPath returns an error unless a path is one below a folder, with slashes.
 func checkPath(path string) error {
 	if path == "." || !fs.ValidPath(path) || strings.Contains(path, `\`) {
-		return value.Errorf(value.Invalid, "invalid path %s: expected a path below the folder, with slashes, such as notes/todo.md", quote(path))
+		return value.Errorf(value.Invalid, "invalid path %s: expected a relative path with slashes and without .., such as notes/todo.md", quote(path))
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func TestChecks(t *testing.T) {
 		{"not_called: read_file", ""},
 		{"not_called: write_file", `write_file was called with the arguments {"filepath":"new.txt","content":"new text\n"}`},
 		{"command: {run: abc, exit_code: 3, contains: ran abc}", ""},
-		{"command: abc", `the command "abc" ended with the exit code 3: "ran abc"`},
+		{"command: abc", `the command "abc" ended with the exit code 3, not 0: "ran abc"`},
 		{"command: {run: abc, exit_code: 3, equals: x}", `the output of "abc" is "ran abc", not "x"`},
 	}
 	for _, c := range cases {

@@ -230,7 +230,7 @@ func (n node) duration() time.Duration {
 func (r *reader) suite(n node) *Suite {
 	s, common := &Suite{}, Task{}
 	var tasks node
-	given := n.fields("an object with the key tasks",
+	given := n.fields("an object with the key tasks,",
 		field{"name", func(n node) { s.Name = n.string() }},
 		field{"models", func(n node) { s.Models = n.texts() }},
 		field{"formats", func(n node) { s.Formats = n.formats() }},
@@ -300,7 +300,7 @@ func (n node) tools() []string {
 // task reads a task. It has the tools, limits, folder and files of common, unless it replaces them.
 func (n node) task(common Task) Task {
 	t, files := common, map[string]string(nil)
-	given := n.fields("a task, with the keys name, task and checks",
+	given := n.fields("an object with the keys name, task and checks,",
 		field{"name", func(n node) { t.Name = n.taskName() }},
 		field{"task", func(n node) { t.Prompt = n.string() }},
 		field{"tools", func(n node) { t.Tools = n.tools() }},
@@ -370,7 +370,7 @@ func (n node) files() map[string]string {
 		}
 		for other := range files {
 			if strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/") {
-				child.fault("the files %s and %s cannot both exist", quote(name), quote(other))
+				child.fault("the files %s and %s cannot both exist: a file cannot contain a file", quote(name), quote(other))
 			}
 		}
 		files[name] = child.scalar()
@@ -421,7 +421,7 @@ func (n node) check() (checks []Check) {
 	add := func(read func(node) Check) func(node) {
 		return func(n node) { checks = append(checks, read(n)) }
 	}
-	n.fields("a check, such as answer: {contains: text}",
+	n.fields("a check, such as answer: {contains: text},",
 		field{"answer", add(func(n node) Check { m := n.match(); return Check{Answer: &m} })},
 		field{"file", add(func(n node) Check { return Check{File: n.fileCheck()} })},
 		field{"command", add(func(n node) Check { return Check{Command: n.commandCheck()} })},
@@ -474,7 +474,7 @@ func (n node) fileCheck() *FileCheck {
 		c.Path = n.checkedPath(text)
 		return c
 	}
-	given := n.fields("a path, or an object with path and a condition", c.fields(
+	given := n.fields("a path, or an object with the key path,", c.fields(
 		field{"path", func(n node) { c.Path = n.checkedPath(n.string()) }},
 		field{"exists", func(n node) { c.Exists = n.bool() }},
 	)...)
@@ -500,7 +500,7 @@ func (n node) commandCheck() *CommandCheck {
 		c.Line = n.string()
 		return c
 	}
-	given := n.fields("a command line, or an object with run", c.fields(
+	given := n.fields("a command line, or an object with the key run,", c.fields(
 		field{"run", func(n node) { c.Line = n.string() }},
 		field{"exit_code", func(n node) { c.ExitCode = n.exitCode() }},
 	)...)
@@ -524,7 +524,7 @@ func (n node) callCheck() *CallCheck {
 		c.Tool = n.string()
 		return c
 	}
-	given := n.fields("the name of a tool, or an object with tool", c.fields(
+	given := n.fields("the name of a tool, or an object with the key tool,", c.fields(
 		field{"tool", func(n node) { c.Tool = n.string() }},
 		field{"arguments", func(n node) { c.Arguments = n.dict() }},
 	)...)

@@ -53,7 +53,7 @@ tasks:
 		"18: unknown key 'chekcs'; did you mean \"checks\"?",
 		"19: two tasks have the name \"c\"",
 		"20: 'task' is empty",
-		"21: 'tasks[3]' should be a task, with the keys name, task and checks but got integer",
+		"21: 'tasks[3]' should be an object with the keys name, task and checks, but got integer",
 	}
 	_, err := eval.Parse("e.yaml", file)
 	var faults eval.Faults

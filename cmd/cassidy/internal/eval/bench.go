@@ -145,16 +145,17 @@ func (b *benches) copy(dir, from string) error {
 		return err
 	}
 	defer root.Close()
-	source, err := fs.Sub(root.FS(), from)
-	if err != nil {
-		return err
-	}
-	return fs.WalkDir(source, ".", func(name string, d fs.DirEntry, err error) error {
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		switch {
-		case err != nil:
+	source := root.FS()
+	return fs.WalkDir(source, from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return err
-		case d.IsDir():
+		}
+		below, err := filepath.Rel(filepath.FromSlash(from), filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, below)
+		if d.IsDir() {
 			return os.MkdirAll(to, 0o700)
 		}
 		text, err := fs.ReadFile(source, name) // of a link: the file that it leads to

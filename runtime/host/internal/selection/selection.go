@@ -56,6 +56,10 @@ func Join(wrong []error) error {
 	for _, err := range wrong {
 		message := value.ErrorOf(err, value.Failed).Message()
 		if name, ok := strings.CutPrefix(message, unknown); ok {
+			if name, meant, ok := strings.Cut(name, "; "); ok {
+				names = append(names, name+" ("+meant+")")
+				continue
+			}
 			names = append(names, name)
 		} else {
 			others = append(others, message)
