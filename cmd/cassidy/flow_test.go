@@ -32,7 +32,7 @@ func TestTrustOnceIsReportedOnce(t *testing.T) {
 	p := newFlowProject(t, map[string]string{"workflows/w.star": "def main():\n    fail(\"no\")\n"})
 	p.Run("run", "w", "--run-id", "r")
 	p.Write(".cassidy/tools/new.star", "def new():\n    \"New.\"\n\ntool(new)\n")
-	if _, stderr, _ := p.Run("--trust-once", "runs", "retry", "r"); strings.Count(stderr, "trusted for this command only") != 1 {
+	if _, stderr, _ := p.Run("--trust-once", "runs", "retry", "r"); strings.Count(stderr, "trusted for this command: ") != 1 {
 		t.Errorf("--trust-once reports\n%s\nwant one file, once", stderr)
 	}
 }

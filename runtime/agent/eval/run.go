@@ -58,7 +58,8 @@ type Ran struct {
 }
 
 // Run runs the cases of a suite. A failure of a case is a part of the report, and not an error. The
-// error is of kind Invalid if a model, a format or a policy cannot be used; then nothing was asked.
+// error is that of a model, a format, a policy, an agent or a tool with a name that cannot be used, or
+// [Faults] with all such errors; then nothing was asked.
 // If ctx ends, the error is of kind Canceled, and the report has the cases that ended before: its
 // field Complete is then false. Once a model is unreachable, its other cases fail without a
 // request.
@@ -101,10 +102,13 @@ type run struct {
 // of a model affects all of them.
 func (r *run) cases(ctx context.Context) ([]*Case, error) {
 	var combined []Case
+	names := &nameCheck{run: r}
+	names.formats(r.Formats)
 	for _, name := range r.Models {
 		of, err := r.combine(ctx, name)
-		if err != nil {
-			return nil, err
+		if err != nil { // the tasks are checked, too
+			names.add("", err)
+			of = []Case{{Model: name}}
 		}
 		combined = append(combined, of...)
 	}
@@ -115,15 +119,12 @@ func (r *run) cases(ctx context.Context) ([]*Case, error) {
 		}
 	}
 	cases := slices.DeleteFunc(slices.Clone(all), func(c *Case) bool { return !r.selects(c.Name()) })
-	if len(cases) == 0 {
+	if len(cases) == 0 && names.err() == nil {
 		return nil, r.nothing(all)
 	}
-	for _, c := range cases {
-		if _, err := r.policies()(c.Policy); err != nil {
-			return nil, err
-		}
-	}
-	return cases, r.openJudge(ctx, cases)
+	names.cases(ctx, cases)
+	names.add("", r.openJudge(ctx, cases))
+	return cases, names.err()
 }
 
 // nothing returns the error of a run without cases.
@@ -169,11 +170,6 @@ func (r *run) combine(ctx context.Context, name string) (cases []Case, err error
 		return nil, err
 	}
 	formats := r.Formats
-	for _, f := range formats {
-		if !slices.Contains(knownFormats, string(f)) {
-			return nil, value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), knownFormats)).WithHint("use one of %s", strings.Join(knownFormats, ", "))
-		}
-	}
 	switch {
 	case len(formats) == 0:
 		formats = []decision.Format{Formats(m)[0]}

@@ -22,18 +22,26 @@ func (a *App) Review(ctx context.Context, h *host.Host, root string) (*trust.Rev
 	})
 }
 
-// reportTrustedOnce reports the untrusted files that --trust-once allows, each of them once,
-// although a command can open several hosts.
+// reportTrustedOnce reports how many untrusted files --trust-once allows, and with --verbose which.
+// Each of them counts once, although a command can open several hosts.
 func (a *App) reportTrustedOnce(h *host.Host, root string) error {
 	r, err := a.Review(context.Background(), h, root)
 	if err != nil {
 		return err
 	}
+	n := 0
 	for _, f := range r.Untrusted() {
 		if _, again := a.reported.LoadOrStore(filepath.Join(root, filepath.FromSlash(f.Path)), true); again {
 			continue
 		}
-		a.Note("trusted for this command only: %s (%s)", f.Path, InShort(&f))
+		n++
+		a.Debug("trusted for this command: %s (%s)", f.Path, InShort(&f))
+	}
+	switch {
+	case n == 1:
+		a.Note("trusted for this command: 1 file (cassidy trust shows it)")
+	case n > 1:
+		a.Note("trusted for this command: %d files (cassidy trust shows them)", n)
 	}
 	return nil
 }

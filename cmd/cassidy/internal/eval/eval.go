@@ -90,7 +90,7 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 		Done: func(so *eval.Report, r *eval.Result) { c.done(so, r, ctx.String("out")) },
 	})
 	if report == nil {
-		return err
+		return c.faults(ctx.Args().First(), err)
 	}
 	return c.finish(ctx, j, report)
 }
@@ -111,7 +111,7 @@ func (c *command) job(ctx *cli.Context) (*job, error) {
 	}
 	j := &job{dir: filepath.Dir(file)}
 	if j.suite, err = eval.Parse(name, string(text)); err != nil {
-		return nil, c.faults(err)
+		return nil, c.faults(name, err)
 	}
 	if j.suite.Name == "" {
 		j.suite.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
@@ -132,7 +132,7 @@ func (c *command) inDir(name string) string {
 }
 
 // faults reports the faults of an eval file.
-func (c *command) faults(err error) error {
+func (c *command) faults(file string, err error) error {
 	var faults eval.Faults
 	if !errors.As(err, &faults) || len(faults) == 1 {
 		return err
@@ -141,7 +141,7 @@ func (c *command) faults(err error) error {
 	if c.JSON {
 		_ = c.PrintJSON(value.NewDict("success", false, "errors", ui.ErrorList(faults)))
 	}
-	return ui.Reported(value.Errorf(value.Invalid, "%s has %d faults", faults[0].Pos.File, len(faults)))
+	return ui.Reported(value.Errorf(value.Invalid, "%s has %d faults", file, len(faults)))
 }
 
 // readFlags replaces what the file says by what the flags say.

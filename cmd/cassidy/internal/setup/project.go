@@ -41,7 +41,7 @@ func initProject(a *app.App) error {
 		return err
 	}
 	if a.JSON {
-		return a.PrintJSON(value.NewDict("project", dir, "created", created))
+		return a.PrintJSON(value.NewDict("project", dir, "created", created, "author", trust.New(a.State()).Ledger(dir).Author()))
 	}
 	if len(created) == 0 {
 		a.Note("%s is already a project", dir)
@@ -53,7 +53,8 @@ func initProject(a *app.App) error {
 	return nil
 }
 
-// Project makes a folder a project. It keeps existing files, and returns what it created.
+// Project makes a folder a project. It keeps existing files, and returns what it created. It reports
+// whether the project is marked as the user's own.
 func Project(a *app.App, dir string) (value.List, error) {
 	created := value.List{}
 	_, err := os.Lstat(filepath.Join(dir, folder.Name))
@@ -97,10 +98,15 @@ func markOwn(a *app.App, dir string, fresh bool) {
 		r, err = a.Review(context.Background(), h, dir)
 		switch {
 		case err != nil:
+		case r.Author:
 		case fresh && len(r.Files)+len(r.Broken) == 0:
-			err = trust.New(a.State()).MarkAuthor(dir)
-		case len(r.Untrusted()) > 0 && !r.Author:
-			a.Note("existing files are untrusted; to review them: cassidy trust; if they are yours: cassidy trust --author")
+			if err = trust.New(a.State()).MarkAuthor(dir); err == nil {
+				a.Note("this project is marked as yours: your new and changed files are trusted unless a file needs more capabilities")
+			}
+		case len(r.Untrusted()) > 0:
+			a.Note("this project is not marked as yours: existing files are untrusted; to review them: cassidy trust; if they are yours: cassidy trust --author")
+		default:
+			a.Note("this project is not marked as yours, because %s existed before; if it is yours: cassidy trust --author", folder.Name)
 		}
 	}
 	if err != nil {

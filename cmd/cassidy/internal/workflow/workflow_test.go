@@ -137,7 +137,7 @@ func TestUntrustedWorkflows(t *testing.T) {
 		p.Want([]string{"run", word}, 3, "", "the workflow 'new' is untrusted: nobody has reviewed it yet; run cassidy trust\ncassidy: hint: ")
 	}
 	p.Want([]string{"tool", "run", "new"}, 3, "", "the tool 'new' is untrusted")
-	p.Want([]string{"run", "new", "--trust-once"}, 0, "1\n", "trusted for this command only: .cassidy/workflows/new.star")
+	p.Want([]string{"run", "new", "--trust-once"}, 0, "1\n", "trusted for this command: 1 file (cassidy trust shows it)")
 	p.Write(".cassidy/workflows/lib/words.star", "greeting = \"boo\"\n")
 	p.Want([]string{"run", "text"}, 3, "", "the loaded file lib/words.star is not trusted: the file has changed since it was trusted")
 	p.Want([]string{"run", "add", "a=1"}, 0, "2\n", "")
