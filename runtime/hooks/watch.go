@@ -58,5 +58,5 @@ func Refused(reason string) error {
 	if reason == "" {
 		return nil
 	}
-	return value.Errorf(value.Denied, "the answer was refused: %s", reason).WithHint("a policy can continue after a refusal: see agent.stop")
+	return value.Errorf(value.Denied, "the answer was refused: %s", reason).WithHint("so that the model can continue after a refusal, call agent.stop in the policy")
 }

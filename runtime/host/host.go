@@ -250,7 +250,7 @@ func (h *Host) RegisterScript(t toolset.Info, load func() (tool.Script, error)) 
 // an invalid file, and without a Sandbox.
 func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Described, error) {
 	if h.opts.Sandbox == nil {
-		return tool.Described{}, value.Errorf(value.Invalid, "read scripts: the host has no sandbox")
+		return tool.Described{}, value.Errorf(value.Invalid, "read scripts: the host has no sandbox").WithHint("set Options.Sandbox")
 	}
 	return h.opts.Sandbox.Describe(ctx, s)
 }

@@ -162,7 +162,7 @@ func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.
 	}
 	box := h.boxes.Of(t.Location, tool.Limits{})
 	if box == nil && p.run == nil {
-		return nil, nil, done, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", p.Name)
+		return nil, nil, done, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", p.Name).WithHint("set Options.Sandbox")
 	}
 	narrow, err := rights.CheckNarrow(p.Narrow)
 	if err != nil {
@@ -256,7 +256,7 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 // to those that are zero. Compute fails with kind Invalid without a Sandbox.
 func (h *Host) Compute(ctx context.Context, s tool.Script, c tool.Call) (value.Value, error) {
 	if h.opts.Sandbox == nil {
-		return nil, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", c.Tool)
+		return nil, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", c.Tool).WithHint("set Options.Sandbox")
 	}
 	out, err := h.opts.Sandbox.Run(ctx, s, c, nil)
 	return out.Value, err

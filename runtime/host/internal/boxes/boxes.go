@@ -72,7 +72,7 @@ func (b Boxes) Revive(ctx context.Context, note *value.Dict) (*gate.Callee, tool
 	from := tool.Location(note.Text(noteFrom))
 	box := b.Of(from, tool.Limits{})
 	if box == nil {
-		return nil, nil, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", s.Name)
+		return nil, nil, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", s.Name).WithHint("set Options.Sandbox")
 	}
 	d, err := box.Describe(ctx, s)
 	if err != nil {

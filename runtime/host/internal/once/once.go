@@ -57,7 +57,7 @@ func (o *Once) begin(c *tool.Call) (made bool, err error) {
 		o.call = string(form)
 		return false, nil
 	case o.call != string(form):
-		return false, value.Errorf(value.Invalid, "a middleware passed two different calls of '%s' to next: in a recorded run it may pass only one", value.Clean(c.Tool, maxName))
+		return false, value.Errorf(value.Invalid, "a middleware passed two different calls of '%s' to next, but a recorded run allows only one call", value.Clean(c.Tool, maxName))
 	case !o.ended:
 		return false, value.Errorf(value.Invalid, "a middleware called next for '%s' twice in parallel, but a recorded run allows only one call", value.Clean(c.Tool, maxName))
 	}
