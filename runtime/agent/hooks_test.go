@@ -1,8 +1,11 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -309,6 +312,74 @@ def on_stop(run):
 		}
 		if d.asked != "" && d.asked != whole.asked {
 			t.Errorf("killed after effect %d: the model was asked\n%s\nwant\n%s", dies, d.asked, whole.asked)
+		}
+	}
+}
+
+// adder is a tool of a project whose parameter has a name.
+func adder(param string) string {
+	return "def add(" + param + ": str):\n    \"\"\"Add a line.\"\"\"\n    return \"added \" + " + param + "\n\ntool(add)\n"
+}
+
+// TestHooksWithTheToolsOfTheRun checks that hooks get the calls of a run for the tools with which it
+// began, although their files have changed since.
+func TestHooksWithTheToolsOfTheRun(t *testing.T) {
+	set := hooked(`def before_tool(call): return {"note": "args " + str(call["args"])} if call["tool"] == "add" else None`,
+		call("change"), call("add", "line", "x"), "TASK COMPLETE: done")
+	set.files = map[string]string{".cassidy/tools/add.star": adder("line")}
+	set.before = func(s *stage, o *agent.Options) {
+		o.Tools = []string{"add", "change"}
+		if err := s.Register(tool.Tool{Name: "change", Description: "Change the other tool."}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
+			s.write(".cassidy/tools/add.star", adder("text"))
+			return nil, s.Refresh(ctx)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newStage(t, set)
+	r, err := s.turn(context.Background(), "do it")
+	if err != nil || len(r.Calls) != 2 || !r.Calls[1].Success || !strings.Contains(s.log.String(), `Note: args {"line": "x"}`) {
+		t.Errorf("the turn gave %+v, %v\n%s", r, err, s.log.String())
+	}
+	if now, err := s.Tool("add"); err != nil || now.Params[0].Name != "text" {
+		t.Errorf("the tool did not change: %+v, %v", now, err)
+	}
+}
+
+// TestHooksWithPinnedTools ends the process of a task after it has called a tool, changes the tool, and
+// resumes the task: its hooks get the calls for the tool as the task has first called it.
+func TestHooksWithPinnedTools(t *testing.T) {
+	all := func(o *cassidy.Options) { o.Approver = host.ApproveAll() }
+	pinned := 0
+	for dies := 1; pinned == 0; dies++ {
+		d := newDesk(t)
+		d.tools = []string{"add"}
+		d.hooks = []hooks.File{{Path: "hooks.star", Source: `def before_tool(call): return {"note": "args " + str(call["args"])} if call["tool"] == "add" else None`}}
+		d.replies = map[string][]string{"Do it": {
+			`{"tool_decision": {"action": "add", "input": {"line": "x"}}}`, program(`write_file(filepath = "a.txt", content = "one")`),
+			`{"tool_decision": {"action": "add", "input": {"line": "y"}}}`, "TASK COMPLETE: done",
+		}}
+		tools := filepath.Join(d.dir, ".cassidy", "tools")
+		write := func(param string) {
+			if err := cmp.Or(os.MkdirAll(tools, 0o700), os.WriteFile(filepath.Join(tools, "add.star"), []byte(adder(param)), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("line")
+		if _, _, err := d.work("Do it", false, dies, all); err == nil {
+			t.Fatalf("no process died after the first call was recorded, in %d runs", dies)
+		}
+		write("text")
+		r, _, err := d.work("Do it", true, 0, all)
+		if err != nil || len(r.Calls) != 3 {
+			t.Fatalf("killed after effect %d: the resumed task gave %+v, %v", dies, r, err)
+		}
+		if !r.Calls[0].Success {
+			continue // the call was made again, with the tool as it is now
+		}
+		pinned++
+		if !r.Calls[2].Success || !strings.Contains(d.asked, `Note: args {\"line\": \"y\"}`) {
+			t.Errorf("killed after effect %d: the resumed task gave %+v, and its model was asked\n%s", dies, r, d.asked)
 		}
 	}
 }

@@ -41,11 +41,11 @@ type watched struct {
 // before looks up the tool, checks the arguments as the call will, so that a function gets them as
 // the tool does, and calls before_tool. An error refuses the call.
 func (w *watched) before(ctx context.Context) error {
-	t, err := w.host.Tool(w.call.Tool)
+	t, err := w.host.ToolIn(ctx, w.call.Tool)
 	if err != nil {
 		return err
 	}
-	w.tool = &t.Tool
+	w.tool = &t
 	args := w.call.Args
 	if w.call.Texts {
 		args, _ = w.tool.Coerce(args)

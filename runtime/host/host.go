@@ -315,6 +315,21 @@ func (h *Host) Tool(name string) (toolset.Info, error) {
 	return c.described(o), nil
 }
 
+// ToolIn returns a tool by its name as a call with a context finds it. In a middleware or a handler,
+// this is the tool of the run, which later changes of files do not affect. ToolIn fails with kind
+// NotFound for an unknown name.
+func (h *Host) ToolIn(ctx context.Context, name string) (tool.Tool, error) {
+	tools := h.gate.ToolsOf(ctx)
+	if tools == nil {
+		tools = h.tools(ctx)
+	}
+	t, err := tools.Lookup(ctx, name)
+	if err != nil {
+		return tool.Tool{}, err
+	}
+	return *t.Tool, nil
+}
+
 // Agents returns the agents that the trusted agent files of the source define, as they are now.
 func (h *Host) Agents() []agentfile.Definition {
 	if h.opts.Agents == nil {

@@ -64,6 +64,19 @@ func (p *pins) Find(ctx context.Context, name string, at tool.StepPath) (*gate.C
 	return p.pinned(ctx, pin, current, runner, err)
 }
 
+// Lookup implements [gate.Tools] for a recorded run.
+func (p *pins) Lookup(ctx context.Context, name string) (*gate.Callee, error) {
+	current, err := p.catalog.Lookup(ctx, name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pin := p.tools[tool.Key(name)]
+	if pin == nil {
+		return current, err
+	}
+	t, _, err := p.pinned(ctx, pin, current, nil, err)
+	return t, err
+}
+
 // pinned returns a pinned tool. current is the tool that has its name now, or nil with err.
 func (p *pins) pinned(ctx context.Context, pin *pinned, current *gate.Callee, runner tool.Runner, err error) (*gate.Callee, tool.Runner, error) {
 	switch {

@@ -273,7 +273,7 @@ func (c *catalog) heads() []toolset.Head {
 const longName = 120
 
 // Lookup implements [gate.Tools].
-func (c *catalog) Lookup(name string) (*gate.Callee, error) {
+func (c *catalog) Lookup(_ context.Context, name string) (*gate.Callee, error) {
 	o, err := c.lookup(name)
 	if err != nil {
 		return nil, err

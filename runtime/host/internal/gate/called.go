@@ -27,6 +27,18 @@ type called struct {
 // A Middleware wraps calls.
 type Middleware func(next func(context.Context, *tool.Call) (tool.Result, error)) func(context.Context, *tool.Call) (tool.Result, error)
 
+// ToolsOf returns the tools of the run whose call is in a middleware or a handler with a context, or
+// nil if there is none.
+func (g *Gate) ToolsOf(ctx context.Context) Tools {
+	if of, ok := ctx.Value(calledKey{g}).(called); ok {
+		return of.run.tools
+	}
+	if o := g.origin(ctx); o != nil {
+		return o.pass.Run.tools
+	}
+	return nil
+}
+
 // wrapsOf returns the middleware of the programs at and above a pass, the outermost last.
 func wrapsOf(p *Pass) (list []Middleware) {
 	for ; p != nil; p = p.above {

@@ -72,8 +72,8 @@ type Parts struct {
 type Tools interface {
 	// Find returns a tool by its name for a call at a step, and its runner.
 	Find(ctx context.Context, name string, at tool.StepPath) (*Callee, tool.Runner, error)
-	// Lookup returns a tool by its name, in either spelling.
-	Lookup(name string) (*Callee, error)
+	// Lookup returns a tool by its name, in either spelling, as a call would find it.
+	Lookup(ctx context.Context, name string) (*Callee, error)
 	// List returns all tools.
 	List() []*Callee
 	// Usable returns why a tool cannot be used here, or nil. run is its runner, or nil.

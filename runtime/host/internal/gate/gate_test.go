@@ -42,7 +42,7 @@ func (s *stand) run(ctx context.Context, _ tool.Call, do tool.Effector) (out too
 	return out, err
 }
 
-func (s *stand) Lookup(string) (*Callee, error)                     { return s.tool, nil }
+func (s *stand) Lookup(context.Context, string) (*Callee, error)    { return s.tool, nil }
 func (s *stand) List() []*Callee                                    { return []*Callee{s.tool} }
 func (s *stand) Usable(context.Context, *Callee, tool.Runner) error { return s.unusable }
 func (s *stand) Group(string) (string, bool)                        { return "", false }

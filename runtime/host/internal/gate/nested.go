@@ -154,7 +154,7 @@ func (p caller) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, err
 }
 
 func (p caller) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	t, err := p.Run.tools.Lookup(e.Args.Text("name"))
+	t, err := p.Run.tools.Lookup(ctx, e.Args.Text("name"))
 	if err == nil {
 		err = p.mayCall(ctx, t)
 	}
