@@ -127,7 +127,7 @@ func TestBadModels(t *testing.T) {
 		{"few-sources", []string{"--format", "pure_json"}, 0, "42\n\n[1] https://example.com/xxx", nil, "done"},
 		{"plain", []string{"--tools", "read_file", "--tool-choice", "required"}, 1, "", []string{"did not call a tool, even after 2 reminders (tool choice: \"required\")", "hint: not every server supports a tool choice"}, "failed"},
 		{"plain", []string{"--tools", "read_file,list_files", "--tool-choice", "list_files"}, 1, "", []string{`did not call a tool, even after 2 reminders (tool choice: "list_files")`}, "failed"},
-		{"plain", []string{"--tools", "read_file", "--format", "pure_json"}, 1, "", []string{"the model neither made a valid call nor completed the task, even after reminders", "hint: "}, "done"},
+		{"plain", []string{"--tools", "read_file", "--format", "pure_json"}, 1, "", []string{"the last replies of the model have neither a valid call nor an answer, even after reminders", "hint: "}, "done"},
 		{"strict", []string{"--schema", filepath.Join(p.Dir, "list.json")}, 0, "[1]\n", nil, "done"},
 		{"strict-tools", []string{"--tools", "read_file"}, 1, "", []string{"HTTP 400: Invalid schema for function 'read_file'", "hint: "}, "failed"},
 		{"stalls", []string{"--timeout", "300ms"}, 4, "", []string{"no data from the model openai:stalls for 300ms (idle timeout)", "hint: ", "--timeout", "then: cassidy runs resume stalls-9"}, "parked"},

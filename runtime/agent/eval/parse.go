@@ -384,7 +384,7 @@ func (n node) folder() string {
 	if folder != "" && clean != "." {
 		if err := checkPath(clean); err != nil {
 			n.fault("invalid folder %s", quote(folder))
-			n.hint("write the path of a folder below the folder of the eval file, with slashes, such as fixtures/shop")
+			n.hint("write a path relative to the folder of the eval file, with slashes and without .., such as fixtures/shop")
 		}
 	}
 	return clean

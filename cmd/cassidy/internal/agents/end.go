@@ -64,7 +64,7 @@ func PrintAnswer(a *app.App, r *agent.Reply) {
 		a.Log("incomplete: the model was asked %s and did not complete the task", ui.Times(r.Iterations))
 		a.Log("hint: allow more requests: --max-iterations N")
 	case agent.ReasonNoDecision:
-		a.Log("the model neither made a valid call nor completed the task, even after reminders")
+		a.Log("the last replies of the model have neither a valid call nor an answer, even after reminders")
 		a.Log("hint: find a better --format: cassidy format-test")
 	case agent.ReasonLoop:
 		a.Log("the run was stopped: the model repeated the same call")
