@@ -110,9 +110,13 @@ func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, re
 		return gate.Failed(gate.Unrecorded(err))
 	}
 	now := d.host.tools(ctx)
-	r := now.newRun(log.Run().ID, narrow)
+	r := now.newRun(log.Run().ID, narrow).Within(ctx)
 	r.Parks = true
-	if err := now.keep(ctx, r, log, resumed); err != nil {
+	err = now.keep(ctx, r, log, resumed)
+	if err == nil && !resumed {
+		err = gate.NoteSources(ctx, r)
+	}
+	if err != nil {
 		return gate.Failed(err)
 	}
 	return r.Durable(ctx, c, check)

@@ -14,6 +14,17 @@ func (r *Run) Within(ctx context.Context) *Run {
 	return r
 }
 
+// NoteSources records what the conversation of a new run has read, for when the run is resumed
+// without it.
+func NoteSources(ctx context.Context, r *Run) error {
+	for _, s := range r.marks.Before(nil) {
+		if err := r.note(ctx, nil, s.Dict()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Conversation returns the context of a conversation that has read nothing.
 func Conversation(ctx context.Context) context.Context { return flow.With(ctx, &flow.Marks{}) }
 
