@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A request is one request of a client for a call of a tool.
+type request struct {
+	client  client
+	tool    *tool.Tool
+	call    tool.Call
+	digest  string               // of the call: the same for each request for it
+	run     string               // the run that makes the call; "" means none yet
+	state   string               // what the client sends back of an earlier reply, or ""
+	answers sdk.InputResponseMap // to the questions of that reply
+
+	detached *detached // nil: the call cannot become a task
+}
+
+// A reply is the answer to a request: the result of the call, or what the call waits for.
+type reply struct {
+	result  tool.Result
+	inputs  sdk.InputRequestMap // what the client is asked, or nil
+	state   string              // what the client sends back with the answers
+	waiting bool                // for answers that the client cannot give
+	open    []tool.Question     // what it waits for
+	task    *taskInfo           // what the call has become, or nil
+}
+
+// callTool makes the call that a client asks for.
+func (s *Server) callTool(ctx context.Context, params *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	r, err := s.read(clientOf(params), params.Params.Name, params.Params.Arguments)
+	if err != nil {
+		return failed(err), nil
+	}
+	r.state, r.answers = params.Params.RequestState, params.Params.InputResponses
+	reply, err := s.serve(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.inputs != nil:
+		return &sdk.CallToolResult{InputRequests: reply.inputs, RequestState: reply.state}, nil
+	case reply.task != nil:
+		return &sdk.CallToolResult{Meta: sdk.Meta{taskMeta: reply.task}, Content: []sdk.Content{}}, nil
+	case reply.waiting:
+		return waiting(r, reply.result, reply.open), nil
+	}
+	out, err := resultOf(r.tool, reply.result)
+	if err != nil {
+		return failed(err), nil
+	}
+	return out, nil
+}
+
+// read returns the request for a call.
+func (s *Server) read(c client, name string, arguments []byte) (*request, error) {
+	t, err := s.host.Tool(name)
+	if err != nil {
+		return nil, err
+	}
+	args := &value.Dict{}
+	if len(arguments) > 0 && string(arguments) != "null" {
+		if err := args.UnmarshalJSON(arguments); err != nil {
+			return nil, value.Errorf(value.Invalid, "the arguments of '%s': %w", t.Name, err).WithHint("pass a JSON object")
+		}
+	}
+	call := tool.Call{ID: newID(), Tool: t.Name, Args: args, Caller: tool.ByModel}
+	return &request{client: c, tool: &t.Tool, call: call, digest: digestOf(call)}, nil
+}
+
+// serve makes the call of a request, or continues the run that makes it, until the call ends
+// or nobody answers. Its error is one of the protocol.
+func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
+	if r.state != "" {
+		var err error
+		if r.run, err = s.states.open(r.state, r.digest); err == nil {
+			err = s.take(ctx, r)
+		}
+		if err != nil {
+			return reply{}, invalidParams(err)
+		}
+	}
+	ctx = s.conversation(ctx, r)
+	required := r.tool.Hints.Other[TaskRequiredHint]
+	switch {
+	case r.client.tasks && s.host.HasStore():
+		return s.serveDetachable(ctx, r)
+	case required:
+		return reply{}, lacksTasks()
+	}
+	return s.converse(ctx, r)
+}
+
+// converse makes the call of a request and asks the client what the call asks, until it ends
+// or the client does not answer.
+func (s *Server) converse(ctx context.Context, r *request) (reply, error) {
+	for {
+		result, err := untilAsked(ctx, s.tasks.woken(r.run), func() (tool.Result, error) { return s.make(ctx, r) })
+		var parked *host.ParkedError
+		if !errors.As(err, &parked) {
+			s.parked.forget(r.digest)
+			return reply{result: result}, nil
+		}
+		if r.detached != nil && r.detached.is() {
+			return reply{result: result, waiting: true}, nil // the client reads it with the task
+		}
+		asked, err := s.ask(ctx, r, parked)
+		if err != nil {
+			return reply{}, err
+		}
+		if asked.answered {
+			continue
+		}
+		s.parked.keep(r.digest, r.run)
+		if asked.inputs == nil {
+			if r.detached != nil {
+				r.detached.detach()
+			}
+			return reply{result: result, waiting: true, open: parked.Questions}, nil
+		}
+		return reply{inputs: asked.inputs, state: s.states.seal(r.run, r.digest)}, nil
+	}
+}
+
+// untilAsked makes a call until it ends or waits for an answer: one that sleeps is continued
+// when it is time, or when woken is closed.
+func untilAsked(ctx context.Context, woken <-chan struct{}, call func() (tool.Result, error)) (tool.Result, error) {
+	for {
+		result, err := call()
+		var parked *host.ParkedError
+		if !errors.As(err, &parked) || len(parked.Questions) > 0 || parked.Until.IsZero() {
+			return result, err
+		}
+		wake := time.NewTimer(time.Until(parked.Until))
+		select {
+		case <-wake.C:
+		case <-woken:
+			wake.Stop()
+		case <-ctx.Done():
+			wake.Stop()
+			return result, err
+		}
+	}
+}
+
+// make makes the call, or continues its run. A call that may have to wait for an answer is
+// recorded. A call that needs no capability can only be asked about before it begins: it
+// is recorded if it turns out that somebody must be asked.
+func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
+	if r.run == "" {
+		r.run = s.parked.run(r.digest)
+	}
+	asks := len(r.tool.Needs) > 0 || r.tool.NeedsApproval() || r.detached != nil
+	if r.run == "" && (!asks || !s.host.HasStore()) {
+		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID})
+		if value.KindOf(err) != value.Denied || !s.host.HasStore() {
+			return result, err
+		}
+	}
+	if r.run == "" {
+		r.run = r.call.ID
+	}
+	return s.reported(ctx, r, host.EventFilter{Run: r.run}, host.Durable(r.run))
+}
+
+// reported makes the call and tells the client meanwhile what its script reports.
+func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, opts ...host.CallOption) (tool.Result, error) {
+	watched, stop := context.WithCancel(ctx)
+	events, told := s.host.Subscribe(watched, f), make(chan struct{})
+	go func() {
+		defer close(told)
+		for e := range events {
+			if r.detached != nil && r.tool.Hints.Other[TaskHint] {
+				r.detached.detach() // its run is recorded now
+			}
+			r.client.tell(ctx, r.tool.Name, e)
+		}
+	}()
+	defer func() { stop(); <-told }() // reports come before the result
+	return s.host.Call(ctx, r.call, opts...)
+}

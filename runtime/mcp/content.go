@@ -1,0 +1,100 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/internal/hint"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// sdkTool returns the tool of a definition in the form [tool.MCP]. Its schemas stay as they
+// are written.
+func sdkTool(d *value.Dict) *sdk.Tool {
+	a := d.Dict("annotations")
+	destructive, open := a.Bool("destructiveHint"), a.Bool("openWorldHint")
+	t := &sdk.Tool{
+		Name: d.Text("name"), Title: d.Text("title"), Description: d.Text("description"),
+		InputSchema: rawSchema(d, "inputSchema"),
+		Annotations: &sdk.ToolAnnotations{
+			Title: a.Text("title"), ReadOnlyHint: a.Bool("readOnlyHint"), IdempotentHint: a.Bool("idempotentHint"),
+			DestructiveHint: &destructive, OpenWorldHint: &open,
+		},
+	}
+	if d.Has("outputSchema") {
+		t.OutputSchema = rawSchema(d, "outputSchema")
+	}
+	return t
+}
+
+func rawSchema(d *value.Dict, name string) json.RawMessage {
+	return json.RawMessage(value.FormatJSON(d.Dict(name), ""))
+}
+
+// ContentHint is the hint of a tool whose result is a list of content blocks in the form of the
+// protocol, such as {"type": "text", "text": "…"}. Clients get the blocks as they are; everybody
+// else gets the list.
+const ContentHint = "mcp_content"
+
+// resultOf returns the result of a call of a tool for a client.
+func resultOf(t *tool.Tool, r tool.Result) (*sdk.CallToolResult, error) {
+	if !r.Success {
+		return failure(r), nil
+	}
+	if t.Hints.Other[ContentHint] {
+		return blocksOf(t, r.Value)
+	}
+	out := &sdk.CallToolResult{Content: []sdk.Content{}}
+	if text := r.Text(); text != "" && !isMedia(r.Value) {
+		out.Content = append(out.Content, &sdk.TextContent{Text: text})
+	}
+	for _, m := range value.MediaIn(r.Value) {
+		out.Content = append(out.Content, mediaContent(m))
+	}
+	if d, ok := r.Value.(*value.Dict); ok {
+		out.StructuredContent = json.RawMessage(value.FormatJSON(d, ""))
+	}
+	return out, nil
+}
+
+// blocksOf returns the content blocks that a tool with [ContentHint] has returned.
+func blocksOf(t *tool.Tool, v value.Value) (*sdk.CallToolResult, error) {
+	out := &sdk.CallToolResult{}
+	list := value.NewDict("content", v)
+	if err := json.Unmarshal([]byte(value.FormatJSON(list, "")), out); err != nil {
+		return nil, value.Errorf(value.Invalid, "'%s' has the hint %s, but its result is no list of content blocks: %w", t.Name, ContentHint, err).
+			WithHint(`return a list such as [{"type": "text", "text": "…"}]`)
+	}
+	return out, nil
+}
+
+func isMedia(v value.Value) bool { _, is := v.(value.Media); return is }
+
+// mediaContent returns an image as an image, and a document as a resource.
+func mediaContent(m value.Media) sdk.Content {
+	if strings.HasPrefix(m.Type, "image/") {
+		return &sdk.ImageContent{Data: m.Data, MIMEType: m.Type}
+	}
+	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "data:" + m.Type, MIMEType: m.Type, Blob: m.Data}}
+}
+
+// failure returns an error as the result of a call, so that the model can read it. Its type
+// is in _meta, since the structured content of a tool must fit its output schema.
+func failure(r tool.Result) *sdk.CallToolResult {
+	text := hint.Message(r.Error, hint.Models)
+	forModel, forAll := hint.For(r.Suggestion, hint.Models), hint.For(r.Suggestion, hint.People)
+	if forModel != "" {
+		text += "\nHint: " + forModel
+	}
+	if forAll != forModel {
+		text += "\nFor the user: " + forAll
+	}
+	return &sdk.CallToolResult{
+		Meta:    sdk.Meta{"cassidy.run/errorType": r.ErrorType},
+		Content: []sdk.Content{&sdk.TextContent{Text: text}},
+		IsError: true,
+	}
+}

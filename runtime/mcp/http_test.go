@@ -1,0 +1,232 @@
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/runtime/mcp"
+)
+
+// An endpoint is the address of a server, for requests of 2026-07-28 as they are on the wire.
+type endpoint struct {
+	*testing.T
+	url  string
+	caps string // the client's, as JSON
+}
+
+// send sends a request and returns its result or its error.
+func (e endpoint) send(method, name, params string) (result, failure map[string]any) {
+	e.Helper()
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + e.caps + `}`
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,` + meta + `}}`
+	r, err := http.NewRequestWithContext(e.Context(), http.MethodPost, e.url, strings.NewReader(body))
+	if err != nil {
+		e.Fatal(err)
+	}
+	for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
+		r.Header.Set(k, v)
+	}
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer reply.Body.Close()
+	data, err := io.ReadAll(reply.Body)
+	if err != nil {
+		e.Fatal(err)
+	}
+	if at := bytes.LastIndex(data, []byte("data: {")); at >= 0 { // the last event of a stream
+		data = data[at+len("data: "):]
+	}
+	var message struct {
+		Result, Error map[string]any
+	}
+	if err := json.Unmarshal(data, &message); err != nil {
+		e.Fatalf("%s: %s", reply.Status, data)
+	}
+	return message.Result, message.Error
+}
+
+const withTasks = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+
+// get asks for a task until it has one of the states.
+func (e endpoint) get(id string, states ...string) map[string]any {
+	e.Helper()
+	for {
+		task, failure := e.send("tasks/get", id, `"taskId":"`+id+`"`)
+		if failure != nil {
+			e.Fatalf("tasks/get: %v", failure)
+		}
+		for _, state := range states {
+			if task["status"] == state {
+				return task
+			}
+		}
+		if e.Context().Err() != nil {
+			e.Fatalf("the task stays %v", task["status"])
+		}
+	}
+}
+
+func (b *bench) listen(t *testing.T, o *mcp.HTTPOptions) string {
+	s := httptest.NewServer(b.server.Handler(o))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestTasks(t *testing.T) {
+	b := serve(t, nil)
+	e := endpoint{t, b.listen(t, nil), withTasks}
+	task, _ := e.send("tools/call", "slow", `"name":"slow","arguments":{"seconds":0.05}`)
+	id, _ := task["taskId"].(string)
+	if task["resultType"] != "task" || id == "" {
+		t.Fatalf("a call that takes long gave %v", task)
+	}
+	done := e.get(id, "completed")
+	if text, _ := json.Marshal(done["result"]); !strings.Contains(string(text), `"done"`) {
+		t.Errorf("the result of the task is %s", text)
+	}
+
+	other, err := mcp.New(b.host, nil) // after a restart
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := endpoint{t, (&bench{b.host, other}).listen(t, nil), withTasks}
+	again.get(id, "completed")
+
+	long, _ := e.send("tools/call", "slow", `"name":"slow","arguments":{"seconds":3600}`)
+	id, _ = long["taskId"].(string)
+	if _, failure := e.send("tasks/cancel", id, `"taskId":"`+id+`"`); failure != nil {
+		t.Fatal(failure)
+	}
+	e.get(id, "cancelled")
+
+	plain := endpoint{t, e.url, `{}`}
+	if r, _ := plain.send("tools/call", "slow", `"name":"slow","arguments":{"seconds":0.01}`); r["resultType"] != "complete" {
+		t.Errorf("a client without tasks got %v", r)
+	}
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		if _, failure := plain.send(method, id, `"taskId":"`+id+`"`); failure["code"] != -32021.0 {
+			t.Errorf("%s of a client without tasks gave %v", method, failure)
+		}
+		if _, failure := e.send(method, "mcp-no", `"taskId":"mcp-no"`); failure["code"] != -32602.0 {
+			t.Errorf("%s of an unknown task gave %v", method, failure)
+		}
+	}
+}
+
+// TestWaitingBecomesTask has a client that shows no forms, but has tasks.
+func TestWaitingBecomesTask(t *testing.T) {
+	b := serve(t, nil)
+	e := endpoint{t, b.listen(t, nil), withTasks}
+	task, _ := e.send("tools/call", "ask_name", `"name":"ask_name"`)
+	id, _ := task["taskId"].(string)
+	open := e.get(id, "input_required")
+	inputs, _ := open["inputRequests"].(map[string]any)
+	for key := range inputs {
+		if _, failure := e.send("tasks/update", id, `"taskId":"`+id+`","inputResponses":{"`+key+`":{"action":"accept","content":{"answer":"Ada"}},"other":{"what":1}}`); failure != nil {
+			t.Fatal(failure)
+		}
+	}
+	done := e.get(id, "completed")
+	if text, _ := json.Marshal(done["result"]); !strings.Contains(string(text), "Hello, Ada!") {
+		t.Errorf("the result of the task is %s", text)
+	}
+}
+
+// TestStates sends back states that the server has not given for the call.
+func TestStates(t *testing.T) {
+	b := serve(t, nil)
+	e := endpoint{t, b.listen(t, nil), `{"elicitation":{}}`}
+	asked, _ := e.send("tools/call", "danger", `"name":"danger","arguments":{"what":"a"}`)
+	state, _ := asked["requestState"].(string)
+	if asked["resultType"] != "input_required" || state == "" {
+		t.Fatalf("a risky call gave %v", asked)
+	}
+	yes := func(state string) string {
+		var all []string
+		for key := range asked["inputRequests"].(map[string]any) {
+			all = append(all, `"`+key+`":{"action":"accept","content":{"approve":true}}`)
+		}
+		return `"inputResponses":{` + strings.Join(all, ",") + `},"requestState":"` + state + `"`
+	}
+	for name, params := range map[string]string{
+		"another call":  `"name":"danger","arguments":{"what":"b"},` + yes(state),
+		"changed":       `"name":"danger","arguments":{"what":"a"},` + yes(state+"x"),
+		"made up":       `"name":"danger","arguments":{"what":"a"},` + yes("eyJydW4iOiJ4In0.AAAA"),
+		"no answer yet": `"name":"danger","arguments":{"what":"c"},` + strings.Replace(yes(""), `,"requestState":""`, "", 1),
+	} {
+		r, failure := e.send("tools/call", "danger", params)
+		if failure["code"] != -32602.0 && r["resultType"] != "input_required" {
+			t.Errorf("%s gave %v, %v", name, r, failure)
+		}
+	}
+	if r, failure := e.send("tools/call", "danger", `"name":"danger","arguments":{"what":"a"},`+yes(state)); r["resultType"] != "complete" || r["isError"] == true {
+		t.Errorf("the right state gave %v, %v", r, failure)
+	}
+}
+
+// TestWhoMaySend sends requests with wrong tokens, hosts and origins.
+func TestWhoMaySend(t *testing.T) {
+	url := serve(t, nil).listen(t, &mcp.HTTPOptions{Token: "a-long-secret-token", Hosts: []string{"tools.example.com"}})
+	for name, c := range map[string]struct {
+		host, origin, token string
+		status              int
+	}{
+		"right":                  {"", "", "Bearer a-long-secret-token", 200},
+		"another spelling":       {"", "", "bearer a-long-secret-token", 200},
+		"no token":               {"", "", "", 401},
+		"wrong token":            {"", "", "Bearer a-long-secret-tokem", 401},
+		"other scheme":           {"", "", "Basic a-long-secret-token", 401},
+		"its page":               {"", "http://localhost:3000", "Bearer a-long-secret-token", 200},
+		"page elsewhere":         {"", "https://evil.example", "Bearer a-long-secret-token", 403},
+		"page without a host":    {"", "null", "Bearer a-long-secret-token", 403},
+		"name of the machine":    {"tools.example.com:8808", "", "Bearer a-long-secret-token", 200},
+		"name that was rebound":  {"evil.example", "", "Bearer a-long-secret-token", 403},
+		"looks like the machine": {"localhost.evil.example", "", "Bearer a-long-secret-token", 403},
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = c.host
+		for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": c.token, "Origin": c.origin} {
+			if v != "" {
+				r.Header.Set(k, v)
+			}
+		}
+		reply, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply.Body.Close()
+		if reply.StatusCode != c.status {
+			t.Errorf("%s: status %d, want %d", name, reply.StatusCode, c.status)
+		}
+	}
+}
+
+// TestOldAndNew connects clients of both eras to one address.
+func TestOldAndNew(t *testing.T) {
+	url := serve(t, nil).listen(t, nil)
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if text, _ := call(t, c, "greet", map[string]any{"name": "Ada"}); text != "Hello, Ada!" {
+		t.Errorf("the client got %q", text)
+	}
+	r, failure := endpoint{t, url, `{}`}.send("tools/call", "greet", `"name":"greet","arguments":{"name":"Bob"}`)
+	if failure != nil || r["resultType"] != "complete" {
+		t.Errorf("a request of 2026-07-28 gave %v, %v", r, failure)
+	}
+}

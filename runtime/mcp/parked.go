@@ -1,0 +1,131 @@
+package mcp
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// idPrefix begins the IDs of the runs that clients start.
+const idPrefix = "mcp-"
+
+// newID returns an ID for a call, and for the run that makes it.
+func newID() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return idPrefix + time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// digestOf returns the same text for the same call.
+func digestOf(c tool.Call) string {
+	sum := sha256.Sum256([]byte(c.Tool + "\x00" + value.FormatJSON(c.Args, "")))
+	return hex.EncodeToString(sum[:])
+}
+
+// parkedCalls are the runs that wait for an answer, by the digest of their call. A client
+// that makes the same call again means the same run.
+type parkedCalls struct {
+	sync.Mutex
+	runs map[string]string
+}
+
+func (p *parkedCalls) run(digest string) string {
+	p.Lock()
+	defer p.Unlock()
+	return p.runs[digest]
+}
+
+func (p *parkedCalls) keep(digest, run string) {
+	p.Lock()
+	defer p.Unlock()
+	if p.runs == nil {
+		p.runs = map[string]string{}
+	}
+	p.runs[digest] = run
+}
+
+func (p *parkedCalls) forget(digest string) {
+	p.Lock()
+	defer p.Unlock()
+	delete(p.runs, digest)
+}
+
+// stateLasts is how long a client can send a state back.
+const stateLasts = time.Hour
+
+// states seals what a client keeps between two requests of one call. A client could
+// send anything back, so a state only names the run of the call.
+type states struct{ key []byte }
+
+// A state is what a sealed state says.
+type state struct {
+	Run     string    `json:"run"`
+	Digest  string    `json:"digest"`
+	Expires time.Time `json:"expires"`
+}
+
+func (s states) seal(run, digest string) string {
+	text, _ := json.Marshal(state{run, digest, time.Now().Add(stateLasts)}) // texts and a time always marshal
+	return base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(s.mac(text))
+}
+
+func (s states) mac(text []byte) []byte {
+	h := hmac.New(sha256.New, s.key)
+	h.Write(text) // never fails
+	return h.Sum(nil)
+}
+
+// open returns the run of a state that was sealed for a call.
+func (s states) open(sealed, digest string) (run string, err error) {
+	body, mac, _ := strings.Cut(sealed, ".")
+	text, err1 := base64.RawURLEncoding.DecodeString(body)
+	sum, err2 := base64.RawURLEncoding.DecodeString(mac)
+	var st state
+	switch {
+	case err1 != nil, err2 != nil, !hmac.Equal(sum, s.mac(text)), json.Unmarshal(text, &st) != nil:
+		return "", value.Errorf(value.Denied, "the requestState is not one of this server").WithHint("make the call again without requestState")
+	case st.Digest != digest:
+		return "", value.Errorf(value.Denied, "the requestState belongs to another call").WithHint("make the call again with the same name and arguments")
+	case time.Now().After(st.Expires):
+		return "", value.Errorf(value.Timeout, "the requestState has expired").WithHint("make the call again without requestState")
+	}
+	return st.Run, nil
+}
+
+// invalidParams returns err as an error of the protocol.
+func invalidParams(err error) error {
+	e := value.ErrorOf(err, value.Failed)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Message() + "; " + e.Hint}
+}
+
+// failed returns err as the result of a call.
+func failed(err error) *sdk.CallToolResult {
+	return failure(tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}))
+}
+
+// waiting is the result of a call that waits for answers which the client cannot give. It shows
+// what is asked, for a model to tell its user.
+func waiting(r *request, result tool.Result, open []tool.Question) *sdk.CallToolResult {
+	out := failure(result)
+	add := func(text string) { out.Content = append(out.Content, &sdk.TextContent{Text: text}) }
+	for i := range open {
+		if text, ok := messageOf(&open[i]); ok {
+			add(text)
+		}
+	}
+	add("When the user has answered, make the same call again, to continue it.")
+	out.Meta["cassidy.run/run"] = r.run
+	return out
+}
