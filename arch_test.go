@@ -490,6 +490,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/host runtime/model",
 		"a hook refuses and changes, and does nothing itself",
 	},
+	"runtime/mcp": {
+		"Package mcp serves the tools of a host to clients of the Model Context Protocol",
+		"runtime/tool runtime/value runtime/history runtime/host runtime/host/toolset internal/hint internal/jsonschema internal/review internal/visible",
+		"a door: every call passes the host",
+	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
 		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/conversation runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
@@ -657,7 +662,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -672,7 +677,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent internal/config internal/project internal/trust cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/config internal/project internal/trust cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
 		"the commands are given to it, and know it",
 	},
 	"cmd/cassidy/internal/apptest": {
@@ -745,6 +750,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/host internal/folder internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
+	"cmd/cassidy/internal/mcp": {
+		"Package mcp has the commands for the Model Context Protocol",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/calls runtime/host runtime/mcp runtime/value",
+		"one noun of the command",
+	},
 	"cmd/cassidy/internal/workflow": {
 		"Package workflow has the command that runs workflows",
 		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
@@ -785,6 +795,11 @@ var layers = map[string]struct {
 		". sandbox stdlib",
 		"what an embedder sees",
 	},
+	"examples/mcp-conformance": {
+		"Mcp-conformance serves what the conformance suite",
+		". runtime/journal runtime/mcp runtime/tool runtime/value sandbox stdlib",
+		"what an embedder sees who serves MCP",
+	},
 	"examples/server": {
 		"Server offers",
 		". runtime/journal/sqlite runtime/model runtime/model/openai runtime/model/script runtime/agent sandbox stdlib",
@@ -798,14 +813,14 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
-	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui examples/server internal/mark internal/protect", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
-	"net":           {"stdlib/web examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
-	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
+	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/protect", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
+	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
+	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config .", "reads and judges addresses, and reaches none"},
-	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema runtime/model/cassidyai runtime/model/internal/wire cmd/cassidy/internal/models", "takes addresses apart, and reaches none"},
+	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/models", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},
 	"crypto/x509":   {"stdlib stdlib/web .", "the authorities that http.* trusts"},
 	"plugin":        {"", "nothing is loaded into the process"},
@@ -834,6 +849,7 @@ var powers = map[string]struct {
 	"golang.org/x/text":                             {"stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
+	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp examples/mcp-conformance", "the protocol; a door stands on it"},
 	"github.com/rogpeppe/go-internal":               {"", "tests only"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -46,7 +47,7 @@ func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
 	}
 	h, err = r.Open(src, &cassidy.Options{
 		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env),
-		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked},
+		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked, mcp.Module()},
 		Approver: a.approver, Asker: a.asker, Audit: a.audit(),
 	})
 	if err != nil {

@@ -1,0 +1,129 @@
+// Package mcp has the commands for the Model Context Protocol.
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/mcp"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// tokenVariable is the environment variable of the token that clients over HTTP send.
+const tokenVariable = "CASSIDY_MCP_TOKEN"
+
+// A command is one run of a command of cassidy mcp.
+type command struct{ *app.App }
+
+// Command returns cassidy mcp.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "mcp", Usage: "serve the tools to MCP clients, such as editors and other agents",
+		Subcommands: []*cli.Command{{
+			Name: "serve", Usage: "serve the tools over the Model Context Protocol",
+			Description: "A client starts this command and talks to it over standard input and output. With --http, clients connect to an address.\n" +
+				"The tools of the project and your own tools are served; --tools selects others. Untrusted tools are never served.\n" +
+				"If a call needs approval, the client shows the question if it can. Otherwise the call waits until you answer with\n" +
+				"cassidy runs answer ID, and the model continues it by making the same call again.\n" +
+				"Over HTTP, clients send the token in $" + tokenVariable + ". If it is not set, a token is made up and printed.",
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
+				&cli.StringSliceFlag{Name: "allow-host", Usage: "serve requests to `NAME`, too: the name of this machine for clients elsewhere"},
+				&cli.BoolFlag{Name: "no-token", Usage: "serve every program on this machine, without a token; only for an address of this machine"},
+				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
+			},
+			Action: c.Recording(c.WithHost(c.serve)),
+		}},
+	}
+}
+
+func (c *command) serve(ctx *cli.Context, h *host.Host) error {
+	s, err := mcp.New(h, &mcp.Options{Version: app.Version(), Tools: app.Words(ctx.StringSlice("tools"))})
+	if err != nil {
+		return err
+	}
+	if err := s.Update(); err != nil { // a wrong --tools
+		return err
+	}
+	c.ReportAll(h.Broken())
+	calls.ReportUntrusted(c.App, h.List())
+	if addr := ctx.String("http"); addr != "" {
+		return c.serveHTTP(ctx, s, addr)
+	}
+	if ctx.IsSet("no-token") || ctx.IsSet("allow-host") {
+		return value.Errorf(value.Invalid, "--no-token and --allow-host are only for HTTP").WithHint("add --http ADDR")
+	}
+	err = s.ServeStdio(ctx.Context, c.In, c.Out)
+	if ctx.Context.Err() != nil {
+		return nil // how a client ends its server
+	}
+	return err
+}
+
+// serveHTTP serves at an address until the command is interrupted.
+func (c *command) serveHTTP(ctx *cli.Context, s *mcp.Server, addr string) error {
+	name, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return value.Errorf(value.Invalid, "--http %q is not an address: %w", addr, err).WithHint("use --http 127.0.0.1:8808")
+	}
+	if name == "" {
+		name = "127.0.0.1"
+	}
+	token, err := c.token(ctx.Bool("no-token"), name)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(name, port))
+	if err != nil {
+		return value.Errorf(value.Unavailable, "cannot listen at %s: %w", addr, err).WithHint("choose another port, as in --http 127.0.0.1:0 for any free one")
+	}
+	c.Note("serving at http://%s/", l.Addr())
+	server := &http.Server{
+		Handler:           s.Handler(&mcp.HTTPOptions{Token: token, Hosts: append(app.Words(ctx.StringSlice("allow-host")), name)}),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	stop := context.AfterFunc(ctx.Context, func() {
+		soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if server.Shutdown(soon) != nil { // streams stay open as long as their clients
+			_ = server.Close() // there is nothing to save
+		}
+	})
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return value.Errorf(value.Unavailable, "serve at %s: %w", addr, err)
+	}
+	return nil
+}
+
+// token returns the token that clients send, or "" for none.
+func (c *command) token(none bool, host string) (string, error) {
+	given, set := c.Env(tokenVariable)
+	ip := net.ParseIP(host)
+	switch {
+	case none && (ip == nil || !ip.IsLoopback()):
+		return "", value.Errorf(value.Denied, "--no-token would let every program that can reach %s call the tools", host).WithHint("use --http 127.0.0.1:PORT, or set %s and omit --no-token", tokenVariable)
+	case none:
+		return "", nil
+	case set && len(given) < 16:
+		return "", value.Errorf(value.Invalid, "the token in %s has %d characters, which is too short", tokenVariable, len(given)).WithHint("use 16 or more random characters")
+	case set:
+		return given, nil
+	}
+	b := make([]byte, 24)
+	rand.Read(b) // never fails
+	token := hex.EncodeToString(b)
+	c.Note("the token of this server is %s (set %s to choose one)", token, tokenVariable)
+	return token, nil
+}
