@@ -93,11 +93,13 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 	paint := a.PaintOn(a.Err)
 	output := outputLines(a)
 	a.Refused = nil
+	made := &madeCalls{}
 	return func(e tool.Event) {
 		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
 		own := e.Call == run
 		if !nested {
 			keepRefusal(a, e)
+			made.watch(e, own)
 		}
 		switch d := e.Data.(type) {
 		case tool.RunStart:
@@ -116,7 +118,7 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 			if list, ok := d.Result.(string); ok && e.Tool == todoTool && d.Success && !nested {
 				ShowTodo(a, list)
 			} else if !nested {
-				ShowEnd(a, &d, paint)
+				ShowEnd(a, made.label(e), &d, paint)
 			}
 		case tool.ToolOutput:
 			output(e.Call, d.Chunk)
@@ -282,8 +284,9 @@ func Args(args *value.Dict) string {
 	return b.String()
 }
 
-// ShowEnd shows whether a call succeeded, and its result on a line.
-func ShowEnd(a *app.App, e *tool.ToolCallEnd, paint func(code, text string) string) {
+// ShowEnd shows whether a call succeeded, and its result on a line, after a label that is visible
+// already.
+func ShowEnd(a *app.App, label string, e *tool.ToolCallEnd, paint func(code, text string) string) {
 	if a.Quiet {
 		return
 	}
@@ -292,12 +295,12 @@ func ShowEnd(a *app.App, e *tool.ToolCallEnd, paint func(code, text string) stri
 		mark = paint(ui.Red, "✗")
 	}
 	if e.Waits {
-		a.LogLine("  " + paint(ui.Yellow, "…") + " " + paint(ui.Dim, "waits"))
+		a.LogLine("  " + paint(ui.Yellow, "…") + " " + label + paint(ui.Dim, "waits"))
 		return
 	}
 	line := strings.TrimSpace(e.Preview)
 	if _, isText := e.Result.(string); e.Result != nil && !isText {
 		line = value.FormatJSON(e.Result, "")
 	}
-	a.LogLine("  " + mark + " " + paint(ui.Dim, ui.Brief(line, ui.LineWidth)))
+	a.LogLine("  " + mark + " " + label + paint(ui.Dim, ui.Brief(line, ui.LineWidth)))
 }

@@ -35,12 +35,15 @@ func Command(a *app.App) *cli.Command {
 	c := &command{App: a}
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model: one message, or a session on the terminal", ArgsUsage: `["MESSAGE"|-]`,
-		Description: "To send one message, pass it as MESSAGE. With -, it is read from standard input. The answer goes to standard output.\n" +
+		Description: "To send one message, pass it as MESSAGE. With -, or without a terminal, all of standard input is one message.\n" +
+			"With --lines, each line of standard input is a message, and is sent after the answer to the line before it.\n" +
+			"The answer goes to standard output.\n" +
 			"@FILE in a message attaches a file: an image, a PDF or text. For a literal @, write @@. A message from standard input cannot attach files.\n" +
 			"On a terminal without MESSAGE, a session begins. Type /help in the session to list its commands.\n" +
 			"By default, the model gets no tools. To offer tools: --tools LIST.\n" +
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.",
 		Flags: append(agents.Flags("none", "chat", "none; with tools: minimal", chatTimeout),
+			&cli.BoolFlag{Name: "lines", Usage: "send each line of standard input as a message of one session"},
 			&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},
 			&cli.StringFlag{Name: "session", Aliases: []string{"thread"}, Usage: "continue the session `ID`, or begin a new session with this ID"}),
 		Action: c.Recording(c.Asking(c.runChat)),
@@ -58,7 +61,8 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 			return err
 		}
 	}
-	if message == "" && c.console == nil {
+	byLine := ctx.Bool("lines")
+	if message == "" && c.console == nil && !byLine {
 		return value.Errorf(value.Invalid, "the message is empty").WithHint("%s", messageHint)
 	}
 	id, err := c.chatID(ctx, h)
@@ -84,7 +88,10 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	agents.MarkContext(c.App, s, setup)
-	if c.console == nil {
+	switch {
+	case byLine:
+		return c.chatLines(ctx.Context, h, s, setup.Skills)
+	case c.console == nil:
 		return c.chatOnce(ctx.Context, h, s, setup.Skills, message, files)
 	}
 	t := &chatSession{command: c, host: h, session: s, setup: setup, offers: setup.Options.Tools}
@@ -161,6 +168,13 @@ func recordedFlags(ctx *cli.Context, run *history.Run) error {
 // chatMessage returns the message, or "" after it has opened the terminal of a session.
 func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 	arg := ctx.Args().First()
+	if ctx.Bool("lines") {
+		c.Person.InputRead = true
+		if arg != "" && arg != "-" {
+			return "", value.Errorf(value.Invalid, "MESSAGE and --lines are mutually exclusive").WithHint("omit --lines; or write each message on a line of standard input")
+		}
+		return "", nil
+	}
 	if ctx.Args().Present() && arg != "-" {
 		return strings.TrimSpace(arg), nil
 	}
@@ -179,7 +193,11 @@ func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 	if err != nil {
 		return "", value.Errorf(value.Invalid, "read the message: %w", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	message := strings.TrimSpace(string(text))
+	if n := strings.Count(message, "\n") + 1; n > 1 && arg == "" {
+		c.Note("standard input is one message with %d lines; to send each line as a message: --lines", n)
+	}
+	return message, nil
 }
 
 // chatSetup reads the flags. Without tools and an agent file, the default of --context is none.

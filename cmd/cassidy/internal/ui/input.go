@@ -11,8 +11,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// maxInput is the maximum size of an input in bytes: that of a frame to a worker.
-const maxInput = 8 << 20
+// MaxInput is the maximum size of an input in bytes: that of a frame to a worker.
+const MaxInput = 8 << 20
 
 // ReadFile reads a file as [ReadAll] does.
 func ReadFile(name string) ([]byte, error) {
@@ -63,10 +63,10 @@ func ReadRegular(name string, limit int) ([]byte, error) {
 
 // ReadAll reads an input without its byte order mark. It fails if the input is too long.
 func ReadAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	text, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if err == nil && len(text) > maxInput {
-		return nil, errors.New("the input is longer than " + strconv.Itoa(maxInput>>20) + " MB")
+	if err == nil && len(text) > MaxInput {
+		return nil, errors.New("the input is longer than " + strconv.Itoa(MaxInput>>20) + " MB")
 	}
 	return text, err
 }

@@ -225,7 +225,7 @@ func lines(a *app.App, run string) func(tool.Event) {
 				a.LogLine(ui.VisibleLine(e.Tool + calls.Args(args[e.Call])))
 			}
 			delete(args, e.Call)
-			calls.ShowEnd(a, &d, paint)
+			calls.ShowEnd(a, "", &d, paint)
 			return
 		case tool.Log:
 			if e.Call == run {
