@@ -48,7 +48,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	case p.Run.Approve == nil:
 		return tool.Answer{}, q.park(ctx, q.ErrNoApprover(&p.rights))
 	case ctx.Value(askingKey{}) != nil:
-		return tool.Answer{}, value.Errorf(value.Denied, "%s, which is not possible while another question is being answered", q.Needs())
+		return tool.Answer{}, value.Errorf(value.Denied, "%s, but nobody can be asked while another question is being answered", q.Needs())
 	case p.responsible().quota.refusals.Load() >= maxRefusals:
 		return tool.Answer{}, value.Errorf(value.Denied, "%s, but approvals were already refused %d times in this call", q.Needs(), maxRefusals)
 	}
