@@ -141,7 +141,9 @@ type Options struct {
 	// Agents are the agents that the tool of [Register] can start by their names. Default:
 	// [host.Host.Agents], as it is when the agent is made; an empty list means none.
 	Agents []agentfile.Definition
-	// Models opens a model by the name that an agent file has. Nil opens none.
+	// Models opens a model by the name that an agent file or a policy has. Nil opens none. A model
+	// that is an io.Closer is closed at the end of the turn, or of the agent, for which it was
+	// opened. In a turn, a policy opens a model once.
 	Models func(ctx context.Context, name string) (model.Model, error)
 }
 

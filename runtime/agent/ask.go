@@ -73,7 +73,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 
 // wanted returns the schema that a request names, or nil, and opens the model that it names.
 func (t *turn) wanted(ctx context.Context, args *value.Dict) (s *structured.Schema, err error) {
-	if t.other, err = t.agent.otherModel(ctx, args.Text("model")); err != nil {
+	if t.other, err = t.otherModel(ctx, args.Text("model")); err != nil {
 		return nil, err
 	}
 	schema, _ := args.Get("schema")

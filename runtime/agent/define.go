@@ -31,22 +31,22 @@ func (o *Options) define() {
 }
 
 // name makes the options those of the agent with a name, among Agents or those of the host. "" names
-// none.
-func (o *Options) name(ctx context.Context, h *host.Host, name string) error {
+// none. Its model is added to opened.
+func (o *Options) name(ctx context.Context, h *host.Host, name string, opened *sizes.Opened) error {
 	agents := o.Agents
 	if agents == nil && name != "" {
 		agents = h.Agents()
 	}
 	d, err := roster.Find(agents, name)
 	if d != nil {
-		err = o.become(ctx, d)
+		err = o.become(ctx, d, opened)
 	}
 	return err
 }
 
 // become makes the options those of an agent that is started by its name. What its definition
 // sets takes precedence over what the caller has.
-func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
+func (o *Options) become(ctx context.Context, d *agentfile.Definition, opened *sizes.Opened) error {
 	o.As = d
 	o.Effort, o.Temperature = cmp.Or(d.Effort, o.Effort), cmp.Or(d.Temperature, o.Temperature)
 	if d.Iterations > 0 {
@@ -58,7 +58,7 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 	if d.Model == "" {
 		return nil
 	}
-	if err := o.openModel(ctx, d.Model); err != nil {
+	if err := o.openModel(ctx, d.Model, opened); err != nil {
 		e := value.ErrorOf(err, value.Unavailable).WithOp("start the agent '" + d.Name + "'")
 		if e.Hint == "" || o.Models == nil {
 			e = e.WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
@@ -68,8 +68,8 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition) error {
 	return nil
 }
 
-// openModel makes the options those of an agent with the model of a name.
-func (o *Options) openModel(ctx context.Context, name string) error {
+// openModel makes the options those of an agent with the model of a name, and adds that to opened.
+func (o *Options) openModel(ctx context.Context, name string, opened *sizes.Opened) error {
 	if o.Models == nil {
 		return value.Errorf(value.Unavailable, "the model %s cannot be opened: the agent can use only its own model", name).WithHint("omit the model; in Go, set Options.Models")
 	}
@@ -77,6 +77,7 @@ func (o *Options) openModel(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	opened.Add(m)
 	o.Model, o.ModelName = m, name
 	if o.Format == decision.Native && !m.Native() {
 		o.Format = ""
@@ -113,19 +114,23 @@ func (o *Options) withPolicy(d agentfile.Definition) agentfile.Definition {
 	return d
 }
 
-// otherModel returns the model with a name for one request, or nil for "".
-func (a *Agent) otherModel(ctx context.Context, name string) (*sizes.Sizes, error) {
-	o := a.opts
-	if name == "" {
-		return nil, nil
+// otherModel returns the model with a name for one request, or nil for "". It is opened once in a turn.
+func (t *turn) otherModel(ctx context.Context, name string) (*sizes.Sizes, error) {
+	o := t.agent.opts
+	if name == "" || t.others[name] != nil {
+		return t.others[name], nil
 	}
-	if err := o.openModel(ctx, name); err != nil {
+	if err := o.openModel(ctx, name, &t.opened); err != nil {
 		return nil, value.ErrorOf(err, value.Unavailable).WithOp("agent.ask")
 	}
-	if a.format == decision.Native && !o.Model.Native() {
+	if t.agent.format == decision.Native && !o.Model.Native() {
 		return nil, value.Errorf(value.Invalid, "agent.ask: the model %s does not support native calls, which this run uses", name).WithHint("use another --format, such as pure_json")
 	}
-	return sizes.Of(model.WithIdleTimeout(o.Model, max(0, o.Idle)), o.Budget, o.MaxTokens), nil
+	if t.others == nil {
+		t.others = map[string]*sizes.Sizes{}
+	}
+	t.others[name] = sizes.Of(model.WithIdleTimeout(o.Model, max(0, o.Idle)), o.Budget, o.MaxTokens)
+	return t.others[name], nil
 }
 
 // asks returns the model of the request in progress.

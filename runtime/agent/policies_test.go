@@ -181,3 +181,43 @@ def policy(task, agent):
 		t.Errorf("an unknown model gave %+v, %v", r, err)
 	}
 }
+
+// A closable is a model that counts how often it was opened and closed.
+type closable struct {
+	model.Model
+	closed func()
+}
+
+func (c *closable) Close() error {
+	c.closed()
+	return nil
+}
+
+// TestModelsAreOpenedOnce checks that a turn opens a model that its requests name once, and that it
+// and the models of agents are closed when they are no longer needed.
+func TestModelsAreOpenedOnce(t *testing.T) {
+	var mu sync.Mutex
+	opened, closed := []string{}, []string{}
+	note := func(list *[]string, name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		*list = append(*list, name)
+	}
+	s := newStage(t, setting{
+		replies: play{"one", "two", "three", "TASK COMPLETE: sub"},
+		before: func(s *stage, o *agent.Options) {
+			shared := o.Model
+			o.Models = func(_ context.Context, name string) (model.Model, error) {
+				note(&opened, name)
+				return &closable{shared, func() { note(&closed, name) }}, nil
+			}
+			withPolicy(`agent.ask("a", model = "x")`, `agent.ask("b", model = "x")`, `agent.ask("c", model = "y")`,
+				`agent.wait([agent.spawn("d", model = "z")])`, `return "done"`)(s, o)
+		},
+	})
+	r, err := s.turn(context.Background(), "do it")
+	slices.Sort(closed)
+	if err != nil || r.Text != "done" || !slices.Equal(opened, []string{"x", "y", "z"}) || !slices.Equal(closed, opened) {
+		t.Errorf("the turn gave %+v, %v, and opened %q and closed %q", r, err, opened, closed)
+	}
+}

@@ -121,6 +121,8 @@ type turn struct {
 	spawned background.Work         // the agents of agent.spawn
 	schema  *structured.Schema      // of the request in progress, or nil
 	other   *sizes.Sizes            // the model of the request in progress, if it is not that of the agent
+	others  map[string]*sizes.Sizes // by name: the models that requests have named
+	opened  sizes.Opened            // those models, to be closed
 	pending meter.Pending           // of the function of the policy that is in progress
 	memory  *recall.Memory          // nil before the first call
 }
@@ -196,6 +198,7 @@ func (t *turn) program() *host.Program {
 // run runs the policy for the turn.
 func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
+	defer t.opened.Close()
 	out, err := t.agent.host.RunProgram(t.within(ctx), p)
 	t.spawned.End(value.KindOf(err) == value.Parked)
 	return t.outcome(out.Value, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -65,9 +66,11 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	if replayed != "" {
 		o.Tools, o.Models = []string{}, func(context.Context, string) (model.Model, error) { return o.Model, nil } // no model is asked
 	}
-	err := o.name(ctx, h, args.Text(roster.Param))
+	var opened sizes.Opened
+	defer opened.Close()
+	err := o.name(ctx, h, args.Text(roster.Param), &opened)
 	if err == nil && modelName != "" {
-		err = o.openModel(ctx, modelName)
+		err = o.openModel(ctx, modelName, &opened)
 	}
 	if err != nil {
 		return nil, err
