@@ -500,6 +500,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/conversation runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
 		"it acts through the host alone",
 	},
+	"runtime/agent/codemode": {
+		"Package codemode gives a model any number of tools by three",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent/internal/functions runtime/agent/internal/program runtime/agent/internal/stub",
+		"programs that the client of another protocol writes",
+	},
 	"internal/toolfile": {
 		"Package toolfile reads definitions of tools as other programs write them.",
 		"runtime/tool runtime/value",
@@ -752,7 +757,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/mcp": {
 		"Package mcp has the commands for the Model Context Protocol",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/calls runtime/host runtime/mcp runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/calls runtime/agent/codemode runtime/host runtime/mcp runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {

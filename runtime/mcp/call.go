@@ -16,6 +16,7 @@ import (
 type request struct {
 	client  client
 	tool    *tool.Tool
+	inGo    bool // its handler is in Go
 	call    tool.Call
 	digest  string               // of the call: the same for each request for it
 	run     string               // the run that makes the call; "" means none yet
@@ -73,7 +74,7 @@ func (s *Server) read(c client, name string, arguments []byte) (*request, error)
 		}
 	}
 	call := tool.Call{ID: newID(), Tool: t.Name, Args: args, Caller: tool.ByModel}
-	return &request{client: c, tool: &t.Tool, call: call, digest: digestOf(call)}, nil
+	return &request{client: c, tool: &t.Tool, inGo: t.Location == tool.Embedded, call: call, digest: digestOf(call)}, nil
 }
 
 // serve makes the call of a request, or continues the run that makes it, until the call ends
@@ -152,13 +153,14 @@ func untilAsked(ctx context.Context, woken <-chan struct{}, call func() (tool.Re
 }
 
 // make makes the call, or continues its run. A call that may have to wait for an answer is
-// recorded. A call that needs no capability can only be asked about before it begins: it
-// is recorded if it turns out that somebody must be asked.
+// recorded. A call of a script that needs no capability can only be asked about before it
+// begins, and one that only reads can be repeated: they are recorded if it turns out that
+// somebody must be asked.
 func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 	if r.run == "" {
 		r.run = s.parked.run(r.digest)
 	}
-	asks := len(r.tool.Needs) > 0 || r.tool.NeedsApproval() || r.detached != nil
+	asks := len(r.tool.Needs) > 0 || r.tool.NeedsApproval() || r.inGo && !r.tool.Hints.ReadOnly || r.detached != nil
 	if r.run == "" && (!asks || !s.host.HasStore()) {
 		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID})
 		if value.KindOf(err) != value.Denied || !s.host.HasStore() {

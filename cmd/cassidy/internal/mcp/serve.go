@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/runtime/agent/codemode"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -41,6 +42,7 @@ func Command(a *app.App) *cli.Command {
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
 				&cli.StringSliceFlag{Name: "allow-host", Usage: "serve requests to `NAME`, too: the name of this machine for clients elsewhere"},
 				&cli.BoolFlag{Name: "no-token", Usage: "serve every program on this machine, without a token; only for an address of this machine"},
+				&cli.BoolFlag{Name: "code", Usage: "serve three tools instead, which search all tools, describe them, and run programs that call them"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
 			Action: c.Recording(c.WithHost(c.serve)),
@@ -49,7 +51,14 @@ func Command(a *app.App) *cli.Command {
 }
 
 func (c *command) serve(ctx *cli.Context, h *host.Host) error {
-	s, err := mcp.New(h, &mcp.Options{Version: app.Version(), Tools: app.Words(ctx.StringSlice("tools"))})
+	words := app.Words(ctx.StringSlice("tools"))
+	if ctx.Bool("code") {
+		if err := codemode.Register(h, words...); err != nil {
+			return err
+		}
+		words = codemode.Tools()
+	}
+	s, err := mcp.New(h, &mcp.Options{Version: app.Version(), Tools: words})
 	if err != nil {
 		return err
 	}

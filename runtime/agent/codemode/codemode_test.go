@@ -1,0 +1,150 @@
+package codemode_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/agent/codemode"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+var scripts = map[string]string{
+	"send_mail.star": `
+def send_mail(to: str, text: str) -> str:
+    """Send a mail to somebody.
+
+    Args:
+      to: The address.
+      text: What to write.
+    """
+    return "sent to " + to
+
+tool(send_mail, group = "office", tags = ["mail"], risky = True)
+`,
+	"list_mails.star": `
+def list_mails(folder: str = "inbox") -> list[str]:
+    """List the mails in a folder."""
+    return [folder + "/1", folder + "/2"]
+
+tool(list_mails, group = "office")
+`,
+	"add.star": `
+def add(a: int, b: int) -> int:
+    """Add two numbers, as a letter to a friend would."""
+    return a + b
+
+tool(add)
+`,
+}
+
+func open(t *testing.T, words ...string) *cassidy.Host {
+	t.Helper()
+	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: journal.Memory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	h, err := r.Open(cassidy.Scripts(scripts), &cassidy.Options{TrustSource: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := codemode.Register(h, words...); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// call calls one of the tools and returns its result as text, or the error.
+func call(t *testing.T, h *cassidy.Host, name string, args ...any) string {
+	t.Helper()
+	r, err := h.Call(t.Context(), cassidy.Call{Tool: name, Args: cassidy.NewDict(args...)})
+	if err != nil {
+		return "error: " + value.ErrorOf(err, value.Failed).Message()
+	}
+	return strings.Join(strings.Fields(r.Text()), " ")
+}
+
+func TestSearch(t *testing.T) {
+	h := open(t, "send_mail", "list_mails", "add")
+	for query, want := range map[string]string{
+		"send mail":      `"send_mail", "call": "send_mail(to: str, text: str) -> str"`,
+		"list the mails": `"list_mails", "call": "list_mails(folder: str = 'inbox') -> list[str]"`,
+		"ADD":            `"add"`,
+	} {
+		got := call(t, h, codemode.SearchTool, "query", query)
+		if first, _, _ := strings.Cut(got, "summary"); !strings.Contains(strings.ReplaceAll(first, `\"`, "'"), want) {
+			t.Errorf("%q finds first %s, want %s", query, first, want)
+		}
+	}
+	if got := call(t, h, codemode.SearchTool, "query", "mail", "limit", 1); strings.Count(got, "summary") != 1 || !strings.Contains(got, `"found": 2`) {
+		t.Errorf("one of two gives %s", got)
+	}
+	if got := call(t, h, codemode.SearchTool); got != `{ "groups": {"custom": ["add"], "office": ["list_mails", "send_mail"]}, "found": 3 }` {
+		t.Errorf("without a query: %s", got)
+	}
+	if got := call(t, h, codemode.SearchTool, "query", "zebra"); !strings.Contains(got, `"found": 0`) {
+		t.Errorf("a word that no tool has: %s", got)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	h := open(t)
+	got := call(t, h, codemode.DescribeTool, "names", []any{"send_mail", "read-file"})
+	for _, want := range []string{`"call": "send_mail(to: str, text: str) -> str"`, "The address.", `"asks": true`, `"read_file"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	if got := call(t, h, codemode.DescribeTool, "names", []any{"send_mial"}); !strings.Contains(got, "send_mail") {
+		t.Errorf("a misspelled name gives %s", got)
+	}
+}
+
+func TestExecute(t *testing.T) {
+	h := open(t, "add", "send_mail")
+	if got := call(t, h, codemode.ExecuteTool, "code", "n = 0\nfor i in range(100):\n    n = add(a = n, b = i)\nn"); got != "4950" {
+		t.Errorf("a hundred calls give %s", got)
+	}
+	for name, code := range map[string]string{
+		"a tool that is not selected": `list_mails()`,
+		"the same by the module":      `tools.call("list_mails")`,
+		"itself":                      `execute_code(code = "1")`,
+		"a search":                    `search_tools(query = "x")`,
+		"a tool that needs approval":  `send_mail(to = "a", text = "b")`,
+	} {
+		if got := call(t, h, codemode.ExecuteTool, "code", code); !strings.HasPrefix(got, "error: ") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestExecuteWaits checks a recorded program whose call needs approval: it continues after the
+// answer, and makes no call again.
+func TestExecuteWaits(t *testing.T) {
+	h := open(t)
+	made := 0
+	if err := cassidy.AddTool(h, cassidy.Tool{Name: "count", Description: "Count."}, func(_ context.Context, _ struct{}) (int, error) { made++; return made, nil }); err != nil {
+		t.Fatal(err)
+	}
+	c := cassidy.Call{Tool: codemode.ExecuteTool, Args: cassidy.NewDict("code", `n = count()
+send_mail(to = "a", text = str(n)) + " as number %d" % n`)}
+	_, err := h.Call(t.Context(), c, cassidy.Durable("program"))
+	if value.KindOf(err) != value.Parked {
+		t.Fatalf("the program gave %v", err)
+	}
+	for q, err := range h.Waiting(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Answer(t.Context(), q.ID, cassidy.Answer{Yes: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := h.Resume(t.Context(), "program")
+	if err != nil || r.Text() != "sent to a as number 1" || made != 1 {
+		t.Errorf("after the answer: %q, %v, %d calls", r.Text(), err, made)
+	}
+}
