@@ -27,11 +27,14 @@ func (a *Asker) covered(q *approval) bool {
 	return len(q.rules) > 0
 }
 
+// savesRules reports whether rules in the user's config would answer the question, and can be added.
+func (a *Asker) savesRules(q *approval) bool { return a.AddRules != nil && len(q.rules) > 0 }
+
 // always asks for how long a yes is to hold: until the command ends, or in this project by
 // rules in the user's config, which it adds. ok is false if the person wants neither.
 func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok bool, err error) {
 	rules := ruleTexts(q.rules)
-	if a.AddRules == nil || len(rules) == 0 {
+	if !a.savesRules(q) {
 		return tool.Answer{Yes: true, Always: true}, true, nil
 	}
 	a.Term.Print("  s  approve " + kindText(q) + ", until cassidy ends or " + q.tool.Name + " changes\n" +

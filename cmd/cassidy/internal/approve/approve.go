@@ -204,7 +204,7 @@ func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
 			}
 			hidden = a.page(false, q.review())
 		default:
-			a.Term.Print(helpText(q, editable))
+			a.Term.Print(a.helpText(q, editable))
 		}
 	}
 }
@@ -280,13 +280,18 @@ const enter = ", then Enter: "
 
 func (a *Asker) prompt(text string) { a.Term.Print("cassidy: " + text + enter) }
 
-func helpText(q *approval, editable bool) string {
-	edit := ""
+// helpText explains the answers to a question. Each of them holds as described also after a model has
+// read untrusted text: no rule answers such a question.
+func (a *Asker) helpText(q *approval, editable bool) string {
+	edit, saved := "", ""
 	if editable {
 		edit = "  e  edit the parameters, then check and show them again\n"
 	}
+	if a.savesRules(q) {
+		saved = "     Or permanently in this project: cassidy shows you the rule before it saves it.\n"
+	}
 	return "  y  approve this call\n  n  refuse; Enter alone refuses too\n" + edit + "  v  view everything in full\n" +
-		"  a  always: approve all such questions of " + q.tool.Name + ", until cassidy ends or the tool changes,\n" +
-		"     or permanently in this project. cassidy shows you the rule before it saves it.\n" +
+		"  a  always: approve all such questions of " + q.tool.Name + ", until cassidy ends, the tool changes\n" +
+		"     or the model reads other untrusted text.\n" + saved +
 		"  Ctrl-C  end the run\n"
 }

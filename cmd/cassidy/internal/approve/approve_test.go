@@ -166,8 +166,9 @@ func TestApproveAnswers(t *testing.T) {
 // and the error without a terminal.
 func TestApproveUntrusted(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
-		p := newPerson("a\n")
+		p := newPerson("?\n", "a\n")
 		a := askerOf(p, nil)
+		a.AddRules = func([]tool.Rule) (string, error) { t.Error("a rule was added"); return "", nil }
 		if !terminal {
 			a.Term = nil
 		}
@@ -188,8 +189,10 @@ func TestApproveUntrusted(t *testing.T) {
 		}
 		why := "the model has read untrusted text: the result of read_mail (earlier in this conversation); the result of send_mail (earlier in this conversation)"
 		switch {
-		case terminal && (err != nil || p.prompts() != 1 || !strings.Contains(strings.Join(strings.Fields(p.shown.String()), ""), strings.ReplaceAll("why"+why, " ", ""))):
+		case terminal && (err != nil || p.prompts() != 2 || !strings.Contains(strings.Join(strings.Fields(p.shown.String()), ""), strings.ReplaceAll("why"+why, " ", ""))):
 			t.Errorf("%v, asked %d times:\n%s", err, p.prompts(), p.shown.String())
+		case terminal && (!strings.Contains(p.shown.String(), "or the model reads other untrusted text.\n  Ctrl-C") || strings.Contains(p.shown.String(), "permanently")):
+			t.Errorf("the help promises what a question about untrusted text does not do:\n%s", p.shown.String())
 		case !terminal && (err == nil || !strings.Contains(err.Error(), "ask: "+why)):
 			t.Errorf("without a terminal: %v", err)
 		}
