@@ -100,6 +100,9 @@ func (t *turn) read(reply *model.Reply) []decision.Decision {
 	}
 	o := decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.state.Heard,
 		Chat: t.prompt().Chats() || t.agent.format == decision.Native || t.agent.schema != nil}
+	if s := t.agent.schema; s != nil {
+		o.IsAnswer = s.Is
+	}
 	decisions := decision.ReadNative(reply, o)
 	if first := &decisions[0]; first.Kind == decision.None && t.agent.schema != nil {
 		first.Error = "" // the value may have the keys of a call

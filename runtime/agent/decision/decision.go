@@ -153,6 +153,9 @@ type Options struct {
 	// Chat means that a reply without a call is an answer. Then the Error of a None reports only
 	// what fills the reply: other replies can be answers that show a call.
 	Chat bool
+	// IsAnswer reports whether a text without a call is an answer although nothing announces it, such
+	// as a value of the schema that the user wants. Nil means that no text is.
+	IsAnswer func(text string) bool
 	// NoInference ignores calls that a reply describes but does not write, see
 	// Decision.Inferred.
 	NoInference bool
@@ -167,8 +170,8 @@ type Options struct {
 //
 // The first of these that the reply contains is returned: in the format [Code] a block of code;
 // calls in PureJSON, XMLJSON or Markdown; calls in the tags of vendors; calls as JSON without
-// tags, or written as in a program; the answer after "TASK COMPLETE:"; a call that the text only
-// describes. A call is ignored if its position or the words around it show that it is an
+// tags, or written as in a program; the answer after "TASK COMPLETE:"; an answer by
+// Options.IsAnswer; a call that the text only describes. A call is ignored if its position or the words around it show that it is an
 // example, a quotation or not done, and after "TASK COMPLETE:" unless it is a separate block.
 // If a call cannot be read, none is returned, but one Invalid.
 //

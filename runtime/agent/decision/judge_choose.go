@@ -32,10 +32,14 @@ func (s *reader) choose() []Decision {
 	case calls != nil:
 		return calls
 	}
+	text := strings.TrimSpace(s.without(0))
+	if is := s.o.IsAnswer; is != nil && is(text) {
+		return []Decision{{Kind: Final, Status: Continue, Answer: text}}
+	}
 	if d, ok := s.inferred(); ok {
 		return []Decision{d}
 	}
-	return []Decision{{Kind: None, Status: Continue, Answer: strings.TrimSpace(s.without(0)), Error: s.unread()}}
+	return []Decision{{Kind: None, Status: Continue, Answer: text, Error: s.unread()}}
 }
 
 // bareCalls returns the bare calls before "TASK COMPLETE" if all of them are meant. If one is only

@@ -283,3 +283,29 @@ func TestReadCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestIsAnswer checks that calls, and what cannot be read as one, come before an answer that nothing
+// announces.
+func TestIsAnswer(t *testing.T) {
+	tools := []tool.Tool{{Name: "read_file", Params: []tool.Param{{Name: "filepath", Type: tool.Type{Name: tool.TypeString}, Required: true}}}}
+	isObject := func(text string) bool { return strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") }
+	for _, c := range []struct {
+		reply, answer string
+		kind          Kind
+	}{
+		{`{"ok": true}`, `{"ok": true}`, Final},
+		{"<think>I am done.</think>\n{\"ok\": true}\n", `{"ok": true}`, Final},
+		{`{"note": "I will use read_file to read README.md"}`, `{"note": "I will use read_file to read README.md"}`, Final},
+		{`{"tool_decision": {"action": "read_file", "input": {"filepath": "a"}}}`, "", ToolCall},
+		{`{"action": "read_file", "input": {"filepath": "a"}}`, "", ToolCall},
+		{`{"tool_decision": {"action": "read_fil", "input": {"filepath": }}}`, "", Invalid},
+		{`TASK COMPLETE: {"ok": false}`, `{"ok": false}`, Final},
+		{`I think {"ok": true}`, `I think {"ok": true}`, None},
+	} {
+		got := Read(c.reply, Options{Tools: tools, IsAnswer: isObject})
+		checkDecisions(t, got)
+		if len(got) != 1 || got[0].Kind != c.kind || got[0].Answer != c.answer {
+			t.Errorf("Read(%q) = %+v, want %s %q", c.reply, got, c.kind, c.answer)
+		}
+	}
+}

@@ -62,6 +62,21 @@ func (s *Schema) Read(answer string) (value.Value, error) {
 	return v, nil
 }
 
+// Is reports whether all of a text is one value that matches the schema, as JSON or in a code block.
+func (s *Schema) Is(text string) bool {
+	text = strings.TrimSpace(text)
+	first, _, _ := strings.Cut(text, "\n")
+	if fence := prose.FenceOf(first); fence != "" {
+		end, closed := prose.FenceEnd(text, min(len(first)+1, len(text)), fence)
+		if !closed || strings.Trim(text[end:], fence+" \n") != "" {
+			return false
+		}
+		text = text[min(len(first)+1, end):end]
+	}
+	v, err := value.ParseJSON([]byte(strings.TrimSpace(text)))
+	return err == nil && s.check.Check(v) == nil
+}
+
 func parse(answer string) (v value.Value, err error) {
 	text := strings.TrimSpace(answer)
 	if v, err = value.ParseJSON([]byte(text)); err == nil {

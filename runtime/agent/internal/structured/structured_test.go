@@ -54,3 +54,32 @@ func TestNew(t *testing.T) {
 		}
 	}
 }
+
+// TestIs checks which texts are a value and nothing else.
+func TestIs(t *testing.T) {
+	s, err := structured.New(value.NewDict("type", "object", "required", value.List{"ok"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		`{"ok": true}`:                 true,
+		" \n{\"ok\": true}\n":          true,
+		"```json\n{\"ok\": true}\n```": true,
+		"~~~\n{\"ok\": true}\n~~~\n":   true,
+		`{"no": true}`:                 false,
+		`[1]`:                          false,
+		`{"ok": true`:                  false,
+		"":                             false,
+		"```":                          false,
+		"```json\n{\"ok\": true}":      false,
+		"`{\"ok\": true}`":             false,
+		"Like this: {\"ok\": true}":    false,
+		"{\"ok\": true}\nThat is all.": false,
+		"```json\n{\"ok\": true}\n```\nThat is all.": false,
+		"Here:\n```json\n{\"ok\": true}\n```":        false,
+	} {
+		if got := s.Is(text); got != want {
+			t.Errorf("Is(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
