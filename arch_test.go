@@ -757,7 +757,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/mcp": {
 		"Package mcp has the commands for the Model Context Protocol",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/calls runtime/agent/codemode runtime/host runtime/mcp runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/calls internal/project internal/skill runtime/agent/codemode runtime/host runtime/mcp runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {

@@ -13,22 +13,41 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// served is what clients can see: tools and prompts by name.
+// A Document is a text that clients can read: a prompt, which people choose, or a resource.
+type Document struct {
+	Name        string // of a prompt, or the URI of a resource; unique
+	Title       string // for people
+	Description string
+	Type        string // of a resource: its media type; "" is text/markdown
+	// Read returns the text. It is called for each request, concurrently.
+	Read func(ctx context.Context) (string, error)
+}
+
+// served is what clients can see, by name.
 type served struct {
 	sync.Mutex
 	known map[string]entry
 }
 
-// An entry is one tool of the host as clients see it.
+// An entry is one thing that clients can see.
 type entry struct {
-	definition string // as JSON
-	prompt     bool   // it is a prompt, not a tool
+	kind       kind
+	definition string // by which a change is noticed
 }
 
-// upToDate looks for changed tools before a client lists or uses them.
+// A kind is what an entry is for clients.
+type kind uint8
+
+const (
+	aTool kind = iota
+	aPrompt
+	aResource
+)
+
+// upToDate looks for changes before a client lists something, or uses what it has not seen.
 func (s *Server) upToDate(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if strings.HasPrefix(method, "tools/") || strings.HasPrefix(method, "prompts/") {
+		if s.mayBeNew(method, r) {
 			if err := s.Update(); err != nil {
 				return nil, err
 			}
@@ -37,8 +56,27 @@ func (s *Server) upToDate(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Update makes the tools and prompts that clients see those of the host, and tells the
-// clients if they have changed. The server calls it before clients list or use tools; call it
+// mayBeNew reports whether a request is about something that may have been added.
+func (s *Server) mayBeNew(method string, r sdk.Request) bool {
+	name := ""
+	switch p := r.GetParams().(type) {
+	case *sdk.CallToolParamsRaw:
+		name = p.Name
+	case *sdk.GetPromptParams:
+		name = p.Name
+	case *sdk.ReadResourceParams:
+		name = p.URI
+	default:
+		return strings.HasSuffix(method, "/list")
+	}
+	s.served.Lock()
+	defer s.served.Unlock()
+	_, known := s.served.known[name]
+	return !known
+}
+
+// Update makes what clients see that of the host and of the options, and tells the clients if
+// it has changed. The server calls it before clients list something, or use what it does not know; call it
 // after [host.Host.Refresh] or [host.Host.Swap], so that clients learn of a change at once.
 // It fails if Options.Tools name a tool that is unknown or untrusted; clients then see what
 // they saw before.
@@ -51,19 +89,18 @@ func (s *Server) Update() error {
 	defer s.served.Unlock()
 	now := make(map[string]entry, len(tools))
 	for i := range tools {
-		t := &tools[i].Tool
-		definition, err := t.Definition(tool.MCP)
-		if err != nil {
-			continue // the host lists the tool as broken
+		s.addTool(now, &tools[i].Tool)
+	}
+	for _, d := range documents(s.opts.Prompts) {
+		e := entry{aPrompt, d.definition()}
+		if s.changed(now, d.Name, e) {
+			s.sdk.AddPrompt(d.prompt(), d.getPrompt)
 		}
-		e := entry{value.FormatJSON(definition, ""), t.Hints.Other[PromptHint]}
-		now[t.Name] = e
-		switch {
-		case s.served.known[t.Name] == e:
-		case e.prompt:
-			s.sdk.AddPrompt(sdkPrompt(t), s.getPrompt)
-		default:
-			s.sdk.AddTool(sdkTool(definition), s.callTool)
+	}
+	for _, d := range documents(s.opts.Resources) {
+		e := entry{aResource, d.definition()}
+		if s.changed(now, d.Name, e) {
+			s.sdk.AddResource(d.resource(), d.read)
 		}
 	}
 	s.remove(now)
@@ -71,33 +108,61 @@ func (s *Server) Update() error {
 	return nil
 }
 
+// addTool adds a tool to what clients see now.
+func (s *Server) addTool(now map[string]entry, t *tool.Tool) {
+	definition, err := t.Definition(tool.MCP)
+	if err != nil {
+		return // the host lists the tool as broken
+	}
+	e := entry{aTool, value.FormatJSON(definition, "")}
+	if t.Hints.Other[PromptHint] {
+		e.kind = aPrompt
+	}
+	switch changed := s.changed(now, t.Name, e); {
+	case changed && e.kind == aPrompt:
+		s.sdk.AddPrompt(sdkPrompt(t), s.getPrompt)
+	case changed:
+		s.sdk.AddTool(sdkTool(definition), s.callTool)
+	}
+}
+
+// changed notes an entry, unless there is one of its name already, and reports whether clients have
+// not seen it so far.
+func (s *Server) changed(now map[string]entry, name string, e entry) bool {
+	if _, taken := now[name]; taken {
+		return false
+	}
+	now[name] = e
+	return s.served.known[name] != e
+}
+
 // remove removes what clients can no longer see.
 func (s *Server) remove(now map[string]entry) {
-	var tools, prompts []string
+	gone := map[kind][]string{}
 	for name, e := range s.served.known {
-		switch still, found := now[name]; {
-		case found && still.prompt == e.prompt:
-		case e.prompt:
-			prompts = append(prompts, name)
-		default:
-			tools = append(tools, name)
+		if still, found := now[name]; !found || still.kind != e.kind {
+			gone[e.kind] = append(gone[e.kind], name)
 		}
 	}
-	if len(tools) > 0 {
-		s.sdk.RemoveTools(tools...)
-	}
-	if len(prompts) > 0 {
-		s.sdk.RemovePrompts(prompts...)
+	for kind, names := range gone {
+		switch kind {
+		case aTool:
+			s.sdk.RemoveTools(names...)
+		case aPrompt:
+			s.sdk.RemovePrompts(names...)
+		case aResource:
+			s.sdk.RemoveResources(names...)
+		}
 	}
 }
 
 // selected returns the tools that clients may see.
 func (s *Server) selected() ([]toolset.Info, error) {
-	tools, err := s.host.Select(s.words...)
+	tools, err := s.host.Select(s.opts.Tools...)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(tools, func(t toolset.Info) bool {
-		return t.State != toolset.Ready || len(s.words) == 0 && t.Location == tool.Builtin
+		return t.State != toolset.Ready || len(s.opts.Tools) == 0 && t.Location == tool.Builtin
 	}), nil
 }

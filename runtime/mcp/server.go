@@ -23,6 +23,10 @@ type Options struct {
 	// Tools select the tools, in the words of [host.Host.Select]. None selects all tools but
 	// the built-in ones, since clients have their own tools for files and commands.
 	Tools []string
+	// Prompts and Resources return the documents that clients can read, besides the prompts that
+	// tools write, see [PromptHint]. They are called when clients list something, not
+	// concurrently, and by [Server.Update]. Nil means none.
+	Prompts, Resources func() []Document
 	// Key seals the states that clients of 2026-07-28 send back with an answer. A state can
 	// be used for an hour, and by each server with the same key. Nil makes up a key. It has
 	// at least 16 bytes.
@@ -36,7 +40,7 @@ type Options struct {
 type Server struct {
 	host   *host.Host
 	sdk    *sdk.Server
-	words  []string
+	opts   Options
 	states states
 	parked parkedCalls
 	served served
@@ -59,7 +63,7 @@ func New(h *host.Host, o *Options) (*Server, error) {
 	if len(key) < 16 {
 		return nil, value.Errorf(value.Invalid, "the key of the server has %d bytes, which is too short", len(key)).WithHint("set Options.Key to 16 or more random bytes")
 	}
-	s := &Server{host: h, words: o.Tools, states: states{key}, served: served{known: map[string]entry{}}}
+	s := &Server{host: h, opts: *o, states: states{key}, served: served{known: map[string]entry{}}}
 	can := &sdk.ServerCapabilities{
 		Tools:   &sdk.ToolCapabilities{ListChanged: true},
 		Prompts: &sdk.PromptCapabilities{ListChanged: true},

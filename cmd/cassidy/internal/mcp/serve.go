@@ -58,7 +58,11 @@ func (c *command) serve(ctx *cli.Context, h *host.Host) error {
 		}
 		words = codemode.Tools()
 	}
-	s, err := mcp.New(h, &mcp.Options{Version: app.Version(), Tools: words})
+	root, err := c.Root()
+	if err != nil {
+		return err
+	}
+	s, err := mcp.New(h, &mcp.Options{Version: app.Version(), Tools: words, Prompts: c.prompts(root), Resources: c.resources(root)})
 	if err != nil {
 		return err
 	}
