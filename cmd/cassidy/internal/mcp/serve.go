@@ -37,12 +37,12 @@ func Command(a *app.App) *cli.Command {
 				"The tools of the project and your own tools are served; --tools selects others. Untrusted tools are never served.\n" +
 				"If a call needs approval, the client shows the question if it can. Otherwise the call waits until you answer with\n" +
 				"cassidy runs answer ID, and the model continues it by making the same call again.\n" +
-				"Over HTTP, clients send the token in $" + tokenVariable + ". If it is not set, a token is made up and printed.",
+				"Over HTTP, clients send the token in $" + tokenVariable + ". If this variable is not set, the command creates a token and prints it.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
-				&cli.StringSliceFlag{Name: "allow-host", Usage: "serve requests to `NAME`, too: the name of this machine for clients elsewhere"},
-				&cli.BoolFlag{Name: "no-token", Usage: "serve every program on this machine, without a token; only for an address of this machine"},
-				&cli.BoolFlag{Name: "code", Usage: "serve three tools instead, which search all tools, describe them, and run programs that call them"},
+				&cli.StringSliceFlag{Name: "allow-host", Usage: "also accept requests to the host name `NAME`, by which clients on other machines reach this machine"},
+				&cli.BoolFlag{Name: "no-token", Usage: "accept requests without a token, from every program on this machine; only for an address such as 127.0.0.1"},
+				&cli.BoolFlag{Name: "code", Usage: "serve only three tools: they search all tools, describe them, and run programs that call them"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
 			Action: c.Recording(c.WithHost(c.serve)),
