@@ -567,7 +567,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/ids": {
 		"Package ids makes the IDs of runs",
-		"runtime/value",
+		"runtime/tool runtime/value",
 		"it only writes names",
 	},
 	"runtime/agent/internal/sizes": {

@@ -99,10 +99,7 @@ func (t *turn) makeAll(ctx context.Context, group []plannedCall) {
 	var all sync.WaitGroup
 	free := make(chan struct{}, maxTogether)
 	for i := range group {
-		c, ctx := &group[i], ctx
-		if c.answer == nil && t.startsAgent(c.offered) {
-			ctx = background.Reserve(ctx, t.kept.NextAgent(), "")
-		}
+		c, ctx := &group[i], t.numbered(ctx, &group[i])
 		if len(group) == 1 {
 			t.make(ctx, c)
 			return
@@ -116,14 +113,12 @@ func (t *turn) makeAll(ctx context.Context, group []plannedCall) {
 	all.Wait()
 }
 
-// reserved returns the number and the model of a sub-agent of a turn that is started with a
-// context. The turn may be nil.
-func reserved(ctx context.Context, above *turn) (number int, model string) {
-	number, model = background.Reserved(ctx)
-	if number == 0 && above != nil {
-		number = above.kept.NextAgent()
+// numbered returns the context for a call, with the number of the sub-agent if it starts one.
+func (t *turn) numbered(ctx context.Context, c *plannedCall) context.Context {
+	if c.answer != nil || !t.startsAgent(c.offered) {
+		return ctx
 	}
-	return number, model
+	return background.Reserve(ctx, t.kept.NextAgent(), "")
 }
 
 // conclude keeps the outcome of a call that was made, and returns it for the policy. A call that

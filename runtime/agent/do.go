@@ -31,7 +31,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	t.watches.Add(1)
 	defer t.watches.Add(-1)
 	c := t.plan(ctx, d, e.StepPath, 0)
-	t.make(ctx, &c)
+	t.make(t.numbered(ctx, &c), &c)
 	o, err := t.outcomeOf(ctx, &c)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,12 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +27,7 @@ import (
 // what is left of it when its process ends.
 type crew struct {
 	*desk
-	by    string // who starts the agents: "workflow", "reply" of a model or "policy"
+	by    string // who starts the agents: "workflow", "reply" of a model, "policy" or "tool"
 	mu    sync.Mutex
 	asked map[string]int  // how often the model was asked, by task and turn
 	ids   map[string]bool // of the runs of agents, with their tasks
@@ -42,9 +45,22 @@ def policy(task, agent):
     return agent.finish("final", json.encode([r["value"] for r in agent.wait()["results"] + done]))
 `
 
+// fan is a tool that starts agents in parallel.
+const fan = `
+def fan():
+    """Start agents."""
+    return [r["value"] for r in tools.call_all([("agent", {"task": t}) for t in ["red", "green", "blue"]])]
+
+tool(fan, needs = ["tool", "model", "fs.read", "fs.write"])
+`
+
 // work begins or resumes the workflow in a host of its own.
 func (c *crew) work(resume bool) (tool.Outcome, error) {
 	c.t.Helper()
+	tools := filepath.Join(c.dir, ".cassidy", "tools")
+	if err := cmp.Or(os.MkdirAll(tools, 0o700), os.WriteFile(filepath.Join(tools, "fan.star"), []byte(fan), 0o600)); err != nil {
+		c.t.Fatal(err)
+	}
 	h, err := testhost.Open(c.t, testhost.On{Sandbox: cassidy.Inline, Journal: c.journal}, c.dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		c.t.Fatal(err)
@@ -60,6 +76,8 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		switch {
 		case task == "hello":
 			return "hello", nil
+		case said == 0 && task == leadTask && c.by == "tool":
+			return call("fan"), nil
 		case said == 0 && task == leadTask:
 			return call("agent", "task", "red") + call("agent", "task", "green") + call("agent", "task", "blue"), nil
 		case said == 0:
@@ -83,7 +101,7 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		}
 	}()
 	if c.by != "workflow" {
-		o := &agent.Options{WorkDir: c.dir, Model: m, Tools: []string{"agent", "write_file"}}
+		o := &agent.Options{WorkDir: c.dir, Model: m, Tools: []string{"agent", "write_file", "fan"}}
 		if c.by == "policy" {
 			o.Policies = func(string) (agent.Policy, error) {
 				return agent.Policy{Name: "task", Script: tool.Script{Name: "task", Path: "task.star", Source: spawning}}, nil
@@ -104,7 +122,9 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		r, err := do(c.t.Context())
 		results := value.List{}
 		for _, made := range r.Calls {
-			results = append(results, made.Result)
+			if results = append(results, made.Result); c.by == "tool" {
+				results, _ = made.Result.(value.List)
+			}
 		}
 		if text, ok := strings.CutPrefix(r.Text, "["); ok {
 			v, _ := value.ParseJSON([]byte("[" + text))
@@ -127,7 +147,7 @@ def main():
 // any order and by any process, whether the run is resumed in between or not, and that no request
 // to the model is made twice.
 func TestParallelAgentsAskAtOnce(t *testing.T) {
-	for _, by := range []string{"workflow", "reply", "policy"} {
+	for _, by := range []string{"workflow", "reply", "policy", "tool"} {
 		t.Run("by a "+by, func(t *testing.T) { parallelAgentsAskAtOnce(t, by) })
 	}
 }
@@ -167,10 +187,17 @@ func parallelAgentsAskAtOnce(t *testing.T, by string) {
 						t.Errorf("the model was asked %d times for %s, want 1", n, what)
 					}
 				}
-				if asks := map[string]int{"workflow": 6, "reply": 8, "policy": 7}[by]; len(c.asked) != asks {
+				if asks := map[string]int{"workflow": 6, "reply": 8, "policy": 7, "tool": 8}[by]; len(c.asked) != asks {
 					t.Errorf("the model was asked for %v, want two turns of each task", c.asked)
 				}
-				if want := "crew/agent-1 red crew/agent-2 green crew/agent-3 blue"; by != "workflow" && !strings.Contains(strings.Join(slices.Sorted(maps.Keys(c.ids)), " "), want) {
+				got := strings.Join(slices.Sorted(maps.Keys(c.ids)), " ")
+				at := "" // the step of the script's calls
+				if by == "workflow" || by == "tool" {
+					_, at, _ = strings.Cut(got, "crew/agent-")
+					at, _, _ = strings.Cut(at, "1 red")
+				}
+				want := fmt.Sprintf("crew/agent-%[1]s1 red crew/agent-%[1]s2 green crew/agent-%[1]s3 blue", at)
+				if !strings.Contains(got, want) || strings.Count(got, "crew/agent-") != 3 {
 					t.Errorf("the agents are %v, want in all processes %s", c.ids, want)
 				}
 			})

@@ -71,13 +71,20 @@ func (a *Agent) newSession(id string) *Session {
 }
 
 // subSession returns the session of a sub-agent. above is the turn that started it, or nil; the
-// turn of the sub-agent is part of its run and session.
-func (a *Agent) subSession(above *turn, number int) *Session {
+// turn of the sub-agent is part of its run and session. number is that of an agent that the policy or
+// the model has started; 0 is one that a script has started with the call in ctx. A resumed run gives
+// the same IDs.
+func (a *Agent) subSession(ctx context.Context, above *turn, number int) *Session {
 	s := a.newSession("")
 	s.stored = false
-	if above != nil {
-		s.id = above.id
-		s.runID = ids.Agent(above.runID, number)
+	run, step := a.host.StepOf(ctx)
+	switch {
+	case above != nil && number > 0:
+		s.id, s.runID = above.id, ids.Agent(above.runID, number)
+	case above != nil:
+		s.id, s.runID = above.id, ids.AgentAt(above.runID, step)
+	case run != "":
+		s.id, s.runID = run, ids.AgentAt(run, step)
 	}
 	return s
 }

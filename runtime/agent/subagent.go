@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
@@ -61,7 +62,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	if above != nil {
 		o.Agents = above.agent.opts.Agents
 	}
-	number, modelName := reserved(ctx, above)
+	number, modelName := background.Reserved(ctx)
 	replayed := h.ReplayOf(ctx)
 	if replayed != "" {
 		o.Tools, o.Models = []string{}, func(context.Context, string) (model.Model, error) { return o.Model, nil } // no model is asked
@@ -86,7 +87,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	if o.As != nil {
 		sub.rules.Agent = o.As.Name
 	}
-	session := sub.subSession(above, number)
+	session := sub.subSession(ctx, above, number)
 	if above != nil {
 		above.working.Add(1)
 		defer above.working.Add(-1)

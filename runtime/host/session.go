@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -28,6 +29,10 @@ func (h *Host) LastTurn(ctx context.Context, session string) (history.Run, error
 func (h *Host) Steps(ctx context.Context, runID string) iter.Seq2[history.Entry, error] {
 	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Entry, error] { return j.Entries(ctx, runID) })
 }
+
+// StepOf returns the step of the call whose handler in Go has a context, or nil. run is the ID of its
+// recorded run, or "" if the run is not recorded. A resumed run makes the call again at the same step.
+func (h *Host) StepOf(ctx context.Context) (run string, at tool.StepPath) { return h.gate.StepOf(ctx) }
 
 // Running reports whether this or another process executes a run now.
 func (h *Host) Running(runID string) bool {

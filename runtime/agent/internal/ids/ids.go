@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -64,6 +65,10 @@ func runBase(id string) string {
 
 // Agent returns the ID of the run of a sub-agent, by its number in the turn.
 func Agent(turn string, number int) string { return turn + "/" + agent + strconv.Itoa(number) }
+
+// AgentAt returns the ID of the run of a sub-agent that a script has started, by the step of its call:
+// scripts can make calls in parallel, and then the order in which agents begin is not always the same.
+func AgentAt(run string, step tool.StepPath) string { return run + "/" + agent + step.String() }
 
 // OfAgent reports whether the ID of a call, without that of its turn, is of a sub-agent.
 func OfAgent(call string) bool { return strings.HasPrefix(call, agent) }

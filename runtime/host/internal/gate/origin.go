@@ -34,6 +34,19 @@ func (g *Gate) origin(ctx context.Context) *origin {
 // InCall reports whether a context is that of an effect or a handler.
 func (g *Gate) InCall(ctx context.Context) bool { return g.origin(ctx) != nil }
 
+// StepOf returns the step of the call whose effect or handler has a context, and the ID of its run,
+// or nil. The ID is "" if the run is not recorded.
+func (g *Gate) StepOf(ctx context.Context) (run string, at tool.StepPath) {
+	o := g.origin(ctx)
+	if o == nil {
+		return "", nil
+	}
+	if r := o.pass.Run; r.record.Keeps() {
+		run = r.ID
+	}
+	return run, o.pass.call.StepPath
+}
+
 // EnterCall returns the pass of the call that makes c, by the context of c, or nil for a root
 // call. It sets the ID and the step of c if they are missing, and stops the clock of the
 // caller until done is called. The first call that an effect makes is at the step of the
