@@ -66,11 +66,18 @@ func (c *command) serve(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Update(); err != nil { // a wrong --tools
-		return err
+	if len(words) > 0 {
+		if err := s.Update(); err != nil { // a wrong --tools
+			return err
+		}
 	}
-	c.ReportAll(h.Broken())
-	calls.ReportUntrusted(c.App, h.List())
+	reported := make(chan struct{})
+	go func() { // the first client does not wait for it
+		defer close(reported)
+		c.ReportAll(h.Broken())
+		calls.ReportUntrusted(c.App, h.List())
+	}()
+	defer func() { <-reported }()
 	if addr := ctx.String("http"); addr != "" {
 		return c.serveHTTP(ctx, s, addr)
 	}
