@@ -746,8 +746,8 @@ var layers = map[string]struct {
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/tool": {
-		"Package tool has the commands that list, explain, run, write and check tools",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"Package tool has the commands that list, describe, run, write and check tools",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/trust": {

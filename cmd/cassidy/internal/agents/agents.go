@@ -106,7 +106,9 @@ func registerTools(a *app.App, h *host.Host, o *agent.Options) {
 		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
 	if o.Policy == "chat" {
-		registerTodo(a, h)
+		if err := registerTodo(h); err != nil {
+			a.Note("the built-in tool %s is unavailable: %v", TodoTool, err)
+		}
 	}
 	if err := agent.RegisterCode(h); err != nil {
 		a.Note("the built-in tool execute_code is unavailable: %v", err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -30,12 +30,20 @@ func todoMark(status string) string {
 	return "[ ] "
 }
 
+// RegisterForHelp registers the tools that only agents and workflows can call, for commands that list
+// and describe tools. A tool of the project or the user with such a name is kept.
+func RegisterForHelp(h *host.Host) {
+	_ = agent.Register(h, func() (*agent.Options, error) { return nil, value.Errorf(value.Invalid, "no agent is running") })
+	_ = agent.RegisterCode(h)
+	_ = registerTodo(h)
+}
+
 // registerTodo registers the tool todo(items). Its list is a part of the conversation, in which each
-// call replaces it.
-func registerTodo(a *app.App, h *host.Host) {
+// call replaces it. It fails if a tool of the project or the user has the name.
+func registerTodo(h *host.Host) error {
 	text := tool.Type{Name: tool.TypeString}
 	status := tool.Type{Name: tool.TypeString, Enum: []value.Value{"pending", "doing", "done"}}
-	err := h.Register(tool.Tool{
+	return h.Register(tool.Tool{
 		Name: TodoTool, Title: "Todo list", Group: "context", Tags: []string{"todo"}, Hints: tool.Hints{ReadOnly: true},
 		Description: "Write your list of tasks, which the user sees.\n\nUse this for work with three or more steps. Each call replaces the full list: call it again when a task begins or ends.",
 		Params: []tool.Param{{Name: "items", Required: true, Description: "all tasks, in order", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{
@@ -46,9 +54,6 @@ func registerTodo(a *app.App, h *host.Host) {
 		}}}},
 		Returns: &tool.Type{Name: tool.TypeString},
 	}, func(_ context.Context, args *value.Dict) (value.Value, error) { return todoList(args) })
-	if err != nil {
-		a.Note("the built-in tool %s is unavailable: %v", TodoTool, err) // a tool of the project or the user has the name
-	}
 }
 
 // todoList returns the list as a text, a line for each task.

@@ -288,7 +288,7 @@ func (a *Asker) helpText(q *approval, editable bool) string {
 		edit = "  e  edit the parameters, then check and show them again\n"
 	}
 	if a.savesRules(q) {
-		saved = "     Or permanently in this project: cassidy shows you the rule before it saves it.\n"
+		saved = "     Or permanently in this project, after you have seen the rule.\n"
 	}
 	return "  y  approve this call\n  n  refuse; Enter alone refuses too\n" + edit + "  v  view everything in full\n" +
 		"  a  always: approve all such questions of " + q.tool.Name + ", until cassidy ends, the tool changes\n" +

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -41,6 +42,7 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 	if err := app.CheckWord("location", location, "all", "custom", "project", "personal", "builtin"); err != nil {
 		return err
 	}
+	agents.RegisterForHelp(h)
 	tools, err := selected(h, ctx.Args().Slice())
 	if err != nil {
 		return err
@@ -125,7 +127,11 @@ func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, tex
 	if t.IsDeprecated {
 		marks = append(marks, "deprecated")
 	}
-	if t.Location != tool.Builtin {
+	switch t.Location {
+	case tool.Builtin:
+	case tool.Embedded:
+		marks = append(marks, "only for models and workflows")
+	default:
 		marks = append(marks, string(t.Location))
 	}
 	for _, text := range []string{"  ", ui.Pad(t.Name, width), "  ", ui.Brief(t.Summary(), ui.PageWidth-4-width), "\n"} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -20,6 +21,7 @@ import (
 // aboutTool returns an action on the tool that the argument names.
 func (c *command) aboutTool(do func(ctx *cli.Context, t toolset.Info) error) cli.ActionFunc {
 	return c.WithHost(func(ctx *cli.Context, h *host.Host) error {
+		agents.RegisterForHelp(h)
 		t, err := c.find(h, ctx.Args().First())
 		if err != nil {
 			return err
@@ -41,6 +43,8 @@ func (c *command) find(h *host.Host, name string) (toolset.Info, error) {
 	}
 	e.Err = fmt.Errorf("%s", strings.Replace(e.Err.Error(), "Unknown tool", "Tool not found", 1))
 	switch key := tool.Key(name); {
+	case key == agents.TodoTool:
+		e.Hint = "a model calls it in a chat: cassidy chat --tools auto"
 	case key == "agent" || key == "execute_code":
 		e.Hint = "call " + key + " from a workflow, or start an agent: cassidy task \"TASK\""
 	case !strings.HasPrefix(e.Hint, "run it with"): // which is for a workflow
@@ -292,6 +296,7 @@ func overheadCommand(c *command) *cli.Command {
 		Name: "overhead", Usage: "estimate the tokens that tool definitions take in a model's context", ArgsUsage: "[NAME|@GROUP|preset:NAME …]",
 		Description: selectionHelp + "Without arguments, the estimate is for all tools.",
 		Action: c.WithHost(func(ctx *cli.Context, h *host.Host) error {
+			agents.RegisterForHelp(h)
 			tools, err := h.Select(ctx.Args().Slice()...)
 			if err != nil {
 				return err

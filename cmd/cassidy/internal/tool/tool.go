@@ -1,4 +1,4 @@
-// Package tool has the commands that list, explain, run, write and check tools.
+// Package tool has the commands that list, describe, run, write and check tools.
 package tool
 
 import (
@@ -18,7 +18,7 @@ type command struct{ *app.App }
 func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "tool", Usage: "list, explain, run, write and check tools",
+		Name: "tool", Usage: "list, describe, run, write and check tools",
 		Subcommands: []*cli.Command{
 			listCommand(c), groupsCommand(c), infoCommand(c), helpCommand(c), schemaCommand(c),
 			runCommand(c), exampleCommand(c), newCommand(c), validateCommand(c), overheadCommand(c),
