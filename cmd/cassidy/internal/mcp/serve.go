@@ -46,7 +46,7 @@ func Command(a *app.App) *cli.Command {
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
 			Action: c.Recording(c.WithHost(c.serve)),
-		}},
+		}, installCommand(c)},
 	}
 }
 

@@ -1,0 +1,248 @@
+package mcp
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// serverName is the name of the server in the settings of clients.
+const serverName = "cassidy"
+
+func installCommand(c *command) *cli.Command {
+	var names []string
+	for _, client := range c.clients() {
+		names = append(names, client.name)
+	}
+	return &cli.Command{
+		Name: "install", Usage: "add the server to the settings of an MCP client", ArgsUsage: "CLIENT",
+		Description: "CLIENT is one of: " + strings.Join(names, ", ") + ".\n" +
+			"The server is added to the settings of the project if the client has such, otherwise to yours; other settings stay.\n" +
+			"To see what would be added, without changing a file: --print",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "print", Usage: "print what to add and where, and change nothing"},
+			&cli.BoolFlag{Name: "user", Usage: "add it to your own settings instead of the project's"},
+			&cli.BoolFlag{Name: "code", Usage: "serve three tools, which search, describe and call all others: see cassidy mcp serve --code"},
+			&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: see cassidy mcp serve --tools"},
+		},
+		Action: c.install,
+	}
+}
+
+// An installation is the server in the settings of one client.
+type installation struct {
+	client  mcpClient
+	file    string // that is changed
+	shown   string // its name for people
+	command string
+	args    []string
+}
+
+func (c *command) install(ctx *cli.Context) error {
+	in, err := c.installation(ctx)
+	if err != nil {
+		return err
+	}
+	snippet := in.client.form.snippet(serverName, in.command, in.args)
+	if ctx.Bool("print") {
+		return c.printSnippet(in, snippet)
+	}
+	changed, err := in.write()
+	if errors.Is(err, errUnclear) {
+		c.Note("%s has comments, or another server of this name, so it was not changed", in.shown)
+		return c.printSnippet(in, snippet)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("client", in.client.name, "file", in.file, "changed", changed))
+	}
+	if !changed {
+		c.Note("%s has the server already", in.shown)
+		return nil
+	}
+	c.Note("added the server to %s", in.shown)
+	c.Note("next: %s", in.client.then)
+	return nil
+}
+
+// printSnippet prints what to add, and where.
+func (c *command) printSnippet(in *installation, snippet string) error {
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("client", in.client.name, "file", in.file, "add", snippet))
+	}
+	c.Note("to add to %s:", in.shown)
+	c.Print(snippet)
+	return nil
+}
+
+// installation reads the arguments.
+func (c *command) installation(ctx *cli.Context) (*installation, error) {
+	all := c.clients()
+	names := make([]string, len(all))
+	in := &installation{}
+	for i, client := range all {
+		if names[i] = client.name; client.name == ctx.Args().First() {
+			in.client = client
+		}
+	}
+	switch name := ctx.Args().First(); {
+	case ctx.NArg() != 1:
+		return nil, value.Errorf(value.Invalid, "name one client: %s", strings.Join(names, ", ")).WithHint("for example: cassidy mcp install claude-code")
+	case in.client.name == "":
+		return nil, value.Errorf(value.NotFound, "unknown client %q%s", value.Clean(name, 40), value.DidYouMean(name, names)).
+			WithHint("the clients are %s; for another one, add the server as its documentation says: cassidy mcp install cursor --print shows the usual form", strings.Join(names, ", "))
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, value.Errorf(value.Failed, "find the file of this program: %w", err)
+	}
+	dir, root, err := c.WorkProject()
+	if err != nil {
+		return nil, err
+	}
+	if root == "" {
+		root = dir
+	}
+	in.command, in.args = program, []string{"--dir", root, "mcp", "serve"}
+	if ctx.Bool("code") {
+		in.args = append(in.args, "--code")
+	}
+	if words := app.Words(ctx.StringSlice("tools")); len(words) > 0 {
+		in.args = append(in.args, "--tools", strings.Join(words, ","))
+	}
+	return in, in.place(root, ctx.Bool("user"), c.Env)
+}
+
+// place decides which file is changed.
+func (in *installation) place(root string, user bool, env func(string) (string, bool)) error {
+	if in.client.project != "" && !user {
+		in.shown, in.file = in.client.project, filepath.Join(root, filepath.FromSlash(in.client.project))
+		return nil
+	}
+	if in.client.user == "" {
+		return value.Errorf(value.Invalid, "%s has no settings of yours that cassidy can change", in.client.title).WithHint("omit --user, to add the server to %s in this project", in.client.project)
+	}
+	in.shown = in.client.user
+	rest, below := strings.CutPrefix(filepath.ToSlash(in.client.user), "~/")
+	if !below {
+		in.file = in.client.user
+		return nil
+	}
+	home, _ := env("HOME")
+	if home == "" {
+		home, _ = env("USERPROFILE")
+	}
+	if home == "" {
+		return value.Errorf(value.Invalid, "your home folder is unknown: HOME is not set").WithHint("set HOME, or see what to add: cassidy mcp install %s --print", in.client.name)
+	}
+	in.file = filepath.Join(home, filepath.FromSlash(rest))
+	return nil
+}
+
+// errUnclear reports a file that cannot be changed without losing something.
+var errUnclear = errors.New("not plain JSON")
+
+// maxSettings is the size of the largest file of settings that is changed, in bytes.
+const maxSettings = 8 << 20
+
+// write adds the server to the file. changed is false if the file has it already.
+func (in *installation) write() (changed bool, err error) {
+	before, err := os.ReadFile(in.file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, value.Errorf(value.Failed, "read %s: %w", in.shown, err)
+	}
+	if len(before) > maxSettings {
+		return false, value.Errorf(value.Limit, "%s is larger than %d MB", in.shown, maxSettings>>20).WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
+	}
+	after, err := in.added(string(before))
+	if err != nil || after == string(before) {
+		return false, err
+	}
+	if err := replaceFile(in.file, []byte(after)); err != nil {
+		return false, value.Errorf(value.Failed, "write %s: %w", in.shown, err).WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
+	}
+	return true, nil
+}
+
+// added returns the settings with the server.
+func (in *installation) added(before string) (string, error) {
+	f := &in.client.form
+	if f.toml {
+		return in.addedTOML(before)
+	}
+	settings := &value.Dict{}
+	if strings.TrimSpace(before) != "" && settings.UnmarshalJSON([]byte(before)) != nil {
+		return "", errUnclear
+	}
+	servers := settings
+	for _, key := range f.path {
+		inner, has := servers.Get(key)
+		d, isDict := inner.(*value.Dict)
+		if has && !isDict {
+			return "", errUnclear
+		}
+		if !has {
+			d = &value.Dict{}
+			servers.Put(key, d)
+		}
+		servers = d
+	}
+	entry := f.entry(in.command, in.args)
+	if old := servers.Dict(serverName); old != nil && value.Equal(old, entry) {
+		return before, nil
+	}
+	servers.Put(serverName, entry)
+	return value.FormatJSON(settings, "  ") + "\n", nil
+}
+
+// addedTOML appends the table of the server, unless there is one: TOML is not rewritten.
+func (in *installation) addedTOML(before string) (string, error) {
+	table := in.client.form.snippet(serverName, in.command, in.args)
+	name, _, _ := strings.Cut(table, "\n")
+	switch {
+	case strings.Contains(before, table):
+		return before, nil
+	case strings.Contains(before, name):
+		return "", errUnclear
+	case before != "" && !strings.HasSuffix(before, "\n"):
+		before += "\n"
+	}
+	if before != "" {
+		before += "\n"
+	}
+	return before + table, nil
+}
+
+// replaceFile writes a file in one step, so that no reader sees a part of it.
+func replaceFile(file string, data []byte) error {
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target // settings are often links to a folder that is synchronized
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+	}
+	t, err := os.CreateTemp(filepath.Dir(file), ".cassidy-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(t.Name()) // nothing after the rename
+	_, err = t.Write(data)
+	err = errors.Join(err, t.Chmod(mode), t.Sync(), t.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), file)
+}
