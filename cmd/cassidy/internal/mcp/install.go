@@ -94,10 +94,7 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 			in.client = client
 		}
 	}
-	switch name := ctx.Args().First(); {
-	case ctx.NArg() != 1:
-		return nil, value.Errorf(value.Invalid, "name one client: %s", strings.Join(names, ", ")).WithHint("for example: cassidy mcp install claude-code")
-	case in.client.name == "":
+	if name := ctx.Args().First(); in.client.name == "" {
 		return nil, value.Errorf(value.NotFound, "unknown client %q%s", value.Clean(name, 40), value.DidYouMean(name, names)).
 			WithHint("the clients are %s; for another one, add the server as its documentation says: cassidy mcp install cursor --print shows the usual form", strings.Join(names, ", "))
 	}
