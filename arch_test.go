@@ -331,9 +331,9 @@ var layers = map[string]struct {
 		"it decides nothing about calls",
 	},
 	"runtime/host/internal/approval": {
-		"Package approval keeps permanent approvals.",
+		"Package approval asks for approvals, and keeps permanent ones.",
 		"runtime/tool runtime/value runtime/history",
-		"it asks nobody",
+		"whom it asks is given to it",
 	},
 	"runtime/host/internal/undos": {
 		"Package undos finds out what is to be undone of a run, and what earlier undos have undone.",
@@ -855,7 +855,7 @@ var powers = map[string]struct {
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp examples/mcp-conformance", "the protocol; a door stands on it"},
-	"github.com/rogpeppe/go-internal":               {"", "tests only"},
+	"github.com/rogpeppe/go-internal":               {"internal/config", "lockedfile: two processes that change the rules of a config; the rest is for tests only"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }

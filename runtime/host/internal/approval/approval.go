@@ -1,4 +1,4 @@
-// Package approval keeps permanent approvals.
+// Package approval asks for approvals, and keeps permanent ones.
 package approval
 
 import (

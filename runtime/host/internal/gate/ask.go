@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -84,7 +85,7 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitN
 	defer cancel()
 	given, err := (&asking{tool: p.tool, call: p.shown()}).put(ctx, live, asker)
 	switch {
-	case unanswered(err):
+	case approval.Unanswered(err):
 		return nil, p.Run.ask(ctx, asked, why, nobody)
 	case err != nil && ctx.Err() != nil:
 		return nil, err

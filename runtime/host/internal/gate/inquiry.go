@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
@@ -56,7 +55,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	defer p.wall.Resume()
 	answer, err := q.askApprover(ctx)
 	switch {
-	case unanswered(err):
+	case approval.Unanswered(err):
 		err = q.park(ctx, q.ErrRefused(""))
 	case err == nil:
 		err = q.keep(ctx, answer)
@@ -105,11 +104,6 @@ func (q *inquiry) askApprover(ctx context.Context) (tool.Answer, error) {
 		q.how = "it is replayed"
 	}
 	return answer, err
-}
-
-// unanswered reports whether an error means that nobody answers a question.
-func unanswered(err error) bool {
-	return errors.Is(err, value.ErrUnanswered) || errors.Is(err, value.ErrParked)
 }
 
 // recordedAnswer returns the answer that the run has recorded or received, or nil.
