@@ -397,7 +397,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/request": {
 		"Package request describes requests for approval",
-		"runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/rights runtime/internal/flow runtime/tool runtime/value",
+		"internal/hint runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/rights runtime/internal/flow runtime/tool runtime/value",
 		"it asks nobody and decides nothing",
 	},
 	"runtime/host/internal/rights": {
@@ -692,7 +692,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/approve": {
 		"Package approve puts the questions of calls to the person at the terminal",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/review cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/hint internal/review cmd/cassidy/internal/ui",
 		"asks for any command",
 	},
 	"cmd/cassidy/internal/calls": {
@@ -722,7 +722,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/runs": {
 		"Package runs has the commands that list, show, answer, resume, replay, undo, export and delete recorded runs",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/runs/describe": {
@@ -752,7 +752,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/trust": {
 		"Package trust has the command that reviews what is in a project",
-		"runtime/tool runtime/value runtime/host internal/folder internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/mcp": {

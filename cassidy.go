@@ -218,6 +218,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	if err != nil {
 		return nil, err
 	}
+	finder.searched(&config)
 	world, err := r.openWorld(o, &config)
 	if err != nil {
 		return nil, err
@@ -243,7 +244,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), QuestionTimeout: cmp.Or(o.QuestionTimeout, config.Runs.AnswerWithin), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
-		Rules: rules(o.Rules, &config), FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Rules: rules(o.Rules, &config), CurrentRules: finder.currentRules, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		TrustedSources: slices.Concat(o.TrustedSources, config.TrustedSources), UntrustedSources: slices.Concat(o.UntrustedSources, config.UntrustedSources),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,

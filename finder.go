@@ -29,6 +29,70 @@ type finder struct {
 	gives func(config.SandboxConfig) error // refuses what the runtime does not confine enough
 	known atomic.Pointer[index.Known]
 	src   atomic.Pointer[Source] // that was found last
+
+	user      atomic.Pointer[userRules]
+	restricts atomic.Pointer[[]Rule] // those of the project's config, at the last search
+	fixed     bool                   // tools could write the user's config, so it is read only when the source is searched
+}
+
+// userRules are the rules in the user's config for a project, and the state of the file when they were
+// read.
+type userRules struct {
+	root  string
+	info  fs.FileInfo // nil: there is no file
+	rules []Rule
+}
+
+// fits reports whether the rules are those of a project, in the file as it is now.
+func (u *userRules) fits(root string, now fs.FileInfo) bool {
+	if u == nil || u.root != root || u.info == nil || now == nil {
+		return u != nil && u.root == root && u.info == now
+	}
+	return os.SameFile(u.info, now) && u.info.ModTime().Equal(now.ModTime()) && u.info.Size() == now.Size()
+}
+
+// writable reports whether a file is in the folder that tools act on, where they could write it.
+func writable(file, dir string) bool {
+	if file == "" || dir == "" {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		file = filepath.Join(real, filepath.Base(file))
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel) && !strings.HasPrefix(filepath.ToSlash(rel), ".cassidy/")
+}
+
+// currentRules returns the rules of the program, those of the user's config as they are now, and those of
+// the project's config as they were when it was searched. If the user's config cannot be read, its rules
+// are those that it had before. It returns nil, for the rules of the last search, if there are none.
+func (f *finder) currentRules() []Rule {
+	if f.fixed {
+		return nil
+	}
+	root, o := f.root(*f.src.Load()), &config.Options{Home: f.opts.Home, File: f.opts.Config, UserOnly: true}
+	info, _ := os.Stat(o.UserFile()) // Read reports what is wrong with it
+	last := f.user.Load()
+	if !last.fits(root, info) {
+		c, err := config.Read(root, o)
+		if err != nil && (last == nil || last.root != root) {
+			return nil
+		}
+		if err == nil {
+			last = &userRules{root, info, c.Rules}
+			f.user.Store(last)
+		}
+	}
+	return slices.Concat([]Rule{}, f.rules, last.rules, *f.restricts.Load())
+}
+
+// searched notes the rules of a project's config, among those of all configs.
+func (f *finder) searched(c *config.Config) {
+	restricts := slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool { return r.Source != config.ProjectSource })
+	f.restricts.Store(&restricts)
 }
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
@@ -39,6 +103,7 @@ func newFinder(r *Runtime, o *Options, src Source) *finder {
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
 	}
+	f.fixed = writable((&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.Dir)
 	f.src.Store(&src)
 	return f
 }
@@ -126,7 +191,7 @@ func (f *finder) discover(ctx context.Context, src Source) (toolset.Discovered, 
 		return toolset.Discovered{}, err
 	}
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
-	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
+	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src); f.searched(&p.Config) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == value.Busy {
 			return toolset.Discovered{}, e // search again: it says nothing about the file

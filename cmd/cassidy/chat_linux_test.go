@@ -40,6 +40,12 @@ type sitting struct {
 // sit starts a session in a folder.
 func sit(t *testing.T, dir string, env []string, args ...string) *sitting {
 	t.Helper()
+	return sitAt(t, dir, env, append([]string{"chat"}, args...)...)
+}
+
+// sitAt starts a command in a folder, on a terminal.
+func sitAt(t *testing.T, dir string, env []string, args ...string) *sitting {
+	t.Helper()
 	person, program := ptytest.Open(t)
 	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 		t.Fatal(err)
@@ -54,7 +60,7 @@ func sit(t *testing.T, dir string, env []string, args ...string) *sitting {
 	}
 	s := &sitting{t: t, person: person, program: program, before: *before, home: filepath.Join(dir, "home")}
 	s.news = sync.NewCond(&s.mu)
-	s.cmd = exec.Command(exe, append([]string{"--dir", dir, "chat"}, args...)...)
+	s.cmd = exec.Command(exe, append([]string{"--dir", dir}, args...)...)
 	s.cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "CASSIDY_HOME="+s.home, "CASSIDY_WORKER="+testworker.Exec())
 	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = program, program, program

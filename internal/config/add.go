@@ -11,41 +11,127 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/lockedfile"
+
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mark"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// AddRules adds rules that allow something in one project to the user's config, a line each,
-// and returns these lines. The rules are bound to the project's folder, which gets an ID: another
-// folder at the same path does not have them. The rest of the file stays as it is. It changes
-// nothing if the file cannot be read, or would not mean what it means now and the rules.
-func AddRules(file, project string, rules []tool.Rule) (written string, err error) {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real // a link stays a link
-	}
-	text, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", value.Errorf(value.Failed, "add a rule to %s: %w", file, err)
-	}
+// A RuleChange is a change of the rules in the user's config that has not been made. Write makes
+// it. The rest of the file stays as it is, with its comments.
+type RuleChange struct {
+	File          string // the config; if it is a link, the file that it leads to
+	Before, After string // the text of the file
+	Lines         string // what is added or removed: a line for each rule
+
+	purpose string                            // for errors
+	hint    string                            // what to edit, if the file cannot be changed
+	edit    func(text string) (string, error) // makes the change in a text of the file
+}
+
+// AddRules returns the change that adds rules which allow something in one project. The rules are
+// bound to the project's folder, which gets an ID: another folder at the same path does not have
+// them. A rule that the file already has is not added again. AddRules fails if the file cannot be
+// read, or if with the rules it would not mean what it means now and the rules.
+func AddRules(file, project string, rules []tool.Rule) (*RuleChange, error) {
 	m, err := mark.Make(project)
 	if err != nil {
-		return "", value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, mark.File, folder.Cause(err))
+		return nil, value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, mark.File, folder.Cause(err))
 	}
 	lines := make([]string, len(rules))
 	for i := range rules {
 		lines[i] = strings.TrimSuffix(rules[i].String(), "}") + ", project: " + strconv.Quote(project) + ", id: " + strconv.Quote(m.Text()) + "}"
 	}
-	written = "  - " + strings.Join(lines, "\n  - ") + "\n"
-	changed := withRules(string(text), lines)
-	if err := checkAdded(file, project, string(text), changed, rules); err != nil {
-		return "", value.Errorf(value.Failed, "add a rule to %s: %w", file, err).WithHint("edit %s and add to the list 'allow': %s", file, strings.Join(lines, ", "))
+	c := &RuleChange{File: file, Lines: "  - " + strings.Join(lines, "\n  - ") + "\n", purpose: "add a rule to ", hint: "edit " + file + " and add to the list 'allow': " + strings.Join(lines, ", ")}
+	c.edit = func(text string) (string, error) {
+		missing, missingLines, err := missingRules(file, project, text, rules, lines)
+		if err != nil || len(missing) == 0 {
+			return text, err
+		}
+		changed := withRules(text, missingLines)
+		return changed, checkEdit(file, project, text, changed, missing)
 	}
-	if err := replaceFile(file, changed); err != nil {
-		return "", value.Errorf(value.Failed, "add a rule to %s: %w", file, err)
+	return c, c.plan()
+}
+
+// plan reads the file, and makes the change in its text.
+func (c *RuleChange) plan() (err error) {
+	if real, err := filepath.EvalSymlinks(c.File); err == nil {
+		c.File = real // a link stays a link
 	}
-	return written, nil
+	c.Before, c.After, err = c.made()
+	return err
+}
+
+// made returns the text of the file, and the text with the change.
+func (c *RuleChange) made() (before, after string, err error) {
+	text, err := os.ReadFile(c.File)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err))
+	}
+	if after, err = c.edit(string(text)); err != nil {
+		if e := value.ErrorOf(err, value.Failed); e.Kind == value.NotFound {
+			return "", "", value.Errorf(value.NotFound, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", e.Hint)
+		}
+		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", c.hint)
+	}
+	return string(text), after, nil
+}
+
+// Write makes the change in the file as it is now, also if another process has changed the file since
+// the change was returned: changes of several processes are made one after another. It replaces
+// the file in one step. It does not replace a file that its user must not write.
+func (c *RuleChange) Write() error {
+	fail := func(err error) error {
+		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint("%s", c.hint)
+	}
+	if info, err := os.Stat(c.File); err == nil && info.Mode().Perm()&0o200 == 0 {
+		return fail(fs.ErrPermission)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.File), 0o700); err != nil {
+		return fail(err)
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(filepath.Dir(c.File), lockName)).Lock()
+	if err != nil {
+		return fail(err)
+	}
+	defer unlock()
+	if c.Before, c.After, err = c.made(); err != nil || c.Before == c.After {
+		return err
+	}
+	if err := replaceFile(c.File, c.After); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// lockName is the name of the file in the folder of the config that is locked while rules are
+// changed. The config cannot be locked itself, because a change replaces it.
+const lockName = ".config.lock"
+
+// missingRules returns the rules that a text of a config does not have for a project, and their
+// lines.
+func missingRules(file, project, text string, rules []tool.Rule, lines []string) (missing []tool.Rule, missingLines []string, err error) {
+	now, err := parsed(file, project, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, rule := range rules {
+		rule.Source = file
+		if !slices.Contains(now.Rules, rule) {
+			missing, missingLines = append(missing, rule), append(missingLines, lines[i])
+		}
+	}
+	return missing, missingLines, nil
+}
+
+// parsed returns what a text of the user's config means in a project.
+func parsed(file, project, text string) (c Config, err error) {
+	r := reader{to: &c, file: file, source: file, root: project}
+	err = r.parse(text)
+	return c, err
 }
 
 var (
@@ -87,14 +173,15 @@ func withRules(text string, rules []string) string {
 	return text[:at[0]] + line + "\n" + list + after
 }
 
-// checkAdded fails unless a changed config means what it meant before, and rules.
-func checkAdded(file, project, before, after string, rules []tool.Rule) error {
+// checkEdit fails unless a config means after a change what it meant before, and further rules.
+// To check a removal, exchange before and after.
+func checkEdit(file, project, before, after string, rules []tool.Rule) error {
 	var was, is Config
 	for _, c := range []struct {
 		to   *Config
 		text string
 	}{{&was, before}, {&is, after}} {
-		r := reader{to: c.to, file: file, source: file, root: project}
+		r := reader{to: c.to, file: file, source: file, root: project, everywhere: true}
 		if err := r.parse(c.text); err != nil {
 			return err
 		}
@@ -107,11 +194,8 @@ func checkAdded(file, project, before, after string, rules []tool.Rule) error {
 		}
 		is.Rules = slices.Delete(is.Rules, i, i+1)
 	}
-	if len(was.Rules) == 0 {
-		was.Rules, is.Rules = nil, is.Rules[:len(is.Rules):len(is.Rules)]
-		if len(is.Rules) == 0 {
-			is.Rules = nil
-		}
+	if len(was.Rules) == 0 && len(is.Rules) == 0 {
+		was.Rules, is.Rules = nil, nil
 	}
 	if !reflect.DeepEqual(was, is) {
 		return value.Errorf(value.Invalid, "the list 'allow' in the file cannot be edited automatically")
@@ -124,9 +208,6 @@ func replaceFile(file, text string) error {
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
 	}
 	next, err := os.CreateTemp(filepath.Dir(file), ".config-*")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +13,17 @@ import (
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/mark"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
+
+// add adds rules to a config, and returns the lines that it has written.
+func add(file, root string, rules []tool.Rule) (written string, err error) {
+	c, err := config.AddRules(file, root, rules)
+	if err != nil {
+		return "", err
+	}
+	return c.Lines, c.Write()
+}
 
 // TestAddRules checks that a rule is added to a config as people write it, that it holds in
 // one project, and that the rest of the file is unchanged.
@@ -44,7 +55,7 @@ func TestAddRules(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			written, err := config.AddRules(file, root, rules)
+			written, err := add(file, root, rules)
 			after, _ := os.ReadFile(file)
 			if tt.after == "" {
 				if err == nil || string(after) != tt.before {
@@ -76,6 +87,37 @@ func TestAddRules(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(home, ".config-*")); len(left) > 0 {
 				t.Errorf("files are left behind: %v", left)
 			}
+			if _, err := add(file, root, rules); err != nil {
+				t.Fatal(err)
+			}
+			if again, _ := os.ReadFile(file); string(again) != string(after) {
+				t.Errorf("added twice:\n%s", again)
+			}
+			for i := range rules {
+				c, err := config.RemoveRule(file, root, rules[i])
+				if strings.Contains(tt.before, "[") && strings.Contains(tt.before, "allow: [") { // several on one line
+					if err == nil {
+						t.Errorf("removed %s from %q", rules[i].String(), c.Before)
+					}
+					return
+				}
+				if err == nil {
+					err = c.Write()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			want = tt.before
+			if !strings.Contains(want, "allow:") {
+				if want = strings.TrimPrefix(want, "-"); want != "" {
+					want += "\n"
+				}
+				want += "allow:\n"
+			}
+			if left, _ := os.ReadFile(file); string(left) != want {
+				t.Errorf("after the removal: %q, want %q", left, want)
+			}
 		})
 	}
 }
@@ -91,7 +133,7 @@ func TestAddRulesLink(t *testing.T) {
 		t.Skip(err)
 	}
 	rules := []tool.Rule{{Verdict: tool.Allow, Tool: "t", Capability: tool.Capability{Name: "env", Target: "HOME"}}}
-	if _, err := config.AddRules(link, dir, rules); err != nil {
+	if _, err := add(link, dir, rules); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -131,7 +173,7 @@ func TestRulesOfAFolder(t *testing.T) {
 			if err := os.Mkdir(root, 0o777); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := config.AddRules(filepath.Join(home, "config.yaml"), root, rules); err != nil {
+			if _, err := add(filepath.Join(home, "config.yaml"), root, rules); err != nil {
 				t.Fatal(err)
 			}
 			if err := tt.change(root, root+"-aside"); err != nil {
@@ -140,6 +182,124 @@ func TestRulesOfAFolder(t *testing.T) {
 			c, err := config.Read(root, &config.Options{Home: home})
 			if err != nil || (len(c.Rules) == 1) != tt.holds || (len(c.Warnings) == 0) != tt.holds {
 				t.Errorf("rules %v, warnings %q, %v; want that the rule holds: %v", c.Rules, c.Warnings, err, tt.holds)
+			}
+		})
+	}
+}
+
+// TestConcurrentRules checks that rules which are added at the same time are all in the config.
+func TestConcurrentRules(t *testing.T) {
+	const n = 20
+	home, root := t.TempDir(), t.TempDir()
+	file := filepath.Join(home, "config.yaml")
+	if err := os.WriteFile(file, []byte("# mine\nallow:\n  # files\n  - fs.read\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rule := func(i int) tool.Rule {
+		return tool.Rule{Verdict: tool.Allow, Tool: "t", Capability: tool.Capability{Name: "env", Target: "V" + string(rune('A'+i))}}
+	}
+	var changes []*config.RuleChange
+	for i := range n {
+		c, err := config.AddRules(file, root, []tool.Rule{rule(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, c)
+	}
+	var all sync.WaitGroup
+	for _, c := range changes {
+		all.Go(func() {
+			if err := c.Write(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	list, err := config.ListRules(root, &config.Options{Home: home})
+	if err != nil || len(list) != n+1 {
+		t.Fatalf("%d rules, %v, want %d", len(list), err, n+1)
+	}
+	text, _ := os.ReadFile(file)
+	if !strings.HasPrefix(string(text), "# mine\nallow:\n") || !strings.HasSuffix(string(text), "  # files\n  - fs.read\n") {
+		t.Errorf("the file is:\n%s", text)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, r := range list {
+		if !strings.Contains(lines[r.Line-1], r.Capability.String()) || r.Here != (r.Tool == "t") {
+			t.Errorf("%s is in line %d, for one project %v: %s", r.String(), r.Line, r.Here, lines[r.Line-1])
+		}
+	}
+}
+
+// TestReadOnlyConfig checks that a config that its user must not write is not replaced.
+func TestReadOnlyConfig(t *testing.T) {
+	home, root := t.TempDir(), t.TempDir()
+	file := filepath.Join(home, "config.yaml")
+	if err := os.WriteFile(file, []byte("model: openai:x\n"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	_, err := add(file, root, []tool.Rule{{Verdict: tool.Allow, Tool: "t", Capability: tool.Capability{Name: "env", Target: "HOME"}}})
+	text, _ := os.ReadFile(file)
+	if e := value.ErrorOf(err, value.Failed); err == nil || string(text) != "model: openai:x\n" ||
+		!strings.Contains(e.Hint, `add to the list 'allow': {tool: t, capability: "env:HOME", project: `) {
+		t.Errorf("error = %v, hint %q, and the file is %q", err, e.Hint, text)
+	}
+}
+
+// TestParseRule checks which texts are rules that allow something.
+func TestParseRule(t *testing.T) {
+	for text, want := range map[string]string{
+		`{tool: put-note, capability: "fs.write:a[*]\"b.txt"}`: `{tool: put-note, capability: "fs.write:a[*]\"b.txt"}`,
+		`shell:git`:                                                `{capability: "shell:git"}`,
+		`{capability: "tool:deploy"}`:                              `{capability: "tool:deploy"}`,
+		`{tool: "@g", capability: shell}`:                          `{tool: "@g", capability: "shell"}`,
+		`{tool: t}`:                                                "",
+		`{tool: t, capability: "fs.write:../x"}`:                   "",
+		`{tool: t, capability: "http.get:API.example.com"}`:        "",
+		`{tool: t, capability: "http.get:x", project: "/", id: 1}`: "",
+		"{tool: t, capability: \"fs.write:a\\nb\"}":                "",
+		`[a, b]`: "",
+		``:       "",
+		`{`:      "",
+	} {
+		r, err := config.ParseRule(text)
+		if (err == nil) != (want != "") || err == nil && (r.String() != want || r.Verdict != tool.Allow) {
+			t.Errorf("ParseRule(%s) = %s, %v, want %s", text, r.String(), err, want)
+		}
+	}
+}
+
+// TestRemoveRule checks that exactly one rule is removed, with its lines alone.
+func TestRemoveRule(t *testing.T) {
+	for _, tt := range []struct{ name, before, rule, after string }{
+		{"one of several", "allow:\n  # a\n  - fs.read\n  # b\n  - shell:git # why\n  - env\n", "shell:git", "allow:\n  # a\n  - fs.read\n  # b\n  - env\n"},
+		{"several lines", "allow:\n  - tool: t\n    capability: env\n  - env\n", "{tool: t, capability: env}", "allow:\n  - env\n"},
+		{"the last of several lines", "allow:\n  - env\n  - tool: t\n    capability: env\nask: [shell]\n", "{tool: t, capability: env}", "allow:\n  - env\nask: [shell]\n"},
+		{"of another tool", "allow:\n  - {tool: t, capability: env}\n", "{tool: u, capability: env}", ""},
+		{"for every tool", "allow:\n  - {tool: t, capability: env}\n", "env", ""},
+		{"one that asks", "ask:\n  - env\n", "env", ""},
+		{"another project", "allow:\n  - {capability: env, project: /nowhere}\n", "env", ""},
+		{"another project too", "allow:\n  - {capability: env, project: /nowhere}\n  - env\n", "env", "allow:\n  - {capability: env, project: /nowhere}\n"},
+		{"twice", "allow:\n  - env\n  - env\n", "env", "allow:\n  - env\n"},
+		{"in brackets", "allow: [env, shell]\n", "env", ""},
+		{"alone in brackets", "model: openai:x\nallow: [env]\n", "env", "model: openai:x\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(tt.before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			rule, err := config.ParseRule(tt.rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := config.RemoveRule(file, t.TempDir(), rule)
+			if err == nil {
+				err = c.Write()
+			}
+			text, _ := os.ReadFile(file)
+			if want := cmp.Diff(tt.after, string(text)); tt.after != "" && (err != nil || want != "") || tt.after == "" && (err == nil || string(text) != tt.before) {
+				t.Errorf("RemoveRule: %v, and the file is %q, want %q", err, text, tt.after)
 			}
 		})
 	}

@@ -145,31 +145,36 @@ var fieldReaders = []struct {
 type Options struct {
 	Home string // the user's folder with config.yaml; "" means none
 	File string // replaces the config.yaml in Home; it must exist
+	// UserOnly leaves out the project's config. Rules for the project are read.
+	UserOnly bool
 }
+
+// ProjectSource is the Source of the rules in a project's config.
+const ProjectSource = folder.Name + "/config.yaml"
 
 // Read reads the user's config and that of the project at root; an empty root means no
 // project. A missing config is empty. An invalid one is an error, since without it what
 // it denies would be allowed.
-func Read(root string, o *Options) (Config, error) {
+func Read(root string, o *Options) (Config, error) { return readListing(root, o, nil) }
+
+// readListing is Read, and adds the rules that are in force to list, unless that is nil.
+func readListing(root string, o *Options, list *[]ListedRule) (Config, error) {
 	var c Config
-	file := o.File
-	if file == "" && o.Home != "" {
-		file = filepath.Join(o.Home, "config.yaml")
-	}
+	file := o.UserFile()
 	if file != "" {
-		r := reader{to: &c, file: file, source: file, root: root, must: o.File != ""}
+		r := reader{to: &c, file: file, source: file, root: root, must: o.File != "", list: list}
 		if err := r.read(); err != nil {
 			return Config{}, err
 		}
 	}
-	if root == "" {
+	if root == "" || o.UserOnly {
 		return c, nil
 	}
 	file = filepath.Join(root, folder.Name, "config.yaml")
 	if folder.Same(filepath.Dir(file), o.Home) {
 		return c, nil // the user's own folder is in root
 	}
-	r := reader{to: &c, file: file, source: folder.Name + "/config.yaml", project: true, root: root}
+	r := reader{to: &c, file: file, source: ProjectSource, project: true, root: root, list: list}
 	if err := r.read(); err != nil {
 		return Config{}, err
 	}
@@ -187,6 +192,9 @@ type reader struct {
 	others  int      // the rules that were made for another folder at the same path
 	at      []string // the path to the field that is read, for the line of an error
 	must    bool     // whether it must exist
+
+	list       *[]ListedRule // gets the rules that are in force; or nil
+	everywhere bool          // rules for other projects are read as if they were for this one
 }
 
 func (r *reader) read() error {
@@ -334,6 +342,9 @@ func (r *reader) rules(verdict tool.Verdict, v value.Value) error {
 			continue
 		}
 		r.to.Rules = append(r.to.Rules, rule)
+		if r.list != nil {
+			*r.list = append(*r.list, r.listed(rule, i, item))
+		}
 	}
 	if r.others > 0 {
 		r.to.Warnings = append(r.to.Warnings, fmt.Sprintf("%s: ignored %d of the rules in 'allow' for %s: they were added for another folder at this path", r.source, r.others, r.root))
@@ -370,14 +381,14 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 			if !filepath.IsAbs(dir) {
 				return rule, false, value.Errorf(value.Invalid, "'project' should be the absolute path of a folder but got %s", value.FormatJSON(at, ""))
 			}
-			here = r.root != "" && folder.Same(dir, r.root)
+			here = r.everywhere || r.root != "" && folder.Same(dir, r.root)
 		}
 		if id, given := fields.Get("id"); given {
 			if _, ok := fields.Get("project"); !ok {
 				return rule, false, value.Errorf(value.Invalid, "the field 'project' is missing beside 'id'").
 					WithHint("add 'project': the absolute path of the folder with this id")
 			}
-			if here && !r.isFolder(id) {
+			if here && !r.everywhere && !r.isFolder(id) {
 				here = false
 				r.others++
 			}

@@ -61,3 +61,13 @@ func Message(message string, a Audience) string {
 	rest := slices.DeleteFunc(parts[1:], commandPart.MatchString)
 	return strings.Join(append(parts[:1], rest...), "; ")
 }
+
+// RuleCommand returns the command line that adds or removes rules, which are written as in a config.
+// flag is --rule or --remove-rule.
+func RuleCommand(flag string, rules []string) string {
+	line := "cassidy trust " + flag
+	for _, r := range rules {
+		line += " '" + strings.ReplaceAll(r, "'", `'\''`) + "'"
+	}
+	return line
+}

@@ -64,6 +64,14 @@ func (q *Asked) content() *value.Dict {
 	return plain.Dict()
 }
 
+// compared returns what a question is recognized by when it is asked again: all of its content but
+// the rules that would answer it, as the user can change those meanwhile.
+func (q *Asked) compared() *value.Dict {
+	plain := *q
+	plain.Rules, plain.NoRule, plain.Each = nil, "", false
+	return plain.content()
+}
+
 // answerKind is the kind of answers in the inbox. Their key is STEP:N.
 const answerKind = "answer"
 
@@ -71,7 +79,9 @@ func answerKey(at tool.StepPath, n int) string { return at.String() + ":" + strc
 
 // value encodes the answer.
 func (a *Answered) value() value.Value {
-	return value.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
+	d := value.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
+	a.PutRules(d)
+	return d
 }
 
 func readAnswer(v value.Value) (*Answered, error) {
@@ -81,6 +91,7 @@ func readAnswer(v value.Value) (*Answered, error) {
 	}
 	a := &Answered{At: moment(d.Int("at"))}
 	a.Yes, a.Always, a.Why, a.By = d.Bool("yes"), d.Bool("always"), d.Text("why"), d.Text("by")
+	a.ReadRules(d)
 	a.Value, _ = d.Get("value")
 	args, _ := d.Get("args")
 	a.Args, _ = args.(*value.Dict)
@@ -305,7 +316,7 @@ func (e *Entry) asked(q *Asked) *Asked {
 		return nil
 	}
 	last := &e.Questions[len(e.Questions)-1]
-	if !value.Equal(last.content(), q.content()) || !value.Equal(last.Data.OrEmpty(), q.Data.OrEmpty()) {
+	if !value.Equal(last.compared(), q.compared()) || !value.Equal(last.Data.OrEmpty(), q.Data.OrEmpty()) {
 		return nil
 	}
 	return last

@@ -377,13 +377,13 @@ func TestAQuestionInAQuestion(t *testing.T) {
 // TestHintsOfRefusals checks that a refusal says what would have allowed it.
 func TestHintsOfRefusals(t *testing.T) {
 	cases := []struct{ name, body, fields, want, hint string }{
-		{"a call", "pass", "needs = ['env', 'shell:git']", "the tool 't' needs approval, but no approver is configured: the tool may use env, shell:git", `allow {tool: t, capability: "env"}, {tool: t, capability: "shell:git"} in a rule`},
-		{"a function", "stock.sell()", "needs = ['use:stock']", "the tool 't' needs approval for stock.sell (use:stock), but no approver is configured: the function stock.sell requires approval", `allow {tool: t, capability: "use:stock"} in a rule`},
-		{"a risky one", "pass", "risky = True", "the author marked the tool as risky", `allow {capability: "tool:t"} in a rule`},
-		{"a risky one that acts", "pass", "risky = True, needs = ['shell:git']", "the author marked the tool as risky", `allow {capability: "tool:t"}, {tool: t, capability: "shell:git"} in a rule`},
-		{"changes of a name with a pattern", "fs.write('a[1]*.txt', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a[1]*.txt", `allow {tool: t, capability: "fs.write:a[[]1][*].txt"} in a rule`},
+		{"a call", "pass", "needs = ['env', 'shell:git']", "the tool 't' needs approval, but no approver is configured: the tool may use env, shell:git", `allow {tool: t, capability: "env"}, {tool: t, capability: "shell:git"} in a rule, or one target of it`},
+		{"a function", "stock.sell()", "needs = ['use:stock']", "the tool 't' needs approval for stock.sell (use:stock), but no approver is configured: the function stock.sell requires approval", `allow it permanently: cassidy trust --rule '{tool: t, capability: "use:stock"}'; or run`},
+		{"a risky one", "pass", "risky = True", "the author marked the tool as risky", `allow it permanently: cassidy trust --rule '{capability: "tool:t"}'; or run`},
+		{"a risky one that acts", "pass", "risky = True, needs = ['shell:git']", "the author marked the tool as risky", `cassidy trust --rule '{capability: "tool:t"}' '{tool: t, capability: "shell:git"}'; or run`},
+		{"changes of a name with a pattern", "fs.write('a[1]*.txt', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a[1]*.txt", `cassidy trust --rule '{tool: t, capability: "fs.write:a[[]1][*].txt"}'; or run`},
 		{"changes of a name that no rule can have", "fs.write('a\\u200bb', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change", "run the command in a terminal"},
-		{"changes", "fs.write('a', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a", `allow {tool: t, capability: "fs.write:a"} in a rule`},
+		{"changes", "fs.write('a', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a", `cassidy trust --rule '{tool: t, capability: "fs.write:a"}'; or run`},
 		{"an effect", "fs.read('secret')", "needs = ['fs.read']", "ask fs.read:secret (my config)", "run the command in a terminal"},
 		{"a rule", "fs.read('no')", "needs = ['fs.read']", "fs.read:no is refused by a rule", "change the rule in my config"},
 	}

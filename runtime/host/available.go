@@ -60,7 +60,7 @@ func (c *catalog) askAvailable(ctx context.Context, t *gate.Callee, run tool.Run
 	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, value.Errorf(value.Timeout, "the availability check took longer than %v", availableTimeout))
 	defer cancel()
 	tools := c.host.tools(ctx)
-	out, err := c.host.gate.Probe(ctx, tools, tools.rules, t, run)
+	out, err := c.host.gate.Probe(ctx, tools, c.host.rulesOr(tools.rules), t, run)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -87,6 +87,11 @@ type Options struct {
 	// Rules allow, ask for or deny what tools do. A search replaces them if it finds
 	// others; see [toolset.Discovered].
 	Rules []tool.Rule
+	// CurrentRules returns the rules that are in force now, instead of Rules and those of a
+	// search; nil, or invalid rules, keep these. It is called concurrently: when a root call begins, and when a call
+	// needs what no rule allows, so that added rules which allow something are used by calls that
+	// are being made. Nil: the rules change only with a search.
+	CurrentRules func() []tool.Rule
 	// TrustedSources name sources whose text is trusted, and UntrustedSources others whose text
 	// is not: http:HOST, tool:NAME, tool:@GROUP, or fs.read:GLOB for files. After a model has
 	// read untrusted text, its calls that send or run something ask for approval, whatever was
@@ -206,6 +211,7 @@ func (h *Host) parts() gate.Parts {
 		Execute: o.Executor, Audit: o.Audit, Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir,
 		Bounds: gate.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects},
 		Hub:    &h.hub, Inflight: &h.inflight, FileNames: o.FileNames,
+		Rules: h.rulesNow,
 	}
 	if o.Approver != nil {
 		p.Approve = o.Approver.Approve

@@ -76,13 +76,14 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 	}{
 		{"a call", "n: int, working_dir: str", "return n", "risky = True, needs = ['env:HOME']", nil, tool.ByModel, tool.Question{Step: "1",
 			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval: t(n=1)", Why: "the author marked the tool as risky", Args: value.NewDict("n", 1),
-			Capabilities: []tool.Capability{{Name: "env", Target: "HOME"}}}},
+			Capabilities: []tool.Capability{{Name: "env", Target: "HOME"}}, Rules: rules(t, "allow tool:t")}},
 		{"an effect", "n: int", "return fs.read('secret')", "needs = ['fs.read']", []string{"ask fs.read:secret"}, tool.ByPerson, tool.Question{Step: "1.1",
 			Kind: tool.QuestionApproval, Func: "fs.read", Text: "the tool 't' needs approval for fs.read (fs.read:secret)", Why: "a rule asks: ask fs.read:secret (my config)",
-			Args: value.NewDict("path", "secret", "offset", 1, "limit", nil), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}}},
+			Args: value.NewDict("path", "secret", "offset", 1, "limit", nil), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}, NoRule: "a rule asks each time: ask fs.read:secret (my config)"}},
 		{"changes", "n: int", "fs.write('a.txt', 'one\\nzwei\\n')\nfs.write('b.bin', bytes([0]))", "needs = ['fs.write']", nil, tool.ByModel, tool.Question{Step: "1.3",
 			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval to change a.txt, b.bin", Why: "the call changes files", Args: value.NewDict("n", 1),
 			Capabilities: []tool.Capability{{Name: "fs.write", Target: "a.txt"}, {Name: "fs.write", Target: "b.bin"}},
+			Rules:        []tool.Rule{{Tool: "t", Capability: tool.Capability{Name: "fs.write", Target: "a.txt"}}, {Tool: "t", Capability: tool.Capability{Name: "fs.write", Target: "b.bin"}}},
 			Changes: []tool.Change{
 				{Path: "a.txt", Before: plainFile("one\ntwo\n"), After: plainFile("one\nzwei\n"), Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n"},
 				{Path: "b.bin", After: plainFile("\x00")},

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -32,6 +33,14 @@ type Question struct {
 	Changes      []Change     `dict:"changes"`      // what a yes writes, with the diff; nil if nothing is written yet
 	Asked        time.Time    `dict:"asked"`        // when it was asked; zero means not yet
 	Expires      time.Time    `dict:"expires"`      // when it can no longer be answered; zero means never
+	// Rules, of an approval, are the narrowest rules with which it would not be asked: for this tool
+	// and exactly what it uses. An answer can add them.
+	Rules []Rule `dict:"rules,omitempty"`
+	// NoRule, of an approval without Rules, is why no rule answers it. It is "" if Each is set.
+	NoRule string `dict:"no_rule,omitempty"`
+	// Each, of the approval of a call, says that only the effects of the call show what it uses, and
+	// so which rules would answer. An answer can have the call ask about each of them.
+	Each bool `dict:"each,omitempty"`
 }
 
 // A QuestionKind is what kind of answer a question expects.
@@ -59,8 +68,15 @@ type Answer struct {
 	// again; if they are invalid, the question is asked again. Nil keeps the call's.
 	// Only the approval of a call that has not run takes them.
 	Args *value.Dict `dict:"args"`
-	Why  string      `dict:"why"` // the reason, for who asked and for the record
-	By   string      `dict:"by"`  // who answered, for the record
+	// Rules, of a yes, are rules of the question that the host has from now on: for the call that
+	// asks, for other calls, and for later runs, until it is closed. To have them longer, store
+	// them, and open the host with them.
+	Rules []Rule `dict:"rules,omitempty"`
+	// Each, of a yes to a question whose Each is set, lets the call begin, and asks about each of
+	// its effects that no rule allows.
+	Each bool   `dict:"each,omitempty"`
+	Why  string `dict:"why"` // the reason, for who asked and for the record
+	By   string `dict:"by"`  // who answered, for the record
 }
 
 // Accepts returns the answer in the form that it is recorded in. It fails, with
@@ -78,8 +94,8 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 		return a, value.Errorf(value.Invalid, "the question %q expects a text", q.Text).WithHint("set Answer.Value to a string")
 	case q.Kind == QuestionAsk && a.Yes:
 		return a, value.Errorf(value.Invalid, "the question %q expects a text, not yes or no", q.Text).WithHint("set Answer.Value instead of Answer.Yes")
-	case q.Kind != QuestionApproval && (a.Always || a.Args != nil):
-		return a, value.Errorf(value.Invalid, "the question %q is not an approval, but the answer has Args or Always", q.Text).WithHint("omit Answer.Args and Answer.Always")
+	case q.Kind != QuestionApproval && (a.Always || a.Args != nil || a.Rules != nil || a.Each):
+		return a, value.Errorf(value.Invalid, "the question %q is not an approval, but the answer has Args, Always, Rules or Each", q.Text).WithHint("omit Answer.Args, Answer.Always, Answer.Rules and Answer.Each")
 	case q.Kind == QuestionAsk:
 		return a, nil
 	case isBool && q.Kind != QuestionApproval && (yes || !a.Yes):
@@ -90,7 +106,53 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 	if a.Args != nil && (q.Func != "" || len(q.Changes) > 0) {
 		return a, value.Errorf(value.Invalid, "Answer.Args can only change the arguments of a tool call, but the question is about %s", q.about()).WithHint("omit Answer.Args")
 	}
+	return q.acceptsRules(a)
+}
+
+// acceptsRules is Accepts for the parts of an answer that rules are about.
+func (q *Question) acceptsRules(a Answer) (Answer, error) {
+	if a.Each && (!q.Each || !a.Yes || a.Always) {
+		return a, value.Errorf(value.Invalid, "Answer.Each does not answer the question %q", q.Text).WithHint("set Answer.Each only with Answer.Yes, without Answer.Always, and if Question.Each is set")
+	}
+	if len(a.Rules) > 0 && !a.Yes {
+		return a, value.Errorf(value.Invalid, "the answer to %q is no, but has Rules", q.Text).WithHint("set Answer.Yes, or omit Answer.Rules")
+	}
+	a.Rules = slices.Clone(a.Rules)
+	for i := range a.Rules {
+		r := &a.Rules[i]
+		if (r.Verdict != Unruled && r.Verdict != Allow) || !slices.ContainsFunc(q.Rules, func(o Rule) bool { return o.Capability == r.Capability && Key(o.Tool) == Key(r.Tool) }) {
+			return a, value.Errorf(value.Invalid, "the rule %s does not answer the question %q", r.String(), q.Text).WithHint("set Answer.Rules to rules of Question.Rules, which name exactly what is asked about")
+		}
+		r.Verdict = Allow
+	}
 	return a, nil
+}
+
+// PutRules puts the Rules and the Each of an answer into a dict, in which they are recorded, if they are
+// set. ReadRules reads them.
+func (a *Answer) PutRules(d *value.Dict) {
+	putFields(d, reflect.ValueOf(answerRules{a.Rules, a.Each}))
+}
+
+// ReadRules sets Rules and Each to what PutRules has put into a dict.
+func (a *Answer) ReadRules(d *value.Dict) {
+	var read answerRules
+	_ = readFields(reflect.ValueOf(&read).Elem(), d) // only PutRules writes these fields
+	a.Rules, a.Each = allowing(read.Rules), read.Each
+}
+
+// answerRules are the parts of an answer that PutRules writes.
+type answerRules struct {
+	Rules []Rule `dict:"rules,omitempty"`
+	Each  bool   `dict:"each,omitempty"`
+}
+
+// allowing sets the verdict of rules that were read.
+func allowing(rules []Rule) []Rule {
+	for i := range rules {
+		rules[i].Verdict = Allow
+	}
+	return rules
 }
 
 // about names what an approval that is not about a call is about.
@@ -109,11 +171,14 @@ func (q *Question) Dict() *value.Dict { return dictOf(*q) }
 // kind Invalid, for a part of another type; a part that is missing is zero.
 func QuestionOf(d *value.Dict) (Question, error) {
 	var q Question
-	return q, readFields(reflect.ValueOf(&q).Elem(), d)
+	err := readFields(reflect.ValueOf(&q).Elem(), d)
+	allowing(q.Rules)
+	return q, err
 }
 
 // MarshalJSON returns the object of a question: id, run, step, kind, tool, func,
-// text, why, reasoning, args, capabilities, changes, asked and expires. Times
+// text, why, reasoning, args, capabilities, changes, asked and expires; and rules, no_rule and
+// each if they are set. A rule has the fields tool and capability. Times
 // are RFC 3339, null for zero; contents of files are base64. Values without a JSON form,
 // such as NaN, are written as text.
 func (q Question) MarshalJSON() ([]byte, error) {
@@ -129,7 +194,8 @@ func (q *Question) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON returns the object of an answer: yes, always, value, args, why and by.
+// MarshalJSON returns the object of an answer: yes, always, value, args, why and by; and rules and
+// each if they are set.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	v, err := value.FromGo(a.Value)
 	if err != nil {
@@ -148,6 +214,7 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 	}
 	var read Answer
 	if err = readFields(reflect.ValueOf(&read).Elem(), d); err == nil {
+		allowing(read.Rules)
 		*a = read
 	}
 	return err

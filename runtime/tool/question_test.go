@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ func fullQuestion() Question {
 			{Path: "d", After: FileState{Exists: true, Dir: true, Mode: 0o755}},
 		},
 		Asked: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Expires: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
+		Rules:  []Rule{{Verdict: Allow, Tool: "deploy", Capability: Capability{"http.post", "a.example:8080"}}, {Verdict: Allow, Capability: Capability{"tool", "deploy"}}},
+		NoRule: "a rule asks", Each: true,
 	}
 }
 
@@ -76,7 +79,7 @@ func TestQuestionJSON(t *testing.T) {
 }
 
 func TestAnswerJSON(t *testing.T) {
-	for _, a := range []Answer{{}, {Yes: true, Always: true, Args: value.NewDict("n", 2), Why: "w", By: "ann"}, {Value: "a text"}} {
+	for _, a := range []Answer{{}, {Yes: true, Always: true, Args: value.NewDict("n", 2), Why: "w", By: "ann"}, {Value: "a text"}, {Yes: true, Rules: fullQuestion().Rules}, {Yes: true, Each: true}} {
 		data, err := json.Marshal(a)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +90,7 @@ func TestAnswerJSON(t *testing.T) {
 			t.Errorf("from %s: %+v, %v, want %+v", data, read, err, a)
 		}
 		read.Args, a.Args = nil, nil
-		if read != a {
+		if !reflect.DeepEqual(read, a) {
 			t.Errorf("from %s: %+v, want %+v", data, read, a)
 		}
 	}
@@ -106,6 +109,7 @@ func TestAccepts(t *testing.T) {
 	args := value.NewDict("n", 1)
 	call, effect := Question{Kind: QuestionApproval}, Question{Kind: QuestionApproval, Func: "fs.read"}
 	changes := Question{Kind: QuestionApproval, Changes: []Change{{Path: "a"}}}
+	ruled := Question{Kind: QuestionApproval, Rules: []Rule{{Verdict: Allow, Tool: "de_ploy", Capability: Capability{"shell", "git"}}, {Verdict: Allow, Capability: Capability{"tool", "de_ploy"}}}}
 	ask, confirm, unknown := Question{Kind: QuestionAsk}, Question{Kind: QuestionConfirm}, Question{Kind: QuestionUnknown, Func: "http.post"}
 	for _, c := range []struct {
 		name  string
@@ -127,14 +131,24 @@ func TestAccepts(t *testing.T) {
 		{"no text", ask, Answer{}, false, nil, "expects a text"},
 		{"a number", ask, Answer{Value: 1}, false, nil, "expects a text"},
 		{"a text and yes", ask, Answer{Value: "x", Yes: true}, false, nil, "not yes or no"},
-		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "is not an approval, but the answer has Args or Always"},
+		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "is not an approval, but the answer has Args, Always, Rules or Each"},
 		{"no value", ask, Answer{Value: make(chan int)}, false, nil, "the answer to"},
 		{"a confirm by a bool", confirm, Answer{Value: true}, true, nil, ""},
 		{"a confirm by false", confirm, Answer{Value: false}, false, nil, ""},
 		{"both", confirm, Answer{Yes: true, Value: true}, true, nil, ""},
 		{"a contradiction", confirm, Answer{Yes: true, Value: false}, false, nil, "expects yes or no"},
+		{"a rule of the question", ruled, Answer{Yes: true, Rules: ruled.Rules[1:]}, true, nil, ""},
+		{"a rule of the question, without a verdict", ruled, Answer{Yes: true, Rules: []Rule{{Tool: "de-ploy", Capability: Capability{"shell", "git"}}}}, true, nil, ""},
+		{"a wider rule", ruled, Answer{Yes: true, Rules: []Rule{{Tool: "de_ploy", Capability: Capability{"shell", ""}}}}, false, nil, "does not answer the question"},
+		{"a rule for any tool", ruled, Answer{Yes: true, Rules: []Rule{{Capability: Capability{"shell", "git"}}}}, false, nil, "does not answer the question"},
+		{"a rule that denies", ruled, Answer{Yes: true, Rules: []Rule{{Verdict: Deny, Tool: "de_ploy", Capability: Capability{"shell", "git"}}}}, false, nil, "does not answer the question"},
+		{"a no with a rule", ruled, Answer{Rules: ruled.Rules}, false, nil, "is no, but has Rules"},
+		{"each effect", Question{Kind: QuestionApproval, Each: true}, Answer{Yes: true, Each: true, Args: args}, true, nil, ""},
+		{"each effect of an effect", effect, Answer{Yes: true, Each: true}, false, nil, "Answer.Each does not answer"},
+		{"each effect, always", Question{Kind: QuestionApproval, Each: true}, Answer{Yes: true, Each: true, Always: true}, false, nil, "Answer.Each does not answer"},
+		{"an ask with a rule", ask, Answer{Value: "x", Rules: ruled.Rules}, false, nil, "is not an approval"},
 		{"an unknown", unknown, Answer{Yes: true}, true, nil, ""},
-		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "is not an approval, but the answer has Args or Always"},
+		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "is not an approval, but the answer has Args, Always, Rules or Each"},
 	} {
 		got, err := c.q.Accepts(c.a)
 		if c.wrong != "" {
@@ -143,7 +157,7 @@ func TestAccepts(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got.Yes != c.yes || got.Value != c.value {
+		if err != nil || got.Yes != c.yes || got.Value != c.value || slices.ContainsFunc(got.Rules, func(r Rule) bool { return r.Verdict != Allow }) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}

@@ -28,9 +28,9 @@ func (v Verdict) String() string {
 // of its Needs completely.
 type Rule struct {
 	Verdict    Verdict
-	Tool       string // the tool that wants it, or "@GROUP"; "" means any
-	Capability Capability
-	Source     string // for people: the file of the config
+	Tool       string     `dict:"tool,omitempty"` // the tool that wants it, or "@GROUP"; "" means any
+	Capability Capability `dict:"capability"`
+	Source     string     // for people: the file of the config
 	// Setting is the setting of Source that makes the rule, such as "permissionMode: plan". It is
 	// for people, and "" for a rule that is written as one.
 	Setting string `json:",omitempty"`

@@ -37,9 +37,11 @@ func (a *App) Asking(do func(ctx *cli.Context, h *host.Host) error) cli.ActionFu
 // which model scripts use.
 func (a *App) setApprover(ctx *cli.Context) (err error) {
 	a.Person.InputRead = ctx.String("input") == "-"
-	a.Person.Config = cmp.Or(a.config, a.inHome("config.yaml"))
-	if root, err := a.Root(); err == nil && (a.config != "" || a.Home() != "") {
-		a.Person.AddRules = func(rules []tool.Rule) (string, error) { return config.AddRules(a.Person.Config, root, rules) }
+	a.Person.Config = a.ConfigFile()
+	if root, err := a.Root(); err == nil && a.Person.Config != "" {
+		a.Person.AddRules = func(rules []tool.Rule) (*config.RuleChange, error) {
+			return config.AddRules(a.Person.Config, root, rules)
+		}
 	}
 	a.Model, a.Patience, a.NoHooks = ctx.String("model"), ctx.Duration("timeout"), ctx.Bool("no-hooks")
 	if a.Person.Present() {

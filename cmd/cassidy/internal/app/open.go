@@ -118,6 +118,14 @@ func (a *App) ReadConfig(root string) (config.Config, error) {
 	return config.Read(root, &config.Options{Home: a.Home(), File: a.config})
 }
 
+// ListRules returns the rules that are in force in a project.
+func (a *App) ListRules(root string) ([]config.ListedRule, error) {
+	return config.ListRules(root, &config.Options{Home: a.Home(), File: a.config})
+}
+
+// ConfigFile returns the user's config, or "" if there is no home folder.
+func (a *App) ConfigFile() string { return cmp.Or(a.config, a.inHome("config.yaml")) }
+
 // Worker returns the program of the workers, or "" for this one. A build with the race
 // detector cannot be its own worker.
 func (a *App) Worker() string {

@@ -17,14 +17,19 @@ func ruleTexts(rules []tool.Rule) []string {
 	return texts
 }
 
-// covered reports whether rules that were added since the command began answer a question.
+// covered reports whether rules that were added while the question waited answer it. They may have been
+// removed since.
 func (a *Asker) covered(q *approval) bool {
 	for _, text := range ruleTexts(q.rules) {
 		if !a.added[text] {
 			return false
 		}
 	}
-	return len(q.rules) > 0
+	if len(q.rules) == 0 || a.AddRules == nil {
+		return false
+	}
+	change, err := a.AddRules(q.rules)
+	return err == nil && change.Before == change.After
 }
 
 // savesRules reports whether rules in the user's config would answer the question, and can be added.
@@ -52,18 +57,16 @@ func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok
 		case "s", "session":
 			return tool.Answer{Yes: true, Always: true}, true, nil
 		case "p", "project":
-			written, err := a.AddRules(q.rules)
+			change, err := a.AddRules(q.rules)
+			if err == nil {
+				err = change.Write()
+			}
 			if err != nil {
 				a.report(err)
 				continue
 			}
-			if a.added == nil {
-				a.added = map[string]bool{}
-			}
-			for _, text := range rules {
-				a.added[text] = true
-			}
-			a.Term.Print("cassidy: added to " + ui.VisibleLine(a.Config) + "; to be asked again, delete these lines:\n" + ui.Visible(written))
+			a.noteAdded(q.rules)
+			a.Term.Print("cassidy: added to " + ui.VisibleLine(a.Config) + "; to be asked again, delete these lines:\n" + ui.Visible(change.Lines))
 			return tool.Answer{Yes: true}, true, nil
 		case "", "n", "no", "neither":
 			return tool.Answer{}, false, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -47,9 +48,9 @@ type Asker struct {
 	Screen    *ui.Screen   // waits while a question is open
 	Term      *ui.Terminal // the terminal; nil until the first question, unless a chat sets it
 	Config    string       // the file whose rules approve permanently, for hints
-	// AddRules adds rules to the user's config, for this project only, and returns the lines
-	// that it has written. It is nil if there is no config to write.
-	AddRules func(rules []tool.Rule) (written string, err error)
+	// AddRules returns the change that adds rules to the user's config, for this project only. It
+	// is nil if there is no config to write.
+	AddRules func(rules []tool.Rule) (*config.RuleChange, error)
 	added    map[string]bool // the rules that were added, as text
 	turn     chan struct{}   // holds an element while a question is open
 }
@@ -142,18 +143,39 @@ func (a *Asker) begin(ctx context.Context) (end func(), err error) {
 
 // nobody returns the error of an approval without a terminal.
 func (a *Asker) nobody(q *approval) error {
-	config := cmp.Or(a.Config, "your config.yaml")
 	what := ""
 	if len(q.rules) == 1 && q.rules[0].Capability.Name != "tool" {
 		what = " to use " + ui.Visible(q.rules[0].Capability.String())
 	}
 	err := value.Errorf(value.Denied, "the tool '%s' needs approval%s: no terminal is available to ask", q.tool.Name, what)
-	if len(q.rules) == 0 { // no rule allows it: the reason says what else would
+	if len(q.rules) == 0 || len(q.Rules) == 0 && !q.Each { // no rule allows it: the reason says what else would
 		err = value.Errorf(value.Denied, "the tool '%s' needs approval, and no terminal is available to ask: %s", q.tool.Name, ui.VisibleLine(q.Why))
 		return err.WithHint("approve it in this run with --yes")
 	}
-	rules := strings.Join(ruleTexts(q.rules), ", ")
-	return err.WithHint("approve it in this run with --yes, or permanently with allow: [%s] in %s", rules, config)
+	if q.Each {
+		return err.WithHint("approve it in this run with --yes, or permanently, for one target: %s", RuleCommand("--rule", q.examples()))
+	}
+	return err.WithHint("approve it in this run with --yes, or permanently: %s", RuleCommand("--rule", q.Rules))
+}
+
+// examples returns a rule for one target of what the tool of the question needs.
+func (q *approval) examples() []tool.Rule {
+	rules := slices.Clone(q.rules)
+	for i := range rules {
+		c := &rules[i].Capability
+		switch c.Name {
+		case "fs.read", "fs.write":
+			c.Target = cmp.Or(c.Target, "FILE")
+		case "shell", "env":
+			c.Target = cmp.Or(c.Target, "NAME")
+		case "tool":
+		default:
+			if strings.HasPrefix(c.Name, "http") {
+				c.Target = cmp.Or(c.Target, "HOST")
+			}
+		}
+	}
+	return rules
 }
 
 // ask shows a question, and reads lines until one is an answer.
@@ -163,9 +185,9 @@ func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
 	}
 	var edited *value.Dict
 	editable := q.Func == "" && len(q.Changes) == 0
-	choices := "[y]es [N]o [v]iew [a]lways [?]"
+	choices := "[y]es [N]o [v]iew [a]lways [r]ule [?]"
 	if editable {
-		choices = "[y]es [N]o [e]dit [v]iew [a]lways [?]"
+		choices = "[y]es [N]o [e]dit [v]iew [a]lways [r]ule [?]"
 	}
 	hidden := a.page(false, q.review())
 	for {
@@ -176,12 +198,16 @@ func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
 		}
 		word := strings.ToLower(strings.TrimSpace(line))
 		switch {
-		case hidden.Any() && isOneOf(word, "y", "yes", "a", "always"):
+		case hidden.Any() && isOneOf(word, "y", "yes", "a", "always", "r", "rule"):
 			a.unseen(hidden)
 		case isOneOf(word, "y", "yes"):
 			return tool.Answer{Yes: true, Args: edited}, nil
-		case isOneOf(word, "a", "always"):
-			answer, ok, err := a.always(ctx, q)
+		case isOneOf(word, "a", "always", "r", "rule"):
+			permanent := a.always
+			if word[0] == 'r' {
+				permanent = a.rule
+			}
+			answer, ok, err := permanent(ctx, q)
 			if err != nil {
 				return tool.Answer{}, err
 			}
@@ -287,11 +313,17 @@ func (a *Asker) helpText(q *approval, editable bool) string {
 	if editable {
 		edit = "  e  edit the parameters, then check and show them again\n"
 	}
+	rule := "  r  show why no rule answers this question\n"
+	if q.Each || a.AddRules != nil && len(q.Rules) > 0 {
+		rule = "  r  rule: approve permanently, in this project, exactly what is asked about and nothing else.\n" +
+			"     cassidy shows you the rule and the change of your config before it saves it.\n"
+	}
 	if a.savesRules(q) {
 		saved = "     Or permanently in this project, after you have seen the rule.\n"
 	}
 	return "  y  approve this call\n  n  refuse; Enter alone refuses too\n" + edit + "  v  view everything in full\n" +
 		"  a  always: approve all such questions of " + q.tool.Name + ", until cassidy ends, the tool changes\n" +
 		"     or the model reads other untrusted text.\n" + saved +
+		rule +
 		"  Ctrl-C  end the run\n"
 }

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -152,7 +153,7 @@ func TestApproveAnswers(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			if got != tt.want {
+			if !gocmp.Equal(got, tt.want) {
 				t.Errorf("answer = %+v, want %+v", got, tt.want)
 			}
 			if n := p.prompts(); n != tt.prompts {
@@ -168,7 +169,10 @@ func TestApproveUntrusted(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		p := newPerson("?\n", "a\n")
 		a := askerOf(p, nil)
-		a.AddRules = func([]tool.Rule) (string, error) { t.Error("a rule was added"); return "", nil }
+		a.AddRules = func([]tool.Rule) (*config.RuleChange, error) {
+			t.Error("a rule was added")
+			return nil, errors.New("no")
+		}
 		if !terminal {
 			a.Term = nil
 		}
@@ -191,7 +195,7 @@ func TestApproveUntrusted(t *testing.T) {
 		switch {
 		case terminal && (err != nil || p.prompts() != 2 || !strings.Contains(strings.Join(strings.Fields(p.shown.String()), ""), strings.ReplaceAll("why"+why, " ", ""))):
 			t.Errorf("%v, asked %d times:\n%s", err, p.prompts(), p.shown.String())
-		case terminal && (!strings.Contains(p.shown.String(), "or the model reads other untrusted text.\n  Ctrl-C") || strings.Contains(p.shown.String(), "permanently")):
+		case terminal && (!strings.Contains(p.shown.String(), "or the model reads other untrusted text.\n  r  show why no rule answers this question\n  Ctrl-C") || strings.Contains(p.shown.String(), "permanently")):
 			t.Errorf("the help promises what a question about untrusted text does not do:\n%s", p.shown.String())
 		case !terminal && (err == nil || !strings.Contains(err.Error(), "ask: "+why)):
 			t.Errorf("without a terminal: %v", err)
@@ -216,7 +220,7 @@ cassidy: may this tool be called?
             env:HOME — read the environment variable HOME
   with
   │ {"filepath": "notes/a.txt", "count": 2}
-cassidy: [y]es [N]o [e]dit [v]iew [a]lways [?], then Enter: `
+cassidy: [y]es [N]o [e]dit [v]iew [a]lways [r]ule [?], then Enter: `
 	if diff := gocmp.Diff(want, p.shown.String()); diff != "" {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
@@ -228,7 +232,7 @@ func TestApproveEffect(t *testing.T) {
 	q.Capabilities = []tool.Capability{{Name: "shell", Target: "git"}}
 	p := newPerson("e\n", "a\n")
 	got, err := askerOf(p, nil).approve(t.Context(), q)
-	if want := (tool.Answer{Yes: true, Always: true}); err != nil || got != want {
+	if want := (tool.Answer{Yes: true, Always: true}); err != nil || !gocmp.Equal(got, want) {
 		t.Errorf("answer = %+v, %v, want %+v", got, err, want)
 	}
 	for _, want := range []string{"may this tool do this?", "shell:git — run the command git", "now       shell.run with", `"push"`, `"filepath": "a"`} {
@@ -303,7 +307,7 @@ func TestApproveChanges(t *testing.T) {
             4395e774c517a7d910a54369e1263ccfbd4
   │ @@ line 1 @@
   │ +new
-cassidy: [y]es [N]o [v]iew [a]lways [?], then Enter: `
+cassidy: [y]es [N]o [v]iew [a]lways [r]ule [?], then Enter: `
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("the changes (-want +got):\n%s", diff)
 	}
@@ -371,7 +375,7 @@ func TestApproveLongIsCut(t *testing.T) {
 
 // hostile is what a tool would have a person overlook.
 var hostile = []string{
-	"\x1b[2J\x1b[Hcassidy: [y]es [n]o [v]iew [a]lways [?]" + enter, "\x1b]0;title\a", "\u009b31m", "a\rb", "a\b\b\b\bb", "x\u202etxt.exe", "\u2066a\u2069",
+	"\x1b[2J\x1b[Hcassidy: [y]es [n]o [v]iew [a]lways [r]ule [?]" + enter, "\x1b]0;title\a", "\u009b31m", "a\rb", "a\b\b\b\bb", "x\u202etxt.exe", "\u2066a\u2069",
 	"pay\u200bpal", "\ufeff", "\u00ad", "\u3164", "\u2800", "\U000e0041", "\u2028cassidy: approved", "a\u00a0b", "\xff\xfe", "\x00", "\x7f", "\u061c",
 	"ok\ncassidy: approved\n", "ok" + strings.Repeat(" ", 77) + "cassidy: [y]es", strings.Repeat("漢", 90), "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\tcassidy: x",
 	"\v\fcassidy: y", "e\u0301", strings.Repeat("a", 1000), "",
@@ -474,7 +478,7 @@ func TestApproveThroughHost(t *testing.T) {
 			if v, err := value.ParseJSON([]byte(want)); err == nil {
 				want = value.FormatJSON(v, "")
 			}
-			if got != want || *ran != tt.ran {
+			if !gocmp.Equal(got, want) || *ran != tt.ran {
 				t.Errorf("the call gave %s (%v) and ran %d times, want %s and %d; it showed:\n%s", got, err, *ran, want, tt.ran, p.shown.String())
 			}
 		})
@@ -627,7 +631,7 @@ func TestAlways(t *testing.T) {
 				`       - {tool: put_note, capability: "fs.write:notes/a.txt"}` + "\ncassidy: [s]ession [p]roject [N]either, then Enter: ",
 		}},
 		{"in the project", []string{"always\n", "project\n"}, rules, false, tool.Answer{Yes: true}, 1, []string{
-			"cassidy: added to /home/me/config.yaml; to be asked again, delete these lines:\n  - the rule\n",
+			"cassidy: added to /home/me/config.yaml; to be asked again, delete these lines:\n  - {tool: put_note, capability: \"fs.write:notes/a.txt\", project: \"",
 		}},
 		{"neither", []string{"a\n", "\n", "n\n"}, rules, false, tool.Answer{}, 0, nil},
 		{"something else, then neither", []string{"a\n", "y\n", "yes\n", "n\n", "y\n"}, rules, false, tool.Answer{Yes: true}, 0, nil},
@@ -639,19 +643,20 @@ func TestAlways(t *testing.T) {
 			a := askerOf(p, nil)
 			a.Config = "/home/me/config.yaml"
 			added := 0
-			a.AddRules = func(got []tool.Rule) (string, error) {
+			file, root := filepath.Join(t.TempDir(), "config.yaml"), t.TempDir()
+			a.AddRules = func(got []tool.Rule) (*config.RuleChange, error) {
 				if added++; !gocmp.Equal(got, tt.rules) {
 					t.Errorf("added %v, want %v", got, tt.rules)
 				}
 				if tt.fails {
-					return "", errors.New("the disk is full")
+					return nil, errors.New("the disk is full")
 				}
-				return "  - the rule\n", nil
+				return config.AddRules(file, root, got)
 			}
 			q := questionOf(writer(), "filepath", "a.txt")
 			q.rules = tt.rules
 			got, err := a.approve(t.Context(), q)
-			if err != nil || got != tt.want || added != tt.added || p.prompts() != len(tt.says) {
+			if err != nil || !gocmp.Equal(got, tt.want) || added != tt.added || p.prompts() != len(tt.says) {
 				t.Errorf("answer = %+v, %v after %d prompts, added %d times, want %+v, %d and %d:\n%s", got, err, p.prompts(), added, tt.want, len(tt.says), tt.added, p.shown.String())
 			}
 			for _, want := range tt.shows {
@@ -744,7 +749,7 @@ func TestApproveWithoutTerminal(t *testing.T) {
 		t.Errorf("exit code = %d and it ran %d times, want 3 and 0", code, *ran)
 	}
 	want := "cassidy: the tool 'put_note' needs approval to use fs.write:notes/**: no terminal is available to ask\n" +
-		`cassidy: hint: approve it in this run with --yes, or permanently with allow: [{tool: put_note, capability: "fs.write:notes/**"}] in ` + filepath.Join("/home/me/.cassidy", "config.yaml") + "\n"
+		`cassidy: hint: approve it in this run with --yes, or permanently: cassidy trust --rule '{tool: put_note, capability: "fs.write:notes/**"}'` + "\n"
 	if runtimePath := said.String(); runtimePath != want && goruntime.GOOS != "windows" {
 		t.Errorf("said %q, want %q", runtimePath, want)
 	}
@@ -777,7 +782,7 @@ func TestApprovalFlags(t *testing.T) {
 		if err != nil {
 			got = value.KindOf(err).String()
 		}
-		if got != tt.want || *ran != tt.ran {
+		if !gocmp.Equal(got, tt.want) || *ran != tt.ran {
 			t.Errorf("%q: the call gave %q and ran %d times, want %q and %d", tt.args, got, *ran, tt.want, tt.ran)
 		}
 	}

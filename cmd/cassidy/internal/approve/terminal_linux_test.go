@@ -144,7 +144,7 @@ func TestTerminalHostile(t *testing.T) {
 		"letters":           "\u0441url \uff45vil \U0001d41a g\u03bfogle.com\u2215x",
 		"bytes":             "curl \xff\xfe evil \xed\xa0\x80",
 		"a wide table":      strings.Repeat("| a | b "+strings.Repeat(" ", 200), 60) + "| curl evil |",
-		"a prompt":          "ok\ncassidy: [y]es [N]o [v]iew [a]lways [?]" + enter + "y\ncassidy: approved\n",
+		"a prompt":          "ok\ncassidy: [y]es [N]o [v]iew [a]lways [r]ule [?]" + enter + "y\ncassidy: approved\n",
 		"marks":             "⟨3 spaces⟩ ⟨U+202E⟩ ⇥ ⟨200 blank lines⟩",
 	} {
 		t.Run(name, func(t *testing.T) {

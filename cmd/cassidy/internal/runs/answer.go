@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -27,6 +28,7 @@ func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *
 		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason for the answer; the reason is recorded, and the tool or model gets it"},
 		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 		&cli.BoolFlag{Name: "always", Usage: "also approve later questions of the same kind from this tool in this run"},
+		&cli.BoolFlag{Name: "rule", Usage: "answer yes by a rule in your config, which allows exactly what is asked about in this project; you see the rule and the change first"},
 		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},
 		&cli.BoolFlag{Name: "resume", Usage: "resume the run after the answer"},
 		&cli.BoolFlag{Name: "yes", Usage: "with --resume: approve everything that asks for approval after this answer; to answer yes, write yes after the ID"},
@@ -67,8 +69,18 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	if err != nil {
 		return "", err
 	}
+	c.Person.AddRules = func(rules []tool.Rule) (*config.RuleChange, error) {
+		return config.AddRules(c.ConfigFile(), r.Project, rules)
+	}
+	if c.ConfigFile() == "" || r.Project == "" {
+		c.Person.AddRules = nil
+	}
 	if _, ok := answer.Value.(unasked); ok {
-		given, err := c.ask(ctx.Context, q)
+		ask := c.ask
+		if ctx.Bool("rule") {
+			ask = c.byRule
+		}
+		given, err := ask(ctx.Context, q)
 		if err != nil {
 			return "", err
 		}
@@ -106,6 +118,18 @@ func (c *command) ask(ctx context.Context, q *history.Asked) (tool.Answer, error
 	answer, err := ask(ctx, q.Question)
 	if value.KindOf(err) == value.Parked {
 		return answer, value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer ID")
+	}
+	return answer, err
+}
+
+// byRule answers a question by a rule that the person at the terminal agrees to.
+func (c *command) byRule(ctx context.Context, q *history.Asked) (tool.Answer, error) {
+	if q.Kind != tool.QuestionApproval {
+		return tool.Answer{}, value.Errorf(value.Invalid, "no rule answers the question %q, which is not an approval", q.Text).WithHint("%s", describe.AnswerHint(q.Run, q))
+	}
+	answer, ok, err := c.Person.ByRule(ctx, q.Question)
+	if err == nil && !ok {
+		err = value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer ID")
 	}
 	return answer, err
 }
@@ -200,6 +224,12 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 	switch {
 	case len(rest) == 0:
 		return nil, nil, value.Errorf(value.Invalid, "ID is missing").WithHint("%s", usage)
+	case ctx.Bool("rule") && (ctx.IsSet("text") || ctx.Bool("always") || ctx.IsSet("args")):
+		return nil, nil, value.Errorf(value.Invalid, "--rule and --text, --always or --args are mutually exclusive").WithHint("cassidy runs answer ID --rule")
+	case ctx.Bool("rule") && slices.Contains([]string{"yes", "no"}, rest[len(rest)-1]):
+		return nil, nil, value.Errorf(value.Invalid, "--rule and the answer %q are mutually exclusive", rest[len(rest)-1]).WithHint("cassidy runs answer ID --rule")
+	case ctx.Bool("rule"):
+		reply = unasked{}
 	case ctx.IsSet("text"):
 		reply = ctx.String("text")
 	case present && !slices.Contains([]string{"yes", "no"}, rest[len(rest)-1]):

@@ -42,6 +42,12 @@ func (p page) question(q *history.Asked) {
 	of.Run = "" // it is above
 	r.Rows(approve.Question(&of, nil, nil))
 	p.Print(r.String())
+	for i := range q.Rules {
+		p.Print(ui.Pad("rule", 9) + ui.VisibleLine(approve.RuleWords(&q.Rules[i])) + "\n")
+	}
+	if len(q.Rules) > 0 || q.Each {
+		p.Print(ui.Pad("", 9) + "to answer by a rule: cassidy runs answer " + q.Run + " " + q.Step + " --rule\n")
+	}
 }
 
 // list prints runs, a line each, with their project if they are of several. Below a parked

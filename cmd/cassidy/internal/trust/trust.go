@@ -30,16 +30,21 @@ type command struct{ *app.App }
 func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "trust", Usage: "review the files of this project, and trust them", ArgsUsage: "[FILE …]",
+		Name: "trust", Usage: "review the files of this project, and trust them", ArgsUsage: "[FILE … | RULE …]",
 		Description: "The scripts, skills, agent files and notes of a project may come from an untrusted author. cassidy uses a file only after you have\n" +
 			"reviewed it. If the file changes, you review it again. The review then shows the changes.\n" +
-			"Without FILE, you review all untrusted files.",
+			"Without FILE, you review all untrusted files.\n" +
+			"The rules of your config decide what tools may do without a question. The error of a refused call shows the command\n" +
+			`with the narrowest rule that allows it, such as: cassidy trust --rule '{tool: deploy, capability: "shell:git"}'`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "trust the files without a review question"},
 			&cli.BoolFlag{Name: "author", Usage: "mark the project as yours: its new and changed files are trusted, except files that need more capabilities than before"},
 			&cli.BoolFlag{Name: "list", Usage: "list the reviewed files, and when they were reviewed"},
 			&cli.BoolFlag{Name: "revoke", Usage: "revoke the trust in FILE, or, if FILE is not given, in all files"},
 			&cli.BoolFlag{Name: "full", Usage: "show long files in full"},
+			&cli.BoolFlag{Name: "rules", Usage: "list the rules that are in force here: what they allow, where they are, and how to remove them"},
+			&cli.BoolFlag{Name: "rule", Usage: "add each RULE to your config, for this project only; you see the change before it is written"},
+			&cli.BoolFlag{Name: "remove-rule", Usage: "remove RULE, which allows something, from your config"},
 		},
 		Action: c.trust,
 	}
@@ -50,8 +55,11 @@ func (c *command) trust(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := onlyOne(ctx, "list", "revoke", "author"); err != nil {
+	if err := onlyOne(ctx, "list", "revoke", "author", "rules", "rule", "remove-rule"); err != nil {
 		return err
+	}
+	if ctx.Bool("rules") || ctx.Bool("rule") || ctx.Bool("remove-rule") {
+		return c.rules(ctx, root)
 	}
 	switch {
 	case c.State() == "":

@@ -19,6 +19,7 @@ type consent struct {
 	declined    error             // the refusal of its changes
 	settled     map[string]bool   // the paths whose changes were approved
 	reads       []tool.Capability // the capabilities to read that were approved
+	each        bool              // the call began without an approval, and its effects ask
 
 	// Registered functions ask when the call first uses them, unless the call was approved.
 	approved  bool            // the call was approved, or made by a person, with all that it needs
@@ -66,11 +67,11 @@ func (p *Pass) approve(ctx context.Context) error {
 	default:
 		d.why = "the tool may use " + rights.List(open)
 	}
-	how, err := p.askCall(ctx, d, read)
+	how, err := p.askCall(ctx, d, read, !risky && verdict != tool.Ask && rights.Partly(&p.rights, open))
 	if err != nil {
 		return p.refused(d, err)
 	}
-	p.consent.approved = true
+	p.consent.approved, p.consent.asksChanges = !p.consent.each, p.consent.each
 	d.why = how
 	p.allowed(d)
 	return nil
@@ -90,11 +91,18 @@ func mayWrite(needs []tool.Capability) bool {
 
 // askCall asks for approval of a call before it runs, and uses the arguments of the answer.
 // how says why it was allowed, for the audit. read are the untrusted texts that the model has
-// read. An earlier, permanent approval of a script is valid for its call, but not for its sinks.
-func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source) (how string, err error) {
+// read. An earlier, permanent approval of a script is valid for its call, but not for its sinks. If
+// rules allow a part of what the tool needs, nobody is asked: the effects of the call ask.
+func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source, partly bool) (how string, err error) {
 	q := newInquiry(p, request.Request{At: p.call.StepPath, Takes: d.takes, Why: d.why})
 	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.Approval()) {
 		q.Why, q.Read = flow.Because(d.why, read), read
+	}
+	if partly && p.tool.Location != tool.Embedded {
+		given, err := q.recordedAnswer(ctx)
+		if p.consent.each = given == nil; p.consent.each || err != nil {
+			return "rules allow a part of it, and each other effect asks", err
+		}
 	}
 	for range maxEdits {
 		var answer tool.Answer
@@ -106,7 +114,7 @@ func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source) (how
 		}
 		var args *value.Dict
 		if args, err = readArguments(p, &q.Call); err == nil {
-			p.call.Args, p.consent.informed = args, q.Read != nil
+			p.call.Args, p.consent.informed, p.consent.each = args, q.Read != nil && !answer.Each, answer.Each
 			if answer.Always {
 				p.Run.approvals.Add(q.Approval())
 			}
@@ -142,7 +150,7 @@ func (p *Pass) shown() tool.Call {
 // because the model has read untrusted text, or else because its function asks.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []flow.Source) error {
 	p, e := s.of, s.effect
-	q := newInquiry(p, request.Request{At: e.StepPath, Effect: &e, Takes: takes, Read: read, Allowable: r == nil && read == nil})
+	q := newInquiry(p, request.Request{At: e.StepPath, Effect: &e, Takes: takes, Read: read, Rule: r})
 	q.begun = s.begun
 	switch {
 	case r != nil:
@@ -183,7 +191,13 @@ func onlyRegistered(list []tool.Capability) bool {
 // call. unruled are the capabilities that it takes and that no rule allows.
 func asksFirst(s *step, unruled []tool.Capability) bool {
 	p, f := s.of, s.fn
-	if p.program != nil || p.consent.approved || !f.Asks() || p.consent.functions[functionKey(s)] {
+	if p.program != nil || p.consent.approved || p.consent.functions[functionKey(s)] {
+		return false
+	}
+	if p.consent.each && f.Kind != tool.Write && slices.ContainsFunc(unruled, asksItself) {
+		return true // what it writes asks when it is committed
+	}
+	if !f.Asks() {
 		return false
 	}
 	if slices.ContainsFunc(unruled, func(c tool.Capability) bool { return c.Name == registered }) {
@@ -191,6 +205,9 @@ func asksFirst(s *step, unruled []tool.Capability) bool {
 	}
 	return f.Risk == tool.RiskAsk && (len(unruled) > 0 || len(s.takes) == 0)
 }
+
+// asksItself reports whether an effect with a capability asks if its call was not approved.
+func asksItself(c tool.Capability) bool { return c.Acts() && c.Name != registered }
 
 // functionKey identifies a function with the capabilities that it takes. An approval of it
 // holds for the rest of the call.
@@ -202,7 +219,7 @@ func (c *consent) approveFunction(s *step, informed bool) {
 	if c.functions == nil {
 		c.functions, c.sinks = map[string]bool{}, map[string]bool{}
 	}
-	c.functions[functionKey(s)] = s.fn.Asks()
+	c.functions[functionKey(s)] = c.each || s.fn.Asks()
 	c.sinks[functionKey(s)] = informed || c.sinks[functionKey(s)]
 }
 
@@ -210,7 +227,7 @@ func (c *consent) approveFunction(s *step, informed bool) {
 func (c *consent) recall(s *step, asked []history.Asked) {
 	for i := range asked {
 		q := &asked[i]
-		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (s.fn.Asks() || request.Informed(q)) {
+		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (c.each || s.fn.Asks() || request.Informed(q)) {
 			s.takes, _ = targets(s.fn, s.effect)
 			c.approveFunction(s, request.Informed(q))
 			return

@@ -46,6 +46,7 @@ type Gate struct {
 
 	sources   flow.Lists
 	approvals approval.List
+	answered  rights.Answered
 	executing executing.Runs
 	unaudited atomic.Bool  // the last decision could not be recorded
 	calls     atomic.Int64 // the number of calls so far, for their IDs
@@ -60,6 +61,7 @@ type Parts struct {
 	Approve, Ask func(ctx context.Context, q tool.Question) (tool.Answer, error)
 	Audit        func(e tool.Event) error // records each decision; or nil
 	FileNames    func() tool.FileNames    // of the project, for one run; or nil
+	Rules        func() []tool.Rule       // those of the host now
 	Clock        func() time.Time
 	Logger       *slog.Logger
 	WorkDir      string // the value of the parameters that the host fills in
@@ -98,6 +100,17 @@ func (g *Gate) Open(p Parts, trusted, untrusted []string) (err error) {
 	g.registerOwn()
 	g.sources, err = flow.ParseLists(trusted, untrusted, flow.Files{Names: p.FileNames, WorkDir: p.WorkDir})
 	return err
+}
+
+// grantedNow returns what returns the rules that allow something now: those of the host and those of
+// answers.
+func grantedNow(g *Gate) func() []tool.Rule {
+	return func() []tool.Rule {
+		if g.Rules == nil {
+			return g.answered.With(nil)
+		}
+		return g.answered.With(g.Rules())
+	}
 }
 
 // panicked returns the error of a panic in what, such as "the tool", and logs the stack.

@@ -99,10 +99,12 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	if err := may.Within(c, s.own); err != nil {
 		return err
 	}
-	switch verdict, r := may.Judge(c); verdict {
-	case tool.Deny:
+	switch verdict, r := may.Judge(c); {
+	case verdict == tool.Deny:
 		return rights.Denied(c.String(), r)
-	case tool.Ask:
+	case verdict == tool.Unruled && s.of.consent.each && asksItself(c) && s.fn.Kind != tool.Write && !slices.Contains(s.approved, c):
+		return s.askFor(ctx, []tool.Capability{c}, nil, nil)
+	case verdict == tool.Ask:
 		if slices.Contains(s.approved, c) {
 			return nil
 		}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -36,7 +38,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	if given, err := q.recordedAnswer(ctx); err != nil || given != nil {
 		return q.accept(given, err, p.Run.approvals) // also if there is a later, permanent answer
 	}
-	asked := q.Recorded()
+	asked := q.recorded()
 	expired := parked.Expired(&asked.Question, p.Run.gate.Clock())
 	switch {
 	case p.Run.approvals.Has(q.Approval()):
@@ -45,7 +47,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	case expired != nil:
 		return q.accept(nil, expired, nil)
 	case p.Run.Approve == nil:
-		return tool.Answer{}, q.park(ctx, q.ErrNoApprover(&p.rights))
+		return tool.Answer{}, q.park(ctx, q.ErrNoApprover(&p.rights, q.offer()))
 	case ctx.Value(askingKey{}) != nil:
 		return tool.Answer{}, value.Errorf(value.Denied, "%s, but nobody can be asked while another question is being answered", q.Needs())
 	case p.responsible().quota.refusals.Load() >= maxRefusals:
@@ -88,7 +90,7 @@ func (q *inquiry) accept(answer *tool.Answer, err error, lasts *approval.List) (
 // askApprover asks the Approver.
 func (q *inquiry) askApprover(ctx context.Context) (tool.Answer, error) {
 	p := q.of
-	live, err := p.Run.identify(q.Recorded())
+	live, err := p.Run.identify(q.recorded())
 	if err != nil {
 		return tool.Answer{}, err
 	}
@@ -117,6 +119,7 @@ func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 		return nil, err
 	}
 	if asked.Answer == nil { // the run has not used it before
+		q.of.Run.gate.answered.Add(a.Rules)
 		err = q.keepAlways(ctx, &a.Answer)
 	}
 	if err == nil {
@@ -125,15 +128,24 @@ func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 	return &a.Answer, err
 }
 
+// offer returns how rules for exactly what is asked about answer the question.
+func (q *inquiry) offer() rights.Offer {
+	return q.Offer(&q.of.rights, q.of.tool.Location == tool.Embedded, q.of.consent.each)
+}
+
+// recorded returns the question as it is recorded.
+func (q *inquiry) recorded() history.Asked { return q.Recorded(q.offer()) }
+
 // keep records an answer, so that nobody is asked again.
 func (q *inquiry) keep(ctx context.Context, a tool.Answer) error {
 	record := q.of.Run.record
+	q.of.Run.gate.answered.Add(a.Rules)
 	if q.of.consent.probe || !record.Keeps() {
 		return nil
 	}
 	kept := a
 	kept.Always = a.Always && a.Args == nil
-	if err := record.Answered(ctx, q.Recorded(), kept); err != nil {
+	if err := record.Answered(ctx, q.recorded(), kept); err != nil {
 		return Unrecorded(err)
 	}
 	return q.keepAlways(ctx, &a)
@@ -153,5 +165,5 @@ func (q *inquiry) park(ctx context.Context, otherwise error) error {
 	if q.of.consent.probe || q.begun || ctx.Value(askingKey{}) != nil {
 		return otherwise
 	}
-	return q.of.Run.ask(ctx, q.Recorded(), parked.Approval, otherwise)
+	return q.of.Run.ask(ctx, q.recorded(), parked.Approval, otherwise)
 }

@@ -41,7 +41,7 @@ type memory struct {
 
 // NewRun returns a run that is not recorded, with the given tools and rules.
 func (g *Gate) NewRun(id string, tools Tools, rules []tool.Rule) *Run {
-	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}}}
+	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames, grantedNow(g)), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}}}
 }
 
 // NewReplay returns a run whose effects the record answers. It has no rules and approves

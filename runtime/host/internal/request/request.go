@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
@@ -39,10 +40,10 @@ type Request struct {
 	Takes   []tool.Capability
 	Changes []tool.Change // with diffs
 
-	Why       string
-	Read      []flow.Source // the untrusted texts that the model has read, if it is made because of them
-	Edits     int           // how often the arguments in an answer were wrong
-	Allowable bool          // a rule that allows the capabilities would answer it
+	Why   string
+	Read  []flow.Source // the untrusted texts that the model has read, if it is made because of them
+	Edits int           // how often the arguments in an answer were wrong
+	Rule  *tool.Rule    // that asks each time, for an effect; or nil
 	Times
 }
 
@@ -89,8 +90,8 @@ func (q *Request) SameChanges(shown *history.Asked) error {
 // Informed reports whether a recorded question was asked because untrusted text was read.
 func Informed(asked *history.Asked) bool { return asked.Data.Bool(dataRead) }
 
-// Recorded returns the question as it is recorded.
-func (q *Request) Recorded() history.Asked {
+// Recorded returns the question as it is recorded. offer is its Offer.
+func (q *Request) Recorded(offer rights.Offer) history.Asked {
 	text := q.Needs()
 	asked := tool.Question{Kind: tool.QuestionApproval, Tool: q.Tool.Name, Why: q.Why, Reasoning: q.Call.Reasoning, Args: q.Args(), Asked: q.Asked, Expires: q.Expires, Capabilities: q.Takes, Changes: diffs.Clipped(q.Changes)}
 	switch {
@@ -101,6 +102,7 @@ func (q *Request) Recorded() history.Asked {
 		text += ": " + q.Tool.CallText(q.Call.Args)
 	}
 	asked.Text = value.Clean(text, value.MaxErrorText)
+	asked.Rules, asked.NoRule, asked.Each = offer.Rules, offer.Not, offer.Each
 	d := value.NewDict(dataSubject, q.subject(), approval.DataPermanent, q.Approval().Dict())
 	if q.Read != nil {
 		d.Put(dataRead, true)
@@ -141,34 +143,59 @@ func (q *Request) ErrRefused(why string) error {
 	return value.Errorf(value.Denied, "%s", what)
 }
 
-// ErrNoApprover returns the error of a host without an Approver. r are the rights of the call.
-func (q *Request) ErrNoApprover(r *rights.Rights) error {
+// ErrNoApprover returns the error of a host without an Approver. r are the rights of the call, and offer
+// is the Offer of the request.
+func (q *Request) ErrNoApprover(r *rights.Rights, offer rights.Offer) error {
 	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.Needs(), q.Why)
-	rules := q.Rules(r)
 	if q.Read != nil {
 		return flow.Unapproved(err, q.Read)
 	}
-	if len(rules) == 0 {
+	if rules := q.Rules(r); offer.Each && len(rules) > 0 {
+		return err.WithHint("allow %s in a rule, or one target of it, or run the command in a terminal; in Go, set Options.Approver", rights.Texts(rules))
+	}
+	if len(offer.Rules) == 0 {
 		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
 	}
-	return err.WithHint("allow %s in a rule, or run the command in a terminal; in Go, set Options.Approver", rights.Texts(rules))
+	texts := value.Map(offer.Rules, func(r tool.Rule) string { return r.String() })
+	return err.WithHint("allow it permanently: %s; or run the command in a terminal; in Go, set Options.Approver", hint.RuleCommand("--rule", texts))
 }
 
-// Rules returns the narrowest rules that would answer the question, or nil if none would. r are the
-// rights of the call.
+// Rules returns the narrowest rules that would answer the question, or nil if none would. For a call,
+// they allow all that its tool needs. r are the rights of the call.
 func (q *Request) Rules(r *rights.Rights) []tool.Rule {
 	switch {
 	case q.Read != nil: // they were read whatever is allowed
-	case q.Changes != nil:
-		return r.AllowUse(Writes(slices.DeleteFunc(slices.Clone(q.Changes), func(c tool.Change) bool {
-			return c.After.Dir && !c.Before.Exists && len(q.Changes) > 1
-		})))
-	case q.Effect == nil:
+	case q.Effect == nil && q.Changes == nil:
 		return r.AllowCalls()
-	case q.Allowable:
-		return r.AllowUse(q.Takes)
+	case q.Rule == nil:
+		return r.AllowUse(q.judged())
 	}
 	return nil
+}
+
+// Offer returns how rules for exactly what is asked about answer the question. r are the rights of the
+// call. inGo says that the tool has a handler in Go, and each that the call began without an approval.
+func (q *Request) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
+	switch {
+	case q.Read != nil:
+		return rights.Offer{Not: "after the model has read untrusted text, this asks whatever rules allow"}
+	case q.Effect == nil && q.Changes == nil:
+		return r.OfferCalls(inGo)
+	case q.Rule != nil:
+		return rights.Offer{Not: rights.AsksEachTime(q.Rule)}
+	}
+	return r.OfferUse(q.judged(), each)
+}
+
+// judged returns the capabilities that rules about the effect or the changes have to allow. A new
+// folder is made for the files in it.
+func (q *Request) judged() []tool.Capability {
+	if q.Changes == nil {
+		return q.Takes
+	}
+	return Writes(slices.DeleteFunc(slices.Clone(q.Changes), func(c tool.Change) bool {
+		return c.After.Dir && !c.Before.Exists && len(q.Changes) > 1
+	}))
 }
 
 // Writes returns the capabilities that changes take.

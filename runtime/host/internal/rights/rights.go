@@ -15,11 +15,14 @@ type Policy struct {
 	Rules []tool.Rule
 	Tools Tools
 	Names tool.FileNames // or nil
+	// Granted returns the rules that allow something now, also those that were added after the
+	// run began; or it is nil. They decide only where Rules do not.
+	Granted func() []tool.Rule
 }
 
-// NewPolicy returns a policy. names returns its Names; it is nil for none.
-func NewPolicy(rules []tool.Rule, tools Tools, names func() tool.FileNames) Policy {
-	p := Policy{Rules: rules, Tools: tools}
+// NewPolicy returns a policy. names returns its Names; it is nil for none. granted is its Granted.
+func NewPolicy(rules []tool.Rule, tools Tools, names func() tool.FileNames, granted func() []tool.Rule) Policy {
+	p := Policy{Rules: rules, Tools: tools, Granted: granted}
 	if names != nil && len(rules) > 0 {
 		p.Names = names()
 	}
@@ -29,7 +32,7 @@ func NewPolicy(rules []tool.Rule, tools Tools, names func() tool.FileNames) Poli
 // With returns a policy that also has rules that narrow a part of a run. names is that of
 // [NewPolicy].
 func (p *Policy) With(narrow []tool.Rule, names func() tool.FileNames) *Policy {
-	more := NewPolicy(slices.Concat(p.Rules, narrow), p.Tools, names)
+	more := NewPolicy(slices.Concat(p.Rules, narrow), p.Tools, names, p.Granted)
 	if p.Names != nil {
 		more.Names = p.Names
 	}
@@ -39,7 +42,7 @@ func (p *Policy) With(narrow []tool.Rule, names func() tool.FileNames) *Policy {
 // judge is [tool.Judge] by the rules of the policy. A rule that asks or denies covers a file by
 // each of its names.
 func (p *Policy) judge(t *tool.Tool, c tool.Capability) (tool.Verdict, *tool.Rule) {
-	verdict, decides := tool.Judge(p.Rules, t, c)
+	verdict, decides := p.decide(t, c)
 	if p.Names == nil || !strings.HasPrefix(c.Name, "fs.") {
 		return verdict, decides
 	}
@@ -49,6 +52,29 @@ func (p *Policy) judge(t *tool.Tool, c tool.Capability) (tool.Verdict, *tool.Rul
 		}
 	}
 	return verdict, decides
+}
+
+// decide is [tool.Judge] by the rules of the policy, and by those that were granted.
+func (p *Policy) decide(t *tool.Tool, c tool.Capability) (tool.Verdict, *tool.Rule) {
+	verdict, decides := tool.Judge(p.Rules, t, c)
+	if verdict != tool.Unruled || p.Granted == nil || c.Name != "tool" && !c.Acts() {
+		return verdict, decides
+	}
+	if v, rule := tool.Judge(p.Granted(), t, c); v == tool.Allow {
+		return v, rule
+	}
+	return tool.Unruled, nil
+}
+
+// unruled reports whether the policy has no rules.
+func (p *Policy) unruled() bool { return len(p.Rules) == 0 && p.Granted == nil }
+
+// allowing returns the rules that may allow something.
+func (p *Policy) allowing() []tool.Rule {
+	if p.Granted == nil {
+		return p.Rules
+	}
+	return slices.Concat(p.Rules, p.Granted())
 }
 
 // Tools are the tools of a run.
@@ -80,7 +106,7 @@ func (r *Rights) caller() *Rights {
 // Judge returns the verdict of the rules on a capability that a call requests, and the rule
 // that decides. The strictest verdict of the call and its callers wins.
 func (r *Rights) Judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
-	if len(r.Policy.Rules) == 0 {
+	if r.Policy.unruled() {
 		return tool.Unruled, nil
 	}
 	verdict, decides := r.Policy.judge(r.Of, c)
@@ -121,13 +147,13 @@ var nobody = &tool.Tool{Group: " "}
 // JudgeCall returns the verdict of the rules on the call itself, and the rule that decides.
 // A rule that allows calls by a tool is about those that this tool makes itself.
 func (r *Rights) JudgeCall() (tool.Verdict, *tool.Rule) {
-	if len(r.Policy.Rules) == 0 {
+	if r.Policy.unruled() {
 		return tool.Unruled, nil
 	}
 	verdict, decides := tool.Unruled, (*tool.Rule)(nil)
 	judge := func(caller *tool.Tool, least tool.Verdict) {
 		for _, target := range []string{tool.Key(r.Of.Name), "@" + r.Of.DisplayGroup()} {
-			if v, rule := tool.Judge(r.Policy.Rules, caller, tool.Capability{Name: "tool", Target: target}); v >= least && v > verdict {
+			if v, rule := r.Policy.decide(caller, tool.Capability{Name: "tool", Target: target}); v >= least && v > verdict {
 				verdict, decides = v, rule
 			}
 		}
@@ -299,8 +325,12 @@ func (r *Rights) Refusing(need tool.Capability) *tool.Rule {
 // different patterns are never compared: for a need that is a pattern, the rule must have
 // the same pattern or no target.
 func (r *Rights) ruling(v tool.Verdict, t *tool.Tool, need tool.Capability) *tool.Rule {
-	for i := range r.Policy.Rules {
-		rule := &r.Policy.Rules[i]
+	rules := r.Policy.Rules
+	if v == tool.Allow {
+		rules = r.Policy.allowing()
+	}
+	for i := range rules {
+		rule := &rules[i]
 		if rule.Verdict != v {
 			continue
 		}

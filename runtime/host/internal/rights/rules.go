@@ -94,11 +94,7 @@ func (r *Rights) AllowCalls() []tool.Rule {
 	}
 	var rules []tool.Rule
 	if r.Of.Risky && verdict != tool.Allow {
-		rule := tool.Rule{Verdict: tool.Allow, Capability: tool.Capability{Name: "tool", Target: r.Of.Name}}
-		if caller := r.caller(); caller != nil {
-			rule.Tool = caller.Of.Name
-		}
-		rules = append(rules, rule)
+		rules = append(rules, allowCall(r))
 	}
 	_, open, _ := r.Needs()
 	for _, c := range open {

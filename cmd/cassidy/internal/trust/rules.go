@@ -1,0 +1,187 @@
+package trust
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// rules carries out the flags about rules: --rules, --rule and --remove-rule.
+func (c *command) rules(ctx *cli.Context, root string) error {
+	words := ctx.Args().Slice()
+	switch {
+	case ctx.Bool("rules") && len(words) > 0:
+		return value.Errorf(value.Invalid, "--rules and the argument %q are mutually exclusive", words[0]).WithHint("cassidy trust --rules")
+	case ctx.Bool("rules"):
+		return c.listRules(root)
+	case len(words) == 0:
+		return value.Errorf(value.Invalid, "RULE is missing").
+			WithHint(`write the rule as in the config, in quotes: cassidy trust --rule '{tool: deploy, capability: "shell:git"}'`)
+	case c.ConfigFile() == "":
+		return value.Errorf(value.Invalid, "no config can be written: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
+	}
+	rules := make([]tool.Rule, len(words))
+	for i, word := range words {
+		var err error
+		if rules[i], err = config.ParseRule(word); err != nil {
+			return err
+		}
+	}
+	if ctx.Bool("remove-rule") {
+		return c.removeRules(ctx, root, rules)
+	}
+	return c.addRules(ctx, root, rules)
+}
+
+// addRules shows and adds rules that allow something.
+func (c *command) addRules(ctx *cli.Context, root string, rules []tool.Rule) error {
+	notes, err := c.checkRules(root, rules)
+	if err != nil {
+		return err
+	}
+	change, err := config.AddRules(c.ConfigFile(), root, rules)
+	if err != nil {
+		return err
+	}
+	if change.Before == change.After {
+		return c.ruleChanged(rules, change, notes, "the config has this rule already")
+	}
+	return c.confirmRules(ctx, "this would be added to your config, for this project only:", rules, change, notes)
+}
+
+// removeRules shows and removes rules that allow something.
+func (c *command) removeRules(ctx *cli.Context, root string, rules []tool.Rule) error {
+	if len(rules) > 1 {
+		return value.Errorf(value.Invalid, "--remove-rule takes one RULE, but got %d", len(rules)).WithHint("remove one rule after another")
+	}
+	change, err := config.RemoveRule(c.ConfigFile(), root, rules[0])
+	if err != nil {
+		return err
+	}
+	return c.confirmRules(ctx, "this would be removed from your config:", rules, change, nil)
+}
+
+// confirmRules shows a change of the rules, and makes it if the user agrees.
+func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule, change *config.RuleChange, notes []string) error {
+	if !c.JSON {
+		p := approve.Page{Page: ui.Page{Paint: c.Paint()}, Width: ui.WidthOf(c.Out), All: true}
+		p.RuleChange(title, rules, change)
+		c.Print(p.String())
+		for _, note := range notes {
+			c.Note("%s", note)
+		}
+	}
+	switch {
+	case ctx.Bool("yes"):
+	case c.JSON || !ui.IsTerminal(c.In):
+		return value.Errorf(value.Denied, "nothing was written: no terminal is available to ask").
+			WithHint("run the command on a terminal, or add --yes after you have read the change")
+	default:
+		in := &ui.Terminal{In: c.In, Out: c.Err}
+		in.Print("write this? [y/N] ")
+		line, err := in.ReadLine(ctx.Context)
+		if ctx.Context.Err() != nil {
+			return ctx.Context.Err()
+		}
+		if word := strings.ToLower(strings.TrimSpace(line)); err != nil || word != "y" && word != "yes" {
+			c.Note("nothing was written")
+			return nil
+		}
+	}
+	if err := change.Write(); err != nil {
+		return err
+	}
+	return c.ruleChanged(rules, change, notes, "written to "+change.File)
+}
+
+// ruleChanged reports what came of a change.
+func (c *command) ruleChanged(rules []tool.Rule, change *config.RuleChange, notes []string, what string) error {
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("file", change.File, "rules", ui.Texts(ui.Map(rules, func(r tool.Rule) string { return r.String() })),
+			"lines", change.Lines, "written", change.Before != change.After, "notes", ui.Texts(notes)))
+	}
+	c.Note("%s", what)
+	return nil
+}
+
+// checkRules returns what the user should know about new rules. It fails for a rule that would have no
+// effect, because another one decides.
+func (c *command) checkRules(root string, rules []tool.Rule) (notes []string, err error) {
+	known, err := c.ListRules(root)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		r := &rules[i]
+		for j := range known {
+			k := &known[j]
+			if k.Verdict == tool.Allow || k.Capability.Name != r.Capability.Name && k.Capability.Name != "http" && r.Capability.Name != "http" ||
+				k.Tool != "" && k.Tool[0] != '@' && r.Tool != "" && tool.Key(k.Tool) != tool.Key(r.Tool) {
+				continue
+			}
+			by := k.Verdict.String() + " " + k.String() + " in " + place(root, k)
+			if k.Covers(&tool.Tool{Name: r.Tool}, r.Capability) || k.Tool == "" && k.Capability.Target == "" && k.Capability.Allows(r.Capability) {
+				return nil, value.Errorf(value.Denied, "the rule %s would have no effect: %s decides", r.String(), by).WithHint("change or delete that rule first")
+			}
+			notes = append(notes, "this rule decides where it applies: "+by)
+		}
+		if c := r.Capability.Name; c == "shell" || c == "skill.create" || c == "use" || strings.HasPrefix(c, "http") {
+			notes = append(notes, "after a model has read untrusted text, "+cmp.Or(r.Tool, "a tool")+" still asks; a hook can still refuse")
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes), nil
+}
+
+// place returns where a rule is: its file, relative to the project if it is there, and its line.
+func place(root string, r *config.ListedRule) string {
+	file := r.File
+	if rel, err := filepath.Rel(root, file); err == nil && r.Project {
+		file = rel
+	}
+	return fmt.Sprintf("%s:%d", file, r.Line)
+}
+
+// listRules lists the rules that are in force in the project.
+func (c *command) listRules(root string) error {
+	rules, err := c.ListRules(root)
+	if err != nil {
+		return err
+	}
+	list := value.List{}
+	p := ui.Page{Paint: c.Paint()}
+	for i := range rules {
+		r := &rules[i]
+		remove := fmt.Sprintf("edit %s, line %d", r.File, r.Line)
+		if r.Verdict == tool.Allow {
+			remove = approve.RuleCommand("--remove-rule", []tool.Rule{r.Rule})
+		}
+		list = append(list, value.NewDict("verdict", r.Verdict.String(), "tool", r.Tool, "capability", r.Capability.String(), "rule", r.String(),
+			"text", approve.RuleWords(&r.Rule), "file", r.File, "line", r.Line, "this_project", r.Here || r.Project, "remove", remove))
+		p.Line("%s", ui.VisibleLine(approve.RuleWords(&r.Rule)))
+		scope := "in every project"
+		if r.Here || r.Project {
+			scope = "only in this project"
+		}
+		p.Line("  %s", p.Paint(ui.Dim, ui.VisibleLine(r.Verdict.String()+", "+scope+", from "+place(root, r))))
+		p.Line("  %s", p.Paint(ui.Dim, "to remove it: "+ui.VisibleLine(remove)))
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("project", root, "rules", list))
+	}
+	if len(rules) == 0 {
+		c.Note("no rule is in force in this project")
+	}
+	c.Print(p.String())
+	return nil
+}

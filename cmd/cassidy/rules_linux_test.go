@@ -1,0 +1,134 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// putModel puts a text into the file that a message names.
+const putModel = `def reply(messages, turn):
+    last = messages[-1]["content"]
+    if "put:" not in last.split("RESULT")[0].split("ERROR")[0]:
+        return "It is done." if "RESULT" in last else "Refused."
+    words = last.split("put:")[-1].split()[0].split("=")
+    return '{"tool_decision": {"action": "write_file", "input": {"filepath": "' + words[0] + '", "content": "' + words[1] + '", "overwrite": true}, "status": "continue"}}'
+`
+
+// TestChatRule answers a question of a chat by a rule. It holds for the next call of the same chat, for
+// this file alone, until another process removes it.
+func TestChatRule(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	file := putChatFile(t, home, "config.yaml", "# mine\nallow:\n  - env # all\n")
+	model := putChatFile(t, dir, "m.star", putModel)
+	s := sit(t, dir, []string{"CASSIDY_HOME=" + home}, "--model", "script:"+model, "--tools", "write_file")
+	s.atPrompt()
+	s.types("put:a.txt=one\r")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("r\n")
+	s.expect("this would be added to your config, for this project only:")
+	s.expect("write_file may write, change and remove the files a.txt without a question")
+	s.expect("  - {tool: write_file, capability: \"fs.write:a.txt\"")
+	s.expect("[w]rite it and approve [N]o, then Enter: ")
+	if text, _ := os.ReadFile(file); strings.Contains(string(text), "write_file") {
+		t.Errorf("it was written without an answer:\n%s", text)
+	}
+	s.types("w\n")
+	s.expect("cassidy: written; to be asked again: cassidy trust --remove-rule")
+	s.expect("It is done.")
+	s.atPrompt()
+	s.types("put:a.txt=two\r")
+	s.expect("It is done.")
+	s.atPrompt()
+	s.types("put:b.txt=two\r")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("n\n")
+	s.expect("Refused.")
+	s.atPrompt()
+	rule := tool.Rule{Verdict: tool.Allow, Tool: "write_file", Capability: tool.Capability{Name: "fs.write", Target: "a.txt"}}
+	change, err := config.RemoveRule(file, dir, rule)
+	if err == nil {
+		err = change.Write()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.types("put:a.txt=three\r")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("n\n")
+	s.expect("Refused.")
+	s.atPrompt()
+	added, err := config.AddRules(file, dir, []tool.Rule{rule})
+	if err == nil {
+		err = added.Write()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.types("put:a.txt=four\r")
+	s.expect("It is done.")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(text) != "four" {
+		t.Errorf("a.txt = %q, %v, want four", text, err)
+	}
+	if text, _ := os.ReadFile(file); !strings.HasPrefix(string(text), "# mine\nallow:\n  - {tool: write_file, ") || !strings.HasSuffix(string(text), "\n  - env # all\n") {
+		t.Errorf("the config is:\n%s", text)
+	}
+}
+
+// TestRunsAnswerRule answers the questions of a parked call by rules: first that it begins, then what it
+// does.
+func TestRunsAnswerRule(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	env := []string{"CASSIDY_HOME=" + home}
+	putChatFile(t, home, "tools/list_folder.star", `def list_folder(at: str):
+    """List a folder with a command."""
+    return shell.run(["ls", at])["stdout"]
+
+tool(list_folder, needs = ["shell"])
+`)
+	model := putChatFile(t, dir, "m.star", `def reply(messages, turn):
+    if turn == 0:
+        return '{"tool_decision": {"action": "list_folder", "input": {"at": "."}, "status": "continue"}}'
+    return "TASK COMPLETE: done"
+`)
+	task := func(id string) *sitting {
+		return sitAt(t, dir, env, "task", "List", "--model", "script:"+model, "--tools", "list_folder", "--run-id", id)
+	}
+	s := task("first")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("\x04") // leaves it open
+	s.expect("cassidy runs answer first")
+	s.ends(6)
+
+	s = sitAt(t, dir, env, "runs", "answer", "first", "--rule")
+	s.expect("[b]egin [N]ot now, then Enter: ")
+	s.types("b\n")
+	s.expect("cassidy runs resume first")
+	s.ends(0)
+
+	s = sitAt(t, dir, env, "runs", "resume", "first")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("\x04")
+	s.ends(6)
+
+	s = sitAt(t, dir, env, "runs", "answer", "first", "--rule", "--resume")
+	s.expect("list_folder may run the command ls without a question")
+	s.expect("[w]rite it and approve [N]o, then Enter: ")
+	s.types("w\n")
+	s.expect("done")
+	s.ends(0)
+
+	s = task("second") // by the rule
+	s.expect("done")
+	s.ends(0)
+	if strings.Contains(s.shown(), "then Enter: ") {
+		t.Errorf("it asks again:\n%s", s.shown())
+	}
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/yaml"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A ListedRule is a rule that is in force, and its place in a config.
+type ListedRule struct {
+	tool.Rule
+	File    string // the config
+	Line    int    // of the rule, from 1
+	Here    bool   // it is only for this project
+	Project bool   // it is in the project's config, which restricts only
+	index   int    // in the list of its verdict
+}
+
+// ListRules returns the rules that are in force in a project, as [Read] reads them: those of the user's
+// config, then those of the project's, each in the order of the file.
+func ListRules(root string, o *Options) ([]ListedRule, error) {
+	var list []ListedRule
+	if _, err := readListing(root, o, &list); err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for i := range list {
+		r := &list[i]
+		text, known := texts[r.File]
+		if !known {
+			f := reader{file: r.File, project: r.Project, root: root}
+			text, _ = f.readBounded() // it was read a moment ago
+			texts[r.File] = text
+		}
+		r.Line = yaml.Line(text, r.Verdict.String(), strconv.Itoa(r.index))
+	}
+	return list, nil
+}
+
+// listed returns the entry of a rule that is in force, without its line.
+func (r *reader) listed(rule tool.Rule, index int, item value.Value) ListedRule {
+	fields, _ := item.(*value.Dict)
+	_, here := fields.Get("project")
+	return ListedRule{Rule: rule, File: r.file, Here: here, Project: r.project, index: index}
+}
+
+// ParseRule reads a rule that allows something, as it is written in the list 'allow' of a config,
+// such as {tool: deploy, capability: "shell:git"}. The fields project and id are not allowed.
+func ParseRule(text string) (tool.Rule, error) {
+	v, err := yaml.Parse(text)
+	if err != nil {
+		return tool.Rule{}, value.Errorf(value.Invalid, "invalid rule %s: %w", quoted(text), err).WithHint(ruleHint)
+	}
+	var c Config
+	r := reader{to: &c, project: true}
+	rule, _, err := r.rule(tool.Allow, v)
+	if err != nil {
+		e := *value.ErrorOf(err, value.Invalid)
+		e.Err, e.Op, e.Hint = value.Errorf(value.Invalid, "invalid rule %s: %s", quoted(text), e.Message()).Err, "", cmp.Or(e.Hint, ruleHint)
+		return tool.Rule{}, &e
+	}
+	rule.Verdict = tool.Allow
+	return rule, nil
+}
+
+const ruleHint = `write the rule as '{tool: deploy, capability: "shell:git"}'`
+
+// RemoveRule returns the change that removes a rule which allows something from the user's config:
+// one for this project if there is such a rule, or else one for all projects. It fails with kind
+// NotFound if the config has no such rule here.
+func RemoveRule(file, project string, rule tool.Rule) (*RuleChange, error) {
+	c := &RuleChange{File: file, purpose: "remove a rule from ", hint: "edit " + file + " and delete the rule from the list 'allow': " + rule.String()}
+	c.edit = func(text string) (string, error) {
+		var list []ListedRule
+		r := reader{to: &Config{}, file: file, source: file, root: project, list: &list}
+		if err := r.parse(text); err != nil {
+			return "", err
+		}
+		found := slices.DeleteFunc(list, func(has ListedRule) bool {
+			return has.Verdict != tool.Allow || tool.Key(has.Tool) != tool.Key(rule.Tool) || has.Capability != rule.Capability
+		})
+		if len(found) == 0 {
+			return "", value.Errorf(value.NotFound, "no rule in 'allow' is %s in this project", rule.String()).WithHint("list the rules: cassidy trust --rules")
+		}
+		at := max(0, slices.IndexFunc(found, func(r ListedRule) bool { return r.Here }))
+		return c.without(text, project, &found[at])
+	}
+	return c, c.plan()
+}
+
+// maxRuleLines is how many lines a rule may have to be removed: one that AddRules has written has
+// one line.
+const maxRuleLines = 16
+
+// without returns a text of the config without the lines of a rule, and keeps these lines.
+func (c *RuleChange) without(text, project string, r *ListedRule) (string, error) {
+	lines := slices.Collect(strings.Lines(text))
+	from := yaml.Line(text, r.Verdict.String(), strconv.Itoa(r.index)) - 1
+	end := min(len(lines), from+maxRuleLines)
+	if next := yaml.Line(text, r.Verdict.String(), strconv.Itoa(r.index+1)) - 1; next > from {
+		end = next
+	}
+	for to := from + 1; from >= 0 && to <= end; to++ {
+		changed := strings.Join(slices.Concat(lines[:from], lines[to:]), "")
+		if checkEdit(c.File, project, changed, text, []tool.Rule{r.Rule}) == nil {
+			c.Lines = strings.Join(lines[from:to], "")
+			return changed, nil
+		}
+	}
+	return "", value.Errorf(value.Invalid, "the list 'allow' in the file cannot be edited automatically: the rule is in line %d", from+1)
+}
+
+// UserFile returns the user's config.
+func (o *Options) UserFile() string {
+	if o.File != "" || o.Home == "" {
+		return o.File
+	}
+	return filepath.Join(o.Home, "config.yaml")
+}
