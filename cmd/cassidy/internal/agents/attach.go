@@ -31,7 +31,7 @@ func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, m
 			return "", err
 		}
 		if isForeign(a, file) {
-			s.MarkUntrusted(ui.VisibleLine(m.Name))
+			s.MarkUntrusted(m.Name)
 		}
 		if m.Type == plainText {
 			message += fmt.Sprintf("\n\nThe file %s:\n\n%s", ui.VisibleLine(m.Name), fenced(string(m.Data)))
@@ -50,7 +50,7 @@ func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, m
 func MarkContext(a *app.App, s *agent.Session, setup *Setup) {
 	for _, file := range setup.ContextFiles {
 		if isForeign(a, file) {
-			s.MarkUntrusted(ui.VisibleLine(filepath.Base(file)))
+			s.MarkUntrusted(filepath.Base(file))
 		}
 	}
 }

@@ -145,11 +145,11 @@ func (a *Asker) begin(ctx context.Context) (end func(), err error) {
 func (a *Asker) nobody(q *approval) error {
 	what := ""
 	if len(q.rules) == 1 && q.rules[0].Capability.Name != "tool" {
-		what = " to use " + ui.Visible(q.rules[0].Capability.String())
+		what = " to use " + q.rules[0].Capability.String()
 	}
 	err := value.Errorf(value.Denied, "the tool '%s' needs approval%s: no terminal is available to ask", q.tool.Name, what)
 	if len(q.rules) == 0 || len(q.Rules) == 0 && !q.Each { // no rule allows it: the reason says what else would
-		err = value.Errorf(value.Denied, "the tool '%s' needs approval, and no terminal is available to ask: %s", q.tool.Name, ui.VisibleLine(q.Why))
+		err = value.Errorf(value.Denied, "the tool '%s' needs approval, and no terminal is available to ask: %s", q.tool.Name, q.Why)
 		return err.WithHint("approve it in this run with --yes")
 	}
 	if q.Each {

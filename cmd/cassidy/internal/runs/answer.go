@@ -98,7 +98,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	about := ui.Brief(q.Text, ui.LineWidth) // runs show has all of it
 	switch {
 	case resumes:
-		c.Note("answered %s: %s", reply, about)
+		c.Note("answered %s: %s", ui.CutShown(describe.AnswerText(q), ui.LineWidth), ui.CutShown(q.Text, ui.LineWidth))
 		return r.ID, nil
 	case c.JSON:
 		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMarksOnce checks that no text is made visible before it is passed to a function that does so
+// itself: the marks in it would be marked again.
+func TestMarksOnce(t *testing.T) {
+	messages := []string{"Note", "Log", "Debug", "Errorf", "WithHint", "MarkUntrusted"} // errors are shown by Report
+	marks := []string{"Visible", "VisibleLine", "Brief"}
+	files, seen := token.NewFileSet(), 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !slices.Contains(messages, calledName(call)) {
+				return true
+			}
+			seen++
+			for _, arg := range call.Args {
+				ast.Inspect(arg, func(n ast.Node) bool {
+					if inner, ok := n.(*ast.CallExpr); ok && slices.Contains(marks, calledName(inner)) {
+						t.Errorf("%s: %s gets a text of %s, and marks it again", files.Position(inner.Pos()), calledName(call), calledName(inner))
+					}
+					return true
+				})
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 300 {
+		t.Errorf("%d messages found, want those of all commands", seen)
+	}
+}
+
+// calledName returns the name of the function or the method that is called.
+func calledName(c *ast.CallExpr) string {
+	switch fn := c.Fun.(type) {
+	case *ast.SelectorExpr:
+		return fn.Sel.Name
+	case *ast.Ident:
+		return fn.Name
+	}
+	return ""
+}
