@@ -115,6 +115,11 @@ var layers = map[string]struct {
 		"",
 		"what writes files and what reads notes protect the same names",
 	},
+	"internal/watch": {
+		"Package watch calls a function after files of some folders have changed.",
+		"runtime/value",
+		"it reads no files, and knows nothing of what is in them",
+	},
 	"internal/visible": {
 		"Package visible shows untrusted text so that nothing of it is hidden",
 		"runtime/value",
@@ -647,7 +652,7 @@ var layers = map[string]struct {
 	},
 	".": {
 		"Package cassidy runs tools for language models",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/history runtime/journal runtime/agent internal/agentfile internal/config internal/index internal/project internal/trust stdlib stdlib/shell sandbox sandbox/launch tools",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/history runtime/journal runtime/agent internal/agentfile internal/config internal/index internal/project internal/skill internal/trust internal/watch stdlib stdlib/shell sandbox sandbox/launch tools",
 		"the one place that chooses the parts",
 	},
 	"runtime/engine/internal/enginetest": {
@@ -818,7 +823,7 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/protect", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
@@ -856,6 +861,7 @@ var powers = map[string]struct {
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp examples/mcp-conformance", "the protocol; a door stands on it"},
 	"github.com/rogpeppe/go-internal":               {"internal/config", "lockedfile: two processes that change the rules of a config; the rest is for tests only"},
+	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }

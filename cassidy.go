@@ -145,6 +145,14 @@ type Options struct {
 	// and recorded: a test fakes them, a trace makes a span of each. It calls [Execute]
 	// to carry one out. Nil is Execute.
 	Executor Executor
+	// Watch makes the host follow the files of its source, if that is a folder, and of Home:
+	// within a second after a change it calls [host.Host.Refresh], or after a moment if
+	// nothing else changes. If a file has become invalid, its last good version stays. Watch
+	// is called after each Refresh, not concurrently, with what is wrong since then: errors of
+	// files, tools that are now untrusted, and the error of Refresh, each once until it
+	// changes. It must not close the host. Nil means that only Refresh looks for changes. A
+	// [Runtime] with many tenants needs one inotify instance for each host that watches.
+	Watch func(wrong []*Error)
 	// Audit is a file that gets a line of JSON for each effect and call that
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
@@ -249,6 +257,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {
+			finder.unwatch()
 			background.Wait()
 			r.remove(h)
 			return errors.Join(world.Close(), last())
@@ -259,6 +268,9 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	}
 	if err := r.take(h); err != nil {
 		return h, errors.Join(err, h.Close())
+	}
+	if o.Watch != nil {
+		finder.watch(h, o.Watch)
 	}
 	return h, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/internal/config"
@@ -33,6 +34,10 @@ type finder struct {
 	user      atomic.Pointer[userRules]
 	restricts atomic.Pointer[[]Rule] // those of the project's config, at the last search
 	fixed     bool                   // tools could write the user's config, so it is read only when the source is searched
+
+	watching sync.Mutex // guards what follows
+	stop     func()     // ends the watcher of the files; nil: there is none
+	closed   bool
 }
 
 // userRules are the rules in the user's config for a project, and the state of the file when they were
@@ -97,7 +102,7 @@ func (f *finder) searched(c *config.Config) {
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
 	f := &finder{rules: o.Rules, gives: r.gives, opts: project.Options{
-		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(),
+		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(), Keep: o.Watch != nil,
 		Scope: trust.Scope{Home: o.Home, Trust: trust.New(o.State), TrustOnce: o.TrustSource},
 	}}
 	if o.NoBuiltins {
@@ -159,6 +164,7 @@ func checkFolder(src Source) error {
 func (f *finder) options(src Source) *project.Options {
 	o := f.opts
 	o.Files, o.Known = src.Files(), f.known.Load()
+	o.Keep = o.Keep || o.Known != nil
 	return &o
 }
 

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing/fstest"
 
@@ -88,4 +91,40 @@ func ExampleFS() {
 	// price.star:1:11: got end of file, want ')'
 	// tax.star:1:6: got end of file, want primary expression
 	// 30 <nil>
+}
+
+// Follow the files of a folder: a broken one is reported, and its last valid version stays.
+func ExampleOptions_watch() {
+	dir, err := os.MkdirTemp("", "watch")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, ".cassidy", "tools", "stock.star")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("def stock(item: str) -> int:\n    \"\"\"Count.\"\"\"\n    return len(item)\n\ntool(stock)\n"), 0o644)); err != nil {
+		log.Fatal(err)
+	}
+	wrong := make(chan error, 10)
+	host, err := cassidy.Open(dir, &cassidy.Options{TrustSource: true, Watch: func(errs []*cassidy.Error) {
+		for _, e := range errs {
+			wrong <- e
+		}
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer host.Close()
+	call := cassidy.Call{Tool: "stock", Args: cassidy.NewDict("item", "pear")}
+	if _, err := host.Call(context.Background(), call); err != nil {
+		log.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(file+"~", []byte("def stock("), 0o644), os.Rename(file+"~", file)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(<-wrong)
+	result, err := host.Call(context.Background(), call)
+	fmt.Println(result.Value, err)
+	// Output:
+	// .cassidy/tools/stock.star:1:11: got end of file, want ')'
+	// 4 <nil>
 }

@@ -222,16 +222,17 @@ const (
 // lookUp returns the finding of a file, or its text if it must be described.
 func (f *toolFolder) lookUp(entry fs.DirEntry) (result index.Finding, text string, state lookupState) {
 	name := entry.Name()
+	old, ok := f.old.Find(name)
 	stamp, err := f.stamp(name, entry)
 	switch {
 	case errors.Is(err, errFolder), errors.Is(err, errGone):
 		return index.Finding{}, "", unchanged
 	case err != nil:
-		return index.Finding{Name: name, Err: f.fileError(name, err)}, "", changed
+		return index.Finding{Name: name, Err: f.fileError(name, err), Good: old.LastGood()}, "", changed
 	}
-	old, ok := f.old.Find(name)
 	same := ok && old.Libs == f.libsHash(&old)
-	if same && f.trusts(old.Stamp, stamp) {
+	trusted := same && f.trusts(old.Stamp, stamp)
+	if trusted && f.isKept(&old) {
 		return old, "", unchanged
 	}
 	if text, err = folder.ReadText(f.files, name, folder.MaxSource); err != nil {
@@ -240,12 +241,32 @@ func (f *toolFolder) lookUp(entry fs.DirEntry) (result index.Finding, text strin
 	stamp.Hash = tool.HashBytes([]byte(text))
 	if same && old.Stamp.Hash == stamp.Hash {
 		old.Stamp = stamp // touched, or too young to rely on its stamp, but unchanged
-		if f.byContent() {
+		f.keep(&old, text)
+		if trusted || f.byContent() {
 			return old, "", unchanged
 		}
 		return old, "", changed
 	}
 	return index.Finding{Name: name, Stamp: stamp, Good: old.LastGood()}, text, undescribed
+}
+
+// isKept reports whether the source of a finding needs no reading.
+func (f *toolFolder) isKept(r *index.Finding) bool {
+	return !f.opts.Keep || f.place.Location == tool.Builtin || r.Err != nil || r.Kept != nil && r.Kept.Load() != nil
+}
+
+// keep keeps the text of a finding, unless a file that it loads has changed meanwhile.
+func (f *toolFolder) keep(r *index.Finding, text string) {
+	if f.isKept(r) {
+		return
+	}
+	for _, lib := range r.Head.Loads {
+		if _, ok := f.texts()[lib]; !ok {
+			return
+		}
+	}
+	r.Kept = &atomic.Pointer[tool.Script]{}
+	r.Kept.Store(f.scriptOf(r, text))
 }
 
 // trusts reports whether a file with the stamp now is unchanged since the stamp old.

@@ -77,6 +77,10 @@ type Options struct {
 	Builtin fs.FS
 	// Known is the result of an earlier [Load], or nil.
 	Known *index.Known
+	// Keep reads the source of each tool now, and not when the tool is first called: so a
+	// later [Load] has the last good version of each file, and no call reads a file that is
+	// being changed.
+	Keep bool
 	// Config is a file that replaces the config.yaml in Home.
 	Config string
 	// Cache is a folder for the index; "" means no index.

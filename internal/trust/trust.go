@@ -173,6 +173,16 @@ func (t *Store) projectDir(root string) (dir, real string, err error) {
 	return filepath.Join(t.dir, tool.HashBytes([]byte(real))[:32]), real, nil
 }
 
+// Folder returns the folder of a project's records, or "" if nothing is stored. It changes with
+// each review.
+func (t *Store) Folder(root string) string {
+	dir, _, err := t.projectDir(root)
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
 func storeError(err error) error {
 	return value.Errorf(value.Failed, "write the record of trusted files: %w", folder.Cause(err))
 }

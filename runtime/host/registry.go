@@ -409,7 +409,8 @@ func (h *Host) tools(ctx context.Context) *catalog {
 
 // Refresh searches the source again: new files become tools, changed files are read again, and
 // the tools of deleted files are removed. If a file has become invalid, the host keeps the
-// last valid version that it has read, and [Host.Broken] lists the file. Tools written in Go
+// last valid version that it has read, and [Host.Broken] lists the file. It has read those that
+// were called, and after the first Refresh all of them. Tools written in Go
 // stay. The checks whether tools can be used here are made again. Calls in progress keep the
 // tools that they began with. If Refresh fails, nothing changes.
 func (h *Host) Refresh(ctx context.Context) error {
