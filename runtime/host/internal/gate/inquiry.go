@@ -58,7 +58,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	answer, err := q.askApprover(ctx)
 	switch {
 	case approval.Unanswered(err):
-		err = q.park(ctx, q.ErrRefused(""))
+		err = q.park(ctx, q.ErrRefused("", q.offer()))
 	case err == nil:
 		err = q.keep(ctx, answer)
 	}
@@ -74,7 +74,7 @@ const approvedBefore = "it was approved for good before"
 // the list of the host for a new one, that of the run for one that was recorded.
 func (q *inquiry) accept(answer *tool.Answer, err error, lasts *approval.List) (tool.Answer, error) {
 	if err == nil && !answer.Yes {
-		err = q.ErrRefused(answer.Why)
+		err = q.ErrRefused(answer.Why, q.offer())
 	}
 	if err != nil {
 		q.of.responsible().quota.refusals.Add(1)

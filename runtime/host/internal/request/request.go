@@ -128,8 +128,8 @@ func (q *Request) Needs() string {
 	return "the tool '" + q.Tool.Name + "' needs approval"
 }
 
-// ErrRefused returns the error of a refusal.
-func (q *Request) ErrRefused(why string) error {
+// ErrRefused returns the error of a refusal. offer is the Offer of the request.
+func (q *Request) ErrRefused(why string, offer rights.Offer) error {
 	what := "the call of '" + q.Tool.Name + "' was not approved"
 	switch {
 	case q.Effect != nil:
@@ -140,7 +140,16 @@ func (q *Request) ErrRefused(why string) error {
 	if why != "" {
 		what += ": " + why
 	}
-	return value.Errorf(value.Denied, "%s", what)
+	err := value.Errorf(value.Denied, "%s", what)
+	if len(offer.Rules) > 0 {
+		return err.WithHint("to allow exactly this from now on: %s; in Go, answer with Rules", ruleCommand(offer))
+	}
+	return err
+}
+
+// ruleCommand returns the command that adds the rules of an offer.
+func ruleCommand(offer rights.Offer) string {
+	return hint.RuleCommand("--rule", value.Map(offer.Rules, func(r tool.Rule) string { return r.String() }))
 }
 
 // ErrNoApprover returns the error of a host without an Approver. r are the rights of the call, and offer
@@ -156,8 +165,7 @@ func (q *Request) ErrNoApprover(r *rights.Rights, offer rights.Offer) error {
 	if len(offer.Rules) == 0 {
 		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
 	}
-	texts := value.Map(offer.Rules, func(r tool.Rule) string { return r.String() })
-	return err.WithHint("allow it permanently: %s; or run the command in a terminal; in Go, set Options.Approver", hint.RuleCommand("--rule", texts))
+	return err.WithHint("allow it permanently: %s; or run the command in a terminal; in Go, set Options.Approver", ruleCommand(offer))
 }
 
 // Rules returns the narrowest rules that would answer the question, or nil if none would. For a call,
@@ -184,7 +192,7 @@ func (q *Request) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
 	case q.Rule != nil:
 		return rights.Offer{Not: rights.AsksEachTime(q.Rule)}
 	}
-	return r.OfferUse(q.judged(), each)
+	return rights.OfferUse(r, q.judged(), each)
 }
 
 // judged returns the capabilities that rules about the effect or the changes have to allow. A new

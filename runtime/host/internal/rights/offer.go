@@ -53,7 +53,7 @@ func anyCommand(c tool.Capability) bool {
 
 // OfferUse returns the offer of a question about concrete capabilities. first says that the tool of
 // a call that was not approved must be allowed to be called, too.
-func (r *Rights) OfferUse(takes []tool.Capability, first bool) Offer {
+func OfferUse(r *Rights, takes []tool.Capability, first bool) Offer {
 	if r.Program {
 		return Offer{Not: notProgram}
 	}
