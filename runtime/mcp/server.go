@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients of older versions have logging, sampling and roots.
+
 package mcp
 
 import (
