@@ -187,7 +187,7 @@ func (p *parser) mode(name string, v value.Value) error {
 func (p *parser) schema(name string, v value.Value) error {
 	switch v := v.(type) {
 	case string:
-		t, err := tool.ParseType(v)
+		t, err := tool.ParseAnnotation(v)
 		if err != nil {
 			return value.Errorf(value.Invalid, "'%s' is invalid: %w", name, err).WithHint(`write a JSON Schema, or a type such as "list[str]"`)
 		}
@@ -203,6 +203,9 @@ func (p *parser) schema(name string, v value.Value) error {
 	}
 	if err == nil {
 		err = jsonschema.CheckTypes(p.to.Schema)
+	}
+	for _, text := range jsonschema.Misspelled(p.to.Schema) {
+		p.warn("'%s': %s", name, text)
 	}
 	if err != nil {
 		return value.Errorf(value.Invalid, "'%s' is invalid: %w", name, err).WithHint("write a JSON Schema, as in {type: object, properties: {title: {type: string}}}")

@@ -281,3 +281,21 @@ func TestCheckTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestMisspelled checks which keys are taken for misspelled keywords.
+func TestMisspelled(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type": "object", "required": [], "properties": {"propertys": {"minimum": 1}}, "$defs": {}}`: "",
+		`{"typ": "object"}`:                               `unknown keyword typ; did you mean "type"?`,
+		`{"x-type": 1, "author": "me"}`:                   "",
+		`{"properties": {"a": {"items": {"enums": []}}}}`: `unknown keyword properties.a.items.enums; did you mean "enum"?`,
+	} {
+		v, err := value.ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(Misspelled(v.(*value.Dict)), "; "); got != want {
+			t.Errorf("Misspelled(%s) = %q, want %q", text, got, want)
+		}
+	}
+}

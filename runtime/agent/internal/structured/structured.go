@@ -28,7 +28,7 @@ func New(v value.Value) (*Schema, error) {
 	case nil:
 		return nil, nil
 	case string:
-		t, err := tool.ParseType(v)
+		t, err := tool.ParseAnnotation(v)
 		if err != nil {
 			return nil, value.Errorf(value.Invalid, "the schema is invalid: %w", err).WithHint(`use a JSON Schema, or a type such as "list[str]"`)
 		}
