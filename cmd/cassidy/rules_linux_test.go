@@ -132,3 +132,47 @@ tool(list_folder, needs = ["shell"])
 		t.Errorf("it asks again:\n%s", s.shown())
 	}
 }
+
+// TestRuleForACommandLine answers a question about a command that can do more than read by a rule for
+// exactly this command line.
+func TestRuleForACommandLine(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	env := []string{"CASSIDY_HOME=" + home}
+	task := func(line string) *sitting {
+		model := putChatFile(t, dir, "m.star", `def reply(messages, turn):
+    if turn == 0:
+        return '{"tool_decision": {"action": "run_command", "input": {"command": "`+line+`"}, "status": "continue"}}'
+    return "TASK COMPLETE: " + ("refused" if "ERROR" in messages[-1]["content"] or "not approved" in messages[-1]["content"] else "done")
+`)
+		return sitAt(t, dir, env, "task", "Run", "--model", "script:"+model, "--tools", "run_command")
+	}
+	s := task("echo one; echo two")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("r\n")
+	s.expect("[b]egin [N]ot now, then Enter: ")
+	s.types("b\n")
+	s.expect("may this tool do this?")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("r\n")
+	s.expect("calls of run_command begin without a question; what they do can still ask")
+	s.expect("run_command may run exactly this command line in the project folder: sh -c 'echo one; echo two'")
+	s.expect("[w]rite it and approve [N]o, then Enter: ")
+	s.types("w\n")
+	s.expect("done")
+	s.ends(0)
+
+	s = task("echo one; echo two") // by the rule
+	s.expect("done")
+	s.ends(0)
+	if strings.Contains(s.shown(), "then Enter: ") {
+		t.Errorf("it asks again:\n%s", s.shown())
+	}
+	for _, line := range []string{"echo one; echo two; echo three", "echo one;  echo two", "sh -c true", "touch x"} {
+		s = task(line)
+		s.expect("may this tool do this?")
+		s.expect("then Enter: ")
+		s.types("n\n")
+		s.expect("refused")
+		s.ends(0)
+	}
+}

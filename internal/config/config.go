@@ -397,7 +397,7 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 		return rule, false, value.Errorf(value.Invalid, "a rule should be a capability, or a tool and a capability, but got %s", value.TypeOf(v)).
 			WithHint(`write "fs.write:out/**" or {tool: deploy, capability: "shell:git"}`)
 	}
-	rule.Capability, err = tool.ParseCapability(text)
+	rule.Capability, err = verdict.ParseCapability(text)
 	return rule, here, err
 }
 

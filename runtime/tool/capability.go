@@ -96,6 +96,25 @@ func ParseCapability(text string) (Capability, error) {
 	return Capability{Name: name, Target: target}, nil
 }
 
+// ParseCapability reads the capability of a rule with this verdict. It is one that the function
+// ParseCapability reads. A rule that allows can also name one command line, as in "shell:$ npm test": the words in
+// the form of [Func.Exact]. No tool can declare that.
+func (v Verdict) ParseCapability(text string) (Capability, error) {
+	line, isLine := strings.CutPrefix(text, "shell:"+commandLine)
+	switch {
+	case !isLine || v != Allow:
+		return ParseCapability(text)
+	case line == "" || strings.TrimSpace(line) != line || !utf8.ValidString(line) || strings.ContainsFunc(line, value.IsInvisible):
+		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invalid command line", text).WithHint(`write one line, as in "shell:$ npm test"`)
+	case len(line) > maxTarget:
+		return Capability{}, value.Errorf(value.Invalid, "capability %q is longer than %d bytes", value.Cut(text, 40), maxTarget)
+	}
+	return Capability{Name: "shell", Target: commandLine + line}, nil
+}
+
+// commandLine begins the target of a capability for one command line.
+const commandLine = "$ "
+
 // maxTarget is how long a target may be: a person reviews each of them.
 const maxTarget = 256
 

@@ -86,6 +86,10 @@ type Func struct {
 	// Target returns the capabilities that a call with these arguments needs.
 	// Nil means none.
 	Target func(args *value.Dict) ([]Capability, error)
+	// Exact returns a capability for exactly what a call with these arguments does, which a rule can
+	// allow instead of those of Target with the same name; see [Verdict.ParseCapability]. ok is false if there is none. Nil means
+	// that Target is exact.
+	Exact func(args *value.Dict) (c Capability, ok bool)
 	// ReadsOnly reports whether a call with these arguments changes nothing, so that there is
 	// nothing to undo. Nil means that the Kind says so.
 	ReadsOnly func(args *value.Dict) bool

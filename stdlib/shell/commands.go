@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs"
@@ -97,6 +99,7 @@ func (c *Commands) Module() tool.Module {
 			"A program that writes more than 1 MB is killed. Then truncated is True, and exit_code is -1",
 		Kind:      tool.External,
 		Target:    c.target,
+		Exact:     c.exact,
 		ReadsOnly: c.readsOnly,
 		Untrusted: c.reachesNetwork,
 		Do:        c.run,
@@ -238,6 +241,26 @@ func (c *Commands) target(args *value.Dict) ([]tool.Capability, error) {
 		needs = append(needs, tool.Capability{Name: "shell", Target: commandLine})
 	}
 	return needs, nil
+}
+
+// exact returns the capability for one command line in the folder of the project, quoted as for sh. ok is
+// false for other folders, and for words that cannot be quoted on one line.
+func (c *Commands) exact(args *value.Dict) (_ tool.Capability, ok bool) {
+	argv, err := readArgv(args)
+	if err != nil {
+		return tool.Capability{}, false
+	}
+	if dir, _, err := c.folder.Resolve(args.Text("cwd")); err != nil || dir != "." {
+		return tool.Capability{}, false
+	}
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		if words[i], err = syntax.Quote(word, syntax.LangPOSIX); err != nil {
+			return tool.Capability{}, false
+		}
+	}
+	line, err := tool.Allow.ParseCapability("shell:$ " + strings.Join(words, " "))
+	return line, err == nil
 }
 
 // readsOnly reports whether a command can only read.

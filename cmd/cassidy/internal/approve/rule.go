@@ -25,6 +25,8 @@ func RuleWords(r *tool.Rule) string {
 	switch {
 	case c.Name == "fs.write" && c.Target == ".":
 		may = "change files of the project by commands"
+	case c.Name == "shell" && strings.HasPrefix(c.Target, "$ "):
+		may = "run exactly this command line in the project folder: " + c.Target[2:] + " (with the rights of the tool),"
 	case r.Verdict != tool.Allow:
 	case c.Name == "tool" && r.Tool == "":
 		return "calls of " + callees(c) + " begin without a question; what they do can still ask"

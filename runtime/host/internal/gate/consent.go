@@ -150,7 +150,7 @@ func (p *Pass) shown() tool.Call {
 // because the model has read untrusted text, or else because its function asks.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []flow.Source) error {
 	p, e := s.of, s.effect
-	q := newInquiry(p, request.Request{At: e.StepPath, Effect: &e, Takes: takes, Read: read, Rule: r})
+	q := newInquiry(p, request.Request{At: e.StepPath, Effect: &e, Takes: takes, Exact: s.exact, Read: read, Rule: r})
 	q.begun = s.begun
 	switch {
 	case r != nil:

@@ -137,6 +137,7 @@ type step struct {
 	own      bool              // the function is provided to the program that asks
 	begun    bool              // it is being carried out
 	takes    []tool.Capability // the concrete capabilities that fn.Target returned
+	exact    tool.Capability   // that fn.Exact returned, or zero
 	approved []tool.Capability // those that were approved for this effect
 }
 

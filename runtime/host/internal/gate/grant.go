@@ -22,6 +22,9 @@ func (s *step) grant(ctx context.Context) error {
 	if s.fn.Target != nil {
 		s.takes, err = targets(s.fn, s.effect)
 	}
+	if s.fn.Exact != nil && err == nil {
+		s.exact, _ = s.fn.Exact(s.effect.Args)
+	}
 	if err == nil {
 		err = s.permit(ctx)
 	}
@@ -55,7 +58,11 @@ func (s *step) permit(ctx context.Context) error {
 		if c.Name == "tool" {
 			continue // the call itself is judged by the rules about calls
 		}
-		switch verdict, r := may.Judge(c); verdict {
+		verdict, r := may.Judge(c)
+		if c.Name == s.exact.Name && verdict == tool.Unruled {
+			verdict, r = may.Judge(s.exact)
+		}
+		switch verdict {
 		case tool.Ask:
 			if slices.Contains(p.consent.reads, c) {
 				s.approved = append(s.approved, c)

@@ -38,7 +38,8 @@ type Request struct {
 	Call    tool.Call     // as it is shown
 	Effect  *tool.Effect
 	Takes   []tool.Capability
-	Changes []tool.Change // with diffs
+	Exact   tool.Capability // for exactly what the effect does, instead of those of Takes with the same name; or zero
+	Changes []tool.Change   // with diffs
 
 	Why   string
 	Read  []flow.Source // the untrusted texts that the model has read, if it is made because of them
@@ -192,7 +193,7 @@ func (q *Request) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
 	case q.Rule != nil:
 		return rights.Offer{Not: rights.AsksEachTime(q.Rule)}
 	}
-	return rights.OfferUse(r, q.judged(), each)
+	return rights.OfferUse(r, q.judged(), q.Exact, each)
 }
 
 // judged returns the capabilities that rules about the effect or the changes have to allow. A new

@@ -2,6 +2,7 @@ package rights
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -51,15 +52,22 @@ func anyCommand(c tool.Capability) bool {
 	return c.Name == "shell" && (c.Target == "" || c.Target == "sh")
 }
 
-// OfferUse returns the offer of a question about concrete capabilities. first says that the tool of
-// a call that was not approved must be allowed to be called, too.
-func OfferUse(r *Rights, takes []tool.Capability, first bool) Offer {
+// OfferUse returns the offer of a question about concrete capabilities. line is the capability for
+// exactly one command line, which takes some of them; or it is zero. first says that the tool of a
+// call that was not approved must be allowed to be called, too.
+func OfferUse(r *Rights, takes []tool.Capability, line tool.Capability, first bool) Offer {
 	if r.Program {
 		return Offer{Not: notProgram}
 	}
 	var rules []tool.Rule
 	if verdict, _ := r.JudgeCall(); first && r.Of.Risky && verdict != tool.Allow {
 		rules = append(rules, allowCall(r))
+	}
+	if line.Name != "" && slices.ContainsFunc(takes, anyCommand) {
+		takes = append(slices.DeleteFunc(slices.Clone(takes), func(c tool.Capability) bool {
+			verdict, _ := r.Judge(c)
+			return verdict == tool.Unruled && c.Name == line.Name
+		}), line)
 	}
 	for _, c := range takes {
 		verdict, rule := r.Judge(c)
@@ -95,11 +103,20 @@ func Partly(r *Rights, open []tool.Capability) bool {
 	rules := r.Policy.allowing()
 	some := func(need tool.Capability) bool {
 		return slices.ContainsFunc(rules, func(rule tool.Rule) bool {
-			return rule.Verdict == tool.Allow && tool.Key(rule.Tool) == tool.Key(r.Of.Name) && rule.Capability.Target != "" && need.Allows(rule.Capability)
+			return rule.Verdict == tool.Allow && tool.Key(rule.Tool) == tool.Key(r.Of.Name) && isPart(need, rule.Capability)
 		})
 	}
 	judged := slices.DeleteFunc(slices.Clone(open), func(need tool.Capability) bool { return need.Name == "fs.write" })
 	return len(judged) > 0 && !r.Program && !slices.ContainsFunc(judged, func(need tool.Capability) bool { return !some(need) })
+}
+
+// isPart reports whether a capability is a part of a need. A command line is a part of what a need for its
+// program or for every command line allows.
+func isPart(need, c tool.Capability) bool {
+	if c.Name == "shell" && need.Name == "shell" && strings.HasPrefix(c.Target, "$ ") {
+		return anyCommand(need) || strings.HasPrefix(c.Target+" ", "$ "+need.Target+" ")
+	}
+	return c.Target != "" && need.Allows(c)
 }
 
 // Answered are the rules that answers to questions have added. The zero value has none. It is safe

@@ -61,7 +61,7 @@ func TestOffersAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"fs.write", "http.post", "http.get", "env", "use", "shell"}).Draw(t, "name")
 		c := tool.Capability{Name: name, Target: drawTarget(t, name)}
-		offer := OfferUse(newRights("t"), []tool.Capability{c}, false)
+		offer := OfferUse(newRights("t"), []tool.Capability{c}, tool.Capability{}, false)
 		if (offer.Not == "") != (len(offer.Rules) == 1) || offer.Each {
 			t.Fatalf("%q: offer %+v", c, offer)
 		}
@@ -69,7 +69,7 @@ func TestOffersAreExact(t *testing.T) {
 			return
 		}
 		for _, rule := range offer.Rules { // as a config stores it
-			read, err := tool.ParseCapability(rule.Capability.String())
+			read, err := tool.Allow.ParseCapability(rule.Capability.String())
 			if err != nil || read != rule.Capability || rule.Tool != "t" || rule.Verdict != tool.Allow || strings.ContainsAny(rule.String(), "\n\t") {
 				t.Fatalf("%q: the rule %s is read as %v, %v", c, rule.String(), read, err)
 			}
@@ -109,7 +109,7 @@ func TestOffersSayWhy(t *testing.T) {
 		{&Rights{Policy: caller.Policy, Of: &tool.Tool{Name: "t", Risky: true, Needs: caller.Of.Needs}, Above: caller}, []tool.Capability{{Name: "fs.write", Target: "a"}}, true,
 			`{tool: outer, capability: "tool:t"} {tool: t, capability: "fs.write:a"}`},
 	} {
-		offer := OfferUse(tt.rights, tt.takes, tt.first)
+		offer := OfferUse(tt.rights, tt.takes, tool.Capability{}, tt.first)
 		got := offer.Not
 		for i := range offer.Rules {
 			got += " " + offer.Rules[i].String()
@@ -117,5 +117,36 @@ func TestOffersSayWhy(t *testing.T) {
 		if got = strings.TrimPrefix(got, " "); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.takes, got, tt.want)
 		}
+	}
+}
+
+// TestOffersOfCommandLines checks that a rule for a command line takes the place of those for its
+// program and for every command line, and lets calls of the tool begin.
+func TestOffersOfCommandLines(t *testing.T) {
+	line := tool.Capability{Name: "shell", Target: "$ npm test"}
+	takes := []tool.Capability{{Name: "shell", Target: "npm"}, {Name: "shell", Target: "sh"}, {Name: "fs.write", Target: "."}}
+	offer := OfferUse(newRights("t"), takes, line, false)
+	want := `{tool: t, capability: "fs.write:."}, {tool: t, capability: "shell:$ npm test"}`
+	if got := Texts(offer.Rules); got != want || offer.Not != "" {
+		t.Errorf("offer = %s %q, want %s", got, offer.Not, want)
+	}
+	if got := Texts(OfferUse(newRights("t"), takes[:1], line, false).Rules); got != `{tool: t, capability: "shell:npm"}` {
+		t.Errorf("a command that only reads: %s", got)
+	}
+	rule := tool.Rule{Verdict: tool.Allow, Tool: "t", Capability: line}
+	for _, tt := range []struct {
+		needs string
+		want  bool
+	}{{"shell", true}, {"shell:sh", true}, {"shell:npm", true}, {"shell:npmx", false}, {"shell:np", false}, {"http", false}} {
+		if got := Partly(newRights("t", rule), caps(tt.needs)); got != tt.want {
+			t.Errorf("a tool that needs %s begins: %v, want %v", tt.needs, got, tt.want)
+		}
+		if Partly(newRights("u", rule), caps(tt.needs)) {
+			t.Errorf("another tool that needs %s begins", tt.needs)
+		}
+	}
+	ask := tool.Rule{Verdict: tool.Ask, Capability: tool.Capability{Name: "shell"}, Source: "mine"}
+	if offer := OfferUse(newRights("t", ask), takes, line, false); offer.Not != "a rule asks each time: ask shell (mine)" {
+		t.Errorf("with a rule that asks: %+v", offer)
 	}
 }

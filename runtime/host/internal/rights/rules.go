@@ -24,7 +24,7 @@ func CheckRules(where string, rules []tool.Rule) ([]tool.Rule, error) {
 			return nil, value.Errorf(value.Invalid, "%s: rule %d has no Capability", where, i+1).
 				WithHint(`set the Capability, as in cassidy.Capability{Name: "fs.write", Target: "out/**"}`)
 		}
-		if _, err := tool.ParseCapability(r.Capability.String()); err != nil {
+		if _, err := r.Verdict.ParseCapability(r.Capability.String()); err != nil {
 			return nil, value.Errorf(value.Invalid, "%s: %w", where, err)
 		}
 		if c := &r.Capability; c.Name == "tool" && !strings.HasPrefix(c.Target, "@") {
@@ -111,7 +111,7 @@ func exactly(c tool.Capability) (rule tool.Capability, ok bool) {
 	case "fs.read", "fs.write", "use":
 		rule.Target = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", "{", "[{]").Replace(c.Target)
 	}
-	_, err := tool.ParseCapability(rule.String())
+	_, err := tool.Allow.ParseCapability(rule.String())
 	return rule, err == nil && rule.Allows(c)
 }
 
