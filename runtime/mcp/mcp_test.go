@@ -326,6 +326,54 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestRemainingTools checks that a tool that Options.Tools name stops no other when it is removed, and
+// is served again when it is back.
+func TestRemainingTools(t *testing.T) {
+	b := serve(t, &mcp.Options{Tools: []string{"greet", "slow"}})
+	changed := make(chan struct{}, 8)
+	c := b.connect(t, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} }})
+	for i, step := range []struct {
+		files []string
+		want  int
+	}{{[]string{"greet.star", "slow.star"}, 2}, {[]string{"greet.star"}, 1}, {nil, 0}, {[]string{"slow.star", "letter.star"}, 1}} {
+		files := map[string]string{}
+		for _, name := range step.files {
+			files[name] = scripts[name]
+		}
+		if err := b.host.Swap(t.Context(), cassidy.Scripts(files)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.server.Update(); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			<-changed // the client forgets its list
+		}
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil || len(list.Tools) != step.want {
+			t.Fatalf("with %v the client sees %v, %v, want %d tools", step.files, list, err, step.want)
+		}
+	}
+}
+
+// TestWarn checks that clients that want log notifications get the errors of files.
+func TestWarn(t *testing.T) {
+	b := serve(t, nil)
+	got := make(chan string, 1)
+	c := b.connect(t, &sdk.ClientOptions{LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
+		if text, _ := r.Params.Data.(string); r.Params.Level == "warning" {
+			got <- text
+		}
+	}})
+	if err := c.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "info"}); err != nil {
+		t.Fatal(err)
+	}
+	b.server.Warn(t.Context(), value.Errorf(value.Invalid, "the file is wrong"))
+	if text := <-got; !strings.Contains(text, "the file is wrong") {
+		t.Errorf("the client got %q", text)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	b := serve(t, nil)
 	if _, err := mcp.New(b.host, &mcp.Options{Key: []byte("short")}); err == nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -27,6 +28,7 @@ type Document struct {
 type served struct {
 	sync.Mutex
 	known map[string]entry
+	begun bool // clients have seen something
 }
 
 // An entry is one thing that clients can see.
@@ -78,8 +80,8 @@ func (s *Server) mayBeNew(method string, r sdk.Request) bool {
 // Update makes what clients see that of the host and of the options, and tells the clients if
 // it has changed. The server calls it before clients list something, or use what it does not know; call it
 // after [host.Host.Refresh] or [host.Host.Swap], so that clients learn of a change at once.
-// It fails if Options.Tools name a tool that is unknown or untrusted; clients then see what
-// they saw before.
+// The first Update fails if Options.Tools name a tool that is unknown or untrusted. Later, clients
+// see the tools that remain.
 func (s *Server) Update() error {
 	tools, err := s.selected()
 	if err != nil {
@@ -104,7 +106,7 @@ func (s *Server) Update() error {
 		}
 	}
 	s.remove(now)
-	s.served.known = now
+	s.served.known, s.served.begun = now, true
 	return nil
 }
 
@@ -159,10 +161,47 @@ func (s *Server) remove(now map[string]entry) {
 // selected returns the tools that clients may see.
 func (s *Server) selected() ([]toolset.Info, error) {
 	tools, err := s.host.Select(s.opts.Tools...)
+	if err != nil && s.isServing() {
+		tools, err = s.remaining(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(tools, func(t toolset.Info) bool {
 		return t.State != toolset.Ready || len(s.opts.Tools) == 0 && t.Location == tool.Builtin
 	}), nil
+}
+
+// isServing reports whether an Update has succeeded.
+func (s *Server) isServing() bool {
+	s.served.Lock()
+	defer s.served.Unlock()
+	return s.served.begun
+}
+
+// remaining returns the tools of those Options.Tools that still select any. A tool that was removed,
+// or edited and not reviewed yet, must not stop the others.
+func (s *Server) remaining() (tools []toolset.Info) {
+	for _, word := range s.opts.Tools {
+		found, _ := s.host.Select(word) // the host lists what is wrong
+		for _, t := range found {
+			if !slices.ContainsFunc(tools, func(other toolset.Info) bool { return other.Name == t.Name }) {
+				tools = append(tools, t)
+			}
+		}
+	}
+	return tools
+}
+
+// logTimeout bounds how long a log notification waits for its clients.
+const logTimeout = 5 * time.Second
+
+// Warn sends an error to the clients that want log notifications, such as the error of a file that
+// Options.Watch of package cassidy reports. It waits for a slow client at most five seconds.
+func (s *Server) Warn(ctx context.Context, e *value.Error) {
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	for session := range s.sdk.Sessions() {
+		_ = session.Log(ctx, &sdk.LoggingMessageParams{Level: "warning", Logger: "cassidy", Data: e.Error()}) // the client may have gone
+	}
 }

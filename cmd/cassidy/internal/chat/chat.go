@@ -28,6 +28,7 @@ const messageHint = `send a message: cassidy chat "MESSAGE"; or open a session o
 type command struct {
 	*app.App
 	console *ui.Terminal // of a session, which asks questions there, too; else nil
+	changes changes
 }
 
 // Command returns cassidy chat.
@@ -46,7 +47,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.BoolFlag{Name: "lines", Usage: "send each line of standard input as a message of one session"},
 			&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},
 			&cli.StringFlag{Name: "session", Aliases: []string{"thread"}, Usage: "continue the session `ID`, or begin a new session with this ID"}),
-		Action: c.Recording(c.Asking(c.runChat)),
+		Action: c.Recording(c.watching(c.Asking(c.runChat))),
 	}
 }
 

@@ -27,6 +27,7 @@ func (c *command) chatLines(ctx context.Context, h *host.Host, s *agent.Session,
 		if message == "" {
 			continue
 		}
+		c.ReportAll(c.changes.take())
 		if err := c.chatOnce(ctx, h, s, skills, message, nil); err != nil {
 			return err
 		}

@@ -60,6 +60,7 @@ func (t *chatSession) update(ctx context.Context) error {
 	if err := t.host.Refresh(ctx); err != nil {
 		return err
 	}
+	t.ReportAll(t.changes.take())
 	hooks, err := agents.Hooks(t.App)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -24,11 +25,14 @@ import (
 const tokenVariable = "CASSIDY_MCP_TOKEN"
 
 // A command is one run of a command of cassidy mcp.
-type command struct{ *app.App }
+type command struct {
+	*app.App
+	server atomic.Pointer[mcp.Server] // the one that serves, for changes of files
+}
 
 // Command returns cassidy mcp.
 func Command(a *app.App) *cli.Command {
-	c := &command{a}
+	c := &command{App: a}
 	return &cli.Command{
 		Name: "mcp", Usage: "serve the tools to MCP clients, such as editors and other agents",
 		Subcommands: []*cli.Command{{
@@ -45,8 +49,32 @@ func Command(a *app.App) *cli.Command {
 				&cli.BoolFlag{Name: "code", Usage: "serve only three tools: they search all tools, describe them, and run programs that call them"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
-			Action: c.Recording(c.WithHost(c.serve)),
+			Action: c.Recording(c.watching(c.WithHost(c.serve))),
 		}, installCommand(c)},
+	}
+}
+
+// watching returns an action whose host follows its files.
+func (c *command) watching(do cli.ActionFunc) cli.ActionFunc {
+	return func(ctx *cli.Context) error {
+		c.Watch = func(wrong []*value.Error) { c.changed(ctx.Context, wrong) }
+		return do(ctx)
+	}
+}
+
+// changed serves what the files are now, and reports what is wrong with them.
+func (c *command) changed(ctx context.Context, wrong []*value.Error) {
+	s := c.server.Load()
+	if s != nil {
+		if err := s.Update(); err != nil {
+			wrong = append(wrong, value.ErrorOf(err, value.Failed))
+		}
+	}
+	for _, e := range wrong {
+		c.Report(e)
+		if s != nil {
+			s.Warn(ctx, e)
+		}
 	}
 }
 
@@ -71,6 +99,7 @@ func (c *command) serve(ctx *cli.Context, h *host.Host) error {
 			return err
 		}
 	}
+	c.server.Store(s)
 	reported := make(chan struct{})
 	go func() { // the first client does not wait for it
 		defer close(reported)
