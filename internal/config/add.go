@@ -28,23 +28,41 @@ type RuleChange struct {
 
 	purpose string                            // for errors
 	hint    string                            // what to edit, if the file cannot be changed
+	prepare func() error                      // is called before the change is written; or nil
 	edit    func(text string) (string, error) // makes the change in a text of the file
 }
 
 // AddRules returns the change that adds rules which allow something in one project. The rules are
-// bound to the project's folder, which gets an ID: another folder at the same path does not have
-// them. A rule that the file already has is not added again. AddRules fails if the file cannot be
+// bound to the project's folder, which gets an ID when they are written: another folder at the same path does
+// not have them. A rule that the file already has is not added again. AddRules fails if the file cannot be
 // read, or if with the rules it would not mean what it means now and the rules.
 func AddRules(file, project string, rules []tool.Rule) (*RuleChange, error) {
-	m, err := mark.Make(project)
+	m, err := mark.Of(project)
 	if err != nil {
-		return nil, value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, mark.File, folder.Cause(err))
+		return nil, value.Errorf(value.Failed, "add a rule to %s: read %s: %w", file, mark.File, folder.Cause(err))
 	}
-	lines := make([]string, len(rules))
-	for i := range rules {
-		lines[i] = strings.TrimSuffix(rules[i].String(), "}") + ", project: " + strconv.Quote(project) + ", id: " + strconv.Quote(m.Text()) + "}"
+	id := "(made when this is written)"
+	if m.ID != "" {
+		id = m.Text()
 	}
-	c := &RuleChange{File: file, Lines: "  - " + strings.Join(lines, "\n  - ") + "\n", purpose: "add a rule to ", hint: "edit " + file + " and add to the list 'allow': " + strings.Join(lines, ", ")}
+	c := &RuleChange{File: file, purpose: "add a rule to "}
+	var lines []string
+	name := func(id string) {
+		lines = value.Map(rules, func(r tool.Rule) string {
+			return strings.TrimSuffix(r.String(), "}") + ", project: " + strconv.Quote(project) + ", id: " + strconv.Quote(id) + "}"
+		})
+		c.Lines = "  - " + strings.Join(lines, "\n  - ") + "\n"
+		c.hint = "edit " + file + " and add to the list 'allow': " + strings.Join(lines, ", ")
+	}
+	name(id)
+	c.prepare = func() error {
+		m, err := mark.Make(project)
+		if err != nil {
+			return value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, mark.File, folder.Cause(err))
+		}
+		name(m.Text())
+		return nil
+	}
 	c.edit = func(text string) (string, error) {
 		missing, missingLines, err := missingRules(file, project, text, rules, lines)
 		if err != nil || len(missing) == 0 {
@@ -92,6 +110,11 @@ func (c *RuleChange) Write() error {
 	}
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o700); err != nil {
 		return fail(err)
+	}
+	if c.prepare != nil {
+		if err := c.prepare(); err != nil {
+			return err
+		}
 	}
 	unlock, err := lockedfile.MutexAt(filepath.Join(filepath.Dir(c.File), lockName)).Lock()
 	if err != nil {

@@ -18,11 +18,17 @@ import (
 
 // add adds rules to a config, and returns the lines that it has written.
 func add(file, root string, rules []tool.Rule) (written string, err error) {
+	_, missing := os.Stat(filepath.Join(root, ".cassidy"))
+	hadID := missing == nil
 	c, err := config.AddRules(file, root, rules)
 	if err != nil {
 		return "", err
 	}
-	return c.Lines, c.Write()
+	if left, err := os.ReadDir(filepath.Join(root, ".cassidy")); err == nil && len(left) > 0 && !hadID {
+		return "", errors.New("the project was changed before the rule was written")
+	}
+	err = c.Write()
+	return c.Lines, err
 }
 
 // TestAddRules checks that a rule is added to a config as people write it, that it holds in
