@@ -120,6 +120,11 @@ var layers = map[string]struct {
 		"runtime/value",
 		"it reads no files, and knows nothing of what is in them",
 	},
+	"internal/lockfile": {
+		"Package lockfile describes the files of a project that a person reviews",
+		"runtime/tool runtime/value internal/folder internal/trust internal/yaml",
+		"it describes a review, and trusts nothing",
+	},
 	"internal/visible": {
 		"Package visible shows untrusted text so that nothing of it is hidden",
 		"runtime/value",
@@ -672,7 +677,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -743,6 +748,11 @@ var layers = map[string]struct {
 	"cmd/cassidy/internal/agentfiles": {
 		"Package agentfiles has the commands that list, show and write agent files",
 		"runtime/tool runtime/value runtime/host internal/agentfile internal/folder internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"one noun of the command",
+	},
+	"cmd/cassidy/internal/lock": {
+		"Package lock has the command that locks what the tools of a project may do",
+		"runtime/value runtime/host internal/lockfile cmd/cassidy/internal/app cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/skill": {
@@ -823,7 +833,7 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project internal/lockfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/protect", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
@@ -861,6 +871,7 @@ var powers = map[string]struct {
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp examples/mcp-conformance", "the protocol; a door stands on it"},
 	"github.com/rogpeppe/go-internal":               {"internal/config", "lockedfile: two processes that change the rules of a config; the rest is for tests only"},
+	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},

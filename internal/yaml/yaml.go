@@ -27,9 +27,12 @@ const MaxSize = 64 << 10
 // 2026-01-31 are strings. Aliases, merge keys, tags beyond the core schema, repeated
 // keys and a second document are rejected, so a short text cannot expand to a large
 // value. The position of an error is its line.
-func Parse(text string) (value.Value, error) {
-	if len(text) > MaxSize {
-		return nil, value.Limitf(value.LimitSource, "the YAML text is longer than %d KB", MaxSize>>10)
+func Parse(text string) (value.Value, error) { return ParseUpTo(text, MaxSize) }
+
+// ParseUpTo is [Parse] with another limit of the text, in bytes, for files that programs write.
+func ParseUpTo(text string, limit int) (value.Value, error) {
+	if len(text) > limit {
+		return nil, value.Limitf(value.LimitSource, "the YAML text is longer than %d KB", limit>>10)
 	}
 	if !utf8.ValidString(text) {
 		return nil, value.Errorf(value.Invalid, "invalid YAML: not UTF-8")

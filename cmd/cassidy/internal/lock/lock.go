@@ -1,0 +1,96 @@
+// Package lock has the command that locks what the tools of a project may do.
+package lock
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/lockfile"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of cassidy lock.
+type command struct{ *app.App }
+
+// Command returns cassidy lock.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "lock", Usage: "write which tools the project has and what they may do, or check that nothing has changed",
+		Description: "The lock is the file " + lockfile.Name + ". It has the capabilities and the digests of all files that need a review.\n" +
+			"With --check, nothing is written. The command lists what has changed since the lock was written, first what tools may do,\n" +
+			"and ends with exit code 1 if there is any change: for CI, and before a review.",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare the files with the lock, and fail if they differ"}},
+		Action: c.WithHost(c.lock),
+	}
+}
+
+func (c *command) lock(ctx *cli.Context, h *host.Host) error {
+	root, err := c.ProjectRoot()
+	if err != nil {
+		return err
+	}
+	review, err := c.Review(ctx.Context, h, root)
+	if err != nil {
+		return err
+	}
+	now, err := lockfile.Of(review)
+	if err != nil {
+		c.ReportAll(review.Broken[min(1, len(review.Broken)):]) // the first one is the error
+		return err
+	}
+	before, err := lockfile.Read(root)
+	if ctx.Bool("check") {
+		if err != nil {
+			return err
+		}
+		return c.check(before.Compare(now))
+	}
+	if err := lockfile.Write(root, now); err != nil {
+		return err
+	}
+	var changes []lockfile.Change
+	if before != nil && err == nil {
+		changes = before.Compare(now)
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("file", lockfile.Name, "lock", now.Value(), "changes", list(changes)))
+	}
+	c.show(changes)
+	c.Note("locked %s and %s in %s", ui.Count(len(now.Tools), "tool"), ui.Count(len(now.Files), "other file"), lockfile.Name)
+	return nil
+}
+
+// check reports the changes since the lock, and fails if there are any.
+func (c *command) check(changes []lockfile.Change) error {
+	if c.JSON {
+		if err := c.PrintJSON(value.NewDict("ok", len(changes) == 0, "changes", list(changes))); err != nil {
+			return err
+		}
+	} else {
+		c.show(changes)
+	}
+	if len(changes) > 0 {
+		return value.Errorf(value.Failed, "the files differ from %s: %s", lockfile.Name, ui.Count(len(changes), "change")).
+			WithHint("review them, and then write the lock with: cassidy lock")
+	}
+	if !c.JSON {
+		c.Note("the files are as in %s", lockfile.Name)
+	}
+	return nil
+}
+
+func (c *command) show(changes []lockfile.Change) {
+	for _, x := range changes {
+		c.Print(ui.Printable(x.Subject+": "+x.Text) + "\n")
+	}
+}
+
+// list returns changes for --json.
+func list(changes []lockfile.Change) value.List {
+	return ui.Map(changes, func(x lockfile.Change) value.Value {
+		return value.NewDict("subject", x.Subject, "change", x.Text, "capability", x.Capability)
+	})
+}
