@@ -312,3 +312,49 @@ func TestAnswersWithRulesLater(t *testing.T) {
 		t.Error("the rule holds for another host")
 	}
 }
+
+// TestApprovedBeforeTheRule approves a parked call, and adds a rule for a part of it before it is resumed:
+// the answer holds for all of the call. Without an answer, only the other part asks.
+func TestApprovedBeforeTheRule(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		var sent []string
+		ctx, store := context.Background(), journal.Memory()
+		open := func(change func(*host.Options)) *rig {
+			r := newQuestionRig(t, store, func(o *host.Options) {
+				o.Modules = append(o.Modules, net(&sent))
+				o.Sandbox = inline(o.Modules)
+				if change != nil {
+					change(o)
+				}
+			})
+			r.script("to: str", "net.send('a.example')\nnet.send(to)", "needs = ['http']")
+			return r
+		}
+		r := open(nil)
+		if _, err := r.Call(ctx, tool.Call{Tool: "t", Args: value.NewDict("to", "b.example"), Caller: tool.ByModel}, host.Durable("r")); value.KindOf(err) != value.Parked {
+			t.Fatalf("the call gave %v, want that it waits", err)
+		}
+		if answered {
+			if err := r.Answer(ctx, r.waiting()[0].ID, tool.Answer{Yes: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Close()
+		r = open(func(o *host.Options) { o.Rules = rules(t, "allow http.post:a.example for t") })
+		_, err := r.Resume(ctx, "r")
+		if parks := err != nil && value.KindOf(err) == value.Parked; parks == answered || !parks && err != nil {
+			t.Fatalf("answered %v: resumed with %v", answered, err)
+		}
+		want := []string{"a.example", "b.example"}
+		if !answered {
+			want = want[:1]
+			list := r.waiting() // the question about the call can still be answered, too
+			if len(list) != 2 || list[1].Func != "net.send" || list[1].Args.Text("to") != "b.example" || list[1].Why != "the call began without an approval, and no rule allows this" {
+				t.Errorf("waiting are %+v", list)
+			}
+		}
+		if !slices.Equal(sent, want) {
+			t.Errorf("answered %v: sent %v, want %v", answered, sent, want)
+		}
+	}
+}

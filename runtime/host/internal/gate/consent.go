@@ -157,6 +157,8 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 		q.Why = flow.Because("a rule asks: "+rights.RuleText(r), read)
 	case read != nil:
 		q.Why = flow.Why(read)
+	case p.consent.each:
+		q.Why = "the call began without an approval, and no rule allows this"
 	default:
 		q.Why = "the function " + e.Func + " requires approval"
 	}
@@ -194,8 +196,8 @@ func asksFirst(s *step, unruled []tool.Capability) bool {
 	if p.program != nil || p.consent.approved || p.consent.functions[functionKey(s)] {
 		return false
 	}
-	if p.consent.each && f.Kind != tool.Write && slices.ContainsFunc(unruled, asksItself) {
-		return true // what it writes asks when it is committed
+	if p.consent.each && slices.ContainsFunc(unruled, func(c tool.Capability) bool { return asksItself(s, c) }) {
+		return true
 	}
 	if !f.Asks() {
 		return false
@@ -206,8 +208,11 @@ func asksFirst(s *step, unruled []tool.Capability) bool {
 	return f.Risk == tool.RiskAsk && (len(unruled) > 0 || len(s.takes) == 0)
 }
 
-// asksItself reports whether an effect with a capability asks if its call was not approved.
-func asksItself(c tool.Capability) bool { return c.Acts() && c.Name != registered }
+// asksItself reports whether the effect asks because of a capability if its call was not approved. Files
+// that it writes ask when they are committed.
+func asksItself(s *step, c tool.Capability) bool {
+	return c.Acts() && c.Name != registered && !(c.Name == "fs.write" && s.fn.Kind == tool.Write)
+}
 
 // functionKey identifies a function with the capabilities that it takes. An approval of it
 // holds for the rest of the call.

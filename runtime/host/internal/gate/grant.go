@@ -109,7 +109,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	switch verdict, r := may.Judge(c); {
 	case verdict == tool.Deny:
 		return rights.Denied(c.String(), r)
-	case verdict == tool.Unruled && s.of.consent.each && asksItself(c) && s.fn.Kind != tool.Write && !slices.Contains(s.approved, c):
+	case verdict == tool.Unruled && s.of.consent.each && asksItself(s, c) && !slices.Contains(s.approved, c):
 		return s.askFor(ctx, []tool.Capability{c}, nil, nil)
 	case verdict == tool.Ask:
 		if slices.Contains(s.approved, c) {
