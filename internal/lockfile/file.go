@@ -32,6 +32,9 @@ func (l *Lock) Value() *value.Dict {
 			return value.NewDict("name", f.Path, "kind", string(f.Kind), "contentDigest", f.Content)
 		})))
 	}
+	if l.Servers != nil {
+		d.Set("servers", l.Servers)
+	}
 	return d
 }
 
@@ -86,6 +89,7 @@ func parse(v value.Value) (*Lock, error) {
 	for _, d := range p.dicts(d, "files") {
 		l.Files = append(l.Files, File{p.text(d, "name"), trust.Kind(p.text(d, "kind")), p.text(d, "contentDigest")})
 	}
+	l.Servers, _ = d.Get("servers")
 	return l, p.err
 }
 

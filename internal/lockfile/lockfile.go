@@ -29,6 +29,9 @@ const version = 1
 type Lock struct {
 	Tools []Tool // by name
 	Files []File // all other files, by path
+	// Servers are the definitions of attached servers, as they are in the file; nil: there are none.
+	// [Of] does not know them, so who writes a lock keeps those of the old one.
+	Servers value.Value
 }
 
 // A Tool is a tool of the project.

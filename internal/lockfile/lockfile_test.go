@@ -42,6 +42,7 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(l, other) {
 		t.Errorf("%+v, in another order %+v", l, other)
 	}
+	l.Servers = value.List{value.NewDict("name", "s", "digest", "sha256:0")}
 	if err := lockfile.Write(root, l); err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,12 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 		}
 		return c.check(before.Compare(now))
 	}
+	var changes []lockfile.Change
+	if err == nil {
+		changes, now.Servers = before.Compare(now), before.Servers
+	}
 	if err := lockfile.Write(root, now); err != nil {
 		return err
-	}
-	var changes []lockfile.Change
-	if before != nil && err == nil {
-		changes = before.Compare(now)
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("file", lockfile.Name, "lock", now.Value(), "changes", list(changes)))
