@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"maps"
@@ -38,13 +39,13 @@ func (r *Run) ForkedAt() tool.StepPath {
 // new run is parked ([Interrupted]), and recorded completely or not at all.
 func (j *Journal) Fork(ctx context.Context, l *Log, f Fork) (Run, error) {
 	r := l.Run()
-	r.ForkedFrom, r.ID, r.Options = r.ID, f.ID, &value.Dict{}
+	r.ForkedFrom, r.ID, r.Options = r.ID, cmp.Or(f.ID, newID(j.clock.now())), &value.Dict{}
 	for k, v := range f.Options.All() {
 		_ = r.Options.Set(k, v)
 	}
 	r.Options.Put(optionForkedAt, f.From.String())
-	if r.ID == "" {
-		r.ID = newID(j.clock.now())
+	if r.Session != "" { // the run that it is forked from stays the turn of its session
+		r.Session = r.ID
 	}
 	r.Nonce, r.Version, r.Started = rand.Text(), j.version, j.clock.now()
 	var taken [][]byte

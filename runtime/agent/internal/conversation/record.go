@@ -119,7 +119,7 @@ func readTurn(session string, r *host.Recorded) (*Turn, error) {
 	if b := options.Conversation; b != nil {
 		t.before, t.Tools, t.Changed = *b, b.Tools, true
 	}
-	if id := ids.Turn(session, int(t.before.Turns)); id != r.ID {
+	if id := ids.Turn(session, int(t.before.Turns)); id != r.ID && r.ForkedFrom == "" { // a fork has an ID of its own
 		return nil, value.Errorf(value.Failed, "the record is damaged: it belongs to run '%s'", id)
 	}
 	if t.messages, err = dialog.Unpack(t.before.Messages); err != nil {
