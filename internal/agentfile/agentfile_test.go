@@ -160,7 +160,7 @@ func TestParseRefused(t *testing.T) {
 		"---\nname: Bad Name\ndescription: d\n---":                  `2: invalid name of an agent: "Bad Name"`,
 		"---\nname: ../x\ndescription: d\n---":                      "2: invalid name of an agent",
 		"---\ndescription: d\nmodel: [a\n---":                       "did not find expected",
-		"---\ndescription: 3\n---":                                  "2: 'description' should be a text but got int",
+		"---\ndescription: 3\n---":                                  "2: 'description' should be a string but got int",
 		"---\ndescription: d\n\ntools: 3\n---":                      "4: 'tools' should be a list of names but got int",
 		"---\ndescription: d\ntools: [3]\n---":                      "3: 'tools' should be a list of names but contains int",
 		"---\ndescription: d\nmaxTurns: 0\n---":                     "3: 'maxTurns' should be a positive number but got 0",

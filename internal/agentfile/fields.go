@@ -121,7 +121,7 @@ func wrongType(name, want string, v value.Value) *value.Error {
 func (p *parser) text(name string, v value.Value, to *string) error {
 	text, ok := v.(string)
 	if !ok {
-		return wrongType(name, "a text", v).WithHint("put the value in quotes")
+		return wrongType(name, "a string", v).WithHint("put the value in quotes")
 	}
 	*to = folder.OneLine(text)
 	return nil
@@ -179,7 +179,7 @@ func (p *parser) mode(name string, v value.Value) error {
 	}
 	modes := []string{ModeAll, ModePrimary, ModeSubagent}
 	if !slices.Contains(modes, p.to.Mode) {
-		return value.Errorf(value.Invalid, "unknown mode %q%s", p.to.Mode, value.DidYouMean(p.to.Mode, modes)).WithHint("use one of %s", strings.Join(modes, ", "))
+		return value.Errorf(value.Invalid, "unknown mode %q%s", p.to.Mode, value.DidYouMean(p.to.Mode, modes)).WithHint("use one of: \"%s\"", strings.Join(modes, `", "`))
 	}
 	return nil
 }

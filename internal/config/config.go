@@ -606,7 +606,7 @@ var (
 func oneOf(field string, v value.Value, known []string, to *string) error {
 	text, ok := v.(string)
 	if !ok || !slices.Contains(known, text) {
-		return value.Errorf(value.Invalid, "'%s' must be one of %s, not %s%s", field, strings.Join(known, ", "), value.FormatJSON(v, ""), value.DidYouMean(text, known))
+		return value.Errorf(value.Invalid, "'%s' must be one of: \"%s\"; it is %s%s", field, strings.Join(known, `", "`), value.FormatJSON(v, ""), value.DidYouMean(text, known))
 	}
 	*to = text
 	return nil

@@ -105,7 +105,7 @@ func (r *reader) provider(name string, v value.Value) (p Provider, err error) {
 		case field == "extra":
 			p.Extra, err = r.extra(at+".extra", p.apiOf(name), v)
 		case !isText:
-			err = wrongType(at+"."+field, "a text", v)
+			err = wrongType(at+"."+field, "a string", v)
 		case text == "":
 			err = value.Errorf(value.Invalid, "'%s.%s' is empty", at, field).WithHint("remove %s:, or give it a value", field)
 		default:
@@ -120,19 +120,19 @@ func (r *reader) provider(name string, v value.Value) (p Provider, err error) {
 
 // providerAPI returns the API of an entry, which may be "" for a built-in provider.
 func providerAPI(name string, fields *value.Dict) (string, error) {
-	at, known := "providers."+name, strings.Join(APIs(), ", ")
+	at, known := "providers."+name, strings.Join(APIs(), `", "`)
 	v, given := fields.Get("api")
 	api, ok := v.(string)
 	switch {
 	case given && !ok:
-		return "", wrongType(at+".api", "a text", v)
+		return "", wrongType(at+".api", "a string", v)
 	case given && api == "":
-		return "", value.Errorf(value.Invalid, "'%s.api' is empty", at).WithHint("write one of %s", known)
+		return "", value.Errorf(value.Invalid, "'%s.api' is empty", at).WithHint("write one of: \"%s\"", known)
 	case api == "" && !slices.Contains(BuiltinProviders(), name):
-		return "", value.Errorf(value.Invalid, "the field '%s.api' is missing", at).WithHint("add api: with one of %s", known)
+		return "", value.Errorf(value.Invalid, "the field '%s.api' is missing", at).WithHint("add the field api with one of: \"%s\"", known)
 	case api != "" && !slices.Contains(APIs(), api):
 		return "", value.Errorf(value.Invalid, "unknown API %s in '%s.api'%s", quoted(api), at, value.DidYouMean(api, APIs())).
-			WithHint("use one of %s; for a server that is compatible with OpenAI, chat usually works", known)
+			WithHint("use one of: \"%s\"; for a server that is compatible with OpenAI, chat usually works", known)
 	}
 	return api, nil
 }
@@ -235,7 +235,7 @@ func header(at, name string, v value.Value) (Header, error) {
 	if isText {
 		got = quoted(value.Cut(text, 40))
 	}
-	return Header{}, value.Errorf(value.Invalid, "'%s' should be a text of ASCII characters on one line, or {env: VARIABLE}, but got %s", at, got).
+	return Header{}, value.Errorf(value.Invalid, "'%s' should be a string of ASCII characters on one line, or {env: VARIABLE}, but got %s", at, got).
 		WithHint("write %s: a text, or %s: {env: MY_VARIABLE} for a secret", name, name)
 }
 

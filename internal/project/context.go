@@ -63,7 +63,7 @@ type briefing struct {
 // that nobody has reviewed it has a short name of the folder.
 func Context(ctx context.Context, root string, o *trust.Scope, level string) (string, error) {
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
-		return "", value.Errorf(value.Invalid, "unknown context level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of the levels %s", strings.Join(levels, ", "))
+		return "", value.Errorf(value.Invalid, "unknown context level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of: \"%s\"", strings.Join(levels, `", "`))
 	}
 	b := &briefing{ledger: o.NotesLedger(root)}
 	b.reviewed = b.ledger.Reviewed()

@@ -580,7 +580,7 @@ func DescribeFile(ctx context.Context, file string, o *Options) (tool.Described,
 		dir = "."
 	}
 	if !slices.Contains(tool.ScriptSuffixes(), path.Ext(name)) {
-		e := value.Errorf(value.Invalid, "not the file of a tool").WithHint("use a file whose name ends in one of %s", strings.Join(tool.ScriptSuffixes(), ", "))
+		e := value.Errorf(value.Invalid, "not the file of a tool").WithHint("use a file whose name ends in one of these: \"%s\"", strings.Join(tool.ScriptSuffixes(), `", "`))
 		e.Pos.File = file
 		return tool.Described{}, e
 	}

@@ -95,7 +95,7 @@ func FindWorkflow(root string, o *trust.Scope, name string) (Workflow, error) {
 	if len(known) == 0 {
 		return Workflow{}, e.WithHint("create %s/workflows/NAME.star with a function main", folder.Name)
 	}
-	return Workflow{}, e.WithHint("use one of the workflows %s", strings.Join(known, ", "))
+	return Workflow{}, e.WithHint("use one of the workflows: %s", strings.Join(known, ", "))
 }
 
 // OpenWorkflow reads a workflow from any file. A file in the folder .cassidy of a

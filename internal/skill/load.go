@@ -145,9 +145,9 @@ func (l *loading) unknown(name string) error {
 	case len(ready) == 0:
 		return e.WithHint("create a skill with: cassidy skill new NAME")
 	case n > 0:
-		return e.WithHint("use one of %s; to list %d more: cassidy skill list", strings.Join(ready[:maxHint], ", "), n)
+		return e.WithHint("use one of: \"%s\"; to list %d more: cassidy skill list", strings.Join(ready[:maxHint], `", "`), n)
 	}
-	return e.WithHint("use one of %s", strings.Join(ready, ", "))
+	return e.WithHint("use one of: \"%s\"", strings.Join(ready, `", "`))
 }
 
 // read reads a skill's file again, with its instructions. It may have changed since it

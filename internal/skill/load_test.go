@@ -143,8 +143,8 @@ func TestLoadSkillRefused(t *testing.T) {
 		want string
 		hint string
 	}{
-		{"make-relaese", value.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, "use one of make-release, one, two"},
-		{"", value.NotFound, "Unknown skill: ", "use one of make-release, one, two"},
+		{"make-relaese", value.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, `use one of: "make-release", "one", "two"`},
+		{"", value.NotFound, "Unknown skill: ", `use one of: "make-release", "one", "two"`},
 		{"../skills/one", value.NotFound, "Unknown skill: ../skills/one", "use one of"},
 		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x[31m yyy", "use one of"},
 		{"same", value.Invalid, "two skills have the name 'same': one, two", "as in one"},

@@ -100,7 +100,7 @@ func (s *Skill) read(text string) (body string, err error) {
 	}
 	fields, ok := v.(*value.Dict)
 	if !ok {
-		return "", malformed("No valid YAML frontmatter found: expected fields, as in description: …")
+		return "", malformed("No valid YAML frontmatter found: expected lines such as \"description: TEXT\"")
 	}
 	return strings.Join(lines[n:], "\n"), s.readFields(fields)
 }
@@ -108,7 +108,7 @@ func (s *Skill) read(text string) (body string, err error) {
 func malformed(format string, args ...any) error {
 	e := value.Errorf(value.Invalid, format, args...)
 	e.Pos.Line = 1
-	return e.WithHint("begin the file with three lines: ---, description: …, ---")
+	return e.WithHint("begin the file with three lines: \"---\", \"description: TEXT\" and \"---\"")
 }
 
 // readFields reads the front matter. Unknown fields are ignored: other programs may use

@@ -57,7 +57,7 @@ func TestSkillFiles(t *testing.T) {
 		{"no front matter", "Just text", nil, "1: No valid YAML frontmatter found: the file does not begin with ---"},
 		{"an empty file", "", nil, "1: No valid YAML frontmatter found: the file does not begin with ---"},
 		{"no end", "---\ndescription: d\n", nil, "1: No valid YAML frontmatter found: the second --- is missing"},
-		{"no fields", "---\n- a\n---\n", nil, "1: No valid YAML frontmatter found: expected fields, as in description: …"},
+		{"no fields", "---\n- a\n---\n", nil, "1: No valid YAML frontmatter found: expected lines such as \"description: TEXT\""},
 		{"broken YAML", "---\ndescription: d\n  x: [\n---\n", nil, "3: "},
 		{"a number", "---\ndescription: 3\n---\n", nil, "0: 'description' should be a string but got integer"},
 		{"a word for a truth", "---\ndescription: d\nauto_invoke: \"no\"\n---\n", nil, "0: 'auto_invoke' should be true or false but got string"},

@@ -177,7 +177,7 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 		}
 		before := d.Len()
 		if err := d.Set(key, val); err != nil {
-			return nil, yamlErrorAt(n.Content[i], "a key cannot be an %s: use a text", value.TypeOf(key))
+			return nil, yamlErrorAt(n.Content[i], "a key cannot be an %s: expected a string", value.TypeOf(key))
 		}
 		if d.Len() == before {
 			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice", value.Display(key))

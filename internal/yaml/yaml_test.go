@@ -78,7 +78,7 @@ func TestParseYAMLRefuses(t *testing.T) {
 		{"key twice", "a: 1\nb: 2\na: 3\n", 3, "the key a is given twice"},
 		{"key twice, in flow", "x: {a: 1, 'a': 2}\n", 1, "the key a is given twice"},
 		{"key twice, as numbers", "1: a\n1.0: b\n", 2, "the key 1.0 is given twice"},
-		{"list as a key", "? [a]\n: b\n", 1, "a key cannot be an array: use a text"},
+		{"list as a key", "? [a]\n: b\n", 1, "a key cannot be an array: expected a string"},
 		{"custom tag", "a: 1\nb: !thing 3\n", 2, "the tag !thing is not supported"},
 		{"custom tag of a mapping", "a: !thing {b: 1}\n", 1, "the tag !thing is not supported"},
 		{"custom tag of a sequence", "a: !!python/tuple [1]\n", 1, "the tag !!python/tuple is not supported"},

@@ -147,7 +147,7 @@ func (t *turn) keepCalls(e tool.Effect, v *value.Dict, _ error) error {
 	}
 	outcomes := v.Elements("outcomes")
 	if len(outcomes) > len(decisions) {
-		return value.Errorf(value.Failed, "expected %d outcomes but got %d", len(decisions), len(outcomes))
+		return value.Errorf(value.Failed, "expected at most %d outcomes but got %d", len(decisions), len(outcomes))
 	}
 	for i := range outcomes {
 		o, _ := outcomes[i].(*value.Dict)

@@ -143,7 +143,7 @@ func (t *turn) doFinish(ctx context.Context, e tool.Effect) (value.Value, error)
 	reason := e.Args.Text("reason")
 	if !slices.Contains(reasons, reason) {
 		return nil, value.Errorf(value.Invalid, "agent.finish: unknown reason %q%s", reason, value.DidYouMean(reason, reasons)).
-			WithHint("use one of %s", strings.Join(reasons, ", "))
+			WithHint("use one of: \"%s\"", strings.Join(reasons, `", "`))
 	}
 	if Reason(reason) == ReasonFinal && !t.passed && t.hooks().Stops() { // the policy has not called agent.stop
 		why, err := t.refusal(ctx, e.Args.Text("answer"))

@@ -176,7 +176,7 @@ func (e *Engine) language(file string) (script.Language, error) {
 		return lang, nil
 	}
 	return nil, value.Errorf(value.Invalid, "%s is not a script", file).
-		WithHint("use a file whose name ends in one of %s", strings.Join(tool.ScriptSuffixes(), ", "))
+		WithHint("use a file whose name ends in one of these: \"%s\"", strings.Join(tool.ScriptSuffixes(), `", "`))
 }
 
 // CheckSize returns an error of kind Limit if a script is longer than [MaxSource].

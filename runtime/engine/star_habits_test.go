@@ -55,7 +55,7 @@ func TestHabits(t *testing.T) {
 		{"x: int = 3\ny: list[str]\nz : dict[str, int] = {'a': 1}", "1: a variable with a type; write x = 3\n2: a variable with a type; delete the line, or write y = None\n3: a variable with a type; write z = {'a': 1}"},
 		{"a = 1\nprint('x', end = '', flush = True)\nprint(a, sep = '')", "2: print takes no end; leave end= out: each print is a line\n2: print takes no flush; leave flush= out: each print is a line"},
 		{"if (n := len(x)) > 3: pass", "1: :=; write n = … on a separate line above"},
-		{"a = b = 3", "1: two assignments in one line; write one assignment in each line"},
+		{"a = b = 3", "1: chained assignment; write a = x and b = x on separate lines"},
 		{"first, *rest = [1]", "1: * in an assignment; write first = values[0] and rest = values[1:]"},
 		{"x = [*a, 1]\ny = {**a, 'b': 1}", "1: * in a list; write a + b to join two lists\n2: ** in a dict; write a | b to join two dicts"},
 		{"1_000 + 2", "1: 1_000 has an underscore; write 1000"},

@@ -68,7 +68,7 @@ func (c *catalog) askAvailable(ctx context.Context, t *gate.Callee, run tool.Run
 		return notAvailable(t, err)
 	}
 	if out.Value != true {
-		return value.Errorf(value.Unavailable, "the tool '%s' is unavailable: the availability check returned False", t.Name)
+		return value.Errorf(value.Unavailable, "the tool '%s' is unavailable: the availability check did not return True", t.Name)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func ParseCapability(text string) (Capability, error) {
 	rule, ok := ruleFor(name)
 	if !ok {
 		return Capability{}, value.Errorf(value.Invalid, "unknown capability %q%s", text, value.DidYouMean(name, CapabilityNames())).
-			WithHint("use one of the capabilities %s", strings.Join(CapabilityNames(), ", "))
+			WithHint("use one of the capabilities: %s", strings.Join(CapabilityNames(), ", "))
 	}
 	if !targeted {
 		return Capability{Name: name}, nil

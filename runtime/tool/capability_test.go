@@ -53,8 +53,8 @@ func TestParseCapability(t *testing.T) {
 
 func TestParseCapabilityRefuses(t *testing.T) {
 	tests := []struct{ in, want, hint string }{
-		{"", `unknown capability ""`, "use one of the capabilities fs.read, "},
-		{"fs.reed", `unknown capability "fs.reed"; did you mean "fs.read"?`, "use one of the capabilities fs.read, "},
+		{"", `unknown capability ""`, "use one of the capabilities: fs.read, "},
+		{"fs.reed", `unknown capability "fs.reed"; did you mean "fs.read"?`, "use one of the capabilities: fs.read, "},
 		{"fs.reed:docs/**", `unknown capability "fs.reed:docs/**"; did you mean "fs.read"?`, ""},
 		{"FS.READ", `unknown capability "FS.READ"; did you mean "fs.read"?`, ""},
 		{"network", `unknown capability "network"`, ""},

@@ -14,7 +14,7 @@ func (l Limits) CheckResult(v value.Value) error {
 	}
 	text, err := value.AppendJSON(nil, v)
 	if err != nil {
-		return value.Errorf(value.Failed, "encode the result as JSON: %w", err)
+		return value.Errorf(value.Failed, "the result cannot be written as JSON: %w", err).WithHint("%s", value.ErrorOf(err, value.Failed).Hint)
 	}
 	size, encoded := 0, 0
 	for _, m := range value.MediaIn(v) {

@@ -91,9 +91,9 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 	yes, isBool := v.(bool)
 	switch {
 	case q.Kind == QuestionAsk && !isText:
-		return a, value.Errorf(value.Invalid, "the question %q expects a text", q.Text).WithHint("set Answer.Value to a string")
+		return a, value.Errorf(value.Invalid, "the question %q expects a string", q.Text).WithHint("set Answer.Value to a string")
 	case q.Kind == QuestionAsk && a.Yes:
-		return a, value.Errorf(value.Invalid, "the question %q expects a text, not yes or no", q.Text).WithHint("set Answer.Value instead of Answer.Yes")
+		return a, value.Errorf(value.Invalid, "the question %q expects a string, not yes or no", q.Text).WithHint("set Answer.Value instead of Answer.Yes")
 	case q.Kind != QuestionApproval && (a.Always || a.Args != nil || a.Rules != nil || a.Each):
 		return a, value.Errorf(value.Invalid, "the question %q is not an approval, but the answer has Args, Always, Rules or Each", q.Text).WithHint("omit Answer.Args, Answer.Always, Answer.Rules and Answer.Each")
 	case q.Kind == QuestionAsk:

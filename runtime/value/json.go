@@ -426,7 +426,7 @@ func (w *jsonWriter) value(v Value, depth int) error {
 	default:
 		items, ok := Elements(v)
 		if !ok {
-			return Errorf(Failed, "encode JSON: unsupported type %T", v)
+			return Errorf(Failed, "unsupported type %T", v)
 		}
 		return w.array(items, depth)
 	}
@@ -462,10 +462,13 @@ func (w *jsonWriter) bigInt(i *big.Int) error {
 	return nil
 }
 
+// hintNumber is the hint for a float without a JSON form.
+const hintNumber = "use None or a string instead of infinity or NaN"
+
 func (w *jsonWriter) float(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		if !w.lenient {
-			return Errorf(Failed, "encode JSON: unsupported number %v", f)
+			return Errorf(Failed, "unsupported number %v", f).WithHint(hintNumber)
 		}
 		w.text(strconv.FormatFloat(f, 'g', -1, 64))
 		return nil
@@ -558,6 +561,14 @@ func (w *jsonWriter) object(d *Dict, depth int) error {
 	return nil
 }
 
+// keyType returns the type of a key. A tuple is an array in JSON, but only a tuple can be a key.
+func keyType(k Value) string {
+	if _, ok := k.(Tuple); ok {
+		return "tuple"
+	}
+	return TypeOf(k)
+}
+
 // key returns the name under which a key of d that is not a string is written.
 func (w *jsonWriter) key(k Value, d *Dict) (string, error) {
 	name := Display(k)
@@ -568,13 +579,13 @@ func (w *jsonWriter) key(k Value, d *Dict) (string, error) {
 	case nil, bool, int64, *big.Int:
 	case float64:
 		if math.IsNaN(k) || math.IsInf(k, 0) {
-			return "", Errorf(Failed, "encode JSON: unsupported key %v", k)
+			return "", Errorf(Failed, "unsupported key %v", k).WithHint("use a string as the key")
 		}
 	default:
-		return "", Errorf(Failed, "encode JSON: unsupported type of a key: %s", TypeOf(k))
+		return "", Errorf(Failed, "unsupported type of a key: %s", keyType(k)).WithHint("use a string as the key")
 	}
 	if d.Has(name) {
-		return "", Errorf(Failed, "encode JSON: two keys have the text %q", name)
+		return "", Errorf(Failed, "two keys have the text %q", name)
 	}
 	return name, nil
 }

@@ -125,7 +125,7 @@ func jsonIndentation(v value.Value) (string, error) {
 			return jsonIndentation(i)
 		}
 	}
-	return "", row.Invalid("argument 'indent' should be a number from 0 to %d, or a text of at most %d spaces or tabs", jsonMaxIndent, jsonMaxIndent)
+	return "", row.Invalid("argument 'indent' should be a number from 0 to %d, or a string of at most %d spaces or tabs", jsonMaxIndent, jsonMaxIndent)
 }
 
 // jsonLayOut indents JSON that has no space between its parts.

@@ -504,7 +504,7 @@ func TestWriteJSONErrors(t *testing.T) {
 		args   *value.Dict
 		want   string
 	}{
-		{floats, &value.Dict{}, `row 2, column "x": encode JSON: unsupported number NaN`},
+		{floats, &value.Dict{}, `row 2, column "x": unsupported number NaN`},
 		{long, &value.Dict{}, "the result is longer than the limit of 8 MB"},
 		{nested, value.NewDict("indent", int64(16)), "the result is longer than the limit of 8 MB"},
 		{floats, value.NewDict("indent", int64(17)), "argument 'indent' should be from 0 to 16 but got 17"},

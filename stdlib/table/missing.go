@@ -48,7 +48,7 @@ func (c *call) filled() (*Table, error) {
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
-			return nil, value.Errorf(value.Invalid, "argument 'value' should be a dict from column names to values: the key %s is not a text", valueShown(k))
+			return nil, value.Errorf(value.Invalid, "argument 'value' should be a dict from column names to values: the key %s is not a string", valueShown(k))
 		}
 		at, err := find(name)
 		if err != nil {

@@ -1,10 +1,9 @@
 package decision
 
 import (
-	"strings"
-
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"strings"
 )
 
 // FormatFor returns the format in which a model is asked for decisions: the wanted one, or for ""
@@ -28,5 +27,5 @@ func FormatFor(wanted Format, m model.Model) (Format, error) {
 	}
 	known := []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native), string(Code)}
 	return "", value.Errorf(value.Invalid, "unknown format %q%s", wanted, value.DidYouMean(string(wanted), known)).
-		WithHint("use one of %s", strings.Join(known, ", "))
+		WithHint("use one of: \"%s\"", strings.Join(known, `", "`))
 }

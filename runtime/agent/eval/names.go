@@ -46,7 +46,7 @@ func (n *nameCheck) err() error {
 func (n *nameCheck) formats(formats []decision.Format) {
 	for _, f := range formats {
 		if !slices.Contains(knownFormats, string(f)) {
-			n.add("", value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), knownFormats)).WithHint("use one of %s", strings.Join(knownFormats, ", ")))
+			n.add("", value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), knownFormats)).WithHint("use one of: \"%s\"", strings.Join(knownFormats, `", "`)))
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (n node) string() string {
 	text, ok := n.v.(string)
 	switch {
 	case !ok:
-		n.wrong("a text")
+		n.wrong("a string")
 	case strings.TrimSpace(text) == "":
 		n.fault("'%s' is empty", n.name())
 	}
@@ -163,7 +163,7 @@ func (n node) scalar() string {
 	case bool, int64, float64:
 		return value.FormatJSON(v, "")
 	}
-	n.wrong("a text")
+	n.wrong("a string")
 	return ""
 }
 
@@ -278,7 +278,7 @@ func (n node) formats() (formats []decision.Format) {
 		name := item.string()
 		if name != "" && !slices.Contains(knownFormats, name) {
 			item.fault("unknown format %s%s", quote(name), value.DidYouMean(name, knownFormats))
-			item.hint("use one of %s", strings.Join(knownFormats, ", "))
+			item.hint("use one of: \"%s\"", strings.Join(knownFormats, `", "`))
 		}
 		formats = append(formats, decision.Format(name))
 	}

@@ -65,7 +65,21 @@ func dbError(op string, err error) error {
 
 func damageError(op string, err error) error {
 	return value.Errorf(value.Failed, "%s: the database is damaged: %w", op, err).
-		WithHint("nothing was deleted, and undamaged runs can still be read: keep a copy of the folder, and start a new journal in another one")
+		WithHint("undamaged runs can still be read. Keep a copy of the folder, and start a new journal in another folder: set CASSIDY_HOME")
+}
+
+// hintUnreadable is the hint for a database in which no run can be read.
+const hintUnreadable = "nothing was deleted: restore journal.db from a backup, or start a new journal in another folder: set CASSIDY_HOME"
+
+// unreadable converts the error of a database that cannot be opened even for reading.
+func unreadable(err error) error {
+	var known *value.Error // with a hint of its own, unless it is that of the database
+	var reported *driver.Error
+	e := dbError(opOpen, err)
+	if value.KindOf(e) == value.Failed && (!errors.As(err, &known) || errors.As(err, &reported)) {
+		return value.ErrorOf(e, value.Failed).WithHint(hintUnreadable)
+	}
+	return e
 }
 
 // ioError converts an error of a file.
@@ -85,7 +99,7 @@ func isFullDB(err error) bool {
 
 func diskFull(op string, err error) error {
 	e := value.Errorf(value.Limit, "%s: the disk is full: %w", op, err).
-		WithHint("free some space (cassidy runs prune); everything recorded so far is safe")
+		WithHint("delete other files on this disk first: cassidy runs prune also needs some free space; everything recorded so far is safe")
 	e.Limit = "disk"
 	return e
 }

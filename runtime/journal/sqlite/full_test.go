@@ -31,7 +31,7 @@ func appendFrame(s *Store, num, seq int64) error {
 func wantFull(t *testing.T, what string, err error) {
 	t.Helper()
 	var e *value.Error
-	if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != "disk" || !strings.Contains(e.Hint, "free some space (cassidy runs prune)") {
+	if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != "disk" || !strings.Contains(e.Hint, "delete other files on this disk first") {
 		t.Errorf("%s on a full disk = %v", what, err)
 	}
 }

@@ -109,7 +109,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(dir, "journal.db"), []byte(text), 0o600))
 	_, err := Open(dir)
 	var e *value.Error
-	if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "nothing was deleted") {
+	if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "nothing was deleted: restore journal.db") {
 		t.Errorf("Open of a text = %v", err)
 	}
 	if files(t, dir)["journal.db"] != text {

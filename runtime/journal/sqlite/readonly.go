@@ -29,14 +29,14 @@ func (s *Store) openReadOnly(ctx context.Context, cause error) error {
 		}
 	}
 	if err != nil {
-		return dbError(opOpen, err)
+		return unreadable(err)
 	}
 	if at := readLast(s.dir); at != 0 {
 		s.damage = checkLast(ctx, s.db, s.dir, at)
 	}
 	s.sealed = value.Errorf(value.Unavailable, "%s: %w", opWrite, cause).WithHint("set CASSIDY_HOME to a folder that can be written")
 	if full {
-		s.sealed = diskFull(opWrite, errors.New("no space left to open it"))
+		s.sealed = diskFull(opWrite, errors.New("the journal is open for reading only"))
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func openChecked(ctx context.Context, path, pragmas string, existing bool) (*sql
 		found, err = checkFormat(ctx, conn, path)
 		conn.Close()
 		if err == nil && existing && found != version {
-			err = value.Errorf(value.Failed, "open the journal: the database is damaged: it has no tables")
+			err = value.Errorf(value.Failed, "open the journal: the database is damaged: it has no tables").WithHint(hintUnreadable)
 		}
 	}
 	if err != nil {

@@ -100,7 +100,7 @@ func Open(dir string) (*Store, error) {
 			err = e
 		}
 	}
-	return nil, dbError(opOpen, err)
+	return nil, unreadable(err)
 }
 
 func (s *Store) file() string { return filepath.Join(s.dir, "journal.db") }

@@ -137,7 +137,7 @@ func checkEffort(effort string) *value.Error {
 	if effort == "" {
 		return nil
 	}
-	return value.Errorf(value.Invalid, "unknown effort %q%s", effort, value.DidYouMean(effort, known)).WithHint("use one of: %s", strings.Join(known, ", "))
+	return value.Errorf(value.Invalid, "unknown effort %q%s", effort, value.DidYouMean(effort, known)).WithHint("use one of: \"%s\"", strings.Join(known, `", "`))
 }
 
 // putThinking adds how much the model thinks. Summaries are always wanted: without them newer

@@ -61,7 +61,7 @@ func checkEffort(effort string) error {
 	if effort == "" || slices.Contains(known, strings.ToLower(effort)) {
 		return nil
 	}
-	return value.Errorf(value.Invalid, "unknown effort %q%s", value.Clean(effort, 80), value.DidYouMean(effort, known)).WithHint("use one of %s", efforts)
+	return value.Errorf(value.Invalid, "unknown effort %q%s", value.Clean(effort, 80), value.DidYouMean(effort, known)).WithHint("use one of: \"%s\"", strings.Join(known, `", "`))
 }
 
 // checkTools returns an error if the file lists tools and none of them exists.

@@ -36,7 +36,8 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "doctor", Usage: "check the sandbox, the folders and the tools",
-		Action: func(*cli.Context) error { return c.doctor() },
+		Description: "The exit code is 1 if a check fails.",
+		Action:      func(*cli.Context) error { return c.doctor() },
 	}
 }
 

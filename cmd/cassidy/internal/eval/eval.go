@@ -37,16 +37,16 @@ func Command(a *app.App) *cli.Command {
 		Description: "A case is a task with one model and one format. Each case runs in a new temporary folder. The checks of\n" +
 			"the task decide whether the case passes. The table shows for each model and format how many cases passed,\n" +
 			"and their iterations, tokens, cost and time.\n" +
-			"The model's tools can change files in the folder of the case. Everything else that needs approval is refused\n" +
-			"without --yes.\n" +
-			"The commands of checks run only after you have approved them. The exit code is 1 if a case fails.",
+			"The model's tools can change files in the folder of the case. Any other call that needs approval is refused,\n" +
+			"unless you pass --yes. If checks run commands, you are asked once before the first case; --yes or\n" +
+			"--allow-commands approves them. The exit code is 1 if a case fails.",
 		Flags: append(approve.Flags(),
 			&cli.BoolFlag{Name: "allow-commands", Usage: "approve the commands of the checks, and nothing else"},
 			&cli.StringSliceFlag{Name: "model", Usage: "ask `MODEL` instead of the models in the file: " + models.Choices},
 			&cli.StringSliceFlag{Name: "format", Usage: "use `FORMAT` instead of the formats in the file: pure_json, xml_json, markdown, native, code or all"},
 			&cli.StringFlag{Name: "judge", Usage: "ask `MODEL` the questions of the checks"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "run only cases whose name contains `TEXT`; a case is named TASK/MODEL/FORMAT"},
-			&cli.StringFlag{Name: "repeat", Usage: "run each case `N` times", DefaultText: "repeat in the file, or 1"},
+			&cli.StringFlag{Name: "repeat", Usage: "run each case `N` times", DefaultText: "the field \"repeat\" of the file, else 1"},
 			&cli.StringFlag{Name: "parallel", Usage: "run `N` cases in parallel", Value: "1"},
 			&cli.StringFlag{Name: "out", Usage: "write the report as JSON to `FILE`, after each case"},
 			&cli.StringFlag{Name: "baseline", Usage: "also show what differs from the earlier report in `FILE`"},

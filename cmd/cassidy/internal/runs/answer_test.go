@@ -46,7 +46,7 @@ func TestAnswer(t *testing.T) {
 		{"one of several", "several 3.1 --text Ann", "", 0, "answered Ann: Who?", nil},
 		{"by the ID of the question", "several:2:1 yes", "", 0, "answered yes: Sure?", nil},
 		{"an ID that is not one", "several:2 yes", "", 2, "invalid question ID", nil},
-		{"yes where a text is wanted", "who yes", "", 2, "expects a text\ncassidy: hint: cassidy runs answer who --text", nil},
+		{"yes where a text is wanted", "who yes", "", 2, "expects a string\ncassidy: hint: cassidy runs answer who --text", nil},
 		{"contradicting flags", "sure yes --resume --yes --deny", "", 2, "--yes and --deny are mutually exclusive", nil},
 		{"with a reason", "sure no --why later --by Bob", "", 0, "answered no: Sure?", false},
 	} {

@@ -9,8 +9,9 @@ import (
 
 func cancelCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "cancel", Usage: "end a run without a result; a cancelled run cannot be resumed", ArgsUsage: "ID",
-		Action: c.withRun(c.cancel),
+		Name: "cancel", Usage: "cancel a run: it ends without a result and cannot be resumed", ArgsUsage: "ID",
+		Description: "If another process executes the run, that process is asked to stop.",
+		Action:      c.withRun(c.cancel),
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 func exportCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a run to a fixture, which is a file for tests", ArgsUsage: "ID",
-		Description: "The fixture is a JSON file with the script, its arguments, each effect with its outcome, and the result.\n" +
+		Description: "The run must be done or failed. The fixture is a JSON file with the script, its arguments, each effect with its outcome, and the result.\n" +
 			"The default file is .cassidy/tests/ID.json. A fixture contains everything that the run read: review the file before you share it.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`; - is standard output"},

@@ -36,7 +36,8 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "run", Usage: "run a workflow: a script that calls tools and models", ArgsUsage: "[FILE.star|NAME [key=value …]]",
-		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star.\n" +
+		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star of the\n" +
+			"project, or your personal file in $CASSIDY_HOME/workflows (default: ~/.cassidy/workflows).\n" +
 			"Without arguments, the command lists the workflows.\n" +
 			"Write each argument of main as key=value: the value is converted to the type of the parameter. Or write\n" +
 			"key:=JSON: the value is parsed as JSON, and not converted.\n" +

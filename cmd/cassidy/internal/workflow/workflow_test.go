@@ -81,7 +81,7 @@ func TestRunWorkflows(t *testing.T) {
 		{"run add a=1 c=2", 2, "", "Unknown parameter: c"},
 		{"run add 1", 2, "", "hint: cassidy run add a=… [b=…]"},
 		{"run add a=1 --input {}", 2, "", "are mutually exclusive"},
-		{"run ad a=1", 2, "", "there is no workflow \"ad\"; did you mean \"add\"?\ncassidy: hint: use one of the workflows add,"},
+		{"run ad a=1", 2, "", "there is no workflow \"ad\"; did you mean \"add\"?\ncassidy: hint: use one of the workflows: add,"},
 		{"run none.star", 2, "", "file none.star does not exist\ncassidy: hint: list the workflows: cassidy run"},
 		{"run nomain", 2, "", ".cassidy/workflows/nomain.star: the file has no function main\ncassidy: hint: begin the function with: def main(…)"},
 		{"run lie", 1, "", "the result of 'workflow lie' does not have its declared type"},

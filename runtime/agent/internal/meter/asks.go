@@ -80,7 +80,7 @@ func (a *Asks) Check() error {
 	case a.MaxTokens < 0:
 		return value.Errorf(value.Invalid, "the limit of a reply must be a positive number of tokens, not %d", a.MaxTokens)
 	case a.Effort != "" && !slices.Contains(efforts, a.Effort):
-		return value.Errorf(value.Invalid, "unknown effort %q%s", a.Effort, value.DidYouMean(a.Effort, efforts)).WithHint("use one of %s", strings.Join(efforts, ", "))
+		return value.Errorf(value.Invalid, "unknown effort %q%s", a.Effort, value.DidYouMean(a.Effort, efforts)).WithHint("use one of: \"%s\"", strings.Join(efforts, `", "`))
 	case t != nil && !(*t >= 0 && *t <= 2): // also for NaN
 		return value.Errorf(value.Invalid, "the temperature must be a number from 0 to 2, not %v", *t)
 	}

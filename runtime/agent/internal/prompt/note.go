@@ -1,9 +1,8 @@
 package prompt
 
 import (
-	"strings"
-
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"strings"
 )
 
 // Notes returns the names of the reminders.
@@ -32,5 +31,5 @@ func (p *Prompt) Note(name, detail string, times int) (string, error) {
 	case "last_turn":
 		return p.LastIteration(), nil
 	}
-	return "", value.Errorf(value.Invalid, "agent.note: unknown note %q%s", name, value.DidYouMean(name, Notes())).WithHint("use one of %s", strings.Join(Notes(), ", "))
+	return "", value.Errorf(value.Invalid, "agent.note: unknown note %q%s", name, value.DidYouMean(name, Notes())).WithHint("use one of: \"%s\"", strings.Join(Notes(), `", "`))
 }

@@ -49,7 +49,7 @@ func (d Docs) Check() error {
 		return nil
 	}
 	return value.Errorf(value.Invalid, "unknown length %q for the descriptions of the tools%s", string(d), value.DidYouMean(string(d), known)).
-		WithHint("use one of %s", strings.Join(known, ", "))
+		WithHint("use one of: \"%s\"", strings.Join(known, `", "`))
 }
 
 // unbounded is the limit of replies above which the prompt states none: no run has so many.

@@ -101,7 +101,7 @@ func Find(agents []agentfile.Definition, name string) (*agentfile.Definition, er
 	if len(known) == 0 {
 		return nil, err.WithHint("omit the parameter agent; to define agents, write files in .cassidy/agents")
 	}
-	return nil, err.WithHint("use one of %s", strings.Join(known, ", "))
+	return nil, err.WithHint("use one of: \"%s\"", strings.Join(known, `", "`))
 }
 
 // shown is the limit of the description of an agent, in characters.

@@ -347,7 +347,7 @@ func (h *Program) operators(i int) {
 	case t.Kind == '=':
 		h.compared[last] = 0
 		if last == 0 && h.assigned && !h.lambda {
-			h.addAt(i, "two assignments in one line; write one assignment in each line")
+			h.addAt(i, "chained assignment; write a = x and b = x on separate lines")
 		}
 		h.assigned = h.assigned || last == 0
 	}

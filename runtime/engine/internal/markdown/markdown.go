@@ -46,7 +46,7 @@ func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
 	}
 	fields, ok := v.(*value.Dict)
 	if !ok {
-		return nil, d.ErrorAt("", "No valid YAML frontmatter found: expected fields, as in description: …")
+		return nil, d.ErrorAt("", "No valid YAML frontmatter found: expected lines such as \"description: TEXT\"")
 	}
 	return d, addFrontMatter(d, fields, file.meta)
 }

@@ -109,7 +109,7 @@ func (l *Language) checkModules(f *file) error {
 		names := m.AttrNames()
 		start, _ := dot.Span()
 		wrong = errorAt(start, "%s has no function %s%s", m.name, dot.Name.Name, value.DidYouMean(dot.Name.Name, names)).
-			WithHint("use one of %s", strings.Join(names, ", "))
+			WithHint("use one of the functions: %s", strings.Join(names, ", "))
 		return false
 	})
 	return wrong

@@ -23,7 +23,7 @@ func Expand(word string, tools func() []toolset.Info, presets map[string][]strin
 		if !ok {
 			known := slices.Sorted(maps.Keys(presets))
 			return nil, value.Errorf(value.Invalid, "unknown preset %q%s", preset, value.DidYouMean(preset, known)).
-				WithHint("use one of the presets all, %s", strings.Join(known, ", "))
+				WithHint("use one of the presets: all, %s", strings.Join(known, ", "))
 		}
 		return names, nil
 	}
@@ -41,7 +41,7 @@ func Expand(word string, tools func() []toolset.Info, presets map[string][]strin
 	if isGroup && len(names) == 0 {
 		known := slices.Sorted(maps.Keys(groups))
 		return nil, value.Errorf(value.Invalid, "no tools found in group %q%s", group, value.DidYouMean(group, known)).
-			WithHint("use one of the groups %s", strings.Join(known, ", "))
+			WithHint("use one of the groups: %s", strings.Join(known, ", "))
 	}
 	return names, nil
 }
