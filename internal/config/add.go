@@ -111,16 +111,16 @@ func (c *RuleChange) Write() error {
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o700); err != nil {
 		return fail(err)
 	}
-	if c.prepare != nil {
-		if err := c.prepare(); err != nil {
-			return err
-		}
-	}
 	unlock, err := lockedfile.MutexAt(filepath.Join(filepath.Dir(c.File), lockName)).Lock()
 	if err != nil {
 		return fail(err)
 	}
 	defer unlock()
+	if c.prepare != nil {
+		if err := c.prepare(); err != nil {
+			return err
+		}
+	}
 	if c.Before, c.After, err = c.made(); err != nil || c.Before == c.After {
 		return err
 	}
