@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
 // lockedBuffer is a buffer that several goroutines use.
@@ -39,10 +40,11 @@ func TestMCPServeFollowsFiles(t *testing.T) {
 	putChatFile(t, dir, ".cassidy/tools/first.star", echoTool("first", "one"))
 	home := filepath.Join(dir, "home")
 	env := func(name string) (string, bool) {
-		if name == "CASSIDY_HOME" {
-			return home, true
+		value, ok := map[string]string{"CASSIDY_HOME": home, "CASSIDY_WORKER": testworker.Exec()}[name]
+		if !ok {
+			return os.LookupEnv(name)
 		}
-		return os.LookupEnv(name)
+		return value, true
 	}
 	in, requests := io.Pipe()
 	answers, out := io.Pipe()
@@ -51,6 +53,7 @@ func TestMCPServeFollowsFiles(t *testing.T) {
 	go func() {
 		ended <- Main(t.Context(), []string{"--dir", dir, "--trust-once", "mcp", "serve"}, &app.World{In: in, Out: out, Err: &told, Env: env})
 		out.Close()
+		in.Close()
 	}()
 	lines := make(chan string, 100)
 	go func() {
@@ -61,7 +64,7 @@ func TestMCPServeFollowsFiles(t *testing.T) {
 	}()
 	send := func(line string) {
 		if _, err := io.WriteString(requests, line+"\n"); err != nil {
-			t.Error(err)
+			t.Fatalf("%v; the server said:\n%s", err, told.String())
 		}
 	}
 	expect := func(words ...string) (found string) {
