@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
@@ -84,22 +83,14 @@ func TestProseIsNoCall(t *testing.T) {
 	})
 }
 
-// TestReadIsLinear reads hostile replies that are long enough to take minutes in
+// TestReadIsLinear reads hostile replies that are long enough to exceed the limit of the test in
 // quadratic time.
 func TestReadIsLinear(t *testing.T) {
 	tools := caseTools(t)
 	for name, reply := range hostileReplies() {
-		done := make(chan []Decision, 1)
-		go func() {
-			Read(strings.Repeat(reply, 5), Options{Tools: tools, Heard: []string{reply}})
-			done <- Read(strings.Repeat(reply, 5), Options{Tools: tools})
-		}()
-		select {
-		case got := <-done:
-			checkDecisions(t, got)
-		case <-time.After(time.Minute):
-			t.Fatalf("%s: still reading after a minute", name)
-		}
+		t.Log(name) // the last line, if it does not end
+		Read(strings.Repeat(reply, 5), Options{Tools: tools, Heard: []string{reply}})
+		checkDecisions(t, Read(strings.Repeat(reply, 5), Options{Tools: tools}))
 	}
 }
 
