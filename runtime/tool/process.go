@@ -23,6 +23,9 @@ type Process struct {
 	Timeout   time.Duration
 	Memory    int64 // bytes of one process
 	Processes int   // how many may run in parallel
+	// Stdin is its input; nil is none. The launcher may read more than the process does, and a
+	// pending read may outlast the process.
+	Stdin io.Reader
 	// Stdout and Stderr get its output. An error of either ends it.
 	Stdout, Stderr io.Writer
 }

@@ -47,7 +47,8 @@ const (
 //
 // Zero limits mean 30 seconds, 512 MB in each process and 64 processes. All processes of
 // the command together may have four times the memory of one. A file that it writes ends
-// at 1 GB. A nil writer discards the output.
+// at 1 GB. A nil writer discards the output, and a nil Process.Stdin is empty. A pending read of
+// Process.Stdin does not delay Run, so end it when Run has returned.
 //
 // When Run returns, the process and all that it has started are gone. Where there is no
 // exit code, it is -1 and the error has one of these kinds:

@@ -224,7 +224,7 @@ func runChanged(t *testing.T, p *tool.Process, change func(*command)) (int, erro
 	}
 	defer cmd.closePlaces()
 	change(cmd)
-	l, err := startSupervisor("", cmd)
+	l, err := startSupervisor("", cmd, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -769,5 +769,25 @@ func TestAsOrdinaryUser(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS: TestS08CommandIsConfined") {
 		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
+}
+
+// TestInput checks that a process reads what it is given, to its end, and that a read of the
+// input that is still waiting does not keep Run from returning.
+func TestInput(t *testing.T) {
+	said, exit, err := runShell(t, "cat; echo end", func(p *tool.Process) { p.Stdin = strings.NewReader("one\ntwo\n") })
+	if said != "one\ntwo\nend\n" || exit != 0 || err != nil {
+		t.Errorf("cat = %q, %d, %v", said, exit, err)
+	}
+	waiting, end := io.Pipe()
+	defer end.Close()
+	said, exit, err = runShell(t, "read x; echo got $x", func(p *tool.Process) {
+		p.Stdin = io.MultiReader(strings.NewReader("a line\n"), waiting)
+	})
+	if said != "got a line\n" || exit != 0 || err != nil {
+		t.Errorf("read = %q, %d, %v", said, exit, err)
+	}
+	if said, _, err = runShell(t, "cat; echo end", nil); said != "end\n" || err != nil {
+		t.Errorf("without input: %q, %v", said, err)
 	}
 }

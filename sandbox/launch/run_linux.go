@@ -38,7 +38,7 @@ func run(ctx context.Context, program string, p *tool.Process) (int, error) {
 		return -1, err
 	}
 	defer cmd.closePlaces()
-	l, err := startSupervisor(program, cmd)
+	l, err := startSupervisor(program, cmd, p.Stdin != nil)
 	if err != nil {
 		return -1, value.Errorf(value.Unavailable, "start %s: %w", p.Path, err)
 	}
@@ -129,11 +129,12 @@ type supervisorLink struct {
 	control  *os.File // closing it makes the supervisor end everything
 	status   *os.File
 	out, err *os.File
+	in       *os.File // nil for a process without input
 }
 
 // startSupervisor starts the supervisor. The command is sent through the control pipe,
 // so that it does not appear on a command line.
-func startSupervisor(program string, cmd *command) (l *supervisorLink, err error) {
+func startSupervisor(program string, cmd *command, input bool) (l *supervisorLink, err error) {
 	if program == "" {
 		if program, err = self.Path(); err != nil {
 			return nil, err
@@ -143,11 +144,11 @@ func startSupervisor(program string, cmd *command) (l *supervisorLink, err error
 	if err != nil {
 		return nil, err
 	}
-	null, err := os.Open(os.DevNull)
+	stdin, in, err := openInput(input)
 	if err != nil {
 		return nil, err
 	}
-	defer null.Close()
+	defer stdin.Close()
 	var near, far [4]*os.File // control, status, stdout, stderr
 	defer func() {
 		for i := range far {
@@ -155,6 +156,9 @@ func startSupervisor(program string, cmd *command) (l *supervisorLink, err error
 			if err != nil {
 				near[i].Close()
 			}
+		}
+		if err != nil && in != nil {
+			in.Close()
 		}
 	}()
 	for i := range near {
@@ -167,7 +171,7 @@ func startSupervisor(program string, cmd *command) (l *supervisorLink, err error
 	near[0], far[0] = far[0], near[0]
 	proc, err := os.StartProcess(program, []string{superviseStage}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=2"},
-		Files: append([]*os.File{null, far[2], far[3], controlPipe: far[0], statusPipe: far[1]}, cmd.files...),
+		Files: append([]*os.File{stdin, far[2], far[3], controlPipe: far[0], statusPipe: far[1]}, cmd.files...),
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -175,12 +179,24 @@ func startSupervisor(program string, cmd *command) (l *supervisorLink, err error
 	}
 	control := near[0]
 	go func() { _, _ = control.Write(text) }() // returns when the other end has read, or is closed
-	return &supervisorLink{proc: proc, control: control, status: near[1], out: near[2], err: near[3]}, nil
+	return &supervisorLink{proc: proc, control: control, status: near[1], out: near[2], err: near[3], in: in}, nil
+}
+
+// openInput returns the input of a process and, if it gets any, the end to which that is written.
+func openInput(input bool) (stdin, in *os.File, err error) {
+	if !input {
+		stdin, err = os.Open(os.DevNull)
+		return stdin, nil, err
+	}
+	return os.Pipe()
 }
 
 func (l *supervisorLink) close() {
 	for _, f := range []*os.File{l.control, l.status, l.out, l.err} {
 		f.Close()
+	}
+	if l.in != nil {
+		l.in.Close()
 	}
 }
 
@@ -196,6 +212,12 @@ func (l *supervisorLink) wait(ctx context.Context, p *tool.Process) (int, error)
 	copied := make(chan error, 2)
 	go func() { copied <- copyOutput(p.Stdout, l.out) }()
 	go func() { copied <- copyOutput(p.Stderr, l.err) }()
+	if l.in != nil {
+		go func() { // returns when the input ends, or at the next piece after the process has ended
+			_, _ = io.Copy(l.in, p.Stdin)
+			l.in.Close()
+		}()
+	}
 	reports := make(chan report, 1)
 	go func() { reports <- l.readReport() }()
 	giveUp := time.NewTimer(p.Timeout + endGrace)

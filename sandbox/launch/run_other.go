@@ -28,6 +28,7 @@ func run(ctx context.Context, _ string, p *tool.Process) (int, error) {
 	cmd := exec.CommandContext(limited, full.Path, full.Args...)
 	cmd.Dir = full.Dir
 	cmd.Env = append([]string{}, full.Env...) // not nil, which means all that this process has
+	cmd.Stdin = full.Stdin
 	cmd.Stdout, cmd.Stderr = ended.writer(full.Stdout), ended.writer(full.Stderr)
 	cmd.WaitDelay = time.Second // for a process that has left the group and holds the output
 	startInGroup(cmd)
