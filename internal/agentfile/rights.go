@@ -262,7 +262,7 @@ func (p *parser) toolRule(verdict tool.Verdict, word, pattern string) {
 	case "task":
 		c = tool.Capability{Name: "tool", Target: "agent"}
 	default:
-		if verdict == tool.Ask && tool.CheckName(word) == nil {
+		if verdict == tool.Ask && tool.CheckCallName(word) == nil {
 			c = tool.Capability{Name: "tool", Target: tool.Key(word)}
 			break
 		}

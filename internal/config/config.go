@@ -424,7 +424,7 @@ func checkRuleTool(fields *value.Dict) error {
 	case strings.HasPrefix(name, "@") && len(name) > 1:
 		return nil
 	}
-	return tool.CheckName(name)
+	return tool.CheckCallName(name)
 }
 
 func (r *reader) secrets(v value.Value) error {

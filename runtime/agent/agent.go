@@ -293,7 +293,9 @@ func (a *Agent) offer(words []string) error {
 
 // add adds a tool to those that the model may call.
 func (a *Agent) add(t *toolset.Info) {
-	if offered := t.Tool; tool.Key(t.Name) == stub.AgentTool && t.Location == tool.Embedded {
+	offered := t.Tool
+	offered.Name = t.ModelName()
+	if tool.Key(t.Name) == stub.AgentTool && t.Location == tool.Embedded {
 		a.tools = append(a.tools, roster.Introduce(offered, a.opts.Agents))
 	} else {
 		a.tools = append(a.tools, offered)

@@ -162,7 +162,7 @@ func (r *registry) change(edit func(c *catalog) error) error {
 // tool is replaced, unless it is built in.
 func (c *catalog) add(l layer, o *offered, replace bool) error {
 	t := o.head
-	if err := tool.CheckName(t.Name); err != nil {
+	if err := tool.CheckCallName(t.Name); err != nil {
 		return err
 	}
 	if o.run == nil {

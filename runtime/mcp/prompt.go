@@ -20,7 +20,7 @@ const PromptHint = "mcp_prompt"
 
 // sdkPrompt returns the prompt of a tool. The arguments of prompts are texts.
 func sdkPrompt(t *tool.Tool) *sdk.Prompt {
-	p := &sdk.Prompt{Name: t.Name, Title: t.DisplayTitle(), Description: t.Description}
+	p := &sdk.Prompt{Name: t.ModelName(), Title: t.DisplayTitle(), Description: t.Description}
 	params, _ := t.CallerParams() // a tool with a schema of its own has no prompt arguments
 	for i := range params {
 		p.Arguments = append(p.Arguments, &sdk.PromptArgument{Name: params[i].Name, Description: params[i].Description, Required: params[i].Required})

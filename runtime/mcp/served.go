@@ -120,7 +120,7 @@ func (s *Server) addTool(now map[string]entry, t *tool.Tool) {
 	if t.Hints.Other[PromptHint] {
 		e.kind = aPrompt
 	}
-	switch changed := s.changed(now, t.Name, e); {
+	switch changed := s.changed(now, t.ModelName(), e); {
 	case changed && e.kind == aPrompt:
 		s.sdk.AddPrompt(sdkPrompt(t), s.getPrompt)
 	case changed:

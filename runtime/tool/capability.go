@@ -47,7 +47,7 @@ var capabilityRules = []capabilityRule{
 	{"shell", true, target.Word, target.CheckWord},
 	{"env", false, target.Word, target.CheckWord},
 	{"secret", true, target.Secret, target.CheckSecret},
-	{"tool", false, target.Word, target.CheckWord},
+	{"tool", false, target.Tool, target.CheckWord},
 	{"model", false, nil, nil},
 	{"human", false, nil, nil},
 	{"skill.create", true, nil, nil},

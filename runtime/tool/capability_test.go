@@ -183,6 +183,8 @@ func TestCapabilityAllows(t *testing.T) {
 		{"tool:read_file", "tool:read_files", false},
 		{"tool:@files", "tool:@files", true},
 		{"tool", "tool:anything", true},
+		{"tool:server.get-sum", "tool:server__get_sum", true}, {"tool:my-tool", "tool:my_tool", true},
+		{"tool:server.get-sum", "tool:server.get", false}, {"tool:@my-files", "tool:@my_files", false},
 		{"model", "model", true},
 		{"model", "human", false},
 	}

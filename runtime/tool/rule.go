@@ -42,7 +42,7 @@ func (r *Rule) String() string {
 	about := ""
 	if r.Tool != "" {
 		about = "tool: " + strconv.Quote(r.Tool) + ", "
-		if CheckName(r.Tool) == nil {
+		if CheckCallName(r.Tool) == nil {
 			about = "tool: " + r.Tool + ", "
 		}
 	}

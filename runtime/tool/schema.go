@@ -36,9 +36,9 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 		return d, nil
 	case OpenAI:
 		return value.NewDict("type", "function", "function",
-			value.NewDict("name", t.Name, "description", t.Description, "parameters", args)), nil
+			value.NewDict("name", t.ModelName(), "description", t.Description, "parameters", args)), nil
 	case Anthropic:
-		return value.NewDict("name", t.Name, "description", t.Description, "input_schema", args), nil
+		return value.NewDict("name", t.ModelName(), "description", t.Description, "input_schema", args), nil
 	case MCP:
 		return t.mcpDefinition(args), nil
 	}
@@ -50,7 +50,7 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 // mcpDefinition is a Tool of MCP's tools/list. An output schema is given only
 // for objects, the one result that MCP calls structured content.
 func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
-	d := value.NewDict("name", t.Name, "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
+	d := value.NewDict("name", t.ModelName(), "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
 	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
 		d.Put("outputSchema", t.Returns.JSONSchema())
 	}

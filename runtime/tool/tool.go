@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/jsonschema"
+	"github.com/cassidy-run/cassidy/runtime/tool/internal/target"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -150,8 +151,26 @@ func (l Limits) AtMost(most Limits) Limits {
 }
 
 // Key returns the one form of a tool's name under which it is found:
-// "my-tool" and "my_tool" are the same tool.
-func Key(name string) string { return strings.ReplaceAll(name, "-", "_") }
+// "my-tool" and "my_tool" are the same tool, and so are "server.tool" and "server__tool".
+func Key(name string) string { return target.Key(name) }
+
+// The name of a tool of an attached server is SERVER.TOOL. The APIs of the model vendors accept
+// no dot, so a model gets SERVER__TOOL.
+const serverDot, modelDot = ".", "__"
+
+// ModelName returns the name by which models and other clients know the tool.
+func (t *Tool) ModelName() string { return strings.ReplaceAll(t.Name, serverDot, modelDot) }
+
+// CheckCallName returns an error of kind Invalid unless a name can be that of a registered tool:
+// one that [CheckName] accepts, or two joined by "." or "__", those of an attached server and of
+// its tool. A script cannot declare the latter.
+func CheckCallName(name string) error {
+	server, rest, ok := strings.Cut(strings.Replace(name, modelDot, serverDot, 1), serverDot)
+	if ok && validName(server) && validName(rest) && len(server)+len(modelDot)+len(rest) <= MaxName {
+		return nil
+	}
+	return CheckName(name)
+}
 
 // MaxName is how long a tool's name may be; the APIs of the model vendors
 // accept 64.

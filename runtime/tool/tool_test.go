@@ -14,6 +14,19 @@ func TestCheckNameC1(t *testing.T) {
 			t.Errorf("CheckName(%q) = %v, want nil", name, err)
 		}
 	}
+	for _, name := range []string{"server.tool", "my-server.read_file", "server__tool", "read_file"} {
+		if err := CheckCallName(name); err != nil {
+			t.Errorf("CheckCallName(%q) = %v, want nil", name, err)
+		}
+	}
+	for _, name := range []string{"a.b.c", ".a", "a.", "a__b__c", "a.b__c", "a..b", "A.b", "a.B", "a.b c", "a.1b", strings.Repeat("a", MaxName-2) + ".a", ""} {
+		if err := CheckCallName(name); err == nil {
+			t.Errorf("CheckCallName(%q) = nil, want an error", name)
+		}
+	}
+	if Key("my-server.read-file") != Key("my_server__read_file") {
+		t.Error("the two spellings of a server's tool have different keys")
+	}
 	tests := []struct{ name, suggestion string }{
 		{"", ""}, {"_", ""}, {"1tool", ""}, {"-a", "a"}, {"a-", "a"}, {"_a", "a"}, {"a_", "a"}, {"a--b", "a_b"}, {"a__b", "a_b"}, {"a-_b", "a_b"},
 		{"MyTool", "mytool"}, {"My Tool", "my_tool"}, {"read.file", "read_file"}, {"read/file", "read_file"}, {"a b", "a_b"}, {" a ", "a"},

@@ -19,7 +19,7 @@ const MaxDescription = 16 << 10
 // constraints, and that defaults and examples pass its own check. An error is of kind
 // Invalid or Limit. It compiles Schema, so call it before the tool is used concurrently.
 func (t *Tool) Validate() error {
-	if err := CheckName(t.Name); err != nil {
+	if err := CheckCallName(t.Name); err != nil {
 		return err
 	}
 	if strings.TrimSpace(t.Description) == "" {

@@ -146,7 +146,11 @@ func (d *Declaration) Tool(stem string) (tool.Described, error) {
 		return tool.Described{}, d.ErrorAt("name", "the file name %q differs from the tool name %q", stem, t.Name).
 			WithHint("rename the file or the tool, or omit name")
 	}
-	if err := t.Validate(); err != nil {
+	err := tool.CheckName(t.Name)
+	if err == nil {
+		err = t.Validate()
+	}
+	if err != nil {
 		e := *value.ErrorOf(err, value.Invalid)
 		if e.Pos.Line == 0 {
 			e.Pos = r.invalidPart(&t, e.Message())

@@ -60,7 +60,7 @@ const (
 // group covers it.
 func toolTarget(args *value.Dict) ([]tool.Capability, error) {
 	name := args.Text("name")
-	if tool.CheckName(name) != nil {
+	if tool.CheckCallName(name) != nil {
 		return nil, value.Errorf(value.NotFound, "Unknown tool: %.80q", name)
 	}
 	return []tool.Capability{{Name: "tool", Target: name}}, nil

@@ -30,6 +30,16 @@ func Path(pattern, path string) bool {
 // Word reports whether a pattern is a word: it has no wildcards.
 func Word(pattern, word string) bool { return pattern == word }
 
+// Key returns the one form of a tool's name under which it is found; see tool.Key.
+func Key(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "-", "_"), ".", "__")
+}
+
+// Tool reports whether a pattern is the name of a tool in any spelling, or its @GROUP.
+func Tool(pattern, name string) bool {
+	return pattern == name || Key(pattern) == Key(name) && !strings.HasPrefix(name, "@")
+}
+
 // Host reports whether a pattern covers a host. Hosts are lower-case ASCII, with an optional
 // port. A pattern without a port means the standard ports, which a host does not spell out.
 func Host(pattern, host string) bool {
