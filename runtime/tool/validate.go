@@ -11,9 +11,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// MaxDescription is how long the description of a tool may be, in bytes. A
+// maxDescription is how long the description of a tool may be, in bytes. A
 // model reads every description on every turn.
-const MaxDescription = 16 << 10
+const maxDescription = 16 << 10
 
 // Validate checks the definition of a tool: its name, description, capabilities, types and
 // constraints, and that defaults and examples pass its own check. An error is of kind
@@ -31,8 +31,8 @@ func (t *Tool) Validate() error {
 			return err
 		}
 	}
-	if len(t.Description) > MaxDescription {
-		return value.Errorf(value.Invalid, "the description is longer than %d KB", MaxDescription>>10)
+	if len(t.Description) > maxDescription {
+		return value.Errorf(value.Invalid, "the description is longer than %d KB", maxDescription>>10)
 	}
 	if err := validateParams(t.Params); err != nil {
 		return err
