@@ -2,18 +2,17 @@ package cassidy_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"iter"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
 const module = "github.com/cassidy-run/cassidy"
@@ -665,6 +664,11 @@ var layers = map[string]struct {
 		"internal/pack runtime/engine runtime/tool runtime/value sandbox internal/testworker",
 		"tests only; scripts run the same in both processes",
 	},
+	"internal/sourcetest": {
+		"Package sourcetest parses the Go files of the repository for tests about the source.",
+		"",
+		"tests only",
+	},
 	"internal/testhost": {
 		"Package testhost opens hosts for tests",
 		". internal/testworker runtime/journal/sqlite",
@@ -895,45 +899,10 @@ var large = map[string]struct {
 	"stdlib/table":  {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},
 }
 
-// A goFile is one file of ours, parsed.
-type goFile struct {
-	name string
-	dir  string
-	ast  *ast.File
-	set  *token.FileSet
-	test bool
-}
-
-func sources(t *testing.T) []goFile {
-	t.Helper()
-	var files []goFile
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata") {
-			return fs.SkipDir
-		}
-		if !strings.HasSuffix(name, ".go") {
-			return nil
-		}
-		set := token.NewFileSet()
-		f, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		files = append(files, goFile{name, path.Dir(filepath.ToSlash(name)), f, set, strings.HasSuffix(name, "_test.go")})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func imports(f goFile) []string {
+// imports returns the packages that a file imports.
+func imports(f sourcetest.File) []string {
 	var list []string
-	for _, spec := range f.ast.Imports {
+	for _, spec := range f.AST.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value)
 		list = append(list, p)
 	}
@@ -942,19 +911,19 @@ func imports(f goFile) []string {
 
 func TestLayers(t *testing.T) {
 	documented := map[string]bool{}
-	for _, f := range sources(t) {
-		layer, known := layers[f.dir]
+	for _, f := range sourcetest.Files(t, ".") {
+		layer, known := layers[f.Dir]
 		if !known {
-			if !f.test {
-				t.Errorf("%s: package %s is not in the table of layers", f.name, f.dir)
+			if !f.Test {
+				t.Errorf("%s: package %s is not in the table of layers", f.Name, f.Dir)
 			}
 			continue
 		}
-		if f.test {
+		if f.Test {
 			continue // a test may look at anything
 		}
-		if f.ast.Doc != nil && strings.HasPrefix(strings.Join(strings.Fields(f.ast.Doc.Text()), " "), layer.doc) {
-			documented[f.dir] = true
+		if f.AST.Doc != nil && strings.HasPrefix(strings.Join(strings.Fields(f.AST.Doc.Text()), " "), layer.doc) {
+			documented[f.Dir] = true
 		}
 		for _, p := range imports(f) {
 			ours, ok := strings.CutPrefix(p, module)
@@ -966,7 +935,7 @@ func TestLayers(t *testing.T) {
 				ours = "."
 			}
 			if !slices.Contains(strings.Fields(layer.uses), ours) {
-				t.Errorf("%s: %s must not import %s: %s", f.name, f.dir, ours, layer.why)
+				t.Errorf("%s: %s must not import %s: %s", f.Name, f.Dir, ours, layer.why)
 			}
 		}
 	}
@@ -986,15 +955,15 @@ func TestDrawing(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md: the drawing lacks %s", dir)
 		}
 	}
-	for _, f := range sources(t) {
-		from, ok := level[f.dir]
-		if f.test || !ok {
+	for _, f := range sourcetest.Files(t, ".") {
+		from, ok := level[f.Dir]
+		if f.Test || !ok {
 			continue
 		}
 		for _, p := range imports(f) {
 			to, ok := level[ours(p)]
 			if ok && to < from {
-				t.Errorf("%s imports %s, which is drawn above %s", f.name, p, f.dir)
+				t.Errorf("%s imports %s, which is drawn above %s", f.Name, p, f.Dir)
 			}
 		}
 	}
@@ -1004,8 +973,8 @@ func TestDrawing(t *testing.T) {
 // CONTRIBUTING.md name exist.
 func TestArchitectureFiles(t *testing.T) {
 	names := map[string]bool{}
-	for _, f := range sources(t) {
-		for name := f.name; name != ""; _, name, _ = strings.Cut(name, "/") {
+	for _, f := range sourcetest.Files(t, ".") {
+		for name := f.Name; name != ""; _, name, _ = strings.Cut(name, "/") {
 			names[name] = true // a page may leave out the first folders
 		}
 	}
@@ -1069,17 +1038,17 @@ func ours(p string) string {
 }
 
 func TestPowers(t *testing.T) {
-	for _, f := range sources(t) {
-		if f.test {
+	for _, f := range sourcetest.Files(t, ".") {
+		if f.Test {
 			continue
 		}
 		for _, p := range imports(f) {
 			power, guarded := powers[root(p)]
 			switch {
-			case guarded && !isUser(power.users, f.dir):
-				t.Errorf("%s: %s must not import %s: %s", f.name, f.dir, p, power.why)
+			case guarded && !isUser(power.users, f.Dir):
+				t.Errorf("%s: %s must not import %s: %s", f.Name, f.Dir, p, power.why)
 			case !guarded && strings.Contains(strings.Split(p, "/")[0], ".") && !strings.HasPrefix(p, module):
-				t.Errorf("%s: the dependency %s is not in the table of powers", f.name, p)
+				t.Errorf("%s: the dependency %s is not in the table of powers", f.Name, p)
 			}
 		}
 	}
@@ -1109,21 +1078,21 @@ func root(p string) string {
 // that what is listed as larger is.
 func TestPackageSizes(t *testing.T) {
 	lines, names := map[string]int{}, map[string]int{}
-	for _, f := range sources(t) {
-		if f.test || strings.HasPrefix(f.dir, "cmd/") || strings.HasPrefix(f.dir, "examples/") || f.dir == "bench" {
+	for _, f := range sourcetest.Files(t, ".") {
+		if f.Test || strings.HasPrefix(f.Dir, "cmd/") || strings.HasPrefix(f.Dir, "examples/") || f.Dir == "bench" {
 			continue
 		}
-		text, err := os.ReadFile(f.name)
+		text, err := os.ReadFile(f.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
-				lines[f.dir]++
+				lines[f.Dir]++
 			}
 		}
-		for name := range exportedNames(f.ast) {
-			names[f.dir+" "+name]++
+		for name := range exportedNames(f.AST) {
+			names[f.Dir+" "+name]++
 		}
 	}
 	exports := map[string]int{}
@@ -1181,12 +1150,12 @@ func TestGateTypes(t *testing.T) {
 	const maxFields, maxMethods = 12, 20
 	apart := []string{"host.Options", "host.Host"}
 	fields, methods := map[string]int{}, map[string]int{}
-	for _, f := range sources(t) {
-		if f.dir != "runtime/host" && !strings.HasPrefix(f.dir, "runtime/host/internal/") || f.test {
+	for _, f := range sourcetest.Files(t, ".") {
+		if f.Dir != "runtime/host" && !strings.HasPrefix(f.Dir, "runtime/host/internal/") || f.Test {
 			continue
 		}
-		of := path.Base(f.dir) + "."
-		ast.Inspect(f.ast, func(n ast.Node) bool {
+		of := path.Base(f.Dir) + "."
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				if n.Recv != nil {
@@ -1219,30 +1188,30 @@ func TestGateTypes(t *testing.T) {
 // TestNoState checks that a library keeps nothing of its own: no init, and no
 // package-level variable that is ever assigned to.
 func TestNoState(t *testing.T) {
-	files := sources(t)
+	files := sourcetest.Files(t, ".")
 	vars := map[string]bool{} // "dir name"
 	for _, f := range files {
-		for _, d := range f.ast.Decls {
-			if gen, ok := d.(*ast.GenDecl); ok && gen.Tok == token.VAR && !f.test {
+		for _, d := range f.AST.Decls {
+			if gen, ok := d.(*ast.GenDecl); ok && gen.Tok == token.VAR && !f.Test {
 				for _, spec := range gen.Specs {
 					for _, name := range spec.(*ast.ValueSpec).Names {
-						vars[f.dir+" "+name.Name] = true
+						vars[f.Dir+" "+name.Name] = true
 					}
 				}
 			}
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "init" && fn.Recv == nil {
-				t.Errorf("%s has an init function", f.name)
+				t.Errorf("%s has an init function", f.Name)
 			}
 		}
 	}
 	for _, f := range files {
-		if f.test {
+		if f.Test {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			for _, left := range assigned(n) {
-				if id, ok := base(left).(*ast.Ident); ok && vars[f.dir+" "+id.Name] {
-					t.Errorf("%s assigns to the package-level variable %s", f.set.Position(n.Pos()), id.Name)
+				if id, ok := base(left).(*ast.Ident); ok && vars[f.Dir+" "+id.Name] {
+					t.Errorf("%s assigns to the package-level variable %s", f.Set.Position(n.Pos()), id.Name)
 				}
 			}
 			return true

@@ -2,16 +2,13 @@ package cassidy_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/hint"
+	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
 // TestHintsForModels checks for every hint in the source that what a model gets of it has no advice
@@ -38,35 +35,20 @@ func TestHintsForModels(t *testing.T) {
 func hintsOf(t *testing.T) map[string]string {
 	t.Helper()
 	hints := map[string]string{}
-	files := token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (strings.HasPrefix(name, "cmd") || d.Name() == "testdata") {
-			if d != nil && d.IsDir() {
-				return fs.SkipDir
-			}
-			return err
+	for _, f := range sourcetest.Files(t, ".") {
+		if f.Test || strings.HasPrefix(f.Dir, "cmd") {
+			continue
 		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(files, name, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
 				return true
 			}
 			if fn, ok := call.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "WithHint" {
-				hints[files.Position(call.Args[0].Pos()).String()] = literal(call.Args[0])
+				hints[f.Where(call.Args[0])] = literal(call.Args[0])
 			}
 			return true
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return hints
 }

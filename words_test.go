@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
 // oddWords are words that readers of comments, messages and docs do not expect; see
@@ -38,13 +40,13 @@ func TestWords(t *testing.T) {
 			line++
 		}
 	}
-	for _, f := range sources(t) {
-		for _, group := range f.ast.Comments {
-			read(filepath.ToSlash(f.name), f.set.Position(group.Pos()).Line, group.Text())
+	for _, f := range sourcetest.Files(t, ".") {
+		for _, group := range f.AST.Comments {
+			read(filepath.ToSlash(f.Name), f.Set.Position(group.Pos()).Line, group.Text())
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Pos() > f.ast.Name.End() {
-				read(filepath.ToSlash(f.name), f.set.Position(lit.Pos()).Line, lit.Value)
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Pos() > f.AST.Name.End() {
+				read(filepath.ToSlash(f.Name), f.Set.Position(lit.Pos()).Line, lit.Value)
 			}
 			return true
 		})

@@ -2,10 +2,8 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
 // TestCommandNames checks that each command line of cassidy in the docs, the errors, the hints and the
@@ -175,33 +174,18 @@ func codeOfDocs(t *testing.T) map[string]string {
 func literals(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	files := token.NewFileSet()
-	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && d.Name() != "../..") {
-			if d != nil && d.IsDir() {
-				return fs.SkipDir
-			}
-			return err
+	for _, f := range sourcetest.Files(t, "../..") {
+		if f.Test {
+			continue
 		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(files, name, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				if text, err := strconv.Unquote(lit.Value); err == nil {
-					texts[files.Position(lit.Pos()).String()] = text
+					texts[f.Where(lit)] = text
 				}
 			}
 			return true
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return texts
 }

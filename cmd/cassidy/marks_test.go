@@ -2,13 +2,10 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
 // TestMarksOnce checks that no text is made visible before it is passed to a function that does so
@@ -16,16 +13,12 @@ import (
 func TestMarksOnce(t *testing.T) {
 	messages := []string{"Note", "Log", "Debug", "Errorf", "WithHint", "MarkUntrusted"} // errors are shown by Report
 	marks := []string{"Visible", "VisibleLine", "Brief"}
-	files, seen := token.NewFileSet(), 0
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return err
+	seen := 0
+	for _, f := range sourcetest.Files(t, ".") {
+		if f.Test {
+			continue
 		}
-		file, err := parser.ParseFile(files, name, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || !slices.Contains(messages, calledName(call)) {
 				return true
@@ -34,17 +27,13 @@ func TestMarksOnce(t *testing.T) {
 			for _, arg := range call.Args {
 				ast.Inspect(arg, func(n ast.Node) bool {
 					if inner, ok := n.(*ast.CallExpr); ok && slices.Contains(marks, calledName(inner)) {
-						t.Errorf("%s: %s gets a text of %s, and marks it again", files.Position(inner.Pos()), calledName(call), calledName(inner))
+						t.Errorf("%s: %s gets a text of %s, and marks it again", f.Where(inner), calledName(call), calledName(inner))
 					}
 					return true
 				})
 			}
 			return true
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if seen < 300 {
 		t.Errorf("%d messages found, want those of all commands", seen)

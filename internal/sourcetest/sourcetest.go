@@ -1,0 +1,58 @@
+// Package sourcetest parses the Go files of the repository for tests about the source.
+package sourcetest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A File is a Go file.
+type File struct {
+	Name string // its path from the root, with slashes
+	Dir  string // the path of its folder from the root; "." for the root
+	AST  *ast.File
+	Set  *token.FileSet // with the positions in AST
+	Test bool           // its name ends in _test.go
+}
+
+// Files returns the Go files in a folder, sorted by their names, without those in folders that are
+// named testdata or begin with a dot.
+func Files(t testing.TB, root string) []File {
+	t.Helper()
+	var files []File
+	set := token.NewFileSet()
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != root || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		rel = filepath.ToSlash(rel)
+		files = append(files, File{Name: rel, Dir: path.Dir(rel), AST: file, Set: set, Test: strings.HasSuffix(rel, "_test.go")})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Where returns the file and line of a node.
+func (f *File) Where(n ast.Node) string {
+	return f.Set.Position(n.Pos()).String()
+}
