@@ -124,6 +124,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value internal/folder internal/trust internal/yaml",
 		"it describes a review, and trusts nothing",
 	},
+	"internal/mcpfile": {
+		"Package mcpfile reads and writes the file that names the MCP servers of a project",
+		"runtime/value internal/folder",
+		"an entry is text: reading it starts nothing",
+	},
 	"internal/visible": {
 		"Package visible shows untrusted text so that nothing of it is hidden",
 		"runtime/value",
@@ -844,7 +849,7 @@ var powers = map[string]struct {
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config .", "reads and judges addresses, and reaches none"},
-	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/models", "takes addresses apart, and reaches none"},
+	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/mcpfile runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/models", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},
 	"crypto/x509":   {"stdlib stdlib/web .", "the authorities that http.* trusts"},
 	"plugin":        {"", "nothing is loaded into the process"},
