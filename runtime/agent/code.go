@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -41,7 +42,8 @@ func runCode(ctx context.Context, h *host.Host, code string, number int64) (valu
 	var tools []tool.Tool
 	begun := false
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
-		id, tools = above.runID+"/"+id, above.agent.tools
+		_, step := h.StepOf(ctx)
+		id, tools = ids.ProgramAt(above.runID, step), above.agent.tools
 		root, _, _ := strings.Cut(above.runID, "/")
 		begun = above.again && program.Begun(ctx, h, root, code)
 	} else {

@@ -70,6 +70,10 @@ func Agent(turn string, number int) string { return turn + "/" + agent + strconv
 // scripts can make calls in parallel, and then the order in which agents begin is not always the same.
 func AgentAt(run string, step tool.StepPath) string { return run + "/" + agent + step.String() }
 
+// ProgramAt returns the ID of the run of a program that the model of a turn has written, by the step of
+// its call. A resumed turn gives the same ID.
+func ProgramAt(turn string, step tool.StepPath) string { return turn + "/code-" + step.String() }
+
 // OfAgent reports whether the ID of a call, without that of its turn, is of a sub-agent.
 func OfAgent(call string) bool { return strings.HasPrefix(call, agent) }
 
