@@ -126,7 +126,7 @@ var layers = map[string]struct {
 	},
 	"internal/mcpfile": {
 		"Package mcpfile reads and writes the file that names the MCP servers of a project",
-		"runtime/value internal/folder",
+		"runtime/tool runtime/value internal/folder internal/trust",
 		"an entry is text: reading it starts nothing",
 	},
 	"internal/visible": {
@@ -842,7 +842,7 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project internal/lockfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/protect", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
