@@ -104,8 +104,13 @@ func ExampleOptions_watch() {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("def stock(item: str) -> int:\n    \"\"\"Count.\"\"\"\n    return len(item)\n\ntool(stock)\n"), 0o644)); err != nil {
 		log.Fatal(err)
 	}
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline}) // the scripts are the program's own
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer shared.Close()
 	wrong := make(chan error, 10)
-	host, err := cassidy.Open(dir, &cassidy.Options{TrustSource: true, Watch: func(errs []*cassidy.Error) {
+	host, err := shared.Open(cassidy.Dir(dir), &cassidy.Options{TrustSource: true, Watch: func(errs []*cassidy.Error) {
 		for _, e := range errs {
 			wrong <- e
 		}
