@@ -781,7 +781,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/mcp": {
 		"Package mcp has the commands for the Model Context Protocol",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/calls internal/project internal/skill runtime/agent/codemode runtime/host runtime/mcp runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/folder internal/mcpfile internal/project internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {
@@ -879,7 +879,7 @@ var powers = map[string]struct {
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp examples/mcp-conformance", "the protocol; a door stands on it"},
-	"github.com/rogpeppe/go-internal":               {"internal/config", "lockedfile: two processes that change the rules of a config; the rest is for tests only"},
+	"github.com/rogpeppe/go-internal":               {"internal/config cmd/cassidy/internal/mcp", "lockedfile: two processes that change the rules of a config, or a list of servers; the rest is for tests only"},
 	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},

@@ -34,7 +34,7 @@ type command struct {
 func Command(a *app.App) *cli.Command {
 	c := &command{App: a}
 	return &cli.Command{
-		Name: "mcp", Usage: "serve the tools to MCP clients, such as editors and other agents",
+		Name: "mcp", Usage: "serve the tools to MCP clients, and use the tools of other servers",
 		Subcommands: []*cli.Command{{
 			Name: "serve", Usage: "serve the tools over the Model Context Protocol",
 			Description: "A client starts this command and talks to it over standard input and output. With --http, clients connect to an address.\n" +
@@ -50,7 +50,7 @@ func Command(a *app.App) *cli.Command {
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
 			Action: c.Recording(c.watching(c.WithHost(c.serve))),
-		}, installCommand(c)},
+		}, installCommand(c), addCommand(c), listCommand(c), removeCommand(c)},
 	}
 }
 

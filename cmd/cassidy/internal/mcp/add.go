@@ -1,0 +1,218 @@
+package mcp
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func addCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "add", Usage: "attach a server, so that its tools can be used here", ArgsUsage: "NAME URL|COMMAND [ARG …]",
+		Description: "cassidy mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n" +
+			"cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
+			"The entry is written to .cassidy/mcp.json. The command runs confined: it reads the project, and nothing else unless a flag grants it.\n" +
+			"The file has the names of environment variables, and never their values. Put -- before a COMMAND whose arguments begin with -.",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "env", Usage: "pass the environment variable `NAME` to the command"},
+			&cli.StringSliceFlag{Name: "read", Usage: "let the command also read the file or folder `PATH`"},
+			&cli.StringSliceFlag{Name: "write", Usage: "let the command write the file or folder `PATH`"},
+			&cli.BoolFlag{Name: "network", Usage: "let the command open network connections"},
+			&cli.StringSliceFlag{Name: "header", Usage: "send the `HEADER` 'NAME: ${VARIABLE}' to the URL"},
+			&cli.BoolFlag{Name: "user", Usage: "attach the server in all your projects"},
+			&cli.BoolFlag{Name: "replace", Usage: "replace a server of the same name"},
+		},
+		Action: c.add,
+	}
+}
+
+func (c *command) add(ctx *cli.Context) error {
+	name, args := ctx.Args().First(), ctx.Args().Tail()
+	if err := mcpfile.CheckName(name); err != nil {
+		return err
+	}
+	var entry *value.Dict
+	var err error
+	if isURL(args[0]) {
+		entry, err = urlEntry(ctx, args)
+	} else {
+		entry, err = programEntry(ctx, args)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := c.serverFile(ctx.Bool("user"))
+	if err != nil {
+		return err
+	}
+	trusted, err := f.change(func(text string) (string, error) {
+		if mcpfile.Entry(text, name) != nil && !ctx.Bool("replace") {
+			return "", value.Errorf(value.Invalid, "there is a server %q already", name).WithHint("choose another name, or add --replace")
+		}
+		return mcpfile.Put(text, name, entry)
+	})
+	if err != nil {
+		return err
+	}
+	return c.added(f, []string{name}, trusted)
+}
+
+// isURL reports whether an argument is meant as an address.
+func isURL(arg string) bool { return strings.Contains(arg, "://") }
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// programEntry returns the entry of a server that is started.
+func programEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
+	if ctx.IsSet("header") {
+		return nil, value.Errorf(value.Invalid, "--header is only for a server with a URL").WithHint("pass a secret to the command with: --env NAME")
+	}
+	entry := value.NewDict("command", words[0])
+	if len(words) > 1 {
+		entry.Put("args", texts(words[1:]))
+	}
+	env := &value.Dict{}
+	for _, name := range ctx.StringSlice("env") {
+		if !variableName.MatchString(name) {
+			name, _, _ = strings.Cut(name, "=")
+			return nil, value.Errorf(value.Invalid, "--env takes the name of an environment variable only, so that no secret is written to the file").
+				WithHint("export %s=… and add --env %s; or edit the file, if the value is not a secret", value.Clean(name, 60), value.Clean(name, 60))
+		}
+		env.Put(name, "${"+name+"}")
+	}
+	if env.Len() > 0 {
+		entry.Put("env", env)
+	}
+	grants := &value.Dict{}
+	if ctx.Bool("network") {
+		grants.Put("network", true)
+	}
+	for _, flag := range []string{"read", "write"} {
+		if paths := ctx.StringSlice(flag); len(paths) > 0 {
+			grants.Put(flag, texts(paths))
+		}
+	}
+	if grants.Len() > 0 {
+		entry.Put("cassidy", grants)
+	}
+	return entry, nil
+}
+
+// urlEntry returns the entry of a server over HTTP.
+func urlEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
+	if len(words) > 1 {
+		return nil, value.Errorf(value.Invalid, "unexpected argument %q after the URL", words[1]).WithHint("cassidy mcp add NAME URL --header 'NAME: ${VARIABLE}'")
+	}
+	for _, flag := range []string{"env", "read", "write", "network"} {
+		if ctx.IsSet(flag) {
+			return nil, value.Errorf(value.Invalid, "--%s is only for a server with a command: cassidy starts no program for a URL", flag).
+				WithHint("send a secret to the URL with: --header 'NAME: ${VARIABLE}'")
+		}
+	}
+	headers := &value.Dict{}
+	for _, header := range ctx.StringSlice("header") {
+		name, text, ok := strings.Cut(header, ":")
+		name, text = strings.TrimSpace(name), strings.TrimSpace(text)
+		switch {
+		case !ok || name == "" || text == "":
+			return nil, value.Errorf(value.Invalid, "invalid header %q", value.Clean(name, 40)).WithHint("write --header 'NAME: ${VARIABLE}'")
+		case isSecret(name, text):
+			return nil, value.Errorf(value.Invalid, "the value of the header %s looks like a secret, which must not be written to the file", value.Clean(name, 40)).
+				WithHint("put the value into an environment variable, and write --header '%s: ${VARIABLE}'", value.Clean(name, 40))
+		}
+		headers.Put(name, text)
+	}
+	s := mcpfile.Server{Name: ctx.Args().First(), URL: words[0]}
+	if _, err := s.Expand(func(string) (string, bool) { return "x", true }); err != nil {
+		return nil, err
+	}
+	entry := value.NewDict("url", words[0])
+	if headers.Len() > 0 {
+		entry.Put("headers", headers)
+	}
+	return entry, nil
+}
+
+// added shows servers that were added to a file, and what to do next.
+func (c *command) added(f *serverFile, names []string, trusted bool) error {
+	text, err := f.read()
+	if err != nil {
+		return folder.FileError(err, f.shown)
+	}
+	servers, _, err := mcpfile.Parse(text)
+	if err != nil {
+		return folder.FileError(err, f.shown)
+	}
+	servers = slices.DeleteFunc(servers, func(s mcpfile.Server) bool { return !slices.Contains(names, s.Name) })
+	if c.JSON {
+		list := ui.Map(servers, func(s mcpfile.Server) value.Value { return serverDict(&s) })
+		return c.PrintJSON(value.NewDict("file", f.shown, "added", value.List(list), "trusted", trusted))
+	}
+	p := ui.Page{Paint: c.Paint()}
+	missing := map[string]bool{}
+	for i := range servers {
+		writeFacts(&p, &servers[i])
+		for _, name := range servers[i].Variables() {
+			if _, set := c.Env(name); !set {
+				missing[name] = true
+			}
+		}
+	}
+	c.Print(p.String())
+	c.Note("added to %s", f.shown)
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		c.Note("the environment variable %s is not set: export %s=…", name, name)
+	}
+	if !trusted {
+		c.Note("the file has other entries that nobody has reviewed, so none of it is used; to review: cassidy trust %s", mcpfile.Name)
+	}
+	return nil
+}
+
+// factWidth is the width of the label of a fact.
+const factWidth = 10
+
+// writeFacts writes what a server does and may do.
+func writeFacts(p *ui.Page, s *mcpfile.Server) {
+	for i, f := range s.Facts() {
+		if i == 0 {
+			p.Line("%s  %s", p.Paint(ui.Bold, ui.VisibleLine(f.Name)), ui.VisibleLine(f.Value))
+			continue
+		}
+		p.Line("  %s %s", ui.Pad(f.Name, factWidth), ui.VisibleLine(f.Value))
+	}
+}
+
+// serverDict returns a server as --json prints it.
+func serverDict(s *mcpfile.Server) *value.Dict {
+	d := value.NewDict("name", s.Name, "kind", kindOf(s))
+	if s.URL != "" {
+		d.Put("url", s.URL)
+		d.Put("headers", ui.Texts(ui.Map(s.Headers, func(p mcpfile.Pair) string { return p.Name })))
+	} else {
+		d.Put("command", s.Command)
+		d.Put("args", texts(s.Args))
+		d.Put("env", ui.Texts(ui.Map(s.Env, func(p mcpfile.Pair) string { return p.Name })))
+		d.Put("network", s.Network)
+		d.Put("read", texts(s.Read))
+		d.Put("write", texts(s.Write))
+	}
+	d.Put("variables", ui.Texts(s.Variables()))
+	return d
+}
+
+// kindOf returns how a server is reached, as the file names it.
+func kindOf(s *mcpfile.Server) string {
+	if s.URL != "" {
+		return "http"
+	}
+	return "stdio"
+}

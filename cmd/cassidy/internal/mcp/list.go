@@ -1,0 +1,84 @@
+package mcp
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func listCommand(c *command) *cli.Command {
+	return &cli.Command{Name: "list", Usage: "list the attached servers, and the errors in their files", Action: c.list}
+}
+
+// list lists the attached servers. It starts none of them.
+func (c *command) list(*cli.Context) error {
+	root, err := c.Root()
+	if err != nil {
+		return err
+	}
+	servers, warnings, broken := mcpfile.List(root, c.Scope())
+	if c.JSON {
+		list := ui.Map(servers, func(f mcpfile.Found) value.Value { return foundDict(&f) })
+		return c.PrintJSON(value.NewDict("servers", value.List(list), "warnings", ui.Texts(warnings), "errors", ui.ErrorList(broken)))
+	}
+	c.printServers(servers)
+	for _, text := range warnings {
+		c.Note("%s", text)
+	}
+	c.ReportAll(broken)
+	if len(servers)+len(broken) == 0 {
+		c.Note("no server is attached; to attach one: cassidy mcp add --help, or cassidy mcp import")
+	}
+	for i := range servers {
+		if !servers[i].Trusted {
+			c.Note("no tool of an untrusted server is used; to review: cassidy trust %s", mcpfile.Name)
+			break
+		}
+	}
+	return nil
+}
+
+func foundDict(f *mcpfile.Found) *value.Dict {
+	d := serverDict(&f.Server)
+	d.Put("location", string(f.Location))
+	d.Put("path", f.Path)
+	d.Put("state", string(stateOf(f)))
+	if !f.Trusted {
+		d.Put("reason", f.Reason)
+	}
+	return d
+}
+
+func stateOf(f *mcpfile.Found) toolset.State {
+	if !f.Trusted {
+		return toolset.Untrusted
+	}
+	return toolset.Ready
+}
+
+// maxShownName is the width of the column of names.
+const maxShownName = 30
+
+func (c *command) printServers(servers []mcpfile.Found) {
+	width := 0
+	for i := range servers {
+		width = max(width, min(len(servers[i].Name), maxShownName))
+	}
+	p := ui.Page{Paint: c.Paint()}
+	for i := range servers {
+		f := &servers[i]
+		p.Line("%s  %s", ui.Pad(ui.VisibleLine(f.Name), width), ui.VisibleLine(strings.TrimPrefix(f.Facts()[0].Value, "starts ")))
+		marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
+		if f.Location == tool.Project && !f.Trusted {
+			marks[2] += ": " + f.Reason
+		}
+		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
+	}
+	c.Print(p.String())
+}
