@@ -13,6 +13,9 @@ import (
 // memory and no run can be resumed.
 func (h *Host) HasStore() bool { return h.opts.Journal != nil }
 
+// Project returns Options.Project, the project of the host's runs.
+func (h *Host) Project() string { return h.opts.Project }
+
 // LastTurn returns the newest run of a session, in any state. It fails with kind NotFound if
 // the tenant of the host has no run of the session, and with Invalid for the session "".
 func (h *Host) LastTurn(ctx context.Context, session string) (history.Run, error) {

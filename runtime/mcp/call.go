@@ -31,8 +31,8 @@ type reply struct {
 	result  tool.Result
 	inputs  sdk.InputRequestMap // what the client is asked, or nil
 	state   string              // what the client sends back with the answers
-	waiting bool                // for answers that the client cannot give
-	open    []tool.Question     // what it waits for
+	waiting bool                // for answers that the client cannot give, or for a repair
+	open    []tool.Question     // the questions that it waits for
 	task    *taskInfo           // what the call has become, or nil
 }
 
@@ -74,7 +74,7 @@ func (s *Server) read(c client, name string, arguments []byte) (*request, error)
 		}
 	}
 	call := tool.Call{ID: newID(), Tool: t.Name, Args: args, Caller: tool.ByModel}
-	return &request{client: c, tool: &t.Tool, inGo: t.Location == tool.Embedded, call: call, digest: digestOf(call)}, nil
+	return &request{client: c, tool: &t.Tool, inGo: t.Location == tool.Embedded, call: call, digest: digestOf(call.Tool, args)}, nil
 }
 
 // serve makes the call of a request, or continues the run that makes it, until the call ends
@@ -110,6 +110,9 @@ func (s *Server) converse(ctx context.Context, r *request) (reply, error) {
 			s.parked.forget(r.digest)
 			return reply{result: result}, nil
 		}
+		if len(parked.Questions) == 0 {
+			return s.unrepaired(r, parked, result), nil
+		}
 		if r.detached != nil && r.detached.is() {
 			return reply{result: result, waiting: true}, nil // the client reads it with the task
 		}
@@ -129,6 +132,19 @@ func (s *Server) converse(ctx context.Context, r *request) (reply, error) {
 		}
 		return reply{inputs: asked.inputs, state: s.states.seal(r.run, r.digest)}, nil
 	}
+}
+
+// unrepaired returns the reply to a call that has failed because of its environment, such as a full
+// disk, and can continue after a repair: the failure, since no client can repair anything. The same call
+// continues it, unless the call has reached a limit: it would only reach it again.
+func (s *Server) unrepaired(r *request, parked *host.ParkedError, result tool.Result) reply {
+	s.tasks.failed(r.run, result)
+	if parked.Reason == limitReason {
+		s.parked.forget(r.digest)
+		return reply{result: result}
+	}
+	s.parked.keep(r.digest, r.run)
+	return reply{result: result, waiting: true}
 }
 
 // untilAsked makes a call until it ends or waits for an answer: one that sleeps is continued
@@ -160,21 +176,26 @@ func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 	if r.run == "" {
 		r.run = s.parked.run(r.digest)
 	}
-	asks := len(r.tool.Needs) > 0 || r.tool.NeedsApproval() || r.inGo && !r.tool.Hints.ReadOnly || r.detached != nil
+	asks := len(r.tool.Needs) > 0 || r.tool.NeedsApproval() || r.inGo && !r.tool.Hints.ReadOnly
 	if r.run == "" && (!asks || !s.host.HasStore()) {
-		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID})
+		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID}, func() (tool.Result, error) { return s.host.Call(ctx, r.call) })
 		if value.KindOf(err) != value.Denied || !s.host.HasStore() {
 			return result, err
 		}
 	}
 	if r.run == "" {
-		r.run = r.call.ID
+		r.run = s.runFor(ctx, r)
 	}
-	return s.reported(ctx, r, host.EventFilter{Run: r.run}, host.Durable(r.run))
+	return s.reported(ctx, r, host.EventFilter{Run: r.run}, func() (tool.Result, error) {
+		if r.run != r.call.ID { // an earlier request has begun it
+			return s.host.Resume(ctx, r.run)
+		}
+		return s.host.Call(ctx, r.call, host.Durable(r.run))
+	})
 }
 
-// reported makes the call and tells the client meanwhile what its script reports.
-func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, opts ...host.CallOption) (tool.Result, error) {
+// reported makes the call by do, and tells the client meanwhile what its script reports.
+func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, do func() (tool.Result, error)) (tool.Result, error) {
 	watched, stop := context.WithCancel(ctx)
 	events, told := s.host.Subscribe(watched, f), make(chan struct{})
 	go func() {
@@ -187,5 +208,5 @@ func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, o
 		}
 	}()
 	defer func() { stop(); <-told }() // reports come before the result
-	return s.host.Call(ctx, r.call, opts...)
+	return do()
 }

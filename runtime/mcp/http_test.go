@@ -2,16 +2,22 @@ package mcp_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An endpoint is the address of a server, for requests of 2026-07-28 as they are on the wire.
@@ -138,6 +144,32 @@ func TestWaitingBecomesTask(t *testing.T) {
 	done := e.get(id, "completed")
 	if text, _ := json.Marshal(done["result"]); !strings.Contains(string(text), "Hello, Ada!") {
 		t.Errorf("the result of the task is %s", text)
+	}
+}
+
+// TestTaskToRepair has tasks that fail because of their environment. Nobody but a person can continue them, so
+// they are completed with an error, and asking for them does not run them again.
+func TestTaskToRepair(t *testing.T) {
+	b := serve(t, nil)
+	e := endpoint{t, b.listen(t, nil), withTasks}
+	var made atomic.Int64
+	isTask := make(chan struct{})
+	_ = b.host.Register(cassidy.Tool{Name: "fetch_rates", Description: "Fetch the rates.", Hints: tool.Hints{Other: map[string]bool{mcp.TaskHint: true}}}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
+		made.Add(1)
+		host.Emit(ctx, tool.Progress{Message: "connecting"})
+		<-isTask
+		return nil, value.Errorf(value.Unavailable, "the server of the bank is down")
+	})
+	task, _ := e.send("tools/call", "fetch_rates", `"name":"fetch_rates","arguments":{}`)
+	close(isTask)
+	id, _ := task["taskId"].(string)
+	e.get(id, "completed")
+	result, _ := e.get(id, "completed")["result"].(map[string]any)
+	if text, _ := json.Marshal(result); result["isError"] != true || !bytes.Contains(text, []byte("the bank is down")) {
+		t.Errorf("the task gave %s", text)
+	}
+	if n := made.Load(); n != 1 {
+		t.Errorf("the tool was called %d times", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -61,6 +62,21 @@ def fetch_it() -> str:
 
 tool(fetch_it, hints = {"untrusted_output": True})
 `,
+	"change.star": `
+def change(what: str, to: dict) -> str:
+    """Change something."""
+    return "changed"
+
+tool(change, risky = True)
+`,
+	"endless.star": `
+def endless():
+    """Take very long."""
+    for i in range(1000000000):
+        pass
+
+tool(endless, needs = ["human"], hints = {"read_only": True})
+`,
 	"letter.star": `
 def letter(style: str) -> str:
     """A prompt for a letter."""
@@ -87,7 +103,13 @@ type bench struct {
 // serve opens a host with the scripts, and a server.
 func serve(t *testing.T, o *mcp.Options) *bench {
 	t.Helper()
-	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: journal.Memory()})
+	return serveFrom(t, journal.Memory(), o)
+}
+
+// serveFrom is serve with the store of an earlier server.
+func serveFrom(t *testing.T, store journal.Store, o *mcp.Options) *bench {
+	t.Helper()
+	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +190,7 @@ func TestTools(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	if got := strings.Join(names, " "); got != "ask_name broken_at_run danger fetch_it greet measure slow" {
+	if got := strings.Join(names, " "); got != "ask_name broken_at_run change danger endless fetch_it greet measure slow" {
 		t.Errorf("the client sees %s", got) // neither built-in tools nor the prompt
 	}
 	if text, r := call(t, c, "greet", map[string]any{"name": "Ada"}); text != "Hello, Ada!" || r.IsError {
@@ -282,6 +304,58 @@ func TestWaits(t *testing.T) {
 				t.Error("one approval allowed two calls")
 			}
 		})
+	}
+}
+
+// TestWaitsForNextServer has a call that one server parks, and the next one continues. The model changes the
+// order of the arguments.
+func TestWaitsForNextServer(t *testing.T) {
+	store := journal.Memory()
+	first := serveFrom(t, store, nil)
+	_, r := call(t, first.connect(t, nil), "change", json.RawMessage(`{"to": {"a": 1, "b": [2]}, "what": "x"}`))
+	run, _ := r.Meta["cassidy.run/run"].(string)
+	for q, err := range first.host.Waiting(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.host.Answer(t.Context(), q.ID, cassidy.Answer{Yes: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := serveFrom(t, store, nil).connect(t, nil)
+	if text, r := call(t, c, "change", json.RawMessage(`{"what": "x", "to": {"b": [2], "a": 2}}`)); !r.IsError {
+		t.Errorf("a call with other arguments gave %q", text)
+	}
+	if text, r := call(t, c, "change", json.RawMessage(`{"what": "x", "to": {"b": [2], "a": 1}}`)); text != "changed" || r.IsError {
+		t.Errorf("after the answer the same call gave %q", text)
+	}
+	if state, err := first.host.Recorded(t.Context(), run); err != nil || !state.State.Ended() {
+		t.Errorf("the run of the first server is %v, %v", state.State, err)
+	}
+}
+
+// TestRepair has calls that fail because of their environment: they wait for no answer.
+func TestRepair(t *testing.T) {
+	b := serve(t, nil)
+	busy := true
+	_ = b.host.Register(cassidy.Tool{Name: "fetch_rates", Description: "Fetch the rates.", Hints: tool.Hints{Idempotent: true}}, func(context.Context, *value.Dict) (value.Value, error) {
+		if busy {
+			return nil, value.Errorf(value.Unavailable, "the server of the bank is down")
+		}
+		return "1.1", nil
+	})
+	c := b.connect(t, nil)
+	text, r := call(t, c, "fetch_rates", nil)
+	if !r.IsError || !strings.Contains(text, "the server of the bank is down") || strings.Contains(text, "answered") || !strings.Contains(text, "the same call continues") {
+		t.Errorf("a server that is down gave %q", text)
+	}
+	busy = false
+	if text, _ := call(t, c, "fetch_rates", nil); text != "1.1" {
+		t.Errorf("after the repair the same call gave %q", text)
+	}
+	text, r = call(t, c, "endless", nil)
+	if !r.IsError || !strings.Contains(text, "steps") || strings.Contains(text, "same call") {
+		t.Errorf("an endless loop gave %q", text)
 	}
 }
 

@@ -1,12 +1,16 @@
 package mcp
 
 import (
+	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -28,17 +34,39 @@ func newID() string {
 	return idPrefix + time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
 }
 
-// digestOf returns the same text for the same call.
-func digestOf(c tool.Call) string {
-	sum := sha256.Sum256([]byte(c.Tool + "\x00" + value.FormatJSON(c.Args, "")))
+// digestOf returns the same text for the same call. The order of its arguments does not matter: a model
+// that repeats a call may change it.
+func digestOf(name string, args *value.Dict) string {
+	sum := sha256.Sum256([]byte(name + "\x00" + value.FormatJSON(ordered(args), "")))
 	return hex.EncodeToString(sum[:])
 }
 
-// parkedCalls are the runs that wait for an answer, by the digest of their call. A client
+// ordered returns a value whose objects have their keys in order.
+func ordered(v value.Value) value.Value {
+	switch v := v.(type) {
+	case *value.Dict:
+		entries := make(map[string]value.Value, v.Len())
+		for k, inner := range v.All() {
+			name, _ := k.(string) // of JSON
+			entries[name] = ordered(inner)
+		}
+		d := &value.Dict{}
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			d.Put(name, entries[name])
+		}
+		return d
+	case value.List:
+		return value.List(value.Map(v, ordered))
+	}
+	return v
+}
+
+// parkedCalls are the runs that wait for an answer or a repair, by the digest of their call. A client
 // that makes the same call again means the same run.
 type parkedCalls struct {
 	sync.Mutex
 	runs map[string]string
+	old  sync.Once // finds the runs of earlier servers
 }
 
 func (p *parkedCalls) run(digest string) string {
@@ -60,6 +88,47 @@ func (p *parkedCalls) forget(digest string) {
 	p.Lock()
 	defer p.Unlock()
 	delete(p.runs, digest)
+}
+
+const (
+	// parkedLasts is how long the same call continues a run that an earlier server has begun: its
+	// client was restarted, or its user answered the next morning. What the run has read is as old.
+	parkedLasts = 24 * time.Hour
+	// maxParked is how many parked runs are looked at.
+	maxParked = 1000
+)
+
+// limitReason is why a call is parked that has reached one of its limits, see [host.ParkedError].
+const limitReason = "limit"
+
+// runFor returns the run of a call: one that waits for an answer or a repair, or a new one.
+func (s *Server) runFor(ctx context.Context, r *request) string {
+	s.parked.old.Do(func() { s.findParked(ctx) })
+	return cmp.Or(s.parked.run(r.digest), r.call.ID)
+}
+
+// findParked finds the runs of earlier servers that wait.
+func (s *Server) findParked(ctx context.Context) {
+	parked := history.Filter{Project: s.host.Project(), Kind: host.CallKind, States: []history.State{history.Parked}, Limit: maxParked}
+	for run, err := range s.host.Runs(context.WithoutCancel(ctx), parked) {
+		if err != nil || run.Project != s.host.Project() || time.Since(run.Started) > parkedLasts {
+			continue // a damaged record cannot be continued
+		}
+		digest := digestOf(run.Args.Text("tool"), run.Args.Dict("args"))
+		if strings.HasPrefix(run.ID, idPrefix) && continues(run.Reason) && s.parked.run(digest) == "" {
+			s.parked.keep(digest, run.ID) // the newest one
+		}
+	}
+}
+
+// continues reports whether the same call continues a run that is parked for a reason. A run that was
+// interrupted has lost its client: nobody knows whether a later call means it.
+func continues(reason string) bool {
+	switch reason {
+	case "question", "approval", "unknown_outcome":
+		return true
+	}
+	return reason != limitReason && history.Repair(reason) != ""
 }
 
 // stateLasts is how long a client can send a state back.
@@ -115,8 +184,8 @@ func failed(err error) *sdk.CallToolResult {
 	return failure(tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}))
 }
 
-// waiting is the result of a call that waits for answers which the client cannot give. It shows
-// what is asked, for a model to tell its user.
+// waiting is the result of a call that waits for answers which the client cannot give, or for a repair.
+// It shows what is asked, for a model to tell its user.
 func waiting(r *request, result tool.Result, open []tool.Question) *sdk.CallToolResult {
 	out := failure(result)
 	add := func(text string) { out.Content = append(out.Content, &sdk.TextContent{Text: text}) }
@@ -125,7 +194,11 @@ func waiting(r *request, result tool.Result, open []tool.Question) *sdk.CallTool
 			add(text)
 		}
 	}
-	add("When the user has answered, make the same call again, to continue it.")
+	if len(open) > 0 {
+		add("When the user has answered, make the same call again, to continue it.")
+	} else {
+		add("After the cause has been removed, the same call continues where it failed.")
+	}
 	out.Meta["cassidy.run/run"] = r.run
 	return out
 }

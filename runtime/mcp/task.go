@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -154,7 +154,10 @@ func (s *Server) serveDetachable(ctx context.Context, r *request) (reply, error)
 		error
 	}
 	out := make(chan served, 1)
-	r.detached, r.run = newDetached(), cmp.Or(r.run, s.parked.run(r.digest), r.call.ID)
+	r.detached = newDetached()
+	if r.run == "" {
+		r.run = s.runFor(ctx, r)
+	}
 	alone, stop := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), detachedKey{}, r.detached))
 	s.tasks.began(r.run)
 	go func() {
@@ -183,7 +186,7 @@ func (s *Server) serveDetachable(ctx context.Context, r *request) (reply, error)
 // taskOf returns the task of a run.
 func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 	run, err := s.host.Recorded(ctx, id)
-	if err != nil || run.Kind != "tool" || !strings.HasPrefix(id, idPrefix) {
+	if err != nil || run.Kind != host.CallKind || run.Project != s.host.Project() || !strings.HasPrefix(id, idPrefix) {
 		return nil, value.Errorf(value.NotFound, "unknown task %q", value.Clean(id, 80)).WithHint("use the taskId of a reply to tools/call")
 	}
 	t := &taskInfo{ResultType: "complete", ID: id, Created: run.Started, Updated: run.Started, PollInterval: pollEvery.Milliseconds()}
@@ -203,6 +206,10 @@ func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 	case history.Cancelled:
 		t.Status = "cancelled"
 	default:
+		if repair := history.Repair(run.Reason); run.State == history.Parked && repair != "" {
+			t.Status, t.Result = "completed", s.tasks.failure(id, repair)
+			break
+		}
 		t.Status = "working"
 		if t.Inputs, err = s.openInputs(ctx, id); len(t.Inputs) > 0 {
 			t.Status = "input_required"
@@ -252,8 +259,12 @@ func (s *Server) getTask(ctx context.Context, p *taskParams) (*taskInfo, error) 
 
 // updateTask records answers to the questions of a task, and continues it.
 func (s *Server) updateTask(ctx context.Context, p *taskParams) (*ack, error) {
-	if _, err := s.taskOf(ctx, p.ID); err != nil {
+	t, err := s.taskOf(ctx, p.ID)
+	if err != nil {
 		return nil, invalidParams(err)
+	}
+	if t.Status == "completed" {
+		return &ack{ResultType: "complete"}, nil
 	}
 	for q, err := range s.host.Waiting(ctx) {
 		if err != nil {
@@ -295,14 +306,43 @@ func (s *Server) resume(id string) {
 	go func() {
 		defer s.tasks.ended(id)
 		ctx := context.Background()
-		_, _ = untilAsked(ctx, woken, func() (tool.Result, error) { return s.host.Resume(ctx, id) }) // the record has the outcome
+		result, err := untilAsked(ctx, woken, func() (tool.Result, error) { return s.host.Resume(ctx, id) })
+		var parked *host.ParkedError
+		if errors.As(err, &parked) && len(parked.Questions) == 0 {
+			s.tasks.failed(id, result) // the record has every other outcome
+		}
 	}()
 }
 
-// tasks are the tasks that this server executes, each with the channel that wakes its sleep.
+// tasks are the tasks that this server executes, each with the channel that wakes its sleep, and the
+// failures of those that wait for a repair.
 type tasks struct {
 	sync.Mutex
-	wakes map[string]chan struct{}
+	wakes    map[string]chan struct{}
+	failures map[string]tool.Result
+}
+
+// maxFailures is how many failures are kept: a client asks for the result of its task soon.
+const maxFailures = 1000
+
+// failed keeps the failure of a run that waits for a repair: its record has only the reason.
+func (t *tasks) failed(id string, failure tool.Result) {
+	t.Lock()
+	defer t.Unlock()
+	if t.failures == nil || len(t.failures) >= maxFailures {
+		t.failures = map[string]tool.Result{}
+	}
+	t.failures[id] = failure
+}
+
+// failure returns the result of a task that waits for a repair.
+func (t *tasks) failure(id, repair string) *sdk.CallToolResult {
+	t.Lock()
+	defer t.Unlock()
+	if kept, ok := t.failures[id]; ok {
+		return failure(kept)
+	}
+	return failed(value.Errorf(value.Unavailable, "the task has failed, and can continue after a repair").WithHint("%s; then: cassidy runs resume %s", repair, id))
 }
 
 // began notes that a task is executed. begun is false if it is executed already.
