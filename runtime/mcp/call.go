@@ -48,7 +48,7 @@ func (s *Server) callTool(ctx context.Context, params *sdk.CallToolRequest) (*sd
 	case err != nil:
 		return nil, err
 	case reply.inputs != nil:
-		return &sdk.CallToolResult{InputRequests: reply.inputs, RequestState: reply.state}, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{}, InputRequests: reply.inputs, RequestState: reply.state}, nil
 	case reply.task != nil:
 		return &sdk.CallToolResult{Meta: sdk.Meta{taskMeta: reply.task}, Content: []sdk.Content{}}, nil
 	case reply.waiting:

@@ -247,8 +247,43 @@ func TestPrompts(t *testing.T) {
 	if got := strings.Join(done.Completion.Values, " "); got != "formal friendly" {
 		t.Errorf("the completion of f is %q", got)
 	}
+	if unserved, err := serve(t, &mcp.Options{Tools: []string{"greet"}}).connect(t, nil).Complete(t.Context(), &sdk.CompleteParams{
+		Ref:      &sdk.CompleteReference{Type: "ref/prompt", Name: "letter"},
+		Argument: sdk.CompleteParamsArgument{Name: "style", Value: "f"},
+	}); err != nil || len(unserved.Completion.Values) > 0 {
+		t.Errorf("the completion of a prompt that is not served is %v, %v", unserved, err)
+	}
 	if _, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "letter", Arguments: map[string]string{"style": "rude"}}); err == nil {
 		t.Error("a wrong argument of a prompt gave no error")
+	}
+}
+
+// TestDocuments has a prompt with the name of a tool. Clients learn that there are resources when they connect.
+func TestDocuments(t *testing.T) {
+	text := func(text string) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return text, nil }
+	}
+	b := serve(t, &mcp.Options{
+		Prompts:   func() []mcp.Document { return []mcp.Document{{Name: "greet", Read: text("Greet the user.")}} },
+		Resources: func() []mcp.Document { return []mcp.Document{{Name: "notes://all", Read: text("Some notes.")}} },
+	})
+	c := b.connect(t, nil)
+	if can := c.InitializeResult().Capabilities; can.Resources == nil || !can.Resources.ListChanged {
+		t.Errorf("the server declares the resources %v", can.Resources)
+	}
+	if none := serve(t, nil).connect(t, nil).InitializeResult().Capabilities; none.Resources != nil {
+		t.Errorf("a server without resources declares %v", none.Resources)
+	}
+	r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "notes://all"})
+	if err != nil || r.Contents[0].Text != "Some notes." {
+		t.Errorf("the resource is %v, %v", r, err)
+	}
+	p, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "greet"})
+	if err != nil || p.Messages[0].Content.(*sdk.TextContent).Text != "Greet the user." {
+		t.Errorf("the prompt is %v, %v", p, err)
+	}
+	if text, _ := call(t, c, "greet", map[string]any{"name": "Ada"}); text != "Hello, Ada!" {
+		t.Errorf("the tool with the name of a prompt gave %q", text)
 	}
 }
 

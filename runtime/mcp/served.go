@@ -24,17 +24,20 @@ type Document struct {
 	Read func(ctx context.Context) (string, error)
 }
 
-// served is what clients can see, by name.
+// served is what clients can see.
 type served struct {
 	sync.Mutex
-	known map[string]entry
+	known definitions
 	begun bool // clients have seen something
 }
 
-// An entry is one thing that clients can see.
+// definitions are the texts by which a change of what clients can see is noticed.
+type definitions map[entry]string
+
+// An entry is one thing that clients can see. A prompt may have the name of a tool.
 type entry struct {
-	kind       kind
-	definition string // by which a change is noticed
+	kind kind
+	name string // of a resource: its URI
 }
 
 // A kind is what an entry is for clients.
@@ -60,21 +63,25 @@ func (s *Server) upToDate(next sdk.MethodHandler) sdk.MethodHandler {
 
 // mayBeNew reports whether a request is about something that may have been added.
 func (s *Server) mayBeNew(method string, r sdk.Request) bool {
-	name := ""
 	switch p := r.GetParams().(type) {
 	case *sdk.CallToolParamsRaw:
-		name = p.Name
+		return !s.serves(entry{aTool, p.Name})
 	case *sdk.GetPromptParams:
-		name = p.Name
+		return !s.serves(entry{aPrompt, p.Name})
 	case *sdk.ReadResourceParams:
-		name = p.URI
-	default:
-		return strings.HasSuffix(method, "/list")
+		return !s.serves(entry{aResource, p.URI})
+	case *sdk.CompleteParams:
+		return p.Ref != nil && !s.serves(entry{aPrompt, p.Ref.Name})
 	}
+	return strings.HasSuffix(method, "/list")
+}
+
+// serves reports whether clients can see an entry.
+func (s *Server) serves(e entry) bool {
 	s.served.Lock()
 	defer s.served.Unlock()
-	_, known := s.served.known[name]
-	return !known
+	_, known := s.served.known[e]
+	return known
 }
 
 // Update makes what clients see that of the host and of the options, and tells the clients if
@@ -89,19 +96,17 @@ func (s *Server) Update() error {
 	}
 	s.served.Lock()
 	defer s.served.Unlock()
-	now := make(map[string]entry, len(tools))
+	now := make(definitions, len(tools))
 	for i := range tools {
 		s.addTool(now, &tools[i].Tool)
 	}
 	for _, d := range documents(s.opts.Prompts) {
-		e := entry{aPrompt, d.definition()}
-		if s.changed(now, d.Name, e) {
+		if s.changed(now, entry{aPrompt, d.Name}, d.definition()) {
 			s.sdk.AddPrompt(d.prompt(), d.getPrompt)
 		}
 	}
 	for _, d := range documents(s.opts.Resources) {
-		e := entry{aResource, d.definition()}
-		if s.changed(now, d.Name, e) {
+		if s.changed(now, entry{aResource, d.Name}, d.definition()) {
 			s.sdk.AddResource(d.resource(), d.read)
 		}
 	}
@@ -111,16 +116,16 @@ func (s *Server) Update() error {
 }
 
 // addTool adds a tool to what clients see now.
-func (s *Server) addTool(now map[string]entry, t *tool.Tool) {
+func (s *Server) addTool(now definitions, t *tool.Tool) {
 	definition, err := t.Definition(tool.MCP)
 	if err != nil {
 		return // the host lists the tool as broken
 	}
-	e := entry{aTool, value.FormatJSON(definition, "")}
+	e := entry{aTool, t.Name}
 	if t.Hints.Other[PromptHint] {
 		e.kind = aPrompt
 	}
-	switch changed := s.changed(now, t.ModelName(), e); {
+	switch changed := s.changed(now, e, value.FormatJSON(definition, "")); {
 	case changed && e.kind == aPrompt:
 		s.sdk.AddPrompt(sdkPrompt(t), s.getPrompt)
 	case changed:
@@ -128,22 +133,23 @@ func (s *Server) addTool(now map[string]entry, t *tool.Tool) {
 	}
 }
 
-// changed notes an entry, unless there is one of its name already, and reports whether clients have
-// not seen it so far.
-func (s *Server) changed(now map[string]entry, name string, e entry) bool {
-	if _, taken := now[name]; taken {
+// changed notes the definition of an entry, unless now has the entry already, and reports whether clients
+// have not seen this definition so far.
+func (s *Server) changed(now definitions, e entry, definition string) bool {
+	if _, taken := now[e]; taken {
 		return false
 	}
-	now[name] = e
-	return s.served.known[name] != e
+	now[e] = definition
+	seen, known := s.served.known[e]
+	return !known || seen != definition
 }
 
 // remove removes what clients can no longer see.
-func (s *Server) remove(now map[string]entry) {
+func (s *Server) remove(now definitions) {
 	gone := map[kind][]string{}
-	for name, e := range s.served.known {
-		if still, found := now[name]; !found || still.kind != e.kind {
-			gone[e.kind] = append(gone[e.kind], name)
+	for e := range s.served.known {
+		if _, still := now[e]; !still {
+			gone[e.kind] = append(gone[e.kind], e.name)
 		}
 	}
 	for kind, names := range gone {
@@ -201,7 +207,11 @@ const logTimeout = 5 * time.Second
 func (s *Server) Warn(ctx context.Context, e *value.Error) {
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
+	var sending sync.WaitGroup
 	for session := range s.sdk.Sessions() {
-		_ = session.Log(ctx, &sdk.LoggingMessageParams{Level: "warning", Logger: "cassidy", Data: e.Error()}) // the client may have gone
+		sending.Go(func() { // a slow client does not delay the others
+			_ = session.Log(ctx, &sdk.LoggingMessageParams{Level: "warning", Logger: "cassidy", Data: e.Error()}) // the client may have gone
+		})
 	}
+	sending.Wait()
 }

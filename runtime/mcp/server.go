@@ -65,11 +65,14 @@ func New(h *host.Host, o *Options) (*Server, error) {
 	if len(key) < 16 {
 		return nil, value.Errorf(value.Invalid, "the key of the server has %d bytes, which is too short", len(key)).WithHint("set Options.Key to 16 or more random bytes")
 	}
-	s := &Server{host: h, opts: *o, states: states{key}, served: served{known: map[string]entry{}}}
+	s := &Server{host: h, opts: *o, states: states{key}, served: served{known: definitions{}}}
 	can := &sdk.ServerCapabilities{
 		Tools:   &sdk.ToolCapabilities{ListChanged: true},
 		Prompts: &sdk.PromptCapabilities{ListChanged: true},
 		Logging: &sdk.LoggingCapabilities{},
+	}
+	if o.Resources != nil { // clients connect before there is one, and ask only a server that declares them
+		can.Resources = &sdk.ResourceCapabilities{ListChanged: true}
 	}
 	can.AddExtension(tasksExtension, nil)
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(o.Name, "cassidy"), Version: o.Version}, &sdk.ServerOptions{
