@@ -509,6 +509,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/history runtime/host runtime/host/toolset internal/hint internal/jsonschema internal/review internal/visible",
 		"a door: every call passes the host",
 	},
+	"runtime/mcp/attached": {
+		"Package attached calls the tools of other MCP servers",
+		"runtime/tool runtime/value runtime/host",
+		"a server is reached only through it, and is not trusted",
+	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
 		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/conversation runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
@@ -701,8 +706,13 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/config internal/project internal/trust cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/config internal/project internal/trust sandbox/launch cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
 		"the commands are given to it, and know it",
+	},
+	"cmd/cassidy/internal/servers": {
+		"Package servers attaches MCP servers to the host of a command",
+		"internal/folder internal/mcpfile internal/trust runtime/host runtime/mcp/attached runtime/tool runtime/value",
+		"it reads what is trusted, and asks nobody",
 	},
 	"cmd/cassidy/internal/apptest": {
 		"Package apptest runs the command in tests",
@@ -781,7 +791,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/mcp": {
 		"Package mcp has the commands for the Model Context Protocol",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/folder internal/mcpfile internal/project internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp runtime/tool runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder internal/mcpfile internal/project internal/review internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp runtime/mcp/attached runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {
@@ -878,7 +888,7 @@ var powers = map[string]struct {
 	"golang.org/x/text":                             {"stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
-	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp examples/mcp-conformance", "the protocol; a door stands on it"},
+	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp runtime/mcp/attached examples/mcp-conformance", "the protocol; a door stands on it"},
 	"github.com/rogpeppe/go-internal":               {"internal/config cmd/cassidy/internal/mcp", "lockedfile: two processes that change the rules of a config, or a list of servers; the rest is for tests only"},
 	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},

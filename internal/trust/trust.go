@@ -57,6 +57,8 @@ const (
 	KindHooks    Kind = "hooks" // functions that refuse and change what a model does
 	KindNotes    Kind = "notes" // information on the project for models
 	KindServers  Kind = "servers"
+	// KindServerTools is what an attached server offers. Its record is not of a file.
+	KindServerTools Kind = "server tools"
 )
 
 // A Record is the trust in one file.

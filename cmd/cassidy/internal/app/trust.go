@@ -74,6 +74,8 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindAgent:    "agent: instructions, tools and limits of an agent",
 	trust.KindNotes:    "notes: instructions for models",
 	trust.KindServers:  "servers: programs that run with your permissions",
+
+	trust.KindServerTools: "server tools: the tools that an MCP server offers",
 }
 
 // InShort describes on a line what a file may do. Show it with [ui.VisibleLine].

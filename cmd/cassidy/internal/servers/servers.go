@@ -1,0 +1,110 @@
+// Package servers attaches MCP servers to the host of a command: those that the project names in
+// .cassidy/mcp.json, once it is trusted, and those that the user names in mcp.json of their folder.
+//
+// Attaching starts nothing. The tools of a server are those that the user has reviewed, and which
+// are in the record of what they trust. The first call starts the server.
+package servers
+
+import (
+	"slices"
+
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Options say where servers are named and what they get.
+type Options struct {
+	Root    string // of the project, or the working folder
+	Scope   *trust.Scope
+	Env     func(name string) (string, bool)
+	Launch  tool.Launcher // nil if programs cannot be confined
+	Version string        // of cassidy
+}
+
+// An Entry is a server that a file names.
+type Entry struct {
+	mcpfile.Found
+	base string // the folder under which its review is recorded
+}
+
+// Entries returns the servers of the project and of the user, and the errors of their files.
+func (o *Options) Entries() (entries []Entry, broken []*value.Error) {
+	found, _, broken := mcpfile.List(o.Root, o.Scope)
+	for _, f := range found {
+		e := Entry{f, o.Root}
+		if f.Location == tool.Personal {
+			e.base = o.Scope.Home
+		}
+		entries = append(entries, e)
+	}
+	return entries, broken
+}
+
+// Find returns the entry of a name. It fails with kind NotFound if no file has it, and with kind
+// Denied if its file is not trusted.
+func (o *Options) Find(name string) (*Entry, error) {
+	entries, broken := o.Entries()
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
+	switch {
+	case i >= 0 && !entries[i].Trusted:
+		return nil, value.Errorf(value.Denied, "the server %s is not used: %s is untrusted", name, entries[i].Path).WithHint("review the file with: cassidy trust")
+	case i >= 0:
+		return &entries[i], nil
+	case len(broken) > 0:
+		return nil, broken[0]
+	}
+	return nil, mcpfile.NoServer(name, value.Map(entries, func(e Entry) string { return e.Name }))
+}
+
+// record is the name of the review of a server's tools, in the record of its base.
+func (e *Entry) record() string { return "mcp:" + e.Name }
+
+// Reviewed returns the tools of a server that the user has reviewed. ok is false if there are none.
+func (o *Options) Reviewed(e *Entry) (tools attached.Set, ok bool) {
+	r, known := o.Scope.Ledger(e.base).Record(e.record())
+	if !known || r.Revoked || r.Kind != trust.KindServerTools {
+		return attached.Set{}, false
+	}
+	text, kept := o.Scope.Trust.KeptText(e.base, r.Text)
+	if !kept {
+		return attached.Set{}, false
+	}
+	tools, err := attached.ParseSet(text)
+	return tools, err == nil
+}
+
+// Accept records that the user has reviewed the tools of a server.
+func (o *Options) Accept(e *Entry, tools attached.Set) error {
+	text := tools.Text()
+	hash := tool.HashBytes([]byte(text))
+	return o.Scope.Trust.Record(e.base, []trust.File{{Path: e.record(), Kind: trust.KindServerTools, Text: text, TextHash: hash, Hash: hash}}, false)
+}
+
+// Attach adds the reviewed tools of all trusted servers to a host. Call done after the host was
+// closed: it ends the servers. The errors are of files and tools that cannot be used.
+func (o *Options) Attach(h *host.Host) (done func(), broken []*value.Error) {
+	entries, broken := o.Entries()
+	var all []*attached.Server
+	for i := range entries {
+		e := &entries[i]
+		if !e.Trusted {
+			continue
+		}
+		tools, ok := o.Reviewed(e)
+		if !ok {
+			continue
+		}
+		s := attached.New(o.Describe(e), tools)
+		all = append(all, s)
+		broken = append(broken, s.Register(h)...)
+	}
+	return func() {
+		for _, s := range all {
+			_ = s.Close() // always nil
+		}
+	}, broken
+}

@@ -1,0 +1,176 @@
+package servers
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Fetch starts a server, and returns the tools that it offers.
+func (o *Options) Fetch(ctx context.Context, e *Entry) (attached.Set, error) {
+	return attached.Fetch(ctx, o.Describe(e))
+}
+
+// Describe returns how a server is started. What can be wrong with an entry is found when it is.
+func (o *Options) Describe(e *Entry) attached.Options {
+	return attached.Options{
+		Name: e.Name, Timeout: e.Timeout, TrustAnnotations: e.TrustAnnotations, Version: o.Version,
+		Launch: func(ctx context.Context, p *tool.Process) (int, error) { return o.launch(ctx, e, p) },
+	}
+}
+
+// launch runs the program of a server.
+func (o *Options) launch(ctx context.Context, e *Entry, p *tool.Process) (int, error) {
+	if o.Launch == nil {
+		return -1, value.Errorf(value.Unavailable, "programs cannot be confined on this machine").WithHint("see what is missing with: cassidy doctor")
+	}
+	if e.URL != "" {
+		return -1, value.Errorf(value.Unavailable, "the server has a url, and only servers with a command can be used so far")
+	}
+	s, err := e.Expand(o.Env)
+	if err != nil {
+		return -1, err
+	}
+	scratch, err := os.MkdirTemp("", "cassidy-mcp-")
+	if err != nil {
+		return -1, value.Errorf(value.Unavailable, "make a folder for temporary files: %w", folder.Cause(err))
+	}
+	defer os.RemoveAll(scratch)
+	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
+		return -1, value.Errorf(value.Unavailable, "make a folder for temporary files: %w", folder.Cause(err))
+	}
+	full := *p
+	if err := o.complete(&s, scratch, &full); err != nil {
+		return -1, err
+	}
+	return o.Launch(ctx, &full)
+}
+
+// complete completes a process with the program of a server and what it may reach.
+func (o *Options) complete(s *mcpfile.Server, scratch string, p *tool.Process) (err error) {
+	root, err := filepath.EvalSymlinks(o.Root)
+	if err != nil {
+		return value.Errorf(value.Unavailable, "open the project: %w", folder.Cause(err))
+	}
+	p.Args, p.Network = s.Args, s.Network
+	p.Env = o.environment(s, scratch)
+	p.Dir = filepath.Join(root, filepath.FromSlash(s.Dir))
+	if p.Path, err = o.program(s.Command, p.Dir); err != nil {
+		return err
+	}
+	p.Read, p.Write = []string{root}, []string{scratch}
+	for _, name := range s.Read {
+		at, err := o.place(root, name)
+		if err != nil {
+			return err
+		}
+		p.Read = append(p.Read, at)
+	}
+	for _, name := range s.Write {
+		at, err := o.place(root, name)
+		if err == nil {
+			err = o.writable(root, name, at)
+		}
+		if err != nil {
+			return err
+		}
+		p.Write = append(p.Write, at)
+	}
+	return nil
+}
+
+// environment returns the environment of a server: PATH, HOME, a folder for temporary files, and
+// what its entry names.
+func (o *Options) environment(s *mcpfile.Server, scratch string) []string {
+	env := []string{"TMPDIR=" + scratch}
+	for _, name := range []string{"PATH", "HOME"} {
+		if v, ok := o.Env(name); ok && !slices.ContainsFunc(s.Env, func(p mcpfile.Pair) bool { return p.Name == name }) {
+			env = append(env, name+"="+v)
+		}
+	}
+	for _, p := range s.Env {
+		env = append(env, p.Name+"="+p.Value)
+	}
+	return env
+}
+
+// program finds the program of a command: a path, from the server's folder, or a name in PATH.
+func (o *Options) program(command, dir string) (string, error) {
+	if strings.ContainsAny(command, `/\`) {
+		if filepath.IsAbs(command) {
+			return command, nil
+		}
+		return filepath.Join(dir, filepath.FromSlash(command)), nil
+	}
+	path, _ := o.Env("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		for _, suffix := range suffixes() {
+			name := filepath.Join(dir, command+suffix)
+			if info, err := os.Stat(name); filepath.IsAbs(name) && err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || suffix != "") {
+				return name, nil
+			}
+		}
+	}
+	return "", value.Errorf(value.Unavailable, "program %s not found in PATH", value.Clean(command, 80)).WithHint("install it, or give its path in mcp.json")
+}
+
+// suffixes are those of the files of programs.
+func suffixes() []string {
+	if runtime.GOOS == "windows" {
+		return []string{".exe", ".cmd", ".bat"}
+	}
+	return []string{""}
+}
+
+// place returns the path of a file or folder that an entry grants.
+func (o *Options) place(root, name string) (string, error) {
+	at := filepath.FromSlash(name)
+	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
+		home, _ := o.Env("HOME")
+		if home == "" {
+			return "", value.Errorf(value.Unavailable, "find %s: HOME is not set", name)
+		}
+		at = filepath.Join(home, filepath.FromSlash(rest))
+	}
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(root, at)
+	}
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return "", value.Errorf(value.Unavailable, "the granted path %s: %w", name, folder.Cause(err)).WithHint("create it, or change the entry in mcp.json")
+	}
+	return real, nil
+}
+
+// writable refuses to let a server write what decides which code runs next: the settings of the
+// project and of the user, and a repository.
+func (o *Options) writable(root, name, at string) error {
+	protected := []string{filepath.Join(root, folder.Name), filepath.Join(root, ".git")}
+	if home := o.Scope.Home; home != "" {
+		protected = append(protected, home)
+	}
+	for _, p := range protected {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			p = real
+		}
+		if within(p, at) || within(at, p) {
+			return value.Errorf(value.Denied, "a server cannot be granted to write %s, which holds %s", name, p).WithHint("name a folder that does not, in mcp.json")
+		}
+	}
+	return nil
+}
+
+// within reports whether a path is a folder or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

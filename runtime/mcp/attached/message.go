@@ -1,0 +1,76 @@
+package attached
+
+import (
+	"encoding/json"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+const (
+	// maxParts and maxDepth bound what a message may hold, besides its length: a list of empty
+	// lists takes much more memory than text. A set is the largest result that is no text.
+	maxParts = maxSetParts
+	maxDepth = maxSetDepth + 8
+)
+
+// bounded returns a message of a server as the SDK may read it, or nil if it is not one. The
+// definition of a tool and the result of a call become JSON texts in a field that can be any JSON,
+// see [textOf]: the SDK would not keep the order of fields and large integers, and refuse content
+// of a kind that it does not know. An answer that is too large becomes an error.
+func bounded(line []byte) []byte {
+	v, err := value.ParseJSONWithin(line, maxDepth, maxParts)
+	if err != nil {
+		return refused(line, err)
+	}
+	message, ok := v.(*value.Dict)
+	if !ok {
+		return nil
+	}
+	if result := message.Dict("result"); result.Has("tools") {
+		for _, v := range result.Elements("tools") {
+			if d, ok := v.(*value.Dict); ok {
+				text := jsonOf(d)
+				*d = *value.NewDict("name", d.Text("name"), "inputSchema", text)
+			}
+		}
+	} else if result.Has("content") || result.Has("structuredContent") {
+		short := value.NewDict("content", value.List{}, "structuredContent", jsonOf(result))
+		if kind, ok := result.Get("resultType"); ok {
+			short.Put("resultType", kind)
+		}
+		message.Put("result", short)
+	}
+	return []byte(jsonOf(message))
+}
+
+// jsonOf returns the JSON of a value that was read from JSON.
+func jsonOf(v value.Value) string {
+	b, _ := value.AppendJSON(nil, v)
+	return string(b)
+}
+
+// textOf returns the object whose JSON text bounded has put into a field.
+func textOf(field any) *value.Dict {
+	text, _ := field.(string)
+	v, _ := value.ParseJSONWithin([]byte(text), maxDepth, maxParts)
+	d, _ := v.(*value.Dict)
+	return d
+}
+
+// refused returns the error that replaces an answer which cannot be read, or nil for a line that
+// answers nothing.
+func refused(line []byte, err error) []byte {
+	var head struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.Unmarshal(line, &head) != nil || len(head.ID) == 0 || head.Method != "" {
+		return nil
+	}
+	id, idErr := value.ParseJSONWithin(head.ID, 1, 1)
+	if idErr != nil {
+		return nil
+	}
+	return []byte(jsonOf(value.NewDict("jsonrpc", "2.0", "id", id,
+		"error", value.NewDict("code", -32603, "message", "the answer cannot be read: "+value.ErrorOf(err, value.Invalid).Message()))))
+}

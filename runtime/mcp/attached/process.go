@@ -1,0 +1,253 @@
+package attached
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+const (
+	// maxLine is the limit of one message of a server, in bytes: media of [value.MaxMedia] as
+	// base64, and text beside them.
+	maxLine = 16 << 20
+	// maxUnasked is how many bytes a server may write to each of its outputs for one request. A
+	// server that writes without end is ended.
+	maxUnasked = 4 * maxLine
+	// maxStderr is how much of the last error output an error shows, in bytes.
+	maxStderr = 1 << 10
+	// maxQueued is how many messages may wait until the server reads them.
+	maxQueued = 256
+	// probeTimeout is how long a server may take to refuse the request server/discover, which
+	// older servers do not know. It is then asked as those are.
+	probeTimeout = 10 * time.Second
+)
+
+// A process is a server that is a program, as a connection of the SDK.
+type process struct {
+	name  string
+	lines chan []byte   // that the server has written
+	queue chan []byte   // for the server
+	input io.Closer     // of the server
+	end   func()        // ends the program
+	ended chan struct{} // closed when it has ended
+	err   error         // why, after ended
+	stop  chan struct{} // closed by Close
+	once  sync.Once
+
+	out, errs output
+}
+
+// startProcess starts a program. It runs until ctx ends, or Close is called. running counts it
+// until it has ended.
+func startProcess(ctx context.Context, o *Options, running *sync.WaitGroup) *process {
+	ctx, end := context.WithCancel(ctx)
+	input, toInput := io.Pipe()
+	p := &process{
+		name: o.Name, lines: make(chan []byte, 16), queue: make(chan []byte, maxQueued), input: input, end: end,
+		ended: make(chan struct{}), stop: make(chan struct{}),
+	}
+	p.out.line = p.received
+	spec := o.Process
+	spec.Stdin, spec.Stdout, spec.Stderr = input, &p.out, &p.errs
+	running.Go(func() {
+		exit, err := o.Launch(ctx, &spec)
+		p.err = p.exited(exit, err)
+		close(p.ended)
+		end()
+		_ = input.Close()
+	})
+	go p.send(toInput) // ends with the program
+	return p
+}
+
+// send passes messages to the program.
+func (p *process) send(to *io.PipeWriter) {
+	defer to.Close()
+	for {
+		select {
+		case line := <-p.queue:
+			if _, err := to.Write(line); err != nil {
+				return
+			}
+		case <-p.ended:
+			return
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+// received takes a line of the program. It waits until the line is read, so a server that writes
+// faster than it is read has to wait.
+func (p *process) received(line []byte) error {
+	line = bounded(line)
+	if line == nil {
+		return nil
+	}
+	select {
+	case p.lines <- line:
+		return nil
+	case <-p.stop:
+		return errClosed
+	}
+}
+
+var errClosed = errors.New("the connection is closed")
+
+// exited describes how a program ended.
+func (p *process) exited(exit int, err error) error {
+	e := value.Errorf(value.Unavailable, "the server %s ended with exit code %d", p.name, exit)
+	switch {
+	case errors.Is(err, errClosed):
+		e = value.Errorf(value.Unavailable, "the server %s was stopped", p.name)
+	case err != nil:
+		e = value.Errorf(value.KindOf(err), "the server %s ended: %w", p.name, err)
+	}
+	if last := p.errs.last(); last != "" {
+		e = value.Errorf(e.Kind, "%w: %s", e, last)
+	}
+	return e
+}
+
+// Read implements [sdk.Connection].
+func (p *process) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		var line []byte
+		select {
+		case line = <-p.lines:
+		default:
+			select {
+			case line = <-p.lines:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-p.stop:
+				return nil, io.EOF
+			case <-p.ended:
+				select {
+				case line = <-p.lines:
+				default:
+					return nil, io.EOF
+				}
+			}
+		}
+		if m, err := jsonrpc.DecodeMessage(line); err == nil {
+			return m, nil
+		} // what is not a message is not an answer either
+	}
+}
+
+// Write implements [sdk.Connection]. It does not wait for the program.
+func (p *process) Write(_ context.Context, m jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		p.out.allow()
+		p.errs.allow()
+		if r.Method == "server/discover" {
+			p.probed(r.ID)
+		}
+	}
+	select {
+	case <-p.ended:
+		return io.ErrClosedPipe
+	case p.queue <- append(line, '\n'):
+		return nil
+	default:
+		p.Close()
+		return value.Errorf(value.Unavailable, "the server %s does not read its input", p.name)
+	}
+}
+
+// probed answers the first request for a server that ignores it, as old ones should not.
+func (p *process) probed(id jsonrpc.ID) {
+	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer"}})
+	if err != nil {
+		return
+	}
+	go func() {
+		timer := time.NewTimer(probeTimeout)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			_ = p.received(answer) // an answer to an answered request is dropped
+		case <-p.ended:
+		case <-p.stop:
+		}
+	}()
+}
+
+// Close implements [sdk.Connection]. It ends the program, and does not wait for that.
+func (p *process) Close() error {
+	p.once.Do(func() {
+		close(p.stop)
+		p.end()
+	})
+	return nil
+}
+
+// SessionID implements [sdk.Connection].
+func (p *process) SessionID() string { return "" }
+
+// Connect implements [sdk.Transport].
+func (p *process) Connect(context.Context) (sdk.Connection, error) { return p, nil }
+
+// An output takes what a program writes, which may be anything, and without end.
+type output struct {
+	line    func(line []byte) error // gets each line; nil keeps only the end of the text
+	written atomic.Int64            // how many bytes since the last request
+
+	mu   sync.Mutex
+	rest []byte // the beginning of a line, or the last text
+}
+
+// allow begins a request.
+func (o *output) allow() { o.written.Store(0) }
+
+// Write implements [io.Writer]. An error ends the program.
+func (o *output) Write(b []byte) (int, error) {
+	if o.written.Add(int64(len(b))) > maxUnasked {
+		return 0, value.Limitf(value.LimitResult, "the server wrote more than %d MB for one request", maxUnasked>>20)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.line == nil {
+		o.rest = append(o.rest, b[max(0, len(b)-maxStderr):]...)
+		o.rest = append(o.rest[:0], o.rest[max(0, len(o.rest)-maxStderr):]...)
+		return len(b), nil
+	}
+	for text := b; len(text) > 0; {
+		line, after, found := bytes.Cut(text, []byte("\n"))
+		text = after
+		if len(o.rest)+len(line) > maxLine {
+			return 0, value.Limitf(value.LimitResult, "the server wrote a message of more than %d MB", maxLine>>20)
+		}
+		o.rest = append(o.rest, line...)
+		if !found {
+			break
+		}
+		complete := o.rest
+		o.rest = nil
+		if err := o.line(complete); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// last returns the last text, on one line.
+func (o *output) last() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return value.Clean(string(bytes.TrimSpace(o.rest)), maxStderr)
+}

@@ -1,0 +1,112 @@
+package attached
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Register adds the tools of the server to a host, as SERVER.TOOL in the group mcp:SERVER. It
+// starts nothing. A tool is risky, unless the server's annotations are trusted and call it
+// read-only. Its results are untrusted text. The errors are of the tools that cannot be added,
+// such as one with an invalid schema, or with the name of another one.
+func (s *Server) Register(h *host.Host) (broken []*value.Error) {
+	for _, d := range s.accept.tools {
+		name := d.Text("name")
+		err := h.Register(s.toolOf(d), func(ctx context.Context, args *value.Dict) (value.Value, error) { return s.Call(ctx, name, args) })
+		if err != nil {
+			broken = append(broken, value.ErrorOf(err, value.Invalid))
+		}
+	}
+	return broken
+}
+
+// toolOf returns the tool of a definition.
+func (s *Server) toolOf(d *value.Dict) tool.Tool {
+	a := d.Dict("annotations")
+	trusted := s.opts.TrustAnnotations
+	reads := trusted && a.Bool("readOnlyHint")
+	open, given := a.Get("openWorldHint")
+	t := tool.Tool{
+		Name:        s.opts.Name + "." + ToolName(d.Text("name"), tool.MaxName-len(s.opts.Name)-2),
+		Title:       strings.TrimSpace(value.Clean(firstOf(d.Text("title"), a.Text("title")), maxTitle)),
+		Description: strings.TrimSpace(d.Text("description")),
+		Group:       "mcp:" + s.opts.Name,
+		Risky:       !reads,
+		Hints: tool.Hints{
+			ReadOnly: reads, Idempotent: trusted && a.Bool("idempotentHint"), UntrustedOutput: true,
+			OpenWorld: !(trusted && given && open == value.Value(false)),
+		},
+		Schema:  []byte(jsonOf(d.Dict("inputSchema").OrEmpty())),
+		Timeout: s.opts.Timeout,
+	}
+	if t.Description == "" {
+		t.Description = "The tool " + value.Clean(d.Text("name"), maxShownName) + " of the server " + s.opts.Name + "."
+	}
+	if t.Title == "" {
+		t.Title = strings.TrimSpace(value.Clean(d.Text("name"), maxTitle))
+	}
+	return t
+}
+
+// maxTitle is how much of a title is used, in bytes.
+const maxTitle = 100
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+var (
+	humps   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	foreign = regexp.MustCompile(`[^a-z0-9-]+`)
+	joints  = regexp.MustCompile(`[_-]*_[_-]*|--+`)
+)
+
+// ToolName returns the name by which cassidy knows a tool of a server: in lower case, with _ in
+// place of what a name cannot have, and at most size bytes long. getUser is get_user.
+func ToolName(name string, size int) string {
+	short := foreign.ReplaceAllString(strings.ToLower(humps.ReplaceAllString(name, "${1}_$2")), "_")
+	short = strings.Trim(joints.ReplaceAllStringFunc(short, func(j string) string {
+		if strings.Contains(j, "_") {
+			return "_"
+		}
+		return "-"
+	}), "_-")
+	if short == "" || short[0] < 'a' || short[0] > 'z' {
+		short = strings.Trim("t_"+short, "_")
+	}
+	if len(short) > size {
+		sum := tool.HashBytes([]byte(name))[:8] // two long names may begin alike
+		short = strings.TrimRight(short[:max(1, size-len(sum)-1)], "_-") + "_" + sum
+	}
+	return short
+}
+
+// Broken returns the errors of the tools of a set that [Server.Register] would not add to a host
+// without other tools.
+func Broken(o Options, tools Set) (broken []*value.Error) {
+	s := &Server{opts: o}
+	known := map[string]string{}
+	for _, d := range tools.tools {
+		t := s.toolOf(d)
+		err := t.Validate()
+		if other, taken := known[tool.Key(t.Name)]; err == nil && taken {
+			err = value.Errorf(value.Invalid, "it would have the name %s, as %s", t.Name, value.Clean(other, maxShownName))
+		}
+		if err != nil {
+			broken = append(broken, value.Errorf(value.KindOf(err), "tool %s: %w", value.Clean(d.Text("name"), maxShownName), err))
+			continue
+		}
+		known[tool.Key(t.Name)] = d.Text("name")
+	}
+	return broken
+}

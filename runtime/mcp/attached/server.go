@@ -1,0 +1,180 @@
+// Package attached calls the tools of other MCP servers.
+//
+// A [Server] is one of them: a program that is started in a sandbox, or an address. It is started
+// by the first call. Its tools are known beforehand, as a [Set] that somebody has reviewed, and its
+// calls are refused while it offers any other set: see [Server.Register].
+//
+// A server is not trusted. It cannot make the program use much memory or wait for ever, whatever
+// it sends: see the limits in this package.
+package attached
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Options describe a server.
+type Options struct {
+	// Name is the part before the dot in the names of its tools.
+	Name string
+	// Process is the program to start, which speaks the protocol on its standard input and output.
+	// Its limits of time and memory, if they are zero, are those of a server.
+	Process tool.Process
+	// Launch starts the program. Nil fails with kind Unavailable.
+	Launch tool.Launcher
+	// Timeout is the limit of one call; 0 means two minutes. The start of a server counts for the
+	// call that causes it.
+	Timeout time.Duration
+	// TrustAnnotations says that what the server says of a tool can be believed: that it only
+	// reads, that it may be repeated, and that it reaches nothing outside.
+	TrustAnnotations bool
+	// Version is that of the program, which servers are given. "" is "(devel)".
+	Version string
+	// Now replaces the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+const (
+	// defaultTimeout is longer than that of a script: the first call may install a server.
+	defaultTimeout = 2 * time.Minute
+	// startTimeout bounds a start, with the list of the tools.
+	startTimeout = time.Minute
+	// processTimeout is how long a program may run. A longer run starts it again, at the next call.
+	processTimeout = 30 * 24 * time.Hour
+	// processMemory is the limit of one process of a server, in bytes. Programs in JavaScript and
+	// Python need more than a command does.
+	processMemory = 1 << 30
+	// maxProcesses is how many processes a server may have.
+	maxProcesses = 128
+	// The wait before a server that has failed is started again. It doubles with each failure.
+	firstWait, longestWait = time.Second, time.Minute
+)
+
+// A Server calls the tools of a server. It is safe for concurrent use. Close it when done.
+type Server struct {
+	opts   Options
+	end    context.CancelFunc // ends the program
+	ctx    context.Context
+	accept Set // what was reviewed; nil for a review
+
+	starting chan struct{} // has a value during a start: there is one at a time
+
+	mu       sync.Mutex // guards what follows
+	session  *session   // nil if it is not running
+	failures int        // the failed starts in a row
+	failed   error      // of the last start
+	retry    time.Time  // no start before
+	closed   bool
+	running  sync.WaitGroup
+}
+
+// New returns a server whose tools are those of a set. It is not started.
+func New(o Options, accept Set) *Server {
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Process.Timeout = cmp.Or(o.Process.Timeout, processTimeout)
+	o.Process.Memory = cmp.Or(o.Process.Memory, processMemory)
+	o.Process.Processes = cmp.Or(o.Process.Processes, maxProcesses)
+	o.Version = cmp.Or(o.Version, "(devel)")
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, end := context.WithCancel(context.Background())
+	return &Server{opts: o, ctx: ctx, end: end, accept: accept, starting: make(chan struct{}, 1)}
+}
+
+// Fetch starts a server and returns the tools that it offers, for a review. It ends the server.
+// An error is of kind Unavailable, Timeout, Limit or Invalid.
+func Fetch(ctx context.Context, o Options) (Set, error) {
+	s := New(o, Set{})
+	defer s.Close()
+	running, err := s.connect(ctx)
+	if err != nil {
+		return Set{}, err
+	}
+	return running.tools, nil
+}
+
+// Close ends the server and its calls. It waits until its processes have ended.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	s.running.Wait()
+	return nil
+}
+
+// Call calls a tool by the name that the server has given it. It starts the server if that is not
+// running. The error is of kind Failed if the tool reports one, or if the server ended during
+// the call, whose effect is then unknown. It is of kind Unavailable if the server cannot be
+// started, Denied if it does not offer what was reviewed, Timeout, Limit or Canceled.
+func (s *Server) Call(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, s.timedOut(s.opts.Timeout))
+	defer cancel()
+	running, err := s.started(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return running.call(ctx, name, args)
+}
+
+func (s *Server) timedOut(d time.Duration) error {
+	return value.Errorf(value.Timeout, "the server %s did not answer within %v", s.opts.Name, d).WithLimit(value.LimitWall)
+}
+
+// started returns the running session, and starts the server if there is none.
+func (s *Server) started(ctx context.Context) (*session, error) {
+	select {
+	case s.starting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, value.AsError(context.Cause(ctx), value.Canceled)
+	}
+	defer func() { <-s.starting }()
+	s.mu.Lock()
+	running, failed := s.session, s.failed
+	waits := s.opts.Now().Before(s.retry)
+	s.mu.Unlock()
+	switch {
+	case running != nil && running.usable():
+		return running, nil
+	case waits && failed != nil:
+		return nil, failed
+	}
+	if running != nil {
+		running.close()
+	}
+	running, err := s.connect(ctx)
+	if err == nil {
+		if err = s.check(running.tools); err != nil {
+			running.close()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.session = nil
+		if ctx.Err() == nil || errors.Is(err, value.ErrTimeout) { // otherwise the caller gave up, which says nothing about the server
+			s.retry = s.opts.Now().Add(min(firstWait<<min(s.failures, 10), longestWait))
+			s.failures, s.failed = s.failures+1, err
+		}
+		return nil, err
+	}
+	s.session, s.failures, s.failed = running, 0, nil
+	return running, nil
+}
+
+// check refuses a set that is not the reviewed one.
+func (s *Server) check(offered Set) error {
+	changes := s.accept.Compare(offered)
+	if len(changes) == 0 {
+		return nil
+	}
+	return value.Errorf(value.Denied, "the tools of the server %s have changed since you reviewed them: %s", s.opts.Name, summary(changes)).
+		WithHint("the user can review the changes with: cassidy mcp review %s", s.opts.Name)
+}

@@ -1,0 +1,222 @@
+package attached
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A session is a connection with a running server.
+type session struct {
+	name  string
+	tools Set // that the server offered when it was started
+	sdk   *sdk.ClientSession
+	conn  *process
+	end   func()
+
+	mu       sync.Mutex
+	changed  bool // the server says that its tools have changed
+	calls    int64
+	progress map[string]*progress // of the calls, by token
+}
+
+// connect starts the server, and lists its tools. The caller closes the session.
+func (s *Server) connect(ctx context.Context) (*session, error) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.running.Add(1) // so that Close waits for the program that is started here
+		defer s.running.Done()
+	}
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, value.Errorf(value.Closed, "the server %s was closed", s.opts.Name)
+	case s.opts.Launch == nil:
+		return nil, value.Errorf(value.Unavailable, "the server %s cannot be started: programs cannot be confined on this machine", s.opts.Name)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, s.timedOut(startTimeout))
+	defer cancel()
+	conn := startProcess(s.ctx, &s.opts, &s.running)
+	running := &session{name: s.opts.Name, conn: conn, end: func() { _ = conn.Close() }, progress: map[string]*progress{}}
+	err := running.open(ctx, s.opts.Version)
+	if err != nil {
+		running.end()
+		return nil, running.failed(ctx, "start", err)
+	}
+	return running, nil
+}
+
+// open begins the conversation with a server.
+func (r *session) open(ctx context.Context, version string) error {
+	client := sdk.NewClient(&sdk.Implementation{Name: "cassidy", Version: version}, &sdk.ClientOptions{
+		Capabilities:                &sdk.ClientCapabilities{}, // a server gets no model, no forms and no list of folders
+		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { r.setChanged() },
+		ProgressNotificationHandler: r.progressed,
+	})
+	return r.wait(ctx, func() (err error) {
+		if r.sdk, err = client.Connect(ctx, r.conn, nil); err != nil {
+			return err
+		}
+		r.tools, err = r.list(ctx)
+		return err
+	})
+}
+
+// wait calls a function of the SDK. It does not wait longer than ctx, whatever the SDK waits for.
+func (r *session) wait(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// maxPages is how many parts a list of tools may have.
+const maxPages = 100
+
+// list returns the tools that the server offers.
+func (r *session) list(ctx context.Context) (Set, error) {
+	var all value.List
+	params := &sdk.ListToolsParams{}
+	for range maxPages {
+		page, err := r.sdk.ListTools(ctx, params)
+		if err != nil {
+			return Set{}, err
+		}
+		for _, t := range page.Tools {
+			if t != nil {
+				all = append(all, textOf(t.InputSchema))
+			}
+		}
+		if len(all) > maxTools || page.NextCursor == "" {
+			return newSet(all)
+		}
+		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+	}
+	return Set{}, value.Errorf(value.Limit, "the list of the tools has more than %d parts", maxPages)
+}
+
+// usable reports whether the server is running and has not changed its tools.
+func (r *session) usable() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.conn.ended:
+		return false
+	default:
+		return !r.changed
+	}
+}
+
+func (r *session) setChanged() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = true
+}
+
+// close ends the server.
+func (r *session) close() { r.end() }
+
+// call calls a tool.
+func (r *session) call(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
+	var result *sdk.CallToolResult
+	token, done := r.follow(ctx)
+	defer done()
+	params := &sdk.CallToolParams{Meta: sdk.Meta{"progressToken": token}, Name: name, Arguments: args.OrEmpty()}
+	err := r.wait(ctx, func() (err error) {
+		result, err = r.sdk.CallTool(ctx, params)
+		return err
+	})
+	if err != nil {
+		return nil, r.failed(ctx, "call", err)
+	}
+	if result.NeedsInput() {
+		return nil, value.Errorf(value.Failed, "the tool asks for input, which cassidy does not give to servers")
+	}
+	return resultOf(textOf(result.StructuredContent))
+}
+
+// endedWait is how long an error waits for the end of the program, which explains it.
+const endedWait = time.Second
+
+// failed returns the error of a request.
+func (r *session) failed(ctx context.Context, what string, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return value.AsError(cause, value.Canceled)
+	}
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && !errors.Is(err, sdk.ErrConnectionClosed) {
+		kind := value.Failed
+		if what == "start" {
+			kind = value.Unavailable
+		}
+		return value.Errorf(kind, "the server %s: %s", r.name, value.Clean(wire.Message, value.MaxErrorText))
+	}
+	var own *value.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	r.end()
+	timer := time.NewTimer(endedWait)
+	defer timer.Stop()
+	select {
+	case <-r.conn.ended:
+		own = value.ErrorOf(r.conn.err, value.Unavailable)
+	case <-timer.C:
+		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(err.Error(), value.MaxErrorText))
+	}
+	if what == "call" {
+		return value.Errorf(value.Failed, "%s during the call: it is not known what the call has done", own.Message())
+	}
+	return own
+}
+
+// A progress passes on what a server reports of one call.
+type progress struct {
+	ctx  context.Context
+	left int // reports
+}
+
+// maxProgress is how many reports of one call are passed on, as each is recorded.
+const maxProgress = 200
+
+// follow passes on the progress of a call until done is called.
+func (r *session) follow(ctx context.Context) (token string, done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls++
+	token = fmt.Sprintf("call-%d", r.calls)
+	r.progress[token] = &progress{ctx: ctx, left: maxProgress}
+	return token, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.progress, token)
+	}
+}
+
+func (r *session) progressed(_ context.Context, n *sdk.ProgressNotificationClientRequest) {
+	token, _ := n.Params.ProgressToken.(string)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.progress[token]; p != nil && p.left > 0 {
+		p.left--
+		host.Emit(p.ctx, tool.Progress{Message: value.Clean(n.Params.Message, maxProgressText), Done: n.Params.Progress, Total: n.Params.Total})
+	}
+}
+
+// maxProgressText is the limit of the text of a report, in bytes.
+const maxProgressText = 500
