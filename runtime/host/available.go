@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -46,6 +47,19 @@ func (c *catalog) listable(t *gate.Callee) error {
 	ctx, done := h.inflight.Until(context.Background())
 	defer done()
 	return c.Usable(ctx, t, nil)
+}
+
+// denies returns a function that reports whether a rule denies all calls of a tool that a model makes.
+func denies(c *catalog) func(name string) bool {
+	policy := rights.Policy{Rules: c.host.rulesOr(c.rules), Tools: c}
+	return func(name string) bool {
+		o, err := c.lookup(name)
+		if err != nil || o.complete() != nil {
+			return false
+		}
+		verdict, _ := (&rights.Rights{Policy: &policy, Of: o.callee.Tool}).JudgeCall()
+		return verdict == tool.Deny
+	}
 }
 
 // askAvailable calls the function of the tool. A script must return True.

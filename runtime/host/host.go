@@ -355,7 +355,7 @@ func (h *Host) Groups() map[string]int {
 
 // Select returns the tools that words select. A word is the name of a tool, "@group",
 // "preset:NAME", or "auto" or "all" for every tool, which is also the default. Tools that
-// cannot be used here are left out unless they are named. Select fails with kind Denied for
+// cannot be used here, and those that a rule denies, are left out unless they are named. Select fails with kind Denied for
 // the name of an untrusted tool, with NotFound for an unknown name, and with Invalid for an
 // unknown group or preset; its error names all words that are wrong.
 func (h *Host) Select(words ...string) ([]toolset.Info, error) {
@@ -364,13 +364,16 @@ func (h *Host) Select(words ...string) ([]toolset.Info, error) {
 	}
 	var selected []toolset.Info
 	var wrong []error
-	seen := map[string]bool{}
+	seen, denied := map[string]bool{}, denies(h.tools(context.Background()))
 	for _, word := range words {
 		names, err := selection.Expand(word, h.Tools, h.opts.Presets)
 		if err != nil {
 			wrong = append(wrong, err)
 		}
 		for _, name := range names {
+			if name != word && denied(name) {
+				continue
+			}
 			t, err := h.Tool(name)
 			if err == nil && t.State != toolset.Ready && t.State != toolset.NotHere {
 				err = refusal(&t)

@@ -538,3 +538,19 @@ func TestSelect(t *testing.T) {
 		}
 	}
 }
+
+// TestSelectDenied checks that a tool that no model may call is not selected with others.
+func TestSelectDenied(t *testing.T) {
+	for rule, want := range map[string]int{
+		"deny tool:t": 0, "deny tool:@files": 0, "deny tool": 0, "deny tool:t for u": 1, "ask tool:t": 1, "deny fs.write": 1,
+	} {
+		r := newRig(t, func(o *host.Options) { o.Rules = rules(t, rule) })
+		r.script("", "return 1", "group = 'files'")
+		if got, err := r.Select("auto"); err != nil || len(got) != want {
+			t.Errorf("%s: Select(auto) = %d tools, %v, want %d", rule, len(got), err, want)
+		}
+		if got, err := r.Select("t"); err != nil || len(got) != 1 {
+			t.Errorf("%s: Select(t) = %d tools, %v, want 1", rule, len(got), err)
+		}
+	}
+}
