@@ -44,6 +44,15 @@ func New(state string) *Store {
 	return &Store{dir: filepath.Join(state, "trust")}
 }
 
+// Stores returns nil if the store can record something, or why not. It is for a nil Store, too.
+func (t *Store) Stores() error {
+	if t == nil || t.dir == "" {
+		return value.Errorf(value.Invalid, "no folder is configured for the record of trusted files").
+			WithHint("set CASSIDY_HOME to a folder; in Go, set Options.State")
+	}
+	return nil
+}
+
 // A Kind is the purpose of a file of a project.
 type Kind string
 
@@ -54,8 +63,9 @@ const (
 	KindWorkflow Kind = "workflow"
 	KindSkill    Kind = "skill"
 	KindAgent    Kind = "agent"
-	KindHooks    Kind = "hooks" // functions that refuse and change what a model does
-	KindNotes    Kind = "notes" // information on the project for models
+	KindHooks    Kind = "hooks"  // functions that refuse and change what a model does
+	KindNotes    Kind = "notes"  // information on the project for models
+	KindMemory   Kind = "memory" // notes that models have written
 	KindServers  Kind = "servers"
 	// KindServerTools is what an attached server offers. Its record is not of a file.
 	KindServerTools Kind = "server tools"
@@ -119,6 +129,18 @@ func (t *Store) Record(root string, files []File, own bool) error {
 	return nil
 }
 
+// Move trusts a file with the text with which another name was trusted, and forgets that name.
+func (t *Store) Move(root, from, to string) error {
+	return t.update(root, func(l *Ledger) error {
+		if r, known := l.files[from]; known {
+			r.Path = to
+			l.files[to] = r
+			delete(l.files, from)
+		}
+		return nil
+	})
+}
+
 // MarkAuthor marks a project's folder as the user's own. The project gets a file with a
 // random ID. Other files at the same path are not the user's own, and neither is a copy.
 func (t *Store) MarkAuthor(root string) error {
@@ -161,9 +183,8 @@ func (t *Store) Revoke(root string, names ...string) error {
 // projectDir returns the folder of a project's records. It is derived from the
 // project's real path: a link to it is the same project.
 func (t *Store) projectDir(root string) (dir, real string, err error) {
-	if t == nil || t.dir == "" {
-		return "", "", value.Errorf(value.Invalid, "no folder is configured for the record of trusted files").
-			WithHint("set CASSIDY_HOME to a folder")
+	if err := t.Stores(); err != nil {
+		return "", "", err
 	}
 	real, err = filepath.Abs(root)
 	if err == nil {

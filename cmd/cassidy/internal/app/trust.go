@@ -73,6 +73,7 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindHooks:    "hooks: code that refuses and changes what a model does",
 	trust.KindAgent:    "agent: instructions, tools and limits of an agent",
 	trust.KindNotes:    "notes: instructions for models",
+	trust.KindMemory:   "memory: notes that models have written",
 	trust.KindServers:  "servers: programs that run with your permissions",
 
 	trust.KindServerTools: "server tools: the tools that an MCP server offers",
