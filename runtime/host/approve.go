@@ -46,7 +46,8 @@ type AskerFunc func(ctx context.Context, q tool.Question) (tool.Answer, error)
 func (f AskerFunc) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) { return f(ctx, q) }
 
 // ApproveAll returns an [Approver] that approves everything, for programs whose tools are all
-// trusted. A run that was begun with it keeps that approval: when it is resumed, only
+// trusted; but no notes for later conversations (memory.add), which need a rule or another
+// Approver. A run that was begun with it keeps that approval: when it is resumed, only
 // [DenyAll] is asked instead.
 func ApproveAll() Approver { return fixed{tool.Answer{Yes: true}} }
 
@@ -57,7 +58,12 @@ func DenyAll(why string) Approver { return fixed{tool.Answer{Why: why}} }
 type fixed struct{ answer tool.Answer }
 
 // Approve implements [Approver].
-func (f fixed) Approve(context.Context, tool.Question) (tool.Answer, error) { return f.answer, nil }
+func (f fixed) Approve(_ context.Context, q tool.Question) (tool.Answer, error) {
+	if f.answer.Yes && gate.IsNote(&q) {
+		return tool.Answer{Why: "a person or a rule must approve a note"}, nil
+	}
+	return f.answer, nil
+}
 
 // approved returns the options of a run that the host begins.
 func (o *Options) approved(options *value.Dict) *value.Dict {

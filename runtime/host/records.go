@@ -38,7 +38,7 @@ func (h *Host) rulesNow() []tool.Rule { return h.rulesOr(nil) }
 // keep sets the record of a run. resumed says that an earlier process may have begun it.
 func (c *catalog) keep(ctx context.Context, r *gate.Run, record history.Record, resumed bool) error {
 	if c.host.opts.resumesApproved(record.Run().Options) {
-		r.Approve = gate.ApproveAll
+		r.Approve = ApproveAll().Approve
 	}
 	tools := &pins{host: c.host, record: record, catalog: c}
 	if resumed {

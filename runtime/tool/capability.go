@@ -51,6 +51,7 @@ var capabilityRules = []capabilityRule{
 	{"model", false, nil, nil},
 	{"human", false, nil, nil},
 	{"skill.create", true, nil, nil},
+	{"memory.add", true, nil, nil},
 	{"context.read", false, nil, nil},
 	{"use", true, target.Path, target.CheckGlob},
 }

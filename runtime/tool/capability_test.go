@@ -249,7 +249,7 @@ func TestX10EnvNames(t *testing.T) {
 func TestCapabilityActs(t *testing.T) {
 	acts := map[string]bool{
 		"fs.read": false, "fs.write": true, "http": true, "http.get": true, "http.head": true, "http.post": true, "http.put": true, "http.patch": true,
-		"http.delete": true, "shell": true, "env": true, "use": true, "secret": true, "tool": false, "model": false, "human": false, "skill.create": true, "context.read": false,
+		"http.delete": true, "shell": true, "env": true, "use": true, "secret": true, "tool": false, "model": false, "human": false, "skill.create": true, "memory.add": true, "context.read": false,
 	}
 	for _, name := range CapabilityNames() {
 		want, known := acts[name]

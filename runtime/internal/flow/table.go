@@ -20,14 +20,20 @@ type role struct {
 //	http          reads what others wrote, and sends
 //	shell         runs a command; one that only reads does not, see [tool.Func.ReadsOnly]
 //	skill.create  writes instructions for later conversations
+//	memory.add    writes a note for later conversations
 //	use           a function of the program: as it asks, see [tool.Func.Asks]
 //	fs.read       a source if the file is in the sources that the user lists
 var roles = map[string]role{
 	"http":         {source: true, sink: true},
 	"shell":        {sink: true},
 	"skill.create": {sink: true},
+	"memory.add":   {sink: true},
 	"use":          {sink: true},
 }
+
+// Notes is the capability to write notes that models read in later conversations. An approval is for
+// one note, as its text can carry what an untrusted text has told the model.
+var Notes = tool.Capability{Name: "memory.add"}
 
 func roleOf(c tool.Capability) role {
 	name := c.Name

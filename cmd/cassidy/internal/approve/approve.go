@@ -26,7 +26,7 @@ import (
 // Flags are the flags of the commands that run tools.
 func Flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "yes", Usage: "approve everything in this run that asks for approval"},
+		&cli.BoolFlag{Name: "yes", Usage: "approve everything in this run that asks for approval, except notes for later conversations"},
 		&cli.BoolFlag{Name: "deny", Usage: "refuse everything that asks for approval"},
 	}
 }
@@ -148,6 +148,12 @@ func (a *Asker) nobody(q *approval) error {
 		what = " to use " + q.rules[0].Capability.String()
 	}
 	err := value.Errorf(value.Denied, "the tool '%s' needs approval%s: no terminal is available to ask", q.tool.Name, what)
+	if isNote(&q.Question) {
+		if len(q.rules) == 0 {
+			return err.WithHint("run the command in a terminal: --yes approves no notes")
+		}
+		return err.WithHint("run the command in a terminal: --yes approves no notes; or allow every note: %s", RuleCommand("--rule", q.rules))
+	}
 	if len(q.rules) == 0 || len(q.Rules) == 0 && !q.Each { // no rule allows it: the reason says what else would
 		err = value.Errorf(value.Denied, "the tool '%s' needs approval, and no terminal is available to ask: %s", q.tool.Name, q.Why)
 		return err.WithHint("approve it in this run with --yes")
@@ -156,6 +162,11 @@ func (a *Asker) nobody(q *approval) error {
 		return err.WithHint("approve it in this run with --yes, or permanently, for one target: %s", RuleCommand("--rule", q.examples()))
 	}
 	return err.WithHint("approve it in this run with --yes, or permanently: %s", RuleCommand("--rule", q.Rules))
+}
+
+// isNote reports whether a question is about a note for later conversations.
+func isNote(q *tool.Question) bool {
+	return q.Func != "" && slices.Contains(q.Capabilities, tool.Capability{Name: "memory.add"})
 }
 
 // examples returns a rule for one target of what the tool of the question needs.

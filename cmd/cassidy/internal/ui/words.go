@@ -27,6 +27,7 @@ var capabilityWords = map[string][2]string{
 	"model":        {"ask a model"},
 	"human":        {"ask you questions"},
 	"skill.create": {"write skills, which models follow"},
+	"memory.add":   {"write notes, which models read in later conversations"},
 	"context.read": {"read the project's notes, skills and overview"},
 	"use":          {"use everything that the program provides", "use %s, which the program provides"},
 }

@@ -43,6 +43,8 @@ func (p *Pass) approve(ctx context.Context) error {
 	read := steersCall(p)
 	d := decision{what: request.Call, at: p.call.StepPath, takes: may}
 	switch {
+	case asksInNotes(p, may, open):
+		return nil
 	case verdict == tool.Ask && (len(may) > 0 || len(p.tool.Needs) == 0): // else all that it needs is refused
 		d.why = "a rule asks: " + rights.RuleText(rule)
 	case read != nil && p.tool.Location == tool.Embedded: // what it does passes no gate
@@ -61,6 +63,8 @@ func (p *Pass) approve(ctx context.Context) error {
 		return nil
 	case onlyWrites(may) && (!risky || mayWrite(p.tool.Needs)) && p.tool.Location != tool.Embedded: // the writes of a handler in Go are not staged
 		p.consent.asksChanges = true
+		return nil
+	case onlyNotes(may) && p.tool.Location != tool.Embedded: // each note asks
 		return nil
 	case risky:
 		d.why = "the author marked the tool as risky"
@@ -82,6 +86,18 @@ func (p *Pass) approve(ctx context.Context) error {
 // writes cannot wait.
 func onlyWrites(needs []tool.Capability) bool {
 	return !slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Acts() && c.Name != "fs.write" })
+}
+
+// onlyNotes reports whether a tool can do nothing but write notes for later conversations.
+func onlyNotes(needs []tool.Capability) bool {
+	return slices.Contains(needs, flow.Notes) && !slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Acts() && c != flow.Notes })
+}
+
+// asksInNotes reports whether all that a model's call can do is to write notes that no rule allows: the
+// questions about these notes then ask about the call, too.
+func asksInNotes(p *Pass, may, open []tool.Capability) bool {
+	onlyNotes := !slices.ContainsFunc(may, func(c tool.Capability) bool { return c != flow.Notes })
+	return len(open) > 0 && onlyNotes && p.tool.Location != tool.Embedded && chosen(p) != nil
 }
 
 // mayWrite reports whether a tool may write files.
@@ -157,6 +173,8 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 		q.Why = flow.Because("a rule asks: "+rights.RuleText(r), read)
 	case read != nil:
 		q.Why = flow.Why(read)
+	case slices.Contains(takes, flow.Notes):
+		q.Why = "models get the note in later conversations"
 	case p.consent.each:
 		q.Why = "the call began without an approval, and no rule allows this"
 	default:
@@ -183,16 +201,19 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 // decides itself whether it asks when it is used: see [tool.Func.Asks].
 const registered = "use"
 
-// onlyRegistered reports whether all capabilities are those of registered functions. These
-// ask when they are used, unless a handler in Go calls them.
+// onlyRegistered reports whether all capabilities are those of registered functions, or write notes.
+// These ask when they are used, unless a handler in Go calls them.
 func onlyRegistered(list []tool.Capability) bool {
-	return !slices.ContainsFunc(list, func(c tool.Capability) bool { return c.Name != registered })
+	return !slices.ContainsFunc(list, func(c tool.Capability) bool { return c.Name != registered && c != flow.Notes })
 }
 
 // asksFirst reports whether the function of the effect asks, and was not approved for this
 // call. unruled are the capabilities that it takes and that no rule allows.
 func asksFirst(s *step, unruled []tool.Capability) bool {
 	p, f := s.of, s.fn
+	if slices.Contains(unruled, flow.Notes) { // the question about the call does not show the note
+		return chosen(p) != nil && !p.consent.functions[functionKey(s)]
+	}
 	if p.program != nil || p.consent.approved || p.consent.functions[functionKey(s)] {
 		return false
 	}
@@ -214,9 +235,20 @@ func asksItself(s *step, c tool.Capability) bool {
 	return c.Acts() && c.Name != registered && !(c.Name == "fs.write" && s.fn.Kind == tool.Write)
 }
 
-// functionKey identifies a function with the capabilities that it takes. An approval of it
-// holds for the rest of the call.
-func functionKey(s *step) string { return s.effect.Func + " " + rights.List(s.takes) }
+// IsNote reports whether a question is about a note for later conversations.
+func IsNote(q *tool.Question) bool {
+	return q.Func != "" && slices.Contains(q.Capabilities, flow.Notes)
+}
+
+// functionKey identifies a function with the capabilities that it takes, or a note. An approval of
+// it holds for the rest of the call.
+func functionKey(s *step) string {
+	key := s.effect.Func + " " + rights.List(s.takes)
+	if slices.Contains(s.takes, flow.Notes) {
+		key += " " + s.effect.Args.String()
+	}
+	return key
+}
 
 // approveFunction marks the function of an effect as approved, if it asks. informed says that
 // the question showed what the model has read.

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -55,14 +56,15 @@ func byModelProgram(p *Pass) bool {
 }
 
 // readBefore returns the untrusted texts that the model had read when it chose the call, or nil
-// if the call was approved with them.
-func readBefore(p *Pass) []flow.Source {
+// if the call was approved with them. note is for an effect that writes a note, which the question
+// about the call did not show.
+func readBefore(p *Pass, note bool) []flow.Source {
 	by := chosen(p)
 	if by == nil || p.consent.probe {
 		return nil
 	}
 	for q := p; ; q = q.above {
-		if q.consent.informed {
+		if q.consent.informed && !note {
 			return nil
 		}
 		if q == by {
@@ -77,7 +79,7 @@ func steersCall(p *Pass) []flow.Source {
 	if !flow.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded) {
 		return nil
 	}
-	return readBefore(p)
+	return readBefore(p, false)
 }
 
 // steersEffect is steersCall for an effect that is a sink and was not approved in this call.
@@ -86,7 +88,7 @@ func steersEffect(s *step) []flow.Source {
 	if !flow.IsSink(p.tool.Tool, s.fn, s.effect.Args, s.takes) || p.consent.sinks[functionKey(s)] {
 		return nil
 	}
-	read := readBefore(p)
+	read := readBefore(p, slices.Contains(s.takes, flow.Notes))
 	if by := chosen(p); read != nil && p.Run.marks.Known(s.effect.Args, s.takes, flow.Choice{Tool: by.tool.Tool, Args: by.call.Args}) {
 		return nil
 	}

@@ -77,6 +77,8 @@ func OfferUse(r *Rights, takes []tool.Capability, line tool.Capability, first bo
 			continue
 		case verdict != tool.Unruled:
 			return Offer{Not: AsksEachTime(rule)}
+		case c.Name == "memory.add":
+			return Offer{Not: "a rule for memory.add would allow every note"}
 		case anyCommand(c):
 			return Offer{Not: "a rule for shell:sh would allow every command line"}
 		case !ok:
