@@ -51,10 +51,13 @@ func contextOf(t *testing.T, root, home, level string) string {
 }
 
 func TestModules(t *testing.T) {
-	want := map[string]tool.EffectKind{"context.read": tool.Read, "skill.create": tool.External}
+	want := map[string]tool.EffectKind{"context.read": tool.Read, "skill.create": tool.External, "memory.add": tool.Repeatable}
 	for _, m := range project.Modules("", func() *trust.Scope { return &trust.Scope{} }) {
 		for _, f := range m.Funcs {
 			name := m.Name + "." + f.Name
+			if f.Mode == tool.ModeInternal {
+				continue
+			}
 			kind, ok := want[name]
 			if !ok || f.Kind != kind {
 				t.Errorf("%s has kind %v, want %v (%v)", name, f.Kind, kind, ok)

@@ -3,14 +3,15 @@ package project
 import (
 	"context"
 
+	"github.com/cassidy-run/cassidy/internal/memory"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Modules returns the effects on the project itself: context.read describes it, and
-// skill.create adds a skill. They have their own capabilities, so a tool can have them
+// Modules returns the effects on the project itself: context.read describes it,
+// skill.create adds a skill, and memory.add a note. They have their own capabilities, so a tool can have them
 // without access to .cassidy. root is the project's folder; "" means no project.
 // Untrusted files of the project are left out. o returns the current scope; it is
 // called concurrently.
@@ -18,6 +19,7 @@ func Modules(root string, o func() *trust.Scope) []tool.Module {
 	return []tool.Module{
 		{Name: "context", Doc: "A description of the project for models.", Funcs: []tool.Func{contextRead(root, o)}},
 		skill.Module(root, o),
+		memory.Module(root, o),
 	}
 }
 

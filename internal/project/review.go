@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/index"
+	"github.com/cassidy-run/cassidy/internal/memory"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -43,6 +44,7 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 		v.file(folder.Name+"/"+hooksFile, trust.KindHooks)
 		v.file(folder.Name+"/mcp.json", trust.KindServers)
 		v.folder(folder.Name+"/rules", trust.KindNotes, ".md")
+		v.file(memory.File, trust.KindMemory)
 	}
 	for _, name := range noteNames {
 		v.file(name, trust.KindNotes)
@@ -143,7 +145,9 @@ func (v *reviewing) tool(f *toolFolder, e fs.DirEntry) (trust.File, bool) {
 
 // add adds a file that is not a tool.
 func (v *reviewing) add(f trust.File) {
-	f.Status = v.ledger.File(f.Kind, f.Path, f.TextHash)
+	if f.Status = v.ledger.File(f.Kind, f.Path, f.TextHash); f.Kind == trust.KindMemory {
+		f.Status = memory.Status(v.ledger, f.TextHash)
+	}
 	v.Files = append(v.Files, f)
 }
 

@@ -62,6 +62,13 @@ def fetch_it() -> str:
 
 tool(fetch_it, hints = {"untrusted_output": True})
 `,
+	"keep_note.star": `
+def keep_note(note: str) -> bool:
+    """Keep a note."""
+    return memory.add(note)
+
+tool(keep_note, needs = ["memory.add"])
+`,
 	"change.star": `
 def change(what: str, to: dict) -> str:
     """Change something."""
@@ -114,7 +121,7 @@ func serveFrom(t *testing.T, store journal.Store, o *mcp.Options) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	h, err := r.Open(cassidy.Scripts(scripts), &cassidy.Options{TrustSource: true, Modules: []cassidy.Module{mcp.Module()}})
+	h, err := r.Open(cassidy.Scripts(scripts), &cassidy.Options{Dir: t.TempDir(), State: t.TempDir(), TrustSource: true, Modules: []cassidy.Module{mcp.Module()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +197,7 @@ func TestTools(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	if got := strings.Join(names, " "); got != "ask_name broken_at_run change danger endless fetch_it greet measure slow" {
+	if got := strings.Join(names, " "); got != "ask_name broken_at_run change danger endless fetch_it greet keep_note measure slow" {
 		t.Errorf("the client sees %s", got) // neither built-in tools nor the prompt
 	}
 	if text, r := call(t, c, "greet", map[string]any{"name": "Ada"}); text != "Hello, Ada!" || r.IsError {
@@ -305,6 +312,27 @@ func TestAsksTheClient(t *testing.T) {
 	refuse := b.connect(t, form("accept", map[string]any{"approve": false}, &asked))
 	if text, r := call(t, refuse, "danger", map[string]any{"what": "harm"}); !r.IsError || strings.Contains(text, "did") {
 		t.Errorf("a refusal gave %q", text)
+	}
+}
+
+// TestNotes has clients that keep notes for later conversations: the form shows the note, and where
+// untrusted text came from.
+func TestNotes(t *testing.T) {
+	var asked []string
+	b := serve(t, nil)
+	c := b.connect(t, form("accept", map[string]any{"approve": true}, &asked))
+	for i, want := range [][]string{{"Dates are in UTC.", "takes: memory.add"}, {"Keys are public.", "fetch_it"}} {
+		if text, r := call(t, c, "keep_note", map[string]any{"note": want[0]}); r.IsError || text != "true" {
+			t.Errorf("the call gave %q", text)
+		}
+		if len(asked) != i+1 || !strings.Contains(asked[i], want[0]) || !strings.Contains(asked[i], want[1]) {
+			t.Fatalf("the client was asked %q, want %q in the last form", asked, want)
+		}
+		call(t, c, "fetch_it", nil)
+	}
+	text, r := call(t, b.connect(t, nil), "keep_note", map[string]any{"note": "Nobody approves this."})
+	if !r.IsError || !strings.Contains(text, "cassidy runs answer ") {
+		t.Errorf("without forms, the call gave %q", text)
 	}
 }
 

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestNotesKilled kills runs that keep notes at random moments, and continues them, while another
+// run of the same project keeps notes too: each note is there once, and complete. CASSIDY_SOAK=1 does
+// so 50 times.
+func TestNotesKilled(t *testing.T) {
+	times, random := timesOf(t, 3, 50)
+	const notes = 15
+	dir := t.TempDir()
+	p := newPairProcess(t, dir, `
+def main(run: str):
+    for i in range(15):
+        tools.call("remember", note = "note %d of %s,\nsecond line" % (i, run))
+
+workflow(main, needs = ["tool:remember"])
+`, nil)
+	file := filepath.Join(dir, ".cassidy", "memory.md")
+	for i := range times {
+		var both sync.WaitGroup
+		for _, which := range []string{"a", "b"} {
+			var delays []time.Duration
+			for range 3 {
+				delays = append(delays, 30*time.Millisecond+time.Duration(random.Int64N(int64(150*time.Millisecond))))
+			}
+			both.Go(func() {
+				id := fmt.Sprintf("%s%d", which, i)
+				args := []string{"run", "all", "run=" + id, "--run-id", id}
+				for _, delay := range append(delays, 0) {
+					out, err := p.once(args, delay)
+					if delay == 0 && err != nil {
+						t.Errorf("the run %s: %v: %s", id, err, out)
+					}
+					if _, missing := p.once([]string{"runs", "show", id}, 0); missing == nil {
+						args = []string{"runs", "resume", id}
+						if err == nil {
+							return
+						}
+					}
+				}
+			})
+		}
+		both.Wait()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, which := range []string{"a", "b"} {
+			for n := range notes {
+				if note := fmt.Sprintf("- note %d of %s%d,\n  second line\n  <!-- ", n, which, i); strings.Count(string(text), note) != 1 {
+					t.Errorf("%q is there %d times", note, strings.Count(string(text), note))
+				}
+			}
+		}
+		if out, err := p.once([]string{"tool", "run", "get_context"}, 0); err != nil || !strings.Contains(out, "written by models") {
+			t.Errorf("the notes are not given to models: %s, %v", out, err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d times two runs, %d kills", times, p.kills.Load())
+}
