@@ -18,20 +18,16 @@ const lingers = 10 * time.Second
 // ServeStdio serves one client, which writes messages to in and reads them from out, each
 // on a line. When the client has closed in, ServeStdio answers the requests that it has got,
 // for at most ten seconds, and returns nil. It also returns nil if the client has closed out,
-// and the error of ctx when that ends.
+// and the error of ctx when that ends. A line that is not a message, or larger than 16 MB, is answered
+// with an error.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}}
-	err := s.sdk.Run(ctx, answering{lines})
+	w := &lockedWriter{out: out}
+	err := s.sdk.Run(ctx, answering{&sdk.IOTransport{Reader: io.NopCloser(newLines(in, w)), Writer: w}})
 	if ctx.Err() == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)) {
 		return nil
 	}
 	return err
 }
-
-// unclosed is a writer whose Close does nothing.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // answering is a transport whose connections end only after all requests are answered: a
 // script may write its requests to a pipe and close it.
