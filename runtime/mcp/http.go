@@ -3,6 +3,8 @@ package mcp
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,6 +18,8 @@ import (
 const (
 	maxBody     = 16 << 20 // bytes: the largest media as text, with room for the rest
 	idleSession = 30 * time.Minute
+	maxSessions = 1000        // at the same time; each takes some 30 KB
+	bodyTime    = time.Minute // to send a body
 )
 
 // HTTPOptions configure a handler.
@@ -41,16 +45,60 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch origin := r.Header.Get("Origin"); {
 		case !o.allows(r.Host), origin != "" && !o.allows(hostOf(origin)):
-			http.Error(w, "this host or origin is not served here", http.StatusForbidden)
+			refuse(w, "this host or origin is not served here: to allow a host name, start the server with --allow-host NAME", http.StatusForbidden)
 		case !o.knows(r):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="cassidy"`)
-			http.Error(w, "send the token of the server: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			refuse(w, "send the token of the server: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 		case r.Header.Get("Mcp-Protocol-Version") >= stateless:
+			limitBody(w, r)
 			single.ServeHTTP(w, r)
+		case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.sessions() >= maxSessions:
+			refuse(w, "the server has too many sessions: end unused ones with DELETE, or try again later", http.StatusServiceUnavailable)
 		default:
+			limitBody(w, r)
 			sessions.ServeHTTP(w, r)
 		}
 	})
+}
+
+// sessions returns how many sessions are open.
+func (s *Server) sessions() (n int) {
+	for range s.sdk.Sessions() {
+		n++
+	}
+	return n
+}
+
+// refuse answers a request without reading its body, and closes the connection: the server would wait for
+// the body otherwise.
+func refuse(w http.ResponseWriter, text string, status int) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // a server without deadlines has its own limits
+	w.Header().Set("Connection", "close")
+	http.Error(w, text, status)
+}
+
+// limitBody bounds how long the body of a request may take.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if r.ContentLength != 0 && control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+		r.Body = &timedBody{r.Body, control}
+	}
+}
+
+// A timedBody is the body of a request that has a deadline until the body is read.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read reads from the body. It removes the deadline at the end: the connection is read further, to notice
+// that the client has gone.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // hostOf returns the host of an origin, or a text that is no host.

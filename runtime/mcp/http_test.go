@@ -2,14 +2,17 @@ package mcp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -224,8 +227,7 @@ func TestWhoMaySend(t *testing.T) {
 		"name that was rebound":  {"evil.example", "", "Bearer a-long-secret-token", 403},
 		"looks like the machine": {"localhost.evil.example", "", "Bearer a-long-secret-token", 403},
 	} {
-		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(initialize))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,6 +245,66 @@ func TestWhoMaySend(t *testing.T) {
 		if reply.StatusCode != c.status {
 			t.Errorf("%s: status %d, want %d", name, reply.StatusCode, c.status)
 		}
+	}
+}
+
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+// TestUnreadBody sends a part of a body without the token: the server does not wait for the rest.
+func TestUnreadBody(t *testing.T) {
+	url := serve(t, nil).listen(t, &mcp.HTTPOptions{Token: "a-long-secret-token"})
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := io.ReadAll(c)
+	if err != nil || !bytes.HasPrefix(reply, []byte("HTTP/1.1 401 ")) {
+		t.Errorf("the server sent %q and did not close the connection: %v", reply, err)
+	}
+}
+
+// TestManySessions opens more sessions than the server keeps.
+func TestManySessions(t *testing.T) {
+	url := serve(t, nil).listen(t, nil)
+	var last string
+	open := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(initialize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		reply, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reply.Body.Close()
+		_, _ = io.Copy(io.Discard, reply.Body)
+		last = cmp.Or(reply.Header.Get("Mcp-Session-Id"), last)
+		return reply.StatusCode
+	}
+	for n := range 1000 {
+		if status := open(); status != http.StatusOK {
+			t.Fatalf("session %d: status %d", n+1, status)
+		}
+	}
+	if status := open(); status != http.StatusServiceUnavailable {
+		t.Errorf("one session too many: status %d", status)
+	}
+	end, _ := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+	end.Header.Set("Mcp-Session-Id", last)
+	reply, err := http.DefaultClient.Do(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reply.Body.Close()
+	if status := open(); status != http.StatusOK {
+		t.Errorf("after the end of a session: status %d", status)
 	}
 }
 

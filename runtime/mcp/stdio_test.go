@@ -27,7 +27,7 @@ func TestInvalidLines(t *testing.T) {
 		return replies.Text()
 	}
 	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
-	hello := send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	hello := send(initialize)
 	if !strings.Contains(hello, `"id":1`) {
 		t.Fatal(hello)
 	}
