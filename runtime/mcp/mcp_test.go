@@ -116,12 +116,18 @@ func serve(t *testing.T, o *mcp.Options) *bench {
 // serveFrom is serve with the store of an earlier server.
 func serveFrom(t *testing.T, store journal.Store, o *mcp.Options) *bench {
 	t.Helper()
+	return serveIn(t, "", store, o)
+}
+
+// serveIn is serveFrom for a project in a folder, or without one.
+func serveIn(t *testing.T, dir string, store journal.Store, o *mcp.Options) *bench {
+	t.Helper()
 	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	h, err := r.Open(cassidy.Scripts(scripts), &cassidy.Options{Dir: t.TempDir(), State: t.TempDir(), TrustSource: true, Modules: []cassidy.Module{mcp.Module()}})
+	h, err := r.Open(cassidy.Scripts(scripts), &cassidy.Options{Dir: dir, State: t.TempDir(), TrustSource: true, Modules: []cassidy.Module{mcp.Module()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +325,7 @@ func TestAsksTheClient(t *testing.T) {
 // untrusted text came from.
 func TestNotes(t *testing.T) {
 	var asked []string
-	b := serve(t, nil)
+	b := serveIn(t, t.TempDir(), journal.Memory(), nil)
 	c := b.connect(t, form("accept", map[string]any{"approve": true}, &asked))
 	for i, want := range [][]string{{"Dates are in UTC.", "takes: memory.add"}, {"Keys are public.", "fetch_it"}} {
 		if text, r := call(t, c, "keep_note", map[string]any{"note": want[0]}); r.IsError || text != "true" {
