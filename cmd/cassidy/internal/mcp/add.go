@@ -62,7 +62,7 @@ func (c *command) add(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.added(f, []string{name}, trusted)
+	return c.added(f, []string{name}, trusted, true)
 }
 
 // isURL reports whether an argument is meant as an address.
@@ -141,8 +141,9 @@ func urlEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 	return entry, nil
 }
 
-// added shows servers that were added to a file, and what to do next.
-func (c *command) added(f *serverFile, names []string, trusted bool) error {
+// added reports servers that were added to a file, and what to do next. With facts, it shows what
+// they may do.
+func (c *command) added(f *serverFile, names []string, trusted, facts bool) error {
 	text, err := f.read()
 	if err != nil {
 		return folder.FileError(err, f.shown)
@@ -159,7 +160,9 @@ func (c *command) added(f *serverFile, names []string, trusted bool) error {
 	p := ui.Page{Paint: c.Paint()}
 	missing := map[string]bool{}
 	for i := range servers {
-		writeFacts(&p, &servers[i])
+		if facts {
+			writeFacts(&p, &servers[i])
+		}
 		for _, name := range servers[i].Variables() {
 			if _, set := c.Env(name); !set {
 				missing[name] = true
