@@ -15,10 +15,14 @@ import (
 func (t *Tool) Coerce(args *value.Dict) (*value.Dict, []string) {
 	result := &value.Dict{}
 	var notes []string
+	declared := *t
+	if len(t.Schema) > 0 {
+		declared.Params, _ = t.CallerParams() // a schema that is no such list converts nothing
+	}
 	for k, v := range args.All() {
 		name, ok := k.(string)
 		text, isText := v.(string)
-		p, known := t.Param(name)
+		p, known := declared.Param(name)
 		if !ok || !isText || !known {
 			_ = result.Set(k, v) // it was a key before
 			continue

@@ -53,3 +53,12 @@ func TestCoerceNotes(t *testing.T) {
 		t.Errorf("nothing was read as %s with %q", value.FormatJSON(got, ""), notes)
 	}
 }
+
+// TestCoerceSchema checks that the types of a raw schema count, too.
+func TestCoerceSchema(t *testing.T) {
+	x := Tool{Name: "x", Description: "x", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}}}`)}
+	got, _ := x.Coerce(value.NewDict("n", "3", "s", "3", "other", "3"))
+	if text := value.FormatJSON(got, ""); text != `{"n": 3, "s": "3", "other": "3"}` && text != `{"n":3,"s":"3","other":"3"}` {
+		t.Errorf("Coerce = %s", text)
+	}
+}

@@ -31,6 +31,7 @@ func launched(serve func(ctx context.Context, in io.Reader, out, errs io.Writer)
 			_, _ = io.Copy(toIn, p.Stdin)
 			toIn.Close()
 		}()
+		defer in.Close()
 		defer context.AfterFunc(ctx, func() { in.CloseWithError(io.EOF) })()
 		return serve(ctx, in, p.Stdout, p.Stderr)
 	}}, &starts
@@ -86,7 +87,7 @@ func (s simple) serve(_ context.Context, in io.Reader, out, _ io.Writer) (int, e
 			if answer = result; !strings.HasPrefix(result, "RAW") {
 				answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 			}
-			answer = strings.TrimPrefix(answer, "RAW")
+			answer = strings.ReplaceAll(strings.TrimPrefix(answer, "RAW"), "$ID", string(m.ID))
 		}
 		if _, err := io.WriteString(out, answer+"\n"); err != nil {
 			return -1, err

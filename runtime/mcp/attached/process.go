@@ -22,6 +22,8 @@ const (
 	// maxUnasked is how many bytes a server may write to each of its outputs for one request. A
 	// server that writes without end is ended.
 	maxUnasked = 4 * maxLine
+	// lineCost counts for each line besides its bytes, since reading it takes time.
+	lineCost = 1 << 10
 	// maxStderr is how much of the last error output an error shows, in bytes.
 	maxStderr = 1 << 10
 	// maxQueued is how many messages may wait until the server reads them.
@@ -42,6 +44,8 @@ type process struct {
 	err   error         // why, after ended
 	stop  chan struct{} // closed by Close
 	once  sync.Once
+
+	changed atomic.Bool // the server says that its tools have changed
 
 	out, errs output
 }
@@ -139,9 +143,14 @@ func (p *process) Read(ctx context.Context) (jsonrpc.Message, error) {
 				}
 			}
 		}
-		if m, err := jsonrpc.DecodeMessage(line); err == nil {
-			return m, nil
-		} // what is not a message is not an answer either
+		m, err := jsonrpc.DecodeMessage(line)
+		if err != nil {
+			continue // what is not a message is not an answer either
+		}
+		if r, ok := m.(*jsonrpc.Request); ok && r.Method == "notifications/tools/list_changed" {
+			p.changed.Store(true) // here, so that it is known before the answers that follow
+		}
+		return m, nil
 	}
 }
 
@@ -216,8 +225,8 @@ func (o *output) allow() { o.written.Store(0) }
 
 // Write implements [io.Writer]. An error ends the program.
 func (o *output) Write(b []byte) (int, error) {
-	if o.written.Add(int64(len(b))) > maxUnasked {
-		return 0, value.Limitf(value.LimitResult, "the server wrote more than %d MB for one request", maxUnasked>>20)
+	if o.written.Add(int64(len(b)+bytes.Count(b, []byte("\n"))*lineCost)) > maxUnasked {
+		return 0, value.Limitf(value.LimitResult, "the server wrote more than %d MB or %d lines for one request", maxUnasked>>20, maxUnasked/lineCost)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

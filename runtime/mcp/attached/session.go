@@ -24,7 +24,6 @@ type session struct {
 	end   func()
 
 	mu       sync.Mutex
-	changed  bool // the server says that its tools have changed
 	calls    int64
 	progress map[string]*progress // of the calls, by token
 }
@@ -61,7 +60,7 @@ func (r *session) open(ctx context.Context, version string) error {
 	client := sdk.NewClient(&sdk.Implementation{Name: "cassidy", Version: version}, &sdk.ClientOptions{
 		Capabilities:                &sdk.ClientCapabilities{}, // a server gets no model, no forms and no list of folders
 		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { r.setChanged() },
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) {}, // so that it is asked for; see process.Read
 		ProgressNotificationHandler: r.progressed,
 	})
 	return r.wait(ctx, func() (err error) {
@@ -112,20 +111,12 @@ func (r *session) list(ctx context.Context) (Set, error) {
 
 // usable reports whether the server is running and has not changed its tools.
 func (r *session) usable() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	select {
 	case <-r.conn.ended:
 		return false
 	default:
-		return !r.changed
+		return !r.conn.changed.Load()
 	}
-}
-
-func (r *session) setChanged() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changed = true
 }
 
 // close ends the server.

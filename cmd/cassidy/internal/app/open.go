@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -17,7 +16,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
 // Open opens a host on the working folder. Call done to close it.
@@ -68,22 +66,6 @@ func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
 		_ = closeRuntime() // all records are written already
 		endServers()
 	}, nil
-}
-
-// attachServers adds the tools of MCP servers to a host. Call end after the host was closed.
-func (a *App) attachServers(h *host.Host, root string) (end func()) {
-	end, broken := a.Servers(root).Attach(h)
-	a.ReportAll(broken)
-	return end
-}
-
-// Servers returns the MCP servers of a project and of the user.
-func (a *App) Servers(root string) *servers.Options {
-	o := &servers.Options{Root: root, Scope: a.Scope(), Env: a.Env, Version: Version()}
-	if c, err := a.ReadConfig(""); err == nil && (launch.Confined() || !c.Sandbox.Confines()) {
-		o.Launch = launch.New(a.Worker())
-	}
-	return o
 }
 
 // OpenIn opens a host of a runtime for another folder, o.Dir, with the tools of the project and of

@@ -23,11 +23,12 @@ func (c *command) list(*cli.Context) error {
 		return err
 	}
 	servers, warnings, broken := mcpfile.List(root, c.Scope())
+	states := c.states(root)
 	if c.JSON {
-		list := ui.Map(servers, func(f mcpfile.Found) value.Value { return foundDict(&f) })
+		list := ui.Map(servers, func(f mcpfile.Found) value.Value { return foundDict(&f, states[f.Name]) })
 		return c.PrintJSON(value.NewDict("servers", value.List(list), "warnings", ui.Texts(warnings), "errors", ui.ErrorList(broken)))
 	}
-	c.printServers(servers)
+	c.printServers(servers, states)
 	for _, text := range warnings {
 		c.Note("%s", text)
 	}
@@ -41,14 +42,39 @@ func (c *command) list(*cli.Context) error {
 			break
 		}
 	}
+	for i := range servers {
+		if f := &servers[i]; f.Trusted && !states[f.Name].reviewed {
+			c.Note("the tools of %s are not used yet; to review: cassidy mcp review %s", f.Name, f.Name)
+		}
+	}
 	return nil
 }
 
-func foundDict(f *mcpfile.Found) *value.Dict {
+// A reviewState is what the user has reviewed of a server.
+type reviewState struct {
+	reviewed bool
+	tools    int // that were accepted
+}
+
+// states returns what the user has reviewed of each server.
+func (c *command) states(root string) map[string]reviewState {
+	o := c.Servers(root)
+	entries, _ := o.Entries()
+	states := map[string]reviewState{}
+	for i := range entries {
+		tools, ok := o.Reviewed(&entries[i])
+		states[entries[i].Name] = reviewState{ok, tools.Len()}
+	}
+	return states
+}
+
+func foundDict(f *mcpfile.Found, state reviewState) *value.Dict {
 	d := serverDict(&f.Server)
 	d.Put("location", string(f.Location))
 	d.Put("path", f.Path)
 	d.Put("state", string(stateOf(f)))
+	d.Put("reviewed", state.reviewed)
+	d.Put("tools", state.tools)
 	if !f.Trusted {
 		d.Put("reason", f.Reason)
 	}
@@ -65,7 +91,7 @@ func stateOf(f *mcpfile.Found) toolset.State {
 // maxShownName is the width of the column of names.
 const maxShownName = 30
 
-func (c *command) printServers(servers []mcpfile.Found) {
+func (c *command) printServers(servers []mcpfile.Found, states map[string]reviewState) {
 	width := 0
 	for i := range servers {
 		width = max(width, min(len(servers[i].Name), maxShownName))
@@ -77,6 +103,12 @@ func (c *command) printServers(servers []mcpfile.Found) {
 		marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
 		if f.Location == tool.Project && !f.Trusted {
 			marks[2] += ": " + f.Reason
+		}
+		switch state := states[f.Name]; {
+		case f.Trusted && state.reviewed:
+			marks = append(marks, ui.Count(state.tools, "tool"))
+		case f.Trusted:
+			marks[2] = "unreviewed"
 		}
 		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
 	}

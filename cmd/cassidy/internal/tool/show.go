@@ -43,6 +43,8 @@ func (c *command) find(h *host.Host, name string) (toolset.Info, error) {
 	}
 	e.Err = fmt.Errorf("%s", strings.Replace(e.Err.Error(), "Unknown tool", "Tool not found", 1))
 	switch key := tool.Key(name); {
+	case c.ServerHint(name) != "":
+		e.Hint = c.ServerHint(name)
 	case key == agents.TodoTool:
 		e.Hint = "a model calls it in a chat: cassidy chat --tools auto"
 	case key == "agent" || key == "execute_code":

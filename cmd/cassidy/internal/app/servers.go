@@ -1,0 +1,50 @@
+package app
+
+import (
+	"strings"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
+)
+
+// attachServers adds the tools of MCP servers to a host. Call end after the host was closed.
+func (a *App) attachServers(h *host.Host, root string) (end func()) {
+	end, broken := a.Servers(root).Attach(h)
+	a.ReportAll(broken)
+	return end
+}
+
+// Servers returns the MCP servers of a project and of the user.
+func (a *App) Servers(root string) *servers.Options {
+	o := &servers.Options{Root: root, Scope: a.Scope(), Env: a.Env, Version: Version()}
+	if c, err := a.ReadConfig(""); err == nil && (launch.Confined() || !c.Sandbox.Confines()) {
+		o.Launch = launch.New(a.Worker())
+	}
+	return o
+}
+
+// ServerHint returns what to do if the host lacks a tool because it is one of a server that is
+// not used yet; otherwise it is "".
+func (a *App) ServerHint(name string) string {
+	root, err := a.Root()
+	key, _, isServers := strings.Cut(tool.Key(name), "__")
+	if err != nil || !isServers {
+		return ""
+	}
+	o := a.Servers(root)
+	entries, _ := o.Entries()
+	for i := range entries {
+		e := &entries[i]
+		if tool.Key(e.Name) != key {
+			continue
+		}
+		if !e.Trusted {
+			return "review the servers of the project with: cassidy trust " + mcpfile.Name
+		}
+		return "review the tools of the server with: cassidy mcp review " + e.Name
+	}
+	return ""
+}
