@@ -65,8 +65,8 @@ const (
 // publicIPv6 is all that is public of IPv6.
 var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
-// notPublic describes an address that scripts may not reach; of another one it is "".
-func notPublic(addr netip.Addr) string {
+// NotPublic describes an address that scripts may not reach; of another one it is "".
+func NotPublic(addr netip.Addr) string {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return reservedNetwork
 	}
@@ -109,7 +109,7 @@ func (d *hostDialer) refuses(addr netip.Addr) error {
 	if d.trusted {
 		return secretOverHTTP(d.url)
 	}
-	what := notPublic(addr)
+	what := NotPublic(addr)
 	if what == "" {
 		own, err := d.net.own()
 		if err != nil {

@@ -1,0 +1,130 @@
+package oauth
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/web"
+)
+
+// Client returns the client of requests to the server and to its authorization server. The
+// server names the latter, so it can make the client reach addresses of its choice. The client
+//
+//   - follows no redirects;
+//   - sends a request unencrypted only to this machine, and only if the server is on it too;
+//   - reaches this machine only if the server is named as this machine, private networks only at
+//     the host of the server, and no other address that is not of a public server, such as the
+//     metadata of a cloud;
+//   - reads 1 MB of a response of the authorization server. For the server itself there is no
+//     limit of size or time, because it answers with streams.
+func (h *Handler) Client() *http.Client {
+	c := *h.client
+	c.Timeout = 0
+	return &c
+}
+
+// requestTimeout bounds a request of a sign-in.
+const requestTimeout = 30 * time.Second
+
+// guardedClient returns the client for a server.
+func guardedClient(server *url.URL) *http.Client {
+	g := &guard{server: server}
+	g.own = g.transport(server.Hostname())
+	return &http.Client{
+		Transport: g, Timeout: requestTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// A guard sends requests that the server may cause.
+type guard struct {
+	server *url.URL
+	own    *http.Transport // of requests to the server
+}
+
+// transport returns what connects to one host. A connection is checked for its host, so each host
+// has a transport of its own.
+func (g *guard) transport(host string) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		return g.allows(host, address)
+	}}
+	return &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+	}
+}
+
+// RoundTrip sends a request.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.User != nil || !allowedScheme(g.server, req.URL) {
+		return nil, value.Errorf(value.Denied, "request not sent: the address at %s does not begin with https:", value.Clean(req.URL.Host, 100))
+	}
+	if sameOrigin(req.URL, g.server) {
+		return g.own.RoundTrip(req)
+	}
+	t := g.transport(req.URL.Hostname())
+	t.DisableKeepAlives = true
+	resp, err := t.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &limited{io.LimitReader(resp.Body, maxBody), resp.Body}
+	return resp, nil
+}
+
+type limited struct {
+	io.Reader
+	io.Closer
+}
+
+// allows checks an address, which a host name resolves to, right before a connection is made.
+func (g *guard) allows(host, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return value.Errorf(value.Denied, "request not sent: the address of %s is unknown", value.Clean(host, 100))
+	}
+	addr, own := at.Addr().Unmap(), g.server.Hostname()
+	what := web.NotPublic(addr)
+	switch {
+	case what == "":
+		return nil
+	case addr.IsLoopback() && isLoopback(own) && isLoopback(host):
+		return nil
+	case addr.IsPrivate() && strings.EqualFold(host, own): // a server in the user's own network
+		return nil
+	}
+	return value.Errorf(value.Denied, "request not sent: %s, which the server at %s names, belongs to %s", value.Clean(host, 100), g.server.Hostname(), what)
+}
+
+// allowedScheme reports whether a URL is encrypted, or stays on the machine of the server.
+func allowedScheme(server, u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) && isLoopback(server.Hostname()))
+}
+
+// isLoopback reports whether a host is this machine by its words alone.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+// sameOrigin reports whether two URLs are of one server.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
