@@ -74,7 +74,7 @@ func foundDict(f *mcpfile.Found, state reviewState) *value.Dict {
 	d.Put("path", f.Path)
 	d.Put("state", string(stateOf(f)))
 	d.Put("reviewed", state.reviewed)
-	d.Put("tools", state.tools)
+	d.Put("tools", int64(state.tools))
 	if !f.Trusted {
 		d.Put("reason", f.Reason)
 	}
