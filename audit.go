@@ -56,7 +56,7 @@ func (a *audit) record(e tool.Event) error {
 	if errors.As(err, &path) {
 		err = path.Err // the name is there anyway
 	}
-	return value.Errorf(value.Unavailable, "%s: %w", a.file, err)
+	return value.Errorf(value.Unavailable, "write the audit file %s: %w", a.file, err)
 }
 
 // write appends a line. The file is opened for each, so that programs that

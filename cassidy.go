@@ -314,7 +314,7 @@ func (r *Runtime) openWorld(o *Options, c *config.Config) (*stdlib.World, error)
 		if _, err := os.Stat(dir); err == nil {
 			name, dir = "WorkDir", o.WorkDir
 		}
-		return nil, value.Errorf(value.Invalid, "Options.%s: the folder %s does not exist", name, dir)
+		return nil, value.Errorf(value.Invalid, "Options.%s: the folder %s does not exist", name, dir).WithHint("create the folder, or set Options.%s to another one", name)
 	}
 	return world, err
 }

@@ -60,7 +60,7 @@ func ParseMode(name string) (Mode, error) {
 			return m, nil
 		}
 	}
-	return 0, value.Errorf(value.Invalid, "unknown sandbox %q", name).WithHint("use process, strict or inline")
+	return 0, value.Errorf(value.Invalid, "unknown sandbox %q", name).WithHint(`use "process", "strict" or "inline"`)
 }
 
 // RuntimeOptions are what the hosts of a process share. The zero value has workers

@@ -83,7 +83,7 @@ func errStart(err error) *value.Error {
 }
 
 func errLate() *value.Error {
-	return value.Errorf(value.Unavailable, "start worker: not ready after %v", startTime)
+	return value.Errorf(value.Unavailable, "start worker: the worker was not ready after %v", startTime)
 }
 
 // An answer is the answer of a worker to a request: fields, or an error and the steps until

@@ -95,8 +95,8 @@ func (d *Definition) CheckCalls(made int) *value.Error {
 	if d == nil || d.Limits.ToolCalls == 0 || made < d.Limits.ToolCalls {
 		return nil
 	}
-	return value.Errorf(value.Limit, "the agent '%s' can call no more tools: its limit is %d calls", d.Name, d.Limits.ToolCalls).
-		WithHint("answer with what is known")
+	return value.Errorf(value.Limit, "the agent '%s' has reached its limit of %d calls of tools", d.Name, d.Limits.ToolCalls).
+		WithHint("answer with the results so far")
 }
 
 // ExplainCost returns the error that a cost cannot be limited, or nil. If the limit is that of the

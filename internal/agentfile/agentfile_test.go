@@ -174,7 +174,7 @@ func TestParseRefused(t *testing.T) {
 		"---\ndescription: d\noutput_schema: {$ref: '#/none'}\n---": "3: 'output_schema' is invalid",
 		"---\ndescription: d\noutput_schema: lst[str]\n---":         "3: 'output_schema' is invalid",
 		"---\ndescription: d\npermissions: {deny: [fs.wirte]}\n---": `3: 'permissions.deny': unknown capability "fs.wirte"; did you mean "fs.write"?`,
-		"---\ndescription: d\npermission: {edit: never}\n---":       `3: 'permission.edit' should be ask or deny but got "never"`,
+		"---\ndescription: d\npermission: {edit: never}\n---":       `3: 'permission.edit' should be "ask" or "deny" but got "never"`,
 		"---\ndescription: d\npermissions: all\n---":                "3: 'permissions' should be an object",
 		"---\ndescription: d\nhidden: 1\n---":                       "3: 'hidden' should be true or false but got int",
 	} {

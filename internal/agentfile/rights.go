@@ -235,7 +235,7 @@ func (p *parser) toolRules(name, word string, v value.Value) error {
 		text, _ := v.(string)
 		verdict, ok := verdicts()[text]
 		if !ok {
-			return value.Errorf(value.Invalid, "'%s' should be ask or deny but got %s", name, brief(v)).WithHint("write ask or deny: an agent file cannot allow anything")
+			return value.Errorf(value.Invalid, "'%s' should be \"ask\" or \"deny\" but got %s", name, brief(v)).WithHint("an agent file can only ask or deny, and cannot allow anything")
 		}
 		if verdict != tool.Allow {
 			p.toolRule(verdict, word, pattern)

@@ -316,7 +316,7 @@ func (r *reader) sandbox(v value.Value) error {
 		if text != "" {
 			got = quoted(text) + value.DidYouMean(text, modes)
 		}
-		return value.Errorf(value.Invalid, "'sandbox' should be process, strict or inline but got %s", got)
+		return value.Errorf(value.Invalid, "'sandbox' should be \"process\", \"strict\" or \"inline\" but got %s", got)
 	}
 	r.to.Sandbox.Mode = SandboxMode(text)
 	return nil
@@ -606,7 +606,7 @@ var (
 func oneOf(field string, v value.Value, known []string, to *string) error {
 	text, ok := v.(string)
 	if !ok || !slices.Contains(known, text) {
-		return value.Errorf(value.Invalid, "'%s' must be one of: \"%s\"; it is %s%s", field, strings.Join(known, `", "`), value.FormatJSON(v, ""), value.DidYouMean(text, known))
+		return value.Errorf(value.Invalid, "'%s' should be one of \"%s\" but got %s%s", field, strings.Join(known, `", "`), value.FormatJSON(v, ""), value.DidYouMean(text, known))
 	}
 	*to = text
 	return nil

@@ -135,8 +135,8 @@ ask:
 func TestConfigMistakes(t *testing.T) {
 	const theirs = "only the user's config can set '"
 	for _, tt := range []struct{ user, project, want string }{
-		{"sandbox: strct", "", `'sandbox' should be process, strict or inline but got "strct"; did you mean "strict"?`},
-		{"sandbox: 1", "", "'sandbox' should be process, strict or inline but got integer"},
+		{"sandbox: strct", "", `'sandbox' should be "process", "strict" or "inline" but got "strct"; did you mean "strict"?`},
+		{"sandbox: 1", "", `'sandbox' should be "process", "strict" or "inline" but got integer`},
 		{"sandbox: {mod: strict}", "", `unknown field 'sandbox.mod'; did you mean "mode"?`},
 		{"sandbox: {required: 1}", "", "'sandbox.required' should be true or false but got integer"},
 		{"allow: fs.read", "", `'allow' should be a list of rules, as in ["fs.read:docs/**"], but got string`},

@@ -86,7 +86,7 @@ func RemoveRule(file, project string, rule tool.Rule) (*RuleChange, error) {
 			return has.Verdict != tool.Allow || tool.Key(has.Tool) != tool.Key(rule.Tool) || has.Capability != rule.Capability
 		})
 		if len(found) == 0 {
-			return "", value.Errorf(value.NotFound, "no rule in 'allow' is %s in this project", rule.String()).WithHint("list the rules: cassidy trust --rules")
+			return "", value.Errorf(value.NotFound, "the list 'allow' has no rule %s for this project", rule.String()).WithHint("list the rules: cassidy trust --rules")
 		}
 		at := max(0, slices.IndexFunc(found, func(r ListedRule) bool { return r.Here }))
 		return c.without(text, project, &found[at])

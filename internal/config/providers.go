@@ -236,7 +236,7 @@ func header(at, name string, v value.Value) (Header, error) {
 		got = quoted(value.Cut(text, 40))
 	}
 	return Header{}, value.Errorf(value.Invalid, "'%s' should be a string of ASCII characters on one line, or {env: VARIABLE}, but got %s", at, got).
-		WithHint("write %s: a text, or %s: {env: MY_VARIABLE} for a secret", name, name)
+		WithHint("write %s: \"VALUE\", or %s: {env: MY_VARIABLE} for a secret", name, name)
 }
 
 // ownFields returns the fields of requests, in any API, that extra cannot have. The clients in

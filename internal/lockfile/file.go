@@ -58,7 +58,7 @@ func Read(root string) (*Lock, error) {
 	defer dir.Close()
 	text, err := folder.ReadText(dir.FS(), Name, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, value.Errorf(value.NotFound, "there is no %s", Name).WithHint("write it with: cassidy lock")
+		return nil, value.Errorf(value.NotFound, "there is no %s", Name).WithHint("write the file with: cassidy lock")
 	}
 	if err != nil {
 		return nil, failed("read", err)
@@ -74,10 +74,10 @@ func Read(root string) (*Lock, error) {
 func parse(v value.Value) (*Lock, error) {
 	d, _ := v.(*value.Dict)
 	if d == nil {
-		return nil, invalid("it is not a mapping")
+		return nil, invalid("the file is not a mapping")
 	}
 	if n, _ := d.Get("version"); n != int64(version) {
-		return nil, invalid("its version is %s, and this cassidy reads version %d", value.FormatJSON(n, ""), version)
+		return nil, invalid("the file has version %s, but this cassidy reads version %d", value.FormatJSON(n, ""), version)
 	}
 	l, p := &Lock{}, &parser{}
 	for _, d := range p.dicts(d, "tools") {
@@ -185,5 +185,5 @@ func failed(op string, err error) error {
 }
 
 func invalid(format string, args ...any) error {
-	return value.Errorf(value.Invalid, "read "+Name+": "+format, args...).WithHint("review the files, and write it again with: cassidy lock")
+	return value.Errorf(value.Invalid, "read "+Name+": "+format, args...).WithHint("review the tools and the other files, and then write the lock again with: cassidy lock")
 }

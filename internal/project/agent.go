@@ -179,5 +179,5 @@ func CreateAgent(root string, o *trust.Scope, name string, location tool.Locatio
 			return path.Join(place.Shown, name+".md"), place.Create(name+".md", text)
 		}
 	}
-	return name + ".md", value.Errorf(value.Invalid, "no folder is configured for %s agents", location).WithHint("use the location project or personal")
+	return name + ".md", value.Errorf(value.Invalid, "no folder is configured for %s agents", location).WithHint(`use the location "project" or "personal"`)
 }

@@ -237,7 +237,7 @@ func (w *Workflow) Describe(ctx context.Context, describe Describer) error {
 func (w *Workflow) take(t tool.Described) error {
 	if !t.Hints.Other["workflow"] {
 		return w.fileError(value.Errorf(value.Invalid, "the file declares a tool, not a workflow").
-			WithHint("end it with workflow(main), or move it to %s", folder.ToolsDir))
+			WithHint("end the file with workflow(main), or move the file to %s", folder.ToolsDir))
 	}
 	w.Tool = t
 	w.Tool.Name = w.Name

@@ -186,7 +186,7 @@ func (w *watcher) follow() error {
 func (w *watcher) fallBack(cause error) {
 	w.closeSystem()
 	w.look()
-	w.opts.Failed(value.Errorf(value.Limit, "the system does not report changes of files (%w), so they are looked for every %v", cause, interval).
+	w.opts.Failed(value.Errorf(value.Limit, "the system does not report changes of files (%w): the files are checked every %v", cause, interval).
 		WithHint("raise the limits fs.inotify.max_user_watches and fs.inotify.max_user_instances of the system"))
 }
 

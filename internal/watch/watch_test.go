@@ -215,7 +215,7 @@ func TestLooks(t *testing.T) {
 				Paths:   []string{b.at("tools"), b.at("skills")},
 				Changed: func(context.Context) { b.changed <- struct{}{} },
 				Failed: func(err error) {
-					if failed++; !strings.Contains(err.Error(), "so they are looked for every 2s") {
+					if failed++; !strings.Contains(err.Error(), "the files are checked every 2s") {
 						t.Errorf("the error is %v", err)
 					}
 				},

@@ -177,7 +177,7 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 		}
 		before := d.Len()
 		if err := d.Set(key, val); err != nil {
-			return nil, yamlErrorAt(n.Content[i], "a key cannot be an %s: expected a string", value.TypeOf(key))
+			return nil, yamlErrorAt(n.Content[i], "expected a string as a key but got %s", value.TypeOf(key))
 		}
 		if d.Len() == before {
 			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice", value.Display(key))
@@ -205,7 +205,7 @@ func scalarFromYAML(n *yaml.Node) (value.Value, error) {
 	case "", is:
 		return v, nil
 	case "!!int", "!!float", "!!bool", "!!null":
-		return nil, yamlErrorAt(n, "%q does not fit its tag %s", n.Value, tag)
+		return nil, yamlErrorAt(n, "the value %q does not match its tag %s", n.Value, tag)
 	}
 	return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
 }

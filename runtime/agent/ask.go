@@ -43,7 +43,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, value.Limitf(value.LimitIterations, "the agent reached its limit of %d requests to the model", most)
 	}
 	if len(more) == 0 {
-		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing")
+		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing").WithHint("pass a message, the results of calls, or both")
 	}
 	t.result.Iterations++
 	reply, read, err := t.sayAs(ctx, more, schema)

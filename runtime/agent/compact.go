@@ -83,7 +83,7 @@ func (s *Session) summarize(ctx context.Context) (*compaction, error) {
 
 func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	if len(s.state.Messages) == 0 {
-		return nil, value.Errorf(value.Invalid, "compact the conversation: it is empty")
+		return nil, value.Errorf(value.Invalid, "compact the conversation: the conversation has no messages")
 	}
 	answers := s.state.Answers()
 	for i := range answers { // they may exceed the limit, and are sent in full afterwards

@@ -274,7 +274,7 @@ func TestNamedAgentCalls(t *testing.T) {
 	if r, err := a.Run(t.Context(), "do it"); err != nil || r.Text != "done" {
 		t.Fatalf("the turn = %q, %v", r.Text, err)
 	}
-	const limit = "the agent 'worker' can call no more tools: its limit is 2 calls"
+	const limit = "the agent 'worker' has reached its limit of 2 calls of tools"
 	if len(results) != 3 || strings.Contains(results[1], limit) || !strings.Contains(results[2], limit) {
 		t.Errorf("the agent heard %q, want that the third call is refused", results)
 	}

@@ -43,7 +43,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	// The first turn is that of the user's agent.
 	most := max(o.Depth, 1)
 	if depth > most {
-		return nil, value.Errorf(value.Denied, "call an agent: too many nested agents: limit %d", most)
+		return nil, value.Errorf(value.Denied, "call an agent: agents are nested more than %d levels deep", most).WithHint("do this part of the task without another agent")
 	}
 	o.Policy, o.Tools = args.Text("policy"), nil
 	if args.Has("tools") {

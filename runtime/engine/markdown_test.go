@@ -129,7 +129,7 @@ func TestMarkdownRuns(t *testing.T) {
 		{"undefined", "---\ndescription: é\n---\n\n\n```python\ndef f():\n    return open('x')\n```\n", "x.md:8:12: undefined: open"},
 		{"no front matter", "```python\ndef f(): return 1\n```\n", "x.md:1: No valid YAML frontmatter found: the file does not begin with ---"},
 		{"no code", "---\ndescription: x\n---\n", "x.md:3: No code block found (use ```starlark, ```python or ```lua, or the markers # TOOL BEGINS HERE and # TOOL ENDS HERE)"},
-		{"not UTF-8", "---\ndescription: x\n---\n```python\ndef f(): return '\xff'\n```\n", "x.md:5:18: the byte 0xff is not allowed in a text"},
+		{"not UTF-8", "---\ndescription: x\n---\n```python\ndef f(): return '\xff'\n```\n", "x.md:5:18: the byte 0xff is not allowed in a script"},
 	}
 	for _, test := range tests {
 		out, err := both(t, "star").Run(context.Background(), tool.Script{Path: "x.md", Source: test.src}, tool.Call{}, nil)

@@ -81,10 +81,10 @@ func TestSourceText(t *testing.T) {
 	e := both(t, "none")
 	tests := []struct{ name, src, want string }{
 		{"byte order mark", "\ufeffdef f(a: str): return HERE", "f.star:1:23: undefined: HERE"},
-		{"NUL", "def f(a): pass\n# é\x00hidden", "f.star:2:4: the byte 0x00 is not allowed in a text"},
-		{"not UTF-8", "def f(a: \"\xff\"): pass", "f.star:1:11: the byte 0xff is not allowed in a text"},
+		{"NUL", "def f(a): pass\n# é\x00hidden", "f.star:2:4: the byte 0x00 is not allowed in a script"},
+		{"not UTF-8", "def f(a: \"\xff\"): pass", "f.star:1:11: the byte 0xff is not allowed in a script"},
 		{"replacement character", "def f(a): return \"\ufffd\" + HERE", "f.star:1:24: undefined: HERE"},
-		{"cut off", "def f(a): return \"\xe2\x82", "f.star:1:19: the byte 0xe2 is not allowed in a text"},
+		{"cut off", "def f(a): return \"\xe2\x82", "f.star:1:19: the byte 0xe2 is not allowed in a script"},
 		{"long", "#" + strings.Repeat("x", engine.MaxSource), "f.star: the file is longer than 256 KB"},
 		{"long chain", "y = 1\ndef f(a: int): return " + strings.Repeat("y+", 30000) + "y", "f.star:2:20017: an expression has more than 20000 terms"},
 		{"long chain in a header", "y = 1\ndef f(a: int = " + strings.Repeat("y+", 30000) + "y): pass", "f.star:2:60020: an expression has more than 20000 terms"},

@@ -130,7 +130,7 @@ func TestProgramErrors(t *testing.T) {
 		{"an escape", "x = '\\d'", `p.code:1:5: line 1: invalid escape sequence \d; put an r before the string, or write \\ for \`},
 		{"not in a loop", "break", "p.code:1:1: line 1: break not in a loop"},
 		{"too long", "#" + strings.Repeat("x", 300<<10), "p.code: the file is longer than 256 KB"},
-		{"no text", "x = \xff", "p.code:1:5: the byte 0xff is not allowed in a text"},
+		{"no text", "x = \xff", "p.code:1:5: the byte 0xff is not allowed in a script"},
 	} {
 		_, err := e.Run(t.Context(), Program(test.src), tool.Call{}, capitals)
 		if err == nil || err.Error() != test.want {

@@ -281,7 +281,7 @@ func (p *Replay) unanswered(e tool.Effect, f *tool.Func) error {
 	if entry, known, _ := p.Recorded(e.StepPath); known && !entry.Intended.IsZero() {
 		return entry.Matches(e)
 	}
-	return value.Errorf(value.Conflict, "the record has no step %s: got %s", e.StepPath, text).
+	return value.Errorf(value.Conflict, "the record has no step %s, but the script requests %s", e.StepPath, text).
 		WithHint("replay the original script, or record a new run")
 }
 

@@ -67,7 +67,7 @@ func testReplayOfAnotherWay(t *testing.T, r Record) {
 		f    *tool.Func
 		want string
 	}{
-		{"an unknown step", effectAt("9", "fs.read", "a"), readFunc, `the record has no step 9: got fs.read({"arg":"a"})`},
+		{"an unknown step", effectAt("9", "fs.read", "a"), readFunc, `the record has no step 9, but the script requests fs.read({"arg":"a"})`},
 		{"an unknown call", effectAt("9", "call", "a"), callFunc, "no step 9"},
 		{"an unknown write", effectAt("9", "fs.write", "a"), writeFunc, "no step 9"},
 		{"other arguments", effectAt("1", "fs.read", "z"), readFunc, `step 1 differs from the record: recorded fs.read({"arg":"a"}), got fs.read({"arg":"z"})`},

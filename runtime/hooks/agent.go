@@ -97,7 +97,7 @@ func (s *Set) OnCompact(ctx context.Context, summary string) (string, error) {
 		if v.edit != nil {
 			text := v.edit.Text("summary")
 			if strings.TrimSpace(text) == "" || v.edit.Len() != 1 {
-				return f.failed(ctx, onCompact, value.Errorf(value.Invalid, `it returned an invalid edit: expected {"summary": TEXT}`))
+				return f.failed(ctx, onCompact, value.Errorf(value.Invalid, `the function returned an invalid "edit": expected {"summary": TEXT}`))
 			}
 			summary = text
 			host.Emit(ctx, tool.Hooked{Hook: onCompact, Action: "edited", Path: f.script.Path})

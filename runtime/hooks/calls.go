@@ -144,7 +144,7 @@ func (w *watched) after(ctx context.Context, r tool.Result, err error) (tool.Res
 // replace replaces the result of a call that succeeded.
 func (w *watched) replace(ctx context.Context, f *file, v value.Value, r *tool.Result, err error) error {
 	if err != nil {
-		return value.Errorf(value.Invalid, "it replaced the result of a call that failed")
+		return value.Errorf(value.Invalid, "the function replaced the result of a call that failed")
 	}
 	if err := tool.DefaultLimits().CheckResult(v); err != nil {
 		return err

@@ -119,19 +119,19 @@ func TestBrokenCalls(t *testing.T) {
 		{"a missing key", `call["nothing"]`, `.cassidy/hooks.star:2:13 failed: key "nothing" not in dict`},
 		{"loops", "for i in range(1000000000): pass", "steps"},
 		{"recursion", "before_tool(call)", "recursively"},
-		{"a list", "return [1]", `it returned array: expected None or a dict with deny or edit or note`},
-		{"a text", `return "deny"`, "it returned string: expected None or a dict with"},
-		{"True", `return True`, "it returned boolean: expected None or a dict with"},
-		{"another key", `return {"denied": "x"}`, `it returned the unknown key "denied": expected deny or edit or note`},
-		{"allow", `return {"allow": True}`, `it returned the unknown key "allow"`},
-		{"a key that is a number", `return {1: 2}`, `it returned the unknown key ""`},
-		{"a refusal without a reason", `return {"deny": ""}`, "it returned an empty text as deny"},
-		{"a refusal that is True", `return {"deny": True}`, "it returned boolean as deny: expected a string"},
-		{"a note that is a list", `return {"note": [1]}`, "it returned array as note: expected a string"},
-		{"a long note", `return {"note": "x" * 10001}`, "it returned 10001 bytes as note: limit 10000"},
-		{"an edit that is a text", `return {"edit": "x"}`, "it returned string as edit: expected a dict"},
-		{"a refusal with an edit", `return {"deny": "x", "edit": {}}`, "it returned deny and another key"},
-		{"a result before the call", `return {"result": 1}`, `it returned the unknown key "result"`},
+		{"a list", "return [1]", `the function returned array: expected None or a dict with "deny" or "edit" or "note"`},
+		{"a text", `return "deny"`, "the function returned string: expected None or a dict with"},
+		{"True", `return True`, "the function returned boolean: expected None or a dict with"},
+		{"another key", `return {"denied": "x"}`, `the function returned the unknown key "denied": expected "deny" or "edit" or "note"`},
+		{"allow", `return {"allow": True}`, `the function returned the unknown key "allow"`},
+		{"a key that is a number", `return {1: 2}`, `the function returned the unknown key ""`},
+		{"a refusal without a reason", `return {"deny": ""}`, `the function returned an empty string as "deny"`},
+		{"a refusal that is True", `return {"deny": True}`, `the function returned boolean as "deny": expected a string`},
+		{"a note that is a list", `return {"note": [1]}`, "the function returned array as \"note\": expected a string"},
+		{"a long note", `return {"note": "x" * 10001}`, "the function returned 10001 bytes as \"note\": limit 10000"},
+		{"an edit that is a text", `return {"edit": "x"}`, `the function returned string as "edit": expected a dict`},
+		{"a refusal with an edit", `return {"deny": "x", "edit": {}}`, `the function returned "deny" with another key`},
+		{"a result before the call", `return {"result": 1}`, `the function returned the unknown key "result"`},
 		{"a file", `return {"note": fs.read("a")}`, "fs"},
 		{"a tool", `return {"note": tools.echo(text = "x")}`, ""},
 	}
@@ -153,7 +153,7 @@ func TestBrokenCalls(t *testing.T) {
 		t.Errorf("after %s the call gave %s, want that its result is withheld", r.called, got)
 	}
 	r = newRig(t, `def after_tool(call, result): return {"result": 1}`)
-	if got, _ := r.call("fails", nil); !strings.Contains(got, "it replaced the result of a call that failed") {
+	if got, _ := r.call("fails", nil); !strings.Contains(got, "the function replaced the result of a call that failed") {
 		t.Errorf("replacing an error gave %s", got)
 	}
 	r = newRig(t, `def after_tool(call, result): return {"note": result["error_type"] + ": " + result["error"]}`)
@@ -334,8 +334,8 @@ func TestStopAndCompact(t *testing.T) {
 		`def on_compact(summary): return {"note": "n"}`:                          "old\n\nNote: n",
 		`def on_compact(summary): return {"edit": {"summary": summary.upper()}}`: "OLD",
 		`def on_compact(summary): return {"deny": "d"}`:                          "denied: the summary was refused by the hook on_compact of the user: d",
-		`def on_compact(summary): return {"edit": {"summary": ""}}`:              "denied: the hook on_compact in .cassidy/hooks.star failed: it returned an invalid edit",
-		`def on_compact(summary): return {"edit": {"text": "x"}}`:                "denied: the hook on_compact in .cassidy/hooks.star failed: it returned an invalid edit",
+		`def on_compact(summary): return {"edit": {"summary": ""}}`:              "denied: the hook on_compact in .cassidy/hooks.star failed: the function returned an invalid \"edit\"",
+		`def on_compact(summary): return {"edit": {"text": "x"}}`:                "denied: the hook on_compact in .cassidy/hooks.star failed: the function returned an invalid \"edit\"",
 	} {
 		got, err := newRig(t, source).set.OnCompact(ctx, "old")
 		if err != nil {

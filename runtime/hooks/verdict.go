@@ -35,7 +35,7 @@ func readVerdict(v value.Value, keys []string) (*verdict, error) {
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "it returned %s: expected None or a dict with %s", value.TypeOf(v), strings.Join(keys, " or "))
+		return nil, value.Errorf(value.Invalid, "the function returned %s: expected None or a dict with %s", value.TypeOf(v), `"`+strings.Join(keys, `" or "`)+`"`)
 	}
 	for k, v := range d.All() {
 		name, _ := k.(string)
@@ -44,7 +44,7 @@ func readVerdict(v value.Value, keys []string) (*verdict, error) {
 		}
 	}
 	if r.deny != "" && (r.edit != nil || r.note != "" || r.replaces) {
-		return nil, value.Errorf(value.Invalid, "it returned deny and another key: expected deny alone")
+		return nil, value.Errorf(value.Invalid, `the function returned "deny" with another key: expected only "deny"`)
 	}
 	return r, nil
 }
@@ -54,7 +54,7 @@ func (r *verdict) set(name string, v value.Value, keys []string) error {
 	var err error
 	switch {
 	case !slices.Contains(keys, name):
-		return value.Errorf(value.Invalid, "it returned the unknown key %q%s: expected %s", value.Clean(name, 40), value.DidYouMean(name, keys), strings.Join(keys, " or "))
+		return value.Errorf(value.Invalid, "the function returned the unknown key %q%s: expected %s", value.Clean(name, 40), value.DidYouMean(name, keys), `"`+strings.Join(keys, `" or "`)+`"`)
 	case name == keyResult:
 		r.result, r.replaces = v, true
 	case v == nil:
@@ -65,7 +65,7 @@ func (r *verdict) set(name string, v value.Value, keys []string) error {
 	case name == keyEdit:
 		var ok bool
 		if r.edit, ok = v.(*value.Dict); !ok {
-			err = value.Errorf(value.Invalid, "it returned %s as edit: expected a dict", value.TypeOf(v))
+			err = value.Errorf(value.Invalid, "the function returned %s as \"edit\": expected a dict", value.TypeOf(v))
 		}
 	}
 	return err
@@ -76,11 +76,11 @@ func readText(name string, v value.Value) (string, error) {
 	text, ok := v.(string)
 	switch {
 	case !ok:
-		return "", value.Errorf(value.Invalid, "it returned %s as %s: expected a string", value.TypeOf(v), name)
+		return "", value.Errorf(value.Invalid, "the function returned %s as %q: expected a string", value.TypeOf(v), name)
 	case strings.TrimSpace(text) == "":
-		return "", value.Errorf(value.Invalid, "it returned an empty text as %s", name)
+		return "", value.Errorf(value.Invalid, "the function returned an empty string as %q", name)
 	case len(text) > maxText:
-		return "", value.Errorf(value.Invalid, "it returned %d bytes as %s: limit %d", len(text), name, maxText)
+		return "", value.Errorf(value.Invalid, "the function returned %d bytes as %q: limit %d", len(text), name, maxText)
 	}
 	return text, nil
 }

@@ -63,7 +63,7 @@ func TestMediaHaveTheirOwnLimit(t *testing.T) {
 	}{
 		{value.MaxMedia, 1000, 1, ""},
 		{value.MaxMedia / 2, 1000, 2, ""},
-		{value.MaxMedia/2 + 1, 1000, 2, "the images and documents of the result are too large: 8.0 MB together, limit 8 MB"},
+		{value.MaxMedia/2 + 1, 1000, 2, "the images and documents of the result are too large: 8.0 MB in total, limit 8 MB"},
 		{value.MaxMedia + 1, 0, 1, "too large"},
 		{value.MaxMedia, 1 << 20, 1, "the result is too long: 1024 KB, limit 1024 KB"},
 	} {

@@ -89,10 +89,10 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 				{Path: "b.bin", After: plainFile("\x00")},
 			}}},
 		{"a text", "n: int", "return human.ask('which?')", "needs = ['human']", nil, tool.ByPerson, tool.Question{Step: "1.1",
-			Kind: tool.QuestionAsk, Func: "human.ask", Text: "which?", Why: "the tool asks for a text", Args: value.NewDict("question", "which?", "default", nil, "timeout", nil),
+			Kind: tool.QuestionAsk, Func: "human.ask", Text: "which?", Why: "the tool asks for an answer in words", Args: value.NewDict("question", "which?", "default", nil, "timeout", nil),
 			Capabilities: []tool.Capability{{Name: "human"}}}},
 		{"a yes or no", "n: int", "return human.confirm('sure?')", "needs = ['human']", nil, tool.ByPerson, tool.Question{Step: "1.1",
-			Kind: tool.QuestionConfirm, Func: "human.confirm", Text: "sure?", Why: "the tool asks for a yes or no", Args: value.NewDict("question", "sure?", "timeout", nil),
+			Kind: tool.QuestionConfirm, Func: "human.confirm", Text: "sure?", Why: "the tool asks for yes or no", Args: value.NewDict("question", "sure?", "timeout", nil),
 			Capabilities: []tool.Capability{{Name: "human"}}}},
 	}
 	for _, c := range cases {

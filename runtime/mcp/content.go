@@ -65,7 +65,7 @@ func blocksOf(t *tool.Tool, v value.Value) (*sdk.CallToolResult, error) {
 	out := &sdk.CallToolResult{}
 	list := value.NewDict("content", v)
 	if err := json.Unmarshal([]byte(value.FormatJSON(list, "")), out); err != nil {
-		return nil, value.Errorf(value.Invalid, "'%s' has the hint %s, but its result is no list of content blocks: %w", t.Name, ContentHint, err).
+		return nil, value.Errorf(value.Invalid, "'%s' has the hint %s, but its result is not a list of content blocks: %w", t.Name, ContentHint, err).
 			WithHint(`return a list such as [{"type": "text", "text": "…"}]`)
 	}
 	return out, nil

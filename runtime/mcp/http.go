@@ -45,7 +45,7 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch origin := r.Header.Get("Origin"); {
 		case !o.allows(r.Host), origin != "" && !o.allows(hostOf(origin)):
-			refuse(w, "this host or origin is not served here: to allow a host name, start the server with --allow-host NAME", http.StatusForbidden)
+			refuse(w, "the header Host or Origin does not name this server: to allow a host name, start the server with --allow-host NAME", http.StatusForbidden)
 		case !o.knows(r):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="cassidy"`)
 			refuse(w, "send the token of the server: Authorization: Bearer TOKEN", http.StatusUnauthorized)

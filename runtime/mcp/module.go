@@ -78,7 +78,7 @@ func clientFunc(name, doc, returns string, params ...tool.Param) tool.Func {
 // askClient asks the question of an effect, and reads the answer.
 func askClient(ctx context.Context, name string, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	if g.Ask == nil {
-		return tool.Outcome{}, value.Errorf(value.Unavailable, "no MCP client can answer").WithHint("call the tool from an MCP client; in Go, serve the host with mcp.New")
+		return tool.Outcome{}, value.Errorf(value.Unavailable, "the call has no MCP client that could answer").WithHint("call the tool from an MCP client; in Go, serve the host with mcp.New")
 	}
 	text := map[string]string{
 		"elicit": e.Args.Text("message"),

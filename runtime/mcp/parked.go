@@ -164,7 +164,7 @@ func (s states) open(sealed, digest string) (run string, err error) {
 	var st state
 	switch {
 	case err1 != nil, err2 != nil, !hmac.Equal(sum, s.mac(text)), json.Unmarshal(text, &st) != nil:
-		return "", value.Errorf(value.Denied, "the requestState is not one of this server").WithHint("make the call again without requestState")
+		return "", value.Errorf(value.Denied, "this server did not issue the requestState").WithHint("make the call again without requestState")
 	case st.Digest != digest:
 		return "", value.Errorf(value.Denied, "the requestState belongs to another call").WithHint("make the call again with the same name and arguments")
 	case time.Now().After(st.Expires):

@@ -72,7 +72,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	_, err := tool.Definition("opnai")
-	if e := value.ErrorOf(err, value.Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "use json-schema, openai, anthropic or mcp" {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != `use "json-schema", "openai", "anthropic" or "mcp"` {
 		t.Errorf("an unknown format: got %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func (l Limits) CheckResult(v value.Value) error {
 		size, encoded = size+len(m.Data), encoded+base64.StdEncoding.EncodedLen(len(m.Data))
 	}
 	if size > value.MaxMedia {
-		return value.Errorf(value.Limit, "the images and documents of the result are too large: %.1f MB together, limit %d MB", float64(size)/(1<<20), value.MaxMedia>>20).
+		return value.Errorf(value.Limit, "the images and documents of the result are too large: %.1f MB in total, limit %d MB", float64(size)/(1<<20), value.MaxMedia>>20).
 			WithLimit("result").WithHint("return fewer or smaller ones in one call")
 	}
 	if text = text[encoded:]; len(text) <= l.Result {

@@ -44,7 +44,7 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 	}
 	names := value.Map(Formats(), func(f Format) string { return string(f) })
 	return nil, value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), names)).
-		WithHint("use json-schema, openai, anthropic or mcp")
+		WithHint(`use "json-schema", "openai", "anthropic" or "mcp"`)
 }
 
 // mcpDefinition is a Tool of MCP's tools/list. An output schema is given only

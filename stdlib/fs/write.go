@@ -83,7 +83,7 @@ func (w *Files) writeFunc(resolve func(string) (string, error), do func(*look, *
 func (w *Files) doStaged(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return w.doRead(func(l *look, args *value.Dict) (value.Value, error) {
 		if l.stage == nil {
-			return nil, value.Errorf(value.Internal, "write: the call has no stage")
+			return nil, value.Errorf(value.Internal, "write: only a tool call can write files")
 		}
 		return do(l, args)
 	})

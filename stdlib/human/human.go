@@ -66,7 +66,7 @@ func ask(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error)
 	answer, ok := v.(string)
 	switch {
 	case !ok:
-		return tool.Outcome{}, value.Errorf(value.Internal, "invalid answer: expected text, got %s", value.TypeOf(v))
+		return tool.Outcome{}, value.Errorf(value.Internal, "invalid answer: expected a string but got %s", value.TypeOf(v))
 	case len(answer) > maxAnswer:
 		return tool.Outcome{}, limit("invalid answer: longer than %d KB", maxAnswer>>10)
 	case !utf8.ValidString(answer):
@@ -83,7 +83,7 @@ func confirm(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, er
 		return tool.Outcome{}, err
 	}
 	if _, ok := v.(bool); !ok {
-		return tool.Outcome{}, value.Errorf(value.Internal, "invalid answer: expected yes or no, got %s", value.TypeOf(v))
+		return tool.Outcome{}, value.Errorf(value.Internal, "invalid answer: expected yes or no but got %s", value.TypeOf(v))
 	}
 	return tool.Outcome{Value: v}, nil
 }

@@ -86,8 +86,8 @@ func TestHumanRefuses(t *testing.T) {
 		{"human.confirm", long, true, value.Limit, "4 KB", false},
 		{"human.ask", "which?", strings.Repeat("x", maxAnswer+1), value.Limit, "64 KB", true},
 		{"human.ask", "which?", "\xff", value.Failed, "UTF-8", true},
-		{"human.ask", "which?", true, value.Internal, "invalid answer: expected text, got ", true},
-		{"human.ask", "which?", nil, value.Internal, "invalid answer: expected text, got ", true},
+		{"human.ask", "which?", true, value.Internal, "invalid answer: expected a string but got ", true},
+		{"human.ask", "which?", nil, value.Internal, "invalid answer: expected a string but got ", true},
 		{"human.confirm", "really?", "yes", value.Internal, "yes or no", true},
 		{"human.confirm", "really?", nil, value.Internal, "yes or no", true},
 	} {

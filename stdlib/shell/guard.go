@@ -39,7 +39,7 @@ func (c *Commands) begin(root *beneath.Dir) (*survey, error) {
 		}
 		if err != nil { // what an earlier command has made is named, too
 			e := *value.ErrorOf(err, value.Security)
-			e.Err = fmt.Errorf("not run, because of an earlier command: %w", e.Err)
+			e.Err = fmt.Errorf("the command was not run, because of an earlier command: %w", e.Err)
 			return nil, &e
 		}
 	}

@@ -31,7 +31,7 @@ func (c *call) withColumn() (*Table, error) {
 	case nil, string, int64, float64, bool:
 		return c.constantColumn(v, to)
 	default:
-		return nil, value.Errorf(value.Invalid, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "argument 'values' should be a function of a row, a list, or one string, number or bool, but got %s", value.TypeOf(v))
 	}
 }
 

@@ -195,7 +195,7 @@ func (n *condition) textTest(holds func(s, part string) bool) (test, error) {
 	}
 	part, ok := n.value.(string)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "operator %q needs a text, got %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a string, got %s", n.op, value.TypeOf(n.value))
 	}
 	if n.typ == Text {
 		return func(c *Column, i int) bool { return holds(c.Texts[i], part) }, nil

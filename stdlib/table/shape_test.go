@@ -99,7 +99,7 @@ func TestShapeErrors(t *testing.T) {
 		{"rename", []value.Value{value.NewDict("city", "")}, `argument 'names' should be a dict from old to new column names, as in {"old": "new"}`, ""},
 		{"column", []value.Value{"x"}, `no column "x"`, "the columns are"},
 		{"add_column", []value.Value{"n", value.List{int64(1)}}, "the list has 1 value, but the table has 2 rows", ""},
-		{"add_column", []value.Value{"n", value.NewDict("a", "b")}, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got object", ""},
+		{"add_column", []value.Value{"n", value.NewDict("a", "b")}, "argument 'values' should be a function of a row, a list, or one string, number or bool, but got object", ""},
 		{"add_column", []value.Value{"", int64(1)}, "the name of the new column is empty", ""},
 		{"add_column", []value.Value{"n", int64(1), "number"}, `unknown type "number"`, "the types are text, integer"},
 		{"add_column", []value.Value{"n", value.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot be converted to integer`, "use values of this type"},

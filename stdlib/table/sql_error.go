@@ -66,7 +66,7 @@ func (q *sqlQuery) explainText(text string) error {
 		name, _, _ = strings.Cut(name, " - should this be")
 		name = strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"`)
 		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.position(name), value.DidYouMean(name, columns)).
-			WithHint("the columns are %s; put a text in 'single quotes'", someNames(columns))
+			WithHint("the columns are %s; put a string in 'single quotes'", someNames(columns))
 	}
 	if name, ok := strings.CutPrefix(text, "no such table: "); ok {
 		var names []string

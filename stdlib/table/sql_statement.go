@@ -171,7 +171,7 @@ func sqlParam(v value.Value, name string) (driver.Value, error) {
 		}
 		return v, nil
 	}
-	return nil, value.Errorf(value.Invalid, "parameter %s: unsupported type %s: expected a number, text, bytes, bool or None", name, value.TypeOf(v)).
+	return nil, value.Errorf(value.Invalid, "parameter %s: unsupported type %s: expected a number, string, bytes, bool or None", name, value.TypeOf(v)).
 		WithHint("pass each item as a parameter, or pass json.encode(value)")
 }
 

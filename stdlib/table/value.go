@@ -21,7 +21,7 @@ func (t *Table) Plain(ctx context.Context, g tool.Grant) (value.Value, error) {
 	err := t.each(ctx, g, func(b *Batch) error {
 		if nodes += b.Rows * (1 + 2*len(t.names)); nodes > value.MaxNodes {
 			return value.Errorf(value.Limit, "the table has too many rows to be returned as a list").
-				WithHint("return a part of the table with head, or a text with to_csv")
+				WithHint("return a part of the table with head, or a string with to_csv")
 		}
 		for i := range b.Rows {
 			list = append(list, t.record(b, i))

@@ -174,7 +174,7 @@ func (w *writer) findCalled() error {
 	for _, name := range w.Called {
 		i := slices.IndexFunc(w.Tools, func(t tool.Tool) bool { return tool.Key(t.Name) == tool.Key(name) })
 		if i < 0 {
-			return value.Errorf(value.NotFound, "the program calls the tool '%s': tool not found", name).
+			return value.Errorf(value.NotFound, "the program calls the unknown tool '%s'", name).
 				WithHint("repeat the command in the folder of the run")
 		}
 		if t := &w.Tools[i]; !slices.Contains(w.called, t) {

@@ -352,7 +352,7 @@ func TestDamagedIsReadOnly(t *testing.T) {
 	refusals["EachFrame"] = s.EachFrame(ctx, func(int64, int64, []byte) error { return nil })
 	for what, err := range refusals {
 		var e *value.Error
-		if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "undamaged runs can still be read") {
+		if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "you can still read undamaged runs") {
 			t.Errorf("%s in a damaged journal = %v", what, err)
 		}
 	}

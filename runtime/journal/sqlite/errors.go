@@ -65,7 +65,7 @@ func dbError(op string, err error) error {
 
 func damageError(op string, err error) error {
 	return value.Errorf(value.Failed, "%s: the database is damaged: %w", op, err).
-		WithHint("undamaged runs can still be read. Keep a copy of the folder, and start a new journal in another folder: set CASSIDY_HOME")
+		WithHint("you can still read undamaged runs; keep a copy of the folder, and start a new journal in another folder: set CASSIDY_HOME")
 }
 
 // hintUnreadable is the hint for a database in which no run can be read.

@@ -259,14 +259,14 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 			d.Put("source", value.NewDict("type", "text", "media_type", kind, "data", strings.ToValidUTF8(string(one.Data), "\ufffd")))
 		default:
 			return nil, value.Errorf(value.Invalid, "the model cannot read %s (%s)", wire.MediaName(one), value.Clean(one.Type, 60)).
-				WithHint("attach a PNG, JPEG, GIF or WebP image, a PDF or a text")
+				WithHint("attach a PNG, JPEG, GIF or WebP image, a PDF or a text file")
 		}
 		if one.URL != "" && wire.Child(d, "source").Text("type") != "url" {
-			return nil, value.Errorf(value.Invalid, "%s cannot be read from its address: the provider downloads only images and PDF", wire.MediaName(one)).
+			return nil, value.Errorf(value.Invalid, "%s cannot be read from its address: the provider downloads only images and PDF files", wire.MediaName(one)).
 				WithHint("download the file, and attach it from the disk")
 		}
 		if c.media += len(wire.Child(d, "source").Text("data")); c.media > mostMedia {
-			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB together", wire.MediaName(one), mostMedia*3/4>>20).
+			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB in total", wire.MediaName(one), mostMedia*3/4>>20).
 				WithHint("attach fewer or smaller files")
 		}
 		if d.Text("type") == "document" && one.Name != "" {

@@ -33,7 +33,9 @@ func todoMark(status string) string {
 // RegisterForHelp registers the tools that only agents and workflows can call, for commands that list
 // and describe tools. A tool of the project or the user with such a name is kept.
 func RegisterForHelp(h *host.Host) {
-	_ = agent.Register(h, func() (*agent.Options, error) { return nil, value.Errorf(value.Invalid, "no agent is running") })
+	_ = agent.Register(h, func() (*agent.Options, error) {
+		return nil, value.Errorf(value.Invalid, "only an agent can call this tool")
+	})
 	_ = agent.RegisterCode(h)
 	_ = registerTodo(h)
 }

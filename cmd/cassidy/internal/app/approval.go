@@ -97,7 +97,7 @@ func (a *App) Edit(file string) error {
 	cmd := exec.Command(editor[0], append(editor[1:], file)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return value.Errorf(value.Failed, "%s: %w", strings.Join(editor, " "), err)
+		return value.Errorf(value.Failed, "run the editor %s: %w", strings.Join(editor, " "), err)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func (a *Asker) report(err error) {
 // is reported, and changes nothing before. It returns nil if the person cancels.
 func (a *Asker) typed(ctx context.Context, q *approval, args *value.Dict) (*value.Dict, error) {
 	t := &q.tool.Tool
-	a.Term.Print("  NAME=VALUE    set a parameter to a text\n  NAME:=JSON    set a parameter to a JSON value\n  NAME:=        remove a parameter\n" +
-		"  {...}         replace all parameters by a JSON object\n  Enter alone   finish\n  c             cancel and keep the old parameters\n")
+	a.Term.Print("  NAME=VALUE    set a parameter to a string\n  NAME:=JSON    set a parameter to a JSON value\n  NAME:=        remove a parameter\n" +
+		"  {...}         replace all parameters with a JSON object\n  Enter alone   finish\n  c             cancel and keep the old parameters\n")
 	for {
 		a.prompt("type a change, or nothing to finish")
 		line, err := a.Term.ReadLine(ctx)
@@ -134,7 +134,7 @@ func changed(t *tool.Tool, args *value.Dict, line string) (*value.Dict, error) {
 		return nil, value.Errorf(value.Invalid, "the value of %s is not UTF-8 text", name)
 	}
 	if p, known := t.Param(name); !known && !t.AllowExtra || known && p.FromHost {
-		return nil, value.Errorf(value.Invalid, "%s has no parameter %q", t.Name, name)
+		return nil, value.Errorf(value.Invalid, "the tool '%s' has no parameter %q", t.Name, name)
 	}
 	after := &value.Dict{}
 	for k, v := range args.All() {
@@ -195,7 +195,7 @@ func (a *Asker) rewritten(ctx context.Context, words []string, text string) (str
 		cmd.Stdin = a.Term.File
 	}
 	if err := cmd.Run(); err != nil {
-		return text, value.Errorf(value.Failed, "%s: %w", words[0], err)
+		return text, value.Errorf(value.Failed, "run the editor %s: %w", words[0], err)
 	}
 	after, err := ui.ReadFile(file.Name()) // many editors replace the file
 	if err != nil {

@@ -37,9 +37,9 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model: one message, or a session on the terminal", ArgsUsage: `["MESSAGE"|-]`,
 		Description: "To send one message, pass it as MESSAGE. With -, or without a terminal, all of standard input is one message.\n" +
-			"With --lines, each line of standard input is a message, and is sent after the answer to the line before it.\n" +
+			"With --lines, each line of standard input is a message. It is sent after the answer to the previous line.\n" +
 			"The answer goes to standard output.\n" +
-			"@FILE in a message attaches a file: an image, a PDF or text. For a literal @, write @@. A message from standard input cannot attach files.\n" +
+			"@FILE in a message attaches a file: an image, a PDF or text. To begin a word with @, write @@. A message from standard input cannot attach files.\n" +
 			"On a terminal without MESSAGE, a session begins. Type /help in the session to list its commands.\n" +
 			"By default, the model gets no tools. To offer tools: --tools LIST.\n" +
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.",

@@ -36,7 +36,7 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "doctor", Usage: "check the sandbox, the folders and the tools",
-		Description: "The exit code is 1 if a check fails.",
+		Description: "The command prints a line for each check. It changes nothing. The exit code is 1 if a check fails.",
 		Action:      func(*cli.Context) error { return c.doctor() },
 	}
 }

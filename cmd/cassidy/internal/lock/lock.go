@@ -18,11 +18,12 @@ type command struct{ *app.App }
 func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "lock", Usage: "write which tools the project has and what they may do, or check that nothing has changed",
-		Description: "The lock is the file " + lockfile.Name + ". It has the capabilities and the digests of all files that need a review.\n" +
-			"With --check, nothing is written. The command lists what has changed since the lock was written, first what tools may do,\n" +
-			"and ends with exit code 1 if there is any change: for CI, and before a review.",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare the files with the lock, and fail if they differ"}},
+		Name: "lock", Usage: "record the tools of the project and their capabilities, or check that nothing has changed",
+		Description: "The lock is the file " + lockfile.Name + ". It has the capabilities of each tool, and a hash of each file that needs a review.\n" +
+			"Commit the lock with the tools.\n" +
+			"With --check, the command writes nothing. It lists the changes since the lock was written, those of capabilities first.\n" +
+			"If there is a change, the exit code is 1. Use --check in CI, and before a review.",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare the files with the lock, and write nothing"}},
 		Action: c.WithHost(c.lock),
 	}
 }
@@ -74,7 +75,7 @@ func (c *command) check(changes []lockfile.Change) error {
 	}
 	if len(changes) > 0 {
 		return value.Errorf(value.Failed, "the files differ from %s: %s", lockfile.Name, ui.Count(len(changes), "change")).
-			WithHint("review them, and then write the lock with: cassidy lock")
+			WithHint("review the changes, and then write the lock with: cassidy lock")
 	}
 	if !c.JSON {
 		c.Note("the files are as in %s", lockfile.Name)

@@ -55,7 +55,7 @@ func (c *command) add(ctx *cli.Context) error {
 	}
 	trusted, err := f.change(func(text string) (string, error) {
 		if mcpfile.Entry(text, name) != nil && !ctx.Bool("replace") {
-			return "", value.Errorf(value.Invalid, "there is a server %q already", name).WithHint("choose another name, or add --replace")
+			return "", value.Errorf(value.Invalid, "the server %q already exists", name).WithHint("choose another name, or add --replace")
 		}
 		return mcpfile.Put(text, name, entry)
 	})
@@ -113,7 +113,7 @@ func urlEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 	}
 	for _, flag := range []string{"env", "read", "write", "network"} {
 		if ctx.IsSet(flag) {
-			return nil, value.Errorf(value.Invalid, "--%s is only for a server with a command: cassidy starts no program for a URL", flag).
+			return nil, value.Errorf(value.Invalid, "--%s is only for a server with a command, and not for a URL", flag).
 				WithHint("send a secret to the URL with: --header 'NAME: ${VARIABLE}'")
 		}
 	}

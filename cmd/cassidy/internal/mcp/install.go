@@ -24,11 +24,12 @@ func installCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "install", Usage: "add the server to the settings of an MCP client", ArgsUsage: "CLIENT",
 		Description: "CLIENT is one of: " + strings.Join(names, ", ") + ".\n" +
-			"The server is added to the settings of the project if the client has such, otherwise to yours; other settings stay.\n" +
-			"To see what would be added, without changing a file: --print",
+			"The command adds the server to the settings that the client has for this project. If the client has no settings for\n" +
+			"projects, the command uses your own settings of the client. Other settings are not changed.\n" +
+			"To print the entry without changing a file: --print",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print", Usage: "print what to add and where, and change nothing"},
-			&cli.BoolFlag{Name: "user", Usage: "add it to your own settings instead of the project's"},
+			&cli.BoolFlag{Name: "user", Usage: "add the server to your own settings of the client, for all projects"},
 			&cli.BoolFlag{Name: "code", Usage: "serve three tools, which search, describe and call all others: see cassidy mcp serve --code"},
 			&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: see cassidy mcp serve --tools"},
 		},
@@ -95,7 +96,7 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 	}
 	if name := ctx.Args().First(); in.client.name == "" {
 		return nil, value.Errorf(value.NotFound, "unknown client %q%s", value.Clean(name, 40), value.DidYouMean(name, names)).
-			WithHint("the clients are %s; for another one, add the server as its documentation says: cassidy mcp install cursor --print shows the usual form", strings.Join(names, ", "))
+			WithHint("the clients are %s; for any other client, follow its documentation; to print the usual entry: cassidy mcp install cursor --print", strings.Join(names, ", "))
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -129,7 +130,7 @@ func (in *installation) place(root string, user bool, env func(string) (string, 
 		return nil
 	}
 	if in.client.user == "" {
-		return value.Errorf(value.Invalid, "%s has no settings of yours that cassidy can change", in.client.title).WithHint("omit --user, to add the server to %s in this project", in.client.project)
+		return value.Errorf(value.Invalid, "cassidy cannot change your personal settings of %s", in.client.title).WithHint("omit --user, to add the server to %s in this project", in.client.project)
 	}
 	in.shown = in.client.user
 	rest, below := strings.CutPrefix(filepath.ToSlash(in.client.user), "~/")

@@ -37,16 +37,17 @@ func Command(a *app.App) *cli.Command {
 		Name: "mcp", Usage: "serve the tools to MCP clients, and use the tools of other servers",
 		Subcommands: []*cli.Command{{
 			Name: "serve", Usage: "serve the tools over the Model Context Protocol",
-			Description: "A client starts this command and talks to it over standard input and output. With --http, clients connect to an address.\n" +
-				"The tools of the project and your own tools are served; --tools selects others. Untrusted tools are never served.\n" +
-				"If a call needs approval, the client shows the question if it can. Otherwise the call waits until you answer with\n" +
-				"cassidy runs answer ID, and the model continues it by making the same call again.\n" +
+			Description: "A client starts this command, and exchanges messages with it over standard input and output. With --http, clients connect\n" +
+				"to an address. The tools of the project and your own tools are served. To serve other tools: --tools LIST. Untrusted tools\n" +
+				"are never served.\n" +
+				"If a call needs approval, a client that can show forms asks you. For all other clients, the call waits until you answer\n" +
+				"with cassidy runs answer ID. After that, the model makes the same call again, and the call continues.\n" +
 				"Over HTTP, clients send the token in $" + tokenVariable + ". If this variable is not set, the command creates a token and prints it.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
 				&cli.StringSliceFlag{Name: "allow-host", Usage: "also accept requests to the host name `NAME`, by which clients on other machines reach this machine"},
 				&cli.BoolFlag{Name: "no-token", Usage: "accept requests without a token, from every program on this machine; only for an address such as 127.0.0.1"},
-				&cli.BoolFlag{Name: "code", Usage: "serve only three tools: they search all tools, describe them, and run programs that call them"},
+				&cli.BoolFlag{Name: "code", Usage: "serve only three tools: the first searches all tools, the second describes tools, and the third runs programs that call tools"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
 			Action: c.Recording(c.watching(c.WithHost(c.serve))),
@@ -135,7 +136,7 @@ func (c *command) serveHTTP(ctx *cli.Context, s *mcp.Server, addr string) error 
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(name, port))
 	if err != nil {
-		return value.Errorf(value.Unavailable, "cannot listen at %s: %w", addr, err).WithHint("choose another port, as in --http 127.0.0.1:0 for any free one")
+		return value.Errorf(value.Unavailable, "listen at %s: %w", addr, err).WithHint("choose another port; --http 127.0.0.1:0 selects a free port")
 	}
 	c.Note("serving at http://%s/", l.Addr())
 	server := &http.Server{

@@ -27,7 +27,7 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "models", Usage: "list the models of your providers, with their sizes and prices", ArgsUsage: "[PROVIDER]",
 		Description: "PROVIDER is cassidy, openai, anthropic, gemini, ollama or a provider of your config.yaml.\n" +
-			"Without PROVIDER, the models of all providers with a key in the environment or an entry in your config.yaml are listed.",
+			"Without PROVIDER, the command lists the models of all providers that have a key in the environment or an entry in your config.yaml.",
 		Action: c.list,
 	}
 }

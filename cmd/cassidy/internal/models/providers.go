@@ -104,13 +104,13 @@ func (o *Opener) checkVariables(p *provider) error {
 	case "openai":
 		p.api = o.variable("OPENAI_API")
 		if known := []string{"responses", "chat"}; p.api != "" && !slices.Contains(known, p.api) {
-			return value.Errorf(value.Invalid, "unknown API %q in OPENAI_API%s", p.api, value.DidYouMean(p.api, known)).WithHint("use responses or chat")
+			return value.Errorf(value.Invalid, "unknown API %q in OPENAI_API%s", p.api, value.DidYouMean(p.api, known)).WithHint(`use "responses" or "chat"`)
 		}
 	case "cassidy":
 		style := string(p.auth)
 		if known := []string{"x-api-key", "bearer", "auto"}; style != "" && !slices.Contains(known, style) {
 			return value.Errorf(value.Invalid, "unknown value %q in CASSIDY_AUTH_STYLE%s", style, value.DidYouMean(style, known)).
-				WithHint("use x-api-key, bearer or auto")
+				WithHint(`use "x-api-key", "bearer" or "auto"`)
 		}
 	}
 	return nil

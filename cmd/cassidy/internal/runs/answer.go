@@ -28,7 +28,7 @@ func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *
 		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason for the answer; the reason is recorded, and the tool or model gets it"},
 		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 		&cli.BoolFlag{Name: "always", Usage: "also approve later questions of the same kind from this tool in this run"},
-		&cli.BoolFlag{Name: "rule", Usage: "answer yes by a rule in your config, which allows exactly what is asked about in this project; you see the rule and the change first"},
+		&cli.BoolFlag{Name: "rule", Usage: "answer yes with a rule in your config, which allows in this project exactly what the question names; you see the rule and the change of the config first"},
 		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},
 		&cli.BoolFlag{Name: "resume", Usage: "resume the run after the answer"},
 		&cli.BoolFlag{Name: "yes", Usage: "with --resume: approve everything that asks for approval after this answer; to answer yes, write yes after the ID"},

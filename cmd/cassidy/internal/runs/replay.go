@@ -22,9 +22,9 @@ import (
 func replayCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "replay", Usage: "repeat a run from its record, without effects or questions", ArgsUsage: "ID",
-		Description: "The scripts run again. The record provides the outcome of each effect. If the replay differs from the run, it\n" +
-			"ends there, and the difference is printed.\n" +
-			"To test a change, replace a recorded script by a file: --with FILE. In this case, all differences are printed.",
+		Description: "The scripts run again. The record provides the outcome of each effect. The replay ends at the\n" +
+			"first difference from the record, and prints the difference.\n" +
+			"To test a change, replace a recorded script with a file: --with FILE. In this case, all differences are printed.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "with", Usage: "use `FILE` instead of the recorded tool, policy or workflow with the same name"},
 			&cli.StringFlag{Name: "from", Usage: "with --with, use the recorded script before `STEP`, such as 3.1, and FILE from there on"},
@@ -73,7 +73,7 @@ func (c *command) replay(ctx *cli.Context, h *host.Host, r *host.Recorded) error
 			from = " from step " + o.From.String() + " on"
 		}
 		return value.Errorf(value.Invalid, "the run '%s' does not use %s%s", r.ID, ctx.String("with"), from).
-			WithHint("name the file like a tool, policy or workflow of the run; list its steps: cassidy runs show %s", r.ID)
+			WithHint("use a file with the name of a tool, policy or workflow of the run; list the steps of the run: cassidy runs show %s", r.ID)
 	}
 	return c.printReplay(r, out, o.With != nil)
 }

@@ -62,7 +62,7 @@ func (c *command) addRules(ctx *cli.Context, root string, rules []tool.Rule) err
 // removeRules shows and removes rules that allow something.
 func (c *command) removeRules(ctx *cli.Context, root string, rules []tool.Rule) error {
 	if len(rules) > 1 {
-		return value.Errorf(value.Invalid, "--remove-rule takes one RULE, but got %d", len(rules)).WithHint("remove one rule after another")
+		return value.Errorf(value.Invalid, "--remove-rule takes one RULE, but got %d", len(rules)).WithHint("remove one rule with each command")
 	}
 	change, err := config.RemoveRule(c.ConfigFile(), root, rules[0])
 	if err != nil {
@@ -131,9 +131,9 @@ func (c *command) checkRules(root string, rules []tool.Rule) (notes []string, er
 			}
 			by := k.Verdict.String() + " " + k.String() + " in " + place(root, k)
 			if k.Covers(&tool.Tool{Name: r.Tool}, r.Capability) || k.Tool == "" && k.Capability.Target == "" && k.Capability.Allows(r.Capability) {
-				return nil, value.Errorf(value.Denied, "the rule %s would have no effect: %s decides", r.String(), by).WithHint("change or delete that rule first")
+				return nil, value.Errorf(value.Denied, "the rule %s would have no effect, because another rule overrides it: %s", r.String(), by).WithHint("change or delete the other rule first")
 			}
-			notes = append(notes, "this rule decides where it applies: "+by)
+			notes = append(notes, "another rule overrides the new one where both apply: "+by)
 		}
 		if c := r.Capability.Name; c == "shell" || c == "skill.create" || c == "use" || strings.HasPrefix(c, "http") {
 			notes = append(notes, "after a model has read untrusted text, "+cmp.Or(r.Tool, "a tool")+" still asks; a hook can still refuse")

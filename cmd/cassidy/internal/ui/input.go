@@ -38,9 +38,9 @@ func ReadRegular(name string, limit int) ([]byte, error) {
 	case err != nil:
 		return nil, value.Errorf(value.Invalid, "%w", FileError(err))
 	case info.IsDir():
-		return nil, value.Errorf(value.Invalid, "it is a folder, not a file")
+		return nil, value.Errorf(value.Invalid, "the path is a folder, not a file")
 	case !info.Mode().IsRegular():
-		return nil, value.Errorf(value.Invalid, "it is not a regular file")
+		return nil, value.Errorf(value.Invalid, "the path is not a regular file")
 	case info.Size() > int64(limit):
 		return nil, value.Errorf(value.Limit, "the file is too long: %.1f MB, limit %d MB", float64(info.Size())/(1<<20), limit>>20).
 			WithHint("use a smaller file; for a long text, give the model the path, and a tool that reads parts of it")

@@ -22,7 +22,7 @@ func Ask(ctx context.Context, open func(context.Context) (model.Model, error), a
 		return nil, value.Errorf(value.Invalid, "the prompt is empty")
 	}
 	if open == nil {
-		return nil, value.Errorf(value.Unavailable, "no model is configured")
+		return nil, value.Errorf(value.Unavailable, "no model is configured").WithHint("add --model MODEL, or set the field model in your config.yaml; in Go, pass a model to the module")
 	}
 	m, err := open(ctx)
 	if err != nil {
@@ -171,5 +171,5 @@ func CheckChoice(c string, format decision.Format, tools []string) error {
 		return value.Errorf(value.Invalid, "the tool choice %q needs a tool, but the agent has no tools", c).WithHint("offer a tool to the agent, or omit the tool choice")
 	}
 	return value.Errorf(value.Invalid, "unknown tool choice %q%s", c, value.DidYouMean(c, tools)).
-		WithHint("use auto, none, required, or the name of a tool that the model may call")
+		WithHint(`use "auto", "none", "required", or the name of a tool that the model may call`)
 }

@@ -48,7 +48,7 @@ func PlainText(file, text string) (string, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	for i, r := range text {
 		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
-			e := value.Errorf(value.Invalid, "the byte %#02x is not allowed in a text", text[i]).WithHint("save the file as UTF-8")
+			e := value.Errorf(value.Invalid, "the byte %#02x is not allowed in a script", text[i]).WithHint("save the file as UTF-8")
 			start := strings.LastIndexByte(text[:i], '\n') + 1
 			e.Pos = value.Position{File: file, Line: 1 + strings.Count(text[:start], "\n"), Col: 1 + utf8.RuneCountInString(text[start:i])}
 			return "", e

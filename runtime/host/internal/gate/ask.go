@@ -14,9 +14,9 @@ import (
 
 // askPerson is the Ask of the [tool.Grant]: the effect asks a question while it runs.
 func (s *step) askPerson(ctx context.Context, text string, confirm bool, timeout time.Duration) (value.Value, error) {
-	kind, who := tool.QuestionAsk, "the tool asks for a text"
+	kind, who := tool.QuestionAsk, "the tool asks for an answer in words"
 	if confirm {
-		kind, who = tool.QuestionConfirm, "the tool asks for a yes or no"
+		kind, who = tool.QuestionConfirm, "the tool asks for yes or no"
 	}
 	return askQuestion(ctx, s, tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}, parked.Question, timeout)
 }

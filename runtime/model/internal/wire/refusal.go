@@ -296,7 +296,7 @@ func (w *Wire) Ended(ctx context.Context, err error) *Failure {
 		err = ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return w.Fail(value.Errorf(value.Timeout, "timeout: the time limit of the call passed before the reply").
+		return w.Fail(value.Errorf(value.Timeout, "timeout: no complete reply within the time limit of the call").
 			WithHint("allow more time; in Go, use a context with a later deadline"))
 	}
 	return w.Fail(value.Errorf(value.Canceled, "canceled"))
