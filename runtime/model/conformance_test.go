@@ -664,7 +664,7 @@ func cancelRows() []row {
 		b.fails(ctx, hello(), value.Canceled, "canceled")
 		ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
 		defer cancel()
-		b.fails(ctx, hello(), value.Timeout, "timeout: the time limit of the call passed")
+		b.fails(ctx, hello(), value.Timeout, "timeout: no complete reply within the time limit")
 	}}, {"cancel while waiting", "remote", func(t *testing.T, k kind) {
 		before := runtime.NumGoroutine()
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})

@@ -205,7 +205,7 @@ func TestPromoteFinds(t *testing.T) {
 		{"two --step 5 --name n", 2, "promote the program of run two, step 5: the program failed"},
 		{"two --step 6 --name n", 2, "has no program at step \"6\"\ncassidy: hint: use one of these steps: 3, 4"},
 		{"two --step x --name n", 2, "invalid step"},
-		{"two --step 7 --name n", 2, "calls the tool 'no_such_tool': tool not found"},
+		{"two --step 7 --name n", 2, "calls the unknown tool 'no_such_tool'"},
 		{"two --step 8 --name n", 2, "undefined_name"},
 		{"two --step 8 --name n --print", 2, "return undefined_name + 1"},
 		{"two --step 9 --name n --print", 0, `needs = [

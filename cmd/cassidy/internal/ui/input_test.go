@@ -30,7 +30,7 @@ func TestReadRegular(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		file("huge", 100<<20):        "the file is too long: 100.0 MB, limit 1 MB",
-		dir:                          "it is a folder",
+		dir:                          "the path is a folder",
 		filepath.Join(dir, "nosuch"): "no such file",
 		os.DevNull:                   "not a regular file",
 	} {
