@@ -22,8 +22,8 @@ func CSV() tool.Module {
 			{
 				Name: "parse",
 				Doc: "Parse CSV text into a list of rows. Lines may end in LF, CR LF or CR. Blank lines are skipped. A cell " +
-					"in double quotes may contain any character. These are errors: rows of different lengths, " +
-					"and column names that are missing or repeated.",
+					"in double quotes may contain any character. Rows of different lengths, " +
+					"missing column names and repeated column names are errors.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The CSV text."),
 					delimiter,

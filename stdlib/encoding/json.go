@@ -34,7 +34,7 @@ func JSON() tool.Module {
 					"an error.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The JSON text: one value."),
-					tool.Maybe("default", tool.TypeAny, "The result if the text is invalid, instead of an error. It may be None."),
+					tool.Maybe("default", tool.TypeAny, "The value to return if the text is invalid. Without a default, an invalid text is an error. The default may be None."),
 				},
 				Returns: "the value: dicts, lists, strings, numbers, booleans and None",
 				Do:      row.Do(jsonDecode),

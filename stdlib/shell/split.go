@@ -29,7 +29,7 @@ func Split() tool.Module {
 		Doc: "Split a command line into arguments like a shell. The line must be one command without variables, patterns, pipes " +
 			"or redirections. Other lines need a shell.",
 		Params:  []tool.Param{tool.Required("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
-		Returns: `a dict: {"argv": the list for shell.run}. If the line needs a shell: {"dynamic": the reason}, such as "the line has a pipe"`,
+		Returns: `the dict {"argv": the list for shell.run}. If the line needs a shell, the dict is {"dynamic": the reason}, with a reason such as "the line has a pipe"`,
 		Do: row.Do(func(a *value.Dict) (value.Value, error) {
 			argv, why, err := splitLine(a.Text("line"))
 			switch {

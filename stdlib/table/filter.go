@@ -39,7 +39,7 @@ func filterRows() []member {
 			Params: []tool.Param{
 				tool.Maybe("by", "names", `The names, as a list or as separate arguments; or a function that takes a row as a dict. The first name is the most important.`),
 				tool.Optional("descending", tool.TypeBoolean, false, "Whether to sort in descending order."),
-				tool.Maybe("key", "function", "The function, if you pass it by name."),
+				tool.Maybe("key", "function", "The function, if you pass the function by name: key = f."),
 			},
 			Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.sorted()) }},

@@ -77,7 +77,7 @@ const csvRules = "\n\nThe rules for CSV:\n\n" +
 // otherRules documents how other files become tables.
 const otherRules = "\nThe rules for JSON:\n\n" +
 	"- A JSON text is a list of objects, of lists or of plain values.\n" +
-	"- It may also be an object whose values are the columns, as lists of equal length. It may also be an object with exactly one list of objects.\n" +
+	"- A JSON text may also be an object whose values are the columns, as lists of equal length, or an object with exactly one list of objects.\n" +
 	"- JSON Lines has an object or a list on each line.\n" +
 	"- A missing key of an object is a missing value.\n" +
 	"- Texts are dates if all texts of the column are dates in ISO 8601.\n" +
