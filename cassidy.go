@@ -254,7 +254,8 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), QuestionTimeout: cmp.Or(o.QuestionTimeout, config.Runs.AnswerWithin), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
 		Rules: rules(o.Rules, &config), CurrentRules: finder.currentRules, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		TrustedSources: slices.Concat(o.TrustedSources, config.TrustedSources), UntrustedSources: slices.Concat(o.UntrustedSources, config.UntrustedSources),
-		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
+		CurrentSources: finder.currentSources,
+		Presets:        tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {
 			finder.unwatch()

@@ -32,20 +32,31 @@ type finder struct {
 	src   atomic.Pointer[Source] // that was found last
 
 	user      atomic.Pointer[userRules]
-	restricts atomic.Pointer[[]Rule] // those of the project's config, at the last search
-	fixed     bool                   // tools could write the user's config, so it is read only when the source is searched
+	restricts atomic.Pointer[projectRules]
+	sources   flowSources // of the program
+	fixed     bool        // tools could write the user's config, so it is read only when the source is searched
 
 	watching sync.Mutex // guards what follows
 	stop     func()     // ends the watcher of the files; nil: there is none
 	closed   bool
 }
 
-// userRules are the rules in the user's config for a project, and the state of the file when they were
-// read.
+// flowSources are sources of text that are trusted, and others that are not.
+type flowSources struct{ trusted, untrusted []string }
+
+// userRules are the rules and the sources in the user's config for a project, and the state of the file
+// when they were read.
 type userRules struct {
-	root  string
-	info  fs.FileInfo // nil: there is no file
-	rules []Rule
+	root    string
+	info    fs.FileInfo // nil: there is no file
+	rules   []Rule
+	sources flowSources
+}
+
+// projectRules are the rules and the untrusted sources in the project's config, at the last search.
+type projectRules struct {
+	rules     []Rule
+	untrusted []string
 }
 
 // fits reports whether the rules are those of a project, in the file as it is now.
@@ -75,33 +86,53 @@ func writable(file, dir string) bool {
 // the project's config as they were when it was searched. If the user's config cannot be read, its rules
 // are those that it had before. It returns nil, for the rules of the last search, if there are none.
 func (f *finder) currentRules() []Rule {
+	user := f.userNow()
+	if user == nil {
+		return nil
+	}
+	return slices.Concat([]Rule{}, f.rules, user.rules, f.restricts.Load().rules)
+}
+
+// currentSources is currentRules for the sources of text. ok is false for those of the program.
+func (f *finder) currentSources() (trusted, untrusted []string, ok bool) {
+	user := f.userNow()
+	if user == nil {
+		return nil, nil, false
+	}
+	return slices.Concat(f.sources.trusted, user.sources.trusted), slices.Concat(f.sources.untrusted, user.sources.untrusted, f.restricts.Load().untrusted), true
+}
+
+// userNow returns what the user's config has now, or had before it became invalid. It returns nil if tools
+// could write the config, or if it was always invalid.
+func (f *finder) userNow() *userRules {
 	if f.fixed {
 		return nil
 	}
 	root, o := f.root(*f.src.Load()), &config.Options{Home: f.opts.Home, File: f.opts.Config, UserOnly: true}
 	info, _ := os.Stat(o.UserFile()) // Read reports what is wrong with it
 	last := f.user.Load()
-	if !last.fits(root, info) {
-		c, err := config.Read(root, o)
-		if err != nil && (last == nil || last.root != root) {
-			return nil
-		}
-		if err == nil {
-			last = &userRules{root, info, c.Rules}
-			f.user.Store(last)
-		}
+	if last.fits(root, info) {
+		return last
 	}
-	return slices.Concat([]Rule{}, f.rules, last.rules, *f.restricts.Load())
+	c, err := config.Read(root, o)
+	switch {
+	case err == nil:
+		last = &userRules{root, info, c.Rules, flowSources{c.TrustedSources, c.UntrustedSources}}
+		f.user.Store(last)
+	case last != nil && last.root != root:
+		return nil
+	}
+	return last
 }
 
-// searched notes the rules of a project's config, among those of all configs.
+// searched notes what a project's config has, among the contents of all configs.
 func (f *finder) searched(c *config.Config) {
-	restricts := slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool { return r.Source != config.ProjectSource })
-	f.restricts.Store(&restricts)
+	rules := slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool { return r.Source != config.ProjectSource })
+	f.restricts.Store(&projectRules{rules, c.ProjectUntrusted})
 }
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
-	f := &finder{rules: o.Rules, gives: r.gives, opts: project.Options{
+	f := &finder{rules: o.Rules, sources: flowSources{o.TrustedSources, o.UntrustedSources}, gives: r.gives, opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(), Keep: o.Watch != nil,
 		Scope: trust.Scope{Home: o.Home, Trust: trust.New(o.State), TrustOnce: o.TrustSource},
 	}}

@@ -55,3 +55,59 @@ func TestRulesOfTheConfigNow(t *testing.T) {
 		})
 	}
 }
+
+// TestSourcesOfTheConfigNow checks that a host has the sources of the user's config as they are now: a model
+// that reads a listed file is asked before it sends something.
+func TestSourcesOfTheConfigNow(t *testing.T) {
+	for _, live := range []bool{true, false} {
+		dir, home := t.TempDir(), t.TempDir()
+		if !live { // tools could write it
+			home = filepath.Join(dir, "settings")
+		}
+		tools := filepath.Join(dir, ".cassidy", "tools")
+		putFile(t, filepath.Join(tools, "look.star"), "def look(path: str):\n    \"Read.\"\n    return fs.read(path)\n\ntool(look, needs = [\"fs.read\"])\n")
+		putFile(t, filepath.Join(tools, "send.star"), "def send():\n    \"Send.\"\n    return memory.add(\"n\")\n\ntool(send, needs = [\"memory.add\"])\n")
+		putFile(t, filepath.Join(dir, ".cassidy", "config.yaml"), "untrusted_sources: [\"fs.read:theirs/**\"]\n")
+		for _, name := range []string{"inbox/a.txt", "theirs/a.txt", "own.txt"} {
+			putFile(t, filepath.Join(dir, name), "a")
+		}
+		file := filepath.Join(home, "config.yaml")
+		putFile(t, file, "{}\n")
+		asked := 0
+		h := openIn(t, newRuntime(t, nil), cassidy.Dir(dir), &cassidy.Options{
+			Dir: dir, Home: home, State: t.TempDir(), TrustSource: true, NoBuiltins: true, UntrustedSources: []string{"fs.read:own.txt"},
+			Rules: []cassidy.Rule{{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: "memory.add"}}},
+			Approver: cassidy.ApproverFunc(func(context.Context, cassidy.Question) (cassidy.Answer, error) {
+				asked++
+				return cassidy.Answer{}, nil
+			}),
+		})
+		asks := func(when, path string, want bool) {
+			t.Helper()
+			ctx, before := h.Conversation(context.Background()), asked
+			if _, err := h.Call(ctx, cassidy.Call{Tool: "look", Args: cassidy.NewDict("path", path)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Call(ctx, cassidy.Call{Tool: "send"}); (err != nil) != want || want && !errors.Is(err, cassidy.ErrDenied) {
+				t.Errorf("%s, after %s: %v", when, path, err)
+			}
+			if got := asked > before; got != want {
+				t.Errorf("%s, after %s: asked: %v, want %v", when, path, got, want)
+			}
+		}
+		asks("at first", "inbox/a.txt", false)
+		asks("at first", "theirs/a.txt", true)
+		asks("at first", "own.txt", true)
+		putFile(t, file, "untrusted_sources: [\"fs.read:inbox/**\"]\n")
+		asks("listed", "inbox/a.txt", live)
+		putFile(t, file, "untrusted_sources: [\"fs.read:inbox/**\"]\ntrusted_sources: [\"fs.read:own.txt\"]\n")
+		asks("trusted", "inbox/a.txt", live)
+		asks("trusted", "own.txt", !live)
+		putFile(t, file, "untrusted_sources: 1\n")
+		asks("with a mistake", "inbox/a.txt", live)
+		putFile(t, file, "{}\n")
+		asks("removed", "inbox/a.txt", false)
+		asks("removed", "theirs/a.txt", true)
+		asks("removed", "own.txt", true)
+	}
+}

@@ -36,6 +36,8 @@ type Config struct {
 	// TrustedSources and UntrustedSources are sources of text; see host.Options. Only the user's
 	// config sets the trusted ones.
 	TrustedSources, UntrustedSources []string
+	// ProjectUntrusted are those of UntrustedSources that the project's config lists.
+	ProjectUntrusted []string
 	// Secrets are the sources of secrets, by name. Only the user's config sets them.
 	Secrets map[string]SecretSource
 	// PrivateHosts are the addresses in the user's own network that tools may access if
@@ -175,9 +177,11 @@ func readListing(root string, o *Options, list *[]ListedRule) (Config, error) {
 		return c, nil // the user's own folder is in root
 	}
 	r := reader{to: &c, file: file, source: ProjectSource, project: true, root: root, list: list}
+	users := len(c.UntrustedSources)
 	if err := r.read(); err != nil {
 		return Config{}, err
 	}
+	c.ProjectUntrusted = slices.Clone(c.UntrustedSources[users:])
 	return c, nil
 }
 

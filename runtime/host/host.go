@@ -97,6 +97,10 @@ type Options struct {
 	// read untrusted text, its calls that send or run something ask for approval, whatever was
 	// granted; see docs/approvals.md.
 	TrustedSources, UntrustedSources []string
+	// CurrentSources returns the sources that are in force now, instead of TrustedSources and
+	// UntrustedSources; false, or an invalid source, keeps these. It is called concurrently, when a run begins
+	// or is resumed. Nil: the sources do not change.
+	CurrentSources func() (trusted, untrusted []string, ok bool)
 	// FileNames returns, for one run, the names by which rules that ask or deny cover the
 	// files of the project beside their paths; see [stdlib.World.FileNames]. Nil means none.
 	FileNames func() tool.FileNames
@@ -166,7 +170,7 @@ func New(o *Options) (*Host, error) {
 		return nil, err
 	}
 	h.registry.begin(h, o.Source, o.Reserved, rules)
-	if err := h.gate.Open(h.parts(), o.TrustedSources, o.UntrustedSources); err != nil {
+	if err := h.gate.Open(h.parts(), gate.Sources{Trusted: o.TrustedSources, Untrusted: o.UntrustedSources, Current: o.CurrentSources}); err != nil {
 		return nil, err
 	}
 	h.boxes = boxes.Boxes{Others: o.Sandbox, Builtin: o.Builtin}

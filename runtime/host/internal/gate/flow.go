@@ -9,6 +9,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// Sources are the sources of text that a host trusts, and others that it does not trust.
+type Sources = flow.Sources
+
 // Within makes the run one of the conversation in a context, which knows what was read before.
 func (r *Run) Within(ctx context.Context) *Run {
 	r.marks = flow.Of(ctx)
@@ -99,7 +102,7 @@ func steersEffect(s *step) []flow.Source {
 // markEffect returns this error, or that of the record.
 func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error {
 	p := s.of
-	what := p.Run.gate.sources.Read(p.Run.marks, s.fn, s.effect, s.takes, out.Value)
+	what := p.Run.sources.Read(p.Run.marks, s.fn, s.effect, s.takes, out.Value)
 	if what == "" || trusts(p) || p.Run.leavesOpen(err) {
 		return err
 	}
@@ -110,7 +113,7 @@ func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error
 // markResult notes that the model gets the result or the error of a call, if that is untrusted.
 // It returns the error, or that of the record.
 func markResult(ctx context.Context, p *Pass, err error) error {
-	lists, t := &p.Run.gate.sources, p.tool.Tool
+	lists, t := p.Run.sources, p.tool.Tool
 	returns := flow.ReturnsUntrusted(t, p.tool.Location == tool.Embedded) || lists.DistrustsTool(t)
 	if !returns || p.Run.leavesOpen(err) || trusts(p) {
 		return err
@@ -124,7 +127,7 @@ func markResult(ctx context.Context, p *Pass, err error) error {
 // trusts reports whether the user trusts what the tool, or one that called it, reads.
 func trusts(p *Pass) bool {
 	for ; p != nil && p.program == nil; p = p.above {
-		if p.Run.gate.sources.TrustsTool(p.tool.Tool) {
+		if p.Run.sources.TrustsTool(p.tool.Tool) {
 			return true
 		}
 	}

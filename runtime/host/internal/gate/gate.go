@@ -44,7 +44,7 @@ type Gate struct {
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
-	sources   flow.Lists
+	sources   flow.Sources
 	approvals approval.List
 	answered  rights.Answered
 	executing executing.Runs
@@ -93,12 +93,14 @@ type Callee struct {
 	Refusal    error             // why it cannot be called, or nil
 }
 
-// Open sets the parts of the gate and the lists of sources, see [flow.ParseLists], and registers the functions that every host has.
+// Open sets the parts of the gate and the sources, see [flow.Sources], and registers the functions that every host has.
 // Provide adds others. It fails with kind Invalid for a source that cannot be one.
-func (g *Gate) Open(p Parts, trusted, untrusted []string) (err error) {
+func (g *Gate) Open(p Parts, sources Sources) error {
 	g.Parts, g.funcs = p, map[string]*tool.Func{}
 	g.registerOwn()
-	g.sources, err = flow.ParseLists(trusted, untrusted, flow.Files{Names: p.FileNames, WorkDir: p.WorkDir})
+	sources.Files = flow.Files{Names: p.FileNames, WorkDir: p.WorkDir}
+	g.sources = sources
+	_, err := sources.Parse()
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -66,7 +67,7 @@ func (s *stand) call(t *testing.T) error {
 		p.Approve = s.approve
 	}
 	g := &Gate{}
-	if err := g.Open(p, nil, nil); err != nil {
+	if err := g.Open(p, flow.Sources{}); err != nil {
 		panic(err)
 	}
 	send := tool.Func{Name: "send", Kind: tool.External, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {

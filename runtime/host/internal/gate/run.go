@@ -37,17 +37,18 @@ type Run struct {
 type memory struct {
 	approvals *approval.List // the permanent approvals
 	marks     *flow.Marks    // the untrusted texts that were read
+	sources   *flow.Lists    // whose text is trusted, as it was when the run began or was resumed
 }
 
 // NewRun returns a run that is not recorded, with the given tools and rules.
 func (g *Gate) NewRun(id string, tools Tools, rules []tool.Rule) *Run {
-	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames, grantedNow(g)), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}}}
+	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames, grantedNow(g)), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}, g.sources.Now()}}
 }
 
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
 // everything: the record has the refusals, and nothing else is reached.
 func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
-	return &Run{gate: g, ID: id, record: record, tools: tools, policy: rights.Policy{Tools: tools}, Approve: ApproveAll}
+	return &Run{gate: g, ID: id, record: record, tools: tools, policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
 }
 
 // ApproveAll approves everything.
