@@ -113,7 +113,42 @@ func (c *RuleChange) without(text, project string, r *ListedRule) (string, error
 			return changed, nil
 		}
 	}
+	if from >= 0 {
+		start := len(strings.Join(lines[:from], ""))
+		if changed, ok := c.withoutItem(text, project, r, text[:start+len(strings.Join(lines[from:end], ""))], start); ok {
+			return changed, nil
+		}
+	}
 	return "", value.Errorf(value.Invalid, "the list 'allow' in the file cannot be edited automatically: the rule is in line %d", from+1)
+}
+
+// maxCommas is how many commas a rule in brackets may have to be removed: one that AddRules has written
+// has three, and more in its names.
+const maxCommas = 8
+
+// withoutItem is without for a rule in a list in brackets, with the comma beside it. It searches text from
+// start to the end of upTo.
+func (c *RuleChange) withoutItem(text, project string, r *ListedRule, upTo string, start int) (changed string, ok bool) {
+	var at []int // where items can begin or end
+	for i := start; i < len(upTo); i++ {
+		if strings.IndexByte("[,]", upTo[i]) >= 0 {
+			at = append(at, i)
+		}
+	}
+	for i, a := range at {
+		for _, b := range at[i+1 : min(len(at), i+2+maxCommas)] {
+			from, to := a, b
+			if text[a] != ',' {
+				from, to = a+1, b+1 // the first item, with the comma after it
+				to += len(text[to:]) - len(strings.TrimLeft(text[to:], " "))
+			}
+			if changed = text[:from] + text[to:]; checkEdit(c.File, project, changed, text, []tool.Rule{r.Rule}) == nil {
+				c.Lines = "  - " + strings.Trim(text[from:to], ", \t\r\n") + "\n"
+				return changed, true
+			}
+		}
+	}
+	return "", false
 }
 
 // UserFile returns the user's config.
