@@ -49,6 +49,7 @@ func (c *command) addRules(ctx *cli.Context, root string, rules []tool.Rule) err
 	if err != nil {
 		return err
 	}
+	notes = append(notes, c.unknown(rules)...)
 	change, err := config.AddRules(c.ConfigFile(), root, rules)
 	if err != nil {
 		return err
@@ -141,6 +142,36 @@ func (c *command) checkRules(root string, rules []tool.Rule) (notes []string, er
 	}
 	slices.Sort(notes)
 	return slices.Compact(notes), nil
+}
+
+// unknown returns a note for each name of a tool or a group in new rules that is unknown here. The tools of
+// attached servers, which have a dot in their names, are not looked up.
+func (c *command) unknown(rules []tool.Rule) (notes []string) {
+	h, done, err := c.Open()
+	if err != nil {
+		return nil // the files are wrong, and the rules can be right
+	}
+	defer done()
+	names, groups := []string{"agent", "todo"}, []string(nil) // an agent has these
+	for _, t := range h.List() {
+		names, groups = append(names, tool.Key(t.Name)), append(groups, "@"+t.DisplayGroup())
+	}
+	for i := range rules {
+		list := []string{rules[i].Tool}
+		if c := rules[i].Capability; c.Name == "tool" {
+			list = append(list, c.Target)
+		}
+		for _, name := range list {
+			switch {
+			case name == "" || strings.ContainsAny(name, "./"), strings.Contains(name, "__"):
+			case name[0] == '@' && !slices.Contains(groups, name):
+				notes = append(notes, "no tool here is in the group "+ui.VisibleLine(name[1:])+value.DidYouMean(name, groups))
+			case name[0] != '@' && !slices.Contains(names, tool.Key(name)):
+				notes = append(notes, "no tool here has the name "+ui.VisibleLine(name)+value.DidYouMean(tool.Key(name), names))
+			}
+		}
+	}
+	return notes
 }
 
 // place returns where a rule is: its file, relative to the project if it is there, and its line.
