@@ -721,7 +721,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/servers": {
 		"Package servers attaches MCP servers to the host of a command",
-		"internal/folder internal/mcpfile internal/trust runtime/host runtime/mcp/attached runtime/tool runtime/value",
+		"internal/folder internal/mcpfile internal/trust runtime/host runtime/mcp/attached runtime/mcp/oauth runtime/tool runtime/value",
 		"it reads what is trusted, and asks nobody",
 	},
 	"cmd/cassidy/internal/apptest": {
@@ -867,7 +867,7 @@ var powers = map[string]struct {
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
-	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/server runtime/mcp/oauth", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
+	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/server runtime/mcp/oauth runtime/mcp/attached", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config . runtime/mcp/oauth", "reads and judges addresses, and reaches none"},
 	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/mcpfile runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/mcp cmd/cassidy/internal/models runtime/mcp/oauth", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},

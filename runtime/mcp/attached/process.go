@@ -33,6 +33,9 @@ const (
 	probeTimeout = 10 * time.Second
 )
 
+// listChanged is the notification of a server that its tools have changed.
+const listChanged = "notifications/tools/list_changed"
+
 // A process is a server that is a program, as a connection of the SDK.
 type process struct {
 	name  string
@@ -45,19 +48,19 @@ type process struct {
 	stop  chan struct{} // closed by Close
 	once  sync.Once
 
-	changed atomic.Bool // the server says that its tools have changed
+	changed *atomic.Bool // the server says that its tools have changed
 
 	out, errs output
 }
 
 // startProcess starts a program. It runs until ctx ends, or Close is called. running counts it
 // until it has ended.
-func startProcess(ctx context.Context, o *Options, running *sync.WaitGroup) *process {
+func startProcess(ctx context.Context, o *Options, running *sync.WaitGroup, changed *atomic.Bool) *process {
 	ctx, end := context.WithCancel(ctx)
 	input, toInput := io.Pipe()
 	p := &process{
 		name: o.Name, lines: make(chan []byte, 16), queue: make(chan []byte, maxQueued), input: input, end: end,
-		ended: make(chan struct{}), stop: make(chan struct{}),
+		ended: make(chan struct{}), stop: make(chan struct{}), changed: changed,
 	}
 	p.out.line = p.received
 	spec := o.Process
@@ -147,7 +150,7 @@ func (p *process) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			continue // what is not a message is not an answer either
 		}
-		if r, ok := m.(*jsonrpc.Request); ok && r.Method == "notifications/tools/list_changed" {
+		if r, ok := m.(*jsonrpc.Request); ok && r.Method == listChanged {
 			p.changed.Store(true) // here, so that it is known before the answers that follow
 		}
 		return m, nil

@@ -12,8 +12,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -23,6 +26,13 @@ import (
 type Options struct {
 	// Name is the part before the dot in the names of its tools.
 	Name string
+	// URL is the address of a server over HTTP; "" is a program. Header is sent with each request,
+	// and OAuth signs them, unless it is nil. Client makes the requests; it decides which addresses
+	// can be reached. Nil is a client that reaches all.
+	URL    string
+	Header http.Header
+	Client *http.Client
+	OAuth  auth.OAuthHandler
 	// Process is the program to start, which speaks the protocol on its standard input and output.
 	// Its limits of time and memory, if they are zero, are those of a server.
 	Process tool.Process
@@ -138,23 +148,16 @@ func (s *Server) started(ctx context.Context) (*session, error) {
 	defer func() { <-s.starting }()
 	s.mu.Lock()
 	running, failed := s.session, s.failed
-	waits := s.opts.Now().Before(s.retry)
+	now := s.opts.Now()
+	waits := now.Before(s.retry)
 	s.mu.Unlock()
 	switch {
-	case running != nil && running.usable():
+	case running != nil && running.alive() && !running.stale(now):
 		return running, nil
 	case waits && failed != nil:
 		return nil, failed
 	}
-	if running != nil {
-		running.close()
-	}
-	running, err := s.connect(ctx)
-	if err == nil {
-		if err = s.check(running.tools); err != nil {
-			running.close()
-		}
-	}
+	running, err := s.listed(ctx, running)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -167,6 +170,26 @@ func (s *Server) started(ctx context.Context) (*session, error) {
 	}
 	s.session, s.failures, s.failed = running, 0, nil
 	return running, nil
+}
+
+// listed returns a session whose tools were listed and are the reviewed ones: the running one, if
+// it is not nil and still alive, or else a new one.
+func (s *Server) listed(ctx context.Context, running *session) (*session, error) {
+	if running != nil && running.alive() {
+		if err := running.relist(ctx, s.opts.Now()); err != nil {
+			running.end()
+		}
+	}
+	var err error
+	if running == nil || !running.alive() {
+		if running, err = s.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err = s.check(running.tools); err != nil {
+		running.end()
+	}
+	return running, err
 }
 
 // check refuses a set that is not the reviewed one.

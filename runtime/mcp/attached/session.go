@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,10 +21,16 @@ type session struct {
 	name  string
 	tools Set // that the server offered when it was started
 	sdk   *sdk.ClientSession
-	conn  *process
-	end   func()
 
-	mu       sync.Mutex
+	transport sdk.Transport
+	ended     <-chan struct{} // closed when the connection has ended
+	why       func() error    // why it has ended, after that; nil if nothing is known
+	end       func()          // ends it
+	relists   time.Duration   // how long its list of tools is valid; 0 is until the server says so
+	changed   atomic.Bool     // the server says that its tools have changed
+	at        time.Time       // of the list
+
+	mu       sync.Mutex // guards what follows
 	calls    int64
 	progress map[string]*progress // of the calls, by token
 }
@@ -40,13 +47,19 @@ func (s *Server) connect(ctx context.Context) (*session, error) {
 	switch {
 	case closed:
 		return nil, value.Errorf(value.Closed, "the server %s was closed", s.opts.Name)
-	case s.opts.Launch == nil:
+	case s.opts.Launch == nil && s.opts.URL == "":
 		return nil, value.Errorf(value.Unavailable, "the server %s cannot be started: programs cannot be confined on this machine", s.opts.Name)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, s.timedOut(startTimeout))
 	defer cancel()
-	conn := startProcess(s.ctx, &s.opts, &s.running)
-	running := &session{name: s.opts.Name, conn: conn, end: func() { _ = conn.Close() }, progress: map[string]*progress{}}
+	running := &session{name: s.opts.Name, at: s.opts.Now(), progress: map[string]*progress{}}
+	if s.opts.URL != "" {
+		running.overHTTP(s.ctx, &s.opts)
+	} else {
+		p := startProcess(s.ctx, &s.opts, &s.running, &running.changed)
+		running.transport, running.ended, running.why = p, p.ended, func() error { return p.err }
+		running.end = func() { _ = p.Close() }
+	}
 	err := running.open(ctx, s.opts.Version)
 	if err != nil {
 		running.end()
@@ -64,9 +77,14 @@ func (r *session) open(ctx context.Context, version string) error {
 		ProgressNotificationHandler: r.progressed,
 	})
 	return r.wait(ctx, func() (err error) {
-		if r.sdk, err = client.Connect(ctx, r.conn, nil); err != nil {
+		if r.sdk, err = client.Connect(ctx, r.transport, nil); err != nil {
 			return err
 		}
+		opened := r.sdk
+		go func() { // nothing of the SDK stays behind
+			<-r.ended
+			_ = opened.Close()
+		}()
 		r.tools, err = r.list(ctx)
 		return err
 	})
@@ -109,18 +127,47 @@ func (r *session) list(ctx context.Context) (Set, error) {
 	return Set{}, value.Errorf(value.Limit, "the list of the tools has more than %d parts", maxPages)
 }
 
-// usable reports whether the server is running and has not changed its tools.
-func (r *session) usable() bool {
+// relistAfter is how long the tools of a server over HTTP are valid: it may be another one behind
+// the same address, and it cannot report a change in all versions of the protocol.
+const relistAfter = time.Minute
+
+// overHTTP describes a session over HTTP.
+func (r *session) overHTTP(ctx context.Context, o *Options) {
+	ctx, end := context.WithCancel(ctx)
+	r.transport, r.ended, r.end, r.relists = o.overHTTP(&r.changed), ctx.Done(), end, relistAfter
+	r.why = func() error { return nil }
+}
+
+// alive reports whether the connection has not ended.
+func (r *session) alive() bool {
 	select {
-	case <-r.conn.ended:
+	case <-r.ended:
 		return false
 	default:
-		return !r.conn.changed.Load()
+		return true
 	}
 }
 
-// close ends the server.
-func (r *session) close() { r.end() }
+// stale reports whether the tools must be listed again.
+func (r *session) stale(now time.Time) bool {
+	return r.changed.Load() || r.relists > 0 && now.Sub(r.at) > r.relists
+}
+
+// relist lists the tools again.
+func (r *session) relist(ctx context.Context, now time.Time) error {
+	r.changed.Store(false) // before the list: a change during it is listed by the next call
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var tools Set
+	err := r.wait(ctx, func() (err error) {
+		tools, err = r.list(ctx)
+		return err
+	})
+	if err == nil {
+		r.tools, r.at = tools, now
+	}
+	return err
+}
 
 // call calls a tool.
 func (r *session) call(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
@@ -165,9 +212,13 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 	timer := time.NewTimer(endedWait)
 	defer timer.Stop()
 	select {
-	case <-r.conn.ended:
-		own = value.ErrorOf(r.conn.err, value.Unavailable)
+	case <-r.ended:
+		if why := r.why(); why != nil {
+			own = value.ErrorOf(why, value.Unavailable)
+		}
 	case <-timer.C:
+	}
+	if own == nil {
 		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(err.Error(), value.MaxErrorText))
 	}
 	if what == "call" {

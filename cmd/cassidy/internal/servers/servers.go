@@ -23,6 +23,7 @@ type Options struct {
 	Env     func(name string) (string, bool)
 	Launch  tool.Launcher // nil if programs cannot be confined
 	Version string        // of cassidy
+	Tokens  string        // the folder of what the user has signed in with
 }
 
 // An Entry is a server that a file names.

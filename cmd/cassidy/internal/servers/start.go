@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
+	"github.com/cassidy-run/cassidy/runtime/mcp/oauth"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -22,19 +23,50 @@ func (o *Options) Fetch(ctx context.Context, e *Entry) (attached.Set, error) {
 
 // Describe returns how a server is started. What can be wrong with an entry is found when it is.
 func (o *Options) Describe(e *Entry) attached.Options {
-	return attached.Options{
-		Name: e.Name, Timeout: e.Timeout, TrustAnnotations: e.TrustAnnotations, Version: o.Version,
-		Launch: func(ctx context.Context, p *tool.Process) (int, error) { return o.launch(ctx, e, p) },
+	out := attached.Options{Name: e.Name, Timeout: e.Timeout, TrustAnnotations: e.TrustAnnotations, Version: o.Version}
+	if e.URL == "" {
+		out.Launch = func(ctx context.Context, p *tool.Process) (int, error) { return o.launch(ctx, e, p) }
+		return out
 	}
+	if err := o.reach(e, &out); err != nil { // the first call reports it
+		out.URL, out.Launch = "", func(context.Context, *tool.Process) (int, error) { return -1, err }
+	}
+	return out
+}
+
+// reach describes how a server over HTTP is reached: which addresses, and as whom.
+func (o *Options) reach(e *Entry, out *attached.Options) error {
+	s, err := e.Expand(o.Env)
+	if err != nil {
+		return err
+	}
+	signing, err := o.OAuth(&s)
+	if err != nil {
+		return err
+	}
+	out.URL, out.Client, out.Header = s.URL, signing.Client(), map[string][]string{}
+	for _, h := range s.Headers {
+		out.Header[h.Name] = []string{h.Value}
+		if strings.EqualFold(h.Name, "Authorization") {
+			signing = nil // the user signs in by themselves
+		}
+	}
+	if signing != nil {
+		out.OAuth = signing
+	}
+	return nil
+}
+
+// OAuth returns what signs in at a server over HTTP, whose variables are expanded. It asks nobody
+// to sign in.
+func (o *Options) OAuth(s *mcpfile.Server) (*oauth.Handler, error) {
+	return oauth.New(oauth.Options{Name: s.Name, Server: s.URL, Dir: o.Tokens})
 }
 
 // launch runs the program of a server.
 func (o *Options) launch(ctx context.Context, e *Entry, p *tool.Process) (int, error) {
 	if o.Launch == nil {
 		return -1, value.Errorf(value.Unavailable, "programs cannot be confined on this machine").WithHint("see what is missing with: cassidy doctor")
-	}
-	if e.URL != "" {
-		return -1, value.Errorf(value.Unavailable, "the server has a url, and only servers with a command can be used so far")
 	}
 	s, err := e.Expand(o.Env)
 	if err != nil {

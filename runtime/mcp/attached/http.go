@@ -1,0 +1,163 @@
+package attached
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"sync/atomic"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// overHTTP returns the transport to a server at an address.
+func (o *Options) overHTTP(changed *atomic.Bool) sdk.Transport {
+	client := http.Client{}
+	if o.Client != nil {
+		client = *o.Client
+	}
+	base := client.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	client.Transport = &boundedTransport{base: base, header: o.Header, changed: changed}
+	return &sdk.StreamableClientTransport{
+		Endpoint: o.URL, HTTPClient: &client, MaxRetries: 1, OAuthHandler: o.OAuth, MaxEventSize: maxLine,
+		DisableStandaloneSSE: true, // a server could send through it without end; see session.stale
+	}
+}
+
+// A boundedTransport adds the headers of a server to requests, and bounds the answers.
+type boundedTransport struct {
+	base    http.RoundTripper
+	header  http.Header
+	changed *atomic.Bool
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(t.header) > 0 {
+		r = r.Clone(r.Context())
+		for name, values := range t.header {
+			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	resp, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch kind {
+	case "text/event-stream":
+		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed}
+		return resp, nil
+	case "application/json":
+		err = t.message(resp)
+	default:
+		resp.Body = &cutBody{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
+	}
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+// maxErrorBody is how much is read of an answer that is not a message, in bytes.
+const maxErrorBody = 64 << 10
+
+type cutBody struct {
+	io.Reader
+	io.Closer
+}
+
+var errMessageSize = value.Limitf(value.LimitResult, "the server sent a message of more than %d MB", maxLine>>20)
+
+// message replaces the body of an answer that is one message.
+func (t *boundedTransport) message(resp *http.Response) error {
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine+1))
+	switch {
+	case err != nil:
+		return err
+	case len(text) > maxLine:
+		return errMessageSize
+	}
+	text = bounded(text)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return nil
+}
+
+// events reads a stream of events, whose data are messages.
+type events struct {
+	body    io.ReadCloser
+	lines   *bufio.Reader
+	rest    []byte // of the line that is read
+	read    int    // bytes and costs of lines so far
+	changed *atomic.Bool
+}
+
+// Read implements [io.Reader].
+func (e *events) Read(b []byte) (int, error) {
+	for len(e.rest) == 0 {
+		line, err := e.line()
+		if err != nil {
+			return 0, err
+		}
+		e.rest = e.bounded(line)
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// Close implements [io.Closer].
+func (e *events) Close() error { return e.body.Close() }
+
+// line reads a line with its end.
+func (e *events) line() (line []byte, err error) {
+	for {
+		part, err := e.lines.ReadSlice('\n')
+		line = append(line, part...)
+		if e.read += len(part); e.read > maxUnasked {
+			return nil, value.Limitf(value.LimitResult, "the server sent more than %d MB for one request", maxUnasked>>20)
+		}
+		switch {
+		case len(line) > maxLine:
+			return nil, errMessageSize
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && len(line) > 0 && errors.Is(err, io.EOF):
+			return line, nil
+		case err != nil:
+			return nil, err
+		}
+		e.read += lineCost
+		return line, nil
+	}
+}
+
+// bounded returns a line of the stream as the SDK may read it. A message that spans several lines
+// is passed on, within the limits of length.
+func (e *events) bounded(line []byte) []byte {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if !ok {
+		return line
+	}
+	text := bytes.TrimSpace(data)
+	if !bytes.HasPrefix(text, []byte("{")) || !bytes.HasSuffix(text, []byte("}")) {
+		return line
+	}
+	if bytes.Contains(text, []byte(listChanged)) {
+		e.changed.Store(true) // at worst the tools are listed once too often
+	}
+	message := bounded(text)
+	if message == nil {
+		return []byte("\n")
+	}
+	return append(append([]byte("data: "), message...), '\n')
+}
