@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -85,6 +86,23 @@ func (a *App) AskedModel(ctx context.Context, h *host.Host) (model.Model, error)
 // Models returns the opener of models.
 func (a *App) Models() *models.Opener {
 	return &models.Opener{Env: a.Env, Dir: a.Dir, Home: a.Home(), Config: a.config, Silent: a.Replays}
+}
+
+// OpenBrowser opens an address in the user's browser, and does not wait for it.
+func (a *App) OpenBrowser(address string) error {
+	words := []string{"xdg-open"}
+	switch runtime.GOOS {
+	case "darwin":
+		words = []string{"open"}
+	case "windows":
+		words = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	cmd := exec.Command(words[0], append(words[1:], address)...)
+	if err := cmd.Start(); err != nil {
+		return value.Errorf(value.Unavailable, "open the browser: %w", err).WithHint("omit --open, and open the address yourself")
+	}
+	go func() { _ = cmd.Wait() }() // how the program ends says nothing about the page
+	return nil
 }
 
 // Edit opens a file in the user's editor.

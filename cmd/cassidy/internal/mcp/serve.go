@@ -51,7 +51,7 @@ func Command(a *app.App) *cli.Command {
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},
 			},
 			Action: c.Recording(c.watching(c.WithHost(c.serve))),
-		}, installCommand(c), addCommand(c), importCommand(c), listCommand(c), removeCommand(c), reviewCommand(c)},
+		}, installCommand(c), addCommand(c), importCommand(c), listCommand(c), loginCommand(c), logoutCommand(c), removeCommand(c), reviewCommand(c)},
 	}
 }
 
