@@ -46,8 +46,8 @@ func signInServer(t *testing.T) *httptest.Server {
 
 // A visitor is standard error, whose reader opens the address that it shows.
 type visitor struct {
-	strings.Builder
-	t *testing.T
+	text strings.Builder
+	t    *testing.T
 }
 
 var shownAddress = regexp.MustCompile(`http://[^\s]*/authorize[^\s]*`)
@@ -59,7 +59,7 @@ func (v *visitor) Write(p []byte) (int, error) {
 			v.t.Errorf("the sign-in: %v, %v", resp, err)
 		}
 	}
-	return v.Builder.Write(p)
+	return v.text.Write(p)
 }
 
 func TestLogin(t *testing.T) {
@@ -68,7 +68,7 @@ func TestLogin(t *testing.T) {
 		told := &visitor{t: t}
 		w := &app.World{In: strings.NewReader(""), Out: told, Err: told, Env: func(name string) (string, bool) { return home, name == "CASSIDY_HOME" }}
 		code := app.Run(context.Background(), append([]string{"--dir", dir}, args...), w, Command)
-		return told.String(), code
+		return told.text.String(), code
 	}
 	for _, c := range []struct {
 		args []string
