@@ -16,6 +16,12 @@ import (
 // serverName is the name of the server in the settings of clients.
 const serverName = "cassidy"
 
+// isValidName reports whether all clients accept the name of a server, as a key of TOML too.
+func isValidName(name string) bool {
+	const characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	return name != "" && len(name) <= 64 && strings.Trim(name, characters) == ""
+}
+
 func installCommand(c *command) *cli.Command {
 	var names []string
 	for _, client := range c.clients() {
@@ -30,6 +36,7 @@ func installCommand(c *command) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print", Usage: "print what to add and where, and change nothing"},
 			&cli.BoolFlag{Name: "user", Usage: "add the server to your own settings of the client, for all projects"},
+			&cli.StringFlag{Name: "name", Value: serverName, Usage: "the `NAME` of the server in the settings, for example if they have the server of another project"},
 			&cli.BoolFlag{Name: "code", Usage: "serve three tools, which search, describe and call all others: see cassidy mcp serve --code"},
 			&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: see cassidy mcp serve --tools"},
 		},
@@ -39,10 +46,13 @@ func installCommand(c *command) *cli.Command {
 
 // An installation is the server in the settings of one client.
 type installation struct {
-	client mcpClient
-	file   string      // that is changed
-	shown  string      // its name for people
-	entry  *value.Dict // what the settings have of the server
+	client   mcpClient
+	name     string      // of the server
+	file     string      // that is changed
+	shown    string      // its name for people
+	project  string      // the folder that the file must be in; "" for the user's own file
+	entry    *value.Dict // what the settings have of the server
+	replaces bool        // the settings have another server of the name
 }
 
 func (c *command) install(ctx *cli.Context) error {
@@ -50,13 +60,13 @@ func (c *command) install(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	snippet := in.client.form.snippet(serverName, in.entry)
+	snippet := in.client.form.snippet(in.name, in.entry)
 	if ctx.Bool("print") {
 		return c.printSnippet(in, snippet)
 	}
 	changed, err := in.write()
 	if errors.Is(err, errUnclear) {
-		c.Note("%s has comments, or another server of this name, so it was not changed", in.shown)
+		c.Note("%s has comments, or another server with the name %s, so it was not changed; to choose another name: --name NAME", in.shown, in.name)
 		return c.printSnippet(in, snippet)
 	}
 	if err != nil {
@@ -69,7 +79,11 @@ func (c *command) install(ctx *cli.Context) error {
 		c.Note("%s has the server already", in.shown)
 		return nil
 	}
-	c.Note("added the server to %s", in.shown)
+	if in.replaces {
+		c.Note("replaced the server %s in %s; to keep both, choose another name: --name NAME", in.name, in.shown)
+	} else {
+		c.Note("added the server to %s", in.shown)
+	}
 	c.Note("next: %s", in.client.then)
 	return nil
 }
@@ -88,7 +102,7 @@ func (c *command) printSnippet(in *installation, snippet string) error {
 func (c *command) installation(ctx *cli.Context) (*installation, error) {
 	all := c.clients()
 	names := make([]string, len(all))
-	in := &installation{}
+	in := &installation{name: ctx.String("name")}
 	for i, client := range all {
 		if names[i] = client.name; client.name == ctx.Args().First() {
 			in.client = client
@@ -97,6 +111,9 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 	if name := ctx.Args().First(); in.client.name == "" {
 		return nil, value.Errorf(value.NotFound, "unknown client %q%s", value.Clean(name, 40), value.DidYouMean(name, names)).
 			WithHint("the clients are %s; for any other client, follow its documentation; to print the usual entry: cassidy mcp install cursor --print", strings.Join(names, ", "))
+	}
+	if !isValidName(in.name) {
+		return nil, value.Errorf(value.Invalid, "--name %q is not a name: use letters, digits, - and _", value.Clean(in.name, 40))
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -126,7 +143,7 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 // place decides which file is changed.
 func (in *installation) place(root string, user bool, env func(string) (string, bool)) error {
 	if in.client.project != "" && !user {
-		in.shown, in.file = in.client.project, filepath.Join(root, filepath.FromSlash(in.client.project))
+		in.shown, in.file, in.project = in.client.project, filepath.Join(root, filepath.FromSlash(in.client.project)), root
 		return nil
 	}
 	if in.client.user == "" {
@@ -157,6 +174,9 @@ const maxSettings = 8 << 20
 
 // write adds the server to the file. changed is false if the file has it already.
 func (in *installation) write() (changed bool, err error) {
+	if err := in.check(); err != nil {
+		return false, err.WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
+	}
 	before, err := os.ReadFile(in.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, value.Errorf(value.Failed, "read %s: %w", in.shown, err)
@@ -172,6 +192,30 @@ func (in *installation) write() (changed bool, err error) {
 		return false, value.Errorf(value.Failed, "write %s: %w", in.shown, err).WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
 	}
 	return true, nil
+}
+
+// check refuses a file of a project that is elsewhere: the project may have links of an untrusted author.
+// It refuses a FIFO, which would be read forever, and other files that are not regular ones, too.
+func (in *installation) check() *value.Error {
+	if info, err := os.Stat(in.file); err == nil && !info.Mode().IsRegular() {
+		return value.Errorf(value.Invalid, "%s is not a regular file", in.shown)
+	}
+	if in.project != "" && !isBelow(in.file, in.project) {
+		return value.Errorf(value.Denied, "%s leads out of the project", in.shown)
+	}
+	return nil
+}
+
+// isBelow reports whether a file, or the nearest folder of it that exists, is really in a folder.
+func isBelow(file, folder string) bool {
+	root, err := filepath.EvalSymlinks(folder)
+	for path := file; err == nil && path != filepath.Dir(path); path = filepath.Dir(path) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			rel, err := filepath.Rel(root, real)
+			return err == nil && filepath.IsLocal(rel)
+		}
+	}
+	return false
 }
 
 // added returns the settings with the server.
@@ -197,16 +241,18 @@ func (in *installation) added(before string) (string, error) {
 		}
 		servers = d
 	}
-	if old := servers.Dict(serverName); old != nil && value.Equal(old, in.entry) {
+	old, has := servers.Get(in.name)
+	if has && value.Equal(old, in.entry) {
 		return before, nil
 	}
-	servers.Put(serverName, in.entry)
+	in.replaces = has
+	servers.Put(in.name, in.entry)
 	return value.FormatJSON(settings, "  ") + "\n", nil
 }
 
 // addedTOML appends the table of the server, unless there is one: TOML is not rewritten.
 func (in *installation) addedTOML(before string) (string, error) {
-	table := in.client.form.snippet(serverName, in.entry)
+	table := in.client.form.snippet(in.name, in.entry)
 	name, _, _ := strings.Cut(table, "\n")
 	switch {
 	case strings.Contains(before, table):
