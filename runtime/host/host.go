@@ -396,6 +396,20 @@ func (h *Host) Select(words ...string) ([]toolset.Info, error) {
 	return selected, nil
 }
 
+// Remaining is [Host.Select] without those of the words that select nothing now: a tool may have been
+// removed, or edited and not reviewed yet, while others are in use.
+func (h *Host) Remaining(words ...string) []toolset.Info {
+	remaining := slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		_, err := h.Select(word)
+		return err != nil
+	})
+	if len(remaining) == 0 && len(words) > 0 {
+		return nil
+	}
+	tools, _ := h.Select(remaining...) // each word selects some
+	return tools
+}
+
 // Overhead estimates how many tokens of a model's context the definitions of tools take, for
 // each name and in total. The total includes a constant part. An unknown name counts
 // [tool.UnknownOverhead] tokens.

@@ -168,7 +168,7 @@ func (s *Server) remove(now definitions) {
 func (s *Server) selected() ([]toolset.Info, error) {
 	tools, err := s.host.Select(s.opts.Tools...)
 	if err != nil && s.isServing() {
-		tools, err = s.remaining(), nil
+		tools, err = s.host.Remaining(s.opts.Tools...), nil
 	}
 	if err != nil {
 		return nil, err
@@ -183,20 +183,6 @@ func (s *Server) isServing() bool {
 	s.served.Lock()
 	defer s.served.Unlock()
 	return s.served.begun
-}
-
-// remaining returns the tools of those Options.Tools that still select any. A tool that was removed,
-// or edited and not reviewed yet, must not stop the others.
-func (s *Server) remaining() (tools []toolset.Info) {
-	for _, word := range s.opts.Tools {
-		found, _ := s.host.Select(word) // the host lists what is wrong
-		for _, t := range found {
-			if !slices.ContainsFunc(tools, func(other toolset.Info) bool { return other.Name == t.Name }) {
-				tools = append(tools, t)
-			}
-		}
-	}
-	return tools
 }
 
 // logTimeout bounds how long a log notification waits for its clients.

@@ -30,13 +30,13 @@ const (
 func Tools() []string { return []string{SearchTool, DescribeTool, ExecuteTool} }
 
 // Register adds the tools search_tools, describe_tools and execute_code to a host. They find,
-// describe and call the tools that words select, see [host.Host.Select], as these are at the time of a
+// describe and call the tools that words select, see [host.Host.Remaining], as these are at the time of a
 // call. A program runs in the sandbox, and each of its calls is checked, approved and recorded like
 // any other. Register fails if words select an unknown tool, or if the host has a tool with
 // one of the names.
 func Register(h *host.Host, words ...string) error {
 	m := &mode{host: h, words: words}
-	if _, err := m.tools(); err != nil {
+	if _, err := h.Select(words...); err != nil {
 		return err
 	}
 	if err := h.Register(searchTool(), m.search); err != nil {
@@ -56,11 +56,8 @@ type mode struct {
 }
 
 // tools returns the tools that programs may call, by name.
-func (m *mode) tools() ([]tool.Tool, error) {
-	all, err := m.host.Select(m.words...)
-	if err != nil {
-		return nil, err
-	}
+func (m *mode) tools() []tool.Tool {
+	all := m.host.Remaining(m.words...)
 	var ready []tool.Tool
 	for i := range all {
 		t := &all[i]
@@ -69,7 +66,7 @@ func (m *mode) tools() ([]tool.Tool, error) {
 		}
 	}
 	slices.SortFunc(ready, func(a, b tool.Tool) int { return cmp.Compare(a.Name, b.Name) })
-	return ready, nil
+	return ready
 }
 
 func searchTool() tool.Tool {
@@ -99,10 +96,7 @@ func describeTool() tool.Tool {
 
 // describe returns what a program must know of tools.
 func (m *mode) describe(_ context.Context, args *value.Dict) (value.Value, error) {
-	tools, err := m.tools()
-	if err != nil {
-		return nil, err
-	}
+	tools := m.tools()
 	byKey := map[string]*tool.Tool{}
 	for i := range tools {
 		byKey[tool.Key(tools[i].Name)] = &tools[i]
@@ -154,12 +148,34 @@ func describe(t *tool.Tool) *value.Dict {
 	return d
 }
 
-// execute runs a program.
+// execute runs a program. One that a resumed run continues is not checked again, and has the tools that it
+// has called as they were then.
 func (m *mode) execute(ctx context.Context, args *value.Dict) (value.Value, error) {
-	tools, err := m.tools()
-	if err != nil {
-		return nil, err
+	tools := m.tools()
+	run, step := m.host.StepOf(ctx)
+	begun := program.BegunAt(ctx, m.host, run, step)
+	if begun {
+		called, err := m.host.Called(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		tools = asCalled(tools, called)
 	}
 	id := "code-" + strconv.FormatInt(m.made.Add(1), 10)
-	return program.Run(ctx, m.host, id, args.Text("code"), tools, false)
+	return program.Run(ctx, m.host, id, args.Text("code"), tools, begun)
+}
+
+// asCalled returns tools, with those that were called as they were then. A tool that only another tool has
+// called is not added.
+func asCalled(tools []tool.Tool, called []toolset.Info) []tool.Tool {
+	then := map[string]tool.Tool{}
+	for i := range called {
+		then[tool.Key(called[i].Name)] = called[i].Tool
+	}
+	return value.Map(tools, func(t tool.Tool) tool.Tool {
+		if old, wasCalled := then[tool.Key(t.Name)]; wasCalled {
+			return old
+		}
+		return t
+	})
 }

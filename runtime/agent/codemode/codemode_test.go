@@ -2,6 +2,7 @@ package codemode_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -146,5 +147,52 @@ send_mail(to = "a", text = str(n)) + " as number %d" % n`)}
 	r, err := h.Resume(t.Context(), "program")
 	if err != nil || r.Text() != "sent to a as number 1" || made != 1 {
 		t.Errorf("after the answer: %q, %v, %d calls", r.Text(), err, made)
+	}
+}
+
+// TestExecuteAfterChange changes a tool while a program waits. The program has made a call already, so it is
+// not checked again: it continues with the tool with which it began.
+func TestExecuteAfterChange(t *testing.T) {
+	h := open(t)
+	c := cassidy.Call{Tool: codemode.ExecuteTool, Args: cassidy.NewDict("code", `n = add(a = 1, b = 2)
+send_mail(to = "a", text = str(n)) + str(add(a = 3, b = 4))`)}
+	if _, err := h.Call(t.Context(), c, cassidy.Durable("program")); value.KindOf(err) != value.Parked {
+		t.Fatalf("the program gave %v", err)
+	}
+	changed := maps.Clone(scripts)
+	changed["add.star"] = strings.NewReplacer("a: int", "first: int", "a + b", "first + b").Replace(changed["add.star"])
+	if err := h.Swap(t.Context(), cassidy.Scripts(changed)); err != nil {
+		t.Fatal(err)
+	}
+	for q, err := range h.Waiting(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Answer(t.Context(), q.ID, cassidy.Answer{Yes: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := h.Resume(t.Context(), "program"); err != nil || r.Text() != "sent to a7" {
+		t.Errorf("after the answer: %q, %v", r.Text(), err)
+	}
+}
+
+// TestRemainingTools removes one of the tools that were selected: the others can still be called.
+func TestRemainingTools(t *testing.T) {
+	h := open(t, "add", "send_mail")
+	if err := h.Swap(t.Context(), cassidy.Scripts(map[string]string{"add.star": scripts["add.star"]})); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t, h, codemode.SearchTool); got != `{"groups": {"custom": ["add"]}, "found": 1}` {
+		t.Errorf("the tools are %s", got)
+	}
+	if got := call(t, h, codemode.ExecuteTool, "code", "add(a = 1, b = 2)"); got != "3" {
+		t.Errorf("a program gives %s", got)
+	}
+	if err := h.Swap(t.Context(), cassidy.Scripts(map[string]string{"list_mails.star": scripts["list_mails.star"]})); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t, h, codemode.SearchTool); got != `{"groups": {}, "found": 0}` {
+		t.Errorf("without the selected tools there are %s", got)
 	}
 }

@@ -17,10 +17,7 @@ const maxFound = 50
 
 // search returns the tools that fit a query.
 func (m *mode) search(_ context.Context, args *value.Dict) (value.Value, error) {
-	tools, err := m.tools()
-	if err != nil {
-		return nil, err
-	}
+	tools := m.tools()
 	query := wordsOf(args.Text("query"))
 	if len(query) == 0 {
 		return groups(tools), nil

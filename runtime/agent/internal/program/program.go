@@ -90,16 +90,33 @@ func Begun(ctx context.Context, h *host.Host, run, code string) bool {
 		if err != nil {
 			return true // the resumed run reports it
 		}
-		for _, c := range calls {
-			if len(e.StepPath) > len(c) && slices.Equal(e.StepPath[:len(c)], c) {
-				return true
-			}
+		if slices.ContainsFunc(calls, func(c tool.StepPath) bool { return isBelow(e.StepPath, c) }) {
+			return true
 		}
 		if hasText(e.Args, code, maxArgs) {
 			calls = append(calls, e.StepPath)
 		}
 	}
 	return false
+}
+
+// BegunAt reports whether a recorded run has made calls in the program that the call at a step runs. It is
+// false if run is "".
+func BegunAt(ctx context.Context, h *host.Host, run string, step tool.StepPath) bool {
+	if run == "" {
+		return false
+	}
+	for e, err := range h.Steps(ctx, run) {
+		if err != nil || isBelow(e.StepPath, step) { // the resumed run reports the error
+			return true
+		}
+	}
+	return false
+}
+
+// isBelow reports whether a step is below another one.
+func isBelow(step, above tool.StepPath) bool {
+	return len(step) > len(above) && slices.Equal(step[:len(above)], above)
 }
 
 // maxArgs is how deep the code of a program is in the arguments of a call: a list of decisions
