@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -188,6 +189,9 @@ func (r *session) call(ctx context.Context, name string, args *value.Dict) (valu
 	return resultOf(textOf(result.StructuredContent))
 }
 
+// notSent is the code of the SDK's error for a request over HTTP that was not sent or not accepted.
+const notSent = -32005
+
 // endedWait is how long an error waits for the end of the program, which explains it.
 const endedWait = time.Second
 
@@ -197,7 +201,7 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 		return value.AsError(cause, value.Canceled)
 	}
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !errors.Is(err, sdk.ErrConnectionClosed) {
+	if errors.As(err, &wire) && wire.Code != notSent && !errors.Is(err, sdk.ErrConnectionClosed) {
 		kind := value.Failed
 		if what == "start" {
 			kind = value.Unavailable
@@ -219,7 +223,13 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 	case <-timer.C:
 	}
 	if own == nil {
-		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(err.Error(), value.MaxErrorText))
+		text := err.Error()
+		if wire != nil {
+			if _, cause, found := strings.Cut(text, wire.Message+": "); found {
+				text = cause
+			}
+		}
+		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(text, value.MaxErrorText))
 	}
 	if what == "call" {
 		return value.Errorf(value.Failed, "%s during the call: it is not known what the call has done", own.Message())
