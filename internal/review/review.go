@@ -96,7 +96,7 @@ func Of(q *tool.Question, about *About) *Review {
 	case q.Func != "":
 		r.fact("now", q.Func+" with")
 		r.values(q.Args)
-		if about.Args.Len() > 0 {
+		if about.Args.Len() > 0 && !value.Equal(about.Args, q.Args) {
 			r.fact("called", "with")
 			r.values(about.Args)
 		}

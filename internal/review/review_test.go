@@ -253,3 +253,14 @@ func TestDict(t *testing.T) {
 		t.Errorf("Dict = %s, want %s", got, want)
 	}
 }
+
+// TestSameArguments checks that the arguments of a call are not repeated if its effect has the same.
+func TestSameArguments(t *testing.T) {
+	q := &tool.Question{Kind: tool.QuestionApproval, Tool: "remember", Func: "memory.add", Args: value.NewDict("note", "a")}
+	for args, want := range map[*value.Dict]bool{value.NewDict("note", "a"): false, value.NewDict("note", "b"): true, nil: false} {
+		called := slices.ContainsFunc(Of(q, &About{Args: args}).Parts, func(p Part) bool { return p.Label == "called" })
+		if called != want {
+			t.Errorf("called with %v: shown %v, want %v", args, called, want)
+		}
+	}
+}
