@@ -376,21 +376,14 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsForNextServer has a call that one server parks, and the next one continues. The model changes the
+// TestWaitsForNextServer has calls that one server parks, and the next one continues. The model changes the
 // order of the arguments.
 func TestWaitsForNextServer(t *testing.T) {
 	store := journal.Memory()
 	first := serveFrom(t, store, nil)
-	_, r := call(t, first.connect(t, nil), "change", json.RawMessage(`{"to": {"a": 1, "b": [2]}, "what": "x"}`))
-	run, _ := r.Meta["cassidy.run/run"].(string)
-	for q, err := range first.host.Waiting(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := first.host.Answer(t.Context(), q.ID, cassidy.Answer{Yes: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	args := json.RawMessage(`{"to": {"a": 1, "b": [2]}, "what": "x"}`)
+	run := runOf(call(t, first.connect(t, nil), "change", args))
+	first.answer(t)
 	c := serveFrom(t, store, nil).connect(t, nil)
 	if text, r := call(t, c, "change", json.RawMessage(`{"what": "x", "to": {"b": [2], "a": 2}}`)); !r.IsError {
 		t.Errorf("a call with other arguments gave %q", text)
@@ -400,6 +393,43 @@ func TestWaitsForNextServer(t *testing.T) {
 	}
 	if state, err := first.host.Recorded(t.Context(), run); err != nil || !state.State.Ended() {
 		t.Errorf("the run of the first server is %v, %v", state.State, err)
+	}
+	if again := runOf(call(t, c, "change", args)); again == run || again == "" {
+		t.Errorf("the next call is of the run %q", again)
+	}
+}
+
+// TestChangedForNextServer edits a tool whose call waits, before the next server: the call begins again.
+func TestChangedForNextServer(t *testing.T) {
+	store := journal.Memory()
+	first := serveFrom(t, store, nil)
+	run := runOf(call(t, first.connect(t, nil), "ask_name", nil))
+	next := serveFrom(t, store, nil)
+	changed := map[string]string{"ask_name.star": strings.Replace(scripts["ask_name.star"], "Hello", "Goodbye", 1)}
+	if err := next.host.Swap(t.Context(), cassidy.Scripts(changed)); err != nil {
+		t.Fatal(err)
+	}
+	if again := runOf(call(t, next.connect(t, nil), "ask_name", nil)); again == run || again == "" {
+		t.Errorf("the call of the changed tool is of the run %q", again)
+	}
+}
+
+// runOf returns the run of a call that waits.
+func runOf(_ string, r *sdk.CallToolResult) string {
+	run, _ := r.Meta["cassidy.run/run"].(string)
+	return run
+}
+
+// answer answers all questions with yes.
+func (b *bench) answer(t *testing.T) {
+	t.Helper()
+	for q, err := range b.host.Waiting(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.host.Answer(t.Context(), q.ID, cassidy.Answer{Yes: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -66,7 +67,9 @@ func ordered(v value.Value) value.Value {
 type parkedCalls struct {
 	sync.Mutex
 	runs map[string]string
-	old  sync.Once // finds the runs of earlier servers
+
+	find sync.Once         // finds old
+	old  map[string]string // the runs of earlier servers
 }
 
 func (p *parkedCalls) run(digest string) string {
@@ -101,34 +104,59 @@ const (
 // limitReason is why a call is parked that has reached one of its limits, see [host.ParkedError].
 const limitReason = "limit"
 
-// runFor returns the run of a call: one that waits for an answer or a repair, or a new one.
+// runFor returns the run of a call: one that the same call continues, or a new one.
 func (s *Server) runFor(ctx context.Context, r *request) string {
-	s.parked.old.Do(func() { s.findParked(ctx) })
-	return cmp.Or(s.parked.run(r.digest), r.call.ID)
+	ctx = context.WithoutCancel(ctx)
+	s.parked.find.Do(func() { s.parked.old = s.findOld(ctx) })
+	run := s.parked.run(r.digest)
+	if old := s.parked.old[r.digest]; run == "" && old != "" && s.isUnchanged(ctx, old) {
+		run = old
+	}
+	return cmp.Or(run, r.call.ID)
 }
 
-// findParked finds the runs of earlier servers that wait.
-func (s *Server) findParked(ctx context.Context) {
-	parked := history.Filter{Project: s.host.Project(), Kind: host.CallKind, States: []history.State{history.Parked}, Limit: maxParked}
-	for run, err := range s.host.Runs(context.WithoutCancel(ctx), parked) {
+// findOld returns the runs of earlier servers that the same call continues, by its digest.
+func (s *Server) findOld(ctx context.Context) map[string]string {
+	old := map[string]string{}
+	open := history.Filter{Project: s.host.Project(), Kind: host.CallKind, States: []history.State{history.Parked, history.Running}, Limit: maxParked}
+	for run, err := range s.host.Runs(ctx, open) {
 		if err != nil || run.Project != s.host.Project() || time.Since(run.Started) > parkedLasts {
 			continue // a damaged record cannot be continued
 		}
 		digest := digestOf(run.Args.Text("tool"), run.Args.Dict("args"))
-		if strings.HasPrefix(run.ID, idPrefix) && continues(run.Reason) && s.parked.run(digest) == "" {
-			s.parked.keep(digest, run.ID) // the newest one
+		if strings.HasPrefix(run.ID, idPrefix) && s.isLeft(&run) && old[digest] == "" {
+			old[digest] = run.ID // the newest one
 		}
 	}
+	return old
 }
 
-// continues reports whether the same call continues a run that is parked for a reason. A run that was
-// interrupted has lost its client: nobody knows whether a later call means it.
-func continues(reason string) bool {
-	switch reason {
+// isLeft reports whether the client of a run has waited for it to the end of its server: the run waits for
+// an answer or a repair, or the server was killed. A run that was interrupted is not left: its client has
+// cancelled the call, or has ended the server.
+func (s *Server) isLeft(run *history.Run) bool {
+	if run.State == history.Running {
+		return !s.host.Running(run.ID)
+	}
+	switch run.Reason {
 	case "question", "approval", "unknown_outcome":
 		return true
 	}
-	return reason != limitReason && history.Repair(reason) != ""
+	return run.Reason != limitReason && history.Repair(run.Reason) != ""
+}
+
+// isUnchanged reports whether a run is open, and would do the same as a new call: the tools that it has called
+// are as they were.
+func (s *Server) isUnchanged(ctx context.Context, run string) bool {
+	state, err := s.host.Recorded(ctx, run)
+	if err != nil || state.State.Ended() || s.host.Running(run) {
+		return false
+	}
+	called, err := s.host.Called(ctx, run)
+	return err == nil && !slices.ContainsFunc(called, func(then toolset.Info) bool {
+		now, err := s.host.Tool(then.Name)
+		return err != nil || now.Hash != then.Hash
+	})
 }
 
 // stateLasts is how long a client can send a state back.
