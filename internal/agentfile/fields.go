@@ -100,7 +100,7 @@ func (p *parser) read(fields *value.Dict) error {
 		return p.at(e.WithHint("%s", value.ErrorOf(err, value.Invalid).Hint), "name")
 	}
 	if p.to.Description == "" {
-		return value.Errorf(value.Invalid, "the agent has no description").WithHint("add to the front matter: description: what the agent is for and when to use it")
+		return value.Errorf(value.Invalid, "the agent has no description").WithHint(`add to the front matter: "description: what the agent is for and when to use it"`)
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func duration(name string, v value.Value) (time.Duration, error) {
 	text, _ := v.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, value.Errorf(value.Invalid, "'%s' should be a time with a unit but got %s", name, brief(v)).WithHint("for example: time: 5m")
+		return 0, value.Errorf(value.Invalid, "'%s' should be a time with a unit but got %s", name, brief(v)).WithHint(`for example: "time: 5m"`)
 	}
 	return d, nil
 }
@@ -258,7 +258,7 @@ func dollars(name string, v value.Value) (float64, error) {
 		cost, ok = float64(n), true
 	}
 	if !ok || !(cost > 0 && cost < 1e9) {
-		return 0, value.Errorf(value.Invalid, "'%s' should be a positive amount in US dollars but got %s", name, brief(v)).WithHint("for example: cost: 0.50")
+		return 0, value.Errorf(value.Invalid, "'%s' should be a positive amount in US dollars but got %s", name, brief(v)).WithHint(`for example: "cost: 0.50"`)
 	}
 	return cost, nil
 }

@@ -159,18 +159,18 @@ func (p *Provider) set(at, name, field, text string) error {
 	case "key_env":
 		if !variableName.MatchString(text) { // perhaps the key, which is not repeated
 			return value.Errorf(value.Invalid, "'%s' should be the name of an environment variable", at).
-				WithHint("write key_env: MY_API_KEY, and set the key in the environment: export MY_API_KEY=…")
+				WithHint(`write "key_env: MY_API_KEY", and set the key in the environment: export MY_API_KEY=…`)
 		}
 		p.KeyEnv = text
 	case "auth":
 		if words := auths(api); !slices.Contains(words, text) {
 			return value.Errorf(value.Invalid, "the API %s does not support %s in '%s'%s", api, quoted(text), at, value.DidYouMean(text, words)).
-				WithHint("write auth: %s", strings.Join(words, " or auth: "))
+				WithHint(`write "auth: %s"`, strings.Join(words, `" or "auth: `))
 		}
 		p.Auth = text
 	case "version":
 		if api != "anthropic" {
-			return value.Errorf(value.Invalid, "'%s' is only for the API anthropic, not for %s", at, api).WithHint("remove version:")
+			return value.Errorf(value.Invalid, "'%s' is only for the API anthropic, not for %s", at, api).WithHint("remove the field version")
 		}
 		if !apiVersion.MatchString(text) {
 			return value.Errorf(value.Invalid, "'%s' should be a date but got %s", at, quoted(text)).WithHint(`for example: version: "2023-06-01"`)
@@ -253,7 +253,7 @@ func (r *reader) extra(at, api string, v value.Value) (*value.Dict, error) {
 	}
 	path := r.at
 	if api == "cassidyai" {
-		return nil, value.Errorf(value.Invalid, "'%s' is not for the API cassidyai: its requests have no further fields", at).WithHint("remove extra:")
+		return nil, value.Errorf(value.Invalid, "'%s' is not for the API cassidyai: its requests have no further fields", at).WithHint("remove the field extra")
 	}
 	for k, v := range fields.All() {
 		name, _ := k.(string)

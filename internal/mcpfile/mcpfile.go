@@ -160,11 +160,11 @@ func (r *reader) kind(s *Server, kind string) {
 	case s.Command != "" && s.URL != "":
 		r.fail("%s has both a command and a url", r.at)
 	case kind != "" && kind != "stdio" && kind != "http" && kind != "streamable-http":
-		r.fail("%s.type is %q: only stdio and http are supported", r.at, value.Clean(kind, 40))
+		r.fail("%s.type is %q: expected \"stdio\" or \"http\"", r.at, value.Clean(kind, 40))
 	case kind == "stdio" && s.Command == "" || kind != "" && kind != "stdio" && s.URL == "":
-		r.fail("%s: the type %s does not fit its other fields", r.at, kind)
+		r.fail("%s: the type %q does not match the other fields", r.at, kind)
 	case s.URL != "" && (s.Network || len(s.Read)+len(s.Write) > 0):
-		r.fail("%s.cassidy: network, read and write are for servers with a command", r.at)
+		r.fail("%s.cassidy: network, read and write are only for servers with a command", r.at)
 	}
 }
 

@@ -36,7 +36,7 @@ func lock(ctx context.Context, dir *os.Root) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			f.Close()
-			return nil, value.Errorf(value.Unavailable, "write %s: another process is writing it", File).WithHint("try again")
+			return nil, value.Errorf(value.Unavailable, "write %s: another process is writing the file", File).WithHint("try again")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

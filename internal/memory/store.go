@@ -29,10 +29,10 @@ type store struct {
 // wait for each other.
 func change(ctx context.Context, root string, scope *trust.Scope, do func(*store) error) error {
 	if root == "" {
-		return value.Errorf(value.Invalid, "notes belong to a project, and there is none").WithHint("ask the user to create a project in this folder")
+		return value.Errorf(value.Invalid, "add a note: no project is open").WithHint("ask the user to create a project in this folder")
 	}
 	if folder.Same(filepath.Join(root, folder.Name), scope.Home) {
-		return value.Errorf(value.Invalid, "notes belong to a project, and this folder is that of the user")
+		return value.Errorf(value.Invalid, "add a note: this folder is your home folder, and not a project")
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {

@@ -128,7 +128,7 @@ func (s *Skill) readFields(fields *value.Dict) error {
 		}
 	}
 	if s.Description == "" {
-		return value.Errorf(value.Invalid, "the skill has no description").WithHint("add to the front matter: description: what the skill is for and when to use it")
+		return value.Errorf(value.Invalid, "the skill has no description").WithHint(`add to the front matter: "description: what the skill is for and when to use it"`)
 	}
 	if v, _ := fields.Get("auto_invoke"); v != nil {
 		auto, ok := v.(bool)

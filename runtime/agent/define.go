@@ -61,7 +61,7 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition, opened *s
 	if err := o.openModel(ctx, d.Model, opened); err != nil {
 		e := value.ErrorOf(err, value.Unavailable).WithOp("start the agent '" + d.Name + "'")
 		if e.Hint == "" || o.Models == nil {
-			e = e.WithHint("write model: inherit in %s; in Go, set Options.Models", cmp.Or(d.Path, "its file"))
+			e = e.WithHint(`write "model: inherit" in %s; in Go, set Options.Models`, cmp.Or(d.Path, "its file"))
 		}
 		return e
 	}

@@ -112,7 +112,7 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 // acceptsRules is Accepts for the parts of an answer that rules are about.
 func (q *Question) acceptsRules(a Answer) (Answer, error) {
 	if a.Each && (!q.Each || !a.Yes || a.Always) {
-		return a, value.Errorf(value.Invalid, "Answer.Each does not answer the question %q", q.Text).WithHint("set Answer.Each only with Answer.Yes, without Answer.Always, and if Question.Each is set")
+		return a, value.Errorf(value.Invalid, "Answer.Each does not answer the question %q", q.Text).WithHint("set Answer.Each only if Question.Each is set, together with Answer.Yes and without Answer.Always")
 	}
 	if len(a.Rules) > 0 && !a.Yes {
 		return a, value.Errorf(value.Invalid, "the answer to %q is no, but has Rules", q.Text).WithHint("set Answer.Yes, or omit Answer.Rules")
@@ -121,7 +121,7 @@ func (q *Question) acceptsRules(a Answer) (Answer, error) {
 	for i := range a.Rules {
 		r := &a.Rules[i]
 		if (r.Verdict != Unruled && r.Verdict != Allow) || !slices.ContainsFunc(q.Rules, func(o Rule) bool { return o.Capability == r.Capability && Key(o.Tool) == Key(r.Tool) }) {
-			return a, value.Errorf(value.Invalid, "the rule %s does not answer the question %q", r.String(), q.Text).WithHint("set Answer.Rules to rules of Question.Rules, which name exactly what is asked about")
+			return a, value.Errorf(value.Invalid, "the rule %s does not answer the question %q", r.String(), q.Text).WithHint("use only rules from Question.Rules in Answer.Rules")
 		}
 		r.Verdict = Allow
 	}

@@ -284,7 +284,7 @@ func (d disk) compareInside(folder *spot, becomes map[string]tool.FileState) err
 
 func (d disk) conflict(p string) error {
 	return value.Errorf(value.Conflict, "%s has changed on disk during the call; nothing was written", d.w.Shown(p)).WithLimit(value.LimitChanged).
-		WithHint("repeat the call with the new contents")
+		WithHint("read the file again, and repeat the call")
 }
 
 // carryOut carries out the operations. If one fails, or if it has displaced something else

@@ -247,7 +247,7 @@ func (r *reader) suite(n node) *Suite {
 	if tasks.reader == nil {
 		if given != nil && !slices.Contains(given, "tasks") {
 			n.fault("'tasks' is missing")
-			n.hint("add tasks: with a list of tasks, each with name, task and checks")
+			n.hint("add the key tasks with a list of tasks, each with name, task and checks")
 		}
 		return s
 	}

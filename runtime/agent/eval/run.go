@@ -219,7 +219,7 @@ func (r *run) openJudge(ctx context.Context, cases []*Case) (err error) {
 		return nil
 	}
 	if r.Judge == "" {
-		return value.Errorf(value.Invalid, "a check has a question for a judge, but no judge is set").WithHint("add to the file: judge: MODEL, or use --judge MODEL")
+		return value.Errorf(value.Invalid, "a check has a question for a judge, but no judge is set").WithHint(`add "judge: MODEL" to the file, or use --judge MODEL`)
 	}
 	r.judge, err = r.open(ctx, r.Judge, false)
 	return err

@@ -65,7 +65,7 @@ func newSet(list value.List) (Set, error) {
 	slices.SortFunc(s.tools, func(a, b *value.Dict) int { return cmp.Compare(a.Text("name"), b.Text("name")) })
 	for i := range s.tools[min(1, len(s.tools)):] {
 		if name := s.tools[i].Text("name"); name == s.tools[i+1].Text("name") {
-			return Set{}, value.Errorf(value.Invalid, "the server offers two tools of the name %q", value.Clean(name, maxShownName))
+			return Set{}, value.Errorf(value.Invalid, "the server offers two tools with the name %q", value.Clean(name, maxShownName))
 		}
 	}
 	if text := s.Text(); len(text) > maxSet {

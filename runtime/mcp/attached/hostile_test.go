@@ -70,7 +70,7 @@ func TestHostile(t *testing.T) {
 		}.serve, value.Limit, 0, "more than 100 parts"},
 		{"large definitions", offering(many(20, `{"type":"object","description":"`+strings.Repeat("d", 60_000)+`"}`)).serve, value.Limit, 0, "larger than 1024 KB"},
 		{"a deep schema", offering(many(1, strings.Repeat(`{"a":`, 200)+"1"+strings.Repeat("}", 200))).serve, value.Unavailable, 0, "cannot be read"},
-		{"two tools of one name", offering(`[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]`).serve, value.Invalid, 0, "two tools of the name"},
+		{"two tools of one name", offering(`[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]`).serve, value.Invalid, 0, "two tools with the name"},
 		{"a tool without a name", offering(`[{"inputSchema":{}}]`).serve, value.Invalid, 0, "without a name"},
 		{"a list that is none", offering(`{"a":1}`).serve, value.Unavailable, 0, ""},
 		{"another version", simple{"initialize": func(string, json.RawMessage) string {
@@ -106,7 +106,7 @@ func TestHostile(t *testing.T) {
 			case <-done:
 				return 0, nil
 			}
-		}, value.Internal, value.Failed, "it is not known what the call has done"},
+		}, value.Internal, value.Failed, "the call may have been carried out in part"},
 		{"an error with control characters", answering(`RAW{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"a\u001b[2Jb` + strings.Repeat("x", 100_000) + `"}}`), value.Internal, value.Failed, "a[2Jb"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

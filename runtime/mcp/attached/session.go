@@ -184,7 +184,7 @@ func (r *session) call(ctx context.Context, name string, args *value.Dict) (valu
 		return nil, r.failed(ctx, "call", err)
 	}
 	if result.NeedsInput() {
-		return nil, value.Errorf(value.Failed, "the tool asks for input, which cassidy does not give to servers")
+		return nil, value.Errorf(value.Failed, "the tool asks for input, which cassidy does not support")
 	}
 	return resultOf(textOf(result.StructuredContent))
 }
@@ -232,7 +232,7 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(text, value.MaxErrorText))
 	}
 	if what == "call" {
-		return value.Errorf(value.Failed, "%s during the call: it is not known what the call has done", own.Message())
+		return value.Errorf(value.Failed, "%s during the call: the call may have been carried out in part", own.Message())
 	}
 	return own
 }

@@ -96,11 +96,11 @@ func (h *Handler) TokenSource(context.Context) (oauth2.TokenSource, error) {
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
 	if !sameOrigin(req.URL, h.server) {
-		return value.Errorf(value.Denied, "the server %s redirects to %s, which gets no token", h.opts.Name, req.URL.Host)
+		return value.Errorf(value.Denied, "the server %s redirects to %s: the token is not sent to another host", h.opts.Name, req.URL.Host)
 	}
 	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
 	if err != nil {
-		return value.Errorf(value.Unavailable, "sign in at %s: its header WWW-Authenticate is invalid", h.opts.Name)
+		return value.Errorf(value.Unavailable, "sign in at %s: the header WWW-Authenticate of the response is invalid", h.opts.Name)
 	}
 	missing := scopesOf(challenges)
 	if resp.StatusCode == http.StatusForbidden {
@@ -162,7 +162,7 @@ func (h *Handler) Login(ctx context.Context) error {
 	case http.StatusOK, http.StatusAccepted:
 		return value.Errorf(value.Invalid, "the server %s needs no sign-in", h.opts.Name)
 	}
-	return value.Errorf(value.Unavailable, "the server %s answers with HTTP status %d instead of asking for a sign-in", h.opts.Name, resp.StatusCode)
+	return value.Errorf(value.Unavailable, "sign in at %s: expected HTTP status 401 but got %d", h.opts.Name, resp.StatusCode)
 }
 
 // Logout deletes the tokens of a server. had is false if there were none. It does not need a valid
@@ -194,7 +194,7 @@ func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.R
 		return h.failure(ctx, err)
 	}
 	if r, err := h.store.read(); err != nil || r.Token == "" {
-		return errors.Join(value.Errorf(value.Denied, "sign in at %s: the authorization server gave no token", h.opts.Name), err)
+		return errors.Join(value.Errorf(value.Denied, "sign in at %s: the authorization server returned no token", h.opts.Name), err)
 	}
 	return nil
 }

@@ -336,7 +336,7 @@ func TestHostile(t *testing.T) {
 			f.handle["/mcp"] = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, inside.URL, http.StatusTemporaryRedirect)
 			}
-		}, "HTTP status 307"},
+		}, "expected HTTP status 401 but got 307"},
 		{"another type of token", func(f *fake) { f.answer = func(d map[string]any) { d["token_type"] = "mac" } }, "not a bearer token"},
 		{"no token", func(f *fake) { f.answer = func(d map[string]any) { delete(d, "access_token") } }, "access_token"},
 		{"an error of the token endpoint with secrets", func(f *fake) {

@@ -71,7 +71,7 @@ func checkTools(d *agentfile.Definition, h *host.Host) error {
 		return nil
 	}
 	return value.Errorf(value.Invalid, "the agent has no tools: %s", strings.Join(known.unknown(d.Tools), ", ")).
-		WithHint("list the tools with: cassidy tool list; for an agent without tools, write tools: []")
+		WithHint("list the tools with: cassidy tool list; for an agent without tools, write \"tools: []\"")
 }
 
 // UnknownTools returns a warning for each tool that an agent file names and that does not exist.

@@ -30,7 +30,7 @@ func fillAgents(a *app.App, h *host.Host, o *agent.Options, root string) {
 		m, err := a.Models().Open(ctx, h, word, o.Format == decision.Native)
 		if err != nil {
 			e := *value.ErrorOf(err, value.Unavailable)
-			return nil, e.WithHint("%s", strings.TrimPrefix(e.Hint+"; or write model: inherit in the agent file", "; or "))
+			return nil, e.WithHint("%s", strings.TrimPrefix(e.Hint+`; or write "model: inherit" in the agent file`, "; or "))
 		}
 		return m, nil
 	}
@@ -86,7 +86,7 @@ func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (wo
 		err = f.Usable()
 	}
 	if err == nil && f.Mode == agentfile.ModeSubagent {
-		err = value.Errorf(value.Denied, "the agent '%s' is only for other agents: its mode is %s", f.Name, f.Mode).WithHint("write mode: all in %s", f.Path)
+		err = value.Errorf(value.Denied, "the agent '%s' is only for other agents: its mode is %s", f.Name, f.Mode).WithHint(`write "mode: all" in %s`, f.Path)
 	}
 	if err == nil {
 		flags := slices.DeleteFunc([]string{"model", "policy", "effort"}, func(name string) bool { return !ctx.IsSet(name) })
@@ -120,7 +120,7 @@ func ofFile(err error, as *agentfile.Definition, ctx *cli.Context) error {
 	if inGo != "" {
 		inGo = "; in Go, " + inGo
 	}
-	return e.WithHint("%s", strings.TrimPrefix(own+"; or select another model with --model MODEL; or write model: inherit in "+as.Path+inGo, "; or "))
+	return e.WithHint("%s", strings.TrimPrefix(own+`; or select another model with --model MODEL; or write "model: inherit" in `+as.Path+inGo, "; or "))
 }
 
 // FindFile finds an agent file by the name of its agent.

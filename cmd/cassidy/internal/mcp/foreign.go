@@ -106,14 +106,14 @@ func (t *translation) translate(d *value.Dict) {
 	case address != "":
 		t.remote(d, address)
 	default:
-		t.fail("it has neither a command nor a url")
+		t.fail("the entry has neither a command nor a url")
 	}
 	t.done = append(t.done, "type", "enabled", "disabled", "source", "name", "description")
 	switch kind := d.Text("type"); {
 	case kind == "sse":
-		t.fail("its transport is sse, which servers no longer use: ask its provider for the address of streamable HTTP")
+		t.fail("the transport sse is not supported: ask the provider of the server for its address for streamable HTTP")
 	case d.Bool("disabled") || d.Has("enabled") && !d.Bool("enabled"):
-		t.fail("it is disabled there")
+		t.fail("the entry is disabled")
 	}
 	for k := range d.All() {
 		if name := k.(string); !slices.Contains(t.done, name) {
@@ -148,7 +148,7 @@ func (t *translation) address(d *value.Dict) (address string) {
 // program makes the entry of a server that is started.
 func (t *translation) program(d *value.Dict, words []string) {
 	if base := strings.TrimSuffix(path.Base(strings.ReplaceAll(words[0], `\`, "/")), ".exe"); base == serverName && slices.Contains(words, "serve") {
-		t.fail("it is cassidy itself")
+		t.fail("the server is cassidy itself")
 	}
 	t.entry.Put("command", words[0])
 	if args := t.arguments(words[1:]); len(args) > 0 {

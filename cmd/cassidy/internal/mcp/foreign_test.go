@@ -38,7 +38,7 @@ copied as it is: MODE=fast`,
 			"opencode", `{"mcp": {"a": {"type": "local", "command": ["x", "y"], "environment": {"T": "{env:MY_T}"}, "enabled": true}, "b": {"type": "remote", "url": "https://b.example/", "enabled": false}}}`,
 			`a {"command": "x", "args": ["y"], "env": {"T": "${MY_T}"}}
 b {"url": "https://b.example/"}
-skipped: it is disabled there`,
+skipped: the entry is disabled`,
 		},
 		{
 			"Gemini", `{"mcpServers": {"a": {"httpUrl": "https://a.example/", "timeout": 5}, "b": {"command": "x", "env": {"T": "$MY_T"}}}}`,
@@ -69,9 +69,9 @@ copied as it is: X-Trace=on`,
 			`a {"url": "https://a.example/s/${A_PATH_2}/mcp?mode=x&api_key=${A_API_KEY}"}`,
 		},
 		{"a password in a URL", `{"mcpServers": {"a": {"url": "https://u:hunter2@a.example/"}}}`, `skipped: the url of the server a is not valid`},
-		{"cassidy itself", `{"mcpServers": {"cassidy": {"command": "/go/bin/cassidy", "args": ["--dir", "/p", "mcp", "serve"]}}}`, `skipped: it is cassidy itself`},
-		{"an old transport", `{"mcpServers": {"a": {"type": "sse", "url": "https://a.example/sse"}}}`, `skipped: its transport is sse`},
-		{"neither", `{"mcpServers": {"a": {}}}`, `skipped: it has neither a command nor a url`},
+		{"cassidy itself", `{"mcpServers": {"cassidy": {"command": "/go/bin/cassidy", "args": ["--dir", "/p", "mcp", "serve"]}}}`, `skipped: the server is cassidy itself`},
+		{"an old transport", `{"mcpServers": {"a": {"type": "sse", "url": "https://a.example/sse"}}}`, `skipped: the transport sse is not supported`},
+		{"neither", `{"mcpServers": {"a": {}}}`, `skipped: the entry has neither a command nor a url`},
 		{"an unknown variable", `{"mcpServers": {"a": {"command": "${config:x}"}}}`, `skipped: cassidy has no variable ${config:x}`},
 		{"a name of another form", `{"mcpServers": {"My Server__2": {"command": "x"}, "7": {"command": "x"}}}`, `my-server-2 {"command": "x"}
 the name was "My Server__2"

@@ -193,7 +193,7 @@ func (c *command) attach(f *serverFile, found, chosen []foreign) error {
 		for _, s := range chosen {
 			var err error
 			if mcpfile.Entry(text, s.name) != nil {
-				return "", value.Errorf(value.Invalid, "there is a server %q already", s.name).WithHint("run the command again")
+				return "", value.Errorf(value.Invalid, "the server %q already exists", s.name).WithHint("run the command again")
 			}
 			if text, err = mcpfile.Put(text, s.name, s.entry); err != nil {
 				return "", err

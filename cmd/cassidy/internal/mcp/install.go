@@ -160,7 +160,7 @@ func (in *installation) place(root string, user bool, env func(string) (string, 
 		home, _ = env("USERPROFILE")
 	}
 	if home == "" {
-		return value.Errorf(value.Invalid, "your home folder is unknown: HOME is not set").WithHint("set HOME, or see what to add: cassidy mcp install %s --print", in.client.name)
+		return value.Errorf(value.Invalid, "your home folder is unknown: HOME is not set").WithHint("set HOME, or print the entry to add: cassidy mcp install %s --print", in.client.name)
 	}
 	in.file = filepath.Join(home, filepath.FromSlash(rest))
 	return nil
@@ -182,14 +182,14 @@ func (in *installation) write() (changed bool, err error) {
 		return false, value.Errorf(value.Failed, "read %s: %w", in.shown, err)
 	}
 	if len(before) > maxSettings {
-		return false, value.Errorf(value.Limit, "%s is larger than %d MB", in.shown, maxSettings>>20).WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
+		return false, value.Errorf(value.Limit, "%s is larger than %d MB", in.shown, maxSettings>>20).WithHint("to print the entry to add: cassidy mcp install %s --print", in.client.name)
 	}
 	after, err := in.added(string(before))
 	if err != nil || after == string(before) {
 		return false, err
 	}
 	if err := replaceFile(in.file, []byte(after)); err != nil {
-		return false, value.Errorf(value.Failed, "write %s: %w", in.shown, err).WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
+		return false, value.Errorf(value.Failed, "write %s: %w", in.shown, err).WithHint("to print the entry to add: cassidy mcp install %s --print", in.client.name)
 	}
 	return true, nil
 }

@@ -27,7 +27,7 @@ func (c *command) remove(ctx *cli.Context) error {
 		}
 		after, err := mcpfile.Remove(text, name)
 		if value.KindOf(err) == value.NotFound && f.root != "" && c.isPersonal(f.home, name) {
-			return "", value.Errorf(value.NotFound, "there is no server %q in the project, but one of yours has this name", value.Clean(name, 60)).
+			return "", value.Errorf(value.NotFound, "the project has no server %q, but you have a server of your own with this name", value.Clean(name, 60)).
 				WithHint("cassidy mcp remove %s --user", name)
 		}
 		return after, err

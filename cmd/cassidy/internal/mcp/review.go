@@ -39,7 +39,7 @@ type toolReview struct {
 func (c *command) review(ctx *cli.Context) error {
 	name := ctx.Args().First()
 	if name == "" {
-		return value.Errorf(value.Invalid, "no server is named").WithHint("cassidy mcp review SERVER")
+		return value.Errorf(value.Invalid, "SERVER is missing").WithHint("cassidy mcp review SERVER")
 	}
 	root, err := c.Root()
 	if err != nil {

@@ -36,7 +36,7 @@ func (o *Opener) Resolve(word string) (string, error) {
 		}
 	}
 	return "", value.Errorf(value.Invalid, "unknown model %q%s", value.Clean(word, 100), nearModel(&c, name)).
-		WithHint("write model: inherit, or model: PROVIDER:NAME, as in anthropic:%s; to list models: cassidy models", defaultAnthropic)
+		WithHint(`write "model: inherit", or "model: PROVIDER:NAME", as in "model: anthropic:%s"; to list models: cassidy models`, defaultAnthropic)
 }
 
 // nearModel returns which model is meant by an unknown name, as [value.DidYouMean] does.

@@ -33,7 +33,7 @@ func (c *command) prune(ctx *cli.Context, j *history.Journal) error {
 	}
 	if keep.For <= 0 && keep.Most <= 0 {
 		return value.Errorf(value.Invalid, "specify which runs to delete: --older-than or --keep is missing").
-			WithHint("cassidy runs prune --older-than 720h, or --keep 100; or add runs: {keep_for: 720h} to your config.yaml")
+			WithHint(`cassidy runs prune --older-than 720h, or --keep 100; or add "runs: {keep_for: 720h}" to your config.yaml`)
 	}
 	n, err := j.Prune(ctx.Context, keep)
 	if err != nil {

@@ -578,7 +578,7 @@ func TestPrune(t *testing.T) {
 	for _, id := range []string{"a", "b", "c", "d"} {
 		h.ended(id)
 	}
-	if _, stderr, code := h.cassidy("", "runs", "prune"); code != 2 || !strings.Contains(stderr, "runs: {keep_for: 720h} to your config.yaml") {
+	if _, stderr, code := h.cassidy("", "runs", "prune"); code != 2 || !strings.Contains(stderr, `"runs: {keep_for: 720h}" to your config.yaml`) {
 		t.Errorf("prune without a word: exit %d, %s", code, stderr)
 	}
 	h.config("runs: {keep: 2, keep_for: 720h}")

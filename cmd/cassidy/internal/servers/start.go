@@ -74,11 +74,11 @@ func (o *Options) launch(ctx context.Context, e *Entry, p *tool.Process) (int, e
 	}
 	scratch, err := os.MkdirTemp("", "cassidy-mcp-")
 	if err != nil {
-		return -1, value.Errorf(value.Unavailable, "make a folder for temporary files: %w", folder.Cause(err))
+		return -1, value.Errorf(value.Unavailable, "create a folder for temporary files: %w", folder.Cause(err))
 	}
 	defer os.RemoveAll(scratch)
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
-		return -1, value.Errorf(value.Unavailable, "make a folder for temporary files: %w", folder.Cause(err))
+		return -1, value.Errorf(value.Unavailable, "create a folder for temporary files: %w", folder.Cause(err))
 	}
 	full := *p
 	if err := o.complete(&s, scratch, &full); err != nil {
@@ -152,7 +152,7 @@ func (o *Options) program(command, dir string) (string, error) {
 			}
 		}
 	}
-	return "", value.Errorf(value.Unavailable, "program %s not found in PATH", value.Clean(command, 80)).WithHint("install it, or give its path in mcp.json")
+	return "", value.Errorf(value.Unavailable, "program %s not found in PATH", value.Clean(command, 80)).WithHint("install the program, or write its path in mcp.json")
 }
 
 // suffixes are those of the files of programs.
@@ -178,7 +178,7 @@ func (o *Options) place(root, name string) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(at)
 	if err != nil {
-		return "", value.Errorf(value.Unavailable, "the granted path %s: %w", name, folder.Cause(err)).WithHint("create it, or change the entry in mcp.json")
+		return "", value.Errorf(value.Unavailable, "open the granted path %s: %w", name, folder.Cause(err)).WithHint("create the file or folder, or change the entry in mcp.json")
 	}
 	return real, nil
 }
@@ -195,7 +195,7 @@ func (o *Options) writable(root, name, at string) error {
 			p = real
 		}
 		if within(p, at) || within(at, p) {
-			return value.Errorf(value.Denied, "a server cannot be granted to write %s, which holds %s", name, p).WithHint("name a folder that does not, in mcp.json")
+			return value.Errorf(value.Denied, "a server may not write %s, because the folder contains %s", name, p).WithHint("write another folder in mcp.json")
 		}
 	}
 	return nil
