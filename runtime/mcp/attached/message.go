@@ -14,8 +14,7 @@ const (
 )
 
 // bounded returns a message of a server as the SDK may read it, or nil if it is not one. The
-// definition of a tool and the result of a call become JSON texts in a field that can be any JSON,
-// see [textOf]: the SDK would not keep the order of fields and large integers, and refuse content
+// definition of a tool and the result of a call become JSON texts in a field, see [textOf]: the SDK would not keep the order of fields and large integers, and refuse content
 // of a kind that it does not know. An answer that is too large becomes an error.
 func bounded(line []byte) []byte {
 	v, err := value.ParseJSONWithin(line, maxDepth, maxParts)
@@ -30,7 +29,8 @@ func bounded(line []byte) []byte {
 		for _, v := range result.Elements("tools") {
 			if d, ok := v.(*value.Dict); ok {
 				text := jsonOf(d)
-				*d = *value.NewDict("name", d.Text("name"), "inputSchema", text)
+				headers := headersOf(d.Dict("inputSchema"))
+				*d = *value.NewDict("name", d.Text("name"), "description", text, "inputSchema", headers)
 			}
 		}
 	} else if result.Has("content") || result.Has("structuredContent") {
@@ -42,6 +42,31 @@ func bounded(line []byte) []byte {
 	}
 	return []byte(jsonOf(message))
 }
+
+// headersOf returns what the SDK needs of the schema of a tool: which parameters are also sent as
+// headers, by the keyword x-mcp-header, and their types. Over HTTP, the SDK sends these headers, and
+// leaves out tools with invalid ones.
+func headersOf(schema *value.Dict) *value.Dict {
+	kept, properties := value.NewDict("type", "object"), &value.Dict{}
+	for name, v := range schema.Dict("properties").OrEmpty().All() {
+		property, _ := v.(*value.Dict)
+		inner := headersOf(property)
+		header, has := property.Get(headerKeyword)
+		if has {
+			inner.Put("type", property.Text("type"))
+			inner.Put(headerKeyword, header)
+		}
+		if has || inner.Has("properties") {
+			properties.Put(name.(string), inner) // the keys of JSON are strings
+		}
+	}
+	if properties.Len() > 0 {
+		kept.Put("properties", properties)
+	}
+	return kept
+}
+
+const headerKeyword = "x-mcp-header"
 
 // jsonOf returns the JSON of a value that was read from JSON.
 func jsonOf(v value.Value) string {

@@ -117,7 +117,7 @@ func (r *session) list(ctx context.Context) (Set, error) {
 		}
 		for _, t := range page.Tools {
 			if t != nil {
-				all = append(all, textOf(t.InputSchema))
+				all = append(all, textOf(t.Description))
 			}
 		}
 		if len(all) > maxTools || page.NextCursor == "" {
