@@ -63,10 +63,10 @@ soak:
 	go test -count 1 -timeout 1h -v -run '^(TestSoak|TestPairs|TestUndoKilled)$$' ./cmd/cassidy/
 	go test -count 1 -timeout 1h -v -run '^TestNoLineIsLostBesideAnEditor$$' ./stdlib/fs/
 
-# The conformance suite of the Model Context Protocol, against examples/mcp-conformance.
+# The conformance suite of the Model Context Protocol, against the server and the client in examples/mcp-conformance.
 .PHONY: conformance
 conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
-	go test -count 1 -v -run '^(TestConformance|TestInspector)$$' ./examples/mcp-conformance
+	go test -count 1 -v -run '^(TestConformance|TestClientConformance|TestInspector)$$' ./examples/mcp-conformance
 
 .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json:
 	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 \
