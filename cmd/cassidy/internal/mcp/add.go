@@ -17,18 +17,20 @@ import (
 func addCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "add", Usage: "attach a server, so that its tools can be used here", ArgsUsage: "NAME URL|COMMAND [ARG …]",
-		Description: "cassidy mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n" +
-			"cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
-			"The entry is written to .cassidy/mcp.json. The command runs confined: it reads the project, and nothing else unless a flag grants it.\n" +
-			"The file has the names of environment variables, and never their values. Put -- before a COMMAND whose arguments begin with -.",
+		Description: "A server is a COMMAND that cassidy starts, or a URL. For example:\n" +
+			"   cassidy mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n" +
+			"   cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
+			"The entry is written to .cassidy/mcp.json. It has the names of environment variables, but not their values.\n" +
+			"COMMAND runs in a sandbox. It can read the project; other files and the network need a flag.\n" +
+			"If an argument of COMMAND begins with -, put -- before COMMAND.",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "env", Usage: "pass the environment variable `NAME` to the command"},
-			&cli.StringSliceFlag{Name: "read", Usage: "let the command also read the file or folder `PATH`"},
-			&cli.StringSliceFlag{Name: "write", Usage: "let the command write the file or folder `PATH`"},
-			&cli.BoolFlag{Name: "network", Usage: "let the command open network connections"},
+			&cli.StringSliceFlag{Name: "read", Usage: "allow the command to read the file or folder `PATH`"},
+			&cli.StringSliceFlag{Name: "write", Usage: "allow the command to write the file or folder `PATH`"},
+			&cli.BoolFlag{Name: "network", Usage: "allow the command to open network connections"},
 			&cli.StringSliceFlag{Name: "header", Usage: "send the `HEADER` 'NAME: ${VARIABLE}' to the URL"},
 			&cli.BoolFlag{Name: "user", Usage: "attach the server in all your projects"},
-			&cli.BoolFlag{Name: "replace", Usage: "replace a server of the same name"},
+			&cli.BoolFlag{Name: "replace", Usage: "replace the server with the same name"},
 		},
 		Action: c.add,
 	}

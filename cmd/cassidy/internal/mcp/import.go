@@ -21,10 +21,10 @@ func importCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "attach servers from the settings of other programs", ArgsUsage: "[FILE]",
 		Description: "Without FILE, these files of the project are read: " + strings.Join(settingsFiles[:], ", ") + ".\n" +
-			"The command shows what each server would start, and asks. Secrets are not copied: the entry names an environment variable instead.",
+			"The command shows what each entry would start, and asks you before it attaches the servers. Secrets are not copied:\nthe new entry has the name of an environment variable.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "attach all servers that are shown, without a question"},
-			&cli.BoolFlag{Name: "user", Usage: "attach them in all your projects"},
+			&cli.BoolFlag{Name: "user", Usage: "attach the servers in all your projects"},
 		},
 		Action: c.importServers,
 	}

@@ -15,15 +15,16 @@ import (
 func loginCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "sign in at an attached server, in a browser", ArgsUsage: "SERVER",
-		Description: "SERVER is the name of an entry with a url. The command prints the address where you sign in, and waits until you have done so.\n" +
-			"The browser comes back to an address of this machine. If it is on another machine, forward a port to it, and name the port with --port.\n" +
-			"The tokens are stored in your own folder, and only you can read them. cassidy refreshes them.",
+		Description: "SERVER is the name of an entry with a url. The command prints an address. Open it in a browser, and sign in. The command waits until you have signed in.\n" +
+			"After that, the browser opens an address of this machine, with a port that the command has chosen. If the browser runs on\n" +
+			"another machine, choose the port with --port, and forward this port from the other machine to this one.\n" +
+			"The tokens are stored in ~/.cassidy or $CASSIDY_HOME. Only you can read them. Tokens that expire are renewed automatically.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "open", Usage: "open the address in your browser"},
-			&cli.IntFlag{Name: "port", Usage: "let the browser come back to the port `N` of this machine", DefaultText: "any free one"},
-			&cli.StringFlag{Name: "client-id", Usage: "sign in as the registered client `ID`, for servers where programs cannot register"},
-			&cli.StringFlag{Name: "client-secret-env", Usage: "the environment variable `NAME` has the secret of that client"},
-			&cli.StringFlag{Name: "client-metadata", Usage: "sign in as the client that the document at `URL` describes, where servers support it"},
+			&cli.IntFlag{Name: "port", Usage: "after the sign-in, have the browser open the port `N` of this machine", DefaultText: "any free one"},
+			&cli.StringFlag{Name: "client-id", Usage: "sign in with the client `ID` that you have registered at the server; needed if programs cannot register themselves"},
+			&cli.StringFlag{Name: "client-secret-env", Usage: "with --client-id: read the secret of the client from the environment variable `NAME`"},
+			&cli.StringFlag{Name: "client-metadata", Usage: "sign in as the client that the document at `URL` describes; not every server supports this"},
 		},
 		Action: c.login,
 	}
@@ -97,8 +98,8 @@ func (c *command) showAddress(address string, open bool) error {
 func logoutCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "logout", Usage: "delete the tokens of an attached server", ArgsUsage: "SERVER|URL",
-		Description: "SERVER is the name of an entry with a url. If the entry no longer exists, give its URL.\n" +
-			"The server itself is not asked to forget them: most servers have a page for this.",
+		Description: "SERVER is the name of an entry with a url. If the entry no longer exists, pass its URL.\n" +
+			"The tokens are deleted only on this machine. To revoke them at the server, use the web page of the server.",
 		Action: c.logout,
 	}
 }

@@ -16,9 +16,9 @@ import (
 func reviewCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "review", Usage: "review the tools of an attached server, and accept them", ArgsUsage: "SERVER",
-		Description: "SERVER is the name of an entry of .cassidy/mcp.json, or of mcp.json in your own folder. The command starts the server and shows\n" +
-			"what its tools say, or what has changed since your last review. Until you have accepted its tools, a server is not used.\n" +
-			"If it offers other tools later, all its calls are refused until the next review.",
+		Description: "SERVER is the name of an entry in .cassidy/mcp.json of the project, or in your own mcp.json. The command starts the server, and\n" +
+			"shows the descriptions of its tools, or the changes since your last review. A server is used only after you have accepted its\n" +
+			"tools. If the server later offers other tools, all calls of its tools are refused until you review them again.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "accept the tools without a review question"},
 		},
