@@ -152,9 +152,14 @@ func (r *Review) takes(q *tool.Question, words func(tool.Capability) string) {
 			p.Lines = append(p.Lines, oneLine(Plain, 0, text))
 		}
 	}
-	if len(p.Lines) > 0 {
+	server, _, attached := strings.Cut(q.Tool, ".") // no other tool has a name with a dot
+	switch {
+	case len(p.Lines) > 0:
 		r.Parts = append(r.Parts, p)
-	} else if q.Func == "" && q.Changes == nil {
+	case q.Func != "" || q.Changes != nil:
+	case attached:
+		r.fact("takes", "whatever the server "+server+" may do: it makes the call")
+	default:
 		r.fact("takes", "nothing: the tool can only compute")
 	}
 }

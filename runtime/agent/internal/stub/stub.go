@@ -202,10 +202,11 @@ func Text(tools []tool.Tool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Signature returns a tool with the types of its parameters and of its result, under its own names.
+// Signature returns a tool with the types of its parameters and of its result, by the name that it
+// has in programs. Parameters have their own names.
 // An optional parameter has its default, or None.
 func Signature(t *tool.Tool) string {
-	f := Function{Tool: t, name: prose.OneLine(t.Name)}
+	f := Function{Tool: t, name: prose.OneLine(tool.Key(t.Name))}
 	params, err := t.CallerParams()
 	f.more = t.AllowExtra || err != nil
 	for _, required := range []bool{true, false} {
