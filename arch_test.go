@@ -781,7 +781,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/lock": {
 		"Package lock has the command that locks what the tools of a project may do",
-		"runtime/value runtime/host internal/lockfile cmd/cassidy/internal/app cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/lockfile cmd/cassidy/internal/app cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/skill": {
@@ -801,7 +801,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/mcp": {
 		"Package mcp has the commands for the Model Context Protocol",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder internal/mcpfile internal/project internal/review internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp/oauth runtime/mcp runtime/mcp/attached runtime/tool runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder internal/lockfile internal/mcpfile internal/project internal/review internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp/oauth runtime/mcp runtime/mcp/attached runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {

@@ -16,6 +16,7 @@ type Change struct {
 func (l *Lock) Compare(now *Lock) []Change {
 	c := &comparison{}
 	pairs(l.Tools, now.Tools, func(t *Tool) string { return t.Name }, c.tools)
+	pairs(l.Servers, now.Servers, func(s *Server) string { return s.Name }, c.servers)
 	pairs(l.Files, now.Files, func(f *File) string { return f.Path }, c.files)
 	return append(c.capabilities, c.others...)
 }
@@ -81,6 +82,28 @@ func (c *comparison) tools(name string, before, now *Tool) {
 	}
 	if before.Content != now.Content {
 		c.other(subject, "content changed")
+	}
+}
+
+// servers compares two versions of a server.
+func (c *comparison) servers(name string, before, now *Server) {
+	subject := "server " + name
+	if now == nil {
+		c.other(subject, "is not used any more")
+		return
+	}
+	if before == nil {
+		c.may(subject, "is new")
+		before = &Server{Digest: now.Digest}
+	}
+	if more := without(now.Tools, before.Tools); len(more) > 0 {
+		c.may(subject, "now offers "+strings.Join(more, ", "))
+	}
+	if less := without(before.Tools, now.Tools); len(less) > 0 {
+		c.other(subject, "no longer offers "+strings.Join(less, ", "))
+	}
+	if before.Digest != now.Digest && slices.Equal(before.Tools, now.Tools) {
+		c.other(subject, "what models see of its tools has changed")
 	}
 }
 

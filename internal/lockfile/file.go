@@ -32,8 +32,11 @@ func (l *Lock) Value() *value.Dict {
 			return value.NewDict("name", f.Path, "kind", string(f.Kind), "contentDigest", f.Content)
 		})))
 	}
-	if l.Servers != nil {
-		d.Set("servers", l.Servers)
+	if len(l.Servers) > 0 {
+		d.Set("servers", value.List(value.Map(l.Servers, func(s Server) value.Value {
+			names := value.List(value.Map(s.Tools, func(n string) value.Value { return n }))
+			return value.NewDict("name", s.Name, "toolsDigest", s.Digest, "tools", names)
+		})))
 	}
 	return d
 }
@@ -89,7 +92,9 @@ func parse(v value.Value) (*Lock, error) {
 	for _, d := range p.dicts(d, "files") {
 		l.Files = append(l.Files, File{p.text(d, "name"), trust.Kind(p.text(d, "kind")), p.text(d, "contentDigest")})
 	}
-	l.Servers, _ = d.Get("servers")
+	for _, d := range p.dicts(d, "servers") {
+		l.Servers = append(l.Servers, Server{p.text(d, "name"), p.text(d, "toolsDigest"), p.texts(d, "tools")})
+	}
 	return l, p.err
 }
 

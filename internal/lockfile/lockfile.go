@@ -29,9 +29,27 @@ const version = 1
 type Lock struct {
 	Tools []Tool // by name
 	Files []File // all other files, by path
-	// Servers are the definitions of attached servers, as they are in the file; nil: there are none.
-	// [Of] does not know them, so who writes a lock keeps those of the old one.
-	Servers value.Value
+	// Servers are the reviewed MCP servers of the project, by name. [Of] does not know them.
+	Servers []Server
+}
+
+// Server returns a server of the lock. A nil lock has none.
+func (l *Lock) Server(name string) (s Server, ok bool) {
+	if l == nil {
+		return s, false
+	}
+	i := slices.IndexFunc(l.Servers, func(s Server) bool { return s.Name == name })
+	if i < 0 {
+		return s, false
+	}
+	return l.Servers[i], true
+}
+
+// A Server is an MCP server whose tools the project uses, as they were reviewed.
+type Server struct {
+	Name   string
+	Digest string   // of the definitions of its tools, as sha256:HEX
+	Tools  []string // their names, sorted
 }
 
 // A Tool is a tool of the project.

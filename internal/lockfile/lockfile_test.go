@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(l, other) {
 		t.Errorf("%+v, in another order %+v", l, other)
 	}
-	l.Servers = value.List{value.NewDict("name", "s", "digest", "sha256:0")}
+	l.Servers = []lockfile.Server{{"s", "sha256:0", []string{"a", "b"}}}
 	if err := lockfile.Write(root, l); err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +106,18 @@ func TestRefused(t *testing.T) {
 		if _, err := lockfile.Read(root); value.KindOf(err) != value.Invalid {
 			t.Errorf("%q: %v, want an error of kind Invalid", text, err)
 		}
+	}
+}
+
+// TestCompareServers checks the changes of attached servers.
+func TestCompareServers(t *testing.T) {
+	before := &lockfile.Lock{Servers: []lockfile.Server{{"gone", "1", []string{"a"}}, {"same", "1", []string{"a"}}, {"text", "1", []string{"a"}}, {"tools", "1", []string{"a", "b"}}}}
+	now := &lockfile.Lock{Servers: []lockfile.Server{{"new", "1", []string{"x"}}, {"same", "1", []string{"a"}}, {"text", "2", []string{"a"}}, {"tools", "2", []string{"a", "c"}}}}
+	want := []lockfile.Change{
+		{"server new", "is new", true}, {"server new", "now offers x", true}, {"server tools", "now offers c", true},
+		{"server gone", "is not used any more", false}, {"server text", "what models see of its tools has changed", false}, {"server tools", "no longer offers b", false},
+	}
+	if got := before.Compare(now); !slices.Equal(got, want) {
+		t.Errorf("Compare = %+v, want %+v", got, want)
 	}
 }

@@ -80,6 +80,11 @@ const maxShownName = 80
 // Len returns the number of tools.
 func (s Set) Len() int { return len(s.tools) }
 
+// Names returns the names that the server has given the tools, sorted.
+func (s Set) Names() []string {
+	return value.Map(s.tools, func(d *value.Dict) string { return d.Text("name") })
+}
+
 // Text returns the set as a person reviews it, for [ParseSet].
 func (s Set) Text() string {
 	return value.FormatJSON(value.List(value.Map(s.tools, func(d *value.Dict) value.Value { return d })), "  ") + "\n"

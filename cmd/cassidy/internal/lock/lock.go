@@ -2,12 +2,16 @@
 package lock
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/lockfile"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -43,6 +47,7 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	before, err := lockfile.Read(root)
+	now.Servers = c.serversOf(root, before)
 	if ctx.Bool("check") {
 		if err != nil {
 			return err
@@ -51,7 +56,7 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 	}
 	var changes []lockfile.Change
 	if err == nil {
-		changes, now.Servers = before.Compare(now), before.Servers
+		changes = before.Compare(now)
 	}
 	if err := lockfile.Write(root, now); err != nil {
 		return err
@@ -62,6 +67,27 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 	c.show(changes)
 	c.Note("locked %s and %s in %s", ui.Count(len(now.Tools), "tool"), ui.Count(len(now.Files), "other file"), lockfile.Name)
 	return nil
+}
+
+// serversOf describes the tools of the project's servers as they were reviewed. A server that was not
+// reviewed on this machine is as in the lock before, or nil.
+func (c *command) serversOf(root string, before *lockfile.Lock) (list []lockfile.Server) {
+	servers := c.Servers(root)
+	entries, _ := servers.Entries() // an error is one of the review, too
+	for i := range entries {
+		e := &entries[i]
+		if e.Location != tool.Project {
+			continue
+		}
+		if tools, ok := servers.Reviewed(e); ok {
+			list = append(list, lockfile.Server{Name: e.Name, Digest: tools.Digest(), Tools: tools.Names()})
+		} else if locked, ok := before.Server(e.Name); ok {
+			list = append(list, locked)
+			c.Note("the tools of the server %s were not compared: you have not reviewed them; to review: cassidy mcp review %s", e.Name, e.Name)
+		}
+	}
+	slices.SortFunc(list, func(a, b lockfile.Server) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // check reports the changes since the lock, and fails if there are any.

@@ -8,8 +8,10 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/lockfile"
 	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -52,9 +54,24 @@ func (c *command) review(ctx *cli.Context) error {
 	if r.tools, err = r.servers.Fetch(ctx.Context, r.entry); err != nil {
 		return err
 	}
+	if r.entry.Location == tool.Project && !c.JSON {
+		c.compareLock(root, name, r.tools)
+	}
 	before, known := r.servers.Reviewed(r.entry)
 	r.changes, r.first = before.Compare(r.tools), !known
 	return r.decide(ctx, ctx.Bool("yes"))
+}
+
+// compareLock reports whether a server offers what the project has locked: what others have reviewed.
+func (c *command) compareLock(root, name string, tools attached.Set) {
+	lock, _ := lockfile.Read(root) // without a lock there is nothing to compare
+	switch locked, ok := lock.Server(name); {
+	case !ok:
+	case locked.Digest == tools.Digest():
+		c.Note("the tools of %s are as in %s", name, lockfile.Name)
+	default:
+		c.Note("the tools of %s differ from %s", name, lockfile.Name)
+	}
 }
 
 // decide shows what is new, and asks about it.
