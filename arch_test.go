@@ -411,7 +411,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/parked": {
 		"Package parked describes what a parked run waits for.",
-		"runtime/tool runtime/value runtime/history",
+		"runtime/tool runtime/value runtime/history runtime/internal/flow",
 		"it waits for nothing itself",
 	},
 	"runtime/host/internal/request": {

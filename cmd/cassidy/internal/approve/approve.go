@@ -148,7 +148,7 @@ func (a *Asker) nobody(q *approval) error {
 		what = " to use " + q.rules[0].Capability.String()
 	}
 	err := value.Errorf(value.Denied, "the tool '%s' needs approval%s: no terminal is available to ask", q.tool.Name, what)
-	if isNote(&q.Question) {
+	if IsNote(&q.Question) {
 		if len(q.rules) == 0 {
 			return err.WithHint("run the command in a terminal: --yes approves no notes")
 		}
@@ -164,8 +164,8 @@ func (a *Asker) nobody(q *approval) error {
 	return err.WithHint("approve it in this run with --yes, or permanently: %s", RuleCommand("--rule", q.Rules))
 }
 
-// isNote reports whether a question is about a note for later conversations.
-func isNote(q *tool.Question) bool {
+// IsNote reports whether a question is about a note for later conversations.
+func IsNote(q *tool.Question) bool {
 	return q.Func != "" && slices.Contains(q.Capabilities, tool.Capability{Name: "memory.add"})
 }
 

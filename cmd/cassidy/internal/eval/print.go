@@ -190,7 +190,11 @@ func (c *command) printChanges(changes []eval.Change) {
 		rows = append(rows, append(append([]string{change.Name}, measures(&change)...), whatChanged(&change)))
 	}
 	c.printRows(rows)
-	c.Print(fmt.Sprintf("\n%d of %s differ\n", len(list), ui.Count(len(changes), "case")))
+	verb := "differ"
+	if len(list) == 1 {
+		verb = "differs"
+	}
+	c.Print(fmt.Sprintf("\n%d of %s %s\n", len(list), ui.Count(len(changes), "case"), verb))
 }
 
 // measures are the measures of a case before and now, or one if they are equal.

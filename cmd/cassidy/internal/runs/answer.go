@@ -75,7 +75,8 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	if c.ConfigFile() == "" || r.Project == "" {
 		c.Person.AddRules = nil
 	}
-	if _, ok := answer.Value.(unasked); ok {
+	_, shown := answer.Value.(unasked)
+	if shown {
 		ask := c.ask
 		if ctx.Bool("rule") {
 			ask = c.byRule
@@ -93,6 +94,9 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 		}
 		return "", err
 	}
+	if answer.Yes && !shown && !c.JSON && approve.IsNote(&q.Question) {
+		c.showNote(q)
+	}
 	q.Answer = &history.Answered{Answer: answer}
 	reply := ui.Brief(describe.AnswerText(q), ui.LineWidth)
 	about := ui.Brief(q.Text, ui.LineWidth) // runs show has all of it
@@ -107,6 +111,14 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	c.Print("answered " + reply + ": " + about + "\n")
 	c.Note("to continue: cassidy runs resume %s", r.ID)
 	return r.ID, nil
+}
+
+// showNote prints a note that was approved by an answer in the command line, on standard error. The
+// answer can be changed until the run has used it.
+func (c *command) showNote(q *history.Asked) {
+	p := approve.Page{Page: ui.Page{Paint: c.PaintOn(c.Err)}, Width: c.LineWidth(), All: true}
+	p.Review(approve.Question(&q.Question, nil, nil))
+	_, _ = io.WriteString(c.Err, p.String())
 }
 
 // ask shows a question on the terminal, and returns the person's answer.

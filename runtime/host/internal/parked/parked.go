@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -112,6 +113,8 @@ func hint(e *history.ParkedError) string {
 		return fmt.Sprintf("cassidy runs resume %s", e.Run)
 	case e.Questions[0].Kind == tool.QuestionAsk:
 		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
+	case slices.Contains(e.Questions[0].Capabilities, flow.Notes): // a yes without a look would keep a text that nobody has read
+		return fmt.Sprintf("cassidy runs answer %s shows the note and asks you", e.Run)
 	}
 	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
 }
