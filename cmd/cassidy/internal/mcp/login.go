@@ -87,7 +87,7 @@ func (c *command) showAddress(address string, open bool) error {
 	if err != nil {
 		return err
 	}
-	c.Log("sign in at %s with this address:", ui.VisibleLine(u.Host))
+	c.Log("sign in at %s with this address:", u.Host)
 	c.LogLine(ui.VisibleLine(address))
 	if open {
 		return c.OpenBrowser(address)
