@@ -29,9 +29,6 @@ type record struct {
 	Wanted         []string  `json:"wanted"` // the rights that the next sign-in asks for
 }
 
-// Dir returns the folder of the tokens in a user's state folder.
-func Dir(state string) string { return filepath.Join(state, "mcp-auth") }
-
 // take takes the tokens of an answer.
 func (r *record) take(t *oauth2.Token) {
 	r.Token, r.Expiry = t.AccessToken, t.Expiry

@@ -19,7 +19,7 @@ func (a *App) attachServers(h *host.Host, root string) (end func()) {
 
 // Servers returns the MCP servers of a project and of the user.
 func (a *App) Servers(root string) *servers.Options {
-	o := &servers.Options{Root: root, Scope: a.Scope(), Env: a.Env, Version: Version(), Tokens: a.inHome("state/mcp")}
+	o := &servers.Options{Root: root, Scope: a.Scope(), Env: a.Env, Version: Version(), Tokens: a.inHome("state/mcp-auth")}
 	if c, err := a.ReadConfig(""); err == nil && (launch.Confined() || !c.Sandbox.Confines()) {
 		o.Launch = launch.New(a.Worker())
 	}

@@ -31,12 +31,15 @@ func loginCommand(c *command) *cli.Command {
 }
 
 func (c *command) login(ctx *cli.Context) error {
-	s, err := c.remote(ctx.Args().First())
+	if isURL(ctx.Args().First()) {
+		return value.Errorf(value.Invalid, "a sign-in needs an entry with this URL").WithHint("cassidy mcp add NAME %s", value.Clean(ctx.Args().First(), 200))
+	}
+	s, dir, err := c.remote(ctx.Args().First())
 	if err != nil {
 		return err
 	}
 	o := oauth.Options{
-		Name: s.Name, Server: s.URL, Dir: oauth.Dir(c.State()), Port: ctx.Int("port"), ClientID: ctx.String("client-id"), ClientMetadata: ctx.String("client-metadata"),
+		Name: s.Name, Server: s.URL, Dir: dir, Port: ctx.Int("port"), ClientID: ctx.String("client-id"), ClientMetadata: ctx.String("client-metadata"),
 		Show: func(_ context.Context, address string) error { return c.showAddress(address, ctx.Bool("open")) },
 	}
 	if name := ctx.String("client-secret-env"); name != "" {
@@ -61,24 +64,29 @@ func (c *command) login(ctx *cli.Context) error {
 	return nil
 }
 
-// remote returns a trusted server with a URL, whose variables have their values.
-func (c *command) remote(name string) (*mcpfile.Server, error) {
-	if c.State() == "" {
-		return nil, value.Errorf(value.Invalid, "no home folder is set for the tokens").WithHint("set CASSIDY_HOME to a folder")
-	}
+// remote returns a trusted server with a URL, whose variables have their values, and the folder of
+// the tokens. For a URL, it returns a server with only that.
+func (c *command) remote(name string) (s *mcpfile.Server, tokens string, err error) {
 	root, err := c.Root()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	e, err := c.Servers(root).Find(name)
+	o := c.Servers(root)
+	if o.Tokens == "" {
+		return nil, "", value.Errorf(value.Invalid, "no home folder is set for the tokens").WithHint("set CASSIDY_HOME to a folder")
+	}
+	if isURL(name) {
+		return &mcpfile.Server{URL: name}, o.Tokens, nil
+	}
+	e, err := o.Find(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if e.URL == "" {
-		return nil, value.Errorf(value.Invalid, "the server %s is a program, and needs no sign-in", name).WithHint("pass a secret to it with: cassidy mcp add --env NAME")
+		return nil, "", value.Errorf(value.Invalid, "the server %s is a program, and needs no sign-in", name).WithHint("pass a secret to it with: cassidy mcp add --env NAME")
 	}
-	s, err := e.Expand(c.Env)
-	return &s, err
+	expanded, err := e.Expand(c.Env)
+	return &expanded, o.Tokens, err
 }
 
 // showAddress shows where the user signs in. The address is shown with --quiet and --json too.
@@ -106,21 +114,17 @@ func logoutCommand(c *command) *cli.Command {
 
 func (c *command) logout(ctx *cli.Context) error {
 	name := ctx.Args().First()
-	address := name
-	if !isURL(name) {
-		s, err := c.remote(name)
-		if err != nil {
-			return err
-		}
-		address = s.URL
+	s, dir, err := c.remote(name)
+	if err != nil {
+		return err
 	}
-	had, err := oauth.Logout(oauth.Dir(c.State()), address)
+	had, err := oauth.Logout(dir, s.URL)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.JSON:
-		return c.PrintJSON(value.NewDict("server", name, "url", address, "signed_out", had))
+		return c.PrintJSON(value.NewDict("server", name, "url", s.URL, "signed_out", had))
 	case had:
 		c.Note("deleted the tokens of %s", name)
 	default:
