@@ -54,6 +54,15 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 // see [tool.Call].Caller, are not affected.
 func (h *Host) Conversation(ctx context.Context) context.Context { return gate.Conversation(ctx) }
 
+// NoteRead adds to the conversation of ctx the untrusted texts that a recorded run has read: the model of the
+// conversation gets the result of the run, which a call outside the conversation has continued. It fails
+// with kind NotFound for an unknown ID, and with Failed if the record is damaged.
+func (h *Host) NoteRead(ctx context.Context, runID string) error {
+	notes, err := h.notes(ctx, runID)
+	gate.AddSources(ctx, notes)
+	return err
+}
+
 // A CallOption changes how one call is made.
 type CallOption func(*callOptions)
 

@@ -78,6 +78,24 @@ func (h *Host) ReplayOf(ctx context.Context) string {
 // Called returns the tools that a run has called, as they were then. Those written in Go are
 // not recorded.
 func (h *Host) Called(ctx context.Context, runID string) (called []toolset.Info, err error) {
+	notes, err := h.notes(ctx, runID)
+	for _, n := range notes {
+		if n.Text(boxes.NoteTool) == "" {
+			continue
+		}
+		t, _, err := h.boxes.Revive(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		standing := toolset.Standing{Location: t.Location, Path: t.Path, Hash: t.Hash, State: toolset.Ready, Granted: t.Granted}
+		called = append(called, toolset.Info{Tool: *t.Tool, Standing: standing})
+	}
+	return called, err
+}
+
+// notes returns the notes of a recorded run. It fails with kind NotFound for an unknown ID, and
+// with Failed if the record is damaged.
+func (h *Host) notes(ctx context.Context, runID string) (notes []*value.Dict, err error) {
 	j, err := h.journal()
 	if err != nil {
 		return nil, err
@@ -90,17 +108,9 @@ func (h *Host) Called(ctx context.Context, runID string) (called []toolset.Info,
 		if err != nil {
 			return nil, gate.Unrecorded(err)
 		}
-		if n.Text(boxes.NoteTool) == "" {
-			continue
-		}
-		t, _, err := h.boxes.Revive(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		standing := toolset.Standing{Location: t.Location, Path: t.Path, Hash: t.Hash, State: toolset.Ready, Granted: t.Granted}
-		called = append(called, toolset.Info{Tool: *t.Tool, Standing: standing})
+		notes = append(notes, n)
 	}
-	return called, nil
+	return notes, nil
 }
 
 // A replaying is a run whose effects its record answers. It ignores the current rules, trust and

@@ -89,7 +89,7 @@ func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 			return reply{}, invalidParams(err)
 		}
 	}
-	ctx = s.conversation(ctx, r)
+	ctx = s.conversation(ctx, r.client.session)
 	required := r.tool.Hints.Other[TaskRequiredHint]
 	switch {
 	case r.client.tasks && s.host.HasStore():
@@ -188,10 +188,20 @@ func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 	}
 	return s.reported(ctx, r, host.EventFilter{Run: r.run}, func() (tool.Result, error) {
 		if r.run != r.call.ID { // an earlier request has begun it
-			return s.host.Resume(ctx, r.run)
+			return s.resumed(ctx, r.run)
 		}
 		return s.host.Call(ctx, r.call, host.Durable(r.run))
 	})
+}
+
+// resumed continues a run, which a command may have ended, outside the conversation of the client.
+func (s *Server) resumed(ctx context.Context, run string) (tool.Result, error) {
+	result, err := s.host.Resume(ctx, run)
+	if failure := s.host.NoteRead(ctx, run); failure != nil && err == nil {
+		e := value.ErrorOf(failure, value.Failed)
+		return tool.Fail(e, result.Usage), e
+	}
+	return result, err
 }
 
 // reported makes the call by do, and tells the client meanwhile what its script reports.

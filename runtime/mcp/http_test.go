@@ -18,6 +18,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -173,6 +174,31 @@ func TestTaskToRepair(t *testing.T) {
 	}
 	if n := made.Load(); n != 1 {
 		t.Errorf("the tool was called %d times", n)
+	}
+}
+
+// TestTaskOfOthers reads a task of an earlier server: the conversation has read untrusted text then.
+func TestTaskOfOthers(t *testing.T) {
+	store := journal.Memory()
+	first := serveFrom(t, store, nil)
+	task, _ := endpoint{t, first.listen(t, nil), withTasks}.send("tools/call", "fetch_risky", `"name":"fetch_risky"`)
+	id, _ := task["taskId"].(string)
+	first.answer(t)
+	if _, err := first.host.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	b := serveFrom(t, store, nil)
+	send := cassidy.Tool{Name: "send", Description: "Send a text.", Hints: tool.Hints{OpenWorld: true}}
+	if err := b.host.Register(send, func(context.Context, *value.Dict) (value.Value, error) { return "sent", nil }); err != nil {
+		t.Fatal(err)
+	}
+	e := endpoint{t, b.listen(t, nil), withTasks}
+	if r, _ := e.send("tools/call", "send", `"name":"send"`); r["resultType"] != "complete" {
+		t.Fatalf("before the untrusted text the call gave %v", r)
+	}
+	e.get(id, "completed")
+	if r, _ := e.send("tools/call", "send", `"name":"send"`); r["resultType"] == "complete" {
+		t.Errorf("after the untrusted text the call gave %v", r)
 	}
 }
 

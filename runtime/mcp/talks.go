@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // talks are the conversations of the clients, by the ID of the session. Requests without a
@@ -14,8 +16,8 @@ type talks struct {
 }
 
 // conversation returns the context of a request, in the conversation of its session.
-func (s *Server) conversation(ctx context.Context, r *request) context.Context {
-	id := r.client.session.ID()
+func (s *Server) conversation(ctx context.Context, client *sdk.ServerSession) context.Context {
+	id := client.ID()
 	s.talks.Lock()
 	defer s.talks.Unlock()
 	talk, known := s.talks.of[id]
@@ -26,7 +28,7 @@ func (s *Server) conversation(ctx context.Context, r *request) context.Context {
 		talk = s.host.Conversation(context.Background())
 		s.talks.of[id] = talk
 		if id != "" {
-			go s.forget(id, r.client.session.Wait)
+			go s.forget(id, client.Wait)
 		}
 	}
 	return within{ctx, talk}

@@ -101,20 +101,21 @@ func detachCall(ctx context.Context) {
 func (s *Server) registerTasks() error {
 	s.sdk.AddReceivingMiddleware(asTask, namesTask)
 	return errors.Join(
-		sdk.AddReceivingCustomMethod(s.sdk, "tasks/get", withTasks(s.getTask)),
-		sdk.AddReceivingCustomMethod(s.sdk, "tasks/update", withTasks(s.updateTask)),
-		sdk.AddReceivingCustomMethod(s.sdk, "tasks/cancel", withTasks(s.cancelTask)))
+		sdk.AddReceivingCustomMethod(s.sdk, "tasks/get", withTasks(s, s.getTask)),
+		sdk.AddReceivingCustomMethod(s.sdk, "tasks/update", withTasks(s, s.updateTask)),
+		sdk.AddReceivingCustomMethod(s.sdk, "tasks/cancel", withTasks(s, s.cancelTask)))
 }
 
-// withTasks returns the handler of a method that only clients with the extension may use.
-func withTasks[R sdk.Result](do func(ctx context.Context, p *taskParams) (R, error)) func(context.Context, *sdk.ServerSession, *taskParams) (R, error) {
+// withTasks returns the handler of a method that only clients with the extension may use, in the conversation
+// of the client.
+func withTasks[R sdk.Result](s *Server, do func(ctx context.Context, p *taskParams) (R, error)) func(context.Context, *sdk.ServerSession, *taskParams) (R, error) {
 	return func(ctx context.Context, client *sdk.ServerSession, p *taskParams) (R, error) {
 		r := sdk.ServerRequest[*taskParams]{Session: client, Params: p}
 		if !hasTasks(r.ClientCapabilities()) {
 			var none R
 			return none, lacksTasks()
 		}
-		return do(ctx, p)
+		return do(s.conversation(ctx, client), p)
 	}
 }
 
@@ -253,6 +254,11 @@ func (s *Server) getTask(ctx context.Context, p *taskParams) (*taskInfo, error) 
 	}
 	if t.Status == "working" {
 		s.resume(p.ID)
+	}
+	if t.Result != nil {
+		if err := s.host.NoteRead(ctx, p.ID); err != nil {
+			return nil, invalidParams(err)
+		}
 	}
 	return t, nil
 }

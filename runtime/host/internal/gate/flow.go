@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Sources are the sources of text that a host trusts, and others that it does not trust.
@@ -31,6 +32,9 @@ func NoteSources(ctx context.Context, r *Run) error {
 
 // Conversation returns the context of a conversation that has read nothing.
 func Conversation(ctx context.Context) context.Context { return flow.With(ctx, &flow.Marks{}) }
+
+// AddSources adds to the conversation of a context what a recorded run has read, by its notes.
+func AddSources(ctx context.Context, notes []*value.Dict) { flow.Of(ctx).AddNotes(notes) }
 
 // addSource notes in a run that untrusted text was read.
 func addSource(ctx context.Context, r *Run, s flow.Source) error {
