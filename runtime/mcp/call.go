@@ -204,19 +204,19 @@ func (s *Server) resumed(ctx context.Context, run string) (tool.Result, error) {
 	return result, err
 }
 
-// reported makes the call by do, and tells the client meanwhile what its script reports.
+// reported makes the call by do, and passes on to the client what its script reports meanwhile.
 func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, do func() (tool.Result, error)) (tool.Result, error) {
 	watched, stop := context.WithCancel(ctx)
-	events, told := s.host.Subscribe(watched, f), make(chan struct{})
+	events, passed := s.host.Subscribe(watched, f), make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(passed)
 		for e := range events {
 			if r.detached != nil && r.tool.Hints.Other[TaskHint] {
 				r.detached.detach() // its run is recorded now
 			}
-			r.client.tell(ctx, r.tool.Name, e)
+			r.client.notify(ctx, r.tool.Name, e)
 		}
 	}()
-	defer func() { stop(); <-told }() // reports come before the result
+	defer func() { stop(); <-passed }() // reports come before the result
 	return do()
 }

@@ -41,9 +41,9 @@ func hasTasks(can *sdk.ClientCapabilities) bool {
 	return declared
 }
 
-// tell sends a report of a tool to the client: progress if it wants it, log lines if it has
+// notify sends a report of a tool to the client: progress if it wants it, log lines if it has
 // set a level.
-func (c client) tell(ctx context.Context, name string, e tool.Event) {
+func (c client) notify(ctx context.Context, name string, e tool.Event) {
 	switch report := e.Data.(type) {
 	case tool.Progress:
 		if c.token != nil {

@@ -213,7 +213,7 @@ func failed(err error) *sdk.CallToolResult {
 }
 
 // waiting is the result of a call that waits for answers which the client cannot give, or for a repair.
-// It shows what is asked, for a model to tell its user.
+// It shows what is asked, for a model to show its user.
 func waiting(r *request, result tool.Result, open []tool.Question) *sdk.CallToolResult {
 	out := failure(result)
 	add := func(text string) { out.Content = append(out.Content, &sdk.TextContent{Text: text}) }

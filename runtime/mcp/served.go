@@ -84,7 +84,7 @@ func (s *Server) serves(e entry) bool {
 	return known
 }
 
-// Update makes what clients see that of the host and of the options, and tells the clients if
+// Update makes what clients see that of the host and of the options, and notifies the clients if
 // it has changed. The server calls it before clients list something, or use what it does not know; call it
 // after [host.Host.Refresh] or [host.Host.Swap], so that clients learn of a change at once.
 // The first Update fails if Options.Tools name a tool that is unknown or untrusted. Later, clients

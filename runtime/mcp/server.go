@@ -17,10 +17,10 @@ import (
 
 // Options configure a server.
 type Options struct {
-	// Name and Version are what the server tells clients of itself. Name is "cassidy" if
+	// Name and Version are those that clients see of the server. Name is "cassidy" if
 	// it is empty.
 	Name, Version string
-	// Instructions tell the model of a client how to use the tools. They may be empty.
+	// Instructions explain to the model of a client how to use the tools. They may be empty.
 	Instructions string
 	// Tools select the tools, in the words of [host.Host.Select]. None selects all tools but
 	// the built-in ones, since clients have their own tools for files and commands.

@@ -59,7 +59,7 @@ type taskParams struct {
 func (p *taskParams) answer(key string) sdk.InputResponse {
 	var one sdk.InputResponseMap
 	if raw, given := p.Answers[key]; given {
-		_ = json.Unmarshal(jsonOf(map[string]json.RawMessage{key: raw}), &one) // what is no response is none
+		_ = json.Unmarshal(jsonOf(map[string]json.RawMessage{key: raw}), &one) // an invalid response is ignored
 	}
 	return one[key]
 }
@@ -70,7 +70,7 @@ type ack struct {
 	ResultType string `json:"resultType"`
 }
 
-// detached is set when a request has got a task as its reply. Its call then goes on alone.
+// detached is set when a request has got a task as its reply. Its call then continues alone.
 type detached struct {
 	once  sync.Once
 	begun chan struct{} // closed when it is detached

@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A mcpClient is a program that starts MCP servers, and how it is told of one.
+// A mcpClient is a program that starts MCP servers, and the form of its settings.
 type mcpClient struct {
 	name  string // as the user types it
 	title string
