@@ -21,7 +21,8 @@ import (
 // Register registers the tool agent(task, agent, tools, policy) with a host: with it, a model or a
 // script lets another agent work on a part of a task, one of [Options].Agents if it is named. This
 // sub-agent has at most the permissions and the tools of its caller, and by default starts no
-// agents itself (see [Options].Depth). options is called for each sub-agent. Register fails if the
+// agents itself (see [Options].Depth). options is called for each sub-agent. If Model is nil in its
+// result, Models opens the model "" for an agent that has no model of its own. Register fails if the
 // host has a tool of that name.
 func Register(h *host.Host, options func() (*Options, error)) error {
 	return h.Register(functions.AgentTool(), func(ctx context.Context, args *value.Dict) (value.Value, error) {
@@ -72,6 +73,9 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	err := o.name(ctx, h, args.Text(roster.Param), &opened)
 	if err == nil && modelName != "" {
 		err = o.openModel(ctx, modelName, &opened)
+	}
+	if err == nil && o.Model == nil && o.Models != nil && replayed == "" {
+		err = o.openModel(ctx, "", &opened)
 	}
 	if err != nil {
 		return nil, err

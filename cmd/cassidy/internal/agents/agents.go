@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -53,21 +54,36 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options
 	}
 	err = agent.Register(h, func() (*agent.Options, error) {
 		o := &agent.Options{NoParking: !parks, Idle: cmp.Or(a.Patience, app.ModelTimeout)}
-		var err error
-		if o.Model, err = a.Models().Open(ctx, h, a.Model, false); err != nil {
-			return nil, err
+		m, failure := a.Models().Open(ctx, h, a.Model, false)
+		if failure != nil && a.Model != "" {
+			return nil, failure
 		}
+		var err error
 		if o.Hooks, err = recordedHooks(a, options); err != nil {
 			return nil, err
 		}
 		err = fillProject(ctx, a, h, o, "none")
 		o.Agents = recorded
+		if o.Model = m; failure != nil {
+			o.Model, o.Models = nil, failsWithoutName(o.Models, failure)
+		}
 		return o, err
 	})
 	if err != nil {
 		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
 	return nil
+}
+
+// failsWithoutName returns a function that opens models by their names, as open does. It fails for
+// an agent that has no model of its own.
+func failsWithoutName(open func(context.Context, string) (model.Model, error), failure error) func(context.Context, string) (model.Model, error) {
+	return func(ctx context.Context, name string) (model.Model, error) {
+		if name == "" {
+			return nil, failure
+		}
+		return open(ctx, name)
+	}
 }
 
 // SetModel sets the model of options by its name, as --model does.
