@@ -204,7 +204,7 @@ func TestAuditFails(t *testing.T) {
 		}
 		return told
 	}
-	want := []string{"the audit event was not recorded: " + file + ": not a regular file"}
+	want := []string{"the audit event was not recorded: write the audit file " + file + ": not a regular file"}
 	if diff := cmp.Diff(want, denied()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
