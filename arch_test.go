@@ -796,7 +796,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/trust": {
 		"Package trust has the command that reviews what is in a project",
-		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/mcpfile internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/mcp": {

@@ -122,6 +122,7 @@ func TestMCPLogin(t *testing.T) {
 	want(0, "added to", "mcp", "add", "guarded", g.URL+"/mcp")
 	want(3, "hint: run: cassidy mcp login guarded", "mcp", "review", "guarded", "--yes")
 	want(0, "signed in at guarded", "mcp", "login", "guarded")
+	want(0, "http · project · unreviewed · signed in", "mcp", "list")
 	want(0, "accepted 1 tool", "mcp", "review", "guarded", "--yes")
 	want(0, "hello", "tool", "run", "guarded.greet", "--yes")
 

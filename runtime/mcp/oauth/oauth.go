@@ -169,6 +169,13 @@ func (h *Handler) Login(ctx context.Context) error {
 // URL, and reaches no server.
 func Logout(dir, server string) (had bool, err error) { return newStore(dir, server).remove() }
 
+// SignedIn reports whether there is a token of a server, which may have expired. A record that cannot
+// be read has none.
+func SignedIn(dir, server string) bool {
+	r, err := newStore(dir, server).read()
+	return err == nil && r.Token != ""
+}
+
 // authorize has a person sign in.
 func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.opts.Patience,

@@ -163,6 +163,9 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the token request is %v", form)
 	}
 	checkPrivate(t, o.Dir)
+	if !SignedIn(o.Dir, o.Server) || SignedIn(o.Dir, "https://other.example/mcp") {
+		t.Error("SignedIn is true for another server only")
+	}
 
 	// Another server in the same folder has no token, and logging out deletes it.
 	if got := token(t, newHandler(t, Options{Name: "other", Server: "https://other.example/mcp", Dir: o.Dir})); got != "none" {

@@ -74,7 +74,7 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindAgent:    "agent: instructions, tools and limits of an agent",
 	trust.KindNotes:    "notes: instructions for models",
 	trust.KindMemory:   "memory: notes that models have written",
-	trust.KindServers:  "servers: programs that run with your permissions",
+	trust.KindServers:  "servers: programs that are started, and addresses that calls are sent to",
 
 	trust.KindServerTools: "server tools: the tools that an MCP server offers",
 }

@@ -18,7 +18,7 @@ func addCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "add", Usage: "attach a server, so that its tools can be used here", ArgsUsage: "NAME URL|COMMAND [ARG …]",
 		Description: "A server is a COMMAND that cassidy starts, or a URL. For example:\n" +
-			"   cassidy mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n" +
+			"   cassidy mcp add files -- mcp-server-filesystem .\n" +
 			"   cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
 			"The entry is written to .cassidy/mcp.json. It has the names of environment variables, but not their values.\n" +
 			"COMMAND runs in a sandbox. It can read the project; other files and the network need a flag.\n" +
@@ -176,7 +176,11 @@ func (c *command) added(f *serverFile, names []string, trusted, facts bool) erro
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		c.Note("the environment variable %s is not set: export %s=…", name, name)
 	}
-	if !trusted {
+	if trusted {
+		for i := range servers {
+			c.Note("next, review its tools: cassidy mcp review %s", servers[i].Name)
+		}
+	} else {
 		c.Note("the file has other entries that nobody has reviewed, so none of it is used; to review: cassidy trust %s", mcpfile.Name)
 	}
 	return nil

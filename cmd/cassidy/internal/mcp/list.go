@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/mcp/oauth"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -54,6 +55,7 @@ func (c *command) list(*cli.Context) error {
 type reviewState struct {
 	reviewed bool
 	tools    int // that were accepted
+	signedIn bool
 }
 
 // states returns what the user has reviewed of each server.
@@ -63,7 +65,8 @@ func (c *command) states(root string) map[string]reviewState {
 	states := map[string]reviewState{}
 	for i := range entries {
 		tools, ok := o.Reviewed(&entries[i])
-		states[entries[i].Name] = reviewState{ok, tools.Len()}
+		s, err := entries[i].Expand(c.Env)
+		states[entries[i].Name] = reviewState{ok, tools.Len(), err == nil && s.URL != "" && oauth.SignedIn(o.Tokens, s.URL)}
 	}
 	return states
 }
@@ -75,6 +78,9 @@ func foundDict(f *mcpfile.Found, state reviewState) *value.Dict {
 	d.Put("state", string(stateOf(f)))
 	d.Put("reviewed", state.reviewed)
 	d.Put("tools", int64(state.tools))
+	if f.URL != "" {
+		d.Put("signed_in", state.signedIn)
+	}
 	if !f.Trusted {
 		d.Put("reason", f.Reason)
 	}
@@ -103,6 +109,9 @@ func (c *command) printServers(servers []mcpfile.Found, states map[string]review
 		marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
 		if f.Location == tool.Project && !f.Trusted {
 			marks[2] += ": " + f.Reason
+		}
+		if states[f.Name].signedIn {
+			marks = append(marks, "signed in")
 		}
 		switch state := states[f.Name]; {
 		case f.Trusted && state.reviewed:

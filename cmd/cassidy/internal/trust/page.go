@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -96,8 +97,11 @@ func (p *reviewPage) file(f *trust.File, full bool) {
 	p.Line("\n%s  %s", p.Paint(ui.Bold, ui.VisibleLine(f.Path)), p.Paint(ui.Yellow, state))
 	p.item("what", app.KindTexts[f.Kind])
 	p.item("why", strings.TrimSuffix(f.Reason, "; run cassidy trust"))
-	if f.Tool != nil {
+	switch {
+	case f.Tool != nil:
 		p.tool(f)
+	case f.Kind == trust.KindServers:
+		p.servers(f.Text)
 	}
 	p.Line("")
 	switch {
@@ -126,11 +130,36 @@ func (p *reviewPage) tool(f *trust.File) {
 	}
 }
 
+// servers writes what the servers of a file start and may do.
+func (p *reviewPage) servers(text string) {
+	servers, warnings, err := mcpfile.Parse(text)
+	if err != nil {
+		p.fact("RISKY", "the file is not valid now, but a small change could make it valid: "+err.Error(), ui.Red)
+		return
+	}
+	for i := range servers {
+		for j, f := range servers[i].Facts() {
+			switch {
+			case j == 0:
+				p.fact("server", f.Name+" "+f.Value, ui.Red)
+			default:
+				p.item("", f.Name+": "+f.Value)
+			}
+		}
+	}
+	for _, warning := range warnings {
+		p.item("note", warning)
+	}
+}
+
 // may writes what a file may do.
 func (p *reviewPage) may(f *trust.File) {
 	t := f.Tool
 	if t == nil {
 		p.item("what", app.KindTexts[f.Kind])
+		if f.Kind == trust.KindServers {
+			p.servers(f.Text)
+		}
 		return
 	}
 	added, removed := changedNeeds(f)
