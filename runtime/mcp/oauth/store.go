@@ -78,32 +78,41 @@ func (s *store) read() (*record, error) {
 
 // change changes the record. Changes of several processes are made one after another.
 func (s *store) change(edit func(*record) error) error {
-	fail := func(err error) error {
-		return value.Errorf(value.Failed, "write the sign-in: %w", folder.Cause(err))
-	}
+	return s.locked(func(r *record) error {
+		if err := edit(r); err != nil {
+			return err
+		}
+		v, err := value.FromGo(r)
+		if err == nil {
+			err = s.write([]byte(value.FormatJSON(v, "  ") + "\n"))
+		}
+		if err != nil {
+			return writeError(err)
+		}
+		return nil
+	})
+}
+
+// locked calls a function with the record, which no other process changes meanwhile. The file that
+// is locked stays: if it were deleted, two processes could have locked one of this name.
+func (s *store) locked(do func(*record) error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fail(err)
+		return writeError(err)
 	}
 	unlock, err := lockedfile.MutexAt(s.file + ".lock").Lock()
 	if err != nil {
-		return fail(err)
+		return writeError(err)
 	}
 	defer unlock()
 	r, err := s.read()
 	if err != nil {
 		return err
 	}
-	if err := edit(r); err != nil {
-		return err
-	}
-	v, err := value.FromGo(r)
-	if err != nil {
-		return fail(err)
-	}
-	if err := s.write([]byte(value.FormatJSON(v, "  ") + "\n")); err != nil {
-		return fail(err)
-	}
-	return nil
+	return do(r)
+}
+
+func writeError(err error) error {
+	return value.Errorf(value.Failed, "write the sign-in: %w", folder.Cause(err))
 }
 
 // write replaces the file in one step. Only its user can read it.
@@ -120,16 +129,18 @@ func (s *store) write(data []byte) error {
 	return os.Rename(t.Name(), s.file)
 }
 
-// remove deletes the record, and reports whether there was a token.
+// remove deletes the record, and reports whether there was a token. A refresh in progress ends
+// before.
 func (s *store) remove() (had bool, err error) {
-	r, err := s.read()
-	if err != nil {
-		return false, err
+	if _, err := os.Stat(s.file); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	for _, name := range []string{s.file, s.file + ".lock"} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, value.Errorf(value.Failed, "delete the sign-in: %w", folder.Cause(err))
+	err = s.locked(func(r *record) error {
+		had = r.Token != ""
+		if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return writeError(err)
 		}
-	}
-	return r.Token != "", nil
+		return nil
+	})
+	return had, err
 }
