@@ -110,6 +110,9 @@ func TestHostile(t *testing.T) {
 		{"an error with control characters", answering(`RAW{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"a\u001b[2Jb` + strings.Repeat("x", 100_000) + `"}}`), value.Internal, value.Failed, "a[2Jb"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if raceBuild && (strings.Contains(test.name, "without end") || strings.Contains(test.name, "parts")) {
+				t.Skip("it reads too much for the race detector")
+			}
 			o, _ := launched(test.serve)
 			tools, err := Fetch(t.Context(), o)
 			if test.kind != value.Internal {
@@ -267,6 +270,9 @@ func TestRestart(t *testing.T) {
 
 // TestMemory checks that a server cannot fill the memory of the host, whatever it sends.
 func TestMemory(t *testing.T) {
+	if raceBuild {
+		t.Skip("the race detector needs memory of its own")
+	}
 	s := offering(forecast)
 	s["tools/call"] = func(string, json.RawMessage) string {
 		return `{"structuredContent":[` + strings.Repeat("[],", 5<<20) + `[]]}` // 15 MB

@@ -44,6 +44,9 @@ func (s *Server) toolOf(d *value.Dict) tool.Tool {
 		Schema:  []byte(jsonOf(d.Dict("inputSchema").OrEmpty())),
 		Timeout: s.opts.Timeout,
 	}
+	if out := d.Dict("outputSchema"); out.Len() > 0 {
+		t.ReturnsDoc = "a value with this JSON Schema: " + value.Cut(jsonOf(out), maxReturns)
+	}
 	if t.Description == "" {
 		t.Description = "The tool " + value.Clean(d.Text("name"), maxShownName) + " of the server " + s.opts.Name + "."
 	}
@@ -52,6 +55,9 @@ func (s *Server) toolOf(d *value.Dict) tool.Tool {
 	}
 	return t
 }
+
+// maxReturns is how much of the schema of a result is described, in bytes.
+const maxReturns = 4 << 10
 
 // maxTitle is how much of a title is used, in bytes.
 const maxTitle = 100

@@ -1,0 +1,6 @@
+//go:build !race
+
+package attached
+
+// raceBuild says that reading many messages takes long.
+const raceBuild = false
