@@ -28,7 +28,7 @@ func installCommand(c *command) *cli.Command {
 		names = append(names, client.name)
 	}
 	return &cli.Command{
-		Name: "install", Usage: "add the server to the settings of an MCP client", ArgsUsage: "CLIENT",
+		Name: "install", Usage: "add the server to the settings of an MCP client", ArgsUsage: "[CLIENT]",
 		Description: "CLIENT is one of: " + strings.Join(names, ", ") + ".\n" +
 			"The command adds the server to the settings that the client has for this project. If the client has no settings for\n" +
 			"projects, the command uses your own settings of the client. Other settings are not changed.\n" +
@@ -107,6 +107,9 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 		if names[i] = client.name; client.name == ctx.Args().First() {
 			in.client = client
 		}
+	}
+	if !ctx.Args().Present() {
+		return nil, value.Errorf(value.Invalid, "CLIENT is missing").WithHint("cassidy mcp install CLIENT: the clients are %s", strings.Join(names, ", "))
 	}
 	if name := ctx.Args().First(); in.client.name == "" {
 		return nil, value.Errorf(value.NotFound, "unknown client %q%s", value.Clean(name, 40), value.DidYouMean(name, names)).
