@@ -211,8 +211,8 @@ func onlyRegistered(list []tool.Capability) bool {
 // call. unruled are the capabilities that it takes and that no rule allows.
 func asksFirst(s *step, unruled []tool.Capability) bool {
 	p, f := s.of, s.fn
-	if slices.Contains(unruled, flow.Notes) { // the question about the call does not show the note
-		return chosen(p) != nil && !p.consent.functions[functionKey(s)]
+	if slices.Contains(unruled, flow.Notes) && !typed(p) { // the question about the call does not show the note
+		return !p.consent.functions[functionKey(s)]
 	}
 	if p.program != nil || p.consent.approved || p.consent.functions[functionKey(s)] {
 		return false
@@ -227,6 +227,12 @@ func asksFirst(s *step, unruled []tool.Capability) bool {
 		return true
 	}
 	return f.Risk == tool.RiskAsk && (len(unruled) > 0 || len(s.takes) == 0)
+}
+
+// typed reports whether a person made the call, or began the program, whose effects these are, and no
+// model chose that.
+func typed(p *Pass) bool {
+	return chosen(p) == nil && (p.program != nil || p.call.Caller == tool.ByPerson && p.above == nil)
 }
 
 // asksItself reports whether the effect asks because of a capability if its call was not approved. Files
