@@ -111,7 +111,7 @@ func New(o *RuntimeOptions) (*Runtime, error) {
 		r.opts = *o
 	}
 	if r.opts.Sandbox >= modes {
-		return nil, value.Errorf(value.Invalid, "RuntimeOptions.Sandbox has the invalid value %s", r.opts.Sandbox).WithHint("set it to cassidy.Process, cassidy.Strict or cassidy.Inline")
+		return nil, value.Errorf(value.Invalid, "RuntimeOptions.Sandbox has the invalid value %s", r.opts.Sandbox).WithHint("use cassidy.Process, cassidy.Strict or cassidy.Inline")
 	}
 	var err error
 	if r.reader, err = readerID(r.opts.Workers.Program); err != nil {

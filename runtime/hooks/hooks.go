@@ -126,7 +126,7 @@ func defined(f File) (found []string, err error) {
 		name := m[1]
 		want := params(name)
 		if want == "" {
-			return nil, value.Errorf(value.Invalid, "unknown hook %s%s", name, value.DidYouMean(name, names())).
+			return nil, value.Errorf(value.Invalid, "unknown hook %q%s", name, value.DidYouMean(name, names())).
 				WithHint("the hooks are %s; if the function is not a hook, begin its name with _", strings.Join(names(), ", "))
 		}
 		if got := parameters(m[2]); got != want {
