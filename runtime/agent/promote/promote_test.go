@@ -129,7 +129,7 @@ func TestPromoteRefuses(t *testing.T) {
 		want       string
 	}{
 		{"nothing", " # nothing\n", nil, "the program is empty"},
-		{"an unknown tool", "read('a')", []string{"read", "gone"}, "calls the tool 'gone': tool not found"},
+		{"an unknown tool", "read('a')", []string{"read", "gone"}, "the program calls the unknown tool 'gone'"},
 		{"arguments from a list", "read(*['a'])", nil, "the program:1: the call of 'read' passes its arguments as a list"},
 		{"too many", "\nread('a', 'b', 'c')", nil, "the program:2: argument 3 of 'read' cannot be passed by name"},
 		{"a word of the language", "a_b('x')", nil, "argument 1 of 'a-b' cannot be passed by name"},
