@@ -138,6 +138,9 @@ func TestAttachedServers(t *testing.T) {
 			t.Skipf("SKIPPED: %s is not installed: make .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json", name)
 		}
 	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("SKIPPED: the servers need Node.js, which is not installed")
+	}
 	p := newAttachedProject(t, `{"mcpServers": {
 		"everything": {"command": "`+modules+`/.bin/mcp-server-everything", "cassidy": {"read": ["`+modules+`"]}},
 		"files": {"command": "`+modules+`/.bin/mcp-server-filesystem", "args": ["."], "cassidy": {"read": ["`+modules+`"], "write": ["out"]}}
