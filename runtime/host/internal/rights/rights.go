@@ -245,8 +245,8 @@ func (p *Policy) includes(set []tool.Capability, one tool.Capability) bool {
 func (r *Rights) undeclared(t *tool.Tool, c tool.Capability) error {
 	if r.Program && t == r.Of {
 		err := value.Errorf(value.Denied, "%s may not use %s itself", r.who(t), c)
-		if strings.HasPrefix(t.Name, "workflow ") {
-			return err.WithHint("call a tool that has this capability; or declare it, and all other needs, at the end of the file: workflow(main, needs = [%q, …])", c.String())
+		if name, ok := strings.CutPrefix(t.Name, "workflow "); ok {
+			return err.WithHint("call a tool that has this capability; or end the file with workflow(main, needs = [%q, …]) and all other needs, and run it as a tool: cassidy tool run %s", c.String(), name)
 		}
 		return err.WithHint("call a tool that has this capability")
 	}
