@@ -93,7 +93,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 }
 
 func errQuote() error {
-	return value.Errorf(value.Invalid, "argument 'quote' should be one character other than a line break and the delimiter").
+	return value.Errorf(value.Invalid, "argument 'quote' should be empty or one character other than a line break or the delimiter").
 		WithHint(`for example: quote = "'", or "" for none`)
 }
 

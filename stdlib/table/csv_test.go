@@ -177,7 +177,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{in: "a\n1\n", set: func(o *readOptions) { o.types = map[string]Type{"a": Any} }, want: "type any"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.delimiter = ",," }, want: "one character"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.quote = "," }, want: ""},
-		{in: "a\n1\n", set: func(o *readOptions) { o.delimiter, o.quote = ",", "," }, want: "other than a line break and the delimiter"},
+		{in: "a\n1\n", set: func(o *readOptions) { o.delimiter, o.quote = ",", "," }, want: "other than a line break or the delimiter"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.thousands = "." }, want: "both"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.dates = []string{"%d.%m.%Q"} }, want: "unknown directive %Q"},
 		{in: "a\n1\n", set: func(o *readOptions) { o.dates = []string{"%H:%M"} }, want: "is not a complete date"},

@@ -46,7 +46,7 @@ func TestMessages(t *testing.T) {
 	}{
 		"cross":   {cross, `unknown join "cross"`, "add_column"},
 		"avg":     {avg, `unknown function "avg"; did you mean "mean"?`, "the functions are"},
-		"quote":   {quote, "argument 'quote' should be one character", "none"},
+		"quote":   {quote, "argument 'quote' should be empty or one character other than a line break or the delimiter", "none"},
 		"row":     {row, "no row 5: the table has 1 row", ""},
 		"seconds": {errQueryTime(1), "the query took longer than 1 second", "timeout"},
 	} {

@@ -160,7 +160,7 @@ func checkNested(v value.Value, depth int, nodes *int) error {
 	items, isList := value.Elements(v)
 	switch {
 	case !isDict && !isList:
-		return value.Errorf(value.Invalid, "a cell cannot hold a %s", value.TypeOf(v))
+		return value.Errorf(value.Invalid, "a cell cannot hold a value of type %s", value.TypeOf(v))
 	case depth == 0:
 		return overValue(value.LimitDepth, "a cell cannot hold a value with more than %d levels of nesting", value.MaxDepth)
 	}

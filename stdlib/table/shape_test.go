@@ -103,7 +103,7 @@ func TestShapeErrors(t *testing.T) {
 		{"add_column", []value.Value{"", int64(1)}, "the name of the new column is empty", ""},
 		{"add_column", []value.Value{"n", int64(1), "number"}, `unknown type "number"`, "the types are text, integer"},
 		{"add_column", []value.Value{"n", value.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot be converted to integer`, "use values of this type"},
-		{"add_column", []value.Value{"n", value.List{u, u}}, `row 1, column "n": a cell cannot hold a table`, ""},
+		{"add_column", []value.Value{"n", value.List{u, u}}, `row 1, column "n": a cell cannot hold a value of type table`, ""},
 		{"with_types", []value.Value{value.NewDict("city", "integer")}, `row 1, column "city": "Oslo" cannot be converted to integer`, `errors = "missing"`},
 		{"with_types", []value.Value{value.NewDict("people", "date")}, `column "people" of type integer cannot be converted to date`, ""},
 		{"with_types", []value.Value{value.NewDict("people", "bool")}, `row 1, column "people": 700000 cannot be converted to bool`, ""},

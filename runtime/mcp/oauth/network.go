@@ -63,8 +63,11 @@ func (g *guard) transport(host string) *http.Transport {
 
 // RoundTrip sends a request.
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.User != nil || !allowedScheme(g.server, req.URL) {
-		return nil, value.Errorf(value.Denied, "request not sent: the address at %s does not begin with https:", value.Clean(req.URL.Host, 100))
+	switch {
+	case req.URL.User != nil:
+		return nil, value.Errorf(value.Denied, "request not sent to %s: the URL contains a user name", value.Clean(req.URL.Host, 100))
+	case !allowedScheme(g.server, req.URL):
+		return nil, value.Errorf(value.Denied, "request not sent to %s: the URL must use HTTPS", value.Clean(req.URL.Host, 100))
 	}
 	if sameOrigin(req.URL, g.server) {
 		return g.own.RoundTrip(req)

@@ -263,7 +263,7 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 		}
 		if one.URL != "" && wire.Child(d, "source").Text("type") != "url" {
 			return nil, value.Errorf(value.Invalid, "%s cannot be read from its address: the provider downloads only images and PDF files", wire.MediaName(one)).
-				WithHint("download the file, and attach it from the disk")
+				WithHint("download the file, and attach the local file")
 		}
 		if c.media += len(wire.Child(d, "source").Text("data")); c.media > mostMedia {
 			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB in total", wire.MediaName(one), mostMedia*3/4>>20).

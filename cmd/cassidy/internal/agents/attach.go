@@ -70,7 +70,7 @@ func mediaAt(file string) (m model.Media, err error) {
 	kind := types[strings.ToLower(path.Ext(name))]
 	if kind == "" {
 		return m, value.Errorf(value.Invalid, "attach %s: the address does not end in .png, .jpg, .jpeg, .gif, .webp or .pdf", file).
-			WithHint("download the file, and attach it from the disk")
+			WithHint("download the file, and attach the local file")
 	}
 	return model.Media{Type: kind, Name: path.Base(name), URL: file}, nil
 }

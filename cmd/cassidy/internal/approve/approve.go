@@ -26,7 +26,7 @@ import (
 // Flags are the flags of the commands that run tools.
 func Flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "yes", Usage: "approve everything in this run that asks for approval, except notes for later conversations"},
+		&cli.BoolFlag{Name: "yes", Usage: "approve everything in this run that asks for approval, except the notes that models write for later conversations"},
 		&cli.BoolFlag{Name: "deny", Usage: "refuse everything that asks for approval"},
 	}
 }

@@ -34,7 +34,7 @@ func Command(a *app.App) *cli.Command {
 		Name: "eval", Usage: "measure how well models do the tasks of a file", ArgsUsage: "FILE.yaml",
 		UsageText: "cassidy eval FILE.yaml [--model MODEL …] [--format FORMAT …] [--out REPORT.json] [--baseline REPORT.json]\n" +
 			"cassidy eval diff OLD.json NEW.json",
-		Description: "A case is a task with one model and one format. Each case runs in a new temporary folder. The checks of\n" +
+		Description: "A case is a task with one model and one format of tool calls, such as native or pure_json. Each case runs in a new temporary folder. The checks of\n" +
 			"the task decide whether the case passes. The table shows for each model and format how many cases passed,\n" +
 			"and their iterations, tokens, cost and time.\n" +
 			"The model's tools can change files in the folder of the case. Any other call that needs approval is refused,\n" +
@@ -44,7 +44,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.BoolFlag{Name: "allow-commands", Usage: "approve the commands of the checks, and nothing else"},
 			&cli.StringSliceFlag{Name: "model", Usage: "ask `MODEL` instead of the models in the file: " + models.Choices},
 			&cli.StringSliceFlag{Name: "format", Usage: "use `FORMAT` instead of the formats in the file: pure_json, xml_json, markdown, native, code or all"},
-			&cli.StringFlag{Name: "judge", Usage: "ask `MODEL` the questions of the checks"},
+			&cli.StringFlag{Name: "judge", Usage: "use `MODEL` to judge the answers in checks that ask a model"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "run only cases whose name contains `TEXT`; a case is named TASK/MODEL/FORMAT"},
 			&cli.StringFlag{Name: "repeat", Usage: "run each case `N` times", DefaultText: "the field \"repeat\" of the file, else 1"},
 			&cli.StringFlag{Name: "parallel", Usage: "run `N` cases in parallel", Value: "1"},

@@ -15,7 +15,7 @@ import (
 func loginCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "sign in at an attached server, in a browser", ArgsUsage: "SERVER",
-		Description: "SERVER is the name of an entry with a url. The command prints an address. Open it in a browser, and sign in. The command waits until you have signed in.\n" +
+		Description: "SERVER is the name of an entry with a URL in the project's .cassidy/mcp.json or in your own mcp.json. The command prints an address. Open it in a browser, and sign in. The command waits until you have signed in.\n" +
 			"After that, the browser opens an address of this machine, with a port that the command has chosen. If the browser runs on\n" +
 			"another machine, choose the port with --port, and forward this port from the other machine to this one.\n" +
 			"The tokens are stored in ~/.cassidy or $CASSIDY_HOME. Only you can read them. Tokens that expire are renewed automatically.",
@@ -106,7 +106,7 @@ func (c *command) showAddress(address string, open bool) error {
 func logoutCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "logout", Usage: "delete the tokens of an attached server", ArgsUsage: "SERVER|URL",
-		Description: "SERVER is the name of an entry with a url. If the entry no longer exists, pass its URL.\n" +
+		Description: "SERVER is the name of an entry with a URL in the project's .cassidy/mcp.json or in your own mcp.json. If the entry no longer exists, pass its URL.\n" +
 			"The tokens are deleted only on this machine. To revoke them at the server, use the web page of the server.",
 		Action: c.logout,
 	}

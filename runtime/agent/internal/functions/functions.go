@@ -42,7 +42,7 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("calls", tool.External, "Call the tools of a reply for the model. Calls that follow each other are made in parallel if their tools only read, start agents, or have the hint parallel. Every other call is made alone, in its place.",
 			`{"outcomes", "read", "wrote"}. "outcomes" is a list with the result of agent.call for each decision, in their order, but without "read" and "wrote". `+
 				`"read" and "wrote" are the paths of the files that the calls read and wrote. If a call ends the task, its outcome is the last one`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
-		function("spawn", tool.External, "Start an agent that works on a part of the task while the policy continues. To get its result, call agent.wait. At most eight agents work at a time. When the policy ends, agents that still work are stopped.",
+		function("spawn", tool.External, "Start an agent that works on a part of the task while the policy continues. To get its result, call agent.wait. At most eight agents work at a time. When the policy ends, agents that are still working are stopped.",
 			`the agent, for agent.wait`, text("task", "what to do, and what to answer", true),
 			tool.Param{Name: "agent", Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined", HasDefault: true, Default: nil},
 			tool.Param{Name: "model", Type: tool.Type{Name: tool.TypeString}, Description: "its model, as in --model; default: that of the named agent, or of this run", HasDefault: true, Default: nil},

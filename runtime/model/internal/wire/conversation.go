@@ -91,7 +91,7 @@ func (w *Wire) Unreadable(m *model.Media, hint string) *Failure {
 // NeedsData returns the failure for an address of a file that an API cannot get itself.
 func (w *Wire) NeedsData(m *model.Media) *Failure {
 	return w.Fail(value.Errorf(value.Invalid, "the provider cannot get the file %q (%s) from its address", value.Clean(m.URL, 100), value.Clean(m.Type, 60)).
-		WithHint("download the file, and attach it from the disk"))
+		WithHint("download the file, and attach the local file"))
 }
 
 // uninstructed returns a request whose instructions in mid-conversation are messages of the user.
