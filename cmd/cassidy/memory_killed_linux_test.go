@@ -11,8 +11,8 @@ import (
 )
 
 // TestNotesKilled kills runs that keep notes at random moments, and continues them, while another
-// run of the same project keeps notes too: each note is there once, and complete. CASSIDY_SOAK=1 does
-// so 50 times.
+// run of the same project keeps notes too: each note is there once, and complete. A rule of the user
+// allows the notes, since nothing else approves them without a person. CASSIDY_SOAK=1 does so 50 times.
 func TestNotesKilled(t *testing.T) {
 	times, random := timesOf(t, 3, 50)
 	const notes = 15
@@ -24,6 +24,9 @@ def main(run: str):
 
 workflow(main, needs = ["tool:remember"])
 `, nil)
+	if err := os.WriteFile(filepath.Join(p.Home, "config.yaml"), []byte("allow: [memory.add]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(dir, ".cassidy", "memory.md")
 	for i := range times {
 		var both sync.WaitGroup

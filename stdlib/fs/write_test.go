@@ -68,10 +68,10 @@ func TestWriteAndAppend(t *testing.T) {
 func TestWriteWithoutAStage(t *testing.T) {
 	d := newProject(t, map[string]string{"a": "x"})
 	d.Stage = nil
-	d.Fails(value.Internal, "stage", "fs.write", "path", "a", "content", "x")
-	d.Fails(value.Internal, "stage", "fs.move", "from", "a", "to", "b")
-	d.Fails(value.Internal, "stage", "fs.remove", "path", "a")
-	d.Fails(value.Internal, "stage", "fs.commit")
+	d.Fails(value.Internal, "only a tool call can", "fs.write", "path", "a", "content", "x")
+	d.Fails(value.Internal, "only a tool call can", "fs.move", "from", "a", "to", "b")
+	d.Fails(value.Internal, "only a tool call can", "fs.remove", "path", "a")
+	d.Fails(value.Internal, "the files or the stage are not set", "fs.commit")
 	if got := d.Must("fs.read", "path", "a"); got != "x" {
 		t.Errorf("fs.read without a stage = %q, want x", got)
 	}
