@@ -74,6 +74,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
 		"scripts act only through the effector",
 	},
+	"runtime/engine/diagnostic": {
+		"Package diagnostic describes faults that are found in scripts without running them",
+		"runtime/value",
+		"the engine finds them, and commands and editors show them",
+	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
 		"runtime/tool runtime/value",
