@@ -518,7 +518,7 @@ func (f *toolFolder) readLibs() error {
 			return nil // loading it reports the error
 		}
 		if bytes += stamp.Size; bytes > maxLibBytes || len(f.libs) >= maxLibs {
-			return value.Errorf(value.Limit, "the folder lib is too large: at most %d files and %d MB are allowed", maxLibs, maxLibBytes>>20)
+			return value.Errorf(value.Limit, "the scripts in the folder lib are too many or too large: at most %d files and %d MB are allowed", maxLibs, maxLibBytes>>20)
 		}
 		old, ok := f.old.Libs[name]
 		if ok && f.trusts(old, stamp) {

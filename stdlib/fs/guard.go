@@ -59,8 +59,8 @@ func (w *Folder) guard(paths []string, exists func(p string) bool) error {
 	}
 	for _, dir := range protect.Above(paths) {
 		if protect.Repository(func(name string) bool { return exists(path.Join(dir, name)) }) {
-			return value.Errorf(value.Denied, "%s is protected: the folder is a git repository, and git runs commands from its settings", w.Shown(dir)).
-				WithHint("ask the user to change the file, or use git commands")
+			return value.Errorf(value.Denied, "%s is protected: it is a git repository, and the settings of a repository can make git run commands", w.Shown(dir)).
+				WithHint("ask the user to make the change")
 		}
 	}
 	return nil

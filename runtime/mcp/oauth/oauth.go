@@ -68,7 +68,7 @@ type Handler struct {
 func New(o Options) (*Handler, error) {
 	u, err := url.Parse(o.Server)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
-		return nil, value.Errorf(value.Invalid, "sign in at %s: the URL of the server should begin with https:", o.Name)
+		return nil, value.Errorf(value.Invalid, "the sign-in at %s failed: the URL of the server should begin with https:", o.Name)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -100,7 +100,7 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	}
 	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
 	if err != nil {
-		return value.Errorf(value.Unavailable, "sign in at %s: the header WWW-Authenticate of the response is invalid", h.opts.Name)
+		return value.Errorf(value.Unavailable, "the sign-in at %s failed: the header WWW-Authenticate of the response is invalid", h.opts.Name)
 	}
 	missing := scopesOf(challenges)
 	if resp.StatusCode == http.StatusForbidden {
@@ -147,7 +147,7 @@ func (h *Handler) Login(ctx context.Context) error {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"cassidy","version":"1"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.opts.Server, bytes.NewReader([]byte(hello)))
 	if err != nil {
-		return value.Errorf(value.Invalid, "sign in at %s: the URL is not valid", h.opts.Name)
+		return value.Errorf(value.Invalid, "the sign-in at %s failed: the URL is not valid", h.opts.Name)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -162,7 +162,7 @@ func (h *Handler) Login(ctx context.Context) error {
 	case http.StatusOK, http.StatusAccepted:
 		return value.Errorf(value.Invalid, "the server %s needs no sign-in", h.opts.Name)
 	}
-	return value.Errorf(value.Unavailable, "sign in at %s: expected HTTP status 401 but got %d", h.opts.Name, resp.StatusCode)
+	return value.Errorf(value.Unavailable, "the sign-in at %s failed: expected HTTP status 401 but got %d", h.opts.Name, resp.StatusCode)
 }
 
 // Logout deletes the tokens of a server. had is false if there were none. It does not need a valid
@@ -179,7 +179,7 @@ func SignedIn(dir, server string) bool {
 // authorize has a person sign in.
 func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.opts.Patience,
-		value.Errorf(value.Timeout, "sign in at %s: nobody has signed in within %v", h.opts.Name, h.opts.Patience).WithLimit(value.LimitWall))
+		value.Errorf(value.Timeout, "the sign-in at %s failed: nobody has signed in within %v", h.opts.Name, h.opts.Patience).WithLimit(value.LimitWall))
 	defer cancel()
 	back, err := listen(h.opts.Port)
 	if err != nil {
@@ -192,7 +192,7 @@ func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.R
 	}
 	flow, err := auth.NewAuthorizationCodeHandler(h.config(back, before))
 	if err != nil {
-		return value.Errorf(value.Invalid, "sign in at %s: %w", h.opts.Name, err)
+		return value.Errorf(value.Invalid, "the sign-in at %s failed: %w", h.opts.Name, err)
 	}
 	resp.Body = io.NopCloser(io.LimitReader(resp.Body, maxBody))
 	clean := req.Clone(ctx)
@@ -201,7 +201,7 @@ func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.R
 		return h.failure(ctx, err)
 	}
 	if r, err := h.store.read(); err != nil || r.Token == "" {
-		return errors.Join(value.Errorf(value.Denied, "sign in at %s: the authorization server returned no token", h.opts.Name), err)
+		return errors.Join(value.Errorf(value.Denied, "the sign-in at %s failed: the authorization server returned no token", h.opts.Name), err)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (h *Handler) config(back *callback, before *record) *auth.AuthorizationCode
 func (h *Handler) fetch(ctx context.Context, back *callback, address string) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || !allowedScheme(h.server, u) {
-		return nil, value.Errorf(value.Denied, "sign in at %s: the address of its authorization server does not begin with https:", h.opts.Name)
+		return nil, value.Errorf(value.Denied, "the sign-in at %s failed: the address of its authorization server does not begin with https:", h.opts.Name)
 	}
 	back.expect(u.Query().Get("state"))
 	if err := h.opts.Show(ctx, address); err != nil {
@@ -251,7 +251,7 @@ func (h *Handler) fetch(ctx context.Context, back *callback, address string) (*a
 // keep stores a new token. It is called with the token of a sign-in.
 func (h *Handler) keep(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 	if !strings.EqualFold(t.Type(), "bearer") {
-		return nil, value.Errorf(value.Denied, "sign in at %s: the token is not a bearer token", h.opts.Name)
+		return nil, value.Errorf(value.Denied, "the sign-in at %s failed: the token is not a bearer token", h.opts.Name)
 	}
 	err := h.store.change(func(r *record) error {
 		*r = record{
@@ -276,11 +276,11 @@ func (h *Handler) failure(ctx context.Context, err error) error {
 	}
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil {
-		return value.Errorf(value.Denied, "sign in at %s: the authorization server refuses: %s", h.opts.Name, value.Clean(cmp.Or(refused.ErrorCode, refused.Response.Status), 80))
+		return value.Errorf(value.Denied, "the sign-in at %s failed: the authorization server refused to issue a token: %s", h.opts.Name, value.Clean(cmp.Or(refused.ErrorCode, refused.Response.Status), 80))
 	}
 	// The SDK appends the answer to a registration, which may have a secret, in parentheses.
 	text, _, _ := strings.Cut(err.Error(), " ({")
-	return value.Errorf(value.Unavailable, "sign in at %s: %s", h.opts.Name, value.Clean(text, 300))
+	return value.Errorf(value.Unavailable, "the sign-in at %s failed: %s", h.opts.Name, value.Clean(text, 300))
 }
 
 // scopesOf returns the rights that a response asks for.

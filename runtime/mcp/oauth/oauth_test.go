@@ -325,17 +325,17 @@ func TestHostile(t *testing.T) {
 		{"no PKCE", func(f *fake) { f.metadata = func(d map[string]any) { delete(d, "code_challenge_methods_supported") } }, "PKCE"},
 		{"huge metadata", func(f *fake) {
 			f.metadata = func(d map[string]any) { d["x"] = strings.Repeat("x", 3<<20) }
-		}, "sign in at fake"},
+		}, "the sign-in at fake failed"},
 		{"a redirect of the metadata", func(f *fake) {
 			f.handle["/.well-known/oauth-authorization-server"] = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, inside.URL, http.StatusFound)
 			}
-		}, "sign in at fake"},
+		}, "the sign-in at fake failed"},
 		{"a redirect of the token request", func(f *fake) {
 			f.handle["/token"] = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, inside.URL, http.StatusTemporaryRedirect)
 			}
-		}, "refuses"},
+		}, "refused"},
 		{"a redirect of the server", func(f *fake) {
 			f.handle["/mcp"] = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, inside.URL, http.StatusTemporaryRedirect)
@@ -348,7 +348,7 @@ func TestHostile(t *testing.T) {
 				_ = r.ParseForm()
 				http.Error(w, `{"error":"bad","error_description":"secret-`+r.PostForm.Get("code")+`"}`, 400)
 			}
-		}, "refuses"},
+		}, "refused"},
 		{"the user declines", func(f *fake) {
 			f.redirect = func(q url.Values) { q.Del("code"); q.Set("error", "access_denied") }
 		}, "access_denied"},

@@ -20,7 +20,7 @@ func addCommand(c *command) *cli.Command {
 		Description: "A server is a COMMAND that cassidy starts, or a URL. For example:\n" +
 			"   cassidy mcp add files -- mcp-server-filesystem .\n" +
 			"   cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
-			"The entry is written to .cassidy/mcp.json. It has the names of environment variables, but not their values.\n" +
+			"The command writes an entry for the server to .cassidy/mcp.json. It has the names of environment variables, but not their values.\n" +
 			"COMMAND runs in a sandbox. It can read the project; other files and the network need a flag.\n" +
 			"If an argument of COMMAND begins with -, put -- before COMMAND.",
 		Flags: []cli.Flag{
@@ -127,7 +127,7 @@ func urlEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 		case !ok || name == "" || text == "":
 			return nil, value.Errorf(value.Invalid, "invalid header %q", value.Clean(name, 40)).WithHint("write --header 'NAME: ${VARIABLE}'")
 		case isSecret(name, text):
-			return nil, value.Errorf(value.Invalid, "the value of the header %s looks like a secret, which must not be written to the file", value.Clean(name, 40)).
+			return nil, value.Errorf(value.Invalid, "the value of the header %s looks like a secret, and secrets must not be written to mcp.json", value.Clean(name, 40)).
 				WithHint("put the value into an environment variable, and write --header '%s: ${VARIABLE}'", value.Clean(name, 40))
 		}
 		headers.Put(name, text)

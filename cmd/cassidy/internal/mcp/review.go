@@ -20,9 +20,9 @@ func reviewCommand(c *command) *cli.Command {
 		Name: "review", Usage: "review the tools of an attached server, and accept them", ArgsUsage: "SERVER",
 		Description: "SERVER is the name of an entry in .cassidy/mcp.json of the project, or in your own mcp.json. The command starts the server, and\n" +
 			"shows the descriptions of its tools, or the changes since your last review. A server is used only after you have accepted its\n" +
-			"tools. If the server later offers other tools, all calls of its tools are refused until you review them again.",
+			"tools. If these tools change later, all calls of the server are refused until you review its tools again.",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "yes", Usage: "accept the tools without a review question"},
+			&cli.BoolFlag{Name: "yes", Usage: "accept the tools without asking"},
 		},
 		Action: c.review,
 	}

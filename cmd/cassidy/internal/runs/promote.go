@@ -34,7 +34,7 @@ func promoteCommand(c *command) *cli.Command {
 			&cli.StringFlag{Name: "step", Usage: "use the program of `STEP`, such as 3.1"},
 			&cli.StringFlag{Name: "name", Usage: "name the tool `NAME`"},
 			&cli.BoolFlag{Name: "print", Usage: "print the file instead of writing it"},
-			&cli.BoolFlag{Name: "yes", Usage: "trust the tool without a review question"},
+			&cli.BoolFlag{Name: "yes", Usage: "trust the tool without asking"},
 		},
 		Action: func(ctx *cli.Context) error {
 			var found *ranProgram

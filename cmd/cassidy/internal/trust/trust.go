@@ -37,7 +37,7 @@ func Command(a *app.App) *cli.Command {
 			"The rules of your config decide what tools may do without a question. The error of a refused call shows the command\n" +
 			`with the narrowest rule that allows it, such as: cassidy trust --rule '{tool: deploy, capability: "shell:git"}'`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "yes", Usage: "trust the files without a review question"},
+			&cli.BoolFlag{Name: "yes", Usage: "trust the files without asking"},
 			&cli.BoolFlag{Name: "author", Usage: "mark the project as yours: its new and changed files are trusted, except files that need more capabilities than before"},
 			&cli.BoolFlag{Name: "list", Usage: "list the reviewed files, and when they were reviewed"},
 			&cli.BoolFlag{Name: "revoke", Usage: "revoke the trust in FILE, or, if FILE is not given, in all files"},

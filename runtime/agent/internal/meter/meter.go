@@ -382,7 +382,7 @@ func (r *Rules) limit(flag, field, format string, args ...any) error {
 	if r.Agent == "" {
 		return value.Limitf(value.LimitUsage, "the run reached "+format, args...).WithHint("to allow more: %s", flag)
 	}
-	return value.Errorf(value.Limit, "the agent '"+r.Agent+"' reached "+format, args...).WithHint("to allow more, change the field '%s' of its file", field)
+	return value.Errorf(value.Limit, "the agent '"+r.Agent+"' reached "+format, args...).WithHint("to allow more, change the field '%s' in the file of the agent '%s'", field, r.Agent)
 }
 
 func (m *Meter) end(x amount, u *Usage) {

@@ -41,7 +41,7 @@ func (p *Pass) audit(word string, d decision) {
 		err := record(e)
 		if failed := err != nil; failed != p.Run.gate.unaudited.Swap(failed) && failed {
 			p.emit(tool.Log{Message: "the audit event was not recorded: " + err.Error()})
-			p.Run.gate.Logger.Error("the audit cannot be written", "error", err)
+			p.Run.gate.Logger.Error("an event could not be written to the audit log", "error", err)
 		}
 	}
 	p.emit(data)
