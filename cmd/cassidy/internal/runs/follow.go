@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
@@ -74,10 +75,16 @@ func (f *follower) update(ctx context.Context, r *history.Run) (damage, err erro
 			p.step(s, width)
 		}
 	}
-	if w != nil && f.isNew(w.Todo()+w.Text()) {
+	if w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
 		p.wait(w)
 	}
 	return damage, nil
+}
+
+// hasShown reports whether the steps that asked the questions have ended and were shown. The steps
+// are read after the questions, so a question can be out of date.
+func (f *follower) hasShown(questions []history.Asked) bool {
+	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q history.Asked) bool { return !f.shown[q.StepPath.String()] })
 }
 
 // isNew reports whether something was not shown before.
