@@ -37,7 +37,7 @@ func textParam(name, doc string) tool.Param {
 func addFunc(root string, scope func() *trust.Scope) tool.Func {
 	return tool.Func{
 		Name:    "add",
-		Doc:     "Add a note to .cassidy/memory.md, which models get at the beginning of later conversations. It asks for approval each time, also if the call of the tool was approved, unless a rule allows it.",
+		Doc:     "Add a note to .cassidy/memory.md, which models get at the beginning of later conversations. Each note needs approval, even if the call of the tool was approved, unless a rule allows memory.add.",
 		Params:  []tool.Param{textParam(argNote, "the note, at most 2,000 characters")},
 		Returns: "whether the note was added. False means that there is a note with the same text",
 		Kind:    tool.Repeatable, // a repetition finds the note
