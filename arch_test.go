@@ -636,7 +636,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/decision": {
 		"Package decision reads what a language model asks for in its reply",
-		"runtime/tool runtime/value runtime/model runtime/agent/internal/fields runtime/agent/internal/loose runtime/agent/internal/markup runtime/agent/internal/prose",
+		"runtime/tool runtime/value runtime/model runtime/agent/internal/fields runtime/agent/internal/loose runtime/agent/internal/markup runtime/agent/internal/offered runtime/agent/internal/phrases runtime/agent/internal/prose",
 		"what a reply means is read without doing any of it",
 	},
 	"runtime/agent/promote": {
@@ -653,6 +653,16 @@ var layers = map[string]struct {
 		"Package fields reads decisions that are written as fields",
 		"runtime/value runtime/agent/internal/loose runtime/agent/internal/prose",
 		"it reads fields, and does not know which tools there are",
+	},
+	"runtime/agent/internal/offered": {
+		"Package offered finds the tools that a model may call by the names that it writes",
+		"runtime/tool runtime/value runtime/agent/internal/loose runtime/agent/internal/prose",
+		"it knows tools, and not what a reply asks for",
+	},
+	"runtime/agent/internal/phrases": {
+		"Package phrases has the words by which a reply is read",
+		"runtime/agent/internal/prose",
+		"it is one table",
 	},
 	"runtime/agent/internal/markup": {
 		"Package markup reads the tags that models write around calls.",

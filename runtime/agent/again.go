@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
@@ -149,7 +150,7 @@ func (s *Session) keepSummary(c *compaction) {
 // keepCall keeps the outcome of agent.call, and the files that the call read and wrote. A failure
 // is that of an interrupted call.
 func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
-	given, err := decision.Given(e.Args)
+	given, err := functions.Decisions(e.Args)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -25,7 +26,7 @@ const parallelHint = "parallel"
 // doCalls is agent.calls: it makes the calls of a reply, in parallel where they may be. The state
 // of the turn changes in the order of the calls, whichever ends first.
 func (t *turn) doCalls(ctx context.Context, e tool.Effect) (value.Value, error) {
-	decisions, err := decision.Given(e.Args)
+	decisions, err := functions.Decisions(e.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (t *turn) conclude(ctx context.Context, c *plannedCall) (*value.Dict, error
 
 // keepCalls keeps the outcomes of agent.calls.
 func (t *turn) keepCalls(e tool.Effect, v *value.Dict, _ error) error {
-	decisions, err := decision.Given(e.Args)
+	decisions, err := functions.Decisions(e.Args)
 	if err != nil {
 		return err
 	}

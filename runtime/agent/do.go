@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
@@ -23,7 +24,7 @@ import (
 // the model; only what ends the run is an error. keepCall does the same with a recorded
 // outcome.
 func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
-	given, err := decision.Given(e.Args)
+	given, err := functions.Decisions(e.Args)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
@@ -257,7 +257,7 @@ func (t *turn) keepBroken(e tool.Effect) error {
 	if e.Func != moduleName+".call" && e.Func != moduleName+".calls" {
 		return nil
 	}
-	decisions, err := decision.Given(e.Args)
+	decisions, err := functions.Decisions(e.Args)
 	for _, d := range decisions {
 		o := t.broken(d)
 		err = cmp.Or(err, t.keepOutcome(d, o.dict(), true))

@@ -7,6 +7,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -106,7 +108,7 @@ func (s *reader) jsonAt(at int) *jsonReader {
 	p.First = func(key string, v value.Value) {
 		text, isText := v.(string)
 		p.ours = p.ours || strings.EqualFold(key, "tool_decision")
-		p.named = p.named || isText && slices.Contains(s.table(nameKey), key) && s.lookup(text) != nil
+		p.named = p.named || isText && slices.Contains(s.words.Of(phrases.NameKey), key) && s.tools.Find(text) != nil
 	}
 	return p
 }
@@ -140,8 +142,8 @@ const cutOff = "the reply was cut off before the end of the call"
 // unknown tools.
 func (s *reader) completeArgs(calls []Decision) bool {
 	return !slices.ContainsFunc(calls, func(d Decision) bool {
-		t := s.lookup(d.Action)
-		return t == nil || missingArg(t, d.Input) != ""
+		t := s.tools.Find(d.Action)
+		return t == nil || offered.Missing(t, d.Input) != ""
 	})
 }
 
@@ -150,7 +152,7 @@ func (s *reader) completeArgs(calls []Decision) bool {
 func (s *reader) broken(c candidate, p *jsonReader, err *loose.Fault) {
 	c.end = max(err.At, c.start+1)
 	if err.At >= s.nested && err.At > c.start+1 {
-		c.end = s.brokenEnd(c.start, err.At)
+		c.end = loose.BrokenEnd(s.text, c.start, err.At)
 	}
 	if p.ours || p.named && c.start >= s.nested {
 		c.err = err.Of("the JSON of the call is not valid")
@@ -162,34 +164,13 @@ func (s *reader) broken(c candidate, p *jsonReader, err *loose.Fault) {
 	s.nested = max(s.nested, c.end)
 }
 
-// brokenEnd estimates the end of invalid JSON: where its braces are closed, the end of the fence,
-// or an empty line.
-func (s *reader) brokenEnd(at, from int) int {
-	depth := 0
-	for i := at; i < len(s.text); i++ {
-		switch s.text[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth <= 0 && i >= from {
-				return i + 1
-			}
-		case '`', '\n':
-			if i >= from && (strings.HasPrefix(s.text[i:], "```") || strings.HasPrefix(s.text[i:], "\n\n")) {
-				return i
-			}
-		}
-	}
-	return len(s.text)
-}
-
 // is reports whether the name of a tag contains a word of a class.
-func (s *reader) is(m markup.Mark, c class) bool {
-	return slices.ContainsFunc(s.table(c), func(name string) bool { return strings.Contains(m.Name, name) })
+func (s *reader) is(m markup.Mark, c phrases.Class) bool {
+	return slices.ContainsFunc(s.words.Of(c), func(name string) bool { return strings.Contains(m.Name, name) })
 }
 
 func (s *reader) beginsCall(m markup.Mark) bool {
-	return s.is(m, callTag) && !s.is(m, otherTag) && m.Name[0] != '/'
+	return s.is(m, phrases.CallTag) && !s.is(m, phrases.OtherTag) && m.Name[0] != '/'
 }
 
 // vendorTag reads the calls after a tag that only calls have. If anything else follows, the text
@@ -226,7 +207,7 @@ func (s *reader) skipMarks(at int) int {
 		at = prose.SkipSpace(s.text, at)
 		m, ok := markup.MarkAt(s.text, at)
 		switch {
-		case ok && (s.is(m, innerTag) || s.beginsCall(m)):
+		case ok && (s.is(m, phrases.InnerTag) || s.beginsCall(m)):
 			at = m.End
 		case strings.HasPrefix(s.text[at:], "```"):
 			for at += 3; at < len(s.text) && prose.IsWord(s.text[at]); {
@@ -343,7 +324,7 @@ func (s *reader) closingTag(at int) int {
 			continue
 		}
 		m, ok := markup.MarkAt(s.text, i)
-		if !ok || m.Name == "" || s.endsThinking(i) > 0 || s.beginsCall(m) || m.Name == "channel" || m.Name == "start" || m.Name[0] != '/' && prose.IsWord(s.text[i+1]) && !s.is(m, otherTag) {
+		if !ok || m.Name == "" || s.endsThinking(i) > 0 || s.beginsCall(m) || m.Name == "channel" || m.Name == "start" || m.Name[0] != '/' && prose.IsWord(s.text[i+1]) && !s.is(m, phrases.OtherTag) {
 			return at
 		}
 		at = m.End
@@ -409,7 +390,7 @@ func (s *reader) nameAt(at int) (*tool.Tool, string, int) {
 	if end == at {
 		return nil, "", at
 	}
-	return s.lookup(s.text[at:end]), s.text[at:end], end
+	return s.tools.Find(s.text[at:end]), s.text[at:end], end
 }
 
 // writtenCall reads the arguments after the name of a tool: as JSON, on the same line or the next,
@@ -426,7 +407,7 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 	}
 	switch {
 	case i < len(s.text) && s.text[i] == '(':
-		args, end, err := s.bracketArgs(t, i)
+		args, end, err := offered.BracketArgs(t, loose.New(s.text, i+1, s.ends))
 		if err != nil {
 			return shape{}, i, err
 		}
@@ -443,64 +424,12 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 		return shape{}, i, &loose.Fault{At: p.At, What: cutOff}
 	}
 	args := v.(*value.Dict)
-	if !inTags && missingArg(t, args) == "" && (!fitsArgs(t, args) || args.Len() == 0 && i > at) {
+	if !inTags && offered.Missing(t, args) == "" && (!offered.Fits(t, args) || args.Len() == 0 && i > at) {
 		return shape{}, at, nil // a block of a program
 	}
 	d := s.foreign(t, name)
 	d.Repaired = append(d.Repaired, p.Notes...)
 	return s.called(t, args, d), p.At, nil
-}
-
-// bracketArgs reads arguments in round brackets: by name, by position, or as one object. They
-// must be literals.
-func (s *reader) bracketArgs(t *tool.Tool, at int) (*value.Dict, int, *loose.Fault) {
-	p := loose.New(s.text, at+1, s.ends)
-	args, place := &value.Dict{}, 0
-	for {
-		p.Space()
-		if p.Peek() == ')' {
-			return args, p.At + 1, nil
-		}
-		name := argName(p)
-		v, err := p.Value()
-		if err != nil {
-			return nil, 0, err
-		}
-		if object, ok := v.(*value.Dict); ok && name == "" && args.Len() == 0 && fitsArgs(t, object) {
-			args = object
-		} else {
-			for ; name == "" && place < len(t.Params); place++ {
-				if !t.Params[place].FromHost {
-					name = t.Params[place].Name
-				}
-			}
-			if name == "" || args.Has(name) {
-				return nil, 0, p.Fail("another argument name or the end of the arguments")
-			}
-			args.Put(name, v)
-		}
-		if p.Space(); p.Peek() == ',' {
-			p.At++
-		} else if p.Peek() != ')' {
-			return nil, 0, p.Fail("a comma or )")
-		}
-	}
-}
-
-// argName reads "name =" and returns the name, or "" if something else is next.
-func argName(p *loose.Reader) string {
-	i := p.At
-	for i < len(p.Text) && i < p.At+128 && prose.IsWord(p.Text[i]) {
-		i++
-	}
-	j := prose.SkipBlank(p.Text, i)
-	if i == p.At || j >= len(p.Text) || p.Text[j] != '=' || strings.HasPrefix(p.Text[j:], "==") {
-		return ""
-	}
-	name := p.Text[p.At:i]
-	p.At = j + 1
-	p.Space()
-	return name
 }
 
 // calledTexts returns a call whose arguments are text.
@@ -529,7 +458,7 @@ func (s *reader) namedTag(at int) int {
 	if own {
 		name = tag
 	}
-	t := s.lookup(name)
+	t := s.tools.Find(name)
 	if t == nil || !own && !slices.Contains([]string{"function", "invoke", "tool_call", "tool"}, tag) {
 		return at
 	}
@@ -567,10 +496,10 @@ func (s *reader) namedTag(at int) int {
 // JSON.
 func (s *reader) elements(c candidate, at int) (int, bool) {
 	list, end, err := markup.Elements(s.text, at, s.ends)
-	if err != nil || len(list) != 2 || !slices.Contains(s.table(nameKey), list[0].Tag) || !slices.Contains(s.table(argsKey), list[1].Tag) {
+	if err != nil || len(list) != 2 || !slices.Contains(s.words.Of(phrases.NameKey), list[0].Tag) || !slices.Contains(s.words.Of(phrases.ArgsKey), list[1].Tag) {
 		return at, false
 	}
-	t := s.lookup(strings.TrimSpace(list[0].Text))
+	t := s.tools.Find(strings.TrimSpace(list[0].Text))
 	args, _, ok := loose.DictOf(list[1].Text)
 	if t == nil || !ok {
 		return at, false

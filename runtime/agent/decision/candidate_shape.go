@@ -7,6 +7,8 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -81,17 +83,17 @@ func (s *reader) ourCall(d *value.Dict) shape {
 	}
 	name, ok := action.(string)
 	switch {
-	case isStandIn(name):
+	case offered.IsStandIn(name):
 		return shape{} // the form itself
-	case has && action == nil, ok && s.lookupFold(name) == nil && (fields.IsNobody(name) || isEnd(name)), plainName(name) == "" && endsEmpty(d):
+	case has && action == nil, ok && s.tools.FindFold(name) == nil && (fields.IsNobody(name) || isEnd(name)), offered.PlainName(name) == "" && endsEmpty(d):
 		return s.ending(name, d)
-	case !ok || plainName(name) == "":
+	case !ok || offered.PlainName(name) == "":
 		return wrong(true, "the decision has no action: expected the name of a tool")
 	}
 	one := Decision{Kind: ToolCall, Format: PureJSON}
 	one.Action = s.actionName(name, &one)
 	input, has := d.Get("input")
-	for _, other := range s.table(argsKey) {
+	for _, other := range s.words.Of(phrases.ArgsKey) {
 		if !has {
 			if input, has = d.Get(other); has {
 				one.Repaired = append(one.Repaired, fixedWrapper)
@@ -111,7 +113,7 @@ func (s *reader) ourCall(d *value.Dict) shape {
 
 // dictShape returns the calls in any other object.
 func (s *reader) dictShape(d *value.Dict, wraps int) shape {
-	if kind, ok := d.Get("type"); ok && !slices.ContainsFunc(s.table(callType), func(t string) bool { return kind == value.Value(t) }) {
+	if kind, ok := d.Get("type"); ok && !slices.ContainsFunc(s.words.Of(phrases.CallType), func(t string) bool { return kind == value.Value(t) }) {
 		return s.keyedShape(d)
 	}
 	if action, ok := s.endsAlone(d); ok {
@@ -119,7 +121,7 @@ func (s *reader) dictShape(d *value.Dict, wraps int) shape {
 		sh.ours = false
 		return sh
 	}
-	for _, key := range s.table(wrapKey) {
+	for _, key := range s.words.Of(phrases.WrapKey) {
 		inner, ok := d.Get(key)
 		if !ok || !s.onlyKeys(d, key) || d.Has("role") && d.Text("role") != "assistant" {
 			continue
@@ -131,7 +133,7 @@ func (s *reader) dictShape(d *value.Dict, wraps int) shape {
 			return sh
 		}
 	}
-	for _, key := range s.table(nameKey) {
+	for _, key := range s.words.Of(phrases.NameKey) {
 		if name, ok := d.Get(key); ok {
 			text, _ := name.(string)
 			return s.namedShape(d, key, text)
@@ -143,7 +145,7 @@ func (s *reader) dictShape(d *value.Dict, wraps int) shape {
 // namedShape returns the call in an object with the name of a tool. The arguments are under
 // another key, or the other keys.
 func (s *reader) namedShape(d *value.Dict, key, name string) shape {
-	t := s.lookup(name)
+	t := s.tools.Find(name)
 	if t == nil {
 		return shape{}
 	}
@@ -151,9 +153,9 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 	one.Reasoning = d.Text("reasoning") + d.Text("thought")
 	one.Status = statusOf(d.Text("status"))
 	flat := without(d, key)
-	for _, argsKey := range s.table(argsKey) {
+	for _, argsKey := range s.words.Of(phrases.ArgsKey) {
 		v, ok := d.Get(argsKey)
-		if !ok || !s.onlyKeys(d, key, argsKey) && fitsArgs(t, flat) { // the tool has a parameter of this name
+		if !ok || !s.onlyKeys(d, key, argsKey) && offered.Fits(t, flat) { // the tool has a parameter of this name
 			continue
 		}
 		if !s.onlyKeys(d, key, argsKey) {
@@ -161,7 +163,7 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 		}
 		args, nested, ok := loose.DictOf(v)
 		if text, isText := v.(string); isText && !ok && strings.HasSuffix(argsKey, "_input") {
-			args, ok = onlyArg(t, text)
+			args, ok = offered.OnlyArg(t, text)
 		}
 		if !ok {
 			return wrong(false, "the %s of %s: expected a JSON object but got %s", argsKey, t.Name, value.TypeOf(v))
@@ -173,24 +175,10 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 	}
 	// The other keys must be exactly the tool's arguments. A name without arguments is a call
 	// only under a key that implies it.
-	if !fitsArgs(t, flat) || flat.Len() == 0 && (key == "name" || key == "function") {
+	if !offered.Fits(t, flat) || flat.Len() == 0 && (key == "name" || key == "function") {
 		return shape{}
 	}
 	return s.called(t, flat, one)
-}
-
-// onlyArg returns a text as the argument of a tool whose only required parameter is a text.
-func onlyArg(t *tool.Tool, text string) (*value.Dict, bool) {
-	required := required(t)
-	if len(required) != 1 || required[0].Type.Name != tool.TypeString || strings.HasPrefix(text, "{") {
-		return nil, false
-	}
-	return value.NewDict(required[0].Name, text), true
-}
-
-// required returns the parameters for which a call needs arguments.
-func required(t *tool.Tool) []tool.Param {
-	return slices.DeleteFunc(slices.Clone(t.Params), func(p tool.Param) bool { return !p.Required || p.FromHost || p.HasDefault })
 }
 
 // keyedShape returns the calls in {"TOOL": {its arguments}}. The arguments must fit, since
@@ -198,9 +186,9 @@ func required(t *tool.Tool) []tool.Param {
 func (s *reader) keyedShape(d *value.Dict) shape {
 	all := shape{call: d.Len() > 0 && d.Len() <= maxCalls}
 	for k, v := range d.All() {
-		t := s.lookup(k.(string))
+		t := s.tools.Find(k.(string))
 		args, ok := v.(*value.Dict)
-		if t == nil || !ok || !fitsArgs(t, args) || args.Len() == 0 && d.Len() > 1 {
+		if t == nil || !ok || !offered.Fits(t, args) || args.Len() == 0 && d.Len() > 1 {
 			return shape{}
 		}
 		one := s.called(t, args, s.foreign(t, k.(string)))
@@ -229,13 +217,13 @@ func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
 	if _, own := t.Param("properties"); isSchema && !own {
 		return shape{}
 	}
-	required := required(t)
+	required := offered.Required(t)
 	for _, p := range required {
-		if v, _ := args.Get(p.Name); s.off != "stand-ins" && isStandInFor(p.Name, v) {
+		if v, _ := args.Get(p.Name); s.off != "stand-ins" && offered.IsStandInFor(p.Name, v) {
 			return shape{}
 		}
 	}
-	if name := missingArg(t, args); name != "" {
+	if name := offered.Missing(t, args); name != "" {
 		return wrong(false, "the call of %s has no argument %s: it is required", t.Name, name)
 	}
 	for i, p := range required { // the first one is a name or a path; later ones may be empty
@@ -249,47 +237,12 @@ func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
 	return shape{call: true, calls: []Decision{d}}
 }
 
-// lookup returns the tool with a name, or nil. "-" and "_" are equal in names. Some prefixes and
-// suffixes that models add are ignored.
-func (s *reader) lookup(name string) *tool.Tool {
-	if t := s.tools[tool.Key(name)]; t != nil {
-		return t
-	}
-	name = strings.TrimSuffix(name, ".call")
-	for _, prefix := range []string{"", "functions.", "tools.", "default_api."} {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && s.tools[tool.Key(rest)] != nil {
-			return s.tools[tool.Key(rest)]
-		}
-	}
-	return nil
-}
-
-// lookupFold is lookup that also ignores case, quotes and brackets. It is for formats in which
-// the position of the name is certain.
-func (s *reader) lookupFold(name string) *tool.Tool {
-	name = plainName(name)
-	if t := s.lookup(name); t != nil {
-		return t
-	}
-	for i := range s.o.Tools {
-		if strings.EqualFold(tool.Key(s.o.Tools[i].Name), tool.Key(name)) {
-			return &s.o.Tools[i]
-		}
-	}
-	return nil
-}
-
-// plainName removes quotes, emphasis and brackets around the name of a tool.
-func plainName(name string) string {
-	return strings.TrimSpace(strings.TrimSuffix(strings.Trim(name, "`\"'* \t\r\n"), "()"))
-}
-
 // actionName returns the name of the tool for an action, or the action itself for an unknown
 // tool.
 func (s *reader) actionName(name string, d *Decision) string {
-	t := s.lookupFold(name)
+	t := s.tools.FindFold(name)
 	if t == nil {
-		return plainName(name)
+		return offered.PlainName(name)
 	}
 	if t.Name != strings.TrimSpace(name) {
 		d.Repaired = append(d.Repaired, fixedName)
@@ -297,52 +250,10 @@ func (s *reader) actionName(name string, d *Decision) string {
 	return t.Name
 }
 
-// missingArg returns the first required parameter without an argument, or "".
-func missingArg(t *tool.Tool, args *value.Dict) string {
-	for _, p := range required(t) {
-		if !args.Has(p.Name) && !slices.ContainsFunc(p.Aliases, args.Has) {
-			return p.Name
-		}
-	}
-	return ""
-}
-
-// fitsArgs reports whether a tool accepts the arguments: all required ones and no unknown ones.
-func fitsArgs(t *tool.Tool, args *value.Dict) bool {
-	for k := range args.All() {
-		name, _ := k.(string)
-		if _, ok := t.Param(name); !ok {
-			return false
-		}
-	}
-	return missingArg(t, args) == ""
-}
-
-// isStandInFor reports whether an argument is a placeholder for a parameter, as in <path>, or
-// PATH_TO_FILE for a path.
-func isStandInFor(name string, v value.Value) bool {
-	text, _ := v.(string)
-	return isStandIn(text) || text == strings.ToUpper(text) && strings.Contains(text, strings.ToUpper(name)+"_")
-}
-
-// isStandIn reports whether a text is a placeholder: "...", <path>, {path}, your_path_here,
-// /path/to/it.
-func isStandIn(text string) bool {
-	low := strings.ToLower(strings.TrimSpace(text))
-	switch {
-	case low == "..." || low == "…", strings.HasPrefix(low, "your") && strings.HasSuffix(low, "here"), strings.HasPrefix(low, "/path/to"):
-		return true
-	case low == "" || low[:1]+low[len(low)-1:] != "<>" && low[:1]+low[len(low)-1:] != "{}":
-		return false
-	}
-	inner := strings.Trim(low, "<>{}")
-	return inner != "" && strings.Trim(inner, "abcdefghijklmnopqrstuvwxyz0123456789_- ") == ""
-}
-
 // onlyKeys reports whether all keys of a dict are in some, or may be beside a call.
 func (s *reader) onlyKeys(d *value.Dict, some ...string) bool {
 	for k := range d.All() {
-		if name, _ := k.(string); !slices.Contains(s.table(extraKey), name) && !slices.Contains(some, name) {
+		if name, _ := k.(string); !slices.Contains(s.words.Of(phrases.ExtraKey), name) && !slices.Contains(some, name) {
 			return false
 		}
 	}

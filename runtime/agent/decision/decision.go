@@ -3,8 +3,8 @@
 //
 // It works in three steps. scan.go scans the reply once. The files candidate*.go read the
 // candidates for calls, by a table of forms. The files judge*.go decide which candidates are
-// meant as calls, by a table of rules and a table of words. testdata/earns.txt lists the cases
-// that need each row of these tables.
+// meant as calls, by a table of rules and the table of words in package phrases. testdata/earns.txt
+// lists the cases that need each row of these tables.
 package decision
 
 import (
@@ -104,43 +104,6 @@ func (d Decision) Dict() *value.Dict {
 	fields.Put("id", d.ID)
 	fields.Put("texts", d.Texts)
 	return fields
-}
-
-// FromValue reads a decision from a policy, which may have written it itself. It fails with kind
-// Invalid if v has no action.
-func FromValue(v value.Value) (Decision, error) {
-	d, ok := v.(*value.Dict)
-	if !ok || d.Text("action") == "" && d.Text("kind") != string(Invalid) {
-		return Decision{}, value.Errorf(value.Invalid, `agent.call: expected a decision {"action": …, "input": {…}}`)
-	}
-	input, _ := d.Get("input")
-	args, ok := input.(*value.Dict)
-	if !ok {
-		args = &value.Dict{}
-	}
-	return Decision{
-		Kind: Kind(d.Text("kind")), Action: d.Text("action"), Input: args, Reasoning: d.Text("reasoning"),
-		Error: d.Text("error"), Inferred: d.Bool("inferred"), ID: d.Text("id"), Texts: d.Bool("texts"),
-	}, nil
-}
-
-// Given returns the decisions in the arguments of a function of a policy: decision, with at least
-// one, or decisions. It fails with kind Invalid as [FromValue] does.
-func Given(args *value.Dict) ([]Decision, error) {
-	given := args.Elements("decisions")
-	if !args.Has("decisions") {
-		one, _ := args.Get("decision")
-		given = value.List{one}
-	}
-	list := make([]Decision, 0, len(given))
-	for _, v := range given {
-		d, err := FromValue(v)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, d)
-	}
-	return list, nil
 }
 
 // Options configure [Read]. Without Tools only the formats PureJSON, XMLJSON and Markdown are

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -73,7 +74,7 @@ func kindOf(want string) string {
 // comes of it: "lost", "unsafe", "differs" or "".
 func (c *trial) judged(off rule) (string, []Decision) {
 	s := newReader(c.reply, c.o)
-	s.off = off
+	s.off, s.words = off, phrases.Without(string(off))
 	s.scan()
 	got := s.choose()
 	isCall := got[0].Kind == ToolCall
@@ -107,15 +108,11 @@ func everyRule() (list []rule) {
 	for _, r := range rules {
 		list = append(list, r.name)
 	}
-	list = append(list, "gerund", "inference", "stand-ins")
-	var rows []rule
-	for c, some := range words {
-		for _, word := range some {
-			rows = append(rows, rule(string(c)+": "+word))
-		}
+	list = append(list, "inference", "stand-ins")
+	for _, row := range phrases.Rows() {
+		list = append(list, rule(row))
 	}
-	slices.Sort(rows)
-	return append(list, rows...)
+	return list
 }
 
 // TestEarns leaves out each rule in turn, and compares what is lost by it with

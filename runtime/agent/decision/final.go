@@ -6,6 +6,8 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -29,7 +31,7 @@ func endsEmpty(d *value.Dict) bool {
 
 // isEnd reports whether an action that is not the name of a tool means the end of the task.
 func isEnd(name string) bool {
-	return slices.Contains(ends, strings.ReplaceAll(strings.ToLower(plainName(name)), "-", "_"))
+	return slices.Contains(ends, strings.ReplaceAll(strings.ToLower(offered.PlainName(name)), "-", "_"))
 }
 
 // ending returns the end that a decision without a call means, if it means one.
@@ -76,8 +78,8 @@ func (s *reader) ending(action string, d *value.Dict) shape {
 func (s *reader) endsAlone(d *value.Dict) (action string, ok bool) {
 	v, has := d.Get("action")
 	name, isText := v.(string)
-	calls := isText && !fields.IsNobody(name) && !isEnd(name) || v != nil && !isText || isText && s.lookupFold(name) != nil
-	return name, has && !calls && statusOf(d.Text("status")) == LastCall && s.onlyKeys(d, append([]string{"action"}, s.table(argsKey)...)...)
+	calls := isText && !fields.IsNobody(name) && !isEnd(name) || v != nil && !isText || isText && s.tools.FindFold(name) != nil
+	return name, has && !calls && statusOf(d.Text("status")) == LastCall && s.onlyKeys(d, append([]string{"action"}, s.words.Of(phrases.ArgsKey)...)...)
 }
 
 // ended returns the calls in a list of decisions. If all of them end the task, it returns one end,
@@ -91,14 +93,14 @@ func (s *reader) ended(list []candidate, decisions []Decision) []Decision {
 	end := decisions[0]
 	beside := s.beside(list)
 	for line := 0; line < len(beside) && s.complete > 0; line = prose.LineEnd(beside, line) + 1 {
-		if answer, ok := taskComplete(beside, line); ok {
-			end.Answer, beside = once(strings.TrimSpace(beside[answer:])), ""
+		if answer, ok := prose.TaskComplete(beside, line); ok {
+			end.Answer, beside = prose.Once(strings.TrimSpace(beside[answer:])), ""
 		}
 	}
 	if beside != "" && !strings.HasSuffix(beside, ":") {
 		end.Answer = beside
 	}
-	if end.Answer == "" || isPlaceholder(end.Answer) {
+	if end.Answer == "" || prose.IsPlaceholder(end.Answer) {
 		return nil
 	}
 	return []Decision{end}
@@ -127,12 +129,7 @@ const noAnswer = "Task completed successfully"
 // answers reports whether the reply has an answer after "TASK COMPLETE", and not the placeholder of
 // the instructions.
 func (s *reader) answers() bool {
-	return s.complete > 0 && !isPlaceholder(s.finalAnswer())
-}
-
-// isPlaceholder reports whether a text is "[your answer]", with any words after "your".
-func isPlaceholder(text string) bool {
-	return strings.HasPrefix(strings.ToLower(text), "[your ") && strings.IndexByte(text, ']') == len(text)-1
+	return s.complete > 0 && !prose.IsPlaceholder(s.finalAnswer())
 }
 
 // finalAnswer returns the answer after "TASK COMPLETE:". If the same answer is given again, it is
@@ -143,26 +140,8 @@ func (s *reader) finalAnswer() string {
 	if strings.HasSuffix(first, "**") && strings.Count(first, "**")%2 == 1 {
 		answer = strings.TrimSpace(strings.TrimSuffix(first, "**") + answer[len(first):])
 	}
-	if answer = once(answer); answer == "" {
+	if answer = prose.Once(answer); answer == "" {
 		return noAnswer
-	}
-	return answer
-}
-
-// once returns an answer without its repetitions after further lines "TASK COMPLETE".
-func once(answer string) string {
-	first := ""
-	for line := 0; line < len(answer); line = prose.LineEnd(answer, line) + 1 {
-		start, ok := taskComplete(answer, line)
-		if !ok {
-			continue
-		}
-		if first == "" {
-			first = strings.TrimSpace(answer[:line])
-		}
-		if rest := strings.TrimSpace(answer[start:]); rest == first {
-			return first
-		}
 	}
 	return answer
 }

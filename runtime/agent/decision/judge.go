@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
@@ -86,7 +87,7 @@ func (s *reader) view(c candidate, from, next int) *view {
 	v.head, v.tail = s.lineHead(c, from), strings.TrimRight(s.text[c.end:prose.LineEnd(s.text, c.end)], " \t\r")
 	v.sentence = strings.TrimSpace(prose.LastSentence(v.before))
 	v.clause = prose.LastClause(v.sentence)
-	v.does, v.denies = s.does(v.clause)
+	v.does, v.denies = s.words.Does(v.clause)
 	return v
 }
 
@@ -216,7 +217,7 @@ func (v *view) fenced() verdict {
 	}
 	f := &v.s.fences[v.fence-1]
 	if v.rank == bare {
-		return shownIf(!slices.ContainsFunc(v.s.table(dataFence), func(info string) bool {
+		return shownIf(!slices.ContainsFunc(v.s.words.Of(phrases.DataFence), func(info string) bool {
 			return f.info == info || info != "" && strings.HasPrefix(f.info, info)
 		}) || v.s.othersIn(v.fence, true))
 	}
@@ -251,7 +252,7 @@ func (s *reader) isOther(text string, strict bool) bool {
 			if line != "" {
 				return true
 			}
-		} else if does, _ := s.does(prose.LastClause(prose.Plain(line))); strings.ContainsAny(line, "abcdefghijklmnopqrstuvwxyz") && !does && line[0] != '#' && !strings.HasPrefix(line, "//") {
+		} else if does, _ := s.words.Does(prose.LastClause(prose.Plain(line))); strings.ContainsAny(line, "abcdefghijklmnopqrstuvwxyz") && !does && line[0] != '#' && !strings.HasPrefix(line, "//") {
 			return true
 		}
 	}
@@ -273,9 +274,9 @@ func (v *view) answered() verdict {
 	lead := s.text[min(start, max(v.from, s.answer)):start]
 	gap := lead[len(strings.TrimRight(lead, " \t\r\n")):]
 	said := prose.Plain(lead)
-	does, _ := s.does(prose.LastClause(strings.TrimSpace(prose.LastSentence(said))))
-	goesOn, _ := s.does(prose.FirstSentence(v.after))
-	_, again := taskComplete(v.after, 0)
+	does, _ := s.words.Does(prose.LastClause(strings.TrimSpace(prose.LastSentence(said))))
+	goesOn, _ := s.words.Does(prose.FirstSentence(v.after))
+	_, again := prose.TaskComplete(v.after, 0)
 	switch {
 	case strings.TrimSpace(head) != "" || v.rank == bare:
 		return shown
@@ -295,7 +296,7 @@ func (v *view) embedded() verdict {
 	goesOn := tail != "" && (strings.HasPrefix(v.tail, " is ") || 'a' <= tail[0] && tail[0] <= 'z' && (v.rank != ours || head != ""))
 	ends := head == "" || strings.IndexByte(":.!>", head[len(head)-1]) >= 0 || isItem(head)
 	if head != "" && (!ends || goesOn) && v.rank != bare {
-		does, _ := v.s.does(prose.LastClause(prose.Plain(prose.LastSentence(head))))
+		does, _ := v.s.words.Does(prose.LastClause(prose.Plain(prose.LastSentence(head))))
 		return shownIf(!does || strings.HasPrefix(tail, "?"))
 	}
 	if v.rank == bare && tail != "" && (head != "" || tail[0] < 'A' || tail[0] > 'Z' && tail[0] != '{') {
@@ -325,13 +326,13 @@ func (v *view) followed() verdict {
 	if v.rank != bare {
 		return undecided
 	}
-	does, _ := v.s.does(prose.FirstSentence(v.after))
+	does, _ := v.s.words.Does(prose.FirstSentence(v.after))
 	i := prose.SkipSpace(v.s.text, v.end)
 	return shownIf(i < v.next && 'a' <= v.s.text[i] && v.s.text[i] <= 'z' || strings.Contains(v.after, "?") || len(v.after) > maxAfter && !does)
 }
 
 // conditional: the call depends on a decision of the user.
-func (v *view) conditional() verdict { return shownIf(v.s.has(v.sentence, condition)) }
+func (v *view) conditional() verdict { return shownIf(v.s.words.Has(v.sentence, phrases.Condition)) }
 
 // done: the last clause says that the call is made, as in "it does not exist, so I will create it".
 func (v *view) done() verdict {
@@ -344,7 +345,7 @@ func (v *view) done() verdict {
 // asked: a question before or after it asks for permission.
 func (v *view) asked() verdict {
 	asks := func(sentence string) bool {
-		return strings.HasSuffix(sentence, "?") && (v.rank == bare || v.s.has(sentence, asking))
+		return strings.HasSuffix(sentence, "?") && (v.rank == bare || v.s.words.Has(sentence, phrases.Asking))
 	}
 	return shownIf(asks(v.sentence) || asks(strings.TrimSpace(prose.FirstSentence(v.after))))
 }
@@ -352,29 +353,17 @@ func (v *view) asked() verdict {
 // refused: the sentence before or after it says that the call is not made.
 func (v *view) refused() verdict {
 	first := prose.FirstSentence(v.after)
-	return shownIf(v.s.refuses(v.sentence) && (!v.complete() || v.s.has(v.sentence, pointing)) || v.s.refuses(first) && v.s.has(first, pointing))
-}
-
-func (s *reader) refuses(sentence string) bool {
-	for rest := sentence; ; {
-		_, end := prose.IndexWord(rest, "not")
-		if end < 0 {
-			return s.has(sentence, ignoring)
-		}
-		if rest = strings.TrimSpace(rest[end:]); s.begins(rest, refusing) {
-			return true
-		}
-	}
+	return shownIf(v.s.words.Refuses(v.sentence) && (!v.complete() || v.s.words.Has(v.sentence, phrases.Pointing)) || v.s.words.Refuses(first) && v.s.words.Has(first, phrases.Pointing))
 }
 
 // exemplified: the sentence before or after it says that it is an example.
 func (v *view) exemplified() verdict {
-	return shownIf(v.s.has(v.sentence, example) || !v.complete() && v.s.has(v.sentence, manual) || v.s.has(prose.FirstSentence(v.after), example))
+	return shownIf(v.s.words.Has(v.sentence, phrases.Example) || !v.complete() && v.s.words.Has(v.sentence, phrases.Manual) || v.s.words.Has(prose.FirstSentence(v.after), phrases.Example))
 }
 
 // quoted: the introduction names another author or a source.
 func (v *view) quoted() verdict {
-	return shownIf(!v.complete() && v.s.quotes(v.clause) || v.s.has(v.before, suspect))
+	return shownIf(!v.complete() && v.s.words.Quotes(v.clause) || v.s.words.Has(v.before, phrases.Suspect))
 }
 
 // introduced: a sentence with a colon introduces it, without a word for a call. Unless the call is
@@ -383,13 +372,13 @@ func (v *view) introduced() verdict {
 	if v.before == "assistant:" || !strings.HasSuffix(v.sentence, ":") {
 		return undecided
 	}
-	return shownIf(!v.s.has(v.sentence, heading) && (v.rank == bare || strings.Contains(v.sentence, " ") && !v.s.has(v.sentence, user)))
+	return shownIf(!v.s.words.Has(v.sentence, phrases.Heading) && (v.rank == bare || strings.Contains(v.sentence, " ") && !v.s.words.Has(v.sentence, phrases.User)))
 }
 
 // considered: the words before a bare call only consider it as a possibility.
-func (v *view) considered() verdict { return shownIf(v.rank == bare && v.s.has(v.before, hedge)) }
-
-func (s *reader) quotes(clause string) bool { return s.has(clause, source) && !s.has(clause, user) }
+func (v *view) considered() verdict {
+	return shownIf(v.rank == bare && v.s.words.Has(v.before, phrases.Hedge))
+}
 
 // quotedAbove: a line with a colon introduces a quotation, and the call is in the same paragraph or
 // followed by other text.
@@ -399,8 +388,8 @@ func (v *view) quotedAbove() verdict {
 		return undecided
 	}
 	lead := prose.LastClause(strings.TrimSpace(prose.LastSentence(v.before[:i+1])))
-	does, _ := v.s.does(lead)
-	return shownIf(!does && v.s.quotes(lead) && (v.after != "" || !strings.Contains(v.before[i:], "\n\n") || strings.HasPrefix(lead, "result (")))
+	does, _ := v.s.words.Does(lead)
+	return shownIf(!does && v.s.words.Quotes(lead) && (v.after != "" || !strings.Contains(v.before[i:], "\n\n") || strings.HasPrefix(lead, "result (")))
 }
 
 // lineHead returns the text before a candidate on its line, after the candidate before it.

@@ -109,7 +109,7 @@ func (s *reader) addCall(calls []Decision, d Decision) []Decision {
 // same reports whether two calls are equal. The arguments of either may be text.
 func (s *reader) same(a, b Decision) bool {
 	input := func(d Decision) *value.Dict {
-		if t := s.lookup(d.Action); t != nil && d.Texts {
+		if t := s.tools.Find(d.Action); t != nil && d.Texts {
 			d.Input, _ = t.Coerce(d.Input)
 		}
 		return d.Input

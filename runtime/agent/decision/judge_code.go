@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -35,7 +36,7 @@ const (
 
 // code reads the block of code that is a reply's decision, if there is one.
 func (s *reader) code() (d Decision, ok bool) {
-	if s.o.Format != Code || s.lookup(ProgramTool) == nil {
+	if s.o.Format != Code || s.tools.Find(ProgramTool) == nil {
 		return d, false
 	}
 	var blocks []prose.Fence
@@ -87,9 +88,9 @@ func (s *reader) isProgram(b *prose.Fence) bool {
 	}
 	said := s.spoken(b.Mark)
 	sentence := prose.LastClause(strings.TrimSpace(prose.LastSentence(prose.Plain(said[max(0, len(said)-wordsWindow):]))))
-	does, _ := s.does(sentence)
-	quoting := s.quotes(sentence) && !does
-	if (s.has(sentence, example) || s.has(sentence, manual)) && !does || s.wasHeard(s.text[b.Mark:b.End]) {
+	does, _ := s.words.Does(sentence)
+	quoting := s.words.Quotes(sentence) && !does
+	if (s.words.Has(sentence, phrases.Example) || s.words.Has(sentence, phrases.Manual)) && !does || s.wasHeard(s.text[b.Mark:b.End]) {
 		return false
 	}
 	// A single line may be in the error of an earlier program.
@@ -110,7 +111,7 @@ func (s *reader) codeBlocks() []prose.Fence {
 			continue
 		}
 		i := prose.SkipBlank(s.text, at)
-		if _, ends := taskComplete(s.text, i); ends {
+		if _, ends := prose.TaskComplete(s.text, i); ends {
 			break
 		}
 		if b, ok := prose.FenceAt(s.text, at, i); ok {

@@ -4,8 +4,9 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // The scanner goes through a reply once. It skips thinking, quoted lines and inline code, records
@@ -32,8 +33,8 @@ type fence struct {
 type reader struct {
 	text  string
 	o     Options
-	cut   bool                  // the end of the reply is known to be cut off
-	tools map[string]*tool.Tool // by their keys
+	cut   bool // the end of the reply is known to be cut off
+	tools offered.Tools
 	ends  *loose.Finder
 
 	found    []candidate
@@ -51,14 +52,11 @@ type reader struct {
 	heard    string      // Options.Heard as it is compared; "" before the first use
 	indent   int         // the indent of all lines, plus 1; 0 before the first use
 	off      rule        // a rule that is disabled, to measure its effect
+	words    phrases.Table
 }
 
 func newReader(text string, o Options) *reader {
-	s := &reader{text: text, o: o, tools: make(map[string]*tool.Tool, len(o.Tools)), ends: loose.NewFinder(text)}
-	for i := range o.Tools {
-		s.tools[tool.Key(o.Tools[i].Name)] = &o.Tools[i]
-	}
-	return s
+	return &reader{text: text, o: o, tools: offered.New(o.Tools), ends: loose.NewFinder(text)}
 }
 
 func (s *reader) scan() {
@@ -116,7 +114,7 @@ func (s *reader) lineStart(line int) int {
 		}
 	}
 	if !s.inFence && s.complete == 0 && (!s.isIndented(s.text[line:at]) || s.isThought(line)) {
-		if answer, ok := taskComplete(s.text, at); ok {
+		if answer, ok := prose.TaskComplete(s.text, at); ok {
 			s.complete, s.answer = at+1, answer
 			return max(answer, line+1)
 		}
@@ -245,30 +243,4 @@ func (s *reader) without(from int) string {
 	}
 	b.WriteString(s.text[min(from, len(s.text)):])
 	return b.String()
-}
-
-// taskComplete reads "TASK COMPLETE", ignoring case and emphasis, and returns the start of the
-// answer. It must be followed by punctuation or the end of the line.
-func taskComplete(text string, at int) (answer int, ok bool) {
-	for end := at + 12; at < min(end, len(text)) && strings.IndexByte("*_# ", text[at]) >= 0; {
-		at++
-	}
-	if !prose.HasFold(text[at:], "TASK COMPLETE") && !prose.HasFold(text[at:], "TASK_COMPLETE") {
-		return 0, false
-	}
-	for at += len("TASK COMPLETE"); at < len(text) && strings.IndexByte("*_ \t\r", text[at]) >= 0; {
-		at++
-	}
-	if at >= len(text) || text[at] == '\n' {
-		return at, true
-	}
-	for _, mark := range []string{":", ".", "!", "- ", "– ", "— "} {
-		if strings.HasPrefix(text[at:], mark) {
-			for at += len(mark); at < len(text) && strings.IndexByte("*_!", text[at]) >= 0; {
-				at++
-			}
-			return at, true
-		}
-	}
-	return 0, false
 }

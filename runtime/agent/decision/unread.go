@@ -1,14 +1,13 @@
 package decision
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -124,7 +123,7 @@ func (s *reader) likeJSON(at int) (*loose.Fault, int) {
 	v, err := p.Value()
 	if err != nil {
 		head := s.text[at:min(len(s.text), at+maxUnread)]
-		if s.quotesKey(head, nameKey) && s.quotesKey(head, argsKey) {
+		if s.words.QuotesKey(head, phrases.NameKey) && s.words.QuotesKey(head, phrases.ArgsKey) {
 			return err.Of("this looks like a call, but its JSON is not valid"), len(s.text)
 		}
 		return nil, err.At
@@ -133,8 +132,8 @@ func (s *reader) likeJSON(at int) (*loose.Fault, int) {
 	switch {
 	case !ok:
 		return nil, p.At
-	case s.lookup(name) == nil:
-		return &loose.Fault{At: at, What: "there is no tool with the name " + value.FormatJSON(prose.Clip(name, 60), "") + value.DidYouMean(name, s.names())}, p.At
+	case s.tools.Find(name) == nil:
+		return &loose.Fault{At: at, What: "there is no tool with the name " + value.FormatJSON(prose.Clip(name, 60), "") + value.DidYouMean(name, s.tools.Names())}, p.At
 	}
 	return &loose.Fault{At: at, What: looksOther}, p.At
 }
@@ -156,10 +155,10 @@ func (s *reader) likeValue(v value.Value, depth int) (name string, ok bool) {
 		key, _ := k.(string)
 		text, isText := v.(string)
 		_, isDict := v.(*value.Dict)
-		if isText && s.isKey(key, nameKey) {
+		if isText && s.words.IsKey(key, phrases.NameKey) {
 			name = text
 		}
-		args = args || (isDict || isText) && s.isKey(key, argsKey)
+		args = args || (isDict || isText) && s.words.IsKey(key, phrases.ArgsKey)
 		if inner, ok := s.likeValue(v, depth-1); ok {
 			return inner, true
 		}
@@ -167,23 +166,4 @@ func (s *reader) likeValue(v value.Value, depth int) (name string, ok bool) {
 	return name, args && name != ""
 }
 
-// isKey reports whether a JSON key is of a class, possibly as the last word, as in function_name.
-func (s *reader) isKey(key string, c class) bool {
-	key = strings.ToLower(key)
-	return c == argsKey && strings.HasSuffix(key, "params") || slices.ContainsFunc(s.table(c), func(name string) bool {
-		return key == name || strings.HasSuffix(key, "_"+name)
-	})
-}
-
-// quotesKey reports whether a text has a key of a class in double quotes.
-func (s *reader) quotesKey(text string, c class) bool {
-	parts := strings.Split(text, `"`)
-	return len(parts) > 2 && slices.ContainsFunc(parts[1:len(parts)-1], func(part string) bool { return s.isKey(part, c) })
-}
-
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
-// names returns the names of the tools that the model may call.
-func (s *reader) names() []string {
-	return value.Map(s.o.Tools, func(t tool.Tool) string { return t.Name })
-}

@@ -487,3 +487,24 @@ func (f *Finder) Find(what string, from int) int {
 	f.last[what] = finding{from, at}
 	return at
 }
+
+// BrokenEnd estimates the end of invalid JSON that begins at a position: where its braces are closed
+// after from, the end of the fence, or an empty line.
+func BrokenEnd(text string, at, from int) int {
+	depth := 0
+	for i := at; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth <= 0 && i >= from {
+				return i + 1
+			}
+		case '`', '\n':
+			if i >= from && (strings.HasPrefix(text[i:], "```") || strings.HasPrefix(text[i:], "\n\n")) {
+				return i
+			}
+		}
+	}
+	return len(text)
+}

@@ -1,0 +1,181 @@
+// Package phrases has the words by which a reply is read: in sentences beside a call, and in the
+// keys and tags of calls. It is one table, so that the effect of each word can be measured.
+package phrases
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+)
+
+// A Class is the meaning of a word for those who read candidates and judge them.
+type Class string
+
+// The classes.
+const (
+	Doing     Class = "doing"     // the writer does something now
+	NotDoing  Class = "not doing" // after a word of doing, or as a gerund: the writer uses no tool
+	Commands  Class = "commands"  // at the start of a clause: the writer does something now
+	Refusing  Class = "refusing"  // after "not": the writer does not make the call
+	Ignoring  Class = "ignoring"  // the writer ignores the call
+	Pointing  Class = "pointing"  // refers to the call in a complete sentence that refuses it
+	Asking    Class = "asking"    // in a question: it asks for permission
+	Condition Class = "condition" // the call depends on the user
+	Example   Class = "example"   // the call is an example
+	Manual    Class = "manual"    // the same, in a sentence that is not complete
+	Source    Class = "source"    // the call is from another author
+	User      Class = "user"      // unless that is the user
+	Suspect   Class = "suspect"   // the writer calls it suspicious
+	Heading   Class = "heading"   // introduces a call
+	Hedge     Class = "hedge"     // before a bare call: it is only considered
+
+	NameKey   Class = "key of a name"     // JSON key of the name of a tool in a call
+	ArgsKey   Class = "key of arguments"  // JSON key of its arguments
+	WrapKey   Class = "key of a wrapper"  // JSON key of a call, a list of calls, or a text with one
+	ExtraKey  Class = "key beside"        // other JSON keys of a call or its wrapper
+	CallType  Class = "type of a call"    // value of the JSON key type of a call
+	CallTag   Class = "tag of calls"      // in the name of a tag that begins calls
+	OtherTag  Class = "tag of no calls"   // in the name of other tags with a word of CallTag
+	InnerTag  Class = "tag within a call" // in the name of a tag before arguments
+	DataFence Class = "fence of data"     // start of the language of a fence that may contain a bare call
+
+	Inferring Class = "inferring" // anywhere in a reply: no call can be inferred
+)
+
+// words are the words of each class, in lower case. A word that ends with a hyphen is the beginning
+// of a word. In the searched text "n't" is replaced by " not". testdata/earns.txt of package decision
+// lists the cases that need each word.
+var words = map[Class][]string{
+	Doing:     {"i'll", "i will", "let me", "let's", "i'm going to", "i am going to", "i need to", "we need to", "i have to", "i must", "i should", "ich sehe"},
+	NotDoing:  {"not", "never", "show-", "quot-", "ignor-", "disregard-", "say-", "report what", "explain-", "refus-", "know", "tell-", "describ-", "accord-"},
+	Commands:  {"write", "save"},
+	Refusing:  {"do", "call", "run", "use", "send", "follow", "obey", "comply", "execute"},
+	Ignoring:  {"refus-", "declin-", "ignor-", "disregard-"},
+	Pointing:  {"this", "that", "it", "these", "instruction-"},
+	Asking:    {"i", "that", "you want"},
+	Condition: {"if you", "once you"},
+	Example:   {"for example", "an example", "for instance", "like this"},
+	Manual:    {"example-", "sample", "would", "to call", "you can"},
+	Source: {"file", "page", "line-", "text", "note-", "email", "document", "output", "result", "diff", "message", "issue",
+		"says", "said", "contains", "told", "tells", "wrote", "user:", "response", "returned"},
+	User:      {"user wants", "you asked"},
+	Suspect:   {"injection", "suspicious", "malicious"},
+	Heading:   {"call", "action", "decision", "step", "fix", "next", "yet", "instructions"},
+	Hedge:     {"or", "would", "if"},
+	NameKey:   {"name", "tool", "tool_name", "function", "action", "tool_call"},
+	ArgsKey:   {"arguments", "args", "parameters", "input", "action_input", "tool_input"},
+	WrapKey:   {"tool_calls", "function", "function_call", "tool_call", "content"},
+	ExtraKey:  {"id", "tool_call_id", "type", "reasoning", "status", "thought", "role", "content"},
+	CallType:  {"function", "tool_use"},
+	CallTag:   {"toolcall", "functioncall", "tooluse", "toolcode", "toolrequest", "pythontag", "startaction", "actionstart"},
+	OtherTag:  {"result", "response"},
+	InnerTag:  {"toolsep", "args", "plugin"},
+	DataFence: {"", "json", "tool", "python"},
+	Inferring: {"not", "if", "when", "after", "once", "until"},
+}
+
+// A Table has the words of each class. The zero value has all words.
+type Table struct {
+	off string // see [Without]
+}
+
+// Without returns the table without one row, to measure its effect: the name of a class and one of
+// its words, separated by ": ", or [Gerund].
+func Without(row string) Table { return Table{row} }
+
+// Gerund is the row for words that end in -ing.
+const Gerund = "gerund"
+
+// Rows yields the names of all rows, see [Without].
+func Rows() []string {
+	rows := []string{Gerund}
+	for c, list := range words {
+		for _, word := range list {
+			rows = append(rows, string(c)+": "+word)
+		}
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// Of returns the words of a class. The caller must not change them.
+func (t Table) Of(c Class) []string {
+	off, ok := strings.CutPrefix(strings.TrimPrefix(t.off, string(c)), ": ")
+	if !ok {
+		return words[c]
+	}
+	return slices.DeleteFunc(slices.Clone(words[c]), func(word string) bool { return word == off })
+}
+
+// Has reports whether a text has a word of a class.
+func (t Table) Has(text string, c Class) bool {
+	return text != "" && slices.ContainsFunc(t.Of(c), func(word string) bool {
+		at, _ := prose.IndexWord(text, word)
+		return at >= 0
+	})
+}
+
+// Begins reports whether a text begins with a word of a class.
+func (t Table) Begins(text string, c Class) bool {
+	return slices.ContainsFunc(t.Of(c), func(word string) bool {
+		at, _ := prose.IndexWord(text[:min(len(text), len(word)+1)], word)
+		return at == 0
+	})
+}
+
+// Does reports whether a clause says that its writer does something now, as in "I will", "let me" or
+// "reading". denies reports that the writer does something else, as in "I will not", "let me show
+// you" or "quoting".
+func (t Table) Does(clause string) (does, denies bool) {
+	for _, word := range t.Of(Doing) {
+		if at, end := prose.IndexWord(clause, word); at >= 0 {
+			rest := strings.TrimSpace(clause[end:])
+			if t.Begins(rest, NotDoing) {
+				return false, true
+			}
+			does = true
+		}
+	}
+	if does {
+		return true, false
+	}
+	first, _, _ := strings.Cut(strings.TrimRight(clause, ":. "), " ")
+	if strings.HasSuffix(first, "ing") && t.off != Gerund {
+		if t.Begins(first, NotDoing) {
+			return false, true
+		}
+		return len(first) > len("bring") && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") == "", false
+	}
+	return t.Begins(clause, Commands), false
+}
+
+// Refuses reports whether a sentence says that its writer does not make a call.
+func (t Table) Refuses(sentence string) bool {
+	for rest := sentence; ; {
+		_, end := prose.IndexWord(rest, "not")
+		if end < 0 {
+			return t.Has(sentence, Ignoring)
+		}
+		if rest = strings.TrimSpace(rest[end:]); t.Begins(rest, Refusing) {
+			return true
+		}
+	}
+}
+
+// Quotes reports whether a clause names another author or a source.
+func (t Table) Quotes(clause string) bool { return t.Has(clause, Source) && !t.Has(clause, User) }
+
+// IsKey reports whether a JSON key is of a class, possibly as the last word, as in function_name.
+func (t Table) IsKey(key string, c Class) bool {
+	key = strings.ToLower(key)
+	return c == ArgsKey && strings.HasSuffix(key, "params") || slices.ContainsFunc(t.Of(c), func(name string) bool {
+		return key == name || strings.HasSuffix(key, "_"+name)
+	})
+}
+
+// QuotesKey reports whether a text has a key of a class in double quotes.
+func (t Table) QuotesKey(text string, c Class) bool {
+	parts := strings.Split(text, `"`)
+	return len(parts) > 2 && slices.ContainsFunc(parts[1:len(parts)-1], func(part string) bool { return t.IsKey(part, c) })
+}
