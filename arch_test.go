@@ -81,7 +81,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
-		"runtime/tool runtime/value",
+		"internal/callback runtime/tool runtime/value",
 		"the part that all languages share",
 	},
 	"internal/scan": {
@@ -316,7 +316,7 @@ var layers = map[string]struct {
 	},
 	"sandbox": {
 		"Package sandbox runs a script where it can compute but not act.",
-		"internal/pack runtime/tool runtime/value runtime/engine sandbox/launch sandbox/internal/seal sandbox/internal/self",
+		"internal/callback internal/pack runtime/tool runtime/value runtime/engine sandbox/launch sandbox/internal/seal sandbox/internal/self",
 		"the pure functions are handed in, so a worker holds no effect",
 	},
 	"sandbox/internal/seal": {
@@ -703,6 +703,11 @@ var layers = map[string]struct {
 		"Package sourcetest parses the Go files of the repository for tests about the source.",
 		"",
 		"tests only",
+	},
+	"internal/callback": {
+		"Package callback is how an effect calls functions of the script that asks for it",
+		"runtime/tool runtime/value",
+		"the engine and the host speak it",
 	},
 	"internal/testhost": {
 		"Package testhost opens hosts for tests",

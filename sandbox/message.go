@@ -227,11 +227,12 @@ func readError(f *fields) *value.Error {
 
 // An effectRow is what a worker needs of a function that it may ask for.
 type effectRow struct {
-	Name   string
-	Kind   tool.EffectKind
-	Params []tool.Param
-	Rest   string
-	Other  bool // its mode is [tool.ModeOther]
+	Name      string
+	Kind      tool.EffectKind
+	Params    []tool.Param
+	Rest      string
+	Other     bool // its mode is [tool.ModeOther]
+	Callbacks bool
 }
 
 // effectRows returns the functions that a worker may ask for, as plain values: all except the
@@ -244,7 +245,7 @@ func effectRows(modules []tool.Module) (value.List, error) {
 			if f.Kind == tool.Pure || f.Mode == tool.ModeInternal {
 				continue
 			}
-			form, err := pack.Append(nil, &effectRow{f.Name, f.Kind, f.Params, f.Rest, f.Mode == tool.ModeOther})
+			form, err := pack.Append(nil, &effectRow{f.Name, f.Kind, f.Params, f.Rest, f.Mode == tool.ModeOther, f.Callbacks})
 			if err != nil {
 				return nil, value.Errorf(value.Invalid, "send the effect %s.%s to a worker: %w", m.Name, f.Name, err)
 			}
@@ -273,7 +274,7 @@ func readRows(rows value.List) ([]tool.Module, error) {
 			if !r.Kind.Valid() || r.Kind == tool.Pure { // a pure function cannot be sent
 				return nil, errMessage
 			}
-			fn := tool.Func{Name: r.Name, Params: r.Params, Kind: r.Kind, Rest: r.Rest}
+			fn := tool.Func{Name: r.Name, Params: r.Params, Kind: r.Kind, Rest: r.Rest, Callbacks: r.Callbacks}
 			if r.Other {
 				fn.Mode = tool.ModeOther
 			}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/callback"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -202,9 +203,11 @@ func newPoolWhere(o *Options, missing error) (*Pool, error) {
 // engineEffects returns the effects that the engine itself asks for, whether a module has them
 // or not: the seed of random numbers, and what scripts print.
 func engineEffects() map[string]*tool.Func {
+	result := callback.Row()
 	return map[string]*tool.Func{
-		"random.seed": {Name: "seed", Kind: tool.Recorded},
-		"log":         {Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message", Type: tool.Type{Name: tool.TypeString}}}},
+		"random.seed":   {Name: "seed", Kind: tool.Recorded},
+		callback.Effect: &result,
+		"log":           {Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message", Type: tool.Type{Name: tool.TypeString}}}},
 	}
 }
 

@@ -112,6 +112,9 @@ type Func struct {
 	Rest string
 	// Mode is [ModePlain] for an ordinary function.
 	Mode Mode
+	// Callbacks says that the arguments of an effect may contain functions of the script, if that
+	// is in Starlark; see package internal/callback.
+	Callbacks bool
 	// Again is called instead of Do if the outcome is in the record of a run, with the
 	// context that Do would get. It restores the state that Do keeps beside the outcome.
 	// Nil means that Do keeps none.

@@ -37,6 +37,9 @@ func (f Function) WithAlias(alias string) Function {
 // they are.
 func (f Function) TakesObjects() bool { return f.Self != nil || f.Mode == tool.ModeObjects }
 
+// TakesFunctions reports whether the arguments may contain functions of the script.
+func (f Function) TakesFunctions() bool { return f.TakesObjects() || f.Callbacks }
+
 // DisplayName returns the name of the function in errors, as the script wrote it.
 func (f Function) DisplayName() string {
 	if f.alias == "" {
@@ -90,7 +93,8 @@ type Run struct {
 	Effects     int
 	Steps       int64
 	Random      *rand.Rand
-	HasCallback bool         // whether a builtin got a function of the script
+	HasCallback bool // whether a builtin got a function of the script
+	callbacks   []tool.Function
 	Fatal       *value.Error // the error that ended the run: a limit or a cancellation, which no script can catch
 }
 
@@ -109,6 +113,9 @@ func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (v
 		}
 		positional = []value.Value{f.alias}
 	}
+	if f.Callbacks {
+		positional, named = r.keepFunctions(positional, named)
+	}
 	args, err := f.Bind(positional, named)
 	if err != nil {
 		return nil, WithOp(err, f.DisplayName())
@@ -121,6 +128,9 @@ func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (v
 		return out.Value, nil
 	}
 	out, err := r.Effect(f.name, args)
+	if f.Callbacks && err == nil {
+		out, err = r.answer(out)
+	}
 	if err != nil {
 		return nil, InScript(err) // it names the effect already
 	}

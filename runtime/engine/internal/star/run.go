@@ -183,8 +183,8 @@ func starArgs(fn *starlark.Function, args *value.Dict, modules starlark.StringDi
 func builtin(f script.Function) *starlark.Builtin {
 	return starlark.NewBuiltin(f.DisplayName(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		r := runOf(thread)
-		c := converter{nodes: value.MaxNodes}
-		if f.TakesObjects() {
+		c := converter{nodes: value.MaxNodes, plain: !f.TakesObjects()}
+		if f.TakesFunctions() {
 			c.callback = func(fn starlark.Callable) tool.Function { return callback(r, thread, fn) }
 		}
 		positional, named, err := c.arguments(args, kwargs)

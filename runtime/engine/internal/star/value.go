@@ -86,10 +86,11 @@ func fromStar(v starlark.Value) (value.Value, error) {
 	return converter{nodes: value.MaxNodes}.one(v)
 }
 
-// A converter converts Starlark values. Without callback, objects become plain values,
-// and functions are rejected.
+// A converter converts Starlark values. Without callback, functions are rejected. Without
+// callback, or with plain, objects become plain values.
 type converter struct {
 	nodes    int
+	plain    bool
 	callback func(starlark.Callable) tool.Function
 }
 
@@ -148,7 +149,7 @@ func (c *converter) value(v starlark.Value, depth int) (value.Value, error) {
 }
 
 func (c *converter) object(o *object, depth int) (value.Value, error) {
-	if c.callback != nil {
+	if c.callback != nil && !c.plain {
 		return o.object, nil
 	}
 	return o.run.Plain(o.object, depth, &c.nodes)
