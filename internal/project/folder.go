@@ -131,7 +131,7 @@ func (f *toolFolder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
 		suffix := path.Ext(name)
 		return !slices.Contains(suffixes, suffix) ||
 			strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
-			strings.HasSuffix(strings.TrimSuffix(name, suffix), "_test") ||
+			IsTest(name) ||
 			strings.EqualFold(name, "README.md")
 	})
 }

@@ -84,7 +84,7 @@ func scriptFiles(root string, o *trust.Scope, dir string, kind trust.Kind) ([]Sc
 
 // isScript reports whether an entry of a folder is expected to be a script.
 func isScript(e fs.DirEntry) bool {
-	return !e.IsDir() && path.Ext(e.Name()) == ".star" && !strings.HasPrefix(e.Name(), ".")
+	return !e.IsDir() && path.Ext(e.Name()) == ".star" && !strings.HasPrefix(e.Name(), ".") && !IsTest(e.Name())
 }
 
 func readScript(p trust.Place, files fs.FS, name string, kind trust.Kind) (ScriptFile, error) {

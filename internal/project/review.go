@@ -90,6 +90,7 @@ func (v *reviewing) tools() {
 	if more {
 		v.broken(folder.ToolsDir, value.Errorf(value.Limit, "the project has more than %d files: the remaining files are not reviewed", maxReviewed))
 	}
+	v.tests(entries)
 	var tools []trust.File
 	loaded := map[string]bool{}
 	for _, e := range f.toolFiles(entries) {
@@ -106,13 +107,30 @@ func (v *reviewing) tools() {
 		tools = append(tools, x)
 	}
 	for name, stamp := range f.libs {
-		if loaded[name] { // a file that is not loaded has no effect
+		if loaded[name] || v.testsLoad(name) { // a file that is not loaded has no effect
 			name = folder.ToolsDir + "/" + name
 			v.add(trust.File{Path: name, Kind: trust.KindLib, Text: f.texts()[strings.TrimPrefix(name, folder.ToolsDir+"/")], TextHash: stamp.Hash, Hash: stamp.Hash})
 		}
 	}
 	slices.SortFunc(v.Files, func(a, b trust.File) int { return strings.Compare(a.Path, b.Path) })
 	v.Files = append(v.Files, tools...)
+}
+
+// tests adds the test files among the entries of the folder of tools.
+func (v *reviewing) tests(entries []fs.DirEntry) {
+	for _, e := range entries {
+		if name := e.Name(); path.Ext(name) == ".star" && !e.IsDir() && IsTest(name) {
+			v.file(path.Join(folder.ToolsDir, name), trust.KindTest)
+		}
+	}
+}
+
+// testsLoad reports whether a test file may load a shared file. Its loads are not parsed: the name
+// of the shared file in its text is enough.
+func (v *reviewing) testsLoad(lib string) bool {
+	return slices.ContainsFunc(v.Files, func(f trust.File) bool {
+		return f.Kind == trust.KindTest && strings.Contains(f.Text, lib)
+	})
 }
 
 // tool returns one tool, with its reason.
@@ -189,7 +207,10 @@ func (v *reviewing) folder(dir string, kind trust.Kind, suffix string) {
 			return fs.SkipDir
 		case len(v.Files) >= maxReviewed:
 			return value.Errorf(value.Limit, "the project has more than %d files: the remaining files are not reviewed", maxReviewed)
-		case !d.IsDir() && path.Ext(name) == suffix:
+		case d.IsDir() || path.Ext(name) != suffix:
+		case kind == trust.KindWorkflow && IsTest(name):
+			v.file(name, trust.KindTest)
+		default:
 			v.file(name, kind)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -468,5 +469,37 @@ func TestUntrustedContext(t *testing.T) {
 	b.write("CASSIDY.md", "OBEY otherwise")
 	if text := read(); strings.Contains(text, "OBEY otherwise") {
 		t.Errorf("the context says what has changed:\n%s", text)
+	}
+}
+
+// TestTestFilesAreReviewed checks that test files, and what only they load, need trust, and are
+// neither tools nor workflows.
+func TestTestFilesAreReviewed(t *testing.T) {
+	b := trusting(t)
+	for name, text := range map[string]string{
+		"tools/a.star": "def a():\n    \"\"\"A.\"\"\"\n    return 1\n\ntool(a)\n", "tools/a_test.star": "load(\"lib/fakes.star\", \"x\")\ndef test_a(t):\n    pass\n",
+		"tools/lib/fakes.star": "x = 1\n", "tools/lib/unused.star": "y = 1\n",
+		"workflows/w.star": "def main():\n    pass\n", "workflows/w_test.star": "def test_w(t):\n    pass\n",
+	} {
+		b.write(".cassidy/"+name, text)
+	}
+	r := b.review()
+	got := map[string]trust.Kind{}
+	for _, f := range r.Untrusted() {
+		got[strings.TrimPrefix(f.Path, ".cassidy/")] = f.Kind
+	}
+	want := map[string]trust.Kind{"tools/a.star": trust.KindTool, "tools/a_test.star": trust.KindTest, "tools/lib/fakes.star": trust.KindLib, "workflows/w.star": trust.KindWorkflow, "workflows/w_test.star": trust.KindTest}
+	if !maps.Equal(want, got) || len(r.Broken) > 0 {
+		t.Errorf("the review has %v and the broken files %v, want %v", got, r.Broken, want)
+	}
+	b.trust()
+	if p, _ := b.load(); len(p.Tools) != 1 || len(p.Broken) > 0 {
+		t.Errorf("Load: tools %v, broken %v", p.Tools, p.Broken)
+	}
+	if all, broken := project.Workflows(b.root, &b.opts.Scope); len(all) != 1 || len(broken) > 0 {
+		t.Errorf("Workflows: %v, broken %v", all, broken)
+	}
+	if left := b.review().Untrusted(); len(left) > 0 {
+		t.Errorf("after the review, these files are untrusted: %v", left)
 	}
 }

@@ -61,6 +61,7 @@ const (
 	KindLib      Kind = "lib" // loaded by tools
 	KindPolicy   Kind = "policy"
 	KindWorkflow Kind = "workflow"
+	KindTest     Kind = "test" // of tools and workflows
 	KindSkill    Kind = "skill"
 	KindAgent    Kind = "agent"
 	KindHooks    Kind = "hooks"  // functions that refuse and change what a model does

@@ -69,6 +69,7 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindLib:      "library: code that tools load",
 	trust.KindPolicy:   "policy: code that controls a model",
 	trust.KindWorkflow: "workflow: code that calls tools",
+	trust.KindTest:     "test: code that tests tools, without effects",
 	trust.KindSkill:    "skill: instructions for models",
 	trust.KindHooks:    "hooks: code that refuses and changes what a model does",
 	trust.KindAgent:    "agent: instructions, tools and limits of an agent",
