@@ -704,6 +704,11 @@ var layers = map[string]struct {
 		"",
 		"tests only",
 	},
+	"internal/scripttest": {
+		"Package scripttest runs the tests of tools and workflows that are written as scripts",
+		"internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock tools",
+		"the command and Go tests run the same tests",
+	},
 	"internal/callback": {
 		"Package callback is how an effect calls functions of the script that asks for it",
 		"runtime/tool runtime/value",
@@ -721,7 +726,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -824,6 +829,11 @@ var layers = map[string]struct {
 		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder internal/lockfile internal/mcpfile internal/project internal/review internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp/oauth runtime/mcp runtime/mcp/attached runtime/tool runtime/value",
 		"one noun of the command",
 	},
+	"cmd/cassidy/internal/test": {
+		"Package test has the command that runs the tests of tools",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/folder internal/project internal/scripttest internal/watch runtime/mcp runtime/tool runtime/value",
+		"one noun of the command",
+	},
 	"cmd/cassidy/internal/workflow": {
 		"Package workflow has the command that runs workflows",
 		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
@@ -887,12 +897,12 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
-	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/mcp-conformance/client examples/server runtime/mcp/oauth runtime/mcp/attached", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
+	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/mcp-conformance/client examples/server runtime/mcp/oauth runtime/mcp/attached internal/scripttest", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config . runtime/mcp/oauth", "reads and judges addresses, and reaches none"},
 	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/mcpfile runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/mcp cmd/cassidy/internal/models runtime/mcp/oauth", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},
@@ -922,14 +932,14 @@ var powers = map[string]struct {
 	"modernc.org/sqlite":                            {"runtime/journal/sqlite stdlib/table", "the database, without cgo"},
 	"golang.org/x/text":                             {"stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
-	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
+	"mvdan.cc/sh/v3":                                {"stdlib/shell internal/scripttest", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp runtime/mcp/attached examples/mcp-conformance examples/mcp-conformance/client runtime/mcp/oauth", "the protocol; a door stands on it"},
 	"github.com/rogpeppe/go-internal":               {"internal/config cmd/cassidy/internal/mcp runtime/mcp/oauth", "lockedfile: two processes that change the rules of a config, or a list of servers; the rest is for tests only"},
 	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},
 	"golang.org/x/oauth2":                           {"runtime/mcp/oauth", "the tokens of the SDK's authorization"},
 	"github.com/tailscale/hujson":                   {"cmd/cassidy/internal/mcp", "JSON with comments: the settings of editors"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
-	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
+	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest internal/scripttest", "tests, and the tests of scripts"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }
 

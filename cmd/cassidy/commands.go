@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/task"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/test"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
@@ -26,7 +27,7 @@ import (
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, skill.Command, agentfiles.Command, trust.Command, lock.Command, mcp.Command,
+		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, test.Command, skill.Command, agentfiles.Command, trust.Command, lock.Command, mcp.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
 	}
 }

@@ -1,0 +1,133 @@
+// Package test has the command that runs the tests of tools.
+package test
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/scripttest"
+	"github.com/cassidy-run/cassidy/internal/watch"
+	"github.com/cassidy-run/cassidy/runtime/mcp"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of cassidy test.
+type command struct{ *app.App }
+
+// Command returns cassidy test.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "test", Usage: "run the tests of tools and workflows, with fakes", ArgsUsage: "[NAME|PATH …]",
+		Description: "A test is a function test_* in NAME_test.star beside NAME, or an example of a tool that has an expected result.\n" +
+			"PATH is a test file, the file of a tool, or a folder. Without arguments, the command runs all tests of the project.\n" +
+			"Tests do not access the network, commands, the environment, secrets or the files of the project: a test in which a\n" +
+			"tool has an effect without a fake fails, and prints the fake to write. The exit code is 1 if a test fails.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
+			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time; default: one for each processor"},
+			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
+			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
+			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
+			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},
+		},
+		Action: c.test,
+	}
+}
+
+func (c *command) test(ctx *cli.Context) error {
+	o, err := c.options(ctx)
+	if err != nil {
+		return err
+	}
+	r, done, err := c.NewRuntime()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = done() }()
+	o.Runtime = r
+	if ctx.Bool("watch") {
+		return c.watch(ctx, o)
+	}
+	return c.round(ctx, o)
+}
+
+// options reads the flags.
+func (c *command) options(ctx *cli.Context) (*scripttest.Options, error) {
+	o := &scripttest.Options{
+		Scope: c.Scope(), Paths: ctx.Args().Slice(), Parallel: ctx.Int("parallel"), Update: ctx.Bool("update"),
+		Timeout: time.Duration(ctx.Float64("timeout") * float64(time.Second)), Modules: []tool.Module{mcp.Module()},
+	}
+	if ctx.Bool("watch") && o.Update {
+		return nil, value.Errorf(value.Invalid, "--watch and --update are mutually exclusive")
+	}
+	var err error
+	if f := ctx.String("filter"); f != "" {
+		if o.Filter, err = regexp.Compile(f); err != nil {
+			return nil, value.Errorf(value.Invalid, "--filter: %w", err).WithHint("use a regular expression, such as --filter slug_test")
+		}
+	}
+	if o.Parallel < 0 || o.Timeout <= 0 {
+		return nil, value.Errorf(value.Invalid, "--parallel and --timeout must be positive")
+	}
+	o.Dir, o.Paths, err = c.folder(o.Paths)
+	return o, err
+}
+
+// round runs the tests once.
+func (c *command) round(ctx *cli.Context, o *scripttest.Options) error {
+	s, err := scripttest.Open(ctx.Context, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r := newReport(c, s)
+	s.Run(ctx.Context, r.add)
+	if ctx.Err() != nil {
+		return value.AsError(context.Cause(ctx.Context), value.Canceled)
+	}
+	if err := r.end(); err != nil {
+		return err
+	}
+	if file := ctx.String("junit"); file != "" {
+		if err := writeJUnit(file, r); err != nil {
+			return err
+		}
+	}
+	if r.failed > 0 {
+		return ui.ErrSilent
+	}
+	return nil
+}
+
+// watch runs the tests after each change of the folder, until the context ends.
+func (c *command) watch(ctx *cli.Context, o *scripttest.Options) error {
+	changed := make(chan struct{}, 1)
+	stop := watch.Start(&watch.Options{
+		Paths: scripttest.Watched(o.Dir),
+		Changed: func(context.Context) {
+			select {
+			case changed <- struct{}{}:
+			default: // a round is due
+			}
+		},
+	})
+	defer stop()
+	for {
+		if err := c.round(ctx, o); err != nil && ctx.Err() == nil && err != ui.ErrSilent {
+			c.Report(value.ErrorOf(err, value.Failed)) // the next change may fix it
+		}
+		c.Note("waiting for changes; to end: Ctrl-C")
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

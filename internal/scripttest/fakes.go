@@ -1,0 +1,404 @@
+package scripttest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/cassidy-run/cassidy/internal/callback"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/clock"
+)
+
+// fakes are what the effects of a test return. The lock of the test protects them.
+type fakes struct {
+	hasFiles bool
+	http     []fake
+	shell    []fake
+	effect   []fake // by the names of effects
+	env      *value.Dict
+	secrets  *value.Dict // nil: none was defined
+	now      time.Time   // zero: the test has no clock
+	seed     *int64
+	model    *fake
+	answers  value.List
+	recorded *replay
+}
+
+// A fake is the result of an effect: a value, a list of values for one effect after another, or a
+// function of the script.
+type fake struct {
+	key string
+	v   value.Value
+	n   int // how many values of a list were used
+}
+
+// find returns the fake of an effect by the names that it may have, exact ones first.
+func find(list []fake, names ...string) *fake {
+	for _, name := range names {
+		if i := slices.IndexFunc(list, func(f fake) bool { return f.key == name }); i >= 0 {
+			return &list[i]
+		}
+	}
+	for i := range list {
+		if key := list[i].key; strings.Contains(key, "*") && slices.ContainsFunc(names, wildcard(key).MatchString) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// wildcard returns the pattern of a key in which * stands for any text.
+func wildcard(key string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(key), `\*`, ".*") + "$")
+}
+
+// set returns fakes by their keys.
+func set(d *value.Dict) []fake {
+	var list []fake
+	for k, v := range d.All() {
+		key, _ := k.(string)
+		list = append(list, fake{key: key, v: v})
+	}
+	return list
+}
+
+// value returns the value of a fake for a request.
+func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.Value, error) {
+	x.mu.Lock()
+	v := f.v
+	if list, ok := v.(value.List); ok {
+		if f.n >= len(list) {
+			x.mu.Unlock()
+			err := value.Errorf(value.Failed, "the fake %q has %d results, but is used again", f.key, len(list)).
+				WithHint("add a result to the list, or use a function instead of a list")
+			x.mu.Lock()
+			if x.missing == nil {
+				x.missing = err
+			}
+			x.mu.Unlock()
+			return nil, err
+		}
+		v = list[f.n]
+		f.n++
+	}
+	x.mu.Unlock()
+	if fn, ok := callback.Of(v); ok {
+		return x.callback(ctx, fn, request)
+	}
+	return v, nil
+}
+
+// execute carries out an effect of the test or of what it calls.
+func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	module, _, _ := strings.Cut(e.Func, ".")
+	switch {
+	case module == moduleName || e.Func == callback.Effect || isInternal(f, e.Func):
+		return f.Do(ctx, e, g)
+	case f.Kind == tool.Notice:
+		x.print(e.Args.Text("message"))
+		return tool.Outcome{}, nil
+	case f.MakesCalls() || module == "tools":
+		x.note(f, e, g)
+		return f.Do(ctx, e, g)
+	}
+	x.note(f, e, g)
+	if out, done, err := x.replayed(e); done {
+		return out, err
+	}
+	if fake := find(x.effect, e.Func); fake != nil {
+		v, err := x.value(ctx, fake, e.Args)
+		return tool.Outcome{Value: v}, err
+	}
+	switch module {
+	case "fs", "context", "skill", "memory":
+		if !x.hasFiles {
+			return tool.Outcome{}, x.lacks(e.Func, "t.fs({%s: %q})", fileKey(e.Args), "…")
+		}
+		return f.Do(ctx, e, g)
+	case "time":
+		if x.now.IsZero() {
+			return tool.Outcome{}, x.lacks(e.Func, `t.clock("2026-01-01T00:00:00Z")`)
+		}
+		g.Sleep = x.sleep
+		return x.clock(f).Do(ctx, e, g)
+	case "random":
+		if x.seed == nil {
+			return tool.Outcome{}, x.lacks("random", "t.random(1)")
+		}
+		return tool.Outcome{Value: *x.seed}, nil
+	case "shell":
+		return x.command(ctx, e)
+	case "http", "env", "secret", "human", "model":
+		return f.Do(ctx, e, g)
+	}
+	return tool.Outcome{}, x.lacks(e.Func, `t.effect({%q: None})`, e.Func)
+}
+
+// fileKey returns the path of an effect on files, as the fake names it.
+func fileKey(args *value.Dict) string {
+	if p := args.Text("path"); p != "" {
+		return value.FormatJSON(p, "")
+	}
+	return `"notes.md"`
+}
+
+// clock returns a function of the module time with the clock of the test.
+func (x *test) clock(f *tool.Func) *tool.Func {
+	m := clock.Module(func() time.Time {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.now
+	})
+	i := slices.IndexFunc(m.Funcs, func(own tool.Func) bool { return own.Name == f.Name })
+	return &m.Funcs[i]
+}
+
+// variable returns an environment variable.
+func (x *test) variable(name string) (string, error) {
+	v, ok := x.env.OrEmpty().Get(name)
+	if !ok {
+		return "", x.lacks("env.get("+value.FormatJSON(name, "")+")", `t.env({%q: "…"}), or None for a variable that is not set`, name)
+	}
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	return "", value.Errorf(value.NotFound, "the environment variable %s is not set", name)
+}
+
+// secret returns the value of a secret.
+func (x *test) secret(name string) (string, error) {
+	v, ok := x.secrets.OrEmpty().Get(name)
+	if !ok {
+		return "", x.lacks("secret("+value.FormatJSON(name, "")+")", `t.secret({%q: "a value for tests"})`, name)
+	}
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	return "", value.Errorf(value.NotFound, "the secret %s has no value", name)
+}
+
+// answer answers a question of a script.
+func (x *test) answer(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	x.mu.Lock()
+	if len(x.answers) == 0 {
+		x.mu.Unlock()
+		answer, fn := `"…"`, "human.ask"
+		if q.Kind == tool.QuestionConfirm {
+			answer, fn = "True", "human.confirm"
+		}
+		return tool.Answer{}, x.lacks(fn+"("+value.FormatJSON(q.Text, "")+")", "t.answer(%s)", answer)
+	}
+	f := fake{key: q.Text, v: x.answers[0]}
+	x.answers = x.answers[1:]
+	x.mu.Unlock()
+	v, err := x.value(ctx, &f, q.Text)
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	if yes, ok := v.(bool); ok && q.Kind == tool.QuestionConfirm {
+		return tool.Answer{Yes: yes}, nil
+	}
+	return tool.Answer{Value: v}, nil
+}
+
+// reply returns the next reply of the model.
+func (x *test) reply(ctx context.Context, messages value.List) (value.Value, error) {
+	x.mu.Lock()
+	f := x.model
+	x.mu.Unlock()
+	if f == nil {
+		return nil, x.lacks("model.ask", `t.model(["…"])`)
+	}
+	return x.value(ctx, f, messages)
+}
+
+// command returns the result of a command.
+func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	var words []string
+	for _, w := range e.Args.Elements("argv") {
+		word, _ := w.(string)
+		words = append(words, word)
+	}
+	line := commandLine(words)
+	names := []string{line}
+	if len(words) == 3 && words[0] == "sh" && words[1] == "-c" {
+		names = append(names, words[2])
+	}
+	f := find(x.shell, append(names, words[0])...)
+	if f == nil {
+		return tool.Outcome{}, x.lacks("shell.run("+value.FormatJSON(e.Args.OrEmpty().Elements("argv"), "")+")", `t.shell({%s: "…"})`, value.FormatJSON(names[len(names)-1], ""))
+	}
+	v, err := x.value(ctx, f, value.NewDict("command", names[len(names)-1], "argv", e.Args.Elements("argv"), "cwd", e.Args.Text("cwd")))
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	result := value.NewDict("exit_code", int64(0), "stdout", "", "stderr", "", "truncated", false)
+	switch v := v.(type) {
+	case string:
+		result.Put("stdout", v)
+	case *value.Dict:
+		for k, field := range v.All() {
+			name, _ := k.(string)
+			if !result.Has(name) {
+				return tool.Outcome{}, x.wrong("the fake of the command %q has the unknown field %q", line, name)
+			}
+			result.Put(name, field)
+		}
+	default:
+		return tool.Outcome{}, x.wrong("the fake of the command %q should be a text or a dict but is %s", line, value.TypeOf(v))
+	}
+	if exit := result.Int("exit_code"); exit != 0 && e.Args.Bool("check") {
+		return tool.Outcome{}, value.Errorf(value.Command, "%s: exit code %d\nstdout:\n%s\nstderr:\n%s", words[0], exit, result.Text("stdout"), result.Text("stderr"))
+	}
+	return tool.Outcome{Value: result}, nil
+}
+
+// wrong notes an invalid fake, which fails the test, and returns its error.
+func (x *test) wrong(format string, args ...any) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := value.Errorf(value.Failed, format, args...).WithHint("see docs/testing.md for what a fake returns")
+	if x.missing == nil {
+		x.missing = err
+	}
+	return err
+}
+
+// commandLine returns a command as one types it.
+func commandLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		quoted, err := syntax.Quote(w, syntax.LangPOSIX)
+		if err != nil {
+			quoted = w
+		}
+		words[i] = quoted
+	}
+	return strings.Join(words, " ")
+}
+
+// maxBody is how much of the body of a request a fake gets.
+const maxBody = 8 << 20
+
+// respond returns the response to a request.
+func (x *test) respond(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
+			return nil, err
+		}
+		r.Body.Close()
+	}
+	names := []string{r.Method + " " + r.URL.String(), r.URL.String()}
+	if url := *r.URL; url.RawQuery != "" {
+		url.RawQuery = ""
+		names = append(names, r.Method+" "+url.String(), url.String())
+	}
+	x.mu.Lock()
+	f := find(x.http, names...)
+	x.mu.Unlock()
+	if f == nil {
+		return nil, x.lacks("http."+strings.ToLower(r.Method)+"("+value.FormatJSON(r.URL.String(), "")+")", `t.http({%s: {"json": {}}})`, value.FormatJSON(names[0], ""))
+	}
+	v, err := x.value(r.Context(), f, requestDict(r, body))
+	if err != nil {
+		return nil, err
+	}
+	return x.response(r, f.key, v)
+}
+
+// requestDict describes a request for a fake. It has placeholders in place of secrets.
+func requestDict(r *http.Request, body []byte) *value.Dict {
+	headers := &value.Dict{}
+	for name, values := range r.Header {
+		headers.Put(strings.ToLower(name), strings.Join(values, ", "))
+	}
+	query := &value.Dict{}
+	for name, values := range r.URL.Query() {
+		query.Put(name, values[0])
+	}
+	d := value.NewDict("method", r.Method, "url", r.URL.String(), "headers", headers, "query", query, "body", string(bytes.ToValidUTF8(body, []byte("�"))), "json", nil)
+	if v, err := value.ParseJSON(body); err == nil {
+		d.Put("json", v)
+	}
+	return d
+}
+
+// response returns the response that the value of a fake describes.
+func (x *test) response(r *http.Request, key string, v value.Value) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r}
+	var body []byte
+	kind := "text/plain; charset=utf-8"
+	switch v := v.(type) {
+	case string:
+		body = []byte(v)
+	case []byte:
+		body, kind = v, "application/octet-stream"
+	case *value.Dict:
+		for k, field := range v.All() {
+			name, _ := k.(string)
+			switch name {
+			case "status":
+				status, ok := field.(int64)
+				if !ok || status < 200 || status > 599 {
+					return nil, x.wrong("the fake %q has the invalid status %s", key, value.FormatJSON(field, ""))
+				}
+				resp.StatusCode = int(status)
+			case "headers":
+				headers, ok := field.(*value.Dict)
+				if !ok {
+					return nil, x.wrong("the headers of the fake %q should be a dict", key)
+				}
+				for k, v := range headers.All() {
+					name, _ := k.(string)
+					text, ok := v.(string)
+					if !ok {
+						return nil, x.wrong("the header %q of the fake %q should be a text", name, key)
+					}
+					resp.Header.Set(name, text)
+				}
+			case "json":
+				body, kind = []byte(value.FormatJSON(field, "")), "application/json"
+			case "body":
+				text, isText := field.(string)
+				data, isBytes := field.([]byte)
+				if !isText && !isBytes {
+					return nil, x.wrong("the body of the fake %q should be a text or bytes", key)
+				}
+				if body = data; isText {
+					body = []byte(text)
+				}
+				if !utf8.Valid(body) {
+					kind = "application/octet-stream"
+				}
+			case "error":
+				text, _ := field.(string)
+				return nil, value.Errorf(value.Unavailable, "%s", text)
+			default:
+				return nil, x.wrong("the fake %q has the unknown field %q", key, name)
+			}
+		}
+	default:
+		return nil, x.wrong("the fake %q should be a text, bytes or a dict but is %s", key, value.TypeOf(v))
+	}
+	if resp.Header.Get("Content-Type") == "" {
+		resp.Header.Set("Content-Type", kind)
+	}
+	if r.Method == http.MethodHead {
+		body = nil
+	}
+	resp.ContentLength = int64(len(body))
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}

@@ -1,0 +1,404 @@
+package scripttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/scan"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/tools"
+)
+
+// files are the files of a folder as they were when the suite was opened. Later changes of the
+// folder do not affect its tests.
+type files struct {
+	dir      string            // the folder
+	prefix   string            // of the names in source, in messages: ".cassidy/tools" or the folder
+	data     string            // the folder of golden values and fixtures
+	source   map[string]string // the tools and workflows, in the layout of [cassidy.Scripts]
+	declared []described       // the tools of source
+	tests    []testFile
+	broken   []*value.Error
+	refused  map[string]error // why tools and workflows cannot be used, by their names: they are untrusted or invalid
+}
+
+// A described is a tool of the folder.
+type described struct {
+	name string // of its file
+	tool *tool.Described
+}
+
+// A testFile is a file with tests.
+type testFile struct {
+	name   string // in the layout of source
+	text   string
+	reason string // why it is untrusted, or ""
+}
+
+// readFiles reads the folder of a suite.
+func readFiles(ctx context.Context, o *Options) (*files, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "open %s: %w", o.Dir, err)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, value.Errorf(value.Invalid, "there is no folder %s", o.Dir).WithHint("pass the folder of a project, or a folder with tools")
+	}
+	h, err := o.Runtime.Open(cassidy.Source{}, &cassidy.Options{Modules: modules(o, nil)})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	f := &files{dir: dir, source: map[string]string{}, refused: map[string]error{}}
+	if isFolder(filepath.Join(dir, folder.Name)) {
+		return f, f.readProject(ctx, o, h)
+	}
+	return f, f.readFolder(ctx, h)
+}
+
+// readProject reads the files of a project. Untrusted ones are left out.
+func (f *files) readProject(ctx context.Context, o *Options, h *host.Host) error {
+	f.prefix, f.data = folder.ToolsDir, filepath.Join(f.dir, folder.Name, "tests")
+	scope := trust.Scope{TrustOnce: true}
+	if o.Scope != nil {
+		scope = *o.Scope
+	}
+	r, err := project.Review(ctx, f.dir, &project.Options{Scope: scope, Describe: h.Describe})
+	if err != nil {
+		return err
+	}
+	f.broken = r.Broken
+	for _, e := range f.broken {
+		f.refused[stem(e.Pos.File)] = e
+	}
+	for i := range r.Files {
+		x := &r.Files[i]
+		name, ok := sourceName(x.Path)
+		switch {
+		case !ok:
+		case x.Kind == trust.KindTest:
+			f.tests = append(f.tests, testFile{name, x.Text, x.Reason})
+		case !x.Trusted:
+			e := *value.ErrorOf(trust.Untrusted(x.Path, x.Reason), value.Denied)
+			e.Pos.File = x.Path
+			f.refused[stem(name)] = &e
+			if x.Kind == trust.KindTool {
+				f.broken = append(f.broken, &e)
+			}
+		case x.Kind == trust.KindTool:
+			f.declared = append(f.declared, described{name, x.Tool})
+			fallthrough
+		case x.Kind == trust.KindLib || x.Kind == trust.KindWorkflow:
+			f.source[name] = x.Text
+		}
+	}
+	return nil
+}
+
+// sourceName returns the name of a file of a project in the layout of [cassidy.Scripts].
+func sourceName(file string) (name string, ok bool) {
+	if name, ok := strings.CutPrefix(file, folder.ToolsDir+"/"); ok {
+		return name, true
+	}
+	return strings.CutPrefix(file, folder.Name+"/")
+}
+
+// shown returns the name of a file of source in messages.
+func (f *files) shown(name string) string {
+	_, isSource := f.source[name]
+	if isSource && strings.HasPrefix(name, "workflows/") && f.prefix == folder.ToolsDir {
+		return folder.Name + "/" + name
+	}
+	if isSource || f.isTest(name) {
+		return path.Join(f.prefix, name)
+	}
+	return name
+}
+
+func (f *files) isTest(name string) bool {
+	return slices.ContainsFunc(f.tests, func(t testFile) bool { return t.name == name })
+}
+
+// readFolder reads a folder that is not a project: its tools are those of the person who names it.
+func (f *files) readFolder(ctx context.Context, h *host.Host) error {
+	f.prefix, f.data = f.dir, filepath.Join(f.dir, "testdata")
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, f.dir); err == nil && filepath.IsLocal(rel) {
+			f.prefix = filepath.ToSlash(rel)
+		}
+	}
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return value.Errorf(value.Failed, "open the folder: %w", folder.Cause(err))
+	}
+	defer root.Close()
+	for _, dir := range []string{".", "lib"} {
+		entries, err := fs.ReadDir(root.FS(), dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return value.Errorf(value.Failed, "read the folder: %w", folder.Cause(err))
+		}
+		for _, e := range entries {
+			f.readEntry(root.FS(), path.Join(dir, e.Name()))
+		}
+	}
+	for name, text := range f.source {
+		if strings.Contains(name, "/") {
+			continue
+		}
+		d, err := h.Describe(ctx, tool.Script{Path: name, Source: text, Libs: f.libs("")})
+		if err != nil {
+			e := folder.FileError(err, name)
+			f.broken, f.refused[stem(name)] = append(f.broken, e), e
+			delete(f.source, name)
+			continue
+		}
+		f.declared = append(f.declared, described{name, &d})
+	}
+	slices.SortFunc(f.declared, func(a, b described) int { return strings.Compare(a.name, b.name) })
+	return nil
+}
+
+// readEntry reads one file of a folder.
+func (f *files) readEntry(dir fs.FS, name string) {
+	base := path.Base(name)
+	isScript := slices.Contains(tool.ScriptSuffixes(), path.Ext(base)) && !strings.HasPrefix(base, ".") && !strings.EqualFold(base, "README.md")
+	if info, err := fs.Stat(dir, name); !isScript || err != nil || info.IsDir() {
+		return
+	}
+	text, err := folder.ReadText(dir, name, folder.MaxSource)
+	switch {
+	case err != nil:
+		f.broken = append(f.broken, folder.FileError(err, name))
+	case project.IsTest(name):
+		f.tests = append(f.tests, testFile{name: name, text: text})
+	case !builtin(name):
+		f.source[name] = text
+	}
+}
+
+// builtin reports whether a file has the name of a built-in tool: these are tested as they are
+// embedded.
+func builtin(name string) bool {
+	_, err := fs.Stat(tools.FS(), stem(name)+".star")
+	return err == nil
+}
+
+// libs returns the shared files that scripts of a folder of source load: of tools, or of
+// workflows.
+func (f *files) libs(dir string) map[string]string {
+	libs := map[string]string{}
+	for name, text := range f.source {
+		if rest, ok := strings.CutPrefix(name, path.Join(dir, "lib")+"/"); ok {
+			libs["lib/"+rest] = text
+		}
+	}
+	return libs
+}
+
+func stem(name string) string {
+	name = path.Base(name)
+	return tool.Key(strings.TrimSuffix(name, path.Ext(name)))
+}
+
+// A function is a top-level function of a test file.
+type function struct {
+	name string
+	line int
+}
+
+// functions lists the top-level functions of a file, also if the file is invalid.
+func functions(text string) (list []function) {
+	s := scan.New(text)
+	for t := s.Next(); t.Kind != scan.EndOfText; t = s.Next() {
+		if t.Kind == scan.Word && t.Text == "def" && t.At.Col == 1 {
+			if t = s.Next(); t.Kind == scan.Word {
+				list = append(list, function{t.Text, t.At.Line})
+			}
+		}
+	}
+	return list
+}
+
+// list lists all tests of the folder: those of the test files, and the examples of tools.
+func (s *Suite) list() (tests []*Test, err error) {
+	f := s.files
+	wanted, err := s.wanted()
+	if err != nil {
+		return nil, err
+	}
+	setups := map[string]*tool.Script{}
+	for _, file := range f.tests {
+		shown := f.shown(file.name)
+		name := project.Tested(file.name)
+		script := &tool.Script{Name: stem(file.name), Path: shown, Source: file.text}
+		if strings.Contains(file.text, "load(") {
+			script.Libs = f.libs(path.Dir(file.name))
+		}
+		script.Hash = script.Sum()
+		all := functions(file.text)
+		setup := slices.ContainsFunc(all, func(fn function) bool { return fn.name == "setup" })
+		if setup && file.reason == "" {
+			setups[tool.Key(name)] = script
+		}
+		if !wanted(file.name) {
+			continue
+		}
+		of := Test{File: shown, Tool: name, script: script, setup: setup, data: filepath.Join(f.data, script.Name)}
+		if file.reason != "" {
+			of.Name, of.broken = "file", trust.Untrusted(shown, file.reason)
+			tests = append(tests, &of)
+			continue
+		}
+		state := &fileState{}
+		n := len(tests)
+		for _, fn := range all {
+			if strings.HasPrefix(fn.name, "test_") {
+				t := of
+				t.Name, t.entry, t.Line, t.state, t.first = fn.name, fn.name, fn.line, state, n == len(tests)
+				tests = append(tests, &t)
+			}
+		}
+		if len(tests) == n && !setup {
+			of.Name, of.broken = "file", value.Errorf(value.Invalid, "the file has no function whose name begins with test_").WithHint("write: def test_NAME(t):")
+			tests = append(tests, &of)
+		}
+	}
+	for _, d := range f.declared {
+		if !wanted(d.name) {
+			continue
+		}
+		for i := range d.tool.Examples {
+			e := &d.tool.Examples[i]
+			if !e.HasExpect {
+				continue
+			}
+			t := &Test{File: f.shown(d.name), Name: fmt.Sprintf("example %d", i+1), Tool: d.tool.Name, example: e, data: filepath.Join(f.data, stem(d.name)+"_test")}
+			if script := setups[tool.Key(d.tool.Name)]; script != nil {
+				t.script, t.setup = script, true
+			}
+			tests = append(tests, t)
+		}
+	}
+	for _, e := range f.broken {
+		e := *e
+		if name, ok := sourceName(e.Pos.File); ok || f.prefix != folder.ToolsDir {
+			if ok && !wanted(name) || !ok && !wanted(e.Pos.File) {
+				continue
+			}
+			e.Pos.File = cmpOr(ok, e.Pos.File, path.Join(f.prefix, e.Pos.File))
+			tests = append(tests, &Test{File: e.Pos.File, Name: "file", broken: &e})
+		}
+	}
+	return tests, nil
+}
+
+func cmpOr(ok bool, a, b string) string {
+	if ok {
+		return a
+	}
+	return b
+}
+
+// A fileState is whether a test file can be run. It is checked once.
+type fileState struct {
+	once sync.Once
+	err  error
+}
+
+// check returns why the file of a test cannot be run, or nil.
+func (t *Test) check(ctx context.Context, h *host.Host) error {
+	if t.state == nil {
+		return nil
+	}
+	t.state.once.Do(func() {
+		t.state.err = h.Check(ctx, &host.Program{Name: "test " + t.File, Script: *t.script})
+	})
+	return t.state.err
+}
+
+// wanted returns which files the paths of the suite select.
+func (s *Suite) wanted() (func(name string) bool, error) {
+	if len(s.opts.Paths) == 0 {
+		return func(string) bool { return true }, nil
+	}
+	all := s.files.names()
+	var selected []string
+	for _, p := range s.opts.Paths {
+		n := len(selected)
+		for _, name := range all {
+			if s.files.matches(name, p) {
+				selected = append(selected, name)
+			}
+		}
+		if len(selected) == n {
+			return nil, value.Errorf(value.Invalid, "%s has no tests", p).WithHint("pass a test file, a tool, or a folder with tools")
+		}
+	}
+	return func(name string) bool { return slices.Contains(selected, name) }, nil
+}
+
+// names lists the names of all files that may have tests.
+func (f *files) names() (list []string) {
+	for _, t := range f.tests {
+		list = append(list, t.name)
+	}
+	for _, d := range f.declared {
+		list = append(list, d.name)
+	}
+	for _, e := range f.broken {
+		name, _ := sourceName(e.Pos.File)
+		list = append(list, name)
+	}
+	return list
+}
+
+// matches reports whether a path selects a file: the file itself, the tool that it tests, or a
+// folder.
+func (f *files) matches(name, p string) bool {
+	if !strings.ContainsAny(p, `/\.`) {
+		return tool.Key(p) == stem(name) || tool.Key(p) == tool.Key(project.Tested(name))
+	}
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return false
+	}
+	file := filepath.Join(f.dir, filepath.FromSlash(f.shown(name)))
+	if f.prefix != folder.ToolsDir {
+		file = filepath.Join(f.dir, filepath.FromSlash(name))
+	}
+	rel, err := filepath.Rel(abs, file)
+	if err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	return filepath.Dir(abs) == filepath.Dir(file) && tool.Key(project.Tested(filepath.Base(file))) == stem(filepath.Base(abs))
+}
+
+// Watched returns the paths of a folder whose changes change its tests.
+func Watched(dir string) []string {
+	if own := filepath.Join(dir, folder.Name); isFolder(own) {
+		return []string{own}
+	}
+	return []string{dir}
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,316 @@
+package scripttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/internal/callback"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// maxOutput is how many lines that scripts print are kept.
+const maxOutput = 200
+
+// A test is a test that is running. Its script waits while a call that it makes is running, except
+// while it computes a fake for this call.
+type test struct {
+	*Test
+	slot *slot
+	id   string // of the run of the script
+	ctx  context.Context
+	stop context.CancelFunc
+
+	frames []frame // of the functions of t that wait for a function of the script; the last is called now
+	calls  sync.WaitGroup
+
+	mu      sync.Mutex
+	active  *call // nil: no call is running
+	output  []string
+	effects value.List
+	missing error // the first effect without a fake
+	fakes
+}
+
+// A frame continues a function of t with the result of a function of the script.
+type frame func(ctx context.Context, v value.Value, failure error) (tool.Outcome, error)
+
+// A call is a call of a tool or a workflow that a test makes.
+type call struct {
+	requests chan request
+	done     chan struct{} // closed when the call has ended
+	cancel   context.CancelFunc
+	finish   func(r tool.Result, err error) (tool.Outcome, error)
+	result   tool.Result
+	err      error
+}
+
+// A request asks the script for the value of a fake.
+type request struct {
+	fn     callback.Func
+	args   []value.Value
+	answer chan<- answer
+}
+
+type answer struct {
+	v   value.Value
+	err error
+}
+
+// run runs the test.
+func (x *test) run(ctx context.Context) error {
+	x.ctx, x.stop = context.WithTimeoutCause(ctx, x.slot.suite.opts.Timeout,
+		value.Errorf(value.Timeout, "the test took longer than %s", x.slot.suite.opts.Timeout).WithHint("set another limit: --timeout SECONDS"))
+	defer x.stop()
+	var err error
+	if x.setup {
+		err = x.script("setup")
+	}
+	switch {
+	case err != nil:
+	case x.example != nil:
+		err = x.runExample()
+	case x.entry != "":
+		err = x.script(x.entry)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.missing != nil {
+		return x.at(x.missing, err)
+	}
+	return err
+}
+
+// script calls a function of the test file.
+func (x *test) script(entry string) error {
+	_, err := x.slot.host.RunProgram(x.ctx, &host.Program{Name: "test " + x.Name, ID: x.id, Script: *x.Test.script, Entry: entry})
+	if err == nil {
+		return nil
+	}
+	if x.ctx.Err() != nil {
+		if cause := context.Cause(x.ctx); !errors.Is(cause, context.Canceled) {
+			err = cause
+		}
+	}
+	return x.at(err, err)
+}
+
+// at returns an error at the position in the test file at which another one has occurred.
+func (x *test) at(err, where error) error {
+	e := *value.ErrorOf(err, value.Failed)
+	if w := value.ErrorOf(where, value.Failed); w != nil && x.Test.script != nil {
+		e.Pos = positionIn(w, x.Test.script.Path)
+	}
+	if e.Pos.File == "" {
+		e.Pos = value.Position{File: x.File, Line: x.Line}
+	}
+	return &e
+}
+
+// runExample runs an example of a tool.
+func (x *test) runExample() error {
+	result, err := x.slot.host.Call(x.ctx, tool.Call{Tool: x.Tool, Args: x.example.Args, Caller: tool.ByPerson})
+	if missing := x.unfaked(); missing != nil {
+		e := *value.ErrorOf(missing, value.Failed)
+		e.Hint = strings.Replace(e.Hint, "add to the test: ", "write a function setup(t) in "+x.testFile()+", which is called before each test and example, with: ", 1)
+		return x.at(&e, nil)
+	}
+	if err != nil {
+		return x.at(x.callFailed(x.Tool, err), nil)
+	}
+	if !value.EqualJSON(result.Value, x.example.Expect) {
+		return x.at(value.Errorf(value.Failed, "the result differs from the example:\n%s", Diff(result.Value, x.example.Expect)), nil)
+	}
+	return nil
+}
+
+// testFile returns the name of the test file of the tool.
+func (x *test) testFile() string { return x.Tool + "_test.star" }
+
+// end waits for the calls of the test.
+func (x *test) end() {
+	if x.stop != nil {
+		x.stop()
+	}
+	x.calls.Wait()
+}
+
+// unfaked returns the first effect without a fake, or nil.
+func (x *test) unfaked() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.missing
+}
+
+// lacks notes an effect without a fake, and returns its error.
+func (x *test) lacks(what, fake string, args ...any) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := value.Errorf(value.Failed, "%s has no fake", what).WithHint("add to the test: "+fake, args...)
+	if x.missing == nil {
+		x.missing = err
+	}
+	return err
+}
+
+// print keeps a line that a script has printed.
+func (x *test) print(line string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case len(x.output) < maxOutput:
+		x.output = append(x.output, line)
+	case len(x.output) == maxOutput:
+		x.output = append(x.output, "… more output was dropped")
+	}
+}
+
+// begin begins a call. The script then waits for its end or for a request.
+func (x *test) begin(ctx context.Context, run func(context.Context) (tool.Result, error), finish func(tool.Result, error) (tool.Outcome, error)) (tool.Outcome, error) {
+	c := &call{requests: make(chan request), done: make(chan struct{}), finish: finish}
+	x.mu.Lock()
+	if x.active != nil {
+		x.mu.Unlock()
+		return tool.Outcome{}, errInFake("call tools")
+	}
+	x.active = c
+	x.mu.Unlock()
+	callCtx, cancel := context.WithCancel(x.ctx)
+	c.cancel = cancel
+	x.calls.Go(func() {
+		defer cancel()
+		defer close(c.done)
+		c.result, c.err = run(callCtx)
+	})
+	return x.wait(ctx, c)
+}
+
+func errInFake(what string) error {
+	return value.Errorf(value.Failed, "a fake cannot %s: it is computed while a call is running", what).
+		WithHint("let the fake return a value only; to change fakes between calls, do it in the test itself")
+}
+
+// wait waits for the end of a call, or for a request of it.
+func (x *test) wait(ctx context.Context, c *call) (tool.Outcome, error) {
+	select {
+	case r := <-c.requests:
+		x.frames = append(x.frames, func(ctx context.Context, v value.Value, failure error) (tool.Outcome, error) {
+			if failure != nil {
+				c.cancel()
+				<-c.done
+				x.ended()
+				return tool.Outcome{Value: callback.Request{Raise: true}.Value()}, nil
+			}
+			r.answer <- answer{v: v}
+			return x.wait(ctx, c)
+		})
+		return tool.Outcome{Value: callback.Request{Func: r.fn, Args: r.args}.Value()}, nil
+	case <-c.done:
+		x.ended()
+		if missing := x.unfaked(); missing != nil {
+			return tool.Outcome{}, missing
+		}
+		return c.finish(c.result, c.err)
+	case <-ctx.Done():
+		c.cancel()
+		<-c.done
+		x.ended()
+		return tool.Outcome{}, value.AsError(context.Cause(ctx), value.Canceled)
+	}
+}
+
+// ended notes that no call is running.
+func (x *test) ended() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.active = nil
+}
+
+// idle fails while a call is running.
+func (x *test) idle(what string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.active != nil {
+		return errInFake(what)
+	}
+	return nil
+}
+
+// called is the result of a function of the script.
+func (x *test) called(ctx context.Context, args *value.Dict) (tool.Outcome, error) {
+	n := len(x.frames) - 1
+	if n < 0 {
+		return tool.Outcome{}, value.Errorf(value.Denied, "no function of the script was called")
+	}
+	f := x.frames[n]
+	x.frames = x.frames[:n]
+	v, _ := args.Get("value")
+	var failure error
+	if args.Has("error") {
+		failure = value.Errorf(value.KindOfType(args.Text("error_type")), "%s", args.Text("error"))
+	}
+	return f(ctx, v, failure)
+}
+
+// callback calls a function of the script for a call that is running.
+func (x *test) callback(ctx context.Context, fn callback.Func, args ...value.Value) (value.Value, error) {
+	x.mu.Lock()
+	c := x.active
+	x.mu.Unlock()
+	if c == nil {
+		return nil, value.Errorf(value.Canceled, "the call has ended")
+	}
+	answered := make(chan answer, 1)
+	select {
+	case c.requests <- request{fn, args, answered}:
+	case <-ctx.Done():
+		return nil, value.AsError(context.Cause(ctx), value.Canceled)
+	}
+	select {
+	case a := <-answered:
+		return a.v, a.err
+	case <-ctx.Done():
+		return nil, value.AsError(context.Cause(ctx), value.Canceled)
+	}
+}
+
+// callFailed returns the error of a test whose call has failed.
+func (x *test) callFailed(name string, err error) error {
+	e := *value.ErrorOf(err, value.Failed)
+	text := fmt.Sprintf("%s failed: %s: %s", name, e.Kind.Type(), e.Message())
+	if e.Pos.File != "" {
+		e.Pos.File = x.slot.suite.files.shown(e.Pos.File)
+		text += " (at " + e.Pos.String() + ")"
+	}
+	return &value.Error{Kind: value.Failed, Err: errors.New(text), Hint: e.Hint}
+}
+
+// note adds an effect to the list of the test.
+func (x *test) note(f *tool.Func, e tool.Effect, g tool.Grant) {
+	args := &value.Dict{}
+	for k, v := range e.Args.All() {
+		name, _ := k.(string)
+		i := slices.IndexFunc(f.Params, func(p tool.Param) bool { return p.Name == name })
+		if i >= 0 && !f.Params[i].Required && value.Equal(f.Params[i].Default, v) {
+			continue
+		}
+		args.Put(name, v)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.effects = append(x.effects, value.NewDict("func", e.Func, "args", args, "tool", g.Call.Tool))
+}
+
+// sleep lets the clock of the test advance.
+func (x *test) sleep(_ context.Context, d time.Duration) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = x.now.Add(d)
+	return nil
+}

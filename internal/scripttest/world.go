@@ -1,0 +1,255 @@
+package scripttest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/runtime/history/fixture"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// written is when the files of a test were last changed.
+var written = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// setFiles replaces the files of the project.
+func (x *test) setFiles(args *value.Dict) error {
+	if err := clear(x.slot.project()); err != nil {
+		return value.Errorf(value.Failed, "remove the files of the last test: %w", folder.Cause(err))
+	}
+	x.hasFiles = true
+	root, err := os.OpenRoot(x.slot.project())
+	if err != nil {
+		return value.Errorf(value.Failed, "open the folder of the test: %w", folder.Cause(err))
+	}
+	defer root.Close()
+	if from := args.Text("folder"); from != "" {
+		if err := copyFolder(root, filepath.Dir(x.data), from); err != nil {
+			return err
+		}
+	}
+	for k, v := range dictOf(args, "files").All() {
+		name, _ := k.(string)
+		data, ok := v.([]byte)
+		if text, isText := v.(string); isText {
+			data, ok = []byte(text), true
+		}
+		if !ok {
+			return value.Errorf(value.Invalid, "the content of %q should be a text or bytes but is %s", name, value.TypeOf(v))
+		}
+		if err := writeIn(root, name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeIn writes a file, or creates a folder, in the project of a test.
+func writeIn(root *os.Root, name string, data []byte) error {
+	clean := path.Clean(name)
+	if !fs.ValidPath(clean) || clean == "." || strings.Contains(name, `\`) {
+		return value.Errorf(value.Invalid, "invalid path %q", name).WithHint("use a path in the project, such as docs/notes.md")
+	}
+	dir := path.Dir(clean)
+	if strings.HasSuffix(name, "/") {
+		dir = clean
+	}
+	err := root.MkdirAll(dir, 0o755)
+	if err == nil && dir != clean {
+		err = root.WriteFile(clean, data, 0o644)
+	}
+	if err == nil {
+		err = root.Chtimes(clean, written, written)
+	}
+	if err != nil {
+		return value.Errorf(value.Failed, "write %s: %w", name, folder.Cause(err))
+	}
+	return nil
+}
+
+// copyFolder copies a folder of test data into the project of a test.
+func copyFolder(root *os.Root, data, name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return value.Errorf(value.Invalid, "invalid folder %q", name).WithHint("name a folder in .cassidy/tests")
+	}
+	dir, err := os.OpenRoot(data)
+	if err == nil {
+		defer dir.Close()
+		err = fs.WalkDir(dir.FS(), name, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(dir.FS(), file)
+			if err != nil {
+				return err
+			}
+			return writeIn(root, strings.TrimPrefix(file, name+"/"), text)
+		})
+	}
+	if err != nil {
+		return value.Errorf(value.Failed, "copy the folder %s: %w", name, folder.Cause(err))
+	}
+	return nil
+}
+
+// readFile reads a file of the project.
+func (x *test) readFile(name string) (value.Value, error) {
+	root, err := os.OpenRoot(x.slot.project())
+	if err != nil {
+		return nil, value.Errorf(value.Failed, "open the folder of the test: %w", folder.Cause(err))
+	}
+	defer root.Close()
+	data, err := root.ReadFile(path.Clean(name))
+	if err != nil {
+		return nil, value.Errorf(value.Failed, "read %s: %w", name, folder.Cause(err))
+	}
+	if utf8.Valid(data) {
+		return string(data), nil
+	}
+	return data, nil
+}
+
+// listFiles lists the files of the project.
+func (x *test) listFiles() (value.List, error) {
+	list := value.List{}
+	err := fs.WalkDir(os.DirFS(x.slot.project()), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			list = append(list, name)
+		}
+		return err
+	})
+	return list, err
+}
+
+var goldenName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// golden compares a value with a golden file, or writes the file.
+func (x *test) golden(name string, v value.Value) error {
+	if !goldenName.MatchString(name) {
+		return value.Errorf(value.Invalid, "invalid name of a golden value: %q", name).WithHint("use letters, digits, -, _ and .")
+	}
+	text, ok := v.(string)
+	if !ok {
+		text = value.FormatJSON(v, "  ") + "\n"
+	}
+	file := filepath.Join(x.data, name+".golden")
+	if x.slot.suite.opts.Update {
+		if err := writeData(file, []byte(text)); err != nil {
+			return err
+		}
+		return nil
+	}
+	want, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return value.Errorf(value.Failed, "the golden value %s does not exist", name).WithHint("to write it, type: cassidy test --update")
+	case err != nil:
+		return value.Errorf(value.Failed, "read the golden value %s: %w", name, folder.Cause(err))
+	case string(want) != text:
+		return value.Errorf(value.Failed, "the value differs from the golden value %s (-want +got):\n%s", name, diff(string(want), text)).WithHint("if the new value is right, type: cassidy test --update")
+	}
+	return nil
+}
+
+// writeData writes a file of test data.
+func writeData(file string, data []byte) error {
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		return value.Errorf(value.Failed, "write %s: %w", file, folder.Cause(err))
+	}
+	return nil
+}
+
+// A replay has the results of effects of a recorded run.
+type replay struct {
+	name  string
+	file  string
+	steps []fixture.Step
+	used  []bool
+	wrote bool // the fixture was recorded by this test
+}
+
+// setReplay reads a fixture, unless the next call records it.
+func (x *test) setReplay(name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return value.Errorf(value.Invalid, "invalid name of a fixture: %q", name).WithHint("name a file in .cassidy/tests, such as fetch.json")
+	}
+	r := &replay{name: name, file: filepath.Join(filepath.Dir(x.data), filepath.FromSlash(name))}
+	x.recorded = r
+	if x.slot.suite.opts.Record != nil {
+		return nil
+	}
+	data, err := os.ReadFile(r.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return value.Errorf(value.Failed, "the fixture %s does not exist", name).WithHint("to record it, type: cassidy test --record --filter %s", x.Name)
+	case err != nil:
+		return value.Errorf(value.Failed, "read the fixture %s: %w", name, folder.Cause(err))
+	}
+	f, err := fixture.Parse(data)
+	if err != nil {
+		return err
+	}
+	r.steps, r.used = f.Steps, make([]bool, len(f.Steps))
+	return nil
+}
+
+// replayed returns the recorded outcome of an effect.
+func (x *test) replayed(e tool.Effect) (out tool.Outcome, done bool, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.recorded
+	if r == nil {
+		return out, false, nil
+	}
+	i := -1
+	for n := range r.steps {
+		step := &r.steps[n]
+		if !r.used[n] && step.End != nil && step.Func == e.Func && value.Equal(step.Args.OrEmpty(), e.Args.OrEmpty()) {
+			i = n
+			break
+		}
+	}
+	if i < 0 {
+		return out, false, nil
+	}
+	r.used[i] = true
+	if end := r.steps[i].End; end.Err != nil {
+		return out, true, end.Err
+	}
+	return tool.Outcome{Value: r.steps[i].End.Value}, true, nil
+}
+
+// record makes a call for real, if the test records a fixture.
+func (x *test) record(ctx context.Context, r Recording) (result tool.Result, done bool, err error) {
+	do := x.slot.suite.opts.Record
+	x.mu.Lock()
+	to := x.recorded
+	x.mu.Unlock()
+	if do == nil || to == nil {
+		return result, false, nil
+	}
+	if to.wrote {
+		return result, true, value.Errorf(value.Failed, "the fixture %s has one call, but the test makes another one", to.name).WithHint("write t.replay with another name before each call")
+	}
+	f, result, err := do(ctx, r)
+	if f != nil {
+		if wrong := writeData(to.file, f.Format()); wrong != nil {
+			return result, true, wrong
+		}
+		to.wrote = true
+	}
+	return result, true, err
+}
