@@ -704,6 +704,11 @@ var layers = map[string]struct {
 		"",
 		"tests only",
 	},
+	"cassidytest": {
+		"Package cassidytest runs the tests of tools as tests in Go",
+		". internal/scripttest runtime/tool",
+		"programs test their tools with it",
+	},
 	"internal/scripttest": {
 		"Package scripttest runs the tests of tools and workflows that are written as scripts",
 		"internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock tools",
@@ -932,7 +937,7 @@ var powers = map[string]struct {
 	"modernc.org/sqlite":                            {"runtime/journal/sqlite stdlib/table", "the database, without cgo"},
 	"golang.org/x/text":                             {"stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
-	"mvdan.cc/sh/v3":                                {"stdlib/shell internal/scripttest", "takes command lines apart, and runs none"},
+	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp runtime/mcp/attached examples/mcp-conformance examples/mcp-conformance/client runtime/mcp/oauth", "the protocol; a door stands on it"},
 	"github.com/rogpeppe/go-internal":               {"internal/config cmd/cassidy/internal/mcp runtime/mcp/oauth", "lockedfile: two processes that change the rules of a config, or a list of servers; the rest is for tests only"},
 	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},

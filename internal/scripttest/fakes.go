@@ -11,8 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/cassidy-run/cassidy/internal/callback"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -236,9 +234,9 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 	}
 	f := find(x.shell, append(names, words[0])...)
 	if f == nil {
-		return tool.Outcome{}, x.lacks("shell.run("+value.FormatJSON(e.Args.OrEmpty().Elements("argv"), "")+")", `t.shell({%s: "…"})`, value.FormatJSON(names[len(names)-1], ""))
+		return tool.Outcome{}, x.lacks("shell.run("+value.FormatJSON(value.List(e.Args.Elements("argv")), "")+")", `t.shell({%s: "…"})`, value.FormatJSON(names[len(names)-1], ""))
 	}
-	v, err := x.value(ctx, f, value.NewDict("command", names[len(names)-1], "argv", e.Args.Elements("argv"), "cwd", e.Args.Text("cwd")))
+	v, err := x.value(ctx, f, value.NewDict("command", names[len(names)-1], "argv", value.List(e.Args.Elements("argv")), "cwd", e.Args.Text("cwd")))
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -274,15 +272,16 @@ func (x *test) wrong(format string, args ...any) error {
 	return err
 }
 
+// plainWord are the words that a shell takes as they are.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
 // commandLine returns a command as one types it.
 func commandLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
-		quoted, err := syntax.Quote(w, syntax.LangPOSIX)
-		if err != nil {
-			quoted = w
+		if words[i] = w; !plainWord.MatchString(w) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
-		words[i] = quoted
 	}
 	return strings.Join(words, " ")
 }

@@ -117,20 +117,41 @@ func sourceName(file string) (name string, ok bool) {
 	return strings.CutPrefix(file, folder.Name+"/")
 }
 
-// shown returns the name of a file of source in messages.
+// shown returns the name of a file in messages: that of the folder for a name in the copy of its
+// files.
 func (f *files) shown(name string) string {
-	_, isSource := f.source[name]
-	if isSource && strings.HasPrefix(name, "workflows/") && f.prefix == folder.ToolsDir {
-		return folder.Name + "/" + name
-	}
-	if isSource || f.isTest(name) {
-		return path.Join(f.prefix, name)
+	if rest, ok := strings.CutPrefix(name, folder.ToolsDir+"/"); ok {
+		return path.Join(f.prefix, rest)
 	}
 	return name
 }
 
-func (f *files) isTest(name string) bool {
-	return slices.ContainsFunc(f.tests, func(t testFile) bool { return t.name == name })
+// path returns the name of a file of source in messages.
+func (f *files) path(name string) string {
+	if strings.HasPrefix(name, workflows) && f.prefix == folder.ToolsDir {
+		return folder.Name + "/" + name
+	}
+	return path.Join(f.prefix, name)
+}
+
+// workflows begins the names of workflows in source.
+const workflows = "workflows/"
+
+// write writes the files into a project in a folder: hosts that act on another folder use it.
+func (f *files) write(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, folder.Name, "tools"), 0o755); err != nil {
+		return value.Errorf(value.Failed, "create a folder for tests: %w", folder.Cause(err))
+	}
+	for name, text := range f.source {
+		at := filepath.Join(dir, folder.Name, "tools", filepath.FromSlash(name))
+		if strings.HasPrefix(name, workflows) {
+			at = filepath.Join(dir, folder.Name, filepath.FromSlash(name))
+		}
+		if err := writeData(at, []byte(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readFolder reads a folder that is not a project: its tools are those of the person who names it.
@@ -236,6 +257,30 @@ func functions(text string) (list []function) {
 	return list
 }
 
+// driverName is the function that [driver] adds to a test file.
+const driverName = "_cassidy_test"
+
+// driver returns what is added to a test file: a function that calls setup and then a test, or a
+// tool. Both are one run of the script, so that fakes that setup defines can be functions.
+func driver(all []function) string {
+	var b strings.Builder
+	b.WriteString("\ndef " + driverName + "(t, name, args):\n")
+	for _, fn := range all {
+		if fn.name == "setup" {
+			b.WriteString("    setup(t)\n")
+			break
+		}
+	}
+	b.WriteString("    if args != None:\n        return t.call(name, **args)\n    return {")
+	for _, fn := range all {
+		if strings.HasPrefix(fn.name, "test_") {
+			fmt.Fprintf(&b, "%q: %s, ", fn.name, fn.name)
+		}
+	}
+	b.WriteString("}[name](t)\n")
+	return b.String()
+}
+
 // list lists all tests of the folder: those of the test files, and the examples of tools.
 func (s *Suite) list() (tests []*Test, err error) {
 	f := s.files
@@ -245,14 +290,14 @@ func (s *Suite) list() (tests []*Test, err error) {
 	}
 	setups := map[string]*tool.Script{}
 	for _, file := range f.tests {
-		shown := f.shown(file.name)
+		shown := f.path(file.name)
 		name := project.Tested(file.name)
-		script := &tool.Script{Name: stem(file.name), Path: shown, Source: file.text}
+		all := functions(file.text)
+		script := &tool.Script{Name: stem(file.name), Path: shown, Source: file.text + driver(all)}
 		if strings.Contains(file.text, "load(") {
 			script.Libs = f.libs(path.Dir(file.name))
 		}
 		script.Hash = script.Sum()
-		all := functions(file.text)
 		setup := slices.ContainsFunc(all, func(fn function) bool { return fn.name == "setup" })
 		if setup && file.reason == "" {
 			setups[tool.Key(name)] = script
@@ -260,7 +305,7 @@ func (s *Suite) list() (tests []*Test, err error) {
 		if !wanted(file.name) {
 			continue
 		}
-		of := Test{File: shown, Tool: name, script: script, setup: setup, data: filepath.Join(f.data, script.Name)}
+		of := Test{File: shown, Tool: name, script: script, data: filepath.Join(f.data, script.Name), lines: 1 + strings.Count(file.text, "\n")}
 		if file.reason != "" {
 			of.Name, of.broken = "file", trust.Untrusted(shown, file.reason)
 			tests = append(tests, &of)
@@ -289,9 +334,9 @@ func (s *Suite) list() (tests []*Test, err error) {
 			if !e.HasExpect {
 				continue
 			}
-			t := &Test{File: f.shown(d.name), Name: fmt.Sprintf("example %d", i+1), Tool: d.tool.Name, example: e, data: filepath.Join(f.data, stem(d.name)+"_test")}
+			t := &Test{File: f.path(d.name), Name: fmt.Sprintf("example %d", i+1), Tool: d.tool.Name, example: e, data: filepath.Join(f.data, stem(d.name)+"_test")}
 			if script := setups[tool.Key(d.tool.Name)]; script != nil {
-				t.script, t.setup = script, true
+				t.script = script
 			}
 			tests = append(tests, t)
 		}
@@ -379,7 +424,7 @@ func (f *files) matches(name, p string) bool {
 	if err != nil {
 		return false
 	}
-	file := filepath.Join(f.dir, filepath.FromSlash(f.shown(name)))
+	file := filepath.Join(f.dir, filepath.FromSlash(f.path(name)))
 	if f.prefix != folder.ToolsDir {
 		file = filepath.Join(f.dir, filepath.FromSlash(name))
 	}

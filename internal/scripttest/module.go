@@ -83,8 +83,10 @@ func rows() []row {
 	what := tool.Required("what", tool.TypeAny, "the name of a tool, or a function without parameters")
 	files := tool.Optional("files", tool.TypeObject, &value.Dict{}, "texts or bytes by the paths of files; a path that ends in / is an empty folder")
 	from := tool.Optional("folder", tool.TypeString, "", "a folder in .cassidy/tests, whose files are copied into the project")
+	copied := tool.Optional("copy", tool.TypeArray, value.List{}, "files and folders of the real project that are copied to the same paths")
+	copied.Type.Items = &tool.Type{Name: tool.TypeString}
 	return []row{
-		define("fs", "Replace the files of the project, which is a temporary folder. Then effects on files read and change these files.", []tool.Param{files, from}, func(x *test, args *value.Dict) error {
+		define("fs", "Replace the files of the project, which is a temporary folder. Then effects on files read and change these files.", []tool.Param{files, from, copied}, func(x *test, args *value.Dict) error {
 			return x.setFiles(args)
 		}),
 		define("http", `Set the responses of servers: by "METHOD URL" or the URL, in which * stands for any text. A URL without a query fakes all queries. A response is a text, bytes, a dict with status, headers, and body or json, or a dict with error; or a list of responses, or a function of the request.`,

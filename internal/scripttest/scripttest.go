@@ -13,6 +13,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -23,6 +25,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/history/fixture"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -72,7 +75,7 @@ type Test struct {
 
 	script  *tool.Script // nil: the test has no script
 	entry   string
-	setup   bool // the script has a function setup
+	lines   int // of the script, without the driver
 	example *tool.Example
 	broken  error // why the test cannot run
 	state   *fileState
@@ -96,6 +99,7 @@ type Result struct {
 type Suite struct {
 	opts  Options
 	files *files
+	dir   string // with the temporary folders of the suite
 	tests []*Test
 
 	free    chan *slot
@@ -123,7 +127,16 @@ func Open(ctx context.Context, o *Options) (*Suite, error) {
 	if s.files, err = readFiles(ctx, &s.opts); err != nil {
 		return nil, err
 	}
-	if err := s.plan(); err != nil {
+	if s.dir, err = os.MkdirTemp("", "cassidy-test-"); err != nil {
+		return nil, value.Errorf(value.Failed, "create a folder for tests: %w", folder.Cause(err))
+	}
+	if err = s.files.write(s.source()); err == nil {
+		err = s.plan()
+	}
+	if err == nil {
+		err = s.slots[0].open() // what is wrong with it is wrong with all tests
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -173,6 +186,9 @@ func (s *Suite) RunTest(ctx context.Context, t *Test) Result {
 	if err := t.check(ctx, slot.host); err != nil {
 		if r.Skipped = !t.first; t.first {
 			r.Err = s.shown(value.ErrorOf(err, value.Invalid))
+			if r.Err.Pos.Line > t.lines { // at the end of the file
+				r.Err.Pos.Line, r.Err.Pos.Col = t.lines, 0
+			}
 		}
 		return r
 	}
@@ -191,17 +207,20 @@ func (s *Suite) Close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, slot := range s.slots {
-		errs = append(errs, slot.close())
+		errs = append(errs, slot.closeHost())
 	}
 	s.slots = nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
+
+// source is the project whose tools the hosts have: a copy of the files of the suite.
+func (s *Suite) source() string { return filepath.Join(s.dir, "source") }
 
 // plan lists the tests.
 func (s *Suite) plan() error {
 	s.free = make(chan *slot, s.opts.Parallel)
-	for range s.opts.Parallel {
-		slot := &slot{suite: s}
+	for i := range s.opts.Parallel {
+		slot := &slot{suite: s, dir: filepath.Join(s.dir, strconv.Itoa(i))}
 		s.slots = append(s.slots, slot)
 		s.free <- slot
 	}

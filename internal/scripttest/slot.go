@@ -37,11 +37,6 @@ func (s *slot) open() (err error) {
 	if s.host != nil {
 		return nil
 	}
-	if s.dir == "" {
-		if s.dir, err = os.MkdirTemp("", "cassidy-test-"); err != nil {
-			return value.Errorf(value.Failed, "create a folder for tests: %w", folder.Cause(err))
-		}
-	}
 	for _, name := range []string{"project", "state"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, name), 0o755); err != nil {
 			return value.Errorf(value.Failed, "create a folder for tests: %w", folder.Cause(err))
@@ -49,8 +44,8 @@ func (s *slot) open() (err error) {
 	}
 	// Trust, config and environment of the user are not used, so that a test has the same result
 	// for everybody.
-	s.host, err = s.suite.opts.Runtime.Open(cassidy.Scripts(s.suite.files.source), &cassidy.Options{
-		Dir: s.project(), State: filepath.Join(s.dir, "state"), TrustSource: true,
+	s.host, err = s.suite.opts.Runtime.Open(cassidy.Dir(s.suite.source()), &cassidy.Options{
+		Dir: s.project(), State: filepath.Join(s.dir, "state"), Cache: filepath.Join(s.suite.dir, "cache"), TrustSource: true,
 		Env: s.env, Secrets: s.secret, HTTP: func(http.RoundTripper) http.RoundTripper { return s },
 		Modules: modules(&s.suite.opts, s), Approver: host.ApproverFunc(approve), Asker: host.AskerFunc(s.ask),
 		Executor: s.execute,
@@ -101,15 +96,6 @@ func (s *slot) closeHost() error {
 	err := s.host.Close()
 	s.host = nil
 	return err
-}
-
-// close closes the host, and removes the folder.
-func (s *slot) close() error {
-	err := s.closeHost()
-	if s.dir == "" {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 // clear removes everything in a folder.

@@ -69,69 +69,73 @@ func (x *test) run(ctx context.Context) error {
 		value.Errorf(value.Timeout, "the test took longer than %s", x.slot.suite.opts.Timeout).WithHint("set another limit: --timeout SECONDS"))
 	defer x.stop()
 	var err error
-	if x.setup {
-		err = x.script("setup")
-	}
-	switch {
-	case err != nil:
-	case x.example != nil:
+	if x.example != nil {
 		err = x.runExample()
-	case x.entry != "":
-		err = x.script(x.entry)
+	} else {
+		_, err = x.drive(x.entry, nil)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.missing != nil {
+	if x.missing != nil && x.example == nil {
 		return x.at(x.missing, err)
 	}
 	return err
 }
 
-// script calls a function of the test file.
-func (x *test) script(entry string) error {
-	_, err := x.slot.host.RunProgram(x.ctx, &host.Program{Name: "test " + x.Name, ID: x.id, Script: *x.Test.script, Entry: entry})
-	if err == nil {
-		return nil
+// drive calls setup, and then a test of the file or, with arguments, a tool.
+func (x *test) drive(name string, args value.Value) (value.Value, error) {
+	out, err := x.slot.host.RunProgram(x.ctx, &host.Program{
+		Name: "test " + x.Name, ID: x.id, Script: *x.script, Entry: driverName, Args: value.NewDict("name", name, "args", args),
+	})
+	if cause := context.Cause(x.ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
 	}
-	if x.ctx.Err() != nil {
-		if cause := context.Cause(x.ctx); !errors.Is(cause, context.Canceled) {
-			err = cause
-		}
-	}
-	return x.at(err, err)
+	return out.Value, x.at(err, err)
 }
 
 // at returns an error at the position in the test file at which another one has occurred.
 func (x *test) at(err, where error) error {
-	e := *value.ErrorOf(err, value.Failed)
-	if w := value.ErrorOf(where, value.Failed); w != nil && x.Test.script != nil {
-		e.Pos = positionIn(w, x.Test.script.Path)
+	if err == nil {
+		return nil
 	}
-	if e.Pos.File == "" {
-		e.Pos = value.Position{File: x.File, Line: x.Line}
+	e := *value.ErrorOf(err, value.Failed)
+	e.Pos = value.Position{File: x.File, Line: x.Line}
+	if w := value.ErrorOf(where, value.Failed); w != nil && x.script != nil {
+		if pos := positionIn(w, x.script.Path); pos.File != "" && (x.lines == 0 || pos.Line <= x.lines) {
+			e.Pos = pos
+		}
 	}
 	return &e
 }
 
 // runExample runs an example of a tool.
 func (x *test) runExample() error {
-	result, err := x.slot.host.Call(x.ctx, tool.Call{Tool: x.Tool, Args: x.example.Args, Caller: tool.ByPerson})
+	got, err := x.callExample()
 	if missing := x.unfaked(); missing != nil {
 		e := *value.ErrorOf(missing, value.Failed)
-		e.Hint = strings.Replace(e.Hint, "add to the test: ", "write a function setup(t) in "+x.testFile()+", which is called before each test and example, with: ", 1)
+		e.Hint = strings.Replace(e.Hint, "add to the test: ", "write a function setup(t) in "+x.Tool+"_test.star, which is called before each test and example, with: ", 1)
 		return x.at(&e, nil)
 	}
 	if err != nil {
-		return x.at(x.callFailed(x.Tool, err), nil)
+		return x.at(err, nil)
 	}
-	if !value.EqualJSON(result.Value, x.example.Expect) {
-		return x.at(value.Errorf(value.Failed, "the result differs from the example:\n%s", Diff(result.Value, x.example.Expect)), nil)
+	if !value.EqualJSON(got, x.example.Expect) {
+		return x.at(value.Errorf(value.Failed, "the result differs from the example (-want +got):\n%s", diff(x.example.Expect, got)), nil)
 	}
 	return nil
 }
 
-// testFile returns the name of the test file of the tool.
-func (x *test) testFile() string { return x.Tool + "_test.star" }
+// callExample calls the tool of an example: after setup, if it has a test file.
+func (x *test) callExample() (value.Value, error) {
+	if x.script != nil {
+		return x.drive(x.Tool, x.example.Args.OrEmpty())
+	}
+	r, err := x.slot.host.Call(x.ctx, tool.Call{Tool: x.Tool, Args: x.example.Args, Caller: tool.ByPerson})
+	if err != nil {
+		return nil, x.callFailed(x.Tool, err)
+	}
+	return r.Value, nil
+}
 
 // end waits for the calls of the test.
 func (x *test) end() {

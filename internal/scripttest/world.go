@@ -32,8 +32,15 @@ func (x *test) setFiles(args *value.Dict) error {
 		return value.Errorf(value.Failed, "open the folder of the test: %w", folder.Cause(err))
 	}
 	defer root.Close()
+	c := copying{to: root}
 	if from := args.Text("folder"); from != "" {
-		if err := copyFolder(root, filepath.Dir(x.data), from); err != nil {
+		if err := c.folder(filepath.Dir(x.data), from, from); err != nil {
+			return err
+		}
+	}
+	for _, v := range args.Elements("copy") {
+		name, _ := v.(string)
+		if err := c.folder(x.slot.suite.files.dir, name, ""); err != nil {
 			return err
 		}
 	}
@@ -76,29 +83,55 @@ func writeIn(root *os.Root, name string, data []byte) error {
 	return nil
 }
 
-// copyFolder copies a folder of test data into the project of a test.
-func copyFolder(root *os.Root, data, name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return value.Errorf(value.Invalid, "invalid folder %q", name).WithHint("name a folder in .cassidy/tests")
+// The limits of what a test copies.
+const (
+	maxCopied      = 1000     // files
+	maxCopiedBytes = 64 << 20 // of all files
+)
+
+// A copying copies files into the project of a test.
+type copying struct {
+	to           *os.Root
+	files, bytes int
+}
+
+// folder copies a file, or a folder with everything in it except hidden folders, without a part of the
+// paths. Links must not lead out of the folder base.
+func (c *copying) folder(base, name, without string) error {
+	clean := path.Clean(name)
+	if !fs.ValidPath(clean) || strings.Contains(name, `\`) {
+		return value.Errorf(value.Invalid, "invalid path %q", name).WithHint("name a file or a folder, such as data/sales.csv")
 	}
-	dir, err := os.OpenRoot(data)
-	if err == nil {
-		defer dir.Close()
-		err = fs.WalkDir(dir.FS(), name, func(file string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			text, err := fs.ReadFile(dir.FS(), file)
-			if err != nil {
-				return err
-			}
-			return writeIn(root, strings.TrimPrefix(file, name+"/"), text)
-		})
-	}
+	dir, err := os.OpenRoot(base)
 	if err != nil {
-		return value.Errorf(value.Failed, "copy the folder %s: %w", name, folder.Cause(err))
+		return value.Errorf(value.Failed, "copy %s: %w", name, folder.Cause(err))
 	}
-	return nil
+	defer dir.Close()
+	files := dir.FS()
+	err = fs.WalkDir(files, clean, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != clean && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		data, cut, err := folder.ReadHead(files, file, maxCopiedBytes)
+		if err != nil {
+			return err
+		}
+		c.files++
+		c.bytes += len(data)
+		if cut || c.files > maxCopied || c.bytes > maxCopiedBytes {
+			return value.Errorf(value.Limit, "a test can copy at most %d files and %d MB", maxCopied, maxCopiedBytes>>20)
+		}
+		return writeIn(c.to, strings.TrimPrefix(strings.TrimPrefix(file, without), "/"), data)
+	})
+	if err != nil && value.KindOf(err) != value.Limit && value.KindOf(err) != value.Invalid {
+		return value.Errorf(value.Failed, "copy %s: %w", name, folder.Cause(err))
+	}
+	return err
 }
 
 // readFile reads a file of the project.
