@@ -836,7 +836,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/test": {
 		"Package test has the command that runs the tests of tools",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/folder internal/project internal/scripttest internal/watch runtime/mcp runtime/tool runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui internal/folder internal/project internal/scripttest internal/watch runtime/agent runtime/history runtime/history/fixture runtime/host runtime/mcp runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {

@@ -217,8 +217,8 @@ func dictOf(args *value.Dict, name string) *value.Dict {
 // caller returns a function that calls a tool.
 func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool.Result, error) {
 	return func(ctx context.Context) (tool.Result, error) {
-		if r, done, err := x.record(ctx, Recording{Name: name, Args: args}); done {
-			return r, err
+		if err := x.record(ctx, Recording{Name: name, Args: args}); err != nil {
+			return tool.Result{}, err
 		}
 		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
 			return tool.Result{}, err
@@ -230,8 +230,8 @@ func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool
 // runner returns a function that runs a workflow.
 func (x *test) runner(name string, args *value.Dict) func(context.Context) (tool.Result, error) {
 	return func(ctx context.Context) (tool.Result, error) {
-		if r, done, err := x.record(ctx, Recording{Name: name, Workflow: true, Args: args}); done {
-			return r, err
+		if err := x.record(ctx, Recording{Name: name, Workflow: true, Args: args}); err != nil {
+			return tool.Result{}, err
 		}
 		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
 			return tool.Result{}, err

@@ -54,9 +54,9 @@ type Options struct {
 	Cover bool
 	// Modules are further effects for scripts. A test fakes them with t.effect.
 	Modules []tool.Module
-	// Record makes a call for real, and returns what it did. Tests that use t.replay then write
-	// their fixtures. Nil reads them.
-	Record func(ctx context.Context, r Recording) (*fixture.Fixture, tool.Result, error)
+	// Record makes a call for real, and returns what it did, also if the call has failed. Tests
+	// that use t.replay then write their fixtures. Nil reads them.
+	Record func(ctx context.Context, r Recording) (*fixture.Fixture, error)
 }
 
 // A Recording is a call to make for real.

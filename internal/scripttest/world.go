@@ -265,24 +265,28 @@ func (x *test) replayed(e tool.Effect) (out tool.Outcome, done bool, err error) 
 	return tool.Outcome{Value: r.steps[i].End.Value}, true, nil
 }
 
-// record makes a call for real, if the test records a fixture.
-func (x *test) record(ctx context.Context, r Recording) (result tool.Result, done bool, err error) {
+// record makes a call for real, if the test records a fixture, and writes the fixture. The test then
+// makes the call again with the results of the fixture, as later tests do.
+func (x *test) record(ctx context.Context, r Recording) error {
 	do := x.slot.suite.opts.Record
 	x.mu.Lock()
 	to := x.recorded
 	x.mu.Unlock()
 	if do == nil || to == nil {
-		return result, false, nil
+		return nil
 	}
 	if to.wrote {
-		return result, true, value.Errorf(value.Failed, "the fixture %s has one call, but the test makes another one", to.name).WithHint("write t.replay with another name before each call")
+		return value.Errorf(value.Failed, "the fixture %s has one call, but the test makes another one", to.name).WithHint("write t.replay with another name before each call")
 	}
-	f, result, err := do(ctx, r)
-	if f != nil {
-		if wrong := writeData(to.file, f.Format()); wrong != nil {
-			return result, true, wrong
-		}
-		to.wrote = true
+	f, err := do(ctx, r)
+	if err == nil {
+		err = writeData(to.file, f.Format())
 	}
-	return result, true, err
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	to.wrote, to.steps, to.used = true, f.Steps, make([]bool, len(f.Steps))
+	return nil
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/internal/watch"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -29,14 +31,15 @@ func Command(a *app.App) *cli.Command {
 			"PATH is a test file, the file of a tool, or a folder. Without arguments, the command runs all tests of the project.\n" +
 			"Tests do not access the network, commands, the environment, secrets or the files of the project: a test in which a\n" +
 			"tool has an effect without a fake fails, and prints the fake to write. The exit code is 1 if a test fails.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
 			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time; default: one for each processor"},
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
 			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
 			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
 			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},
-		},
+			&cli.BoolFlag{Name: "record", Usage: "make the calls after t.replay for real, with approvals, and write their fixtures"},
+		}, approve.Flags()...),
 		Action: c.test,
 	}
 }
@@ -52,7 +55,13 @@ func (c *command) test(ctx *cli.Context) error {
 	}
 	defer func() { _ = done() }()
 	o.Runtime = r
-	if ctx.Bool("watch") {
+	switch {
+	case ctx.Bool("record"):
+		return c.Recording(c.Asking(func(ctx *cli.Context, h *host.Host) error {
+			o.Record = c.recorder(h)
+			return c.round(ctx, o)
+		}))(ctx)
+	case ctx.Bool("watch"):
 		return c.watch(ctx, o)
 	}
 	return c.round(ctx, o)
@@ -64,8 +73,8 @@ func (c *command) options(ctx *cli.Context) (*scripttest.Options, error) {
 		Scope: c.Scope(), Paths: ctx.Args().Slice(), Parallel: ctx.Int("parallel"), Update: ctx.Bool("update"),
 		Timeout: time.Duration(ctx.Float64("timeout") * float64(time.Second)), Modules: []tool.Module{mcp.Module()},
 	}
-	if ctx.Bool("watch") && o.Update {
-		return nil, value.Errorf(value.Invalid, "--watch and --update are mutually exclusive")
+	if ctx.Bool("watch") && (o.Update || ctx.Bool("record")) {
+		return nil, value.Errorf(value.Invalid, "--watch cannot be combined with --update or --record, which change files")
 	}
 	var err error
 	if f := ctx.String("filter"); f != "" {

@@ -1,0 +1,56 @@
+package test
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/scripttest"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/history/fixture"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// recorder returns the function that makes calls on the host of the project, as cassidy tool run and
+// cassidy run do. The runs are in the list of runs, so that they can be undone.
+func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Recording) (*fixture.Fixture, error) {
+	return func(ctx context.Context, r scripttest.Recording) (*fixture.Fixture, error) {
+		id := agent.NewID()
+		c.Note("recording %s as the run %s", r.Name, id)
+		var err error
+		entry := ""
+		if r.Workflow {
+			entry = "main"
+			_, err = h.Run(ctx, r.Name, r.Args, host.Durable(id))
+		} else {
+			_, err = h.Call(ctx, tool.Call{Tool: r.Name, Args: r.Args, Caller: tool.ByPerson}, host.Durable(id))
+		}
+		f, failure := c.fixture(ctx, id)
+		if failure != nil {
+			return nil, cmp.Or(err, failure)
+		}
+		f.Entry = entry
+		return f, nil
+	}
+}
+
+// fixture reads a run that has ended.
+func (c *command) fixture(ctx context.Context, id string) (*fixture.Fixture, error) {
+	j, done, err := app.OpenRuns(c.Journal())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	r, err := j.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.State != history.Done && r.State != history.Failed {
+		return nil, value.Errorf(value.Conflict, "record the run '%s': expected the state done or failed, but got %s", id, r.State).
+			WithHint("continue it with: cassidy runs resume %s; then write the fixture with: cassidy runs export %s", id, id)
+	}
+	return fixture.Read(ctx, j, &r)
+}
