@@ -821,7 +821,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/tool": {
 		"Package tool has the commands that list, describe, run, write and check tools",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/trust": {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -13,15 +14,22 @@ import (
 // same elements, as in the JSON that models get.
 func same(a, b value.Value) bool { return value.Equal(a, b) || value.EqualJSON(a, b) }
 
-// Diff returns the difference between a value and an expected one, as go-cmp shows it.
-func Diff(got, want value.Value) string { return "(-want +got)\n" + diff(want, got) }
-
-func diff(want, got value.Value) string {
+// Diff returns the difference between an expected value and another one, as go-cmp shows it: lines
+// that begin with - are expected.
+func Diff(want, got value.Value) string {
 	d := cmp.Diff(plain(want), plain(got))
 	if d == "" { // they differ only in their types
 		return fmt.Sprintf("  want %s %s\n  got  %s %s", value.TypeOf(want), brief(want), value.TypeOf(got), brief(got))
 	}
 	return d
+}
+
+// ExampleError returns the error of an example whose result is not the expected one, or nil.
+func ExampleError(e *tool.Example, got value.Value) error {
+	if !e.HasExpect || value.EqualJSON(got, e.Expect) {
+		return nil
+	}
+	return value.Errorf(value.Failed, "the result differs from the example (-want +got):\n%s", Diff(e.Expect, got))
 }
 
 // plain returns a value in the types of Go that go-cmp shows.

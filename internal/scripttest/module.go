@@ -173,7 +173,7 @@ func rows() []row {
 			if m := args.Text("message"); m != "" {
 				text = m
 			}
-			return tool.Outcome{}, value.Errorf(value.Failed, "%s (-want +got):\n%s", text, diff(want, got))
+			return tool.Outcome{}, value.Errorf(value.Failed, "%s (-want +got):\n%s", text, Diff(want, got))
 		}},
 		{tool.Func{Name: "golden", Doc: "Compare a value with a file in .cassidy/tests, which cassidy test --update writes.", Params: []tool.Param{
 			tool.Required("name", tool.TypeString, "the name of the file"), tool.Required("value", tool.TypeAny, "the value"),

@@ -119,10 +119,7 @@ func (x *test) runExample() error {
 	if err != nil {
 		return x.at(err, nil)
 	}
-	if !value.EqualJSON(got, x.example.Expect) {
-		return x.at(value.Errorf(value.Failed, "the result differs from the example (-want +got):\n%s", diff(x.example.Expect, got)), nil)
-	}
-	return nil
+	return x.at(ExampleError(x.example, got), nil)
 }
 
 // callExample calls the tool of an example: after setup, if it has a test file.

@@ -188,7 +188,7 @@ func (x *test) golden(name string, v value.Value) error {
 	case err != nil:
 		return value.Errorf(value.Failed, "read the golden value %s: %w", name, folder.Cause(err))
 	case string(want) != text:
-		return value.Errorf(value.Failed, "the value differs from the golden value %s (-want +got):\n%s", name, diff(string(want), text)).WithHint("if the new value is right, type: cassidy test --update")
+		return value.Errorf(value.Failed, "the value differs from the golden value %s (-want +got):\n%s", name, Diff(string(want), text)).WithHint("if the new value is right, type: cassidy test --update")
 	}
 	return nil
 }

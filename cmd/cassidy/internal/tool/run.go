@@ -10,7 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -70,7 +70,8 @@ func exampleCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "example", Usage: "run an example of a tool", ArgsUsage: "NAME [NUMBER]",
 		Description: "The examples of a tool are numbered from 1. Without NUMBER, the first example is run.\n" +
-			"To show the examples: cassidy tool help NAME.",
+			"To show the examples: cassidy tool help NAME. The exit code is 1 if the result\n" +
+			"differs from the expected one. To run all examples with fakes: cassidy test.",
 		Flags: approve.Flags(),
 		Action: c.Asking(func(ctx *cli.Context, h *host.Host) error {
 			t, err := c.find(h, ctx.Args().First())
@@ -96,12 +97,12 @@ func (c *command) runExample(ctx *cli.Context, h *host.Host, t *toolset.Info, nu
 	}
 	e := t.Examples[n-1]
 	c.Note("%s", t.CallText(e.Args))
-	result, err := calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) {
-		return h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) {
+		result, err := h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+		if err == nil {
+			err = scripttest.ExampleError(&e, result.Value)
+		}
+		return result, err
 	})
-	if err == nil && e.HasExpect && !value.EqualJSON(result.Value, e.Expect) {
-		c.Log("the result differs from the example: expected %s", value.FormatJSON(e.Expect, ""))
-		return ui.ErrSilent
-	}
 	return err
 }
