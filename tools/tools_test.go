@@ -282,18 +282,22 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestPresets checks that the presets name existing tools, and that read_only has no
-// tool that acts.
+// TestPresets checks that the presets name existing tools, and that read_only has each tool that
+// reads the project without an approval, and no other.
 func TestPresets(t *testing.T) {
 	list := builtins(t)
 	for preset, names := range tools.Presets() {
 		for _, name := range names {
 			i := slices.IndexFunc(list, func(b toolset.Info) bool { return b.Name == name })
 			if i < 0 {
-				t.Errorf("preset %s names %s, which is no tool", preset, name)
-			} else if preset == "read_only" && list[i].NeedsApproval() {
-				t.Errorf("preset %s names %s, which acts", preset, name)
+				t.Errorf("preset %s names %s, which is not a tool", preset, name)
 			}
+		}
+	}
+	for _, b := range list {
+		reads := b.Hints.ReadOnly && !b.NeedsApproval() && b.Name != "task_complete"
+		if slices.Contains(tools.Presets()["read_only"], b.Name) != reads {
+			t.Errorf("the preset read_only has %s: %t, want %t", b.Name, !reads, reads)
 		}
 	}
 }

@@ -306,7 +306,7 @@ func overheadCommand(c *command) *cli.Command {
 			names := ui.Map(tools, func(t toolset.Info) string { return t.Name })
 			each, total := h.Overhead(names...)
 			if c.JSON {
-				return c.PrintJSON(overheadDict(names, each, total))
+				return c.PrintJSON(overheadDict(tools, each, total))
 			}
 			c.printOverhead(names, each, total)
 			return nil
@@ -314,13 +314,14 @@ func overheadCommand(c *command) *cli.Command {
 	}
 }
 
-func overheadDict(names []string, each []int, total int) *value.Dict {
-	tools := &value.Dict{}
-	for i, name := range names {
-		tools.Put(name, int64(each[i]))
+func overheadDict(tools []toolset.Info, each []int, total int) *value.Dict {
+	tokens, descriptions := &value.Dict{}, &value.Dict{}
+	for i, t := range tools {
+		tokens.Put(t.Name, int64(each[i]))
+		descriptions.Put(t.Name, t.Description)
 	}
-	return value.NewDict("base", int64(tool.BaseOverhead), "tools", tools, "total", int64(total),
-		"limit", int64(tool.TokenLimit), "percent", percentOfLimit(total))
+	return value.NewDict("base", int64(tool.BaseOverhead), "tools", tokens, "descriptions", descriptions,
+		"tool_count", int64(len(tools)), "total", int64(total), "limit", int64(tool.TokenLimit), "percent", percentOfLimit(total))
 }
 
 func percentOfLimit(total int) float64 {
