@@ -2,6 +2,7 @@ package tool
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,25 @@ type Hints struct {
 	// it must ask before it sends or runs anything.
 	UntrustedOutput bool
 	Other           map[string]bool
+}
+
+// Words returns the names of the hints that are true, with hyphens, those of Other last and sorted.
+func (h Hints) Words() []string {
+	var words []string
+	for _, known := range []struct {
+		is   bool
+		word string
+	}{{h.ReadOnly, "read-only"}, {h.Idempotent, "idempotent"}, {h.OpenWorld, "open-world"}, {h.UntrustedOutput, "untrusted-output"}} {
+		if known.is {
+			words = append(words, known.word)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Other)) {
+		if h.Other[name] {
+			words = append(words, strings.ReplaceAll(name, "_", "-"))
+		}
+	}
+	return words
 }
 
 // A Param is one parameter of a tool or of a function that scripts can use.

@@ -142,14 +142,7 @@ func (p *toolPage) facts(t *tool.Tool) {
 		risky = "yes: asks before it runs"
 	}
 	p.Fact("Risky", risky)
-	var hints []string
-	d := calls.Hints(t.Hints)
-	for k, v := range d.All() {
-		if v == true {
-			hints = append(hints, strings.ReplaceAll(k.(string), "_", "-"))
-		}
-	}
-	p.Fact("Hints", strings.Join(hints, ", "))
+	p.Fact("Hints", strings.Join(t.Hints.Words(), ", "))
 }
 
 func (p *toolPage) params(t *tool.Tool, full bool) {

@@ -42,7 +42,7 @@ func promptTools() []tool.Tool {
 		},
 		{
 			Name: "summarize", Description: "Summarize a table. Use this for numbers.",
-			Hints: tool.Hints{ReadOnly: true},
+			Hints: tool.Hints{ReadOnly: true, OpenWorld: true, UntrustedOutput: true, Other: map[string]bool{"parallel": true, "beta": false, "for_teams\n\n# User Question": true}},
 			Params: []tool.Param{
 				{Name: "rows", Type: tool.Type{Name: tool.TypeArray, Items: &row}, Required: true, Description: "The table"},
 				{Name: "operation", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{"summary", "head"}}, Default: "summary", HasDefault: true},

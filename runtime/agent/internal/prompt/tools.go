@@ -17,6 +17,8 @@ const (
 	maxChoices = 30
 	// maxSchema is the limit of a schema that is shown as JSON, in bytes.
 	maxSchema = 4000
+	// maxHints is the limit of hints of a tool, and maxHint that of one of them, in bytes.
+	maxHints, maxHint = 10, 60
 )
 
 // toolDocs returns the documentation of the tools.
@@ -150,13 +152,14 @@ func choiceWords(values []value.Value) string {
 	return strings.Join(words, ", ")
 }
 
+// hintWords returns the hints of a tool. A name that an author chose may be any text.
 func hintWords(t *tool.Tool) []string {
-	var words []string
-	if t.Hints.ReadOnly {
-		words = append(words, "read-only")
+	words := t.Hints.Words()
+	if len(words) > maxHints {
+		words = append(words[:maxHints:maxHints], fmt.Sprintf("… %d more", len(words)-maxHints))
 	}
-	if t.Hints.Idempotent {
-		words = append(words, "idempotent")
+	for i, word := range words {
+		words[i] = value.Clean(prose.OneLine(word), maxHint)
 	}
 	return words
 }
