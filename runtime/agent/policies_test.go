@@ -2,11 +2,12 @@ package agent_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
@@ -27,12 +28,28 @@ type team struct {
 	meet   int                 // a request of an agent waits until as many are in progress
 	gather chan struct{}       // closed when they are
 	says   [][2]string         // a part of the last message, and the reply
+	takes  time.Duration       // how long an agent waits for its reply
 	policy func(string) string // changes the source of the policy
+}
+
+// A paid model reports 110 tokens for each request, which cost $1.10.
+type paid struct{ model.Model }
+
+func (p paid) Info(context.Context) model.Info {
+	return model.Info{Price: &model.Price{Input: 1e4, Output: 1e4}}
+}
+
+func (p paid) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
+	reply, err := p.Model.Ask(ctx, r)
+	if err == nil {
+		reply.Usage = model.Usage{InputTokens: 100, OutputTokens: 10}
+	}
+	return reply, err
 }
 
 // model returns a model of the team.
 func (m *team) model(name string) model.Model {
-	return script.New(name, false, func(ctx context.Context, messages value.List, _ int) (value.Value, error) {
+	return paid{script.New(name, false, func(ctx context.Context, messages value.List, _ int) (value.Value, error) {
 		last := messages[len(messages)-1].(*value.Dict).Text("content")
 		m.mu.Lock()
 		m.asked = append(m.asked, name)
@@ -42,12 +59,13 @@ func (m *team) model(name string) model.Model {
 				continue
 			}
 			if strings.HasPrefix(c[1], "TASK COMPLETE: by an agent") {
+				time.Sleep(m.takes)
 				m.together(ctx)
 			}
 			return strings.ReplaceAll(c[1], "NAME", name), nil
 		}
 		return nil, value.Errorf(value.Failed, "there is no reply to: %s", last)
-	})
+	})}
 }
 
 // together waits until the agents that work in parallel have all asked.
@@ -100,65 +118,89 @@ func (m *team) run(policy, task string, ceilings agent.Ceilings) (agent.Reply, e
 	return a.Run(m.t.Context(), task)
 }
 
-// TestPoliciesWithAgents runs the policies that start agents: these work in parallel, each with
-// the model that the policy names, and the answer is made from their results.
-func TestPoliciesWithAgents(t *testing.T) {
-	for _, c := range []struct {
-		policy string
-		source func(string) string
-		meet   int
-		says   [][2]string
-		answer string
-		models string // of the agents, without that of the task
-	}{
-		{"best", func(s string) string { return strings.Replace(s, "MODELS = []", `MODELS = ["one", "two", "three"]`, 1) }, 3, [][2]string{
+// A teamwork is a task for a team: a policy that starts agents, or a model that does, the models of
+// these agents, and what all models reply.
+type teamwork struct {
+	policy string
+	source func(string) string // sets the models in the policy
+	meet   int                 // so many agents work in parallel
+	rounds int                 // as often
+	says   [][2]string
+	answer string
+	models string // of the agents, without that of the task
+}
+
+func teamworks() []teamwork {
+	set := func(old, names string) func(string) string {
+		return func(s string) string { return strings.Replace(s, "MODELS = "+old, "MODELS = "+names, 1) }
+	}
+	return []teamwork{
+		{"best", set("[]", `["one", "two", "three"]`), 3, 1, [][2]string{
 			{"agents have done the task", `{"reason": "it is correct", "best": 2}`}, {"name yourself", "TASK COMPLETE: by an agent: NAME"},
 		}, "by an agent: ", "one three two"},
-		{"debate", func(s string) string {
-			return strings.Replace(s, "MODELS = [None, None]", `MODELS = ["pro", "contra"]`, 1)
-		}, 2, [][2]string{
+		{"debate", set("[None, None]", `["pro", "contra"]`), 2, 2, [][2]string{
 			{"# Second agent\n\nby an agent: contra, again", "TASK COMPLETE: they agree"},
 			{"You have answered:\n\nby an agent: pro\n\nAnother agent has answered:\n\nby an agent: contra", "TASK COMPLETE: by an agent: NAME, again"},
 			{"You have answered:\n\nby an agent: contra\n\nAnother agent has answered:\n\nby an agent: pro", "TASK COMPLETE: by an agent: NAME, again"},
 			{"Another agent will examine", "TASK COMPLETE: by an agent: NAME"},
 		}, "they agree", "contra contra pro pro"},
-		{"planner", nil, 3, [][2]string{
+		{"planner", set("[]", `["one", "two"]`), 3, 1, [][2]string{
 			{"Split the task into steps", `["measure a", "measure b", "measure c"]`},
-			{"# measure a\n\nby an agent: a\n\n# measure b\n\nby an agent: b\n\n# measure c\n\nby an agent: c", "TASK COMPLETE: a, b and c"},
-			{"measure a", "TASK COMPLETE: by an agent: a"}, {"measure b", "TASK COMPLETE: by an agent: b"}, {"measure c", "TASK COMPLETE: by an agent: c"},
-		}, "a, b and c", ""},
-	} {
+			{"# measure a\n\nby an agent: a, one\n\n# measure b\n\nby an agent: b, two\n\n# measure c\n\nby an agent: c, one", "TASK COMPLETE: a, b and c"},
+			{"measure a", "TASK COMPLETE: by an agent: a, NAME"}, {"measure b", "TASK COMPLETE: by an agent: b, NAME"}, {"measure c", "TASK COMPLETE: by an agent: c, NAME"},
+		}, "a, b and c", "one one two"},
+		{"task", nil, 3, 1, [][2]string{
+			{"RESULT (agent)", "TASK COMPLETE: all three"}, {"weigh", "TASK COMPLETE: by an agent: NAME"},
+			{"name yourself", call("agent", "task", "weigh a") + call("agent", "task", "weigh b") + call("agent", "task", "weigh c")},
+		}, "all three", ""},
+	}
+}
+
+// TestPoliciesWithAgents runs the policies that start agents, and a model that starts three in one
+// reply: these work in parallel, each with the model that the policy names, and the answer is made
+// from their results. So three agents of 1.5 s each take 1.5 s.
+func TestPoliciesWithAgents(t *testing.T) {
+	for _, c := range teamworks() {
 		t.Run(c.policy, func(t *testing.T) {
-			m := &team{t: t, meet: c.meet, says: c.says, policy: c.source}
-			r, err := m.run(c.policy, "name yourself", agent.Ceilings{})
-			if err != nil || !strings.Contains(r.Text, c.answer) || !r.Success() {
-				t.Fatalf("the task gave %+v, %v, want %q", r, err, c.answer)
-			}
-			if m.most != c.meet {
-				t.Errorf("%d agents worked in parallel, want %d", m.most, c.meet)
-			}
-			var others []string
-			for _, name := range m.asked {
-				if name != "lead" {
-					others = append(others, name)
+			synctest.Test(t, func(t *testing.T) {
+				m := &team{t: t, meet: c.meet, says: c.says, policy: c.source, takes: 1500 * time.Millisecond}
+				start := time.Now()
+				r, err := m.run(c.policy, "name yourself", agent.Ceilings{})
+				took := time.Since(start)
+				if err != nil || !strings.Contains(r.Text, c.answer) || !r.Success() {
+					t.Fatalf("the task gave %+v, %v, want %q", r, err, c.answer)
 				}
-			}
-			if got := fmt.Sprint(slices.Sorted(slices.Values(others))); got != fmt.Sprint(strings.Fields(c.models)) {
-				t.Errorf("the models %s were asked, want %s", got, c.models)
-			}
-			if r.Usage.Requests != len(m.asked) {
-				t.Errorf("the usage has %d requests of %d", r.Usage.Requests, len(m.asked))
-			}
+				if want := time.Duration(c.rounds) * m.takes; took != want {
+					t.Errorf("the task took %v, want %v", took, want)
+				}
+				if m.most != c.meet {
+					t.Errorf("%d agents worked in parallel, want %d", m.most, c.meet)
+				}
+				others := slices.DeleteFunc(slices.Sorted(slices.Values(m.asked)), func(name string) bool { return name == "lead" })
+				if got := strings.Join(others, " "); got != c.models {
+					t.Errorf("the models %s were asked, want %s", got, c.models)
+				}
+				if r.Usage.Requests != len(m.asked) {
+					t.Errorf("the usage has %d requests of %d", r.Usage.Requests, len(m.asked))
+				}
+			})
 		})
 	}
 }
 
-// TestCeilingsOfPoliciesWithAgents checks that the ceiling on requests holds over all agents.
+// TestCeilingsOfPoliciesWithAgents checks that each ceiling holds over all agents of a policy: the
+// second request reaches it, and no third one is made.
 func TestCeilingsOfPoliciesWithAgents(t *testing.T) {
-	m := &team{t: t, meet: 1, says: [][2]string{{"agents have done", `{"reason": "it is correct", "best": 1}`}, {"name yourself", "TASK COMPLETE: by an agent: NAME"}}}
-	r, err := m.run("best", "name yourself", agent.Ceilings{Requests: 2})
-	if value.KindOf(err) != value.Limit || len(m.asked) != 2 {
-		t.Errorf("with 2 requests, %d were made: %+v, %v", len(m.asked), r, err)
+	for _, c := range teamworks() {
+		for name, ceilings := range map[string]agent.Ceilings{"requests": {Requests: 2}, "tokens": {Tokens: 150}, "cost": {CostUSD: 1.5}} {
+			t.Run(c.policy+"/"+name, func(t *testing.T) {
+				m := &team{t: t, meet: 1, says: c.says, policy: c.source}
+				r, err := m.run(c.policy, "name yourself", ceilings)
+				if e := value.ErrorOf(err, value.Internal); e == nil || e.Limit != value.LimitUsage || len(m.asked) != 2 || r.Usage.Requests != 2 {
+					t.Errorf("%d requests were made: %+v, %v", len(m.asked), r, err)
+				}
+			})
+		}
 	}
 }
 
