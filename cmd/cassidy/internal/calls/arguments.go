@@ -107,17 +107,19 @@ func InputArgs(a *app.App, flag, input string) (*value.Dict, error) {
 	return args, nil
 }
 
-// Usage returns a tool with its parameters as on the command line.
+// Usage returns a tool with its parameters as on the command line. A tool of which only the schema
+// is known, and is too complex for parameters, has none.
 func Usage(t *tool.Tool) string {
 	parts := []string{t.Name}
-	for _, x := range t.Params {
-		switch {
-		case x.FromHost:
-		case x.Required:
-			parts = append(parts, x.Name+"=…")
-		default:
-			parts = append(parts, "["+x.Name+"=…]")
+	params, _ := t.CallerParams()
+	for _, x := range params {
+		name := ui.VisibleLine(x.Name) // that of a schema can be any text
+		if !x.Required {
+			name = "[" + name + "=…]"
+		} else {
+			name += "=…"
 		}
+		parts = append(parts, name)
 	}
 	return strings.Join(parts, " ")
 }

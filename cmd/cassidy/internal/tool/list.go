@@ -130,7 +130,9 @@ func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, tex
 	switch t.Location {
 	case tool.Builtin:
 	case tool.Embedded:
-		marks = append(marks, "only for models and workflows")
+		if serverOf(t.Name) == "" {
+			marks = append(marks, "only for models and workflows")
+		}
 	default:
 		marks = append(marks, string(t.Location))
 	}

@@ -1,11 +1,10 @@
 package tool
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -146,18 +145,20 @@ func (p *toolPage) facts(t *tool.Tool) {
 }
 
 func (p *toolPage) params(t *tool.Tool, full bool) {
-	shown := slices.DeleteFunc(slices.Clone(t.Params), func(x tool.Param) bool { return x.FromHost })
-	if len(shown) == 0 {
-		if len(t.Schema) == 0 {
-			p.Title("Parameters")
-			p.Line("  none")
-		}
+	p.Title("Parameters")
+	shown, err := t.CallerParams()
+	if err != nil {
+		p.Line("  see the schema: cassidy tool schema %s", ui.VisibleLine(t.Name))
 		return
 	}
-	p.Title("Parameters")
+	if len(shown) == 0 {
+		p.Line("  none")
+		return
+	}
 	width := 0
-	for _, x := range shown {
-		width = max(width, len(x.Name))
+	for i := range shown {
+		shown[i].Name = ui.VisibleLine(shown[i].Name) // that of a schema can be any text
+		width = max(width, utf8.RuneCountInString(shown[i].Name))
 	}
 	for _, x := range shown {
 		need := "optional"
@@ -222,15 +223,36 @@ func helpPage(t *toolset.Info, paint func(code, text string) string) string {
 	}
 	p.examples(&t.Tool)
 	p.facts(&t.Tool)
-	p.Fact("Needs", cmp.Or(ui.Join(t.Needs), "nothing: the tool only computes"))
+	server := serverOf(t.Name)
+	needs := ui.Join(t.Needs)
+	switch {
+	case server != "":
+		needs = "what the server " + server + " may do: see cassidy mcp list"
+	case needs == "":
+		needs = "nothing: the tool only computes"
+	}
+	p.Fact("Needs", needs)
 	p.Fact("Tags", ui.Join(t.Tags))
 	p.Fact("Version", t.Version)
 	if t.Timeout > 0 {
 		p.Fact("Timeout", t.Timeout.String())
 	}
-	p.Fact("From", strings.TrimSpace(string(t.Location)+" "+t.Path))
+	from := strings.TrimSpace(string(t.Location) + " " + t.Path)
+	if server != "" {
+		from = "the MCP server " + server
+	}
+	p.Fact("From", from)
 	p.Fact("Overhead", fmt.Sprintf("about %d tokens in a model's context", t.EstimateOverhead()))
 	return p.String()
+}
+
+// serverOf returns the attached server of a tool, or "": no other tool has a name with a dot.
+func serverOf(name string) string {
+	server, _, attached := strings.Cut(name, ".")
+	if !attached {
+		return ""
+	}
+	return server
 }
 
 // fields lists the properties of a result.
