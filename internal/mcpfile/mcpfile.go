@@ -271,7 +271,7 @@ func (s *Server) Expand(env func(name string) (string, bool)) (Server, error) {
 	out.Command, out.Args, out.Env, out.Dir = expand(s.Command), all(s.Args), pairs(s.Env), expand(s.Dir)
 	out.URL, out.Headers, out.Read, out.Write = expand(s.URL), pairs(s.Headers), all(s.Read), all(s.Write)
 	if missing != "" {
-		return Server{}, value.Errorf(value.Unavailable, "the server %s needs the environment variable %s, which is not set", s.Name, missing).WithHint("export %s=…", missing)
+		return Server{}, value.Errorf(value.Unavailable, "the environment variable %s, which the server %s needs, is not set", missing, s.Name).WithHint("export %s=…", missing)
 	}
 	if out.URL != "" {
 		u, err := url.Parse(out.URL)

@@ -109,7 +109,7 @@ func TestExpand(t *testing.T) {
 		{"https://c.example/${EMPTY}", "https://c.example/"},
 		{"https://c.example/?q=${NESTED}", "https://c.example/?q=${HOST}"}, // a value is not expanded again
 		{"https://c.example/$HOST", "https://c.example/$HOST"},
-		{"${NONE}", "error: needs the environment variable NONE"},
+		{"${NONE}", "error: the environment variable NONE, which the server s needs, is not set"},
 		{"file:///etc/passwd", "error: the url of the server s is not valid"},
 		{"ftp://a.example", "error: the url of the server s is not valid"},
 		{"https://user:secret@a.example/", "error: the url of the server s is not valid"},

@@ -112,17 +112,25 @@ var errClosed = errors.New("the connection is closed")
 
 // exited describes how a program ended.
 func (p *process) exited(exit int, err error) error {
+	hint := ""
 	e := value.Errorf(value.Unavailable, "the server %s ended with exit code %d", p.name, exit)
 	switch {
 	case errors.Is(err, errClosed):
 		e = value.Errorf(value.Unavailable, "the server %s was stopped", p.name)
 	case err != nil:
-		e = value.Errorf(value.KindOf(err), "the server %s ended: %w", p.name, err)
+		own := value.ErrorOf(err, value.Failed)
+		what := "the server " + p.name + " ended"
+		if own.Kind == value.Unavailable {
+			what = "start the server " + p.name
+		}
+		e, hint = value.Errorf(own.Kind, "%s: %w", what, err), own.Hint
+	case exit != 0:
+		hint = "if the program could not use a file or open a connection, allow this with read, write or network in its entry in mcp.json"
 	}
 	if last := p.errs.last(); last != "" {
 		e = value.Errorf(e.Kind, "%w: %s", e, last)
 	}
-	return e
+	return e.WithHint("%s", hint)
 }
 
 // Read implements [sdk.Connection].
