@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,75 +27,101 @@ func installed(t *testing.T) (node, suite string) {
 	return node, suite
 }
 
-// extensions are the scenarios of optional extensions that cassidy does not have. The suite runs them
-// with the required ones, and does not score them.
-var extensions = [...]string{
-	"auth/client-credentials-jwt", "auth/client-credentials-basic", "auth/enterprise-managed-authorization",
-	"auth/dpop", "auth/dpop-nonce", "auth/wif-jwt-bearer",
+// scored returns the scenarios that a revision requires of a server or of a client: a list in a file of
+// the suite. The suite runs optional scenarios with them.
+func scored(t *testing.T, suite, revision, leg string) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(suite), "../requirements", revision+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\n"+leg+":\n")
+	for line := range strings.Lines(list) {
+		name, is := strings.CutPrefix(line, "  - ")
+		if !is {
+			break
+		}
+		names = append(names, strings.TrimSpace(name))
+	}
+	if len(names) < 15 {
+		t.Fatalf("the revision %s requires only %q of a %s", revision, names, leg)
+	}
+	return names
+}
+
+// A line of a summary, such as "✓ tools-list: 3 passed, 0 failed".
+var outcome = regexp.MustCompile(`(?m)^[✓✗] (\S+): (\d+) passed, (\d+) failed`)
+
+// runSuite runs the suite for a revision. All scored scenarios must pass, each with a check, and those
+// that besides selects.
+func runSuite(t *testing.T, revision, leg string, besides func(name string) bool, args ...string) {
+	t.Helper()
+	node, suite := installed(t)
+	cmd := exec.Command(node, append([]string{suite, leg, "--requirements", revision}, args...)...)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	_, summary, _ := strings.Cut(string(out), "SUMMARY ===")
+	if err != nil {
+		t.Errorf("%v:\n%s", err, summary)
+	}
+	required := scored(t, suite, revision, leg)
+	passed := map[string]bool{}
+	for _, m := range outcome.FindAllStringSubmatch(summary, -1) {
+		name := m[1]
+		passed[name] = m[2] != "0" && m[3] == "0"
+		if !slices.Contains(required, name) && besides(name) {
+			required = append(required, name)
+		}
+	}
+	for _, name := range required {
+		if !passed[name] {
+			t.Errorf("the scenario %s has not passed", name)
+		}
+	}
+	t.Logf("required scenarios: %d", len(required))
 }
 
 // TestClientConformance runs the suite against the client of attached servers: all scenarios that
-// both revisions require, with those of the sign-in.
+// both revisions require, with those of the sign-in. Scenarios of optional extensions are not required:
+// cassidy has none of these extensions.
 func TestClientConformance(t *testing.T) {
-	node, suite := installed(t)
+	installed(t)
 	client := filepath.Join(t.TempDir(), "client")
 	if out, err := exec.Command("go", "build", "-o", client, "./client").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
-			cmd := exec.Command(node, suite, "client", "--command", client, "--requirements", revision)
-			cmd.Dir = t.TempDir()
-			out, err := cmd.CombinedOutput()
-			_, summary, found := strings.Cut(string(out), "=== SUITE SUMMARY ===")
-			scenarios, _, _ := strings.Cut(summary, "Total:")
-			passed := 0
-			for line := range strings.Lines(scenarios) {
-				mark, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-				name, _, _ := strings.Cut(rest, ":")
-				switch {
-				case mark == "✓":
-					passed++
-				case mark == "✗" && !slices.Contains(extensions[:], name):
-					t.Errorf("the scenario failed: %s", rest)
-				}
-			}
-			if err != nil || !found || passed < leastScenarios {
-				t.Fatalf("%v: %d scenarios passed:\n%s", err, passed, summary)
-			}
-			t.Logf("passed scenarios: %d", passed)
+			runSuite(t, revision, "client", func(name string) bool { return name == "json-schema-2020-12-preservation" }, "--command", client)
 		})
 	}
 }
 
-// leastScenarios is below the number of scenarios that each revision requires: with fewer, the
-// summary was not understood.
-const leastScenarios = 15
+// unchecked are the optional scenarios in which the suite checks nothing of this program.
+var unchecked = [...]string{
+	"tasks-status-notifications", // is not written yet
+	"server-sse-polling",         // needs a tool that closes its stream
+}
 
-// TestConformance runs the conformance suite of the protocol against this program: the
-// scenarios that both revisions require, and those of the extension for tasks, at one address.
+// TestConformance runs the suite against this program: the scenarios that both revisions require, the
+// optional ones, and those of the extension for tasks, at one address.
 func TestConformance(t *testing.T) {
-	node, suite := installed(t)
+	installed(t)
 	addr := serveHere(t)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
-			cmd := exec.Command(node, suite, "server", "--url", "http://"+addr+"/", "--requirements", revision)
-			cmd.Dir = t.TempDir()
-			out, err := cmd.CombinedOutput()
-			_, summary, found := bytes.Cut(out, []byte("=== SUMMARY ==="))
-			if err != nil || !found || bytes.Contains(summary, []byte("✗")) || !bytes.Contains(summary, []byte(" 0 failed")) {
-				t.Fatalf("%v:%s", err, summary)
+			tasks := 0
+			runSuite(t, revision, "server", func(name string) bool {
+				if strings.HasPrefix(name, "tasks-") {
+					tasks++
+				}
+				return !slices.Contains(unchecked[:], name)
+			}, "--url", "http://"+addr+"/")
+			if revision == "2026-07-28" && tasks < 10 {
+				t.Errorf("only %d scenarios of tasks have run", tasks)
 			}
-			t.Logf("%s", lastTotal(string(summary)))
 		})
 	}
-}
-
-// lastTotal returns the line with the number of checks.
-func lastTotal(summary string) string {
-	_, total, _ := strings.Cut(summary, "Total:")
-	line, _, _ := strings.Cut(total, "\n")
-	return "passed and failed:" + line
 }
 
 // serveHere builds this program and starts it at a free address.
