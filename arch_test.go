@@ -71,7 +71,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine": {
 		"Package engine runs Starlark and Lua scripts that can access only what they are granted",
-		"runtime/tool runtime/value runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
+		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
 		"scripts act only through the effector",
 	},
 	"runtime/engine/diagnostic": {
@@ -83,6 +83,16 @@ var layers = map[string]struct {
 		"Package script is the part of the engine that its languages share",
 		"internal/callback runtime/tool runtime/value",
 		"the part that all languages share",
+	},
+	"runtime/engine/internal/lint": {
+		"Package lint is the part of the checks of scripts that all languages share",
+		"runtime/engine/diagnostic runtime/engine/internal/script runtime/tool runtime/value",
+		"it only reads what the languages have parsed",
+	},
+	"internal/check": {
+		"Package check finds faults in the scripts of a project",
+		"internal/folder internal/project runtime/engine runtime/engine/diagnostic runtime/tool runtime/value",
+		"commands and editors find the same faults",
 	},
 	"internal/scan": {
 		"Package scan reads the text of Starlark files",
@@ -746,7 +756,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/config internal/mcpfile internal/project internal/trust sandbox/launch cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
 		"the commands are given to it, and know it",
 	},
 	"cmd/cassidy/internal/servers": {

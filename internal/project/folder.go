@@ -584,9 +584,8 @@ func DescribeFile(ctx context.Context, file string, o *Options) (tool.Described,
 		e.Pos.File = file
 		return tool.Described{}, e
 	}
-	shown := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(dir)), "/")
-	f := &toolFolder{place: trust.Place{Shown: shown}, files: os.DirFS(dir), opts: o, old: &index.Index{}}
-	if err := f.readLibs(); err != nil {
+	f, err := plainFolder(dir, o)
+	if err != nil {
 		return tool.Described{}, err
 	}
 	text, err := folder.ReadText(f.files, name, folder.MaxSource)
@@ -598,4 +597,20 @@ func DescribeFile(ctx context.Context, file string, o *Options) (tool.Described,
 		return tool.Described{}, r.Err
 	}
 	return *r.Tool, nil
+}
+
+// Libraries returns the files that scripts in a folder can load: those in its folder lib.
+func Libraries(dir string) (map[string]string, error) {
+	f, err := plainFolder(dir, &Options{})
+	if err != nil {
+		return nil, err
+	}
+	return f.texts(), nil
+}
+
+// plainFolder reads the shared files of any folder.
+func plainFolder(dir string, o *Options) (*toolFolder, error) {
+	shown := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(dir)), "/")
+	f := &toolFolder{place: trust.Place{Shown: shown}, files: os.DirFS(dir), opts: o, old: &index.Index{}}
+	return f, f.readLibs()
 }

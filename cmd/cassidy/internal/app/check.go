@@ -1,0 +1,51 @@
+package app
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/mcp"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// ScriptModules returns the modules that the scripts of a project can use, for commands that
+// describe their functions: an effect of them touches no files.
+func ScriptModules() ([]tool.Module, error) {
+	world, err := stdlib.Open(nil)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(stdlib.Pure(), world.Modules(), project.Modules("", nil), host.Modules(), agent.Modules(),
+		[]tool.Module{agent.ModelModule(nil), mcp.Module()}), nil
+}
+
+// NewChecker returns a checker of the scripts that can call the tools of a host.
+func NewChecker(h *host.Host) (*check.Checker, error) {
+	modules, err := ScriptModules()
+	if err != nil {
+		return nil, err
+	}
+	return check.New(check.Options{Modules: modules, Tools: func() map[string]*tool.Tool { return toolsOf(h) }}), nil
+}
+
+// toolsOf returns the tools of a host by their keys. Nothing is known of a tool whose file is
+// broken.
+func toolsOf(h *host.Host) map[string]*tool.Tool {
+	tools := map[string]*tool.Tool{}
+	for _, t := range h.Tools() {
+		tools[tool.Key(t.Name)] = &t.Tool
+	}
+	for _, e := range h.Broken() {
+		base := filepath.Base(e.Pos.File)
+		if name := tool.Key(strings.TrimSuffix(base, filepath.Ext(base))); tools[name] == nil {
+			tools[name] = nil
+		}
+	}
+	return tools
+}

@@ -1,0 +1,111 @@
+// Package check finds faults in the scripts of a project without running them.
+package check
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Options configure a checker.
+type Options struct {
+	// Modules have the functions that scripts can call.
+	Modules []tool.Module
+	// Tools returns the tools that scripts can call, by their keys. A nil tool exists, but nothing
+	// else is known of it. It is called for each file. If it is nil, calls of tools are not checked.
+	Tools func() map[string]*tool.Tool
+}
+
+// A Checker finds faults in files. It is safe for concurrent use.
+type Checker struct {
+	opts   Options
+	engine *engine.Engine
+}
+
+// New returns a checker.
+func New(o Options) *Checker {
+	return &Checker{opts: o, engine: engine.New(&engine.Options{Modules: o.Modules})}
+}
+
+// File returns the faults of a file with a text, which may differ from that on the disk. The files
+// that it loads are read from the folder lib beside it.
+func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
+	s := tool.Script{Path: filepath.ToSlash(file), Source: text}
+	if strings.Contains(text, "load") {
+		libs, err := project.Libraries(libraryFolder(file))
+		if err != nil {
+			return []diagnostic.Diagnostic{invalidFile(s.Path, err)}
+		}
+		s.Libs = libs
+	}
+	known := &engine.Known{Kind: KindOf(s.Path, text)}
+	if c.opts.Tools != nil {
+		known.Tools = c.opts.Tools()
+	}
+	return c.engine.Check(s, known)
+}
+
+// libraryFolder returns the folder that has the folder lib of a file: the file may be in it.
+func libraryFolder(file string) string {
+	dir := filepath.Dir(file)
+	for up := dir; ; up = filepath.Dir(up) {
+		if filepath.Base(up) == "lib" {
+			return filepath.Dir(up)
+		}
+		if filepath.Dir(up) == up || filepath.Base(up) == "tools" {
+			return dir
+		}
+	}
+}
+
+// invalidFile returns the diagnostic of a file that cannot be checked.
+func invalidFile(file string, err error) diagnostic.Diagnostic {
+	e := value.ErrorOf(err, value.Invalid)
+	return diagnostic.Diagnostic{Pos: value.Position{File: file, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: "invalid-file", Message: e.Message(), Hint: e.Hint}
+}
+
+// KindOf returns what a file is for, by its path and its text.
+func KindOf(file, text string) engine.Kind {
+	dir, name := path.Split(path.Clean(file))
+	folders := strings.Split(dir, "/")
+	above := func(name string) bool {
+		for _, f := range folders {
+			if f == name {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case path.Ext(name) != ".star":
+		return engine.KindTool
+	case strings.HasSuffix(name, "_test.star"):
+		return engine.KindTest
+	case above("lib"):
+		return engine.KindLibrary
+	case declares(text, "tool("):
+		return engine.KindTool
+	case declares(text, "workflow("):
+		return engine.KindWorkflow
+	case declares(text, "def policy("):
+		return engine.KindPolicy
+	case name == "hooks.star":
+		return engine.KindHooks
+	case declares(text, "def main("):
+		return engine.KindWorkflow
+	case above("tools"):
+		return engine.KindTool
+	}
+	return engine.KindScript
+}
+
+// declares reports whether a line of a text begins with words.
+func declares(text, words string) bool {
+	return strings.HasPrefix(text, words) || strings.Contains(text, "\n"+words)
+}

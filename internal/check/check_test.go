@@ -1,0 +1,54 @@
+package check_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/runtime/engine"
+)
+
+func TestKindOf(t *testing.T) {
+	for _, test := range []struct {
+		file, text string
+		want       engine.Kind
+	}{
+		{".cassidy/tools/slug.star", "def slug(): pass", engine.KindTool},
+		{"slug.star", "def slug():\n  pass\ntool(slug)\n", engine.KindTool},
+		{"slug.lua", "", engine.KindTool},
+		{"slug.md", "", engine.KindTool},
+		{".cassidy/tools/slug_test.star", "def test_slug(t): pass", engine.KindTest},
+		{".cassidy/tools/lib/text.star", "def slug(): pass", engine.KindLibrary},
+		{"page.star", "def main():\n  pass\nworkflow(main)", engine.KindWorkflow},
+		{"page.star", "def main():\n  pass\n", engine.KindWorkflow},
+		{"mine.star", "def policy(task, agent):\n  pass\n", engine.KindPolicy},
+		{".cassidy/hooks.star", "def before_call(call): pass", engine.KindHooks},
+		{"model.star", "def reply(messages, turn): pass", engine.KindScript},
+	} {
+		if got := check.KindOf(test.file, test.text); got != test.want {
+			t.Errorf("KindOf(%s) = %s, want %s", test.file, got, test.want)
+		}
+	}
+}
+
+// TestFileText checks that the text is checked and not what is on the disk, with the files beside it.
+func TestFileText(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "lib", "x.star"), []byte("x = 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := check.New(check.Options{})
+	file := filepath.Join(dir, "slug.star")
+	const good = "load(\"lib/x.star\", \"x\")\n\ndef slug():\n    \"\"\"Return x.\"\"\"\n    return x\n\ntool(slug)\n"
+	if got := c.File(file, good); len(got) != 0 {
+		t.Errorf("File(good) = %v, want nothing", got)
+	}
+	got := c.File(file, "def slug():\n    \"\"\"Return y.\"\"\"\n    return y\n\ntool(slug)\n")
+	if len(got) != 1 || got[0].Pos.Line != 3 || got[0].Pos.Col != 12 || got[0].Message != "undefined: y" {
+		t.Errorf("File(bad) = %+v, want one fault at 3:12", got)
+	}
+}

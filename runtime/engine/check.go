@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Known is what is known besides a file that is checked.
+type Known = lint.Known
+
+// A Kind says what a file is for.
+type Kind = lint.Kind
+
+// The kinds of files.
+const (
+	KindTool     = lint.KindTool
+	KindWorkflow = lint.KindWorkflow
+	KindPolicy   = lint.KindPolicy
+	KindHooks    = lint.KindHooks
+	KindLibrary  = lint.KindLibrary
+	KindTest     = lint.KindTest
+	KindScript   = lint.KindScript
+)
+
+// Check returns the faults of a file that can be found without running it, sorted by their place.
+// What is not certain is no fault. Nil means a zero [Known].
+func (e *Engine) Check(s tool.Script, k *Known) []diagnostic.Diagnostic {
+	if k == nil {
+		k = &Known{}
+	}
+	text := lint.NewText(s.Path, s.Source)
+	lang, err := e.language(s.Path)
+	if err == nil {
+		err = CheckSize(s)
+	}
+	if err != nil {
+		return text.Errors(err, "invalid-file")
+	}
+	d, err := lang.Declare(script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs})
+	if err == nil {
+		_, err = d.Tool(script.Stem(s.Path))
+	}
+	list := text.Errors(err, "declaration")
+	diagnostic.Sort(list)
+	return list
+}

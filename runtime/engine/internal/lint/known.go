@@ -1,0 +1,25 @@
+package lint
+
+import "github.com/cassidy-run/cassidy/runtime/tool"
+
+// A Kind says what a file is for, and so who calls which of its functions.
+type Kind string
+
+// The kinds of files.
+const (
+	KindTool     Kind = "tool"     // declares a tool
+	KindWorkflow Kind = "workflow" // has a function main, which a person runs
+	KindPolicy   Kind = "policy"   // has a function policy, which controls an agent
+	KindHooks    Kind = "hooks"    // has functions that are called before and after what an agent does
+	KindLibrary  Kind = "library"  // other files load its functions
+	KindTest     Kind = "test"     // tests a tool
+	KindScript   Kind = "script"   // anything else: who calls its functions is unknown
+)
+
+// Known is what is known besides a file that is checked.
+type Known struct {
+	Kind Kind
+	// Tools are the tools that scripts can call, by their keys. A nil tool exists, but nothing
+	// else is known of it. Calls of tools are not checked if the map is nil.
+	Tools map[string]*tool.Tool
+}
