@@ -89,6 +89,11 @@ var layers = map[string]struct {
 		"runtime/engine/diagnostic runtime/engine/internal/script runtime/tool runtime/value",
 		"it only reads what the languages have parsed",
 	},
+	"runtime/engine/internal/lint/starlint": {
+		"Package starlint finds faults in programs in Starlark",
+		"runtime/engine/internal/habits runtime/engine/internal/lint runtime/tool runtime/value",
+		"it only reads what the language has parsed",
+	},
 	"internal/check": {
 		"Package check finds faults in the scripts of a project",
 		"internal/folder internal/project runtime/engine runtime/engine/diagnostic runtime/tool runtime/value",
@@ -106,7 +111,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/star": {
 		"Package star reads and runs scripts in Starlark",
-		"runtime/tool runtime/value runtime/engine/internal/script runtime/engine/internal/habits internal/scan",
+		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/script runtime/engine/internal/habits runtime/engine/internal/lint runtime/engine/internal/lint/starlint internal/scan",
 		"languages are independent of each other",
 	},
 	"runtime/engine/internal/lua": {
@@ -930,7 +935,7 @@ var powers = map[string]struct {
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
-	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
+	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -89,9 +90,12 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 		return nil, err
 	}
 	prog, err := starlark.FileProgram(tree, predeclared.Has)
-	calls.fault = h.Fault
+	calls.Fault = func(f lint.Fault) {
+		at := f.At.Start
+		h.Fault(syntax.MakePosition(&tree.Path, int32(at.Line), int32(at.Col)), "%s", f.Message)
+	}
 	if _, unchecked := s.Libs[uncheckedLib]; !unchecked {
-		calls.check(tree)
+		calls.Check(tree)
 	}
 	if err := h.Parsed(tree, err); err != nil {
 		return nil, err

@@ -1,0 +1,95 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A Pos is a position in the text that a parser read: a line, and a column in characters, both
+// from 1.
+type Pos struct{ Line, Col int }
+
+// A Range is a part of that text. End is exclusive; the zero End stands for the word at Start.
+type Range struct{ Start, End Pos }
+
+// maxFaults is how many faults of one file are reported.
+const maxFaults = 500
+
+// A Report collects the faults of a file.
+type Report struct {
+	*Text
+	Known *Known
+	List  []diagnostic.Diagnostic
+	seen  map[string]bool
+}
+
+// NewReport returns a report without faults.
+func NewReport(text *Text, known *Known) *Report {
+	return &Report{Text: text, Known: known, seen: map[string]bool{}}
+}
+
+// Span returns the span of a range.
+func (r *Report) Span(at Range) diagnostic.Span {
+	start := r.Offset(at.Start.Line, at.Start.Col)
+	if at.End == (Pos{}) {
+		return r.Word(start)
+	}
+	return diagnostic.Span{Start: start, End: max(start, r.Offset(at.End.Line, at.End.Col))}
+}
+
+// A Fault is a fault at a range.
+type Fault struct {
+	At      Range
+	Warning bool
+	Code    string
+	Message string
+	Hint    string
+	Rename  string // what replaces the range, if that certainly fixes the fault
+	Fix     *diagnostic.Fix
+}
+
+// Add adds a fault, unless there is one with the same code at the same place.
+func (r *Report) Add(f Fault) {
+	if f.Rename != "" && f.Fix == nil {
+		f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: r.Span(f.At), Text: f.Rename}}}
+	}
+	severity := diagnostic.Error
+	if f.Warning {
+		severity = diagnostic.Warning
+	}
+	d := r.At(r.Span(f.At), severity, f.Code, f.Message)
+	d.Hint, d.Fix = f.Hint, f.Fix
+	r.AddDiagnostic(d)
+}
+
+// AddDiagnostic is Add for a diagnostic.
+func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
+	key := fmt.Sprint(d.Span.Start, d.Code)
+	if len(r.List) >= maxFaults || r.seen[key] {
+		return
+	}
+	r.seen[key] = true
+	r.List = append(r.List, d)
+}
+
+// AddError adds an error that names a position in the file.
+func (r *Report) AddError(err error, code string) {
+	if err != nil {
+		r.AddDiagnostic(r.Error(err, code))
+	}
+}
+
+// HasErrorAt reports whether a line has an error.
+func (r *Report) HasErrorAt(line int) bool {
+	for _, d := range r.List {
+		if d.Severity == diagnostic.Error && d.Pos.Line == line {
+			return true
+		}
+	}
+	return false
+}
+
+// RangeOf returns the range of a position that a declaration has.
+func RangeOf(p value.Position) Range { return Range{Start: Pos{p.Line, p.Col}} }
