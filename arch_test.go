@@ -116,8 +116,13 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/lua": {
 		"Package lua reads and runs scripts in Lua.",
-		"runtime/tool runtime/value runtime/engine/internal/script",
+		"runtime/tool runtime/value runtime/engine/internal/lua/pattern runtime/engine/internal/script",
 		"languages are independent of each other",
+	},
+	"runtime/engine/internal/lua/pattern": {
+		"Package pattern matches patterns of Lua.",
+		"",
+		"it knows texts only",
 	},
 	"runtime/engine/internal/markdown": {
 		"Package markdown reads tools that are written as Markdown files",

@@ -102,14 +102,14 @@ func luaFind(L *lua.LState) int {
 		return 2
 	}
 	m := newMatcher(L, text, pattern)
-	start, end := m.find(from)
+	start, end := m.Find(from)
 	if start < 0 {
 		L.Push(lua.LNil)
 		return 1
 	}
 	L.Push(lua.LNumber(start + 1))
 	L.Push(lua.LNumber(end))
-	if m.level == 0 {
+	if m.Level() == 0 {
 		return 2
 	}
 	return 2 + m.push(start, end)
@@ -118,7 +118,7 @@ func luaFind(L *lua.LState) int {
 func luaMatch(L *lua.LState) int {
 	text, pattern := L.CheckString(1), L.CheckString(2)
 	m := newMatcher(L, text, pattern)
-	start, end := m.find(luaInit(L, 3, len(text)))
+	start, end := m.Find(luaInit(L, 3, len(text)))
 	if start < 0 {
 		L.Push(lua.LNil)
 		return 1
@@ -134,9 +134,9 @@ func luaGmatch(L *lua.LState) int {
 		m.L = L // another coroutine may continue the iteration
 		start, end := -1, -1
 		if at <= len(m.text) {
-			start, end = m.find(at)
+			start, end = m.Find(at)
 		}
-		if start < 0 || m.anchored {
+		if start < 0 || m.Anchored() {
 			at = len(m.text) + 1
 		} else {
 			at = max(end, start+1)
@@ -158,7 +158,7 @@ func luaGsub(L *lua.LState) int {
 	g := replacer{m: m, with: L.Get(3)}
 	count, at := 0, 0
 	for count < limit && at <= len(text) {
-		start, end := m.find(at)
+		start, end := m.Find(at)
 		if start < 0 {
 			break
 		}
@@ -174,7 +174,7 @@ func luaGsub(L *lua.LState) int {
 			g.write(text[at : at+1])
 			at++
 		}
-		if m.anchored {
+		if m.Anchored() {
 			break
 		}
 	}
