@@ -81,7 +81,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
-		"internal/callback runtime/tool runtime/value",
+		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic",
 		"the part that all languages share",
 	},
 	"runtime/engine/internal/lint": {
@@ -91,7 +91,12 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/lint/starlint": {
 		"Package starlint finds faults in programs in Starlark",
-		"runtime/engine/internal/habits runtime/engine/internal/lint runtime/tool runtime/value",
+		"runtime/engine/diagnostic runtime/engine/internal/habits runtime/engine/internal/lint runtime/tool runtime/value",
+		"it only reads what the language has parsed",
+	},
+	"runtime/engine/internal/lint/lualint": {
+		"Package lualint finds faults in scripts in Lua",
+		"runtime/engine/diagnostic runtime/engine/internal/lint runtime/tool runtime/value",
 		"it only reads what the language has parsed",
 	},
 	"internal/check": {
@@ -116,7 +121,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/lua": {
 		"Package lua reads and runs scripts in Lua.",
-		"runtime/tool runtime/value runtime/engine/internal/lua/pattern runtime/engine/internal/script",
+		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/lint/lualint runtime/engine/internal/lua/pattern runtime/engine/internal/script",
 		"languages are independent of each other",
 	},
 	"runtime/engine/internal/lua/pattern": {
@@ -126,7 +131,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/markdown": {
 		"Package markdown reads tools that are written as Markdown files",
-		"runtime/tool runtime/value internal/yaml runtime/engine/internal/script",
+		"runtime/tool runtime/value internal/yaml runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/script",
 		"the languages of code blocks are parameters",
 	},
 	"internal/folder": {
@@ -942,7 +947,7 @@ var powers = map[string]struct {
 
 	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
-	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
+	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua runtime/engine/internal/lint/lualint", "one package knows the language; the other reads its syntax"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs stdlib/fs/internal/globs", "globs, in capabilities and in fs.glob"},

@@ -38,11 +38,13 @@ func (e *Engine) Check(s tool.Script, k *Known) []diagnostic.Diagnostic {
 	if err != nil {
 		return text.Errors(err, "invalid-file")
 	}
-	d, err := lang.Declare(script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs})
-	if err == nil {
-		_, err = d.Tool(script.Stem(s.Path))
+	r := lint.NewReport(text, k)
+	src := script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs}
+	if checked, ok := lang.(lint.Language); ok {
+		checked.Check(src, r)
+	} else if _, err := lang.Declare(src); err != nil {
+		r.AddError(err, diagnostic.InvalidFile)
 	}
-	list := text.Errors(err, "declaration")
-	diagnostic.Sort(list)
-	return list
+	diagnostic.Sort(r.List)
+	return r.List
 }

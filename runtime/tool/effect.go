@@ -86,6 +86,9 @@ type Func struct {
 	// Target returns the capabilities that a call with these arguments needs.
 	// Nil means none.
 	Target func(args *value.Dict) ([]Capability, error)
+	// Requests are the names of the capabilities of effects that Do requests by [Grant.Do], for
+	// checks of scripts. They grant nothing.
+	Requests []string
 	// Exact returns a capability for exactly what a call with these arguments does, which a rule can
 	// allow instead of those of Target with the same name; see [Verdict.ParseCapability]. ok is false if there is none. Nil means
 	// that Target is exact.

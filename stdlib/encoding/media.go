@@ -20,11 +20,12 @@ func Media() tool.Module {
 			"In JSON, such a value is a data URL: `data:image/png;base64,…`.",
 		Funcs: []tool.Func{
 			{
-				Name:    "read",
-				Doc:     "Read an image or a PDF file. The tool needs fs.read, as for fs.read_bytes.",
-				Params:  []tool.Param{tool.Required("path", tool.TypeString, "The file.")},
-				Returns: "the image or document",
-				Do:      mediaRead,
+				Name:     "read",
+				Doc:      "Read an image or a PDF file. The tool needs fs.read, as for fs.read_bytes.",
+				Params:   []tool.Param{tool.Required("path", tool.TypeString, "The file.")},
+				Returns:  "the image or document",
+				Requests: []string{"fs.read"},
+				Do:       mediaRead,
 			},
 			{
 				Name:    "from_bytes",

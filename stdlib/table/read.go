@@ -95,8 +95,9 @@ func readRows() []member {
 			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
 				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
 				csvRules + otherRules + "The tool declares `fs.read`.",
-			Params:  append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
-			Returns: "a table",
+			Params:   append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
+			Returns:  "a table",
+			Requests: []string{"fs.read"},
 		}, func(c *call) (value.Value, error) { return c.read((*call).fileInput) }},
 		{tool.Func{
 			Name:    "parse",

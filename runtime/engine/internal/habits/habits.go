@@ -24,8 +24,35 @@ const maxHabits = 50
 
 // A habit is a Python feature that Starlark does not have, with its replacement.
 type habit struct {
-	at   scan.Position
-	text string
+	at     scan.Position
+	text   string
+	rename string // what certainly should be written instead of the name at at, or ""
+}
+
+// A Finding is a Python feature in a program, or a name that it does not define.
+type Finding struct {
+	At     scan.Position
+	Text   string // what it is, and its replacement
+	Rename string // what to write instead of the name at At, or ""
+}
+
+// Features returns the Python features in the text of a program that does not parse.
+func (h *Program) Features() []Finding {
+	h.find()
+	return h.findings()
+}
+
+// Failures returns what certainly fails in a program that parses. list has the errors of
+// resolving it.
+func (h *Program) Failures(tree *syntax.File, list resolve.ErrorList) []Finding {
+	h.reported = map[string]bool{}
+	h.failures(tree)
+	h.resolver(tree, list)
+	return h.findings()
+}
+
+func (h *Program) findings() []Finding {
+	return value.Map(h.found, func(f habit) Finding { return Finding{f.at, f.text, f.rename} })
 }
 
 // Program finds Python features in a program that fails to parse or to resolve, or
@@ -58,7 +85,7 @@ func (h *Program) Unparsed(err error) error {
 		if strings.HasPrefix(text, "invalid escape sequence") {
 			text += "; put an r before the string, or write \\\\ for \\"
 		}
-		h.found = append(h.found, habit{at, text})
+		h.found = append(h.found, habit{at: at, text: text})
 	}
 	return h.error()
 }
@@ -70,9 +97,7 @@ func (h *Program) Parsed(tree *syntax.File, failed error) error {
 	if failed != nil && !errors.As(failed, &list) {
 		return value.Errorf(value.Invalid, "%w", failed)
 	}
-	h.reported = map[string]bool{}
-	h.failures(tree)
-	h.resolver(tree, list)
+	h.Failures(tree, list)
 	return h.error()
 }
 
@@ -99,7 +124,14 @@ func (h *Program) Fault(at syntax.Position, format string, args ...any) {
 
 // add adds a finding.
 func (h *Program) add(at scan.Position, format string, args ...any) {
-	h.found = append(h.found, habit{at, fmt.Sprintf(format, args...)})
+	h.found = append(h.found, habit{at: at, text: fmt.Sprintf(format, args...)})
+}
+
+// rename sets the name that the last finding should have instead.
+func (h *Program) rename(name string, names []string) {
+	if meant := value.Nearest(name, names); max(len(meant)-len(name), len(name)-len(meant)) <= 2 {
+		h.found[len(h.found)-1].rename = meant
+	}
 }
 
 // resolver adds the errors of resolving that no finding covers.
@@ -128,6 +160,7 @@ func (h *Program) resolver(tree *syntax.File, list resolve.ErrorList) {
 			names = h.names(tree)
 		}
 		h.add(at, "undefined: %s%s", name, value.DidYouMean(name, names))
+		h.rename(name, names)
 	}
 }
 

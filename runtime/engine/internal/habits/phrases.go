@@ -142,6 +142,7 @@ func (h *Program) checkModule(at scan.Position, module, name string, m starlark.
 	}
 	names := m.AttrNames()
 	h.add(at, "%s has no %s%s; it has %s", module, name, value.DidYouMean(name, names), strings.Join(names, ", "))
+	h.rename(name, names)
 }
 
 // checkMethod adds a finding for a method that no value has.

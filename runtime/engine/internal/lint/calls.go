@@ -5,20 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-)
-
-// The codes of faults in calls.
-const (
-	CodeUnknownArgument = "unknown-argument"
-	CodeMissingArgument = "missing-argument"
-	CodeManyArguments   = "too-many-arguments"
-	CodeTwiceArgument   = "duplicate-argument"
-	CodeArgumentType    = "argument-type"
-	CodeUnknownName     = "unknown-name"
-	CodeUnknownFunction = "unknown-function"
-	CodeUnknownTool     = "unknown-tool"
 )
 
 // A Signature is what a function accepts.
@@ -78,8 +67,11 @@ type Arg struct {
 	NameAt Range       // of the name
 	Value  value.Value // if Known
 	Known  bool        // the value is written out
-	List   bool        // *list
-	Dict   bool        // **dict
+	// Partial returns the value with a mark in place of each part that is not written out. It is nil
+	// if nothing is.
+	Partial func(mark string) value.Value
+	List    bool // *list
+	Dict    bool // **dict
 }
 
 // A Call is a call whose arguments are checked.
@@ -113,9 +105,9 @@ func (s *Signature) Check(c Call) {
 	}
 	switch {
 	case s.ByName && g.positional > 0:
-		c.fault(c.At, CodeManyArguments, "the arguments of %s must be named, as in %s(name = value)", s.Name, s.Name)
+		c.fault(c.At, diagnostic.ManyArguments, "the arguments of %s must be named, as in %s(name = value)", s.Name, s.Name)
 	case g.positional > len(s.Params) && !s.Variadic:
-		c.fault(c.At, CodeManyArguments, "%s accepts at most %d arguments, but got %d", s.Name, len(s.Params), g.positional)
+		c.fault(c.At, diagnostic.ManyArguments, "%s accepts at most %d arguments, but got %d", s.Name, len(s.Params), g.positional)
 	}
 	s.missing(&c, &g)
 }
@@ -148,10 +140,10 @@ func (s *Signature) keyword(c *Call, g *given, arg *Arg) {
 			rename = meant
 		}
 		g.params[meant] = true // one slip is one fault
-		c.Fault(Fault{At: arg.NameAt, Code: CodeUnknownArgument, Message: fmt.Sprintf("%s has no parameter %q%s", s.Name, arg.Name, text), Rename: rename})
+		c.Fault(Fault{At: arg.NameAt, Code: diagnostic.UnknownArgument, Message: fmt.Sprintf("%s has no parameter %q%s", s.Name, arg.Name, text), Rename: rename})
 	case g.params[s.Params[i].Name] && s.Named && !s.ByName: // further arguments may have the name
 	case g.params[s.Params[i].Name]:
-		c.fault(arg.NameAt, CodeTwiceArgument, "%s gets the argument %q twice", s.Name, s.Params[i].Name)
+		c.fault(arg.NameAt, diagnostic.TwiceArgument, "%s gets the argument %q twice", s.Name, s.Params[i].Name)
 	default:
 		g.params[s.Params[i].Name] = true
 		s.literal(c, &s.Params[i], arg)
@@ -188,7 +180,7 @@ func (s *Signature) missing(c *Call, g *given) {
 		}
 	}
 	if len(names) > 0 {
-		c.fault(c.At, CodeMissingArgument, "%s lacks the required argument%s %s", s.Name, map[bool]string{true: "s"}[len(names) > 1], strings.Join(names, ", "))
+		c.fault(c.At, diagnostic.MissingArgument, "%s lacks the required argument%s %s", s.Name, map[bool]string{true: "s"}[len(names) > 1], strings.Join(names, ", "))
 	}
 }
 
@@ -201,6 +193,6 @@ func (s *Signature) literal(c *Call, p *Param, arg *Arg) {
 	own.Name = p.Name
 	_, err := (&tool.Func{Params: []tool.Param{own}}).Bind([]value.Value{arg.Value}, nil)
 	if err != nil {
-		c.fault(arg.At, CodeArgumentType, "%s: %s", s.Name, value.ErrorOf(err, value.Invalid).Message())
+		c.fault(arg.At, diagnostic.ArgumentType, "%s: %s", s.Name, value.ErrorOf(err, value.Invalid).Message())
 	}
 }

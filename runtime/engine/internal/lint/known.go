@@ -1,6 +1,21 @@
 package lint
 
-import "github.com/cassidy-run/cassidy/runtime/tool"
+import (
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Language can find the faults of its files without running them.
+type Language interface {
+	Check(src script.Source, r *Report)
+}
+
+// A Block is a language in which the code block of a Markdown file can be written.
+type Block interface {
+	// CheckBlock reports the faults of the block. It calls declared with what the block declares, or
+	// with nil if there is no handler: declared adds the front matter, and returns the tool and its needs.
+	CheckBlock(src script.Source, r *Report, declared func(*script.Declaration) (*Declaration, *tool.Tool))
+}
 
 // A Kind says what a file is for, and so who calls which of its functions.
 type Kind string

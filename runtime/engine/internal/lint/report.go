@@ -2,8 +2,12 @@ package lint
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -89,6 +93,55 @@ func (r *Report) HasErrorAt(line int) bool {
 		}
 	}
 	return false
+}
+
+// Declaration reports what is wrong with a declaration, and returns the tool. complete says that
+// no part of the declaration is missing because it could not be read.
+func (r *Report) Declaration(d *script.Declaration, stem string, complete bool) tool.Tool {
+	t, warnings, problems := d.Read(stem)
+	for _, p := range problems {
+		if !complete && (t.Description == "" || p.Code == diagnostic.Example) {
+			continue
+		}
+		r.AddError(p.Error, p.Code)
+	}
+	for _, w := range warnings {
+		r.warning(w, d)
+	}
+	return t
+}
+
+// warning reports a warning of a declaration.
+func (r *Report) warning(w script.Warning, d *script.Declaration) {
+	f := Fault{Warning: true, Code: w.Code, Message: w.Message, Hint: w.Hint, At: RangeOf(w.Pos)}
+	switch {
+	case w.Code == diagnostic.DocstringArgs:
+		f.At = r.docstringLine(w.Name, d)
+	case w.Pos.Line == 0:
+		f.At = RangeOf(d.Pos)
+	}
+	if w.Insert != "" {
+		end := r.Span(f.At).End
+		f.Fix = &diagnostic.Fix{Title: "insert " + strings.TrimSpace(w.Insert), Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: end, End: end}, Text: w.Insert}}}
+	}
+	r.Add(f)
+}
+
+// docstringLine returns where a docstring describes a name: the first line that begins with it
+// after the handler.
+func (r *Report) docstringLine(name string, d *script.Declaration) Range {
+	begin := 1
+	if len(d.Signature) > 0 {
+		begin = max(d.Signature[0].Pos.Line, 1)
+	}
+	for n := begin; n <= r.Lines(); n++ {
+		line := r.Line(n)
+		word := strings.TrimLeft(line, " \t*")
+		if rest, ok := strings.CutPrefix(word, name); ok && strings.HasPrefix(strings.TrimLeft(rest, " "), ":") || ok && strings.HasPrefix(rest, " (") {
+			return Range{Start: Pos{n, 1 + utf8.RuneCountInString(line[:len(line)-len(word)])}}
+		}
+	}
+	return RangeOf(d.Pos)
 }
 
 // RangeOf returns the range of a position that a declaration has.

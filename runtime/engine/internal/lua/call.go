@@ -3,6 +3,7 @@ package lua
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/lualint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -69,7 +70,7 @@ func (c *call) invoke(L *lua.LState, f script.Function) (lua.LValue, error) {
 func (c converter) arguments(f script.Function, args []lua.LValue) ([]value.Value, *value.Dict, error) {
 	named := &value.Dict{}
 	if n := len(args); n > 0 {
-		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) && !takesTable(f, n-1, table) {
+		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) && !lualint.TakesTable(f.Func, n-1, isEmpty(table)) {
 			v, err := c.one(table)
 			if err != nil {
 				return nil, nil, err
@@ -105,22 +106,6 @@ func (c converter) arguments(f script.Function, args []lua.LValue) ([]value.Valu
 	return positional, named, nil
 }
 
-// takesTable reports whether the i-th parameter of a function accepts a table whose
-// keys are all names.
-func takesTable(f script.Function, i int, table *lua.LTable) bool {
-	if i >= len(f.Params) {
-		return false
-	}
-	switch f.Params[i].Type.Name {
-	case "", tool.TypeAny, tool.TypeObject, tool.TypeList:
-		return true
-	case tool.TypeArray, tool.TypeCharacter:
-		k, _ := table.Next(lua.LNil)
-		return k == lua.LNil // an empty list
-	}
-	return false // a plain value, or an object
-}
-
 // namesOnly reports whether all keys of a table are strings.
 func namesOnly(table *lua.LTable) bool {
 	for k, _ := table.Next(lua.LNil); k != lua.LNil; k, _ = table.Next(k) {
@@ -129,4 +114,10 @@ func namesOnly(table *lua.LTable) bool {
 		}
 	}
 	return true
+}
+
+// isEmpty reports whether a table has no keys.
+func isEmpty(table *lua.LTable) bool {
+	k, _ := table.Next(lua.LNil)
+	return k == lua.LNil
 }

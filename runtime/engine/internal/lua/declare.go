@@ -20,17 +20,29 @@ func (f *file) declaration() (*script.Declaration, map[string]ast.Expr, error) {
 	}
 	d := script.New("", f.position(table.Line()), map[string][]string{})
 	functions := map[string]ast.Expr{}
+	wrong := false // whether a handler is given that is not a function
 	for _, field := range table.Fields {
-		if err := f.readField(field, d, functions); err != nil {
-			return nil, nil, err
-		}
+		err := f.readField(field, d, functions)
+		f.fault(err)
+		key, _ := field.Key.(*ast.StringExpr)
+		wrong = wrong || err != nil && key != nil && key.Value == "handler"
 	}
-	if functions["handler"] == nil {
-		return nil, nil, f.errorAt(d.Pos.Line, "tool() has no handler").
-			WithHint("write handler = function(args) … end")
+	if functions["handler"] == nil && !wrong {
+		f.fault(f.errorAt(d.Pos.Line, "tool() has no handler").
+			WithHint("write handler = function(args) … end"))
 	}
 	fitEmptyTables(d)
+	if len(f.faults) > 0 {
+		return d, functions, f.faults[0]
+	}
 	return d, functions, nil
+}
+
+// fault records a fault of the declaration, unless err is nil.
+func (f *file) fault(err error) {
+	if err != nil {
+		f.faults = append(f.faults, err)
+	}
 }
 
 // toolTable finds the table of the declaration, which must be the only result of the

@@ -2,6 +2,8 @@
 package lua
 
 import (
+	"sync"
+
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 
@@ -13,12 +15,16 @@ import (
 // Language is Lua 5.1. It has no modules of its own (no require, no load): a tool is
 // one file.
 type Language struct {
-	library *library
+	library   *library
+	modules   []script.Module
+	checkable func() checkable // what checks know of the library
 }
 
 // New returns the language with the modules of its scripts.
 func New(modules []script.Module) *Language {
-	return &Language{library: newLibrary(modules)}
+	l := &Language{library: newLibrary(modules), modules: modules}
+	l.checkable = sync.OnceValue(l.newCheckable)
+	return l
 }
 
 func (l *Language) Declare(src script.Source) (*script.Declaration, error) {

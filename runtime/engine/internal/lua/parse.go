@@ -37,6 +37,7 @@ type file struct {
 	tools     []int               // the lines of the calls of tool
 	returns   []int               // the lines of the top level's returns, except the last
 	read      int                 // how many parts of the declaration were read
+	faults    []error             // of the declaration
 }
 
 func parseFile(path, text string) (*file, error) {

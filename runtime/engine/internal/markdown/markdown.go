@@ -80,7 +80,7 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 		d.At[field] = value.Position{File: d.Pos.File, Line: max(lines.field[name], 1) + 1}
 		switch {
 		case field == "params":
-			params, err := frontMatterParams(d, v, lines.param)
+			params, err := frontMatterParams(d, v, lines)
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 }
 
 // frontMatterParams reads the list of named parameters.
-func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]int) (value.Value, error) {
+func frontMatterParams(d *script.Declaration, v value.Value, lines frontMatterLines) (value.Value, error) {
 	if _, ok := v.(*value.Dict); ok || v == nil {
 		return v, nil // by name, as in the other forms
 	}
@@ -135,27 +135,45 @@ func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]in
 			spec.Put("required", false) // without a signature, only a literal true makes it required
 		}
 		p := script.Declared{Kind: "param", Fields: spec}
-		if line := lines[name]; line > 0 {
+		if line := lines.param[name]; line > 0 {
 			p.Pos = value.Position{File: d.Pos.File, Line: line + 1}
+			p.At = map[string]value.Position{}
+			for field, line := range lines.spec[name] {
+				p.At[field] = value.Position{File: d.Pos.File, Line: line + 1}
+			}
 		}
 		params.Put(name, p)
 	}
 	return params, nil
 }
 
-// frontMatterLines has the line of each field and parameter of the front matter, if it
-// is written in block style.
-type frontMatterLines struct{ field, param map[string]int }
+// frontMatterLines has the line of each field and parameter of the front matter, and of
+// the fields of each parameter, if it is written in block style.
+type frontMatterLines struct {
+	field, param map[string]int
+	spec         map[string]map[string]int
+}
 
 func linesOf(text string) frontMatterLines {
-	lines := frontMatterLines{map[string]int{}, map[string]int{}}
+	lines := frontMatterLines{map[string]int{}, map[string]int{}, map[string]map[string]int{}}
+	current := "" // the parameter
 	for i, line := range strings.Split(text, "\n") {
 		name, value, _ := strings.Cut(strings.TrimLeft(line, "- \t"), ":")
 		name, at := strings.Trim(name, `"'`), lines.field
-		if inner := strings.IndexAny(line, "- \t") == 0; inner && name != "name" {
-			continue
-		} else if inner {
+		switch inner := strings.IndexAny(line, "- \t") == 0; {
+		case inner && name == "name":
 			name, at = strings.Trim(value, " \t\"'"), lines.param
+			current = name
+		case inner:
+			if current == "" {
+				continue
+			}
+			if at = lines.spec[current]; at == nil {
+				at = map[string]int{}
+				lines.spec[current] = at
+			}
+		default:
+			current = ""
 		}
 		if at[name] == 0 {
 			at[name] = i + 1
@@ -208,7 +226,12 @@ func (m *Language) split(path, text string) (markdownFile, error) {
 	}
 	from, to, problem := m.codeLines(lines, end)
 	if problem != "" {
-		return fail(from+1, problem)
+		file, err := fail(from+1, problem)
+		file.meta = meta
+		if lang, at := m.otherBlock(lines, end); at > 0 && strings.HasPrefix(problem, noBlock) {
+			err = m.wrongBlock(path, lang, at)
+		}
+		return file, err
 	}
 	return markdownFile{
 		meta: meta,
@@ -216,6 +239,35 @@ func (m *Language) split(path, text string) (markdownFile, error) {
 		line: from,
 		code: m.languageOf(lines, end, from),
 	}, nil
+}
+
+const noBlock = "No code block found"
+
+// otherBlock returns the language and the line of the code block that is probably the handler, in no known
+// language: the first one without a language, or else the first one. The line is 0 if there is none.
+func (m *Language) otherBlock(lines []string, start int) (lang string, line int) {
+	for i := start; i < len(lines); i++ {
+		mark, name := fence(lines[i])
+		if mark == "" {
+			continue
+		}
+		if line == 0 || name == "" && lang != "" {
+			lang, line = name, i+1
+		}
+		for i++; i < len(lines) && !closes(lines[i], mark); i++ {
+		}
+	}
+	return lang, line
+}
+
+// wrongBlock returns the error of a code block that is in no known language.
+func (m *Language) wrongBlock(path, lang string, line int) error {
+	e := value.Errorf(value.Invalid, "%s: the block in line %d has no language", noBlock, line)
+	if lang != "" {
+		e = value.Errorf(value.Invalid, "%s: tools cannot be written in %q", noBlock, value.Clean(lang, 40))
+	}
+	e.Pos = value.Position{File: path, Line: line}
+	return e.WithHint("begin the block of the handler with ```starlark or ```lua")
 }
 
 // codeLines finds the handler: between the markers, or in the first code block in a
@@ -242,7 +294,7 @@ func (m *Language) codeLines(lines []string, start int) (from, to int, problem s
 	}
 	from, to, problem = m.firstBlock(lines, start)
 	if problem == "" && from < 0 {
-		return start - 1, start - 1, "No code block found (use ```starlark, ```python or ```lua, or the markers " + beginMarker + " and " + endMarker + ")"
+		return start - 1, start - 1, noBlock + " (use ```starlark, ```python or ```lua, or the markers " + beginMarker + " and " + endMarker + ")"
 	}
 	return from, to, problem
 }
@@ -267,12 +319,12 @@ func (m *Language) marked(lines []string, start int) (from, to int, problem stri
 // from is -1.
 func (m *Language) firstBlock(lines []string, start int) (from, to int, problem string) {
 	for i := start; i < len(lines); i++ {
-		ticks, lang := fence(lines[i])
-		if ticks == 0 {
+		mark, lang := fence(lines[i])
+		if mark == "" {
 			continue
 		}
 		closing := i + 1
-		for closing < len(lines) && !closes(lines[closing], ticks) {
+		for closing < len(lines) && !closes(lines[closing], mark) {
 			closing++
 		}
 		switch {
@@ -286,24 +338,26 @@ func (m *Language) firstBlock(lines []string, start int) (from, to int, problem 
 	return -1, -1, ""
 }
 
-// fence returns the number of backquotes in a line that opens a code block, and the
-// language after them. It returns 0 for any other line.
-func fence(line string) (ticks int, lang string) {
+// fence returns the backquotes or tildes that open a code block in a line, and the
+// language after them. It returns "" for any other line.
+func fence(line string) (mark, lang string) {
 	line = strings.TrimSpace(line)
-	rest := strings.TrimLeft(line, "`")
-	if ticks = len(line) - len(rest); ticks < 3 || strings.Contains(rest, "`") {
-		return 0, ""
+	for _, sign := range []string{"`", "~"} {
+		rest := strings.TrimLeft(line, sign)
+		if n := len(line) - len(rest); n >= 3 && !(sign == "`" && strings.Contains(rest, sign)) {
+			mark = line[:n]
+			if words := strings.Fields(rest); len(words) > 0 {
+				lang = strings.ToLower(words[0])
+			}
+		}
 	}
-	if words := strings.Fields(rest); len(words) > 0 {
-		lang = strings.ToLower(words[0])
-	}
-	return ticks, lang
+	return mark, lang
 }
 
-// closes reports whether a line closes a code block.
-func closes(line string, ticks int) bool {
+// closes reports whether a line closes a code block that mark has opened.
+func closes(line, mark string) bool {
 	line = strings.TrimSpace(line)
-	return len(line) >= ticks && strings.Trim(line, "`") == ""
+	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
 // languageOf returns the language of the code at a line: that of the nearest fence

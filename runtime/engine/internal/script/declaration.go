@@ -1,9 +1,11 @@
 package script
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -114,6 +116,16 @@ func Computed(pos value.Position) error {
 
 // Tool converts a declaration to the tool. The stem of the file name is the tool's key.
 func (d *Declaration) Tool(stem string) (tool.Described, error) {
+	t, warnings, problems := d.Read(stem)
+	if len(problems) > 0 {
+		return tool.Described{}, problems[0].Error
+	}
+	texts := value.Map(warnings, func(w Warning) string { return w.Message })
+	return tool.Described{Tool: t, Loads: d.Loads, Warnings: append(texts, d.warnings...)}, nil
+}
+
+// Read converts a declaration to the tool, and returns everything that is wrong with it.
+func (d *Declaration) Read(stem string) (tool.Tool, []Warning, []Problem) {
 	r := Reader{D: d, at: map[string]paramPlace{}}
 	t := tool.Tool{
 		Name:        r.text("name", stem),
@@ -139,31 +151,19 @@ func (d *Declaration) Tool(stem string) (tool.Described, error) {
 	}
 	r.workflow(&t)
 	r.unknown()
-	if r.err != nil {
-		return tool.Described{}, r.err
-	}
 	if tool.Key(t.Name) != tool.Key(stem) {
-		return tool.Described{}, d.ErrorAt("name", "the file name %q differs from the tool name %q", stem, t.Name).
-			WithHint("rename the file or the tool, or omit name")
+		r.errs = append(r.errs, d.ErrorAt("name", "the file name %q differs from the tool name %q", stem, t.Name).
+			WithHint("rename the file or the tool, or omit name"))
 	}
-	err := tool.CheckName(t.Name)
-	if err == nil {
-		err = t.Validate()
-	}
-	if err != nil {
-		e := *value.ErrorOf(err, value.Invalid)
-		if e.Pos.Line == 0 {
-			e.Pos = r.invalidPart(&t, e.Message())
-		}
-		return tool.Described{}, &e
-	}
-	return tool.Described{Tool: t, Loads: d.Loads, Warnings: append(r.warnings, d.warnings...)}, nil
+	r.invalid(&t)
+	problems := value.Map(r.errs, func(e *value.Error) Problem { return Problem{e, cmp.Or(r.codes[e], diagnostic.Declaration)} })
+	return t, r.warnings, problems
 }
 
 // Result returns the declared type of what the handler returns, or nil.
 func (d *Declaration) Result() (*tool.Type, error) {
 	r := Reader{D: d}
-	return r.Returns(), r.err
+	return r.Returns(), r.err()
 }
 
 // ErrorAt returns an error with the position of a field, or that of the declaration.

@@ -9,8 +9,12 @@ import (
 type docstring struct {
 	text    string            // all before the first section
 	args    map[string]string // of each parameter
+	types   map[string]string // of each parameter, as in "name (type): text"
 	returns string
 }
+
+// Describes reports whether the docstring describes any parameter.
+func (d docstring) Describes() bool { return len(d.args) > 0 }
 
 // ParseDocstring reads a docstring. Other sections (Raises:, Example:, …) are not part
 // of any description.
@@ -84,11 +88,17 @@ func (d *docstring) readArgs(lines []string) {
 			indent = depth
 		}
 		head, rest, ok := strings.Cut(trimmed, ":")
-		head, _, _ = strings.Cut(head, "(")
+		head, kind, _ := strings.Cut(head, "(")
 		head = strings.TrimLeft(strings.TrimSpace(head), "*")
 		if ok && depth <= indent && head != "" && !strings.ContainsAny(head, " \t") {
 			end()
 			name, words = head, []string{rest}
+			if kind, closed := strings.CutSuffix(strings.TrimSpace(kind), ")"); closed {
+				if d.types == nil {
+					d.types = map[string]string{}
+				}
+				d.types[name] = kind
+			}
 			continue
 		}
 		words = append(words, trimmed)

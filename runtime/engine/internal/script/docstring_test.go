@@ -24,7 +24,7 @@ func TestParseDocstring(t *testing.T) {
 		{"no colon", "Args:\n  a\n  b: One.", docstring{args: map[string]string{"b": "One."}}},
 		{"colon in words", "Args:\n  a: One.\n  see also: two", docstring{args: map[string]string{"a": "One. see also: two"}}},
 		{"twice", "Args:\n  a: One.\n  a: Two.", docstring{args: map[string]string{"a": "Two."}}},
-		{"typed", "Args:\n  a (list[str], optional): One.\n  **b: Two.", docstring{args: map[string]string{"a": "One.", "b": "Two."}}},
+		{"typed", "Args:\n  a (list[str], optional): One.\n  **b: Two.", docstring{args: map[string]string{"a": "One.", "b": "Two."}, types: map[string]string{"a": "list[str], optional"}}},
 		{"on the next line", "Args:\n  a:\n    One\n    two.", docstring{args: map[string]string{"a": "One two."}}},
 	}
 	for _, test := range tests {

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// hostParam is the name of the parameter that the host always sets to the working
+// HostParam is the name of the parameter that the host always sets to the working
 // directory.
-const hostParam = "working_dir"
+const HostParam = "working_dir"
 
 // maxParams is how many parameters a tool may have: more than a model can handle, and
 // few enough to be compared with each other.
@@ -42,10 +43,10 @@ func (r *Reader) params() []tool.Param {
 	}
 	for name := range r.D.Doc.args {
 		if !slices.ContainsFunc(params, func(p tool.Param) bool { return p.Name == name }) {
-			r.warnings = append(r.warnings, "the docstring describes '"+name+"', which is not a parameter")
+			r.warn(Warning{Code: diagnostic.DocstringArgs, Name: name, Message: "the docstring describes '" + name + "', which is not a parameter"})
 		}
 	}
-	slices.Sort(r.warnings)
+	slices.SortFunc(r.warnings, func(a, b Warning) int { return strings.Compare(a.Message, b.Message) })
 	return params
 }
 
@@ -95,8 +96,13 @@ func (r *Reader) param(sig SigParam, spec Declared) tool.Param {
 	if v, ok := spec.Fields.Get("aliases"); ok {
 		p.Aliases = r.aliases(p.Name, spec, v)
 	}
+	for _, e := range spec.misfits(p.Type) {
+		r.failParam(sig.Name, e)
+		r.coded(diagnostic.Constraint)
+	}
 	r.warnUnknown(p.Type, "'"+p.Name+"'")
-	if p.Name == hostParam {
+	r.warnDocstring(sig, spec, p.Type)
+	if p.Name == HostParam {
 		p.FromHost, p.Required = true, false
 	}
 	return p
@@ -138,8 +144,8 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 // warnUnknown warns of an unknown type, which may be one of a later version.
 func (r *Reader) warnUnknown(t tool.Type, of string) {
 	if !t.Known() {
-		r.warnings = append(r.warnings, "the type '"+t.Name+"' of "+of+" is unknown, so any value is accepted"+
-			value.DidYouMean(t.Name, tool.TypeNames()))
+		r.warn(Warning{Pos: r.D.place("returns"), Code: diagnostic.UnknownType, Message: "the type '" + t.Name + "' of " + of + " is unknown, so any value is accepted" +
+			value.DidYouMean(t.Name, tool.TypeNames())})
 	}
 	for _, inner := range []*tool.Type{t.Items, t.Values} {
 		if inner != nil {
@@ -152,17 +158,16 @@ func (r *Reader) warnUnknown(t tool.Type, of string) {
 }
 
 func (r *Reader) failParam(name string, e *value.Error) {
-	if r.err != nil {
-		return
+	if r.failed == nil {
+		r.failed = map[string]bool{}
 	}
+	r.failed[name] = true
 	pos := e.Pos
 	if pos.Line == 0 {
 		pos = r.at[name].pos("")
 	}
 	r.failAt(pos, "params", "parameter '%s': %s", name, e.Message())
-	failed := *r.err.(*value.Error)
-	failed.Hint = e.Hint
-	r.err = &failed
+	r.errs[len(r.errs)-1].Hint = e.Hint
 }
 
 // A paramPlace has the positions of a parameter: in the signature, and in its param(…).
@@ -220,7 +225,11 @@ func typeOf(v value.Value) (tool.Type, error) {
 		return tool.ParseType(name)
 	}
 	if d, ok := DeclaredOf("param", v); ok {
-		return d.Type(tool.Type{})
+		t, err := d.Type(tool.Type{})
+		if misfits := d.misfits(t); err == nil && len(misfits) > 0 {
+			err = misfits[0]
+		}
+		return t, err
 	}
 	return tool.Type{}, value.Errorf(value.Invalid, "a type should be a name or param(…) but got %s", describe(v))
 }

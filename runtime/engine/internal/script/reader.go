@@ -6,19 +6,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Reader reads the fields of a declaration one after the other and
-// keeps the first error.
+// keeps the errors.
 type Reader struct {
 	D          *Declaration
-	err        error
+	errs       []*value.Error
 	used       []string
-	warnings   []string
+	warnings   []Warning
 	at         map[string]paramPlace // of each parameter
 	examplesAt []value.Position
+	failed     map[string]bool         // the parameters with errors
+	codes      map[*value.Error]string // of the errors that have one
 }
 
 func (r *Reader) fail(field, format string, args ...any) {
@@ -27,14 +30,27 @@ func (r *Reader) fail(field, format string, args ...any) {
 
 // failAt is fail with a position of a part of a field, if known.
 func (r *Reader) failAt(pos value.Position, field, format string, args ...any) {
-	if r.err != nil {
-		return
-	}
 	e := r.D.ErrorAt(field, format, args...)
 	if pos.Line > 0 {
 		e.Pos = pos
 	}
-	r.err = e
+	r.errs = append(r.errs, e)
+}
+
+// coded sets the code of the last error.
+func (r *Reader) coded(code string) {
+	if r.codes == nil {
+		r.codes = map[*value.Error]string{}
+	}
+	r.codes[r.errs[len(r.errs)-1]] = code
+}
+
+// err returns the first error, or nil.
+func (r *Reader) err() error {
+	if len(r.errs) == 0 {
+		return nil
+	}
+	return r.errs[0]
 }
 
 // field returns a field that is present and not null.
@@ -246,10 +262,11 @@ func (r *Reader) needs() []tool.Capability {
 	var needs []tool.Capability
 	for _, text := range r.texts("needs") {
 		c, err := tool.ParseCapability(text)
-		if err != nil && r.err == nil {
+		if err != nil {
 			e := *value.ErrorOf(err, value.Invalid)
 			e.Pos = r.D.place("needs")
-			r.err = &e
+			r.errs = append(r.errs, &e)
+			continue
 		}
 		needs = append(needs, c)
 	}
@@ -374,14 +391,14 @@ func (r *Reader) example(d Declared) tool.Example {
 func (r *Reader) unknown() {
 	for k := range r.D.Fields.All() {
 		name, _ := k.(string)
-		if slices.Contains(r.used, name) || r.err != nil {
+		if slices.Contains(r.used, name) {
 			continue
 		}
 		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
 		slices.Sort(valid)
 		valid = slices.Compact(valid)
-		r.err = r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, value.DidYouMean(name, valid)).
-			WithHint("the fields are %s", strings.Join(valid, ", "))
+		r.errs = append(r.errs, r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, value.DidYouMean(name, valid)).
+			WithHint("the fields are %s", strings.Join(valid, ", ")))
 	}
 }
 
@@ -404,37 +421,63 @@ func (r *Reader) workflow(t *tool.Tool) {
 	t.Description = cmp.Or(t.Description, "Run the workflow '"+t.Name+"'.")
 }
 
-// invalidPart finds the part of the declaration that makes the tool invalid. It
-// validates tools that have only that part.
-func (r *Reader) invalidPart(t *tool.Tool, message string) value.Position {
+// invalid adds what makes the tool invalid, in the order of [tool.Tool.Validate], with the
+// position of each part. It validates tools that have only that part.
+func (r *Reader) invalid(t *tool.Tool) {
+	readable := len(r.errs) == 0 // otherwise a part that cannot be read is not there
+	check := func(pos func(message string) value.Position, probe tool.Tool) bool {
+		err := probe.Validate()
+		if err == nil {
+			return true
+		}
+		e := *value.ErrorOf(err, value.Invalid)
+		if e.Pos.Line == 0 {
+			e.Pos = pos(e.Message())
+		}
+		r.errs = append(r.errs, &e)
+		return false
+	}
+	at := func(field string) func(string) value.Position {
+		return func(string) value.Position { return r.D.place(field) }
+	}
+	probe := tool.Tool{Name: t.Name, Description: "x"}
 	if tool.CheckName(t.Name) != nil {
-		return r.D.place("name")
+		check(at("name"), tool.Tool{Name: t.Name})
+		probe.Name = "x"
 	}
-	probe := tool.Tool{Name: t.Name, Description: t.Description}
-	if probe.Validate() != nil {
-		return r.D.place("description")
+	if readable || !r.D.Fields.Has("description") {
+		check(at("description"), tool.Tool{Name: probe.Name, Description: t.Description})
 	}
+	valid := true
 	for _, p := range t.Params {
+		if r.failed[p.Name] {
+			continue
+		}
 		probe.Params = []tool.Param{p}
-		if probe.Validate() != nil {
+		valid = check(func(message string) value.Position {
 			field := ""
 			if strings.HasPrefix(message, "the default of") {
 				field = "default"
 			}
 			return r.at[p.Name].pos(field)
-		}
+		}, probe) && valid
 	}
-	probe.Params = t.Params
-	if probe.Validate() != nil {
-		return r.D.place("params")
+	if valid {
+		probe.Params = t.Params
+		valid = check(at("params"), probe)
 	}
+	if !valid || !readable {
+		return
+	}
+	check(at("returns"), tool.Tool{Name: probe.Name, Description: "x", Returns: t.Returns})
 	for i, e := range t.Examples {
-		if _, err := t.Check(e.Args); err != nil && r.examplesAt[i].Line > 0 {
-			return r.examplesAt[i]
+		if _, err := t.Check(e.Args); err != nil {
+			e := value.Errorf(value.Invalid, "example %d is invalid: %w", i+1, err)
+			if e.Pos = r.D.place("examples"); r.examplesAt[i].Line > 0 {
+				e.Pos = r.examplesAt[i]
+			}
+			r.errs = append(r.errs, e)
+			r.coded(diagnostic.Example)
 		}
 	}
-	if strings.HasPrefix(message, "example ") {
-		return r.D.place("examples")
-	}
-	return r.D.place("returns")
 }

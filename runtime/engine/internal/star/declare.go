@@ -1,7 +1,6 @@
 package star
 
 import (
-	"errors"
 	"math/big"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/internal/scan"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -24,6 +22,8 @@ type file struct {
 	defs       map[string]*syntax.DefStmt // of the top level
 	constants  map[string]syntax.Expr     // names assigned once at the top level
 	nodes      int                        // how many more values the declaration may have
+	faults     []error                    // of the declaration
+	hidden     map[string]bool            // the words in parts that do not parse and were left out
 }
 
 func (l *Language) parse(path, text string) (*file, error) {
@@ -39,7 +39,12 @@ func (l *Language) parse(path, text string) (*file, error) {
 	if err != nil {
 		return nil, l.syntaxError(err, stripped.Text)
 	}
-	f := &file{path: path, text: stripped.Text, syntax: tree, signatures: stripped.Functions,
+	return newFile(path, stripped.Text, tree, stripped.Functions), nil
+}
+
+// newFile returns a file with its functions and constants.
+func newFile(path, text string, tree *syntax.File, signatures map[scan.Position]scan.Signature) *file {
+	f := &file{path: path, text: text, syntax: tree, signatures: signatures,
 		defs: map[string]*syntax.DefStmt{}, constants: map[string]syntax.Expr{}, nodes: value.MaxNodes}
 	for _, stmt := range tree.Stmts {
 		switch s := stmt.(type) {
@@ -51,26 +56,7 @@ func (l *Language) parse(path, text string) (*file, error) {
 			}
 		}
 	}
-	return f, nil
-}
-
-func (l *Language) syntaxError(err error, text string) error {
-	var e syntax.Error
-	if !errors.As(err, &e) {
-		return value.Errorf(value.Invalid, "%w", err)
-	}
-	located := errorAt(e.Pos, "%s", e.Msg)
-	h := habits.Program{Text: text, Predeclared: l.predeclared}
-	located.Hint = h.Hint(int(e.Pos.Line))
-	switch {
-	case strings.HasPrefix(located.Hint, "import;"):
-		located.Hint = "remove the import: modules are always available; load shared files with load(\"lib/name.star\", \"function\")"
-	case strings.HasPrefix(located.Hint, "global;"), strings.HasPrefix(located.Hint, "nonlocal;"):
-		located.Hint = "global values cannot be changed: use parameters and results"
-	case strings.HasPrefix(e.Msg, "got ':'"), e.Msg == "got '-', want ':'":
-		located.Hint = "write types only in a def, as in def f(path: str, n: int = 1) -> list[str]:"
-	}
-	return located
+	return f
 }
 
 func errorAt(pos syntax.Position, format string, args ...any) *value.Error {
@@ -97,14 +83,24 @@ func (f *file) declaration() (*script.Declaration, error) {
 	}
 	start, _ := call.Span()
 	d := script.New(word, position(start), f.parameters())
-	handler, err := f.readFields(call, d)
-	if err == nil && word == script.WorkflowWord {
-		err = f.isMain(call, handler)
+	handler := f.readFields(call, d)
+	if handler != nil {
+		if word == script.WorkflowWord {
+			f.fault(f.isMain(call, handler))
+		}
+		f.readHandler(handler, d)
 	}
+	if len(f.faults) > 0 {
+		return d, f.faults[0]
+	}
+	return d, nil
+}
+
+// fault records a fault of the declaration, unless err is nil.
+func (f *file) fault(err error) {
 	if err != nil {
-		return nil, err
+		f.faults = append(f.faults, err)
 	}
-	return d, f.readHandler(handler, d)
 }
 
 // declares finds the one tool(…) or workflow(…) of the file, or returns nil.
@@ -169,45 +165,58 @@ func (f *file) likelyHandler() string {
 	return "handler"
 }
 
-// readFields reads the arguments of tool(…) and returns its handler.
-func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) (*syntax.DefStmt, error) {
+// readFields reads the arguments of tool(…) and returns its handler, or nil.
+func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) *syntax.DefStmt {
 	var handler *syntax.DefStmt
+	wrong := false // whether a handler is given that is not a function
 	for i, arg := range call.Args {
 		pos, _ := arg.Span()
 		name, val := "handler", arg
 		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
 			name, val = b.X.(*syntax.Ident).Name, b.Y
 		} else if i > 0 {
-			return nil, errorAt(pos, "%s() takes one positional argument, the handler; pass everything else by name", d.Word)
+			f.fault(errorAt(pos, "%s() takes one positional argument, the handler; pass everything else by name", d.Word))
+			continue
 		}
 		if name == "handler" {
 			if handler != nil {
-				return nil, errorAt(pos, "'handler' is given twice")
+				f.fault(errorAt(pos, "'handler' is given twice"))
+				continue
 			}
 			id, ok := val.(*syntax.Ident)
 			if ok && f.defs[id.Name] == nil && d.Word == script.WorkflowWord && id.Name == scan.MainName {
-				return nil, f.noMain()
+				wrong = true
+				f.fault(f.noMain())
+				continue
+			}
+			if ok && f.defs[id.Name] == nil && f.hidden[id.Name] {
+				wrong = true
+				continue
 			}
 			if !ok || f.defs[id.Name] == nil {
-				return nil, errorAt(pos, "handler must be a function").WithHint("pass a function that this file defines with def")
+				wrong = true
+				f.fault(errorAt(pos, "handler must be a function").WithHint("pass a function that this file defines with def"))
+				continue
 			}
 			handler = f.defs[id.Name]
 			continue
 		}
 		if d.Fields.Has(name) {
-			return nil, errorAt(pos, "'%s' is given twice", name)
+			f.fault(errorAt(pos, "'%s' is given twice", name))
+			continue
 		}
 		v, err := f.literal(val, value.MaxDepth)
 		if err != nil {
-			return nil, err
+			f.fault(err)
+			continue
 		}
 		d.Fields.Put(name, v)
 		d.At[name] = position(pos)
 	}
-	if handler == nil {
-		return nil, errorAt(call.Lparen, "%s() has no handler", d.Word).WithHint("write %s(%s, …)", d.Word, f.likelyHandler())
+	if handler == nil && !wrong {
+		f.fault(errorAt(call.Lparen, "%s() has no handler", d.Word).WithHint("write %s(%s, …)", d.Word, f.likelyHandler()))
 	}
-	return handler, nil
+	return handler
 }
 
 // parameters returns the parameters of the file's functions, by the name of each.
@@ -245,28 +254,32 @@ func paramNames(params []syntax.Expr) []string {
 }
 
 // readHandler reads signature and docstring of the handler.
-func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) error {
+func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) {
 	d.Handler, d.Signed = def.Name.Name, true
-	sig := f.signatures[scan.Position{Line: int(def.Def.Line), Col: int(def.Def.Col)}]
+	sig := f.signatureOf(def)
 	for _, p := range def.Params {
 		if star, ok := p.(*syntax.UnaryExpr); ok && star.X == nil {
 			continue // the * before keyword-only parameters: all are passed by name
 		}
 		param, err := f.param(p, sig)
-		if err != nil {
-			return err
+		f.fault(err)
+		if param.Name != "" {
+			d.Signature = append(d.Signature, param)
 		}
-		d.Signature = append(d.Signature, param)
 	}
 	if sig.Returns.Text != "" && sig.Returns.Text != "None" {
 		t, err := f.annotated(sig.Returns)
-		if err != nil {
-			return err
+		f.fault(err)
+		if err == nil {
+			d.Returns = &t
 		}
-		d.Returns = &t
 	}
 	d.Doc = script.ParseDocstring(docOf(def.Body))
-	return nil
+}
+
+// signatureOf returns the annotations of a function.
+func (f *file) signatureOf(def *syntax.DefStmt) scan.Signature {
+	return f.signatures[scan.Position{Line: int(def.Def.Line), Col: int(def.Def.Col)}]
 }
 
 // annotated reads the type of an annotation.
@@ -410,8 +423,11 @@ func (f *file) name(x *syntax.Ident, depth int) (value.Value, error) {
 	if value, ok := f.constants[x.Name]; ok {
 		return f.literal(value, depth-1)
 	}
-	return nil, errorAt(x.NamePos, "%s is not a constant or function of this file", x.Name).
-		WithHint("write the value: the declaration is read without running the file")
+	err := errorAt(x.NamePos, "%s is not a constant or function of this file", x.Name)
+	if slices.Contains([]string{"int", "str", "float", "bool", "list", "dict"}, x.Name) {
+		return nil, err.WithHint("write the type as a text: %q", x.Name)
+	}
+	return nil, err.WithHint("write the value: the declaration is read without running the file")
 }
 
 func (f *file) literals(list []syntax.Expr, depth int) ([]value.Value, error) {

@@ -133,8 +133,8 @@ func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) 
 		return nil, err
 	}
 	d := script.New("", value.Position{}, f.parameters())
-	if err := f.readHandler(handler, d); err != nil {
-		return nil, err
+	if f.readHandler(handler, d); len(f.faults) > 0 {
+		return nil, f.faults[0]
 	}
 	return d, l.complete(d, f, src.Libs)
 }

@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -30,6 +31,15 @@ type Calls struct {
 	Attempt     string                     // the function that calls another one
 	AllTools    bool                       // there are no tools besides Tools
 	Fault       func(lint.Fault)
+	own         map[string]*lint.Signature // functions of the top level of the file
+}
+
+// Own adds a function of the top level of the file, which has no other value.
+func (k *Calls) Own(name string, s *lint.Signature) {
+	if k.own == nil {
+		k.own = map[string]*lint.Signature{}
+	}
+	k.own[name] = s
 }
 
 // SignatureOf returns the signature of a function of Starlark.
@@ -97,11 +107,11 @@ func (k *Calls) call(c *syntax.CallExpr) {
 	switch {
 	case k.isAttempt(c.Fn):
 		if len(args) == 0 {
-			k.fault(calleeOf(c), lint.CodeMissingArgument, "attempt needs a function, as in attempt(f, x)")
+			k.fault(calleeOf(c), diagnostic.MissingArgument, "attempt needs a function, as in attempt(f, x)")
 			return
 		}
 		if _, ok := ConstantOf(args[0]); ok {
-			k.fault(RangeOf(args[0]), lint.CodeArgumentType, "the first argument of attempt should be a function: write attempt(f, x)")
+			k.fault(RangeOf(args[0]), diagnostic.ArgumentType, "the first argument of attempt should be a function: write attempt(f, x)")
 			return
 		}
 		if s := k.signature(args[0]); s != nil {
@@ -139,7 +149,7 @@ func (k *Calls) checkTool(at lint.Range, name string, written func(meant string)
 	if meant == "" && !k.AllTools {
 		return
 	}
-	f := lint.Fault{At: at, Code: lint.CodeUnknownTool, Message: fmt.Sprintf("unknown tool %q%s", name, value.DidYouMean(tool.Key(name), names))}
+	f := lint.Fault{At: at, Code: diagnostic.UnknownTool, Message: fmt.Sprintf("unknown tool %q%s", name, value.DidYouMean(tool.Key(name), names))}
 	if meant != "" {
 		f.Rename = written(meant)
 	} else {
@@ -169,7 +179,7 @@ func (k *Calls) unknownMethod(x syntax.Expr) {
 	if of == nil || slices.Contains(of.AttrNames(), dot.Name.Name) {
 		return
 	}
-	k.Fault(lint.Fault{At: at(dot.Name.NamePos), Code: lint.CodeUnknownFunction,
+	k.Fault(lint.Fault{At: at(dot.Name.NamePos), Code: diagnostic.UnknownFunction,
 		Message: fmt.Sprintf("a %s has no method %s%s", of.Type(), dot.Name.Name, value.DidYouMean(dot.Name.Name, of.AttrNames())),
 		Rename:  value.Nearest(dot.Name.Name, of.AttrNames())})
 }
@@ -208,7 +218,10 @@ func (k *Calls) signature(x syntax.Expr) *lint.Signature {
 	case *syntax.ParenExpr:
 		return k.signature(x.X)
 	case *syntax.Ident:
-		if ScopeOf(x) == resolve.Predeclared {
+		switch ScopeOf(x) {
+		case resolve.Global:
+			return k.own[x.Name]
+		case resolve.Predeclared:
 			if s := k.Library[x.Name]; s != nil {
 				return s
 			}
@@ -379,7 +392,7 @@ func (k *Calls) universal(name string, c *syntax.CallExpr) {
 		if x, ok := arg.(*syntax.BinaryExpr); ok && x.Op == syntax.EQ {
 			id, _ := x.X.(*syntax.Ident)
 			if names, known := universalNames[name]; known && id != nil && !slices.Contains(names, id.Name) {
-				k.fault(at(id.NamePos), lint.CodeUnknownArgument, "%s has no parameter %q%s", name, id.Name, value.DidYouMean(id.Name, names))
+				k.fault(at(id.NamePos), diagnostic.UnknownArgument, "%s has no parameter %q%s", name, id.Name, value.DidYouMean(id.Name, names))
 			}
 		}
 	}
@@ -387,9 +400,9 @@ func (k *Calls) universal(name string, c *syntax.CallExpr) {
 	switch n := len(c.Args); {
 	case !known || unknown:
 	case n < bounds[0]:
-		k.fault(calleeOf(c), lint.CodeMissingArgument, "%s needs %s, but got %d", name, arguments("at least", bounds[0], bounds[0] == bounds[1]), n)
+		k.fault(calleeOf(c), diagnostic.MissingArgument, "%s needs %s, but got %d", name, arguments("at least", bounds[0], bounds[0] == bounds[1]), n)
 	case n > bounds[1]:
-		k.fault(calleeOf(c), lint.CodeManyArguments, "%s accepts %s, but got %d", name, arguments("at most", bounds[1], bounds[0] == bounds[1]), n)
+		k.fault(calleeOf(c), diagnostic.ManyArguments, "%s accepts %s, but got %d", name, arguments("at most", bounds[1], bounds[0] == bounds[1]), n)
 	}
 }
 

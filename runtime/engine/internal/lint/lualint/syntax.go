@@ -1,0 +1,87 @@
+package lualint
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// habits maps signs of other languages to what Lua has.
+var habits = []struct{ sign, hint string }{
+	{"!=", "write ~= for unequal"}, {"+=", "write n = n + 1"}, {"-=", "write n = n - 1"}, {"++", "write n = n + 1"},
+	{"&&", "write and"}, {"||", "write or"}, {"!", "write not"}, {"else if", "write elseif"}, {"elif", "write elseif"}, {"//", "write -- for a comment, and math.floor(a / b) to divide"},
+	{"continue", "put the rest of the loop into an if"}, {"{", "blocks begin with then or do, and end with end"}, {"def ", "write function f(x) … end"},
+}
+
+// SyntaxFault reports a fault of syntax, with a hint if the line has a sign of another language.
+func SyntaxFault(r *lint.Report, e *value.Error) {
+	line := r.Line(e.Pos.Line)
+	near := ""
+	if _, after, ok := strings.Cut(e.Message(), "near \""); ok {
+		near = strings.TrimSuffix(after, "\"")
+	}
+	if e.Hint == "" {
+		for _, h := range habits {
+			if strings.Contains(line, h.sign) && near != "" && (strings.Contains(h.sign, near[:1]) || strings.TrimSpace(line) == h.sign || near == "end") {
+				e.Hint = h.hint
+				break
+			}
+		}
+	}
+	d := r.Error(e, diagnostic.Syntax)
+	if e.Hint == habits[0].hint {
+		if i := strings.Index(line, "!="); i >= 0 && strings.Count(line, "!=") == 1 {
+			at := r.ByteOffset(e.Pos.Line, i+1)
+			d.Fix = &diagnostic.Fix{Title: "write ~=", Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: at, End: at + 2}, Text: "~="}}}
+		}
+	}
+	r.AddDiagnostic(d)
+}
+
+// begins reports whether a statement of the top level begins in a line.
+func begins(line string) bool {
+	if line == "" || strings.ContainsRune(" \t)]}", rune(line[0])) || strings.HasPrefix(line, "--") {
+		return false
+	}
+	for _, word := range []string{"end", "else", "elseif", "until"} {
+		if rest, ok := strings.CutPrefix(line, word); ok && (rest == "" || strings.ContainsRune(" \t),;(", rune(rest[0]))) {
+			return false
+		}
+	}
+	return true
+}
+
+// StatementAround returns the lines of the statement of the top level that has a line: from begin up to end.
+func StatementAround(text string, line int) (begin, end int) {
+	lines := strings.Split(text, "\n")
+	line = min(max(line, 1), len(lines))
+	for begin = line; begin > 1 && !begins(lines[begin-1]); begin-- {
+	}
+	for end = line + 1; end <= len(lines) && !begins(lines[end-1]); end++ {
+	}
+	return begin, end
+}
+
+// Unended returns the first statement of the top level that does not parse alone, or 0.
+func Unended(text string) (begin, end int) {
+	lines := strings.Split(text, "\n")
+	tried := 0
+	for begin = 1; begin <= len(lines) && tried < 1000; begin = end {
+		for begin <= len(lines) && !begins(lines[begin-1]) {
+			begin++
+		}
+		if begin > len(lines) {
+			return 0, 0
+		}
+		_, end = StatementAround(text, begin)
+		tried++
+		if _, err := parse.Parse(strings.NewReader(strings.Join(lines[begin-1:end-1], "\n")), ""); err != nil {
+			return begin, end
+		}
+	}
+	return 0, 0
+}

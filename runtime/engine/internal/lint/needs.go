@@ -1,0 +1,294 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A Use is a use of a function that may need a capability.
+type Use struct {
+	At   Range
+	Name string     // of the function, such as "fs.read" or "tools.slug"
+	Func *tool.Func // nil for a call of a tool by its name
+	Args []Arg      // of the call
+	Call bool       // it is called here, and not only mentioned
+	Tool string     // the name of the tool that is called, if Func is nil
+}
+
+// Uses are what a file uses.
+type Uses struct {
+	List    []Use
+	Unknown bool // the file may use more, as it uses a module as a value
+}
+
+// A Need is a capability in the needs of a declaration.
+type Need struct {
+	Capability tool.Capability
+	At         Range
+	Remove     *diagnostic.Fix
+}
+
+// A Declaration is what declares needs.
+type Declaration struct {
+	Name  string // of the tool
+	Needs []Need
+	// Add returns the edit that adds a capability, or nil if that is not certain.
+	Add func(capability string) *diagnostic.Fix
+	// Free are the capabilities that need not be declared.
+	Free []string
+	// Refuses is the reason why nothing can be declared, or "".
+	Refuses string
+	Hint    string // with Refuses
+	// AsTool reports that the declaration restricts what called tools may do. Otherwise a missing
+	// need of a called tool is a warning.
+	AsTool bool
+}
+
+// CheckNeeds reports needs that are missing, given twice or not used.
+func CheckNeeds(r *Report, uses Uses, d Declaration) {
+	c := needsCheck{report: r, decl: &d, missing: map[string]bool{}, used: make([]bool, len(d.Needs)), all: uses.Unknown}
+	for i, n := range d.Needs {
+		for _, before := range d.Needs[:i] {
+			if before.Capability == n.Capability {
+				r.Add(Fault{At: n.At, Warning: true, Code: diagnostic.DuplicateNeed, Message: fmt.Sprintf("%q is given twice in needs", n.Capability), Fix: n.Remove})
+				c.used[i] = true
+				break
+			}
+		}
+	}
+	for i := range uses.List {
+		c.use(&uses.List[i])
+	}
+	if c.all || d.Refuses != "" {
+		return
+	}
+	for i, n := range d.Needs {
+		if !c.used[i] {
+			r.Add(Fault{At: n.At, Warning: true, Code: diagnostic.UnusedNeed, Message: fmt.Sprintf("%s never uses %q", d.Name, n.Capability),
+				Hint: fmt.Sprintf("remove %q from needs", n.Capability), Fix: n.Remove})
+		}
+	}
+}
+
+type needsCheck struct {
+	report  *Report
+	decl    *Declaration
+	missing map[string]bool
+	used    []bool
+	all     bool // anything may be used
+}
+
+// use checks one use.
+func (c *needsCheck) use(u *Use) {
+	if u.Func == nil {
+		c.tool(u, u.Tool)
+		return
+	}
+	if u.Func.Target == nil {
+		for _, name := range u.Func.Requests {
+			c.takes(u, name, "", false)
+		}
+		return
+	}
+	first, ok := targets(u, "x1")
+	second, also := targets(u, "y2")
+	if !ok || !also || len(first) == 0 {
+		c.all = true // what it takes is unknown
+		return
+	}
+	for i, one := range first {
+		exact := len(first) == len(second) && one == second[i]
+		switch {
+		case one.Name == "tool" && exact:
+			c.tool(u, one.Target)
+		case one.Name == "tool":
+			c.all = true // any tool, with all its needs
+		default:
+			c.takes(u, one.Name, one.Target, exact)
+		}
+	}
+	if u.Name == "tools.call_all" && !slices.ContainsFunc(first, func(c tool.Capability) bool { return c.Name == "tool" }) {
+		c.all = true
+	}
+}
+
+// targets returns the capabilities that a use takes, with a mark in place of each argument that is
+// unknown.
+func targets(u *Use, mark string) (takes []tool.Capability, ok bool) {
+	defer func() {
+		if recover() != nil { // a Target expects arguments of the right types
+			takes, ok = nil, false
+		}
+	}()
+	args := &value.Dict{}
+	place := 0
+	for i := range u.Args {
+		a := &u.Args[i]
+		if a.List || a.Dict {
+			continue
+		}
+		name := a.Name
+		if name == "" && place < len(u.Func.Params) {
+			name = u.Func.Params[place].Name
+			place++
+		}
+		if v, known := a.value(mark); known && name != "" {
+			args.Put(name, v)
+		}
+	}
+	bound := &value.Dict{}
+	for _, p := range u.Func.Params {
+		v, given := args.Get(p.Name)
+		for _, alias := range p.Aliases {
+			if !given {
+				v, given = args.Get(alias)
+			}
+		}
+		isGiven := given || slices.ContainsFunc(u.Args, func(a Arg) bool { return a.Name == p.Name || a.List || a.Dict }) || place > slices.IndexFunc(u.Func.Params, func(o tool.Param) bool { return o.Name == p.Name })
+		switch {
+		case given:
+			bound.Put(p.Name, v)
+		case isGiven || !u.Call || p.Required:
+			if v := placeholder(&p.Type, mark); v != nil {
+				bound.Put(p.Name, v)
+			}
+		case p.HasDefault:
+			bound.Put(p.Name, p.Default)
+		}
+	}
+	takes, err := u.Func.Target(bound)
+	return takes, err == nil
+}
+
+// placeholder returns a value of a type, or nil.
+func placeholder(t *tool.Type, mark string) value.Value {
+	switch t.Name {
+	case tool.TypeString, "", tool.TypeAny, tool.TypeCharacter:
+		return mark
+	case tool.TypeArray:
+		return value.List{mark}
+	}
+	return nil
+}
+
+// value returns the value of an argument, with a mark in place of each unknown part.
+func (a *Arg) value(mark string) (value.Value, bool) {
+	if a.Known {
+		return a.Value, true
+	}
+	if a.Partial != nil {
+		return a.Partial(mark), true
+	}
+	return nil, false
+}
+
+// covers reports whether a declared capability may cover a use: certainly if exact, else by its name.
+func covers(has tool.Capability, name, target string, exact bool) bool {
+	if has.Name != name && !(has.Name == "http" && strings.HasPrefix(name, "http.")) {
+		return false
+	}
+	// A path is relative to the working directory, and a capability to the project.
+	if !exact || strings.HasPrefix(name, "fs.") || has.Target == "" {
+		return true
+	}
+	if name == "secret" && strings.HasSuffix(target, "@") { // the host is known only when it is sent
+		return strings.HasPrefix(has.Target, target)
+	}
+	return has.Allows(tool.Capability{Name: name, Target: target})
+}
+
+// takes checks that a capability is declared.
+func (c *needsCheck) takes(u *Use, name, target string, exact bool) {
+	if slices.Contains(c.decl.Free, name) {
+		return
+	}
+	found := false
+	for i, n := range c.decl.Needs {
+		if covers(n.Capability, name, target, exact) {
+			found, c.used[i] = true, true
+		}
+	}
+	if found {
+		return
+	}
+	wanted := tool.Capability{Name: name}
+	if exact && !strings.HasPrefix(name, "fs.") {
+		wanted.Target = target
+	}
+	c.lacks(u, fmt.Sprintf("%s needs the capability %q", u.Name, strings.TrimSuffix(wanted.String(), "@")), wanted, false)
+}
+
+// lacks reports a capability that is not declared, once.
+func (c *needsCheck) lacks(u *Use, message string, wanted tool.Capability, warning bool) {
+	text := wanted.String()
+	if c.missing[text] {
+		return
+	}
+	c.missing[text] = true
+	f := Fault{At: u.At, Warning: warning, Code: diagnostic.MissingNeed, Message: message + ", which is not in needs", Hint: fmt.Sprintf("add %q to needs", text)}
+	switch {
+	case c.decl.Refuses != "":
+		f.Message, f.Hint = message+", "+c.decl.Refuses, c.decl.Hint
+	case wanted.Name == "secret" && strings.HasSuffix(wanted.Target, "@"):
+		f.Hint = fmt.Sprintf("add \"%sHOST\" to needs: HOST is the server to which the secret is sent, such as api.example.com", text)
+	default:
+		if _, err := tool.ParseCapability(text); err == nil && c.decl.Add != nil {
+			f.Fix = c.decl.Add(text)
+		}
+	}
+	c.report.Add(f)
+}
+
+// tool checks the call of a tool: the tool itself, and what it needs, must be declared.
+func (c *needsCheck) tool(u *Use, name string) {
+	if c.report.Known.Tools == nil {
+		c.all = true
+		return
+	}
+	called, known := c.report.Known.Tools[tool.Key(name)]
+	if called == nil {
+		c.all = true // what it needs is unknown
+	}
+	group := ""
+	if called != nil {
+		group = "@" + called.DisplayGroup()
+	}
+	found := slices.Contains(c.decl.Free, "tool")
+	for i, n := range c.decl.Needs {
+		has := n.Capability
+		if has.Name == "tool" && (has.Target == "" || has.Target == group || tool.Key(has.Target) == tool.Key(name) || called == nil && strings.HasPrefix(has.Target, "@")) {
+			found, c.used[i] = true, true
+		}
+	}
+	if !found && known {
+		c.lacks(u, fmt.Sprintf("%s needs the capability \"tool:%s\"", u.Name, name), tool.Capability{Name: "tool", Target: name}, false)
+	}
+	if called == nil || c.decl.Refuses != "" {
+		return
+	}
+	for _, need := range called.Needs {
+		c.through(u, called, need)
+	}
+}
+
+// through checks a need of a called tool: its effects must be allowed to the caller too.
+func (c *needsCheck) through(u *Use, called *tool.Tool, need tool.Capability) {
+	if slices.Contains(c.decl.Free, need.Name) {
+		return
+	}
+	found := false
+	for i, n := range c.decl.Needs {
+		has := n.Capability
+		if has.Name == need.Name || has.Name == "http" && strings.HasPrefix(need.Name, "http.") || need.Name == "http" && strings.HasPrefix(has.Name, "http.") {
+			found, c.used[i] = true, true // patterns are not compared
+		}
+	}
+	if !found {
+		c.lacks(u, fmt.Sprintf("the tool '%s' needs the capability %q", called.Name, need), need, !c.decl.AsTool)
+	}
+}

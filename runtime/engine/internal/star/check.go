@@ -1,0 +1,442 @@
+package star
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/internal/scan"
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/starlint"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A checking is the check of one file.
+type checking struct {
+	lang   *Language
+	report *lint.Report
+	src    script.Source
+	file   *file
+	hidden map[string]bool // the words in the parts that do not parse; nil if all parts parse
+	names  *starlint.Names
+	libs   map[string]*loadedLib
+}
+
+// Check reports the faults of a file.
+func (l *Language) Check(src script.Source, r *lint.Report) {
+	c := &checking{lang: l, report: r, src: src, libs: map[string]*loadedLib{}}
+	if !c.parse() {
+		return
+	}
+	c.code()
+	_, call, err := c.file.declares()
+	kind := r.Known.Kind
+	switch {
+	case err != nil:
+		r.AddError(err, diagnostic.Declaration)
+	case call != nil:
+		c.declared(call)
+	case kind == lint.KindTool && !c.hidden[script.ToolWord] && !c.hidden[script.WorkflowWord]:
+		c.undeclared()
+	case kind == lint.KindWorkflow:
+		c.program([]string{scan.MainName}, lint.Declaration{Name: "the workflow", Free: []string{"model", "human", "tool"},
+			Refuses: "which a workflow without needs may not use itself",
+			Hint:    "call a tool that has this capability; or end the file with workflow(main, needs = […]) and run it as a tool"})
+	case kind == lint.KindPolicy:
+		c.program([]string{"policy"}, lint.Declaration{Name: "the policy", Free: []string{"model"},
+			Refuses: "which a policy may not use itself", Hint: "let the model call a tool that has this capability"})
+	default:
+		c.unused(starlint.Role{Roots: c.public()})
+		starlint.Flow(r, c.file.syntax, c.result(""))
+	}
+	c.docstrings()
+}
+
+// CheckBlock reports the faults of the code block of a Markdown file.
+// declared is called with it, or with nil if there is none: it completes the declaration, and returns the
+// needs and the tool.
+func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*script.Declaration) (*lint.Declaration, *tool.Tool)) {
+	c := &checking{lang: l, report: r, src: src, libs: map[string]*loadedLib{}}
+	if !c.parse() {
+		declared(nil)
+		return
+	}
+	c.code()
+	f := c.file
+	if word, call, err := f.declares(); err == nil && call != nil {
+		r.Add(lint.Fault{At: starlint.RangeOf(call.Fn), Code: diagnostic.Declaration, Message: word + "(…) cannot be combined with front matter", Hint: "remove the call"})
+	}
+	handler, err := f.handlerOf(script.Stem(src.Path))
+	if err != nil {
+		if c.hidden == nil {
+			r.AddError(err, diagnostic.Declaration)
+		}
+		declared(nil)
+		return
+	}
+	d := script.New("", value.Position{}, f.parameters())
+	f.readHandler(handler, d)
+	for _, err := range f.faults {
+		r.AddError(err, diagnostic.Declaration)
+	}
+	needs, _ := declared(d)
+	c.tool(d, needs)
+}
+
+// parse parses the file, and reports the faults of syntax. A part that does not parse is replaced by empty
+// lines. It reports whether anything can be checked.
+func (c *checking) parse() bool {
+	text, err := script.PlainText(c.src.Path, c.src.Text)
+	if err != nil {
+		c.report.AddError(err, diagnostic.InvalidFile)
+		return false
+	}
+	stripped, err := scan.StripAnnotations(c.src.Path, text)
+	if err != nil {
+		c.report.AddError(err, diagnostic.InvalidFile)
+		return false
+	}
+	text = stripped.Text
+	var features []habits.Finding
+	for range maxSyntaxFaults {
+		tree, err := c.lang.options.Parse(c.src.Path, text, 0)
+		if err == nil {
+			c.file = newFile(c.src.Path, text, tree, stripped.Functions)
+			c.file.hidden = c.hidden
+			return true
+		}
+		fault := c.lang.syntaxFault(err, text)
+		if fault.line == 0 {
+			c.report.AddError(fault.err, diagnostic.Syntax)
+			return false
+		}
+		begin, end := statementAround(text, fault.line)
+		if features == nil {
+			h := habits.Program{Path: c.src.Path, Text: text, Predeclared: c.lang.predeclared}
+			features = h.Features()
+		}
+		c.syntaxFaults(fault, features, begin, end)
+		if c.hidden == nil {
+			c.hidden = map[string]bool{}
+		}
+		if text = lint.Hide(text, begin, end, c.hidden); strings.TrimSpace(text) == "" {
+			return false
+		}
+	}
+	return false
+}
+
+// maxSyntaxFaults is how many statements of the top level may be at fault.
+const maxSyntaxFaults = 25
+
+// syntaxFaults reports the faults of a statement: features of Python, or what the parser says.
+func (c *checking) syntaxFaults(fault syntaxFault, features []habits.Finding, begin, end int) {
+	found := false
+	for _, f := range features {
+		if f.At.Line >= begin && f.At.Line < end {
+			c.finding(f, diagnostic.Syntax)
+			found = found || f.At.Line <= fault.line
+		}
+	}
+	if found {
+		return
+	}
+	d := c.report.Error(fault.err, diagnostic.Syntax)
+	switch {
+	case fault.insert != "":
+		at := c.report.Offset(fault.err.Pos.Line, fault.err.Pos.Col)
+		d.Fix = &diagnostic.Fix{Title: "insert " + fault.insert, Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: at, End: at}, Text: fault.insert}}}
+	case fault.replace != "":
+		d.Fix = &diagnostic.Fix{Title: "write " + fault.replace, Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: d.Span.Start, End: d.Span.Start + 1}, Text: fault.replace}}}
+	}
+	c.report.AddDiagnostic(d)
+}
+
+// statementAround returns the lines of the statement of the top level that has a line: from begin up to end.
+func statementAround(text string, line int) (begin, end int) {
+	lines := strings.Split(text, "\n")
+	line = min(max(line, 1), len(lines))
+	for begin = line; begin > 1 && !beginsStatement(lines[begin-1]); begin-- {
+	}
+	for end = line + 1; end <= len(lines) && !beginsStatement(lines[end-1]); end++ {
+	}
+	return begin, end
+}
+
+// beginsStatement reports whether a statement of the top level begins in a line.
+func beginsStatement(line string) bool {
+	if line == "" || strings.ContainsRune(" \t#)]}", rune(line[0])) {
+		return false
+	}
+	for _, word := range []string{"else", "elif", "except", "finally"} {
+		if strings.HasPrefix(line, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// finding reports a feature of Python, or a name that is not defined.
+func (c *checking) finding(f habits.Finding, code string) {
+	message, hint := f.Text, ""
+	for _, cut := range []string{"; write ", "; it has ", "; "} {
+		before, after, ok := strings.Cut(f.Text, cut)
+		if ok && !strings.HasPrefix(after, "did you mean") {
+			message, hint = before, strings.TrimPrefix(cut, "; ")+after
+			break
+		}
+	}
+	switch name, isUndefined := strings.CutPrefix(message, "undefined: "); {
+	case isUndefined:
+		name, _, _ = strings.Cut(name, ";")
+		if c.hidden[name] {
+			return
+		}
+		code = diagnostic.UnknownName
+	case strings.Contains(message, " has no "), strings.HasPrefix(message, "there is no ."):
+		code = diagnostic.UnknownFunction
+	}
+	if strings.HasPrefix(hint, "it has ") {
+		hint = "use one of the functions: " + strings.TrimPrefix(hint, "it has ")
+	}
+	if word := strings.Fields(message); code == diagnostic.Syntax && len(word) <= 3 && hint != "" {
+		message = message + " is not supported"
+	}
+	c.report.Add(lint.Fault{At: lint.Range{Start: lint.Pos{Line: f.At.Line, Col: f.At.Col}}, Code: code, Message: message, Hint: hint, Rename: f.Rename})
+}
+
+// code reports the faults of names, calls and values.
+func (c *checking) code() {
+	l, f := c.lang, c.file
+	if _, err := l.libsOf(c.src.Libs).all(f); err != nil {
+		c.report.AddError(err, diagnostic.Load)
+	}
+	err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has)
+	var list resolve.ErrorList
+	errors.As(err, &list)
+	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared}
+	for _, finding := range h.Failures(f.syntax, list) {
+		code := diagnostic.InvalidCode
+		if strings.HasPrefix(finding.Text, "cannot reassign") || strings.HasPrefix(finding.Text, "duplicate parameter") {
+			code = diagnostic.DuplicateName
+			finding.Text, _, _ = strings.Cut(finding.Text, " declared at")
+		}
+		c.finding(finding, code)
+	}
+	c.loaded()
+	calls := l.calls(l.predeclared)
+	calls.Fault = c.report.Add
+	if c.report.Known.Tools != nil {
+		calls.AllTools = true
+		for key, t := range c.report.Known.Tools {
+			calls.Tools[key] = lint.ToolSignature(t, "tools."+key)
+		}
+	}
+	for name, def := range f.defs {
+		if v := f.constants[name]; v == nil {
+			calls.Own(name, starlint.SignatureOf(def))
+		}
+	}
+	calls.Check(f.syntax)
+	starlint.DuplicateKeys(c.report, f.syntax)
+	c.names = starlint.NamesOf(f.syntax)
+}
+
+// loaded checks that the files that are loaded have the names.
+func (c *checking) loaded() {
+	for _, load := range c.file.loads() {
+		lib := c.lib(load.ModuleName())
+		if lib == nil {
+			continue
+		}
+		for _, id := range load.From {
+			if names := lib.file.exported(); !slices.Contains(names, id.Name) {
+				at := starlint.PosOf(id.NamePos)
+				at.Col++ // the name is in quotes
+				c.report.Add(lint.Fault{At: lint.Range{Start: at}, Code: diagnostic.Load, Message: fmt.Sprintf("%s has no name %s%s", load.ModuleName(), id.Name, value.DidYouMean(id.Name, names)),
+					Hint: "it has " + strings.Join(names, ", ")})
+			}
+		}
+	}
+}
+
+// exported returns the names of the top level that other files can load, sorted.
+func (f *file) exported() []string {
+	var names []string
+	for _, stmt := range f.syntax.Stmts {
+		switch s := stmt.(type) {
+		case *syntax.DefStmt:
+			names = append(names, s.Name.Name)
+		case *syntax.AssignStmt:
+			syntax.Walk(s.LHS, func(n syntax.Node) bool {
+				if id, ok := n.(*syntax.Ident); ok {
+					names = append(names, id.Name)
+				}
+				return true
+			})
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "_") })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// public returns all functions of the top level.
+func (c *checking) public() map[string]bool {
+	roots := map[string]bool{}
+	for name := range c.file.defs {
+		roots[name] = true
+	}
+	return roots
+}
+
+// unused reports unused names. Words in parts that do not parse may use them.
+func (c *checking) unused(role starlint.Role) {
+	role.Hidden = c.hidden
+	c.names.Unused(c.report, role)
+}
+
+// undeclared reports that a file declares no tool.
+func (c *checking) undeclared() {
+	handler := c.file.likelyHandler()
+	f := lint.Fault{Code: diagnostic.Declaration, Message: "the file does not declare a tool", Hint: "end the file with tool(" + handler + ")"}
+	if def := c.file.defs[handler]; def != nil {
+		f.At = starlint.RangeOf(def.Name)
+		if len(c.file.defs) == 1 && c.hidden == nil {
+			end := len(c.report.Source)
+			f.Fix = &diagnostic.Fix{Title: f.Hint, Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: end, End: end}, Text: "\ntool(" + handler + ")\n"}}}
+		}
+	} else {
+		f.At = lint.Range{Start: lint.Pos{Line: 1, Col: 1}, End: lint.Pos{Line: 1, Col: 1}}
+	}
+	c.report.Add(f)
+	c.unused(starlint.Role{Roots: c.public()})
+	starlint.Flow(c.report, c.file.syntax, c.result(""))
+}
+
+// declared reports the faults of tool(…) or workflow(…), and of the functions that it names.
+func (c *checking) declared(call *syntax.CallExpr) {
+	f := c.file
+	d, _ := f.declaration()
+	for _, err := range f.faults {
+		c.report.AddError(err, diagnostic.Declaration)
+	}
+	if d == nil {
+		return
+	}
+	t := c.report.Declaration(d, script.Stem(c.src.Path), len(f.faults) == 0 && d.Handler != "")
+	c.describe(d, &t)
+	needs := c.needsOf(call, &t)
+	needs.AsTool = d.Word != script.WorkflowWord
+	if d.Word == script.WorkflowWord {
+		needs.Name = "the workflow"
+	}
+	if d.Handler != "" {
+		c.tool(d, needs)
+	}
+}
+
+// describe warns of parameters that only some of the documentation lacks.
+func (c *checking) describe(d *script.Declaration, t *tool.Tool) {
+	if !d.Doc.Describes() {
+		return
+	}
+	for _, p := range t.Params {
+		i := slices.IndexFunc(d.Signature, func(s script.SigParam) bool { return s.Name == p.Name })
+		if p.Description == "" && !p.FromHost && i >= 0 {
+			c.report.Add(lint.Fault{At: lint.RangeOf(d.Signature[i].Pos), Warning: true, Code: diagnostic.MissingDoc, Message: fmt.Sprintf("the docstring does not describe '%s'", p.Name),
+				Hint: fmt.Sprintf("add a line to Args: %s: what it is", p.Name)})
+		}
+	}
+}
+
+// tool checks the functions of a declared tool or workflow. needs is nil if the needs are unknown.
+func (c *checking) tool(d *script.Declaration, needs *lint.Declaration) {
+	roots := []string{d.Handler}
+	for _, field := range []string{"available", "undo"} {
+		if v, _ := d.Fields.Get(field); v != nil {
+			if name, ok := v.(script.FuncName); ok {
+				roots = append(roots, string(name))
+			}
+		}
+	}
+	role := starlint.Role{Handler: d.Handler, HostOnly: script.HostParam, Roots: map[string]bool{}, Private: true}
+	for _, name := range roots {
+		role.Roots[name] = true
+	}
+	c.unused(role)
+	starlint.Flow(c.report, c.file.syntax, c.result(d.Handler))
+	c.results(d)
+	if needs != nil {
+		c.needs(roots, *needs)
+	}
+}
+
+// program checks a file without a declaration whose functions are called by name.
+func (c *checking) program(roots []string, needs lint.Declaration) {
+	role := starlint.Role{Roots: map[string]bool{}, Private: true}
+	for _, name := range roots {
+		role.Roots[name] = true
+	}
+	c.unused(role)
+	starlint.Flow(c.report, c.file.syntax, c.result(""))
+	c.needs(roots, needs)
+}
+
+// result returns what functions declare of their results. That of the handler is checked by the host.
+func (c *checking) result(handler string) func(*syntax.DefStmt) starlint.Result {
+	return func(def *syntax.DefStmt) starlint.Result {
+		text := c.file.signatureOf(def).Returns.Text
+		t, err := tool.ParseAnnotation(text)
+		if text == "" || text == "None" || err != nil || t.Name == tool.TypeAny {
+			return starlint.Result{Type: text, Null: true}
+		}
+		return starlint.Result{Type: text, Null: t.Nullable, Checks: def.Name.Name == handler}
+	}
+}
+
+// results checks the values that the handler returns and that are written out.
+func (c *checking) results(d *script.Declaration) {
+	def := c.file.defs[d.Handler]
+	if def == nil || d.Returns == nil {
+		return
+	}
+	returns, err := d.Result()
+	if err != nil || returns == nil {
+		return
+	}
+	starlint.Returns(def, func(x syntax.Expr) {
+		v, ok := starlint.ConstantOf(x)
+		if !ok || v == nil {
+			return
+		}
+		probe := tool.Tool{Name: "x", Returns: returns}
+		if _, err := probe.CheckResult(v); err != nil {
+			c.report.Add(lint.Fault{At: starlint.RangeOf(x), Code: diagnostic.ResultType, Message: value.ErrorOf(err, value.Invalid).Message()})
+		}
+	})
+}
+
+// docstrings warns of functions for others without a docstring.
+func (c *checking) docstrings() {
+	for _, stmt := range c.file.syntax.Stmts {
+		def, ok := stmt.(*syntax.DefStmt)
+		if !ok || strings.HasPrefix(def.Name.Name, "_") || docOf(def.Body) != "" {
+			continue
+		}
+		switch kind := c.report.Known.Kind; {
+		case kind == lint.KindLibrary, kind == lint.KindWorkflow && def.Name.Name == scan.MainName:
+			c.report.Add(lint.Fault{At: starlint.RangeOf(def.Name), Warning: true, Code: diagnostic.MissingDoc, Message: def.Name.Name + " has no docstring",
+				Hint: `describe it in the first line of the function: """…"""`})
+		}
+	}
+}
