@@ -79,6 +79,11 @@ var layers = map[string]struct {
 		"runtime/value",
 		"the engine finds them, and commands and editors show them",
 	},
+	"runtime/engine/source": {
+		"Package source reads scripts for editors",
+		"runtime/tool internal/scan runtime/engine/internal/markdown runtime/engine/internal/script",
+		"it reads tokens, so that a script does not have to parse",
+	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
 		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic",
@@ -947,7 +952,7 @@ var powers = map[string]struct {
 
 	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
-	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua runtime/engine/internal/lint/lualint", "one package knows the language; the other reads its syntax"},
+	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua runtime/engine/internal/lint/lualint runtime/engine/source", "one package runs the language; the others read its syntax"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs stdlib/fs/internal/globs", "globs, in capabilities and in fs.glob"},

@@ -370,3 +370,54 @@ func (m *Language) languageOf(lines []string, start, from int) script.Fenced {
 	}
 	return m.fences["starlark"]
 }
+
+// Parts are where the parts of a tool are in its text: its lines, from From up to To, exclusive.
+type Parts struct {
+	MetaFrom, MetaTo int    // the front matter; empty if there is none
+	CodeFrom, CodeTo int    // the code; empty if there is none
+	Word             string // the word for the language of the code
+}
+
+// A named language has only a name.
+type named struct {
+	script.Fenced
+	word string
+}
+
+// PartsOf finds the parts of a text, which may be incomplete. words are the known languages.
+// Front matter without an end lasts until the first code block, and a code block without an end
+// lasts until the end of the text.
+func PartsOf(text string, words ...string) Parts {
+	m := &Language{fences: map[string]script.Fenced{}}
+	for _, word := range words {
+		m.fences[word] = named{word: word}
+	}
+	lines := strings.Split(text, "\n")
+	var p Parts
+	_, end := yaml.FrontMatter(lines)
+	switch end {
+	case 0:
+		return p
+	case -1:
+		for end = 1; end < len(lines); end++ {
+			if mark, _ := fence(lines[end]); mark != "" {
+				break
+			}
+		}
+		p.MetaFrom, p.MetaTo = 1, end
+	default:
+		p.MetaFrom, p.MetaTo = 1, end-1
+	}
+	var problem string
+	p.CodeFrom, p.CodeTo, problem = m.codeLines(lines, end)
+	if problem != "" {
+		if mark, lang := fence(lines[p.CodeFrom]); mark == "" || m.fences[lang] == nil {
+			p.CodeFrom, p.CodeTo = 0, 0
+			return p
+		}
+		p.CodeFrom, p.CodeTo = p.CodeFrom+1, len(lines)
+	}
+	code, _ := m.languageOf(lines, end, p.CodeFrom).(named)
+	p.Word = code.word
+	return p
+}
