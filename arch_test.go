@@ -84,6 +84,11 @@ var layers = map[string]struct {
 		"runtime/tool internal/scan runtime/engine/internal/markdown runtime/engine/internal/script",
 		"it reads tokens, so that a script does not have to parse",
 	},
+	"internal/assist": {
+		"Package assist answers what an editor asks about a script",
+		"runtime/engine/source runtime/tool runtime/value",
+		"it reads texts, and knows no protocol",
+	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
 		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic",
