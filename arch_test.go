@@ -89,6 +89,11 @@ var layers = map[string]struct {
 		"runtime/engine/source runtime/tool runtime/value",
 		"it reads texts, and knows no protocol",
 	},
+	"internal/lsp": {
+		"Package lsp serves what an editor needs to know about the scripts of a project",
+		"internal/assist runtime/engine/diagnostic runtime/engine/source",
+		"a protocol: what it answers is computed elsewhere",
+	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
 		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic",
@@ -944,7 +949,7 @@ var powers = map[string]struct {
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/mcp-conformance/client examples/server runtime/mcp/oauth runtime/mcp/attached internal/scripttest", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config . runtime/mcp/oauth", "reads and judges addresses, and reaches none"},
-	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/mcpfile runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/mcp cmd/cassidy/internal/models runtime/mcp/oauth", "takes addresses apart, and reaches none"},
+	"net/url":       {"stdlib/encoding stdlib/internal/urls stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/lsp internal/mcpfile runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/mcp cmd/cassidy/internal/models runtime/mcp/oauth", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib/web", "the connections of http.*"},
 	"crypto/x509":   {"stdlib stdlib/web .", "the authorities that http.* trusts"},
 	"plugin":        {"", "nothing is loaded into the process"},
@@ -968,6 +973,7 @@ var powers = map[string]struct {
 	"golang.org/x/net":                              {"stdlib/text stdlib/web sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest cmd/cassidy/internal/models", "httpproxy: which proxy the environment names for an address; idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
 	"github.com/landlock-lsm/go-landlock":           {"sandbox/internal/seal sandbox/launch", "what a worker and a command may not open"},
 	"kernel.org/pub/linux/libs/security/libcap/psx": {"sandbox/internal/seal", "capabilities belong to threads, with cgo or without"},
+	"github.com/creachadair/jrpc2":                  {"internal/lsp", "JSON-RPC, on which the protocol of editors is built"},
 	"database/sql":                                  {"runtime/journal/sqlite stdlib/table", "the records of runs; and data.sql, in memory"},
 	"modernc.org/sqlite":                            {"runtime/journal/sqlite stdlib/table", "the database, without cgo"},
 	"golang.org/x/text":                             {"stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
