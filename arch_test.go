@@ -771,7 +771,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -867,6 +867,11 @@ var layers = map[string]struct {
 	"cmd/cassidy/internal/trust": {
 		"Package trust has the command that reviews what is in a project",
 		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/mcpfile internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
+		"one noun of the command",
+	},
+	"cmd/cassidy/internal/lsp": {
+		"Package lsp has the command that serves editors",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/assist internal/lsp internal/project runtime/host runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/mcp": {

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lock"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lsp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/mcp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/modellist"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
@@ -27,7 +28,7 @@ import (
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, test.Command, skill.Command, agentfiles.Command, trust.Command, lock.Command, mcp.Command,
+		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, test.Command, skill.Command, agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
 	}
 }

@@ -271,20 +271,30 @@ func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Described, err
 // called, and its answer is cached until the next [Host.Refresh]. A tool that cannot be used
 // has the State NotHere and a Reason. A closed host neither searches nor calls functions.
 // The same holds for List, Tool, Groups and Select.
-func (h *Host) Tools() []toolset.Info {
+func (h *Host) Tools() (tools []toolset.Info) {
 	c := h.tools(context.Background())
-	tools := make([]toolset.Info, 0, len(c.names))
 	for o := range c.all() {
 		tools = append(tools, c.described(o))
 	}
 	return tools
 }
 
+// Declared returns the tools in the order of [Host.Tools], for programs that must not run scripts:
+// no function is called that reports whether a tool can be used here, so a tool that cannot be used
+// may be Ready. A tool whose declaration cannot be read is left out.
+func (h *Host) Declared() (tools []toolset.Info) {
+	for o := range h.tools(context.Background()).all() {
+		if o.complete() == nil {
+			tools = append(tools, *o.tool)
+		}
+	}
+	return tools
+}
+
 // List returns the heads of all tools, in the order of [Host.Tools]. It is faster than Tools, as
 // a head can be read without decoding the tool.
-func (h *Host) List() []toolset.Head {
+func (h *Host) List() (list []toolset.Head) {
 	c := h.tools(context.Background())
-	list := make([]toolset.Head, 0, len(c.names))
 	for o := range c.all() {
 		head := *o.head
 		if head.State == toolset.Ready && head.Available != "" {
@@ -299,17 +309,13 @@ func (h *Host) List() []toolset.Head {
 // described returns a tool with its current state.
 func (c *catalog) described(o *offered) toolset.Info {
 	if err := o.complete(); err != nil {
-		return toolset.Info{
-			Tool:     tool.Tool{Name: o.head.Name, Description: o.head.Description},
-			Standing: toolset.Standing{State: toolset.NotHere, Reason: value.ErrorOf(err, value.Failed).Message()},
-		}
+		return toolset.Info{Tool: tool.Tool{Name: o.head.Name, Description: o.head.Description}, Standing: toolset.Standing{State: toolset.NotHere, Reason: value.ErrorOf(err, value.Failed).Message()}}
 	}
 	d := *o.tool
-	if d.State != toolset.Ready {
-		return d
-	}
-	if err := c.listable(o.callee); err != nil {
-		d.State, d.Reason = toolset.NotHere, value.ErrorOf(err, value.Unavailable).Message()
+	if d.State == toolset.Ready {
+		if err := c.listable(o.callee); err != nil {
+			d.State, d.Reason = toolset.NotHere, value.ErrorOf(err, value.Unavailable).Message()
+		}
 	}
 	return d
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // ScriptModules returns the modules that the scripts of a project can use, for commands that
-// describe their functions: an effect of them touches no files.
-func ScriptModules() ([]tool.Module, error) {
-	world, err := stdlib.Open(nil)
+// describe their functions. Without the root of a project, it is not known which files a function needs.
+func ScriptModules(root string) ([]tool.Module, error) {
+	world, err := stdlib.Open(&stdlib.Options{Root: root})
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func ScriptModules() ([]tool.Module, error) {
 
 // NewChecker returns a checker of the scripts that can call the tools of a host.
 func NewChecker(h *host.Host) (*check.Checker, error) {
-	modules, err := ScriptModules()
+	modules, err := ScriptModules("")
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func NewChecker(h *host.Host) (*check.Checker, error) {
 // broken.
 func toolsOf(h *host.Host) map[string]*tool.Tool {
 	tools := map[string]*tool.Tool{}
-	for _, t := range h.Tools() {
+	for _, t := range h.Declared() { // a check runs no script
 		tools[tool.Key(t.Name)] = &t.Tool
 	}
 	for _, e := range h.Broken() {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+)
+
+// TestNeovim starts Neovim, which starts cassidy lsp and asks it about tools in all three languages.
+func TestNeovim(t *testing.T) {
+	nvim, err := exec.LookPath("nvim")
+	if err != nil {
+		t.Skip("SKIPPED: Neovim is not installed; on Debian: apt-get install neovim")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("testdata/neovim/test.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files, err := filepath.Glob("testdata/neovim/tools/*")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, ".cassidy/tools"), os.DirFS("testdata/neovim/tools")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, nvim, "--headless", "-u", "NONE", "-n", "-c", "luafile "+script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CASSIDY="+self, asCassidy+"=1", "CASSIDY_HOME="+t.TempDir(), "CASSIDY_WORKER="+testworker.Exec(),
+		"HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("nvim: %v\n%s%s", err, &out, &errs)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		if file, rest, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			what, text, _ := strings.Cut(rest, " ")
+			got[file+" "+what] = text
+		}
+	}
+	for _, file := range []string{"page.star", "page_lua.lua", "page_md.md"} {
+		if hover := got[file+" hover"]; !strings.Contains(hover, "fs.read(path: string") || !strings.Contains(hover, "Needs `fs.read`") {
+			t.Errorf("%s: hover = %s", file, hover)
+		}
+		var labels []string
+		if err := json.Unmarshal([]byte(got[file+" completion"]), &labels); err != nil || !slices.Contains(labels, "read") || !slices.Contains(labels, "glob") {
+			t.Errorf("%s: completion = %s", file, got[file+" completion"])
+		}
+	}
+	for what, want := range map[string]string{
+		"page.star diagnostics": "[]", "page_lua.lua diagnostics": "[]", "page_md.md diagnostics": "[]",
+		"typo.star diagnostics": "no field 'need'",
+		"typo.star completion":  `"fs.read", "fs.write"`,
+		"typo.star hover":       "fs.read(path: string",
+	} {
+		if !strings.Contains(got[what], want) {
+			t.Errorf("%s = %s, want %s", what, got[what], want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s%s", &out, &errs)
+	}
+}
