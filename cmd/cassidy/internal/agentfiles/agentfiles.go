@@ -145,7 +145,7 @@ func limitsDict(l agentfile.Limits) *value.Dict {
 	return d
 }
 
-// printList prints agents by location, in their order.
+// printList prints agents by location, in their order, each with its warnings below.
 func (c *command) printList(h *host.Host, files []project.Agent) {
 	width := 0
 	for i := range files {
@@ -161,9 +161,12 @@ func (c *command) printList(h *host.Host, files []project.Agent) {
 		if f.Model != "" {
 			marks = append(marks, "model "+f.Model)
 		}
-		marks = append(append(marks, f.Path), c.warnings(h, f)...)
+		marks = append(marks, f.Path)
 		p.Line("%s  %s", ui.Pad(ui.VisibleLine(f.Name), width), ui.Brief(f.Description, ui.PageWidth-2-width))
 		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
+		for _, w := range c.warnings(h, f) {
+			p.Line("%s  %s", ui.Pad("", width), ui.VisibleLine(w))
+		}
 	}
 	c.Print(p.String())
 }
