@@ -148,14 +148,50 @@ func plain(v value.Value) any {
 	return value.Map(items, plain)
 }
 
-// schemaProblem keeps the last part of a validation error: the library prefixes each
-// enclosing schema.
+// schemaProblem describes a validation error of the library, by the innermost schema that the value
+// does not match. If there are several of which any would do, it lists them.
 func schemaProblem(err error) string {
 	text := err.Error()
-	if i := strings.LastIndex(text, "validating /"); i >= 0 {
-		text = strings.TrimPrefix(text[i:], "validating ")
+	if head, choices, found := strings.Cut(text, noChoice); found {
+		if i := strings.IndexByte(choices, '\n'); i >= 0 {
+			text = innermost(head) + "anyOf: no schema matches"
+			for line := range strings.Lines(choices[i+1:]) {
+				text += "; " + inWords(innermost(strings.TrimRight(line, "\n")))
+			}
+			return shorten(text)
+		}
 	}
-	return shorten(text)
+	return shorten(inWords(innermost(text)))
+}
+
+// noChoice is what the library writes before the schemas of anyOf, and before their errors, each on a line.
+const noChoice = "anyOf: did not validate against any of ["
+
+// innermost removes the enclosing schemas, which the library puts before an error.
+func innermost(text string) string {
+	if i := strings.LastIndex(text, "validating /"); i >= 0 {
+		text = text[i:]
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(text, "validating "), "root: ")
+}
+
+// inWords replaces the value of a wrong type, which the library writes in the syntax of Go.
+func inWords(text string) string {
+	before, wanted, found := cutLast(text, "\", want ")
+	rest, got, hasType := cutLast(before, " has type \"")
+	at, _, isType := strings.Cut(rest, "type: ")
+	if !found || !hasType || !isType {
+		return text
+	}
+	return at + "should be " + strings.ReplaceAll(wanted, `"`, "") + " but got " + got
+}
+
+// cutLast slices a text around the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
 }
 
 // shorten bounds an error text of the library, which may quote complete values.

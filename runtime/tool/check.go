@@ -183,10 +183,27 @@ func (t *Tool) checkRaw(args *value.Dict) (*value.Dict, error) {
 	if args == nil {
 		args = &value.Dict{}
 	}
-	if err := schema.Check(args); err != nil {
-		problem := checker{problems: []string{err.Error()}}
-		return nil, value.Errorf(value.KindOf(err), "%s", problem.report(t)).
-			WithHint("see the schema: cassidy tool schema %s", t.Name)
+	err := schema.Check(args)
+	if err == nil {
+		return args, nil
 	}
-	return args, nil
+	return nil, value.Errorf(value.KindOf(err), "%s", t.rawProblems(args, err).report(t)).WithHint("see the schema: cassidy tool schema %s", t.Name)
+}
+
+// rawProblems describes why arguments do not match the schema of a tool, in the words for typed
+// parameters as far as the schema can be read as such. err is the error of the schema.
+func (t *Tool) rawProblems(args *value.Dict, err error) *checker {
+	c := &checker{}
+	schema, readErr := t.ArgsSchema()
+	if readErr == nil && value.KindOf(err) == value.Invalid {
+		more, isSet := schema.Get("additionalProperties")
+		closed := isSet && more == false && !schema.Has("patternProperties")
+		if params, paramsErr := ParamsFromSchema(schema); paramsErr == nil {
+			c.params(params, args, !closed)
+		}
+	}
+	if c.ok() {
+		c.add(err.Error())
+	}
+	return c
 }

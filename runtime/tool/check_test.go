@@ -435,6 +435,21 @@ func TestCheckRawSchema(t *testing.T) {
 			t.Errorf("Check(%s) = %s, %v, want a refusal", args, value.FormatJSON(got, ""), err)
 		}
 	}
+	for _, tt := range []struct{ schema, args, want string }{
+		{`{"properties":{"n":{"type":"integer"},"rows":{"type":"array","items":{"type":"object","properties":{"a":{"enum":["x","y"]}},"required":["a"]}}},"required":["n"],"additionalProperties":false}`,
+			`{"rows":[{},{"a":"z"}],"nn":1}`,
+			"\n  - Unknown parameter: nn; did you mean \"n\"? (valid: n, rows)\n  - Missing required parameter: n" +
+				"\n  - Parameter 'rows'[0] lacks the required field 'a'\n  - Parameter 'rows'[1].a must be one of: x, y (got z)"},
+		{`{"properties":{"n":{"type":"integer"}},"patternProperties":{"^x":{}},"additionalProperties":false}`, `{"n":"a","x1":2}`,
+			"\n  - Parameter 'n' should be integer but got string"},
+		{`{"properties":{"n":{"anyOf":[{"type":"integer"},{"type":"boolean"}]}}}`, `{"n":"a"}`, "\n  - /properties/n: anyOf: no schema matches; "},
+		{`{"properties":{"n":false}}`, `{"n":1}`, "\n  - /properties/n: not: validated against"},
+	} {
+		raw := Tool{Name: "t", Schema: []byte(tt.schema)}
+		if _, err := raw.Check(readArgs(t, tt.args)); err == nil || !strings.HasPrefix(err.Error(), "Tool input validation failed for 't':"+tt.want) {
+			t.Errorf("Check(%s) = %v, want %s", tt.args, err, tt.want)
+		}
+	}
 	if err := tool.Validate(); err != nil || tool.compiled == nil {
 		t.Errorf("Validate() = %v, and left the schema unread", err)
 	}

@@ -155,7 +155,7 @@ func TestCall(t *testing.T) {
 	if r := call("weather.fails", one); r.Success || r.Error != "no such city" {
 		t.Errorf("fails = %+v", r)
 	}
-	if r := call("weather.fails", value.NewDict("n", "one")); r.Success || !strings.Contains(r.Error, "want \"integer\"") {
+	if r := call("weather.fails", value.NewDict("n", "one")); r.Success || !strings.Contains(r.Error, "Parameter 'n' should be integer but got string") {
 		t.Errorf("with wrong arguments = %+v", r)
 	}
 	if starts.Load() != 2 {

@@ -14,10 +14,14 @@ import (
 // Retries is how often a model is asked again for a value that matches.
 const Retries = 2
 
+// maxProblems is the limit of a text about a value that does not match, in bytes.
+const maxProblems = 2000
+
 // A Schema is a JSON Schema of an answer. It is safe for concurrent use.
 type Schema struct {
 	Dict  *value.Dict
 	check *jsonschema.Schema
+	like  tool.Type // the schema as a type, which describes most of what does not match it
 }
 
 // New returns the schema for a JSON Schema, or for the text of a type such as "list[str]". It is
@@ -46,6 +50,10 @@ func New(v value.Value) (*Schema, error) {
 	if s.check, err = jsonschema.New(text, nil); err != nil {
 		return nil, value.Errorf(value.Invalid, "the schema is invalid: %w", err)
 	}
+	const name = "value"
+	if params, err := tool.ParamsFromSchema(value.NewDict("properties", value.NewDict(name, s.Dict))); err == nil {
+		s.like = params[0].Type
+	}
 	return s, nil
 }
 
@@ -56,10 +64,14 @@ func (s *Schema) Read(answer string) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check.Check(v); err != nil {
-		return nil, value.Errorf(value.Invalid, "the value does not match the schema: %w", err)
+	err = s.check.Check(v)
+	if err == nil {
+		return v, nil
 	}
-	return v, nil
+	if texts := s.like.Problems(v); len(texts) > 0 {
+		return nil, value.Errorf(value.Invalid, "the value does not match the schema: %s", value.Cut(strings.Join(texts, "; "), maxProblems))
+	}
+	return nil, value.Errorf(value.Invalid, "the value does not match the schema: %w", err)
 }
 
 // Is reports whether all of a text is one value that matches the schema, as JSON or in a code block.

@@ -9,7 +9,12 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	schema := value.NewDict("type", "object", "properties", value.NewDict("n", value.NewDict("type", "integer")), "required", value.List{"n"})
+	schema, err := value.ParseJSON([]byte(`{"type": "object", "required": ["n"], "properties": {
+		"n": {"type": "integer"}, "either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]},
+		"many": {"type": "array", "items": {"type": "object", "properties": {"of": {"type": "boolean"}}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := structured.New(schema)
 	if err != nil {
 		t.Fatal(err)
@@ -17,9 +22,12 @@ func TestRead(t *testing.T) {
 	for _, tt := range []struct{ answer, want, problem string }{
 		{`{"n": 1}`, `{"n":1}`, ""},
 		{"Here it is:\n\n```json\n{\"n\": 2}\n```\nThat is all.", `{"n":2}`, ""},
-		{"```json\n{\"m\": {}}\n```", "", "does not match the schema"},
+		{"```json\n{\"m\": {}}\n```", "", "the value does not match the schema: it lacks the required field 'n'"},
 		{`The value is {"n": 3}.`, `{"n":3}`, ""},
-		{`{"n": "x"}`, "", "does not match the schema"},
+		{`{"n": "x"}`, "", "the value does not match the schema: n should be integer but got string"},
+		{`["n"]`, "", "the value does not match the schema: it should be object but got array"},
+		{`{"n": 1, "many": [{"of": "x"}, {"of": 2}]}`, "", "the value does not match the schema: many[0].of should be boolean but got string; many[1].of should be boolean but got number"},
+		{`{"n": 1, "either": "x"}`, "", "the value does not match the schema: /properties/either: anyOf: no schema matches; "},
 		{"no value", "", "is not JSON"},
 		{"", "", "is not JSON"},
 		{`{"n": 1`, "", "is not JSON"},
