@@ -123,8 +123,13 @@ func (c *command) dict(h *host.Host, f *project.Agent, faults []*value.Error) *v
 	return d
 }
 
-// ruleText returns a rule as people write it.
-func ruleText(r tool.Rule) string { return r.Verdict.String() + " " + r.String() }
+// ruleText returns a rule as people write it: an agent file has rules for capabilities of any tool.
+func ruleText(r tool.Rule) string {
+	if r.Tool != "" {
+		return r.Verdict.String() + " " + r.String()
+	}
+	return r.Verdict.String() + " " + r.Capability.String()
+}
 
 func limitsDict(l agentfile.Limits) *value.Dict {
 	d := &value.Dict{}
