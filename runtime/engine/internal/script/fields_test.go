@@ -41,7 +41,7 @@ func TestFields(t *testing.T) {
 	}
 	r := Reader{D: New(ToolWord, value.Position{}, nil)}
 	r.D.Fields.Put("limits", limits)
-	if l := r.limits(); r.err != nil || l.Steps == 0 || l.CPU == 0 || l.Memory == 0 || l.Result == 0 {
-		t.Errorf("limits: %+v, %v", l, r.err)
+	if l := r.limits(); r.err() != nil || l.Steps == 0 || l.CPU == 0 || l.Memory == 0 || l.Result == 0 {
+		t.Errorf("limits: %+v, %v", l, r.err())
 	}
 }
