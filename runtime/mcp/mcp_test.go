@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -528,6 +529,27 @@ func TestChanges(t *testing.T) {
 	list, err := c.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 2 {
 		t.Errorf("the client sees %d tools, error %v", len(list.Tools), err)
+	}
+}
+
+// TestFirstListIsNoChange checks that a client is not asked to list the tools again after its first list.
+func TestFirstListIsNoChange(t *testing.T) {
+	b := serve(t, &mcp.Options{Resources: func() []mcp.Document { return []mcp.Document{{Name: "test://notes", Title: "notes"}} }})
+	var tools atomic.Int32
+	resources := make(chan struct{}, 8)
+	c := b.connect(t, &sdk.ClientOptions{
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { tools.Add(1) },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { resources <- struct{}{} },
+	})
+	if _, err := c.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	<-resources // the notification that the SDK sends after that of the tools
+	if _, err := c.ListPrompts(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := tools.Load(); n > 0 {
+		t.Errorf("the client was notified of %d changes, but nothing has changed", n)
 	}
 }
 

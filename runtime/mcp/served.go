@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,8 +28,9 @@ type Document struct {
 // served is what clients can see.
 type served struct {
 	sync.Mutex
-	known definitions
-	begun bool // clients have seen something
+	known   definitions
+	begun   bool        // clients have seen something
+	changes atomic.Bool // the tools have changed since then
 }
 
 // definitions are the texts by which a change of what clients can see is noticed.
@@ -129,6 +131,7 @@ func (s *Server) addTool(now definitions, t *tool.Tool) {
 	case changed && e.kind == aPrompt:
 		s.sdk.AddPrompt(sdkPrompt(t), s.getPrompt)
 	case changed:
+		s.noteChange()
 		s.sdk.AddTool(sdkTool(definition), s.callTool)
 	}
 }
@@ -155,12 +158,34 @@ func (s *Server) remove(now definitions) {
 	for kind, names := range gone {
 		switch kind {
 		case aTool:
+			s.noteChange()
 			s.sdk.RemoveTools(names...)
 		case aPrompt:
 			s.sdk.RemovePrompts(names...)
 		case aResource:
 			s.sdk.RemoveResources(names...)
 		}
+	}
+}
+
+// toolsChanged is the notification that the tools have changed.
+const toolsChanged = "notifications/tools/list_changed"
+
+// noteChange notes a change of the tools, before the SDK notifies the clients of it.
+func (s *Server) noteChange() {
+	if s.served.begun {
+		s.served.changes.Store(true)
+	}
+}
+
+// onlyChanges keeps clients from listing the tools twice at the beginning: the SDK notifies them of the
+// tools that the first Update adds.
+func (s *Server) onlyChanges(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if method == toolsChanged && !s.served.changes.Load() {
+			return nil, nil
+		}
+		return next(ctx, method, r)
 	}
 }
 

@@ -86,6 +86,7 @@ func New(h *host.Host, o *Options) (*Server, error) {
 		SetCacheable:       private,
 	})
 	s.sdk.AddReceivingMiddleware(s.upToDate)
+	s.sdk.AddSendingMiddleware(s.onlyChanges)
 	return s, s.registerTasks()
 }
 
