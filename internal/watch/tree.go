@@ -30,6 +30,9 @@ type tree struct {
 	files map[string]stamp
 	young bool // a file was young
 	began time.Time
+
+	stamped bool // files has the files
+	count   int  // of the files
 }
 
 // A stamp identifies a version of a file.
@@ -39,9 +42,10 @@ type stamp struct {
 	mode  fs.FileMode
 }
 
-// survey looks at the paths of a watcher.
-func survey(paths []string) *tree {
-	t := &tree{dirs: map[string]bool{}, names: map[string]bool{}, files: map[string]stamp{}, began: time.Now()}
+// survey looks at the paths of a watcher. Only with stamped, it looks at each file: the folders are found
+// without that, and there can be thousands of files.
+func survey(paths []string, stamped bool) *tree {
+	t := &tree{dirs: map[string]bool{}, names: map[string]bool{}, files: map[string]stamp{}, began: time.Now(), stamped: stamped}
 	for _, path := range paths {
 		t.path(path)
 	}
@@ -83,10 +87,11 @@ func (t *tree) entry(path string, depth int) {
 		}
 	}
 	switch {
-	case err != nil || len(t.files) >= maxFiles:
+	case err != nil || t.count >= maxFiles:
 	case info.IsDir():
 		t.folder(path, depth)
 	default:
+		t.count++
 		t.files[path] = stamp{info.Size(), info.ModTime(), info.Mode()}
 		t.young = t.young || t.began.Sub(info.ModTime()) < young
 	}
@@ -119,6 +124,10 @@ func (t *tree) folder(dir string, depth int) {
 	t.dirs[dir] = true
 	entries, _ := os.ReadDir(dir) // a folder that cannot be read has no files
 	for _, e := range entries {
+		if !t.stamped && e.Type().IsRegular() {
+			t.count++
+			continue
+		}
 		t.entry(filepath.Join(dir, e.Name()), depth+1)
 	}
 }

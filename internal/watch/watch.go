@@ -162,7 +162,7 @@ func (w *watcher) errors() <-chan error {
 // follow has the system report the changes of all folders of the trees. It looks at them again
 // afterwards: a folder may have been created in a new one before that was followed.
 func (w *watcher) follow() error {
-	w.tree = survey(w.opts.Paths)
+	w.tree = survey(w.opts.Paths, false)
 	for range maxDepth {
 		for dir := range w.tree.dirs {
 			if err := w.system.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
@@ -170,7 +170,7 @@ func (w *watcher) follow() error {
 			}
 		}
 		before := w.tree
-		if w.tree = survey(w.opts.Paths); maps.Equal(before.dirs, w.tree.dirs) {
+		if w.tree = survey(w.opts.Paths, false); maps.Equal(before.dirs, w.tree.dirs) {
 			break
 		}
 	}
@@ -201,6 +201,6 @@ func (w *watcher) closeSystem() {
 // may have changed: a file system may give two writes the same time.
 func (w *watcher) look() bool {
 	before := w.seen
-	w.seen = survey(w.opts.Paths)
+	w.seen = survey(w.opts.Paths, true)
 	return before != nil && (before.young || !before.same(w.seen))
 }

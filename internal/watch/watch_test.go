@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -245,5 +246,28 @@ func TestLooks(t *testing.T) {
 				t.Errorf("Failed was called %d times", failed)
 			}
 		})
+	}
+}
+
+// TestSurvey checks that the folders and names to follow are found without looking at each file.
+func TestSurvey(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/one.star", "a/deep/two.star", "elsewhere/three.star"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Symlink(filepath.Join(dir, "elsewhere", "three.star"), filepath.Join(dir, "a", "link.star")) // not on all systems
+	paths := []string{filepath.Join(dir, "a"), filepath.Join(dir, "missing")}
+	looked, followed := survey(paths, true), survey(paths, false)
+	if !maps.Equal(looked.dirs, followed.dirs) || !maps.Equal(looked.names, followed.names) || looked.count != followed.count {
+		t.Errorf("survey finds %v, %v, %d, want %v, %v, %d", followed.dirs, followed.names, followed.count, looked.dirs, looked.names, looked.count)
+	}
+	if len(looked.dirs) < 3 || len(looked.files) < 2 {
+		t.Errorf("survey finds the folders %v and the files %v", looked.dirs, looked.files)
 	}
 }
