@@ -152,7 +152,7 @@ func ShellArgs(args *value.Dict) string {
 				name += ":"
 			}
 		}
-		b.WriteString(" " + name + "=" + shellQuote(text))
+		b.WriteString(" " + name + "=" + ShellQuote(text))
 	}
 	return b.String()
 }
@@ -173,7 +173,8 @@ func plainWords(v value.Value) (text string, ok bool) {
 	return text, len(items) > 0
 }
 
-func shellQuote(text string) string {
+// ShellQuote quotes a text for a shell where necessary.
+func ShellQuote(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:@%+…"
 	if text != "" && strings.Trim(text, plain) == "" {
 		return text

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -17,6 +19,8 @@ type mcpClient struct {
 	project, user string
 	form          form
 	then          string // what to do after the file is written
+	// byUser returns the command of a client without user, which adds the server to the user's settings.
+	byUser func(server string, entry *value.Dict) string
 }
 
 // A form is how the settings of a client name a server.
@@ -36,15 +40,37 @@ func (c *command) clients() []mcpClient {
 	plain := form{path: []string{"mcpServers"}, env: "env", entry: plainEntry}
 	typed := form{path: []string{"mcpServers"}, env: "env", entry: typedEntry}
 	return []mcpClient{
-		{"claude-code", "Claude Code", ".mcp.json", "", typed, "start claude in this folder, and approve the server"},
-		{"claude-desktop", "Claude Desktop", "", c.configFile("Claude", "claude_desktop_config.json"), plain, "restart Claude Desktop"},
-		{"cursor", "Cursor", ".cursor/mcp.json", "~/.cursor/mcp.json", typed, "switch the server on in the settings of Cursor, under MCP"},
-		{"vscode", "VS Code", ".vscode/mcp.json", "", form{path: []string{"servers"}, env: "env", entry: typedEntry}, "start the server in VS Code: MCP: List Servers"},
-		{"zed", "Zed", ".zed/settings.json", "~/.config/zed/settings.json", form{path: []string{"context_servers"}, env: "env", entry: zedEntry}, "the server is in the settings of Zed's agent panel"},
-		{"codex", "Codex", "", "~/.codex/config.toml", form{path: []string{"mcp_servers"}, toml: true, env: "env", entry: codexEntry}, "restart Codex"},
-		{"opencode", "opencode", "opencode.json", "~/.config/opencode/opencode.json", form{path: []string{"mcp"}, env: "environment", entry: opencodeEntry}, "restart opencode"},
-		{"gemini", "Gemini CLI", ".gemini/settings.json", "~/.gemini/settings.json", plain, "restart gemini"},
+		{"claude-code", "Claude Code", ".mcp.json", "", typed, "start claude in this folder, and approve the server", claudeAdd},
+		{"claude-desktop", "Claude Desktop", "", c.configFile("Claude", "claude_desktop_config.json"), plain, "restart Claude Desktop", nil},
+		{"cursor", "Cursor", ".cursor/mcp.json", "~/.cursor/mcp.json", typed, "switch the server on in the settings of Cursor, under MCP", nil},
+		{"vscode", "VS Code", ".vscode/mcp.json", "", form{path: []string{"servers"}, env: "env", entry: typedEntry}, "start the server in VS Code: MCP: List Servers", codeAdd},
+		{"zed", "Zed", ".zed/settings.json", "~/.config/zed/settings.json", form{path: []string{"context_servers"}, env: "env", entry: zedEntry}, "the server is in the settings of Zed's agent panel", nil},
+		{"codex", "Codex", "", "~/.codex/config.toml", form{path: []string{"mcp_servers"}, toml: true, env: "env", entry: codexEntry}, "restart Codex", nil},
+		{"opencode", "opencode", "opencode.json", "~/.config/opencode/opencode.json", form{path: []string{"mcp"}, env: "environment", entry: opencodeEntry}, "restart opencode", nil},
+		{"gemini", "Gemini CLI", ".gemini/settings.json", "~/.gemini/settings.json", plain, "restart gemini", nil},
 	}
+}
+
+// claudeAdd returns the command of Claude Code that adds a server.
+func claudeAdd(server string, entry *value.Dict) string {
+	words := []string{"claude", "mcp", "add", "--scope", "user"}
+	for name, v := range entry.Dict("env").OrEmpty().All() {
+		words = append(words, "--env", calls.ShellQuote(fmt.Sprintf("%v=%v", name, v)))
+	}
+	words = append(words, server, "--", calls.ShellQuote(entry.Text("command")))
+	for _, arg := range entry.Elements("args") {
+		words = append(words, calls.ShellQuote(arg.(string)))
+	}
+	return strings.Join(words, " ")
+}
+
+// codeAdd returns the command of VS Code that adds a server.
+func codeAdd(server string, entry *value.Dict) string {
+	d := value.NewDict("name", server)
+	for k, v := range entry.All() {
+		d.Put(k.(string), v)
+	}
+	return "code --add-mcp " + calls.ShellQuote(value.FormatJSON(d, ""))
 }
 
 // configFile returns a file in the folder where desktop programs keep their settings.

@@ -150,7 +150,8 @@ func (in *installation) place(root string, user bool, env func(string) (string, 
 		return nil
 	}
 	if in.client.user == "" {
-		return value.Errorf(value.Invalid, "cassidy cannot change your personal settings of %s", in.client.title).WithHint("omit --user, to add the server to %s in this project", in.client.project)
+		return value.Errorf(value.Invalid, "cassidy cannot change your personal settings of %s", in.client.title).
+			WithHint("type: %s; or omit --user, to add the server to %s in this project", in.client.byUser(in.name, in.entry), in.client.project)
 	}
 	in.shown = in.client.user
 	rest, below := strings.CutPrefix(filepath.ToSlash(in.client.user), "~/")
