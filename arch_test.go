@@ -771,7 +771,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -854,6 +854,16 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/host internal/lockfile cmd/cassidy/internal/app cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
+	"cmd/cassidy/internal/faults": {
+		"Package faults shows the faults of scripts",
+		"cmd/cassidy/internal/ui runtime/engine/diagnostic runtime/value",
+		"shared by the nouns that check scripts",
+	},
+	"cmd/cassidy/internal/check": {
+		"Package check has the commands that find faults in scripts, and format them",
+		"runtime/engine/diagnostic runtime/tool runtime/value runtime/host internal/check internal/folder cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/faults cmd/cassidy/internal/ui",
+		"one noun of the command",
+	},
 	"cmd/cassidy/internal/skill": {
 		"Package skill has the commands that list, show and write skills",
 		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/folder internal/skill scripts cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
@@ -861,7 +871,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/tool": {
 		"Package tool has the commands that list, describe, run, write and check tools",
-		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui runtime/engine/diagnostic internal/check cmd/cassidy/internal/faults",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/trust": {
@@ -947,7 +957,7 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the number of a file, how many names it has and when it was made"},

@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agentfiles"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
@@ -28,7 +29,8 @@ import (
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, test.Command, skill.Command, agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
+		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, skill.Command,
+		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
 	}
 }

@@ -45,6 +45,9 @@ func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
 		s.Libs = libs
 	}
 	known := &engine.Known{Kind: KindOf(s.Path, text)}
+	if abs, err := filepath.Abs(file); err == nil {
+		known.Kind = KindOf(filepath.ToSlash(abs), text)
+	}
 	if c.opts.Tools != nil {
 		known.Tools = c.opts.Tools()
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Known is what is known besides a file that is checked.
@@ -47,4 +48,25 @@ func (e *Engine) Check(s tool.Script, k *Known) []diagnostic.Diagnostic {
 	}
 	diagnostic.Sort(r.List)
 	return r.List
+}
+
+// Format returns a script in its standard format: Starlark as buildifier formats it, and the
+// Starlark block of a Markdown file. It fails if the file does not parse, and for other files.
+func (e *Engine) Format(s tool.Script) (string, error) {
+	lang, err := e.language(s.Path)
+	if err == nil {
+		err = CheckSize(s)
+	}
+	if err != nil {
+		return "", err
+	}
+	formatter, ok := lang.(lint.Formatter)
+	if !ok {
+		return "", located(value.Errorf(value.Invalid, "only Starlark can be formatted"), s.Path)
+	}
+	text, err := formatter.Format(script.Source{Path: s.Path, Text: s.Source})
+	if err != nil {
+		return "", located(err, s.Path)
+	}
+	return text, nil
 }

@@ -1,17 +1,23 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -79,75 +85,162 @@ func validateCommand(c *command) *cli.Command {
 // validateTools checks tools, and prints a report for each. The exit code is 1 if one is
 // invalid.
 func (c *command) validateTools(ctx *cli.Context, h *host.Host) error {
-	words := ctx.Args().Slice()
-	reports := value.List{}
-	ok := true
-	check := func(name string, t toolset.Info, err error) {
-		reports = append(reports, c.report(name, t, err))
-		ok = ok && err == nil
+	agents.RegisterForHelp(h)
+	checker, err := app.NewChecker(h)
+	if err != nil {
+		return err
 	}
+	root, err := c.ProjectRoot()
+	if err != nil {
+		return err
+	}
+	v := &validation{command: c, host: h, checker: checker, root: root, ok: true}
+	words := ctx.Args().Slice()
 	for _, word := range words {
-		t, err := c.subject(ctx, h, word)
-		check(word, t, err)
+		v.word(ctx, word)
 	}
 	if len(words) == 0 {
 		for _, t := range h.Tools() {
-			if t.Location != tool.Builtin {
-				check(t.Name, t, nil)
+			if t.Location == tool.Project || t.Location == tool.Personal {
+				v.report(t.Name, t, v.fileOf(t.Path), nil)
 			}
 		}
 		for _, e := range h.Broken() {
 			base := filepath.Base(e.Pos.File)
-			check(strings.TrimSuffix(base, filepath.Ext(base)), toolset.Info{}, e)
+			v.report(strings.TrimSuffix(base, filepath.Ext(base)), toolset.Info{}, v.fileOf(e.Pos.File), e)
 		}
-		if len(reports) == 0 {
+		if len(v.reports) == 0 {
 			c.Note("No custom tools found")
 		}
 	}
 	if c.JSON {
-		if err := c.PrintJSON(value.NewDict("valid", ok, "tools", reports)); err != nil {
+		if err := c.PrintJSON(value.NewDict("valid", v.ok, "tools", v.reports)); err != nil {
 			return err
 		}
 	}
-	if !ok {
+	if !v.ok {
 		return ui.ErrSilent
 	}
 	return nil
 }
 
-// subject returns the tool that a word names, or that of a file if it looks like one.
-func (c *command) subject(ctx *cli.Context, h *host.Host, word string) (toolset.Info, error) {
+// A validation is one run of cassidy tool validate.
+type validation struct {
+	*command
+	host    *host.Host
+	checker *check.Checker
+	root    string // of the project, or ""
+	reports value.List
+	ok      bool
+}
+
+// word checks the tool that a word names, or that of a file if it looks like one.
+func (v *validation) word(ctx *cli.Context, word string) {
 	if !strings.ContainsAny(word, `/\`) && filepath.Ext(word) == "" {
-		return c.find(h, word)
+		t, err := v.find(v.host, word)
+		file := t.Path
+		if err != nil {
+			file = value.ErrorOf(err, value.Failed).Pos.File
+		}
+		v.report(word, t, v.fileOf(file), err)
+		return
 	}
 	info, err := os.Stat(word)
+	if err == nil && !info.Mode().IsRegular() {
+		err = value.Errorf(value.Failed, "%s is not a file", word)
+	} else if err != nil {
+		err = value.Errorf(value.Failed, "File not found: %s", word).WithHint("use the path of a file or the name of a tool; list the tools: cassidy tool list")
+	}
 	if err != nil {
-		return toolset.Info{}, value.Errorf(value.Failed, "File not found: %s", word).WithHint("use the path of a file or the name of a tool; list the tools: cassidy tool list")
+		v.report(word, toolset.Info{}, "", err)
+		return
 	}
-	if !info.Mode().IsRegular() {
-		return toolset.Info{}, value.Errorf(value.Failed, "%s is not a file", word)
-	}
-	d, err := project.DescribeFile(ctx.Context, word, &project.Options{Describe: h.Describe})
-	return toolset.Info{Tool: d.Tool, Warnings: d.Warnings}, err
+	d, err := project.DescribeFile(ctx.Context, word, &project.Options{Describe: v.host.Describe})
+	v.report(word, toolset.Info{Tool: d.Tool, Warnings: d.Warnings}, word, err)
 }
 
-// report prints the result of a check, and returns it for --json.
-func (c *command) report(name string, t toolset.Info, err error) value.Value {
-	if err != nil {
-		e := ui.ForUsers(value.ErrorOf(err, value.Invalid))
-		if !c.JSON {
-			c.Report(e)
+// fileOf returns the path of a file that the host names, or "" if it is not there.
+func (v *validation) fileOf(name string) string {
+	for _, dir := range []string{v.root, filepath.Dir(v.Home())} {
+		if file := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, "~/"))); name != "" && dir != "" {
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				return file
+			}
 		}
-		return value.NewDict("name", name, "valid", false, "file", e.Pos.File, "line", int64(e.Pos.Line),
-			"column", int64(e.Pos.Col), "reason", e.Message(), "suggestion", e.Hint)
 	}
-	if !c.JSON {
-		c.Print(validPage(&t, c.Paint()))
-	}
-	return value.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", ui.Texts(t.Warnings))
+	return ""
 }
 
-func validPage(t *toolset.Info, paint func(code, text string) string) string {
+// faults returns what a check of the file of a tool finds.
+func (v *validation) faults(file, name string) (list []diagnostic.Diagnostic, text string) {
+	if file == "" {
+		return nil, ""
+	}
+	text, err := check.Read("", file)
+	if err != nil {
+		return nil, ""
+	}
+	list = v.checker.File(file, text)
+	for i := range list {
+		list[i].Pos.File = name
+	}
+	return list, text
+}
+
+// report prints the result of the check of a tool, and adds it to the reports. err is the error of loading it.
+func (v *validation) report(name string, t toolset.Info, file string, err error) {
+	shown := cmp.Or(t.Path, file)
+	if e := value.ErrorOf(err, value.Invalid); err != nil {
+		shown = cmp.Or(e.Pos.File, shown)
+	}
+	found, text := v.faults(file, shown)
+	errs, _ := faults.Count(found)
+	diagnostics := value.List{}
+	for i := range found {
+		diagnostics = append(diagnostics, faults.JSON(&found[i], text))
+	}
+	if err != nil || errs > 0 {
+		v.ok = false
+		v.reports = append(v.reports, v.invalid(name, err, found, diagnostics))
+		return
+	}
+	if !v.JSON {
+		v.Print(validPage(&t, found, v.Paint()))
+	}
+	warnings := ui.Map(found, func(d diagnostic.Diagnostic) string { return d.Message })
+	v.reports = append(v.reports, value.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", ui.Texts(warnings), "diagnostics", diagnostics))
+}
+
+// invalid prints why a tool is invalid, and returns it for --json. err is the error of loading the tool, or nil.
+func (v *validation) invalid(name string, err error, found []diagnostic.Diagnostic, diagnostics value.List) value.Value {
+	errs := ui.Map(found, func(d diagnostic.Diagnostic) *value.Error {
+		return &value.Error{Pos: d.Pos, Kind: value.Invalid, Err: fmt.Errorf("%s [%s]", d.Message, d.Code), Hint: d.Hint}
+	})
+	first := slices.IndexFunc(found, func(d diagnostic.Diagnostic) bool { return d.Severity == diagnostic.Error })
+	if err != nil {
+		e := value.ErrorOf(err, value.Invalid)
+		first = slices.IndexFunc(found, func(d diagnostic.Diagnostic) bool {
+			return d.Pos.Line == max(e.Pos.Line, 1) && d.Severity == diagnostic.Error
+		})
+		if first < 0 {
+			errs, first = append(errs, e), len(errs)
+		}
+		errs[first] = e
+	}
+	e := ui.ForUsers(errs[first])
+	if !v.JSON {
+		v.Report(e)
+		for i, other := range errs {
+			if i != first {
+				v.Report(other)
+			}
+		}
+	}
+	return value.NewDict("name", name, "valid", false, "file", e.Pos.File, "line", int64(e.Pos.Line),
+		"column", int64(e.Pos.Col), "reason", e.Message(), "suggestion", e.Hint, "diagnostics", diagnostics)
+}
+
+func validPage(t *toolset.Info, found []diagnostic.Diagnostic, paint func(code, text string) string) string {
 	var b strings.Builder
 	tick := func(format string, args ...any) {
 		fmt.Fprintf(&b, "%s %s\n", paint(ui.Green, "✓"), ui.Sprintf(format, args...))
@@ -171,8 +264,9 @@ func validPage(t *toolset.Info, paint func(code, text string) string) string {
 		tick("Examples (%d), with valid arguments", len(t.Examples))
 	}
 	tick("Handler function is valid")
-	for _, w := range t.Warnings {
-		fmt.Fprintf(&b, "%s %s\n", paint(ui.Yellow, "!"), ui.VisibleLine(w))
+	for i := range found {
+		d := &found[i]
+		fmt.Fprintf(&b, "%s %s\n", paint(ui.Yellow, "!"), ui.VisibleLine(fmt.Sprintf("line %d: %s", d.Pos.Line, d.Message)))
 	}
 	ready := "ready to use"
 	if t.State == toolset.Untrusted {

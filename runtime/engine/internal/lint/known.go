@@ -10,6 +10,11 @@ type Language interface {
 	Check(src script.Source, r *Report)
 }
 
+// A Formatter is a language whose files have a standard format.
+type Formatter interface {
+	Format(src script.Source) (string, error)
+}
+
 // A Block is a language in which the code block of a Markdown file can be written.
 type Block interface {
 	// CheckBlock reports the faults of the block. It calls declared with what the block declares, or

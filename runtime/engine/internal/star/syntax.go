@@ -76,6 +76,8 @@ func (f *syntaxFault) explain(message, text string) {
 		f.err.Hint = "write types only in a def, as in def f(path: str, n: int = 1) -> list[str]:"
 	case open != nil:
 		at(open.At.Line, open.At.Col, "'"+open.Text+"' is never closed", "add the closing bracket")
+	case strings.HasPrefix(message, "unexpected ')'"), strings.HasPrefix(message, "unexpected ']'"), strings.HasPrefix(message, "unexpected '}'"):
+		f.err.Hint = "remove it, or add the bracket that it closes"
 	case message == "unexpected input character '?'":
 		f.err.Hint = "write a if condition else b"
 	case strings.HasPrefix(message, "got newline") && (strings.HasSuffix(strings.TrimSpace(line), "++") || strings.HasSuffix(strings.TrimSpace(line), "--")):

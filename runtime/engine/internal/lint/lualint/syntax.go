@@ -1,6 +1,7 @@
 package lualint
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/yuin/gopher-lua/parse"
@@ -14,8 +15,11 @@ import (
 var habits = []struct{ sign, hint string }{
 	{"!=", "write ~= for unequal"}, {"+=", "write n = n + 1"}, {"-=", "write n = n - 1"}, {"++", "write n = n + 1"},
 	{"&&", "write and"}, {"||", "write or"}, {"!", "write not"}, {"else if", "write elseif"}, {"elif", "write elseif"}, {"//", "write -- for a comment, and math.floor(a / b) to divide"},
-	{"continue", "put the rest of the loop into an if"}, {"{", "blocks begin with then or do, and end with end"}, {"def ", "write function f(x) … end"},
+	{"continue", "put the rest of the loop into an if"}, {"def ", "write function f(x) … end"},
 }
+
+// braces is a line that opens a block in a language with braces.
+var braces = regexp.MustCompile(`^\s*(\}\s*)?(if|while|for|else|function)\b.*\{\s*$`)
 
 // SyntaxFault reports a fault of syntax, with a hint if the line has a sign of another language.
 func SyntaxFault(r *lint.Report, e *value.Error) {
@@ -24,9 +28,15 @@ func SyntaxFault(r *lint.Report, e *value.Error) {
 	if _, after, ok := strings.Cut(e.Message(), "near \""); ok {
 		near = strings.TrimSuffix(after, "\"")
 	}
-	if e.Hint == "" {
+	switch {
+	case e.Hint != "":
+	case braces.MatchString(line):
+		e.Hint = "blocks begin with then or do, and end with end"
+	case near == "}" || near == ")":
+		e.Hint = "an end may be missing above"
+	default:
 		for _, h := range habits {
-			if strings.Contains(line, h.sign) && near != "" && (strings.Contains(h.sign, near[:1]) || strings.TrimSpace(line) == h.sign || near == "end") {
+			if strings.Contains(line, h.sign) && near != "" && (strings.Contains(h.sign, near[:1]) || strings.TrimSpace(line) == h.sign) {
 				e.Hint = h.hint
 				break
 			}

@@ -1,0 +1,118 @@
+// Package faults shows the faults of scripts: to people, as JSON, and as SARIF.
+package faults
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Text describes a fault for a person, in one to three lines.
+func Text(d *diagnostic.Diagnostic, paint func(code, text string) string) string {
+	color := ui.Red
+	if d.Severity == diagnostic.Warning {
+		color = ui.Yellow
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %s\n", ui.VisibleLine(d.Pos.String()), paint(color, string(d.Severity)+":"),
+		ui.VisibleLine(d.Message)+" "+paint(ui.Dim, "["+d.Code+"]"))
+	if d.Hint != "" {
+		fmt.Fprintf(&b, "  hint: %s\n", ui.VisibleLine(d.Hint))
+	}
+	if d.Fix != nil && !strings.Contains(d.Hint, d.Fix.Title) {
+		fmt.Fprintf(&b, "  fix: %s\n", ui.VisibleLine(d.Fix.Title))
+	}
+	return b.String()
+}
+
+// JSON describes a fault for a program. text is the text of its file.
+func JSON(d *diagnostic.Diagnostic, text string) *value.Dict {
+	end := diagnostic.At(d.Pos.File, text, d.Span.End)
+	o := value.NewDict("file", d.Pos.File, "line", int64(d.Pos.Line), "column", int64(d.Pos.Col), "end_line", int64(end.Line), "end_column", int64(end.Col),
+		"severity", string(d.Severity), "code", d.Code, "message", d.Message)
+	if d.Hint != "" {
+		o.Put("hint", d.Hint)
+	}
+	if d.Fix != nil {
+		edits := value.List{}
+		for _, e := range d.Fix.Edits {
+			edits = append(edits, value.NewDict("start", int64(e.Span.Start), "end", int64(e.Span.End), "text", e.Text))
+		}
+		o.Put("fix", value.NewDict("title", d.Fix.Title, "edits", edits))
+	}
+	return o
+}
+
+// Count returns how many errors and warnings there are.
+func Count(list []diagnostic.Diagnostic) (errors, warnings int) {
+	for _, d := range list {
+		if d.Severity == diagnostic.Error {
+			errors++
+		} else {
+			warnings++
+		}
+	}
+	return errors, warnings
+}
+
+// A File is the faults of one file.
+type File struct {
+	Name  string
+	Text  string // what the positions of the faults refer to
+	Found []diagnostic.Diagnostic
+}
+
+// SARIF describes the faults of files in SARIF 2.1.0.
+func SARIF(files []File, version string) *value.Dict {
+	var rules, results value.List
+	seen := map[string]bool{}
+	rules, results = value.List{}, value.List{}
+	for _, f := range files {
+		for i := range f.Found {
+			d := &f.Found[i]
+			if !seen[d.Code] {
+				seen[d.Code] = true
+				rules = append(rules, value.NewDict("id", d.Code, "shortDescription", value.NewDict("text", strings.ReplaceAll(d.Code, "-", " "))))
+			}
+			results = append(results, result(d, f.Text))
+		}
+	}
+	driver := value.NewDict("name", "cassidy", "version", version, "informationUri", "https://github.com/cassidy-run/cassidy", "rules", rules)
+	run := value.NewDict("tool", value.NewDict("driver", driver), "columnKind", "unicodeCodePoints", "results", results)
+	return value.NewDict("$schema", "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs", value.List{run})
+}
+
+func result(d *diagnostic.Diagnostic, text string) *value.Dict {
+	message := d.Message
+	if d.Hint != "" {
+		message += "\n" + d.Hint
+	}
+	uri := value.NewDict("uri", strings.ReplaceAll(strings.ReplaceAll(d.Pos.File, "%", "%25"), " ", "%20"))
+	location := value.NewDict("physicalLocation", value.NewDict("artifactLocation", uri, "region", region(text, d.Span)))
+	r := value.NewDict("ruleId", d.Code, "level", string(d.Severity), "message", value.NewDict("text", message), "locations", value.List{location})
+	if d.Fix != nil {
+		replacements := value.List{}
+		for _, e := range d.Fix.Edits {
+			replacements = append(replacements, value.NewDict("deletedRegion", region(text, e.Span), "insertedContent", value.NewDict("text", e.Text)))
+		}
+		change := value.NewDict("artifactLocation", uri, "replacements", replacements)
+		r.Put("fixes", value.List{value.NewDict("description", value.NewDict("text", d.Fix.Title), "artifactChanges", value.List{change})})
+	}
+	return r
+}
+
+// region returns the lines and columns of a span, in characters.
+func region(text string, s diagnostic.Span) *value.Dict {
+	line, col := position(text, s.Start)
+	endLine, endCol := position(text, s.End)
+	return value.NewDict("startLine", int64(line), "startColumn", int64(col), "endLine", int64(endLine), "endColumn", int64(endCol))
+}
+
+func position(text string, offset int) (line, col int) {
+	before := text[:min(max(offset, 0), len(text))]
+	line = 1 + strings.Count(before, "\n")
+	return line, 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+}
