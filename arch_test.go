@@ -24,9 +24,14 @@ var layers = map[string]struct {
 	uses string
 	why  string
 }{
+	"runtime/tool/trace": {
+		"Package trace defines what is reported about the lines of a script while a call runs.",
+		"",
+		"calls and outcomes carry these values",
+	},
 	"runtime/tool": {
 		"Package tool defines the words of cassidy",
-		"runtime/value runtime/tool/internal/target internal/gostruct internal/jsonschema internal/yaml",
+		"runtime/value runtime/tool/trace runtime/tool/internal/target internal/gostruct internal/jsonschema internal/yaml",
 		"everybody speaks these words, so they know nobody",
 	},
 	"runtime/tool/internal/target": {
@@ -71,7 +76,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine": {
 		"Package engine runs Starlark and Lua scripts that can access only what they are granted",
-		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
+		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown runtime/tool/trace",
 		"scripts act only through the effector",
 	},
 	"runtime/engine/diagnostic": {
@@ -96,7 +101,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
-		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic",
+		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic runtime/tool/trace",
 		"the part that all languages share",
 	},
 	"runtime/engine/internal/lint": {
@@ -356,7 +361,7 @@ var layers = map[string]struct {
 	},
 	"sandbox": {
 		"Package sandbox runs a script where it can compute but not act.",
-		"internal/callback internal/pack runtime/tool runtime/value runtime/engine sandbox/launch sandbox/internal/seal sandbox/internal/self",
+		"internal/callback internal/pack runtime/tool runtime/value runtime/engine sandbox/launch sandbox/internal/seal sandbox/internal/self runtime/tool/trace",
 		"the pure functions are handed in, so a worker holds no effect",
 	},
 	"sandbox/internal/seal": {

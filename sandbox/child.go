@@ -92,11 +92,12 @@ type answer struct {
 	fields
 	failed *value.Error
 	steps  int64
+	lines  []byte // of a call that failed, if they were counted
 }
 
 // request sends a frame and waits for the answer. Effects that the worker asks for meanwhile
-// go to serve. The error is one of the connection: the worker must not be used again.
-func (c *child) request(kind frameType, body value.List, serve func(name string, args *value.Dict) value.List) (answer, error) {
+// go to serve, whose error is that of an invalid message. The error of request is one of the connection: the worker must not be used again.
+func (c *child) request(kind frameType, body value.List, serve func(ask *fields) (value.List, error)) (answer, error) {
 	c.calls++
 	c.call = rand.Uint32()
 	c.seq, c.moved, c.over, c.fatal = 0, [2]int64{}, false, false
@@ -120,22 +121,25 @@ func (c *child) request(kind frameType, body value.List, serve func(name string,
 			return answer{fields: m}, nil
 		case f.kind == answerFailed:
 			failed, steps := readError(&m), field[int64](&m)
+			var lines []byte
+			if kind == sendCall && m.more() {
+				lines = field[[]byte](&m)
+			}
 			if err := m.done(); err != nil {
 				return answer{}, c.violation(err.Error())
 			}
 			if failed.Limit == value.LimitWorker && !c.fatal {
 				failed.Limit = "" // only the host knows that a worker was killed
 			}
-			return answer{m, failed, steps}, nil
+			return answer{m, failed, steps, lines}, nil
 		case f.kind != askEffect || serve == nil || c.over:
 			return answer{}, c.violation("unexpected message type")
 		}
-		name := field[string](&m)
-		args := m.args()
-		if err := m.done(); err != nil {
+		reply, err := serve(&m)
+		if err != nil {
 			return answer{}, c.violation(err.Error())
 		}
-		if err := c.reply(serve(name, args)); err != nil {
+		if err := c.reply(reply); err != nil {
 			return answer{}, err
 		}
 	}

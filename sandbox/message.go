@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -182,7 +183,7 @@ func readScripts(body []byte) ([]tool.Script, error) {
 
 // callMessage returns what a worker needs of a call: not who made it, nor its place in a run.
 func callMessage(c tool.Call) value.List {
-	return withArgs(c.Args, c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result))
+	return withArgs(c.Args, c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result), int64(c.Trace))
 }
 
 func readCall(body []byte) (tool.Call, error) {
@@ -191,6 +192,9 @@ func readCall(body []byte) (tool.Call, error) {
 	c.Limits.Steps = field[int64](&f)
 	c.Limits.CPU = time.Duration(field[int64](&f))
 	c.Limits.Result = int(field[int64](&f))
+	mode := field[int64](&f)
+	c.Trace = trace.Mode(mode)
+	f.bad = f.bad || int64(c.Trace) != mode
 	c.Args = f.args()
 	return c, f.done()
 }

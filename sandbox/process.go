@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/callback"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
 	"github.com/cassidy-run/cassidy/sandbox/internal/self"
@@ -409,50 +410,83 @@ func (r *remote) run(c *child) (answer, error) {
 		c.loaded = true
 	}
 	c.watch.reset(r.call.Limits.CPU)
-	a, err := c.request(sendCall, callMessage(r.call), func(name string, args *value.Dict) value.List { return r.serve(c, name, args) })
-	if err != nil || a.failed != nil {
-		r.out.Usage.Steps = a.steps
+	a, err := c.request(sendCall, callMessage(r.call), func(ask *fields) (value.List, error) { return r.serve(c, ask) })
+	if err != nil {
 		return a, err
+	}
+	if a.failed != nil {
+		r.out.Usage.Steps = a.steps
+		return a, r.readLines(c, a.lines)
 	}
 	r.out.Usage.Steps = field[int64](&a.fields)
 	r.out.Value = a.value()
-	return a, c.unless(&a.fields)
+	var lines []byte
+	if r.call.Trace.Has(trace.Lines) {
+		lines = field[[]byte](&a.fields)
+	}
+	if err := c.unless(&a.fields); err != nil {
+		return a, err
+	}
+	return a, r.readLines(c, lines)
 }
 
-// serve carries out an effect that the worker asks for, and returns the reply.
-func (r *remote) serve(c *child, name string, args *value.Dict) value.List {
-	out, err := r.resting(c, name, args)
-	if err != nil {
-		return c.failure(err)
+// readLines sets the lines of the outcome. Nil is for lines that were not counted.
+func (r *remote) readLines(c *child, form []byte) error {
+	if form == nil {
+		return nil
 	}
-	return value.List{true, out.Value}
+	lines, err := readLines(form, &r.script)
+	if err != nil || !r.call.Trace.Has(trace.Lines) {
+		return c.violation(errMessage.Error())
+	}
+	r.out.Lines = lines
+	return nil
+}
+
+// serve carries out an effect that the worker asks for, and returns the reply. The error is
+// that of an invalid message.
+func (r *remote) serve(c *child, ask *fields) (value.List, error) {
+	e := tool.Effect{Func: field[string](ask)}
+	if r.call.Trace.Has(trace.Calls) {
+		e.Pos = readPosition(ask, &r.script)
+	}
+	e.Args = ask.args()
+	if err := ask.done(); err != nil {
+		return nil, err
+	}
+	out, err := r.resting(c, e)
+	if err != nil {
+		return c.failure(err), nil
+	}
+	return value.List{true, out.Value}, nil
 }
 
 // resting carries out an effect; meanwhile the worker does not count as running.
-func (r *remote) resting(c *child, name string, args *value.Dict) (tool.Outcome, error) {
+func (r *remote) resting(c *child, e tool.Effect) (tool.Outcome, error) {
 	r.process.pool.rest(c)
 	defer r.process.pool.resume(r.ctx, c) // also if the effect panics
-	return r.effect(name, args)
+	return r.effect(e)
 }
 
 // effect carries out an effect. Its name and arguments are checked again, since a worker may
 // ask for anything.
-func (r *remote) effect(name string, args *value.Dict) (tool.Outcome, error) {
+func (r *remote) effect(e tool.Effect) (tool.Outcome, error) {
 	if r.do != nil {
 		r.effects++ // like the engine, which counts no effects without an effector
 	}
-	f := r.process.effects[name]
+	f := r.process.effects[e.Func]
 	if f == nil || r.do == nil {
-		return tool.Outcome{}, value.Errorf(value.Denied, "the function %s is not available to this script", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "the function %s is not available to this script", e.Func)
 	}
-	bound, err := rebind(f, args)
+	bound, err := rebind(f, e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	if err := r.ctx.Err(); err != nil {
 		return tool.Outcome{}, ended(r.ctx)
 	}
-	return r.do(r.ctx, tool.Effect{Func: name, Args: bound, StepPath: r.call.StepPath.Child(r.effects)})
+	e.Args, e.StepPath = bound, r.call.StepPath.Child(r.effects)
+	return r.do(r.ctx, e)
 }
 
 // rebind checks arguments that a worker has bound.

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox/internal/seal"
 	"github.com/cassidy-run/cassidy/sandbox/internal/self"
@@ -59,7 +60,8 @@ type worker struct {
 	memory int64 // its budget
 	meter  meter
 	script tool.Script
-	sent   int // bytes that the call has sent
+	trace  trace.Mode // of the call
+	sent   int        // bytes that the call has sent
 	broken error
 }
 
@@ -181,17 +183,23 @@ func (w *worker) answer(f frame) error {
 			return w.broken
 		}
 	}
-	return w.send(answerFailed, append(errorFields(value.ErrorOf(err, value.Internal)), lastSteps(body)))
+	return w.send(answerFailed, append(errorFields(value.ErrorOf(err, value.Internal)), used(body)...))
 }
 
-// lastSteps returns the steps in an answer that failed, or 0.
-func lastSteps(body value.List) value.Value {
-	if len(body) > 0 {
-		if n, ok := body[0].(int64); ok {
-			return n
-		}
+// used returns what the call of an answer that failed used: its steps and its lines, if they were
+// counted.
+func used(body value.List) value.List {
+	if len(body) == 0 {
+		return value.List{int64(0)}
 	}
-	return int64(0)
+	steps, ok := body[0].(int64)
+	if !ok {
+		return value.List{int64(0)}
+	}
+	if len(body) < 3 {
+		return value.List{steps}
+	}
+	return value.List{steps, body[2]}
 }
 
 func (w *worker) do(f frame) (value.List, error) {
@@ -236,19 +244,26 @@ func (w *worker) describe(body []byte) (value.List, error) {
 	return list, nil
 }
 
-// run makes a call of the script. The first field of the answer is how many steps it took,
-// also if it failed.
+// run makes a call of the script. The first field of the answer is how many steps it took, and
+// the third one has its lines if they are counted, also if it failed.
 func (w *worker) run(body []byte) (value.List, error) {
 	c, err := readCall(body)
 	if err != nil {
 		return nil, err
 	}
-	c.Limits.Memory = w.memory
+	c.Limits.Memory, w.trace = w.memory, c.Trace
 	ctx := w.meter.budget(c.Limits.CPU)
 	out, err := w.engine.Run(ctx, w.script, c, w.effect)
 	now := time.Now()
 	w.meter.unread += now.Sub(ctx.start)
 	answer := value.List{out.Usage.Steps, out.Value}
+	if c.Trace.Has(trace.Lines) {
+		lines, failure := linesField(out.Lines)
+		if failure != nil {
+			return nil, failure
+		}
+		answer = append(answer, lines)
+	}
 	if ctx.look(now); err == nil && ctx.over != nil {
 		err = ctx.over // a result that comes too late does not count
 	}
@@ -325,7 +340,11 @@ func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) 
 	if w.broken != nil {
 		return tool.Outcome{}, w.broken
 	}
-	if err := w.send(askEffect, withArgs(e.Args, e.Func)); err != nil {
+	head := value.List{e.Func}
+	if w.trace.Has(trace.Calls) {
+		head = append(head, positionFields(e.Pos)...)
+	}
+	if err := w.send(askEffect, withArgs(e.Args, head...)); err != nil {
 		return tool.Outcome{}, err
 	}
 	f, err := w.in.next()

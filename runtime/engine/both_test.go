@@ -25,6 +25,7 @@ var scripts = enginetest.Workers{Sets: map[string]func() []tool.Module{
 	"dozen": dozenModules,
 	"read":  readModules,
 	"code":  codeModules,
+	"trace": traceModules,
 }}
 
 // TestMain makes the test its own worker, with the pure functions of a set.

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/star"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -105,7 +106,7 @@ func (e *Engine) Compile(s tool.Script) error {
 
 // Run calls the function c.Entry of a script, or the handler of the tool if that is
 // empty. Effects are passed to do. The arguments must have been checked against the
-// declaration. The usage of the outcome is also set if Run returns an error.
+// declaration. The usage and the lines of the outcome are also set if Run returns an error.
 func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 	p, err := e.program(s)
 	if err != nil {
@@ -115,13 +116,17 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 		c.Limits.Steps = e.steps
 	}
 	start := time.Now()
-	r := &script.Run{Ctx: ctx, Tool: c.Tool, Args: c.Args, Limits: c.Limits, StepPath: c.StepPath, Do: do}
-	v, err := p.Call(r, c.Entry)
-	usage := tool.Usage{Steps: r.Steps, Effects: r.Effects, Wall: time.Since(start)}
-	if err != nil {
-		return tool.Outcome{Usage: usage}, err
+	r := &script.Run{Ctx: ctx, Tool: c.Tool, Args: c.Args, Limits: c.Limits, StepPath: c.StepPath, Do: do, TraceCalls: c.Trace.Has(trace.Calls)}
+	if c.Trace.Has(trace.Lines) {
+		r.Lines = script.NewLines()
 	}
-	return tool.Outcome{Value: v, Usage: usage}, nil
+	v, err := p.Call(r, c.Entry)
+	out := tool.Outcome{Lines: r.Lines.Used(), Usage: tool.Usage{Steps: r.Steps, Effects: r.Effects, Wall: time.Since(start)}}
+	if err != nil {
+		return out, err
+	}
+	out.Value = v
+	return out, nil
 }
 
 func (e *Engine) program(s tool.Script) (script.Program, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -26,6 +27,7 @@ type Call struct {
 	Entry     string      // the script's function to run; "" is the tool's handler
 	Limits    Limits      // zero fields mean the tool's, then the host's
 	StepPath  StepPath    // of the call in its run; nil for a call on its own
+	Trace     trace.Mode  // what is reported about the lines of the script; the calls that it makes inherit it
 }
 
 // A Caller is who asks for a call. The host decides what needs approval for each; a model,

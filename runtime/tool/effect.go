@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -16,6 +17,9 @@ type Effect struct {
 	Args     *value.Dict // by parameter name
 	StepPath StepPath
 	Self     Object // the object if it is a method, or nil
+	// Pos is the position of the call in the script, if Trace of its call has
+	// [trace.Calls]. The column is 0 if the language does not record it.
+	Pos value.Position
 }
 
 // A StepPath is the position of a step in its run: {3} is the third effect of the
@@ -44,6 +48,7 @@ type Outcome struct {
 	Value value.Value
 	Undo  *Effect // the effect that undoes it, or nil
 	Usage Usage
+	Lines []trace.Line // if Trace of the call has [trace.Lines], sorted by file and line
 }
 
 // Usage is what a call used.

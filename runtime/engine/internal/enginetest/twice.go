@@ -254,7 +254,11 @@ func errorLines(err error) []string {
 
 // result returns all fields of an outcome except the time.
 func result(out tool.Outcome) []string {
-	return append(form(value.Append(nil, out.Value)), fmt.Sprintf("%d steps, %d effects", out.Usage.Steps, out.Usage.Effects))
+	lines := append(form(value.Append(nil, out.Value)), fmt.Sprintf("%d steps, %d effects", out.Usage.Steps, out.Usage.Effects))
+	for _, l := range out.Lines {
+		lines = append(lines, fmt.Sprintf("%s:%d: %d steps", l.File, l.Line, l.Steps))
+	}
+	return lines
 }
 
 // form returns the encoded form of a value.
@@ -302,6 +306,9 @@ func (r *transcript) noteEnd() {
 // ask formats an effect for the transcript.
 func ask(e tool.Effect) string {
 	text := e.StepPath.String() + ": " + e.Func
+	if e.Pos != (value.Position{}) {
+		text += " at " + e.Pos.String()
+	}
 	for name, v := range e.Args.All() { // each may be as deep as a value can
 		text += fmt.Sprintf(" %q = %s", name, form(value.Append(nil, v)))
 	}

@@ -45,6 +45,9 @@ type program struct {
 func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
 	c := &call{Context: r.Ctx, r: r, program: p, limit: r.Limits.Steps}
 	c.stop = r.Ctx.Err() != nil
+	if r.TraceCalls {
+		r.Position = func() value.Position { return value.Position{File: p.path, Line: c.line()} }
+	}
 	v, err := c.run(entry)
 	for _, l := range c.loops {
 		l.stop()
@@ -65,6 +68,7 @@ type call struct {
 	program *program
 	limit   int64
 	steps   int64
+	state   *lua.LState   // of the main thread
 	checked int64         // the steps at the last check of the context
 	stop    bool          // whether the script must stop
 	halted  chan struct{} // closed when the script stops; then Done returns it
@@ -93,6 +97,9 @@ func luaCallOf(L *lua.LState) *call { return L.Context().(*call) }
 // does so for each instruction, so neither pcall nor a coroutine can continue.
 func (c *call) Done() <-chan struct{} {
 	c.steps++
+	if c.r.Lines != nil {
+		c.r.Lines.Began(c.program.path, c.line())
+	}
 	if c.steps-c.checked >= luaCheckSteps {
 		c.checked = c.steps
 		c.stop = c.stop || c.r.Ctx.Err() != nil
@@ -104,6 +111,27 @@ func (c *call) Done() <-chan struct{} {
 		c.halt()
 	}
 	return c.halted
+}
+
+// line returns the line of the innermost function of the script that runs, or 0.
+func (c *call) line() int {
+	if c.state == nil {
+		return 0
+	}
+	L := c.state
+	if running := L.G.CurrentThread; running != nil {
+		L = running
+	}
+	for level := 0; level < luaMaxLevels; level++ {
+		debug, ok := L.GetStack(level)
+		if !ok {
+			break
+		}
+		if _, err := L.GetInfo("l", debug, lua.LNil); err == nil && debug.CurrentLine > 0 {
+			return debug.CurrentLine
+		}
+	}
+	return 0
 }
 
 func (c *call) halt() {
@@ -130,6 +158,9 @@ func (c *call) Err() error {
 // work counts the work of a builtin as steps, and stops the script if they are used up.
 func (c *call) work(L *lua.LState, steps int) {
 	c.steps += int64(steps)
+	if c.r.Lines != nil {
+		c.r.Lines.Add(steps)
+	}
 	select {
 	case <-c.Done():
 		c.fail(L, c.r.Fatal.Message())
@@ -143,6 +174,7 @@ func (c *call) run(entry string) (value.Value, error) {
 		name = c.program.handler
 	}
 	L := c.program.library.state(c)
+	c.state = L
 	c.loading = true
 	exports, err := c.protected(L, L.NewFunctionFromProto(c.program.proto))
 	c.loading = false

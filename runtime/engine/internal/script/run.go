@@ -96,6 +96,10 @@ type Run struct {
 	HasCallback bool // whether a builtin got a function of the script
 	callbacks   []tool.Function
 	Fatal       *value.Error // the error that ended the run: a limit or a cancellation, which no script can catch
+
+	TraceCalls bool                  // whether effects have the positions of their calls
+	Position   func() value.Position // the position of the innermost running line; set by the language if TraceCalls is
+	Lines      *Lines                // counts the steps of each line, or nil
 }
 
 // Invoke calls a function for the script, with the arguments as the script passed them.
@@ -151,7 +155,11 @@ func (r *Run) Effect(name string, args *value.Dict) (tool.Outcome, error) {
 		return tool.Outcome{}, value.Errorf(value.Denied, "the function %s is not available to this script", name)
 	}
 	r.Effects++
-	out, err := r.Do(r.Ctx, tool.Effect{Func: name, Args: args, StepPath: r.StepPath.Child(r.Effects)})
+	e := tool.Effect{Func: name, Args: args, StepPath: r.StepPath.Child(r.Effects)}
+	if r.Position != nil {
+		e.Pos = r.Position()
+	}
+	out, err := r.Do(r.Ctx, e)
 	if err != nil {
 		if e := value.ErrorOf(err, value.Internal); !e.Catchable() {
 			r.Fatal = e

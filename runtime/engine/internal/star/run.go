@@ -8,6 +8,7 @@ import (
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
@@ -73,7 +74,8 @@ func inFunction(err error, fn *starlark.Function) error {
 // making one allocates more than such a call does.
 type starThread struct {
 	starlark.Thread
-	run *script.Run
+	run   *script.Run
+	check int64 // the number of steps at which the run is checked next
 }
 
 // threadKey is the key of the starThread in a [starlark.Thread].
@@ -91,7 +93,7 @@ func newStarThread(r *script.Run, name string) *starThread {
 			t.Cancel("stopped")
 		}
 	}
-	t.OnMaxSteps = func(thread *starlark.Thread) { checkStop(t.run, thread) }
+	t.OnMaxSteps = func(*starlark.Thread) { t.step() }
 	t.begin(r, name)
 	return t
 }
@@ -99,8 +101,34 @@ func newStarThread(r *script.Run, name string) *starThread {
 // begin assigns the thread to a run.
 func (t *starThread) begin(r *script.Run, name string) {
 	t.run, t.Name, t.Steps = r, name, 0
-	t.SetMaxExecutionSteps(uint64(min(checkSteps, r.Limits.Steps)))
+	t.setCheck(min(checkSteps, r.Limits.Steps))
+	if r.TraceCalls {
+		r.Position = func() value.Position { return innermost(&t.Thread) }
+	}
 }
+
+// setCheck sets the number of steps at which [checkStop] is called next. A thread that counts
+// the steps of lines calls it at each step.
+func (t *starThread) setCheck(steps int64) {
+	t.check = steps
+	if t.run.Lines != nil {
+		steps = 1 // less than any number of steps
+	}
+	t.SetMaxExecutionSteps(uint64(steps))
+}
+
+// innermost returns the position of the innermost function of the script that a thread runs.
+func innermost(thread *starlark.Thread) value.Position {
+	for depth := range thread.CallStackDepth() {
+		if pos := thread.DebugFrame(depth).Position(); isScript(pos) {
+			return position(pos)
+		}
+	}
+	return value.Position{}
+}
+
+// isScript reports whether a position is in a script, and not in a builtin.
+func isScript(pos syntax.Position) bool { return pos.Line != 0 && pos.Filename() != "<builtin>" }
 
 // thread returns a thread for a call of the program.
 func (p *program) thread(r *script.Run) *starThread {
@@ -127,9 +155,22 @@ func (p *program) release(t *starThread) {
 // calls take.
 const checkSteps = 20_000
 
+// step is called when the thread has taken the steps that setCheck allowed. The interpreter has
+// not set the position of the next step yet: it is that of the last one of the function.
+func (t *starThread) step() {
+	if lines := t.run.Lines; lines != nil {
+		pos := t.DebugFrame(0).Position()
+		lines.Ended(pos.Filename(), int(pos.Line))
+		if int64(t.ExecutionSteps()) < t.check {
+			return
+		}
+	}
+	t.checkStop()
+}
+
 // checkStop ends the run if it has used up its steps or its context is done.
-func checkStop(r *script.Run, t *starlark.Thread) {
-	steps := int64(t.ExecutionSteps())
+func (t *starThread) checkStop() {
+	r, steps := t.run, int64(t.ExecutionSteps())
 	switch {
 	case steps >= r.Limits.Steps:
 		r.Fatal = r.TooManySteps()
@@ -138,7 +179,7 @@ func checkStop(r *script.Run, t *starlark.Thread) {
 		r.Fatal = r.Stopped()
 		t.Cancel("stopped")
 	default:
-		t.SetMaxExecutionSteps(uint64(min(steps+checkSteps, r.Limits.Steps)))
+		t.setCheck(min(steps+checkSteps, r.Limits.Steps))
 	}
 }
 
@@ -271,7 +312,7 @@ func scriptError(err error, fatal *value.Error) error {
 	}
 	var pos value.Position
 	for _, frame := range eval.CallStack {
-		if frame.Pos.Line == 0 || frame.Pos.Filename() == "<builtin>" {
+		if !isScript(frame.Pos) {
 			continue
 		}
 		pos = position(frame.Pos)

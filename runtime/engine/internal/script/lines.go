@@ -1,0 +1,85 @@
+package script
+
+import (
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
+)
+
+// Lines counts the steps and the time of each line of a script. Languages call it for every
+// step.
+type Lines struct {
+	at    map[line]*trace.Line
+	last  *trace.Line // of the last step; nil before the first
+	since time.Time   // when the time was last assigned to a line
+}
+
+type line struct {
+	file   string
+	number int
+}
+
+// NewLines starts the clock.
+func NewLines() *Lines { return &Lines{at: map[line]*trace.Line{}, since: time.Now()} }
+
+// use returns the entry of a line, which in a loop is often that of the last step.
+func (l *Lines) use(file string, number int) *trace.Line {
+	if l.last != nil && l.last.Line == number && l.last.File == file {
+		return l.last
+	}
+	u := l.at[line{file, number}]
+	if u == nil {
+		u = &trace.Line{File: file, Line: number}
+		l.at[line{file, number}] = u
+	}
+	return u
+}
+
+// Began counts a step of a line that is about to be taken.
+func (l *Lines) Began(file string, number int) {
+	u := l.use(file, number)
+	u.Steps++
+	if u != l.last {
+		l.assign(l.last)
+		l.last = u
+	}
+}
+
+// Ended counts a step of a line that has been taken since the last call.
+func (l *Lines) Ended(file string, number int) {
+	u := l.use(file, number)
+	u.Steps++
+	l.assign(u)
+	l.last = u
+}
+
+// Add counts steps that a builtin took for the line of the last step.
+func (l *Lines) Add(steps int) {
+	if l.last != nil {
+		l.last.Steps += int64(steps)
+	}
+}
+
+// assign adds the time since the last assignment to a line.
+func (l *Lines) assign(u *trace.Line) {
+	now := time.Now()
+	if u != nil {
+		u.Time += now.Sub(l.since)
+	}
+	l.since = now
+}
+
+// Used returns what was counted, sorted by file and line. The time since the last step belongs
+// to its line. Nil has counted nothing.
+func (l *Lines) Used() []trace.Line {
+	if l == nil {
+		return nil
+	}
+	l.assign(l.last)
+	used := make([]trace.Line, 0, len(l.at))
+	for _, u := range l.at {
+		used = append(used, *u)
+	}
+	trace.Sort(used)
+	return used
+}
