@@ -1022,7 +1022,7 @@ var large = map[string]struct {
 	why          string
 }{
 	".":             {maxLines, 150, "the names of the other packages that programs need"},
-	"runtime/value": {maxLines, 129, "the types of all packages: values, media, errors, limits, and what fails in the environment of a run"},
+	"runtime/value": {maxLines, 130, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
 	"runtime/tool":  {maxLines, 150, "the types of all packages above: tools, calls, effects, events, questions"},
 	"stdlib/table":  {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},
 }

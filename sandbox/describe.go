@@ -30,7 +30,7 @@ func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Described, 
 		err = failed[0]
 	}
 	if err != nil {
-		return tool.Described{}, inFile(err, s.Path)
+		return tool.Described{}, withExcerpts(inFile(err, s.Path), &s)
 	}
 	return t[0], nil
 }
@@ -54,6 +54,9 @@ func (p *Process) DescribeAll(ctx context.Context, scripts []tool.Script) ([]too
 			for i, s := range batch {
 				t[i], e[i] = p.Describe(ctx, s)
 			}
+		}
+		for i := range e {
+			e[i] = withExcerpts(e[i], &batch[i])
 		}
 		start = end
 	}

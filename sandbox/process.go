@@ -284,7 +284,8 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 		r.out.Value = nil
 	}
 	r.out.Usage.Effects, r.out.Usage.Wall = r.effects, time.Since(start)
-	return r.out, err
+	withTexts(r.out.Lines, &s)
+	return r.out, r.withExcerpts(err)
 }
 
 // ask has a worker answer a request. If the worker ended before it had begun, another one
@@ -394,6 +395,7 @@ type remote struct {
 	do      tool.Effector
 	effects int
 	out     tool.Outcome
+	failed  *value.Error // the last error of an effect that has lines of another script
 }
 
 // run makes the call in a worker, which loads the script first if it has not.
@@ -409,6 +411,7 @@ func (r *remote) run(c *child) (answer, error) {
 		}
 		c.loaded = true
 	}
+	r.out.Lines = nil
 	c.watch.reset(r.call.Limits.CPU)
 	a, err := c.request(sendCall, callMessage(r.call), func(ask *fields) (value.List, error) { return r.serve(c, ask) })
 	if err != nil {
@@ -454,8 +457,14 @@ func (r *remote) serve(c *child, ask *fields) (value.List, error) {
 	if err := ask.done(); err != nil {
 		return nil, err
 	}
+	if e.Func == linesEffect && r.call.Trace.Has(trace.Lines) {
+		return value.List{true, nil}, r.takeLines(e.Args)
+	}
 	out, err := r.resting(c, e)
 	if err != nil {
+		if e := value.ErrorOf(err, value.Internal); e.Excerpts != nil {
+			r.failed = e
+		}
 		return c.failure(err), nil
 	}
 	return value.List{true, out.Value}, nil

@@ -83,10 +83,13 @@ func (s *Inline) Describe(ctx context.Context, script tool.Script) (tool.Describ
 	if err := ctx.Err(); err != nil {
 		return tool.Described{}, value.Errorf(value.Canceled, "%w", err)
 	}
-	return s.engine.Describe(script)
+	t, err := s.engine.Describe(script)
+	return t, withExcerpts(err, &script)
 }
 
 // Run implements [Sandbox].
 func (s *Inline) Run(ctx context.Context, script tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
-	return s.engine.Run(ctx, script, c, do)
+	out, err := s.engine.Run(ctx, script, c, do)
+	withTexts(out.Lines, &script)
+	return out, withExcerpts(err, &script)
 }

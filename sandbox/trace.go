@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"context"
+	"time"
+
 	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -60,4 +63,50 @@ func readLines(form []byte, s *tool.Script) ([]trace.Line, error) {
 		}
 	}
 	return t.Lines, nil
+}
+
+// A call that is killed, since it takes too long or its user interrupts it, has no answer with its
+// lines. So a worker reports them while it runs, as if they were an effect. No effect has this name.
+const linesEffect = "lines"
+
+// The bytes that a call may use for reports: all of them, and those before which it reports at each
+// effect, however soon it follows another one.
+const (
+	maxReports   = 4 << 20
+	quickReports = 1 << 20
+	reportEvery  = 100 * time.Millisecond
+)
+
+// reporting returns the context for a call. If its lines are counted, they are reported.
+func (w *worker) reporting(ctx context.Context) context.Context {
+	if !w.trace.Has(trace.Lines) {
+		return ctx
+	}
+	sent, last := 0, time.Time{}
+	return engine.ReportLines(ctx, func(lines []trace.Line) {
+		if sent > quickReports && time.Since(last) < reportEvery {
+			return
+		}
+		field, err := linesField(lines)
+		form, _ := field.([]byte)
+		if sent += len(form); err != nil || sent > maxReports {
+			return // the answer has them
+		}
+		last = time.Now()
+		_, _ = w.effect(ctx, tool.Effect{Func: linesEffect, Args: value.NewDict(linesEffect, form)}) // the call meets a broken connection itself
+	})
+}
+
+// takeLines reads the lines that a running call reports.
+func (r *remote) takeLines(args *value.Dict) error {
+	v, _ := args.Get(linesEffect)
+	form, ok := v.([]byte)
+	if !ok || args.Len() != 1 {
+		return errMessage
+	}
+	lines, err := readLines(form, &r.script)
+	if err == nil {
+		r.out.Lines = lines
+	}
+	return err
 }

@@ -253,7 +253,7 @@ func (w *worker) run(body []byte) (value.List, error) {
 	}
 	c.Limits.Memory, w.trace = w.memory, c.Trace
 	ctx := w.meter.budget(c.Limits.CPU)
-	out, err := w.engine.Run(ctx, w.script, c, w.effect)
+	out, err := w.engine.Run(w.reporting(ctx), w.script, c, w.effect)
 	now := time.Now()
 	w.meter.unread += now.Sub(ctx.start)
 	answer := value.List{out.Usage.Steps, out.Value}

@@ -30,7 +30,7 @@ type Index struct {
 
 // version is the prefix of an index. It changes with the format, and when the same file
 // would be read as a different tool. A checksum of the rest follows.
-const version = "cassidy tools 5\n"
+const version = "cassidy tools 6\n"
 
 // youngAge is the minimal age of a file for its stamp to be reliable: a file system may
 // give two writes the same time.
@@ -122,6 +122,7 @@ func decode(from io.Reader) (*Index, error) {
 			if x.Findings[i].Err, ok = value.ErrorFromValue(e.Err); !ok {
 				return nil, errDamaged
 			}
+			x.Findings[i].Err.Excerpts = e.Excerpts
 		}
 		if i > 0 && x.Findings[i].Name < x.Findings[i-1].Name {
 			return nil, errDamaged
@@ -149,6 +150,7 @@ type entry struct {
 	Libs, Hash string
 	Head, Tool pack.Raw
 	Err        value.Value
+	Excerpts   []value.Excerpt // of the error
 }
 
 // Write writes an index to a temporary file and renames it, so that a reader sees the
@@ -202,7 +204,7 @@ func (f *Finding) entry() (entry, error) {
 	e := entry{Name: pack.Raw(f.Name), Stamp: f.Stamp, Libs: f.Libs, Hash: f.Hash, Head: f.head, Tool: f.encoded}
 	e.Stamp.Text = ""
 	if f.Err != nil {
-		e.Err = f.Err.Value()
+		e.Err, e.Excerpts = f.Err.Value(), f.Err.Excerpts
 		return e, nil
 	}
 	if f.Tool == nil {

@@ -141,7 +141,7 @@ func TestDamagedToolInIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(data)-2] = 0xff // how many warnings follow; no error follows these
+	data[len(data)-3] = 0xff // how many warnings follow; no error and no excerpt follow these
 	if err := os.WriteFile(file, sealed(data), 0o600); err != nil {
 		t.Fatal(err)
 	}

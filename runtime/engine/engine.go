@@ -118,7 +118,8 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 	start := time.Now()
 	r := &script.Run{Ctx: ctx, Tool: c.Tool, Args: c.Args, Limits: c.Limits, StepPath: c.StepPath, Do: do, TraceCalls: c.Trace.Has(trace.Calls)}
 	if c.Trace.Has(trace.Lines) {
-		r.Lines = script.NewLines()
+		report, _ := ctx.Value(reportKey{}).(func([]trace.Line))
+		r.Lines = script.NewLines(report)
 	}
 	v, err := p.Call(r, c.Entry)
 	out := tool.Outcome{Lines: r.Lines.Used(), Usage: tool.Usage{Steps: r.Steps, Effects: r.Effects, Wall: time.Since(start)}}
@@ -127,6 +128,15 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 	}
 	out.Value = v
 	return out, nil
+}
+
+// reportKey is the key of the function in a context that ReportLines returned.
+type reportKey struct{}
+
+// ReportLines returns a context for [Engine.Run] with which report gets the lines of the call so
+// far, some times a second and before each effect. The call waits for it.
+func ReportLines(ctx context.Context, report func([]trace.Line)) context.Context {
+	return context.WithValue(ctx, reportKey{}, report)
 }
 
 func (e *Engine) program(s tool.Script) (script.Program, error) {

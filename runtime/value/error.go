@@ -127,9 +127,18 @@ type Error struct {
 	Limit LimitName // for Limit and Timeout: the limit, as in LimitSteps; for Parked: what the run waits for
 	Pos   Position  // where in a file, if known
 	Trace []string  // the script's calls, outermost first: "file:line:col: in f"
+	// Excerpts are the lines of the script that Pos and the end of Trace name, the innermost last,
+	// as they were when they were read or run. They are for people only, and not recorded.
+	Excerpts []Excerpt
 	// After is how long to wait before trying again, as the server that failed asks for; else 0. It
 	// is not recorded.
 	After time.Duration
+}
+
+// An Excerpt is a line of a script. Its text is untrusted.
+type Excerpt struct {
+	Pos  Position
+	Text string
 }
 
 // A Position is a position in a file. Line and Col count from 1 and in characters; zero

@@ -26,10 +26,17 @@ func (m Mode) Has(p Mode) bool { return m&p == p }
 // functions of the script. A file that the script loads has lines too; what runs when a
 // Starlark file is loaded is not counted.
 type Line struct {
-	File  string // as errors show it
-	Line  int    // from 1
-	Steps int64
-	Time  time.Duration
+	File  string        `dict:"file"` // as errors show it
+	Line  int           `dict:"line"` // from 1
+	Steps int64         `dict:"steps"`
+	Time  time.Duration `dict:"time_ms"`
+	Text  string        `dict:"source"` // the line; set by the sandbox
+}
+
+// A Profile is the event that has the lines of a call. Its call has ended, but may be checked and
+// committed afterwards.
+type Profile struct {
+	Lines []Line `dict:"lines"`
 }
 
 // Sort sorts lines by file and line.

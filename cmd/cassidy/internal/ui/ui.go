@@ -173,10 +173,11 @@ func (p *Printer) Report(e *value.Error) {
 	} else {
 		p.logAbout(e.Error())
 	}
-	if p.Verbose || len(e.Trace) > 1 && !builtin && e.Kind != value.Parked {
-		for _, line := range e.Trace {
-			fmt.Fprintf(p.Err, "  %s\n", Printable(line))
-		}
+	switch {
+	case p.Verbose, len(e.Trace) > 1 && !builtin && e.Kind != value.Parked:
+		p.printTrace(e)
+	case !builtin && e.Kind != value.Parked:
+		p.printExcerpts(e)
 	}
 	if e.Hint != "" {
 		p.Log("hint: %s", e.Hint)

@@ -102,6 +102,7 @@ func (c *call) Done() <-chan struct{} {
 	}
 	if c.steps-c.checked >= luaCheckSteps {
 		c.checked = c.steps
+		c.r.Lines.Check()
 		c.stop = c.stop || c.r.Ctx.Err() != nil
 	}
 	if c.steps <= c.limit && !c.stop {

@@ -12,15 +12,41 @@ type Lines struct {
 	at    map[line]*trace.Line
 	last  *trace.Line // of the last step; nil before the first
 	since time.Time   // when the time was last assigned to a line
+
+	report   func([]trace.Line) // gets the lines while the call runs; may be nil
+	reported time.Time
 }
+
+// reportEvery is how often the lines are reported while a script computes.
+const reportEvery = 100 * time.Millisecond
 
 type line struct {
 	file   string
 	number int
 }
 
-// NewLines starts the clock.
-func NewLines() *Lines { return &Lines{at: map[line]*trace.Line{}, since: time.Now()} }
+// NewLines starts the clock. The lines so far are passed to report, if it is not nil, some times a
+// second and before effects.
+func NewLines(report func([]trace.Line)) *Lines {
+	now := time.Now()
+	return &Lines{at: map[line]*trace.Line{}, since: now, report: report, reported: now}
+}
+
+// Check reports the lines so far, if it is time for that. Languages call it when they check whether
+// the script must stop.
+func (l *Lines) Check() {
+	if l != nil && l.report != nil && time.Since(l.reported) >= reportEvery {
+		l.beforeEffect()
+	}
+}
+
+// beforeEffect reports the lines so far: the effect may not return.
+func (l *Lines) beforeEffect() {
+	if l != nil && l.report != nil {
+		l.report(l.Used())
+		l.reported = time.Now()
+	}
+}
 
 // use returns the entry of a line, which in a loop is often that of the last step.
 func (l *Lines) use(file string, number int) *trace.Line {

@@ -154,6 +154,7 @@ func (r *Run) Effect(name string, args *value.Dict) (tool.Outcome, error) {
 	if r.Do == nil {
 		return tool.Outcome{}, value.Errorf(value.Denied, "the function %s is not available to this script", name)
 	}
+	r.Lines.beforeEffect()
 	r.Effects++
 	e := tool.Effect{Func: name, Args: args, StepPath: r.StepPath.Child(r.Effects)}
 	if r.Position != nil {

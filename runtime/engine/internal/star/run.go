@@ -171,6 +171,7 @@ func (t *starThread) step() {
 // checkStop ends the run if it has used up its steps or its context is done.
 func (t *starThread) checkStop() {
 	r, steps := t.run, int64(t.ExecutionSteps())
+	r.Lines.Check()
 	switch {
 	case steps >= r.Limits.Steps:
 		r.Fatal = r.TooManySteps()
