@@ -391,7 +391,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/host/toolset internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox",
+		"runtime/host/toolset internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox runtime/tool/trace",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/host/internal/boxes": {
@@ -436,7 +436,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/gate": {
 		"Package gate is what calls and their effects pass",
-		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow",
+		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow runtime/tool/trace",
 		"it knows neither the host nor where tools come from",
 	},
 	"runtime/host/internal/executing": {
@@ -811,7 +811,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/calls": {
 		"Package calls has what commands share that call tools",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui runtime/tool/trace",
 		"below the nouns, so that none imports another for it",
 	},
 	"cmd/cassidy/internal/interrupt": {
@@ -836,7 +836,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/runs": {
 		"Package runs has the commands that list, show, answer, resume, replay, undo, export and delete recorded runs",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/runs/describe": {
@@ -876,7 +876,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/tool": {
 		"Package tool has the commands that list, describe, run, write and check tools",
-		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui runtime/engine/diagnostic internal/check cmd/cassidy/internal/faults",
+		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui runtime/engine/diagnostic internal/check cmd/cassidy/internal/faults runtime/tool/trace",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/trust": {

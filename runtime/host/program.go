@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
@@ -59,6 +60,7 @@ type Wrapping struct {
 	// Review is called before a tool that was called for the program, directly or not,
 	// changes files. An error refuses the changes. Nil refuses nothing.
 	Review func(by *tool.Tool, from tool.Location, changes []tool.Change) error
+	Trace  trace.Mode // what is reported about the lines of the program and of the tools that it calls
 	// Middleware wraps the calls, within [Options].Middleware and that of the programs above.
 	// Nil wraps nothing.
 	Middleware Middleware
@@ -148,7 +150,7 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 // error. It is a function of its own so that a waiting run does not hold its stack frame. It
 // changes a copy of the program, as a record replaces the script and the arguments.
 func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.Runner, done func(), err error) {
-	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, StepPath: p.StepPath, Caller: tool.ByScript}
+	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, StepPath: p.StepPath, Trace: p.Trace, Caller: tool.ByScript}
 	if p.FromModel {
 		c.Caller = tool.ByModel
 	}

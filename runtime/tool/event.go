@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -12,7 +13,7 @@ import (
 //
 // Data is a value, not a pointer, of one of the types below: of a call
 // [ToolCallStart], [ArgsRead], [ToolOutput], [Progress], [Log], [EffectDone],
-// [Audit], [ErrorEvent] and [ToolCallEnd]; of an agent or a workflow [RunStart],
+// [Audit], [trace.Profile], [ErrorEvent] and [ToolCallEnd]; of an agent or a workflow [RunStart],
 // [ModelAsk], [Text], [ModelRetry], [ModelReply], [Decided], [SkillLoaded], [Compacted], [Hooked] and
 // [RunEnd]; of a subscription [Lost]; and [OtherEvent] for events of a newer version.
 // Receivers share Data and must not change the values in it.
@@ -84,6 +85,7 @@ type Progress struct {
 // A Log is a log line of a call.
 type Log struct {
 	Message string `dict:"message"`
+	At      string `dict:"at,omitempty"` // as in EffectDone
 }
 
 // An EffectDone reports that an effect of the call was executed.
@@ -94,6 +96,7 @@ type EffectDone struct {
 	Success      bool          `dict:"success"`
 	Duration     time.Duration `dict:"wall_ms"`         // 0 if a resumed run answers it from its record
 	Error        string        `dict:"error,omitempty"` // "" if Success
+	At           string        `dict:"at,omitempty"`    // the position of the call in the script, if the call is traced
 }
 
 // An Audit reports an approval or a refusal. It has no arguments, which could be secrets,
@@ -105,6 +108,7 @@ type Audit struct {
 	Step         string       `dict:"place"`
 	Caller       string       `dict:"caller"` // who made the call: "person", "script" or "model"
 	Why          string       `dict:"why"`
+	At           string       `dict:"at,omitempty"` // as in EffectDone
 }
 
 // An ErrorEvent reports that a call failed. The ToolCallEnd follows it.
@@ -272,4 +276,5 @@ var eventTypes = []eventType{
 	{"compacted", Compacted{}},
 	{"hook", Hooked{}},
 	{"lost", Lost{}},
+	{"profile", trace.Profile{}},
 }

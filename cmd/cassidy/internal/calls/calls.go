@@ -14,43 +14,70 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Run runs a call, shows its events on standard error, and prints its result.
-func Run(a *app.App, ctx *cli.Context, h *host.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
-	stop := a.Screen.Follow(h, func(e tool.Event) { showCall(a, e) })
-	result, err := do(ctx.Context)
+func Run(a *app.App, ctx *cli.Context, h *host.Host, do func(ctx context.Context, mode trace.Mode) (tool.Result, error)) (tool.Result, error) {
+	t := NewTracer(a, ctx)
+	stop := a.Screen.Follow(h, func(e tool.Event) {
+		if !t.Show(e) {
+			showCall(a, e)
+		}
+	})
+	result, err := do(ctx.Context, t.Mode())
 	stop()
 	if err != nil {
-		return result, failedWith(a, interrupt.Error(ctx.Context, err), result.Usage)
+		defer t.End(nil)
+		return result, failedWith(a, interrupt.Error(ctx.Context, err), result.Usage, t)
 	}
 	if a.JSON {
-		printResult(a, result)
+		printResult(a, result, t.End)
 		return result, nil
 	}
 	a.PrintText(result.Text())
+	t.End(nil)
 	return result, nil
 }
 
 // Failed reports the error of a call, with --json as a result.
 func Failed(a *app.App, err error) error {
-	return failedWith(a, value.ErrorOf(err, value.Failed), tool.Usage{})
+	return failedWith(a, value.ErrorOf(err, value.Failed), tool.Usage{}, nil)
 }
 
-func failedWith(a *app.App, e *value.Error, u tool.Usage) error {
+func failedWith(a *app.App, e *value.Error, u tool.Usage, t *Tracer) error {
 	e = ui.ForUsers(e)
 	a.Report(e)
 	if a.JSON {
-		printResult(a, tool.Fail(e, u))
+		printResult(a, tool.Fail(e, u), func(d *value.Dict) {
+			ui.PutFrames(d, e)
+			if t != nil {
+				t.End(d)
+			}
+		})
 	}
 	return ui.Reported(e)
 }
 
-func printResult(a *app.App, r tool.Result) {
-	if err := a.PrintLine(r); err != nil { // the host has checked that the result has a JSON form
-		_ = a.PrintLine(tool.Fail(value.ErrorOf(err, value.Internal), r.Usage))
+// printResult prints a result, and after its fields those that more puts into a dict.
+func printResult(a *app.App, r tool.Result, more func(d *value.Dict)) {
+	text, err := r.MarshalJSON()
+	if err != nil { // the host has checked that the result has a JSON form
+		text, err = tool.Fail(value.ErrorOf(err, value.Internal), r.Usage).MarshalJSON()
 	}
+	d := &value.Dict{}
+	if more(d); err == nil && d.Len() > 0 {
+		text = append(text[:len(text)-1], ',')
+		var rest []byte
+		rest, err = value.AppendJSON(nil, d)
+		text = append(text, rest[1:]...)
+	}
+	if err != nil {
+		a.Log("write the result: %v", err)
+		return
+	}
+	a.Print(string(text) + "\n")
 }
 
 // Untrusted returns the error of using a tool that is not trusted, and nil for others.

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -24,7 +25,7 @@ func runCommand(c *command) *cli.Command {
 		Description: "Write each argument as key=value: the value is converted to the type of the parameter. Or write key:=JSON: the\n" +
 			"value is parsed as JSON, and not converted.\n" +
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.",
-		Flags: append(approve.Flags(),
+		Flags: append(append(approve.Flags(), calls.TraceFlags()...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"}),
 		Action: c.Asking(c.runTool),
 	}
@@ -53,8 +54,8 @@ func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	if c.Records {
 		opts = append(opts, host.Durable(agent.NewID()))
 	}
-	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) {
-		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson}, opts...)
+	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
+		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson, Trace: mode}, opts...)
 	})
 	return err
 }
@@ -72,7 +73,7 @@ func exampleCommand(c *command) *cli.Command {
 		Description: "The examples of a tool are numbered from 1. Without NUMBER, the first example is run.\n" +
 			"To show the examples: cassidy tool help NAME. The exit code is 1 if the result\n" +
 			"differs from the expected one. To run all examples with fakes: cassidy test.",
-		Flags: approve.Flags(),
+		Flags: append(approve.Flags(), calls.TraceFlags()...),
 		Action: c.Asking(func(ctx *cli.Context, h *host.Host) error {
 			t, err := c.find(h, ctx.Args().First())
 			if err != nil {
@@ -97,8 +98,8 @@ func (c *command) runExample(ctx *cli.Context, h *host.Host, t *toolset.Info, nu
 	}
 	e := t.Examples[n-1]
 	c.Note("%s", t.CallText(e.Args))
-	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context) (tool.Result, error) {
-		result, err := h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
+		result, err := h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson, Trace: mode})
 		if err == nil {
 			err = scripttest.ExampleError(&e, result.Value)
 		}

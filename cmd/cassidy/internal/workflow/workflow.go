@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -46,7 +47,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the result.",
-		Flags: append(append(approve.Flags(), append(agents.CeilingFlags(), agents.RequestFlags()...)...),
+		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags()),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices},
 			agents.HooksFlag(),
@@ -104,12 +105,18 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	if err := agents.Register(ctx.Context, c.App, h, p.Parks, p.Options); err != nil {
 		return err
 	}
-	return Run(ctx.Context, c.App, h, p, agent.Ceilings{})
+	t := calls.NewTracer(c.App, ctx)
+	p.Trace = t.Mode()
+	return run(ctx.Context, c.App, h, p, agent.Ceilings{}, t)
 }
 
 // Run runs a workflow, shows its events and prints its result. Ceilings that are set replace the
 // recorded ones.
 func Run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent.Ceilings) error {
+	return run(ctx, a, h, p, c, &calls.Tracer{})
+}
+
+func run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent.Ceilings, t *calls.Tracer) error {
 	s, err := agent.ReadSettings(p.Options)
 	if err != nil {
 		return err
@@ -127,10 +134,17 @@ func Run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent
 	if err != nil {
 		return err
 	}
-	stop := Show(a, h, p.ID)
+	show := lines(a, p.ID)
+	stop := calls.ShowRun(a, h, p.ID, func(e tool.Event) {
+		if !t.Show(e) {
+			show(e)
+		}
+	})
 	out, err := h.RunProgram(metered, p)
 	stop()
-	return Ended(ctx, a, p, out, used(), err)
+	err = Ended(ctx, a, p, out, used(), err)
+	t.End(nil)
+	return err
 }
 
 // CheckModel fails if the model of --model cannot be opened, so that a workflow fails

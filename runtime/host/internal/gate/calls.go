@@ -133,6 +133,7 @@ func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 		limited = p.contextFor(limited, p.call.ID+"/1", p.call.StepPath.Child(1))
 	}
 	out, err := handle(limited, p, runner)
+	profiled(p, out)
 	err = markResult(ctx, p, err)
 	if err == nil {
 		err = context.Cause(limited) // a late result is dropped

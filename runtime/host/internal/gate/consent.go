@@ -193,7 +193,7 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 	if s.fn.Kind == tool.Read { // one approval covers all parts of a large file
 		p.consent.reads = append(p.consent.reads, takes...)
 	}
-	p.allowed(decision{what: e.Func, at: e.StepPath, takes: takes, why: q.how})
+	p.allowed(decision{what: e.Func, at: e.StepPath, pos: e.Pos, takes: takes, why: q.how})
 	return nil
 }
 

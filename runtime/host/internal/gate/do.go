@@ -87,11 +87,20 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 		Key:       p.Run.record.Key(s.effect.StepPath),
 		Ask:       s.askPerson,
 		Sleep:     s.sleep,
-		Emit:      func(r tool.Report) { p.emit(r) },
+		Emit:      func(r tool.Report) { emitFor(s, r) },
 		Note: func(d *value.Dict) error {
 			return p.Run.note(context.WithoutCancel(ctx), s.effect.StepPath, d)
 		},
 	}
+}
+
+// emitFor sends what the function of an effect reports about its call.
+func emitFor(s *step, r tool.Report) {
+	if log, ok := r.(tool.Log); ok {
+		log.At = s.effect.Pos.String()
+		r = log
+	}
+	s.of.emit(r)
 }
 
 // settle records the outcome of the effect, unless that stays pending.
@@ -104,7 +113,7 @@ func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 
 // effectDone returns the event of an effect that was carried out.
 func effectDone(e tool.Effect, takes []tool.Capability, err error, took time.Duration) tool.EffectDone {
-	d := tool.EffectDone{Func: e.Func, Step: e.StepPath.String(), Capabilities: takes, Success: err == nil, Duration: took}
+	d := tool.EffectDone{Func: e.Func, Step: e.StepPath.String(), Capabilities: takes, Success: err == nil, Duration: took, At: e.Pos.String()}
 	if err != nil {
 		d.Error = value.ErrorOf(err, value.Failed).Message()
 	}

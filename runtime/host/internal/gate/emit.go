@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -93,7 +94,7 @@ func (s subject) emit(data any) {
 	}
 	e, hub := s.notify(data), s.run.gate.Hub
 	switch data.(type) {
-	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text, tool.ModelRetry:
+	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text, tool.ModelRetry, trace.Profile:
 		hub.Deliver(&e)
 	default:
 		s.run.record.AddEvent(&e, func() { hub.Deliver(&e) })
@@ -120,6 +121,13 @@ func (s subject) notify(data any) tool.Event {
 
 // emit sends an event about the call.
 func (p *Pass) emit(data any) { subjectOf(p).emit(data) }
+
+// profiled sends the lines of a call, if they were counted.
+func profiled(p *Pass, out tool.Outcome) {
+	if out.Lines != nil {
+		report(p, trace.Profile{Lines: out.Lines})
+	}
+}
 
 // report sends an event about the call. The event of a program names no tool.
 func report(p *Pass, data any) {

@@ -202,6 +202,7 @@ func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
 		r.root = p
 	} else {
 		p.rights.Policy, p.rights.Above = above.rights.Policy, &above.rights
+		p.call.Trace |= above.call.Trace
 	}
 	return p
 }

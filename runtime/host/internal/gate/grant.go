@@ -13,7 +13,7 @@ import (
 func (s *step) grant(ctx context.Context) error {
 	if s.fn == nil || s.fn.Mode == tool.ModeInternal && s.fn.Kind != tool.Recorded {
 		err := value.Errorf(value.Denied, "unknown effect %s", s.effect.Func)
-		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath}, err)
+		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath, pos: s.effect.Pos}, err)
 	}
 	if s.fn.Target == nil && s.fn.Risk != tool.RiskAsk {
 		return nil
@@ -93,7 +93,7 @@ func (s *step) permit(ctx context.Context) error {
 		return s.askFor(ctx, s.takes, nil, nil)
 	}
 	if allows != nil {
-		p.allowed(decision{what: s.effect.Func, at: s.effect.StepPath, takes: s.takes, why: "a rule allows it: " + rights.RuleText(allows)})
+		p.allowed(decision{what: s.effect.Func, at: s.effect.StepPath, pos: s.effect.Pos, takes: s.takes, why: "a rule allows it: " + rights.RuleText(allows)})
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 func (s *step) failed(takes []tool.Capability, err error) error {
 	switch value.KindOf(err) {
 	case value.Denied, value.Security, value.Unanswered:
-		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath, takes: takes}, err)
+		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath, pos: s.effect.Pos, takes: takes}, err)
 	}
 	return err
 }

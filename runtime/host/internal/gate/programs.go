@@ -68,6 +68,7 @@ func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome,
 		var out tool.Outcome
 		err := g.Run.execute(ctx, func(ctx context.Context) (err error) {
 			out, err = safely(ctx, g, runner, g.perform)
+			profiled(g, out)
 			out, err = endProgram(ctx, g, out, err)
 			return err
 		})
@@ -80,6 +81,7 @@ func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome,
 		defer g.Run.gate.Inflight.Forget(&g.wall)
 	}
 	out, err := safely(ctx, g, runner, g.perform)
+	profiled(g, out)
 	return endProgram(ctx, g, out, err)
 }
 
