@@ -12,6 +12,10 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/history/fixture"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -212,4 +216,170 @@ func TestFakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newTests is a project with one tool, and with files of tests by their names.
+func newTests(t *testing.T, files map[string]string) string {
+	t.Helper()
+	all := map[string]string{
+		"tools/double.star": "def double(n: int) -> int:\n    \"\"\"Double.\n\n    Args:\n      n: The number.\n    \"\"\"\n    if n == 9:\n        return len(fs.read(\"n.txt\"))\n    return 2 * n\n\ntool(double, needs = [\"fs.read\"], examples = [\n    example(\"two\", args = {\"n\": 2}, expect = 4),\n    example(\"wrong\", args = {\"n\": 3}, expect = 7),\n    example(\"file\", args = {\"n\": 9}, expect = 3),\n    example(\"no result\", args = {\"n\": 1}),\n])\n",
+	}
+	for name, text := range files {
+		all[name] = text
+	}
+	return newProject(t, all)
+}
+
+// wantResults compares the results of tests with the expected ones: "ok", or a part of the error.
+func wantResults(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, w := range want {
+		if g, ran := got[name]; !ran || w == "ok" && g != "ok" || !strings.Contains(g, w) {
+			t.Errorf("%s: got %q, want %q", name, g, w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got the results %q, want %d", got, len(want))
+	}
+}
+
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	wantResults(t, runAll(t, &scripttest.Options{Dir: newTests(t, nil)}), map[string]string{
+		"example 1": "ok",
+		"example 2": "-want +got",
+		"example 3": `write a function setup(t) in double_test.star, which is called before each test and example, with: t.fs({"n.txt": "…"})`,
+	})
+	// A fake that setup defines can be a function of the test file.
+	setup := "def setup(t):\n    t.fs({\"n.txt\": \"abc\"})\n    t.effect({\"fs.read\": lambda args: args[\"path\"][:3]})\n"
+	wantResults(t, runAll(t, &scripttest.Options{Dir: newTests(t, map[string]string{"tools/double_test.star": setup})}), map[string]string{
+		"example 1": "ok", "example 2": "the result differs", "example 3": "ok",
+	})
+}
+
+func TestInvalidFiles(t *testing.T) {
+	t.Parallel()
+	got := runAll(t, &scripttest.Options{Filter: regexp.MustCompile("_test|bad|lib"), Dir: newTests(t, map[string]string{
+		"tools/names_test.star":  "def test_first(t):\n    nope()\n\ndef test_second(t):\n    pass\n",
+		"tools/syntax_test.star": "def test_open(t):\n    x = (1\n",
+		"tools/top_test.star":    "x = 1 // 0\ndef test_top(t):\n    pass\n",
+		"tools/empty_test.star":  "x = 1\n",
+		"tools/params_test.star": "def test_params():\n    pass\n",
+		"tools/bad.star":         "def bad(:\n",
+		"tools/ok_test.star":     "load(\"lib/x.star\", \"x\")\ndef test_ok(t):\n    t.eq(x, 1)\n    t.fails(\"bad\", n = 1, match = \"got ':'\")\n",
+		"tools/lib/x.star":       "x = 1\n",
+	})})
+	wantResults(t, got, map[string]string{
+		"test_first": ".cassidy/tools/names_test.star:2:5: undefined: nope", "test_second": "skipped",
+		"test_open": ".cassidy/tools/syntax_test.star:3", "test_top": ".cassidy/tools/top_test.star:1", "test_params": "test_params",
+		"file": "", "test_ok": "ok",
+	})
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{"tools/double_test.star": "def test_text(t):\n    t.golden(\"text\", \"a\\nb\\n\")\n\ndef test_value(t):\n    t.golden(\"value\", {\"n\": t.call(\"double\", n = 2)})\n\ndef test_name(t):\n    t.golden(\"../x\", 1)\n"})
+	o := &scripttest.Options{Dir: dir, Runtime: newRuntime(t), Filter: regexp.MustCompile("test_(text|value|name)")}
+	missing := "does not exist\nhint: to write it, type: cassidy test --update"
+	wantResults(t, runAll(t, o), map[string]string{"test_text": missing, "test_value": missing, "test_name": "invalid name"})
+	o.Update = true
+	wantResults(t, runAll(t, o), map[string]string{"test_text": "ok", "test_value": "ok", "test_name": "invalid name"})
+	o.Update = false
+	wantResults(t, runAll(t, o), map[string]string{"test_text": "ok", "test_value": "ok", "test_name": "invalid name"})
+	file := filepath.Join(dir, ".cassidy", "tests", "double_test", "value.golden")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantResults(t, runAll(t, o), map[string]string{"test_text": "ok", "test_value": "(-want +got)", "test_name": "invalid name"})
+}
+
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{
+		"tests/words/a.txt": "abc", "tests/words/sub/b.txt": "b", "../data/x.txt": "x", "../data/.hidden/y.txt": "y",
+		"tools/double_test.star": "def test_copy(t):\n    t.fs({\"n.txt\": \"1\"}, folder = \"words\", copy = [\"data\"])\n    t.eq(t.files(), [\"a.txt\", \"data/x.txt\", \"n.txt\", \"sub/b.txt\"])\n\ndef test_out(t):\n    t.fs(copy = [\"../secret\"])\n\ndef test_link(t):\n    t.fs(copy = [\"link\"])\n",
+	})
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	wantResults(t, runAll(t, &scripttest.Options{Dir: dir, Filter: regexp.MustCompile("test_")}), map[string]string{
+		"test_copy": "ok", "test_out": `invalid path "../secret"`, "test_link": "copy link: ",
+	})
+}
+
+// TestUntrusted checks that neither the tests nor the tools of an untrusted project run.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{"tools/double_test.star": "def test_a(t):\n    pass\n"})
+	got := runAll(t, &scripttest.Options{Dir: dir, Scope: &trust.Scope{Trust: trust.New(t.TempDir())}})
+	wantResults(t, got, map[string]string{"file": "untrusted"})
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{"tools/double_test.star": "def test_a(t):\n    pass\n", "tools/other_test.star": "def test_b(t):\n    pass\n"})
+	r := newRuntime(t)
+	for _, tt := range []struct {
+		paths []string
+		want  string
+	}{
+		{nil, "test_a test_b example 1 example 2 example 3"},
+		{[]string{"double"}, "test_a example 1 example 2 example 3"},
+		{[]string{filepath.Join(dir, ".cassidy/tools/double_test.star")}, "test_a"},
+		{[]string{filepath.Join(dir, ".cassidy/tools/double.star")}, "test_a example 1 example 2 example 3"},
+		{[]string{dir, "other"}, "test_a test_b example 1 example 2 example 3"},
+	} {
+		s, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: r, Dir: dir, Paths: tt.paths})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, test := range s.Tests() {
+			names = append(names, test.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("paths %q: tests %q, want %q", tt.paths, got, tt.want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: r, Dir: dir, Paths: []string{"nothing"}}); value.KindOf(err) != value.Invalid {
+		t.Errorf("Open with an unknown path: %v", err)
+	}
+}
+
+// TestTimeout checks that a test that waits forever ends, and that others run on.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{
+		"tools/wait.star":      "def wait() -> str:\n    \"\"\"Wait.\"\"\"\n    return http.get(\"https://example.com/\")[\"text\"]\n\ntool(wait, needs = [\"http.get\"], timeout = 60)\n",
+		"tools/wait_test.star": "def test_wait(t):\n    t.http({\"*\": lambda r: [x for x in range(1 << 40)]})\n    t.call(\"wait\")\n\ndef test_next(t):\n    t.http({\"*\": \"next\"})\n    t.eq(t.call(\"wait\"), \"next\")\n",
+	})
+	got := runAll(t, &scripttest.Options{Dir: dir, Parallel: 1, Filter: regexp.MustCompile("wait_test")})
+	if got["test_wait"] == "ok" || got["test_next"] != "ok" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestReplay records a fixture from a call that is faked here, and replays it.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{"tools/double_test.star": "def test_replay(t):\n    t.replay(\"nine.json\")\n    t.eq(t.call(\"double\", n = 9), 5)\n    t.eq(len(t.effects(\"fs.read\")), 1)\n"})
+	o := &scripttest.Options{Dir: dir, Runtime: newRuntime(t), Filter: regexp.MustCompile("test_replay")}
+	wantResults(t, runAll(t, o), map[string]string{"test_replay": "the fixture nine.json does not exist"})
+	args := value.NewDict("path", "other.txt")
+	o.Record = func(_ context.Context, r scripttest.Recording) (*fixture.Fixture, error) {
+		if r.Name != "double" || r.Workflow || r.Args.Int("n") != 9 {
+			t.Errorf("the recording is %+v", r)
+		}
+		return &fixture.Fixture{ID: "r", Kind: "tool", Steps: []fixture.Step{{StepPath: tool.StepPath{1, 1}, Func: "fs.read", Args: args, End: &fixture.End{Value: "12345"}}}, End: fixture.End{Value: int64(5)}}, nil
+	}
+	if got := runAll(t, o)["test_replay"]; !strings.Contains(got, "fs.read has no fake") {
+		t.Errorf("an effect with other arguments is not in the fixture, but got %q", got)
+	}
+	args = value.NewDict("path", "n.txt", "offset", int64(1), "limit", nil)
+	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
+	o.Record = nil
+	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
 }
