@@ -846,7 +846,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/setup": {
 		"Package setup makes projects",
-		"runtime/tool runtime/value runtime/host internal/folder internal/trust scripts cmd/cassidy/internal/app cmd/cassidy/internal/ui",
+		"internal/project runtime/tool runtime/value runtime/host internal/folder internal/trust scripts cmd/cassidy/internal/app cmd/cassidy/internal/ui",
 		"below the nouns that write files of a project",
 	},
 	"cmd/cassidy/internal/agentfiles": {

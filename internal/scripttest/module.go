@@ -133,7 +133,7 @@ func rows() []row {
 			}
 			return nil
 		}),
-		define("replay", "Take the results of effects from a fixture in .cassidy/tests: from one of cassidy runs export, or one that cassidy test --record writes.", []tool.Param{tool.Required("file", tool.TypeString, "the name of the fixture")}, func(x *test, args *value.Dict) error {
+		define("replay", "Take the results of effects from a fixture in .cassidy/tests: from one that cassidy test --record writes, or one of cassidy runs export.", []tool.Param{tool.Required("file", tool.TypeString, "the name of the fixture")}, func(x *test, args *value.Dict) error {
 			return x.setReplay(args.Text("file"))
 		}),
 

@@ -362,6 +362,18 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// TestParallelFakes checks that calls which run at the same time use a function as a fake one after
+// another.
+func TestParallelFakes(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{
+		"tools/one.star":       "def one(n: int) -> str:\n    \"\"\"One.\"\"\"\n    return http.get(\"https://example.com/%d\" % n)[\"text\"]\n\ntool(one, needs = [\"http.get\"])\n",
+		"tools/many.star":      "def many() -> list:\n    \"\"\"Many.\"\"\"\n    return [r[\"value\"] for r in tools.call_all([(\"one\", {\"n\": n}) for n in range(20)])]\n\ntool(many, needs = [\"tool:one\", \"http.get\"])\n",
+		"tools/many_test.star": "def test_many(t):\n    seen = []\n    def page(r):\n        seen.append(r[\"url\"])\n        return r[\"url\"][-2:]\n    t.http({\"*\": page})\n    t.eq(t.call(\"many\")[-1], \"19\")\n    t.eq(len(seen), 20)\n",
+	})
+	wantResults(t, runAll(t, &scripttest.Options{Dir: dir, Filter: regexp.MustCompile("many_test")}), map[string]string{"test_many": "ok"})
+}
+
 // TestReplay records a fixture from a call that is faked here, and replays it.
 func TestReplay(t *testing.T) {
 	t.Parallel()

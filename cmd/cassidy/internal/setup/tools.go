@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -17,6 +18,9 @@ import (
 func CheckToolName(h *host.Host, name string) error {
 	if err := tool.CheckName(name); err != nil {
 		return err
+	}
+	if project.IsTest(name) {
+		return value.Errorf(value.Invalid, "create the tool '%s': files with this name contain tests", name).WithHint("use a name that does not end with _test")
 	}
 	t, err := h.Tool(name)
 	if err != nil {
