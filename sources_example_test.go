@@ -88,7 +88,7 @@ func ExampleFS() {
 	// 30 <nil>
 	// <nil>
 	// 30 <nil>
-	// price.star:1:11: got end of file, want ')'
+	// price.star:1:10: '(' is never closed
 	// tax.star:1:6: got end of file, want primary expression
 	// 30 <nil>
 }
@@ -130,6 +130,6 @@ func ExampleOptions_watch() {
 	result, err := host.Call(context.Background(), call)
 	fmt.Println(result.Value, err)
 	// Output:
-	// .cassidy/tools/stock.star:1:11: got end of file, want ')'
+	// .cassidy/tools/stock.star:1:10: '(' is never closed
 	// 4 <nil>
 }

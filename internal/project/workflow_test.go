@@ -77,7 +77,7 @@ b project declared
 c project lib/words.star=word = 1
 broken .cassidy/workflows/d.star: the file has no function main
 broken .cassidy/workflows/e.star: the file declares a tool, not a workflow
-broken .cassidy/workflows/f.star:2:1: got end of file, want ')'
+broken .cassidy/workflows/f.star:1:9: '(' is never closed
 mine personal`
 	got := b.flows()
 	if !strings.HasPrefix(got, want+"\n") {
