@@ -67,20 +67,27 @@ func (t *chatSession) run(ctx context.Context) error {
 		case errors.Is(err, ui.ErrInterrupted):
 			t.interrupted()
 		case err != nil: // Ctrl-D, or the terminal hung up
-			return nil
+			t.over = true
 		default:
 			t.leaving = false
 			t.answer(ctx, typed)
 		}
 	}
+	if t.host.HasStore() && len(t.session.Messages()) > 0 {
+		t.Note("to continue this session: cassidy chat --session %s", t.session.ID())
+	}
 	return nil
 }
 
-// continued reports the length of a reopened session, and resumes a turn that has not
-// ended.
+// continued reports the length of a reopened session and the time of its last turn, and resumes a
+// turn that has not ended.
 func (t *chatSession) continued(ctx context.Context) {
 	if n := len(t.session.Messages()); n > 0 {
-		t.Note("continuing session %s after %s", t.session.ID(), ui.Count(n, "message"))
+		at := ""
+		if last := lastTurn(ctx, t.host, t.session.ID()); !last.IsZero() {
+			at = ", last used at " + last.Local().Format("2006-01-02 15:04")
+		}
+		t.Note("continuing session %s after %s%s", t.session.ID(), ui.Count(n, "message"), at)
 	}
 	if list := lastTodo(ctx, t.host, t.session.ID()); list != "" {
 		t.Note("the todo list:")

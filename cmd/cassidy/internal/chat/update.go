@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -111,6 +112,23 @@ func (t *chatSession) offerAgain() error {
 
 // maxTodoRuns is how many turns are searched for the last list.
 const maxTodoRuns = 50
+
+// lastTurn returns when the last turn of a session ended, or began if it has not ended; zero if there
+// is none.
+func lastTurn(ctx context.Context, h *host.Host, session string) (at time.Time) {
+	if !h.HasStore() {
+		return at
+	}
+	for r, err := range h.Runs(ctx, history.Filter{Session: session, Limit: 1}) {
+		if err == nil {
+			at = r.Ended
+			if at.IsZero() {
+				at = r.Started
+			}
+		}
+	}
+	return at
+}
 
 // lastTodo returns the list of a recorded session as its model has written it last, or "".
 func lastTodo(ctx context.Context, h *host.Host, session string) string {
