@@ -187,23 +187,14 @@ func (t *Tool) checkRaw(args *value.Dict) (*value.Dict, error) {
 	if err == nil {
 		return args, nil
 	}
-	return nil, value.Errorf(value.KindOf(err), "%s", t.rawProblems(args, err).report(t)).WithHint("see the schema: cassidy tool schema %s", t.Name)
-}
-
-// rawProblems describes why arguments do not match the schema of a tool, in the words for typed
-// parameters as far as the schema can be read as such. err is the error of the schema.
-func (t *Tool) rawProblems(args *value.Dict, err error) *checker {
-	c := &checker{}
-	schema, readErr := t.ArgsSchema()
-	if readErr == nil && value.KindOf(err) == value.Invalid {
-		more, isSet := schema.Get("additionalProperties")
-		closed := isSet && more == false && !schema.Has("patternProperties")
-		if params, paramsErr := ParamsFromSchema(schema); paramsErr == nil {
-			c.params(params, args, !closed)
-		}
+	c := checker{}
+	if params, readErr := t.CallerParams(); readErr == nil && value.KindOf(err) == value.Invalid {
+		s, _ := t.ArgsSchema() // CallerParams has read it
+		more, _ := s.Get("additionalProperties")
+		c.params(params, args, more != false || s.Has("patternProperties"))
 	}
-	if c.ok() {
+	if c.ok() { // parameters cannot express what is wrong
 		c.add(err.Error())
 	}
-	return c
+	return nil, value.Errorf(value.KindOf(err), "%s", c.report(t)).WithHint("see the schema: cassidy tool schema %s", t.Name)
 }

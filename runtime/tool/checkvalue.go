@@ -56,17 +56,11 @@ func checkValue(t *Type, v value.Value, label ...string) (value.Value, []string)
 	return v, c.problems
 }
 
-// Problems returns why a value does not have the type, up to 50 texts, or nil. Each begins with the
-// part of the value, as in items[0].name, or with "it" for the value itself.
+// Problems returns why a value does not have the type, in up to 50 texts. Each begins with the part
+// of the value, as in items[0].name, or with "it" for the value itself.
 func (t *Type) Problems(v value.Value) []string {
-	_, problems := checkValue(t, v)
-	for i, text := range problems {
-		if strings.HasPrefix(text, " ") {
-			text = "it" + text
-		}
-		problems[i] = strings.TrimPrefix(text, ".")
-	}
-	return problems
+	_, problems := checkValue(t, v, "it")
+	return value.Map(problems, func(text string) string { return strings.TrimPrefix(text, "it.") })
 }
 
 // value checks one value against a type and returns it in its one form.

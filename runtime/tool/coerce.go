@@ -69,10 +69,7 @@ func (t Type) fromText(text string) (value.Value, bool) {
 // listFromText reads JSON, or items with commas between them.
 func (t Type) listFromText(text, trimmed string) (value.Value, bool) {
 	if strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{") {
-		if v, err := value.ParseJSON([]byte(trimmed)); err == nil {
-			return v, true
-		}
-		return text, false
+		return anyFromText(text, trimmed)
 	}
 	list := value.List{}
 	if trimmed == "" {
@@ -92,10 +89,7 @@ func (t Type) listFromText(text, trimmed string) (value.Value, bool) {
 // anyFromText reads what looks like JSON and is no string as JSON.
 func anyFromText(text, trimmed string) (value.Value, bool) {
 	v, err := value.ParseJSON([]byte(trimmed))
-	if err != nil {
-		return text, false
-	}
-	if _, isText := v.(string); isText {
+	if _, isText := v.(string); err != nil || isText {
 		return text, false
 	}
 	return v, true

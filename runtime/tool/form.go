@@ -56,13 +56,8 @@ func formOf(v reflect.Value) value.Value {
 		return x.UTC().Format(time.RFC3339Nano)
 	case Capability:
 		return validText(x.String())
-	case *value.Dict:
-		if x == nil {
-			return nil
-		}
-		return x
-	case []byte:
-		if x == nil {
+	case *value.Dict, []byte:
+		if v.IsNil() {
 			return nil
 		}
 		return x

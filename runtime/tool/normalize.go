@@ -1,10 +1,10 @@
 package tool
 
 import (
+	"slices"
+
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-import "slices"
 
 // Normalize converts the Go values in a definition, such as Min: 1 or
 // Default: []string{"a"}, with [value.FromGo], and sets HasDefault for each default.

@@ -73,21 +73,11 @@ type Hints struct {
 
 // Words returns the names of the hints that are true, with hyphens, those of Other last and sorted.
 func (h Hints) Words() []string {
-	var words []string
-	for _, known := range []struct {
-		is   bool
-		word string
-	}{{h.ReadOnly, "read-only"}, {h.Idempotent, "idempotent"}, {h.OpenWorld, "open-world"}, {h.UntrustedOutput, "untrusted-output"}} {
-		if known.is {
-			words = append(words, known.word)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Other)) {
-		if h.Other[name] {
-			words = append(words, strings.ReplaceAll(name, "_", "-"))
-		}
-	}
-	return words
+	is := map[string]bool{"read_only": h.ReadOnly, "idempotent": h.Idempotent, "open_world": h.OpenWorld, "untrusted_output": h.UntrustedOutput}
+	words := append([]string{"read_only", "idempotent", "open_world", "untrusted_output"}, slices.Sorted(maps.Keys(h.Other))...)
+	maps.Copy(is, h.Other)
+	words = slices.DeleteFunc(words, func(name string) bool { return !is[name] })
+	return value.Map(words, func(name string) string { return strings.ReplaceAll(name, "_", "-") })
 }
 
 // A Param is one parameter of a tool or of a function that scripts can use.
