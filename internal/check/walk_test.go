@@ -20,10 +20,11 @@ import (
 // modules returns all modules of scripts.
 func modules(t testing.TB) []tool.Module {
 	t.Helper()
-	world, err := stdlib.Open(nil)
+	world, err := stdlib.Open(&stdlib.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = world.Close() })
 	list := append(stdlib.Pure(), world.Modules()...)
 	list = append(list, project.Modules("", nil)...)
 	list = append(list, host.Modules()...)

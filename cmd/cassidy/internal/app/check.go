@@ -25,9 +25,9 @@ func ScriptModules(root string) ([]tool.Module, error) {
 		[]tool.Module{agent.ModelModule(nil), mcp.Module()}), nil
 }
 
-// NewChecker returns a checker of the scripts that can call the tools of a host.
-func NewChecker(h *host.Host) (*check.Checker, error) {
-	modules, err := ScriptModules("")
+// NewChecker returns a checker of the scripts that can call the tools of a host, in the folder root.
+func NewChecker(h *host.Host, root string) (*check.Checker, error) {
+	modules, err := ScriptModules(root)
 	if err != nil {
 		return nil, err
 	}

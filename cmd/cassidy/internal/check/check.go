@@ -46,7 +46,11 @@ func Command(a *app.App) *cli.Command {
 
 func (c *command) check(ctx *cli.Context, h *host.Host) error {
 	agents.RegisterForHelp(h)
-	checker, err := app.NewChecker(h)
+	dir, err := c.Root()
+	if err != nil {
+		return err
+	}
+	checker, err := app.NewChecker(h, dir)
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (c *command) open(_ context.Context, folder string) (*lsp.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	checker, err := app.NewChecker(h)
+	checker, err := app.NewChecker(h, root)
 	if err != nil {
 		done()
 		return nil, err
@@ -113,7 +113,7 @@ func (c *command) open(_ context.Context, folder string) (*lsp.Project, error) {
 		return nil, err
 	}
 	p := &opened{host: h, root: root, home: c.Home(), modules: modules}
-	return &lsp.Project{World: p.current, Check: checker.File, Refresh: p.refresh, Close: done}, nil
+	return &lsp.Project{World: p.current, Check: checker.File, Format: checker.Format, Refresh: p.refresh, Close: done}, nil
 }
 
 // An opened is a project in use.

@@ -86,11 +86,11 @@ func validateCommand(c *command) *cli.Command {
 // invalid.
 func (c *command) validateTools(ctx *cli.Context, h *host.Host) error {
 	agents.RegisterForHelp(h)
-	checker, err := app.NewChecker(h)
+	root, err := c.Root()
 	if err != nil {
 		return err
 	}
-	root, err := c.ProjectRoot()
+	checker, err := app.NewChecker(h, root)
 	if err != nil {
 		return err
 	}

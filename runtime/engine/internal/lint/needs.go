@@ -98,6 +98,11 @@ func (c *needsCheck) use(u *Use) {
 	first, ok := targets(u, "x1")
 	second, also := targets(u, "y2")
 	if !ok || !also || len(first) == 0 {
+		// The arguments are wrong, or not the full ones: only the names are known.
+		first, ok = targets(&Use{Name: u.Name, Func: u.Func}, "x1")
+		second = nil
+	}
+	if !ok || len(first) == 0 {
 		c.all = true // what it takes is unknown
 		return
 	}

@@ -61,6 +61,7 @@ func inFrontMatter(err error, path string) error {
 			e.Pos.Line++ // yaml.v3 counts lines from 0 in its parser, from 1 in its scanner
 		}
 	}
+	e.Pos.Line = max(e.Pos.Line, 2) // yaml.v3 does not name the first line
 	return &e
 }
 

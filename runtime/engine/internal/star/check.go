@@ -204,6 +204,9 @@ func (c *checking) finding(f habits.Finding, code string) {
 		code = diagnostic.UnknownName
 	case strings.Contains(message, " has no "), strings.HasPrefix(message, "there is no ."):
 		code = diagnostic.UnknownFunction
+	case strings.Count(message, ".") == 1 && !strings.ContainsAny(message, " %{"): // as in json.loads
+		module, name, _ := strings.Cut(message, ".")
+		message, code = module+" has no "+name, diagnostic.UnknownFunction
 	}
 	if strings.HasPrefix(hint, "it has ") {
 		hint = "use one of the functions: " + strings.TrimPrefix(hint, "it has ")
@@ -260,9 +263,7 @@ func (c *checking) loaded() {
 		}
 		for _, id := range load.From {
 			if names := lib.file.exported(); !slices.Contains(names, id.Name) {
-				at := starlint.PosOf(id.NamePos)
-				at.Col++ // the name is in quotes
-				c.report.Add(lint.Fault{At: lint.Range{Start: at}, Code: diagnostic.Load, Message: fmt.Sprintf("%s has no name %s%s", load.ModuleName(), id.Name, value.DidYouMean(id.Name, names)),
+				c.report.Add(lint.Fault{At: starlint.RangeOf(id), Code: diagnostic.Load, Message: fmt.Sprintf("%s has no name %s%s", load.ModuleName(), id.Name, value.DidYouMean(id.Name, names)),
 					Hint: "it has " + strings.Join(names, ", ")})
 			}
 		}

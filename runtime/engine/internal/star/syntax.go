@@ -60,10 +60,11 @@ func (f *syntaxFault) explain(message, text string) {
 		f.err.Pos.Line, f.err.Pos.Col, f.err.Hint, f.line = line, col, hint, line
 	}
 	open := unclosed(text, f.line)
+	f.atToken(message, line)
 	switch col := f.err.Pos.Col; {
-	case message == "got newline, want ':'" && open == nil:
+	case open == nil && (message == "got newline, want ':'" || message == "got '-', want ':'" && !strings.HasSuffix(withoutComment(line), ":") && strings.Contains(line, "->")):
 		n := f.line
-		if col == 1 && n > 1 {
+		if col == 1 && n > 1 && message == "got newline, want ':'" {
 			n, line = n-1, before
 		}
 		code := withoutComment(line)
@@ -92,6 +93,17 @@ func (f *syntaxFault) explain(message, text string) {
 		f.err.Hint = `close the string in its line, or write """ around a text of several lines`
 	case strings.HasSuffix(message, "want indent"):
 		f.err.Err, f.err.Hint = errors.New("the block has no lines"), "indent the lines of the block, or write pass"
+	}
+}
+
+// atToken moves the position of a fault from the end of the token that the message names to its
+// beginning.
+func (f *syntaxFault) atToken(message, line string) {
+	token, ok := strings.CutPrefix(message, "got '")
+	token, _, closed := strings.Cut(token, "'")
+	runes := []rune(line)
+	if n, col := len(token), f.err.Pos.Col; ok && closed && col > n && col-1 <= len(runes) && string(runes[col-1-n:col-1]) == token {
+		f.err.Pos.Col -= n
 	}
 }
 
