@@ -66,7 +66,13 @@ func TestNeovim(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		"page.star diagnostics": "[]", "page_lua.lua diagnostics": "[]", "page_md.md diagnostics": "[]",
-		"typo.star diagnostics": "no field 'need'",
+		"typo.star diagnostics": `has no parameter \"ofset\"`,
+		"typo.star action":      `"write offset"`,
+		"typo.star text":        `"    return \"𝄞\" + fs.read(path, offset = 2)"`,
+		"need_lua.lua action":   `add \"fs.read\" to needs`,
+		"need_lua.lua text":     `"  needs = { \"env:LANG\", \"fs.read\" },"`,
+		"need_md.md action":     `add \"fs.read\" to needs`,
+		"need_md.md text":       `"needs: [\"env:LANG\", fs.read]"`,
 		"typo.star completion":  `"fs.read", "fs.write"`,
 		"typo.star hover":       "fs.read(path: string",
 	} {

@@ -74,9 +74,26 @@ for _, case in ipairs({ { 'page.star', 'starlark' }, { 'page_lua.lua', 'lua' }, 
   for _, item in ipairs(ask(buffer, 'textDocument/completion', 'return fs.r').items) do table.insert(labels, item.label) end
   show(file .. ' completion', labels)
 end
--- A file with a fault.
-local buffer = open('.cassidy/tools/typo.star', 'starlark')
-show('typo.star diagnostics', faults(buffer))
+-- The quick fix of a fault is applied to the buffer, and the fault is gone.
+local function fix(file, language, mark)
+  local buffer = open('.cassidy/tools/' .. file, language)
+  show(file .. ' diagnostics', faults(buffer))
+  local fault = vim.diagnostic.get(buffer)[1]
+  if not fault then fail(file .. ' has no fault') end
+  local first = { line = fault.lnum, character = fault.col }
+  local actions = ask(buffer, 'textDocument/codeAction', mark, {
+    range = { start = first, ['end'] = first },
+    context = { diagnostics = {} },
+  })
+  show(file .. ' action', actions[1].title)
+  vim.lsp.util.apply_workspace_edit(actions[1].edit, 'utf-16')
+  show(file .. ' text', vim.api.nvim_buf_get_lines(buffer, 0, -1, false))
+  if not vim.wait(20000, function() return #vim.diagnostic.get(buffer) == 0 end, 20) then fail(file .. ' is not fixed') end
+  return buffer
+end
+fix('need_lua.lua', 'lua', 'fs.read')
+fix('need_md.md', 'markdown', 'fs.read')
+local buffer = fix('typo.star', 'starlark', 'ofset')
 
 -- While a text does not parse, completion and documentation continue.
 vim.api.nvim_buf_set_lines(buffer, 7, 9, false, { 'tool(typo, needs = ["fs.' })
