@@ -130,7 +130,7 @@ func symbolsOf(text string, symbols []assist.Symbol) []documentSymbol {
 func (s *server) formatting(_ context.Context, p *documentParams) (any, error) {
 	edits := []textEdit{}
 	doc := s.documents.get(p.TextDocument.URI)
-	if doc == nil || doc.tooLong || s.project.Load().Format == nil {
+	if doc == nil || doc.tooLong || doc.read.Kind == assist.Lua { // Lua has no canonical layout
 		return edits, nil
 	}
 	name := doc.path

@@ -29,7 +29,7 @@ type Project struct {
 	World func() *assist.World
 	// Check returns the faults of a file with a text.
 	Check func(file, text string) []diagnostic.Diagnostic
-	// Format returns the text of a file in its canonical layout.
+	// Format returns the text of a file in its canonical layout. It is not called for Lua.
 	Format func(file, text string) (string, error)
 	// Refresh reads the project again, after a file has changed.
 	Refresh func(ctx context.Context)

@@ -219,6 +219,7 @@ func TestAnswers(t *testing.T) {
 		{"a.lua", "local function page() end\n", "documentSymbol", `"name":"page"`},
 		{"a.md", "---\ndescription: x\n---\n```star\ndef page():\n  pass\n```\n", "documentSymbol", `"name":"page"`},
 		{"a.star", "x  = 1\n", "formatting", `"newText":"x = 1\n"`},
+		{"a.lua", "x  = 1\n", "formatting", "[]"},
 		{"a.star", "x = unknown‸", "hover", "null"},
 		{"a.star", "x = 1‸", "definition", "null"},
 	} {

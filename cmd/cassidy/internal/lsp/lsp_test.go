@@ -63,12 +63,15 @@ func TestServe(t *testing.T) {
 	})
 	p.Write(".cassidy/tools/later.lua", "return tool{ description = \"Not reviewed.\", handler = function() error('this must not run') end }\n")
 	file := filepath.Join(p.Dir, ".cassidy", "tools", "page.star")
+	markdown := filepath.Join(p.Dir, ".cassidy", "tools", "notes.md")
 	text := "load(\"lib/text.star\", \"trim\")\ndef page():\n    return trim(tools.slug(text = 1))\ntool(page)\n"
 	out := talk(t, p, initialize, open(file, text),
-		ask(2, "definition", file, 2, 12), ask(3, "definition", file, 2, 24), ask(4, "completion", file, 2, 22), ask(5, "hover", file, 2, 24))
+		ask(2, "definition", file, 2, 12), ask(3, "definition", file, 2, 24), ask(4, "completion", file, 2, 22), ask(5, "hover", file, 2, 24),
+		ask(6, "formatting", file, 0, 0), open(markdown, "---\ndescription: x\n---\n```star\ndef notes( a ):\n  return a\n```\n"), ask(7, "formatting", markdown, 0, 0))
 	for _, want := range []string{
 		`/.cassidy/tools/lib/text.star","range":{"start":{"line":0,"character":4}`, `/.cassidy/tools/slug.star","range"`,
 		`"label":"slug"`, `"label":"later"`, "Make a slug.",
+		`"newText":"load(\"lib/text.star\", \"trim\")\n\ndef page():\n`, `def notes(a):\n    return a\n`,
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the answers lack %s:\n%s", want, out)
