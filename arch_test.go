@@ -31,8 +31,13 @@ var layers = map[string]struct {
 	},
 	"runtime/tool": {
 		"Package tool defines the words of cassidy",
-		"runtime/value runtime/tool/trace runtime/tool/internal/target internal/gostruct internal/jsonschema internal/yaml",
+		"runtime/value runtime/tool/trace runtime/tool/internal/form runtime/tool/internal/target internal/gostruct internal/jsonschema internal/yaml",
 		"everybody speaks these words, so they know nobody",
+	},
+	"runtime/tool/internal/form": {
+		"Package form converts structs to dicts and back",
+		"runtime/value",
+		"it reads tags and fields, of any struct",
 	},
 	"runtime/tool/internal/target": {
 		"Package target matches the targets of capabilities",

@@ -127,6 +127,9 @@ func (c Capability) String() string {
 	return c.Name + ":" + c.Target
 }
 
+// Set sets the capability to what String returned. It checks nothing: see [ParseCapability].
+func (c *Capability) Set(text string) { c.Name, c.Target, _ = strings.Cut(text, ":") }
+
 // Acts reports whether the capability lets a tool write, run or send.
 func (c Capability) Acts() bool {
 	r, ok := ruleFor(c.Name)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool/internal/form"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -26,7 +27,7 @@ func (e *Event) putFields(d *value.Dict) bool {
 	if _, other := e.Data.(OtherEvent); !other && e.Type() == "" {
 		return false
 	}
-	data := reflect.ValueOf(e.Data)
+	data := e.Data
 	switch x := e.Data.(type) { // what comes before the fields
 	case OtherEvent:
 		for k, v := range x.Fields.All() {
@@ -37,7 +38,7 @@ func (e *Event) putFields(d *value.Dict) bool {
 	case ToolCallStart:
 		if x.Args == nil {
 			x.Args = &value.Dict{}
-			data = reflect.ValueOf(x)
+			data = x
 		}
 		d.Put("arguments", x.Args)
 		d.Put("toolName", e.Tool)
@@ -48,11 +49,11 @@ func (e *Event) putFields(d *value.Dict) bool {
 	case RunStart, RunEnd:
 		d.Put("run", e.Call)
 	}
-	putFields(d, data)
+	form.Put(d, data)
 	switch x := e.Data.(type) { // and after them
 	case ToolCallEnd:
 		if f := x.Err; f != nil {
-			putFields(d, reflect.ValueOf(failure{f.Message(), f.Kind.Type(), f.Kind.String(), f.Hint, f.Limit}))
+			form.Put(d, failure{f.Message(), f.Kind.Type(), f.Kind.String(), f.Hint, f.Limit})
 		}
 	case Progress:
 		if x.Total == 0 {
@@ -83,10 +84,10 @@ func (e *Event) SetFields(name string, fields *value.Dict) error {
 		return nil
 	}
 	data := reflect.New(reflect.TypeOf(eventTypes[i].zero))
-	err := readFields(data.Elem(), fields)
+	err := form.Read(data.Interface(), fields)
 	if end, ok := data.Interface().(*ToolCallEnd); ok && err == nil && fields.Has("error_kind") {
 		f := failure{}
-		err = readFields(reflect.ValueOf(&f).Elem(), fields)
+		err = form.Read(&f, fields)
 		kind, _ := value.KindNamed(f.Kind)
 		end.Err = &value.Error{Kind: kind, Err: errors.New(f.Error), Hint: f.Suggestion, Limit: f.Limit}
 	}

@@ -1,10 +1,10 @@
 package tool
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool/internal/form"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -131,13 +131,13 @@ func (q *Question) acceptsRules(a Answer) (Answer, error) {
 // PutRules puts the Rules and the Each of an answer into a dict, in which they are recorded, if they are
 // set. ReadRules reads them.
 func (a *Answer) PutRules(d *value.Dict) {
-	putFields(d, reflect.ValueOf(answerRules{a.Rules, a.Each}))
+	form.Put(d, answerRules{a.Rules, a.Each})
 }
 
 // ReadRules sets Rules and Each to what PutRules has put into a dict.
 func (a *Answer) ReadRules(d *value.Dict) {
 	var read answerRules
-	_ = readFields(reflect.ValueOf(&read).Elem(), d) // only PutRules writes these fields
+	_ = form.Read(&read, d) // only PutRules writes these fields
 	a.Rules, a.Each = allowing(read.Rules), read.Each
 }
 
@@ -165,13 +165,13 @@ func (q *Question) about() string {
 
 // Dict returns the question as a dict, in which it is recorded. Its texts are
 // valid UTF-8.
-func (q *Question) Dict() *value.Dict { return dictOf(*q) }
+func (q *Question) Dict() *value.Dict { return form.Dict(*q) }
 
 // QuestionOf reads what [Question.Dict] returned, also after JSON. It fails, with
 // kind Invalid, for a part of another type; a part that is missing is zero.
 func QuestionOf(d *value.Dict) (Question, error) {
 	var q Question
-	err := readFields(reflect.ValueOf(&q).Elem(), d)
+	err := form.Read(&q, d)
 	allowing(q.Rules)
 	return q, err
 }
@@ -202,7 +202,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	a.Value = v
-	return value.AppendJSON(nil, dictOf(a))
+	return value.AppendJSON(nil, form.Dict(a))
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote; a part that is missing is zero. It
@@ -213,7 +213,7 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var read Answer
-	if err = readFields(reflect.ValueOf(&read).Elem(), d); err == nil {
+	if err = form.Read(&read, d); err == nil {
 		allowing(read.Rules)
 		*a = read
 	}

@@ -1,8 +1,15 @@
-package tool
+// Package form converts structs to dicts and back, by the dict tags of their fields.
+//
+// The structs that are sent and recorded as dicts have a dict tag on each field: the name in the
+// dict, and after a comma, omitempty if a zero field is left out. A field without a tag is not in the
+// dict. A duration is a number of milliseconds, a time is RFC 3339 and null if it is zero, a nil slice
+// is an empty list, a type with the methods String and Set is text, and invalid UTF-8 is replaced.
+package form
 
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -11,20 +18,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The structs that are sent and recorded as dicts have a dict tag on each field: the
-// name in the dict, and after a comma, omitempty if a zero field is left out. A field
-// without a tag is not in the dict. A duration is a number of milliseconds, a time is
-// RFC 3339 and null if it is zero, a nil slice is an empty list, a capability is text,
-// and invalid UTF-8 is replaced.
-
-// dictOf returns a struct as a dict.
-func dictOf(x any) *value.Dict {
+// Dict returns a struct as a dict.
+func Dict(x any) *value.Dict {
 	d := &value.Dict{}
-	putFields(d, reflect.ValueOf(x))
+	Put(d, x)
 	return d
 }
 
-// putFields puts the fields of a struct into a dict.
+// Put puts the fields of a struct into a dict.
+func Put(d *value.Dict, x any) { putFields(d, reflect.ValueOf(x)) }
+
+// Read sets the fields of a struct, to which into points, to what Put put into a dict, also after
+// JSON. What is missing or null is left as it is. The error is of kind Invalid, and names the field
+// that has another type.
+func Read(into any, d *value.Dict) error { return readFields(reflect.ValueOf(into).Elem(), d) }
+
 func putFields(d *value.Dict, v reflect.Value) {
 	for i := range v.NumField() {
 		name, option, ok := dictTag(v.Type().Field(i))
@@ -54,8 +62,6 @@ func formOf(v reflect.Value) value.Value {
 			return nil
 		}
 		return x.UTC().Format(time.RFC3339Nano)
-	case Capability:
-		return validText(x.String())
 	case *value.Dict, []byte:
 		if v.IsNil() {
 			return nil
@@ -81,16 +87,16 @@ func formOf(v reflect.Value) value.Value {
 		}
 		return list
 	case reflect.Struct:
-		return dictOf(v.Interface())
+		if reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[interface{ Set(text string) }]()) {
+			return validText(fmt.Sprint(v.Interface()))
+		}
+		return Dict(v.Interface())
 	}
 	return v.Interface() // a bool or a value
 }
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// readFields sets the fields of a struct to what putFields put into a dict, also after
-// JSON. What is missing or null is left as it is. The error is of kind Invalid, and names
-// the field that has another type.
 func readFields(v reflect.Value, d *value.Dict) error {
 	for i := range v.NumField() {
 		name, _, _ := dictTag(v.Type().Field(i))
@@ -125,8 +131,8 @@ func readForm(v reflect.Value, x value.Value) error {
 		t, err := time.Parse(time.RFC3339Nano, text)
 		*field = t.UTC()
 		return err
-	case *Capability:
-		field.Name, field.Target, _ = strings.Cut(text, ":")
+	case interface{ Set(text string) }:
+		field.Set(text)
 		return onlyIf(isText)
 	case *[]byte:
 		data, err := base64.StdEncoding.DecodeString(text)
