@@ -98,31 +98,30 @@ func (r *Report) HasErrorAt(line int) bool {
 // Declaration reports what is wrong with a declaration, and returns the tool. complete says that
 // no part of the declaration is missing because it could not be read.
 func (r *Report) Declaration(d *script.Declaration, stem string, complete bool) tool.Tool {
-	t, warnings, problems := d.Read(stem)
+	t, problems := d.Read(stem)
 	for _, p := range problems {
-		if !complete && (t.Description == "" || p.Code == diagnostic.Example) {
-			continue
+		switch {
+		case p.Warning:
+			f := Fault{Warning: true, Code: p.Code, Message: p.Message(), Hint: p.Hint, At: RangeOf(p.Pos)}
+			if p.Code == diagnostic.DocstringArgs {
+				f.At = r.docstringLine(p.Name, d)
+			}
+			r.warning(f, p.Insert, d)
+		case complete || t.Description != "" && p.Code != diagnostic.Example:
+			r.AddError(p.Error, p.Code)
 		}
-		r.AddError(p.Error, p.Code)
-	}
-	for _, w := range warnings {
-		r.warning(w, d)
 	}
 	return t
 }
 
-// warning reports a warning of a declaration.
-func (r *Report) warning(w script.Warning, d *script.Declaration) {
-	f := Fault{Warning: true, Code: w.Code, Message: w.Message, Hint: w.Hint, At: RangeOf(w.Pos)}
-	switch {
-	case w.Code == diagnostic.DocstringArgs:
-		f.At = r.docstringLine(w.Name, d)
-	case w.Pos.Line == 0:
+// warning reports a warning of a declaration. insert is what the fix inserts, or "".
+func (r *Report) warning(f Fault, insert string, d *script.Declaration) {
+	if f.At.Start.Line == 0 {
 		f.At = RangeOf(d.Pos)
 	}
-	if w.Insert != "" {
+	if insert != "" {
 		end := r.Span(f.At).End
-		f.Fix = &diagnostic.Fix{Title: "insert " + strings.TrimSpace(w.Insert), Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: end, End: end}, Text: w.Insert}}}
+		f.Fix = &diagnostic.Fix{Title: "insert " + strings.TrimSpace(insert), Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: end, End: end}, Text: insert}}}
 	}
 	r.Add(f)
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Warning is something in a declaration that is probably not what its author meant.
-type Warning struct {
-	Pos     value.Position // the zero position stands for that of the declaration
+// A problem is an error in a declaration, or a warning: something that is probably not what its author
+// meant. The zero position of a warning stands for that of the declaration.
+type problem struct {
+	*value.Error
 	Code    string
-	Name    string // the name in question
-	Message string
-	Hint    string
+	Warning bool
+	Name    string // the name in question, of a warning
 	Insert  string // what to insert after the name at Pos, if that certainly helps
 }
 
-// A Problem is an error in a declaration, with the code of its kind.
-type Problem struct {
-	*value.Error
-	Code string
+// warn adds a warning.
+func (r *Reader) warn(pos value.Position, code, name, message string) *problem {
+	e := value.Errorf(value.Invalid, "%s", message)
+	e.Pos = pos
+	r.warnings = append(r.warnings, problem{Error: e, Code: code, Warning: true, Name: name})
+	return &r.warnings[len(r.warnings)-1]
 }
-
-func (r *Reader) warn(w Warning) { r.warnings = append(r.warnings, w) }
 
 // fitting are the types that each constraint is for.
 var fitting = map[string][]string{
@@ -79,12 +79,11 @@ func (r *Reader) warnDocstring(sig SigParam, spec Declared, t tool.Type) {
 	}
 	first, _, _ := strings.Cut(written, ",")
 	annotation := docstringTypes[strings.TrimSpace(first)]
-	w := Warning{Pos: sig.Pos, Code: diagnostic.DocstringType, Name: sig.Name, Message: "the docstring says that '" + sig.Name + "' is " + written + ", but no type is declared, so any value is accepted"}
+	w := r.warn(sig.Pos, diagnostic.DocstringType, sig.Name, "the docstring says that '"+sig.Name+"' is "+written+", but no type is declared, so any value is accepted")
 	if annotation == "" {
 		w.Hint = "declare the type in the signature, as in def f(path: str)"
-	} else {
-		w.Hint = "write " + sig.Name + ": " + annotation + " in the signature"
-		w.Insert = ": " + annotation
+		return
 	}
-	r.warn(w)
+	w.Hint = "write " + sig.Name + ": " + annotation + " in the signature"
+	w.Insert = ": " + annotation
 }

@@ -116,16 +116,19 @@ func Computed(pos value.Position) error {
 
 // Tool converts a declaration to the tool. The stem of the file name is the tool's key.
 func (d *Declaration) Tool(stem string) (tool.Described, error) {
-	t, warnings, problems := d.Read(stem)
-	if len(problems) > 0 {
-		return tool.Described{}, problems[0].Error
+	t, problems := d.Read(stem)
+	var texts []string
+	for _, p := range problems { // the errors are first
+		if !p.Warning {
+			return tool.Described{}, p.Error
+		}
+		texts = append(texts, p.Message())
 	}
-	texts := value.Map(warnings, func(w Warning) string { return w.Message })
 	return tool.Described{Tool: t, Loads: d.Loads, Warnings: append(texts, d.warnings...)}, nil
 }
 
 // Read converts a declaration to the tool, and returns everything that is wrong with it.
-func (d *Declaration) Read(stem string) (tool.Tool, []Warning, []Problem) {
+func (d *Declaration) Read(stem string) (tool.Tool, []problem) {
 	r := Reader{D: d, at: map[string]paramPlace{}}
 	t := tool.Tool{
 		Name:        r.text("name", stem),
@@ -156,9 +159,14 @@ func (d *Declaration) Read(stem string) (tool.Tool, []Warning, []Problem) {
 			WithHint("rename the file or the tool, or omit name"))
 	}
 	r.invalid(&t)
-	problems := value.Map(r.errs, func(e *value.Error) Problem { return Problem{e, cmp.Or(r.codes[e], diagnostic.Declaration)} })
-	return t, r.warnings, problems
+	problems := value.Map(r.errs, func(e *value.Error) problem {
+		return problem{Error: e, Code: cmp.Or(r.codes[e], diagnostic.Declaration)}
+	})
+	return t, append(problems, r.warnings...)
 }
+
+// SetsItself reports whether the host sets a parameter, so that no call has it.
+func (d *Declaration) SetsItself(param string) bool { return param == hostParam }
 
 // Result returns the declared type of what the handler returns, or nil.
 func (d *Declaration) Result() (*tool.Type, error) {

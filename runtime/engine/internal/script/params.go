@@ -10,9 +10,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// HostParam is the name of the parameter that the host always sets to the working
+// hostParam is the name of the parameter that the host always sets to the working
 // directory.
-const HostParam = "working_dir"
+const hostParam = "working_dir"
 
 // maxParams is how many parameters a tool may have: more than a model can handle, and
 // few enough to be compared with each other.
@@ -43,10 +43,10 @@ func (r *Reader) params() []tool.Param {
 	}
 	for name := range r.D.Doc.args {
 		if !slices.ContainsFunc(params, func(p tool.Param) bool { return p.Name == name }) {
-			r.warn(Warning{Code: diagnostic.DocstringArgs, Name: name, Message: "the docstring describes '" + name + "', which is not a parameter"})
+			r.warn(value.Position{}, diagnostic.DocstringArgs, name, "the docstring describes '"+name+"', which is not a parameter")
 		}
 	}
-	slices.SortFunc(r.warnings, func(a, b Warning) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(r.warnings, func(a, b problem) int { return strings.Compare(a.Message(), b.Message()) })
 	return params
 }
 
@@ -102,7 +102,7 @@ func (r *Reader) param(sig SigParam, spec Declared) tool.Param {
 	}
 	r.warnUnknown(p.Type, "'"+p.Name+"'")
 	r.warnDocstring(sig, spec, p.Type)
-	if p.Name == HostParam {
+	if p.Name == hostParam {
 		p.FromHost, p.Required = true, false
 	}
 	return p
@@ -144,8 +144,8 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 // warnUnknown warns of an unknown type, which may be one of a later version.
 func (r *Reader) warnUnknown(t tool.Type, of string) {
 	if !t.Known() {
-		r.warn(Warning{Pos: r.D.place("returns"), Code: diagnostic.UnknownType, Message: "the type '" + t.Name + "' of " + of + " is unknown, so any value is accepted" +
-			value.DidYouMean(t.Name, tool.TypeNames())})
+		r.warn(r.D.place("returns"), diagnostic.UnknownType, t.Name, "the type '"+t.Name+"' of "+of+" is unknown, so any value is accepted"+
+			value.DidYouMean(t.Name, tool.TypeNames()))
 	}
 	for _, inner := range []*tool.Type{t.Items, t.Values} {
 		if inner != nil {

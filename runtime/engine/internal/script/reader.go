@@ -17,7 +17,7 @@ type Reader struct {
 	D          *Declaration
 	errs       []*value.Error
 	used       []string
-	warnings   []Warning
+	warnings   []problem
 	at         map[string]paramPlace // of each parameter
 	examplesAt []value.Position
 	failed     map[string]bool         // the parameters with errors

@@ -370,7 +370,7 @@ func (c *checking) tool(d *script.Declaration, needs *lint.Declaration) {
 			}
 		}
 	}
-	role := starlint.Role{Handler: d.Handler, HostOnly: script.HostParam, Roots: map[string]bool{}, Private: true}
+	role := starlint.Role{Handler: d.Handler, HostOnly: d.SetsItself, Roots: map[string]bool{}, Private: true}
 	for _, name := range roots {
 		role.Roots[name] = true
 	}

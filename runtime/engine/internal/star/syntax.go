@@ -33,6 +33,9 @@ func (l *Language) syntaxFault(err error, text string) syntaxFault {
 	f := syntaxFault{err: errorAt(e.Pos, "%s", e.Msg), line: int(e.Pos.Line)}
 	h := habits.Program{Text: text, Predeclared: l.predeclared}
 	f.err.Hint = h.Hint(f.line)
+	if first, _, _ := strings.Cut(f.err.Hint, ";"); strings.HasPrefix(e.Msg, "got ':'") || first == "a variable with a type" {
+		f.err.Hint = "" // types are written only in a def
+	}
 	first, _, _ := strings.Cut(f.err.Hint, ";")
 	switch first {
 	case "import":

@@ -214,8 +214,8 @@ func (n *Names) Reachable(roots ...string) map[string]bool {
 
 // A Role says who calls the functions of a file.
 type Role struct {
-	Handler  string // whose parameters are declared, or ""
-	HostOnly string // a parameter of the handler that the host sets
+	Handler  string                  // whose parameters are declared, or ""
+	HostOnly func(param string) bool // reports a parameter of the handler that the host sets
 	Roots    map[string]bool
 	Private  bool            // nobody else uses the functions of the file
 	Hidden   map[string]bool // names that parts of the file use which do not parse
@@ -246,7 +246,7 @@ func (n *Names) Unused(r *lint.Report, role Role) {
 			continue
 		}
 		for _, p := range params {
-			if name := p.first.Name; p.reads == 0 && !strings.HasPrefix(name, "_") && !(def.Name.Name == role.Handler && name == role.HostOnly) {
+			if name := p.first.Name; p.reads == 0 && !strings.HasPrefix(name, "_") && !(def.Name.Name == role.Handler && role.HostOnly(name)) {
 				n.warn(r, p, diagnostic.UnusedParameter, "the parameter %s is not used", "use the parameter, or remove it")
 			}
 		}
