@@ -30,7 +30,7 @@ type Uses struct {
 type Need struct {
 	Capability tool.Capability
 	At         Range
-	Remove     *diagnostic.Fix
+	Remove     func() *diagnostic.Fix // or nil if no edit certainly removes it
 }
 
 // A Declaration is what declares needs.
@@ -52,14 +52,13 @@ type Declaration struct {
 // CheckNeeds reports needs that are missing, given twice or not used.
 func CheckNeeds(r *Report, uses Uses, d Declaration) {
 	c := needsCheck{report: r, decl: &d, missing: map[string]bool{}, used: make([]bool, len(d.Needs)), all: uses.Unknown}
+	seen := map[tool.Capability]bool{}
 	for i, n := range d.Needs {
-		for _, before := range d.Needs[:i] {
-			if before.Capability == n.Capability {
-				r.Add(Fault{At: n.At, Warning: true, Code: diagnostic.DuplicateNeed, Message: fmt.Sprintf("%q is given twice in needs", n.Capability), Fix: n.Remove})
-				c.used[i] = true
-				break
-			}
+		if seen[n.Capability] && !r.full() {
+			r.Add(Fault{At: n.At, Warning: true, Code: diagnostic.DuplicateNeed, Message: fmt.Sprintf("%q is given twice in needs", n.Capability), Fix: n.removal()})
 		}
+		c.used[i] = seen[n.Capability]
+		seen[n.Capability] = true
 	}
 	for i := range uses.List {
 		c.use(&uses.List[i])
@@ -68,11 +67,18 @@ func CheckNeeds(r *Report, uses Uses, d Declaration) {
 		return
 	}
 	for i, n := range d.Needs {
-		if !c.used[i] {
+		if !c.used[i] && !r.full() {
 			r.Add(Fault{At: n.At, Warning: true, Code: diagnostic.UnusedNeed, Message: fmt.Sprintf("%s never uses %q", d.Name, n.Capability),
-				Hint: fmt.Sprintf("remove %q from needs", n.Capability), Fix: n.Remove})
+				Hint: fmt.Sprintf("remove %q from needs", n.Capability), Fix: n.removal()})
 		}
 	}
+}
+
+func (n *Need) removal() *diagnostic.Fix {
+	if n.Remove == nil {
+		return nil
+	}
+	return n.Remove()
 }
 
 type needsCheck struct {

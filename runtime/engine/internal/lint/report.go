@@ -56,6 +56,9 @@ type Fault struct {
 
 // Add adds a fault, unless there is one with the same code at the same place.
 func (r *Report) Add(f Fault) {
+	if r.full() {
+		return
+	}
 	if f.Rename != "" && f.Fix == nil {
 		f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: r.Span(f.At), Text: f.Rename}}}
 	}
@@ -71,12 +74,15 @@ func (r *Report) Add(f Fault) {
 // AddDiagnostic is Add for a diagnostic.
 func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
 	key := fmt.Sprint(d.Span.Start, d.Code)
-	if len(r.List) >= maxFaults || r.seen[key] {
+	if r.full() || r.seen[key] {
 		return
 	}
 	r.seen[key] = true
 	r.List = append(r.List, d)
 }
+
+// full reports whether no more faults are reported.
+func (r *Report) full() bool { return len(r.List) >= maxFaults }
 
 // AddError adds an error that names a position in the file.
 func (r *Report) AddError(err error, code string) {

@@ -20,11 +20,12 @@ type Text struct {
 	Path   string
 	Source string
 	lines  []int // the offset of each line
+	wide   bool  // whether there are characters of several bytes
 }
 
 // NewText returns the text of a file.
 func NewText(path, source string) *Text {
-	t := &Text{Path: path, Source: source}
+	t := &Text{Path: path, Source: source, wide: strings.ContainsFunc(source, func(r rune) bool { return r >= utf8.RuneSelf })}
 	start := len(source) - len(strings.TrimPrefix(source, bom))
 	t.lines = append(t.lines, start)
 	for i := start; i < len(source); i++ {
@@ -64,6 +65,9 @@ func (t *Text) Offset(line, col int) int {
 	text, at := t.Line(line), t.lines[line-1]
 	if col < 1 {
 		return at + len(text) - len(strings.TrimLeft(text, " \t"))
+	}
+	if !t.wide {
+		return at + min(col-1, len(text))
 	}
 	for ; col > 1 && text != ""; col-- {
 		_, size := utf8.DecodeRuneInString(text)

@@ -102,7 +102,7 @@ func needsOf(r *lint.Report, t *tool.Tool) *lint.Declaration {
 		n := lint.Need{Capability: need}
 		if last > field && last-field == len(t.Needs) { // a line for each
 			at.Start.Line = field + 1 + i
-			n.Remove = removeLine(r, at.Start.Line, need.String())
+			n.Remove = func() *diagnostic.Fix { return removeLine(r, at.Start.Line, need.String()) }
 		}
 		if col := strings.Index(r.Line(at.Start.Line), need.String()); col >= 0 {
 			at.Start.Col = 1 + len([]rune(r.Line(at.Start.Line)[:col]))

@@ -49,7 +49,7 @@ func (c *checking) needsOf(call *syntax.CallExpr, t *tool.Tool) *lint.Declaratio
 		}
 		text, _ := lit.Value.(string)
 		if need, err := tool.ParseCapability(text); err == nil {
-			d.Needs = append(d.Needs, lint.Need{Capability: need, At: starlint.RangeOf(x), Remove: c.removeElement(list, i, text)})
+			d.Needs = append(d.Needs, lint.Need{Capability: need, At: starlint.RangeOf(x), Remove: func() *diagnostic.Fix { return c.removeElement(list, i, text) }})
 		}
 	}
 	d.Add = func(text string) *diagnostic.Fix { return c.addElement(list, text) }

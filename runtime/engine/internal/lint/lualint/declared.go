@@ -54,7 +54,7 @@ func (c *Check) NeedsOf(table *ast.TableExpr, t *tool.Tool) *lint.Declaration {
 		for i, item := range list.Fields {
 			if text, ok := item.Value.(*ast.StringExpr); ok {
 				if need, err := tool.ParseCapability(text.Value); err == nil {
-					d.Needs = append(d.Needs, lint.Need{Capability: need, At: c.at(text), Remove: c.removeElement(list, i, text.Value)})
+					d.Needs = append(d.Needs, lint.Need{Capability: need, At: c.at(text), Remove: func() *diagnostic.Fix { return c.removeElement(list, i, text.Value) }})
 				}
 			}
 		}

@@ -43,6 +43,7 @@ type Check struct {
 	all       []*variable
 	functions map[string]int // global functions, by how often they are defined
 	fn        *function
+	undefined map[string]bool // the names that are reported
 }
 
 // A variable is a local name.
@@ -73,7 +74,7 @@ type function struct{ values, nones int }
 
 // Run checks the statements of a file.
 func (c *Check) Run(stmts []ast.Stmt) {
-	c.fields, c.written, c.functions = map[string]bool{}, map[string]bool{}, map[string]int{}
+	c.fields, c.written, c.functions, c.undefined = map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]bool{}
 	c.block(stmts)
 	c.unused()
 }
@@ -376,6 +377,10 @@ func (c *Check) read(id *ast.IdentExpr, fails bool) {
 	if known || c.Assigned[id.Value] > 0 || c.Hidden[id.Value] || id.Value == "_G" || c.functions[id.Value] > 0 {
 		return
 	}
+	if c.undefined[id.Value] { // one name is one fault
+		return
+	}
+	c.undefined[id.Value] = true
 	names := c.names()
 	f := lint.Fault{At: c.at(id), Warning: !fails, Code: diagnostic.UnknownName, Message: "undefined: " + id.Value}
 	if hint := c.Missing(id.Value); hint != "" {
