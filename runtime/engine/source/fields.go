@@ -15,16 +15,7 @@ type Field struct {
 // Fields returns the fields of tool(…), workflow(…), param(…) or example(…), in the order of
 // positional arguments, and nil for any other function. A handler is not one of the fields.
 func Fields(word string) (list []Field) {
-	var fields []script.Field
-	switch word {
-	case script.ToolWord, script.WorkflowWord:
-		fields = script.ToolFields()
-	case "param":
-		fields = script.ParamFields()
-	case "example":
-		fields = script.ExampleFields()
-	}
-	for _, f := range fields {
+	for _, f := range script.Fields(word) {
 		list = append(list, Field(f))
 	}
 	return list

@@ -20,8 +20,21 @@ func atLeast(name string, least int64) tool.Type { return tool.Type{Name: name, 
 
 func listOf(t tool.Type) tool.Type { return tool.Type{Name: tool.TypeArray, Items: &t} }
 
-// ToolFields returns the fields of tool(…) and workflow(…), without the handler.
-func ToolFields() []Field {
+// Fields returns the fields of tool(…), workflow(…), param(…) or example(…), in the order of
+// positional arguments, and nil for any other word. A handler is not one of the fields.
+func Fields(word string) []Field {
+	switch word {
+	case ToolWord, WorkflowWord:
+		return toolFields()
+	case "param":
+		return paramTable()
+	case "example":
+		return exampleTable()
+	}
+	return nil
+}
+
+func toolFields() []Field {
 	flags := tool.Type{Name: tool.TypeObject, Values: &tool.Type{Name: tool.TypeBoolean}}
 	return []Field{
 		{"name", text(), "The name of the tool. It must be the name of the file; only - and _ may differ."},
@@ -46,8 +59,7 @@ func ToolFields() []Field {
 	}
 }
 
-// ParamFields returns the fields of param(…), in the order of positional arguments.
-func ParamFields() []Field {
+func paramTable() []Field {
 	return []Field{
 		{"type", tool.Type{}, "The type: string, integer, number, boolean, array, object, media, any, or one of these with constraints."},
 		{"description", text(), "The description of the parameter. The default is its text in the section Args: of the docstring."},
@@ -65,8 +77,7 @@ func ParamFields() []Field {
 	}
 }
 
-// ExampleFields returns the fields of example(…), in the order of positional arguments.
-func ExampleFields() []Field {
+func exampleTable() []Field {
 	return []Field{
 		{"description", text(), "What the example shows."},
 		{"args", object(), "The arguments of the call."},

@@ -24,15 +24,15 @@ func TestFields(t *testing.T) {
 	_, err := d.Tool("x")
 	read := strings.Split(strings.TrimPrefix(value.ErrorOf(err, value.Invalid).Hint, "the fields are "), ", ")
 	read = slices.DeleteFunc(read, func(name string) bool { return name == "token_overhead" }) // only in Markdown
-	table := fieldNames(ToolFields())
+	table := fieldNames(Fields(ToolWord))
 	slices.Sort(table)
 	if diff := cmp.Diff(read, table); diff != "" {
 		t.Errorf("tool(…) (-read +table):\n%s", diff)
 	}
-	if diff := cmp.Diff(paramFields, fieldNames(ParamFields())); diff != "" {
+	if diff := cmp.Diff(paramFields, fieldNames(Fields("param"))); diff != "" {
 		t.Errorf("param(…) (-read +table):\n%s", diff)
 	}
-	if diff := cmp.Diff(exampleFields, fieldNames(ExampleFields())); diff != "" {
+	if diff := cmp.Diff(exampleFields, fieldNames(Fields("example"))); diff != "" {
 		t.Errorf("example(…) (-read +table):\n%s", diff)
 	}
 	limits := value.NewDict()
