@@ -81,7 +81,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine": {
 		"Package engine runs Starlark and Lua scripts that can access only what they are granted",
-		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown runtime/tool/trace",
+		"runtime/engine/internal/cover runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown runtime/tool/trace",
 		"scripts act only through the effector",
 	},
 	"runtime/engine/diagnostic": {
@@ -104,9 +104,14 @@ var layers = map[string]struct {
 		"internal/assist runtime/engine/diagnostic runtime/engine/source",
 		"a protocol: what it answers is computed elsewhere",
 	},
+	"runtime/engine/internal/cover": {
+		"Package cover collects which lines of scripts run",
+		"runtime/value",
+		"the part that all languages share",
+	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
-		"internal/callback runtime/tool runtime/value runtime/engine/diagnostic runtime/tool/trace",
+		"runtime/engine/internal/cover internal/callback runtime/tool runtime/value runtime/engine/diagnostic runtime/tool/trace",
 		"the part that all languages share",
 	},
 	"runtime/engine/internal/lint": {
@@ -141,7 +146,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/star": {
 		"Package star reads and runs scripts in Starlark",
-		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/script runtime/engine/internal/habits runtime/engine/internal/lint runtime/engine/internal/lint/starlint internal/scan",
+		"runtime/engine/internal/cover runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/script runtime/engine/internal/habits runtime/engine/internal/lint runtime/engine/internal/lint/starlint internal/scan",
 		"languages are independent of each other",
 	},
 	"runtime/engine/internal/lua": {
@@ -761,7 +766,7 @@ var layers = map[string]struct {
 	},
 	"internal/scripttest": {
 		"Package scripttest runs the tests of tools and workflows that are written as scripts",
-		"internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock tools",
+		"runtime/engine internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock tools",
 		"the command and Go tests run the same tests",
 	},
 	"internal/callback": {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/callback"
+	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/clock"
@@ -100,7 +101,7 @@ func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.V
 func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	module, _, _ := strings.Cut(e.Func, ".")
 	switch {
-	case module == moduleName || e.Func == callback.Effect || isInternal(f, e.Func):
+	case module == moduleName || e.Func == engine.CoverEffect || e.Func == callback.Effect || isInternal(f, e.Func):
 		return f.Do(ctx, e, g)
 	case f.Kind == tool.Notice:
 		x.print(e.Args.Text("message"))

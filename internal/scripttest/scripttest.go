@@ -50,7 +50,7 @@ type Options struct {
 	Timeout time.Duration
 	// Update writes golden values, instead of comparing them.
 	Update bool
-	// Cover has the tests report which lines of scripts they run.
+	// Cover collects which statements of scripts the tests run; see [Suite.Coverage].
 	Cover bool
 	// Modules are further effects for scripts. A test fakes them with t.effect.
 	Modules []tool.Module
@@ -101,6 +101,7 @@ type Suite struct {
 	files *files
 	dir   string // with the temporary folders of the suite
 	tests []*Test
+	cover coverage
 
 	free    chan *slot
 	numbers atomic.Int64 // of tests, for the IDs of their runs

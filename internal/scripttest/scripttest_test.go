@@ -2,12 +2,15 @@ package scripttest_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
@@ -394,4 +397,38 @@ func TestReplay(t *testing.T) {
 	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
 	o.Record = nil
 	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
+}
+
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	dir := newProject(t, map[string]string{
+		"tools/half.star":      "load(\"lib/x.star\", \"x\")\n\ndef half(n: int) -> int:\n    \"\"\"Half.\"\"\"\n    if n % 2:\n        fail(\"odd: %d\" % x(n))\n    if n > 100:\n        return x(n) // 2\n    return n // 2\n\ntool(half)\n",
+		"tools/lib/x.star":     "def x(n):\n    return n\n\ndef unused(n):\n    return n\n",
+		"tools/half_test.star": "def test_even(t):\n    t.eq(t.call(\"half\", n = 4), 2)\n\ndef test_odd(t):\n    t.fails(\"half\", n = 3)\n",
+		"tools/never.lua":      "return tool{description = \"N.\", handler = function(args)\n  return 1\nend}\n",
+	})
+	s, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: newRuntime(t), Dir: dir, Cover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Run(t.Context(), func(r scripttest.Result) {
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.Name, r.Err)
+		}
+	})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	got := map[string]string{}
+	for _, c := range s.Coverage() {
+		got[c.File] = fmt.Sprintf("%.0f%% of %d, missing %v", c.Percent(), c.Lines, c.Missing)
+	}
+	want := map[string]string{
+		".cassidy/tools/half.star":  "80% of 5, missing [8]",
+		".cassidy/tools/lib/x.star": "50% of 2, missing [5]",
+		".cassidy/tools/never.lua":  "0% of 1, missing [2]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the coverage (-want +got)\n%s", diff)
+	}
 }

@@ -66,6 +66,9 @@ func modules(o *Options, s *slot) []tool.Module {
 	if s == nil {
 		return list
 	}
+	if o.Cover {
+		list = append(list, s.suite.cover.module())
+	}
 	return append(list, testModules(s)...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lua"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/markdown"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
@@ -33,6 +34,7 @@ type Options struct {
 type Engine struct {
 	steps     int64
 	modules   []script.Module
+	cover     bool                       // calls report which lines have run
 	invalid   error                      // of a function with an invalid kind; every method returns it
 	languages map[string]script.Language // by the suffix of a file
 	mu        sync.Mutex
@@ -62,6 +64,9 @@ func New(o *Options) *Engine {
 		compiled: map[scriptKey]*compiling{},
 	}
 	for _, m := range opts.Modules {
+		for i := range m.Funcs {
+			e.cover = e.cover || m.Name+"."+m.Funcs[i].Name == CoverEffect
+		}
 		if err := m.CheckKinds(); err != nil && e.invalid == nil {
 			e.invalid = err
 		}
@@ -104,6 +109,23 @@ func (e *Engine) Compile(s tool.Script) error {
 	return err
 }
 
+// CoverEffect is an effect for tests: if the modules have it, each call ends with it. Its argument
+// files has the lines of statements that have run, by file. Scripts then take more steps.
+const CoverEffect = cover.Effect
+
+// Statements lists the lines of the statements in the functions of a script, sorted, without running
+// it: those that [CoverEffect] can report.
+func (e *Engine) Statements(s tool.Script) ([]int, error) {
+	if err := CheckSize(s); err != nil {
+		return nil, err
+	}
+	lang, err := e.language(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	return lang.Statements(s)
+}
+
 // Run calls the function c.Entry of a script, or the handler of the tool if that is
 // empty. Effects are passed to do. The arguments must have been checked against the
 // declaration. The usage and the lines of the outcome are also set if Run returns an error.
@@ -121,7 +143,14 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 		report, _ := ctx.Value(reportKey{}).(func([]trace.Line))
 		r.Lines = script.NewLines(report)
 	}
+	if e.cover {
+		r.Cover = cover.Lines{}
+	}
 	v, err := p.Call(r, c.Entry)
+	if len(r.Cover) > 0 && do != nil { // also if the call has failed; a refused report is lost
+		r.Effects++
+		_, _ = do(ctx, tool.Effect{Func: CoverEffect, Args: r.Cover.Args(), StepPath: c.StepPath.Child(r.Effects)})
+	}
 	out := tool.Outcome{Lines: r.Lines.Used(), Usage: tool.Usage{Steps: r.Steps, Effects: r.Effects, Wall: time.Since(start)}}
 	if err != nil {
 		return out, err

@@ -105,9 +105,13 @@ func (r *report) end() error {
 			tests = append(tests, resultDict(&r.results[i]))
 		}
 		d := value.NewDict("success", r.failed == 0, "passed", int64(len(r.results)-r.failed), "failed", int64(r.failed), "duration_ms", took.Milliseconds(), "tests", tests)
+		if cover := r.suite.Coverage(); cover != nil {
+			d.Put("coverage", coverageList(cover))
+		}
 		return r.c.PrintJSON(d)
 	}
 	r.endFile()
+	r.printCoverage(r.suite.Coverage())
 	switch n := len(r.results); {
 	case n == 0:
 		r.c.Print("no tests\n")
@@ -198,3 +202,51 @@ func writeJUnit(file string, r *report) error {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+// printCoverage prints a line for each file: how many of its statements have run, and the lines of
+// the others.
+func (r *report) printCoverage(list []scripttest.Coverage) {
+	width := 0
+	for i := range list {
+		width = max(width, len(list[i].File))
+	}
+	for i := range list {
+		c := &list[i]
+		line := fmt.Sprintf("%s  %5.1f%% of %s", ui.Pad(ui.VisibleLine(c.File), width), c.Percent(), ui.Count(c.Lines, "statement"))
+		if len(c.Missing) > 0 {
+			line += "; not run: " + missingLines(c)
+		}
+		r.c.Print(line + "\n")
+	}
+}
+
+// missingLines lists the lines of the statements that have not run, as in 3, 7-9.
+func missingLines(c *scripttest.Coverage) string {
+	var parts []string
+	for i := 0; i < len(c.Missing); {
+		from := c.Missing[i]
+		to := from
+		for i++; i < len(c.Missing) && c.Missing[i] == to+1; i++ {
+			to++
+		}
+		if from == to {
+			parts = append(parts, fmt.Sprint(from))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", from, to))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func coverageList(list []scripttest.Coverage) value.List {
+	out := value.List{}
+	for i := range list {
+		c := &list[i]
+		missing := value.List{}
+		for _, line := range c.Missing {
+			missing = append(missing, int64(line))
+		}
+		out = append(out, value.NewDict("file", c.File, "statements", int64(c.Lines), "percent", c.Percent(), "missing", missing))
+	}
+	return out
+}

@@ -36,6 +36,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time; default: one for each processor"},
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
 			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
+			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the others"},
 			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
 			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},
 			&cli.BoolFlag{Name: "record", Usage: "make the calls after t.replay for real, with approvals, and write their fixtures"},
@@ -70,7 +71,7 @@ func (c *command) test(ctx *cli.Context) error {
 // options reads the flags.
 func (c *command) options(ctx *cli.Context) (*scripttest.Options, error) {
 	o := &scripttest.Options{
-		Scope: c.Scope(), Paths: ctx.Args().Slice(), Parallel: ctx.Int("parallel"), Update: ctx.Bool("update"),
+		Scope: c.Scope(), Paths: ctx.Args().Slice(), Parallel: ctx.Int("parallel"), Update: ctx.Bool("update"), Cover: ctx.Bool("cover"),
 		Timeout: time.Duration(ctx.Float64("timeout") * float64(time.Second)), Modules: []tool.Module{mcp.Module()},
 	}
 	if ctx.Bool("watch") && (o.Update || ctx.Bool("record")) {
@@ -95,9 +96,11 @@ func (c *command) round(ctx *cli.Context, o *scripttest.Options) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	r := newReport(c, s)
 	s.Run(ctx.Context, r.add)
+	if err := s.Close(); err != nil {
+		return value.ErrorOf(err, value.Failed)
+	}
 	if ctx.Err() != nil {
 		return value.AsError(context.Cause(ctx.Context), value.Canceled)
 	}

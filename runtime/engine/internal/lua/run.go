@@ -100,6 +100,9 @@ func (c *call) Done() <-chan struct{} {
 	if c.r.Lines != nil {
 		c.r.Lines.Began(c.program.path, c.line())
 	}
+	if c.r.Cover != nil {
+		c.r.Cover.Add(c.program.path, c.line())
+	}
 	if c.steps-c.checked >= luaCheckSteps {
 		c.checked = c.steps
 		c.r.Lines.Check()

@@ -422,3 +422,13 @@ func PartsOf(text string, words ...string) Parts {
 	p.Word = code.word
 	return p
 }
+
+// Statements lists the lines of the statements of the code block.
+func (m *Language) Statements(s tool.Script) ([]int, error) {
+	file, err := m.split(s.Path, s.Source)
+	if err != nil {
+		return nil, err
+	}
+	s.Source = file.text
+	return file.code.Statements(s)
+}

@@ -18,6 +18,9 @@ type Language interface {
 	Declare(src Source) (*Declaration, error)
 	// Compile makes a script ready to run.
 	Compile(s tool.Script) (Program, error)
+	// Statements lists the lines of the statements in the functions of a script, sorted,
+	// without running it.
+	Statements(s tool.Script) ([]int, error)
 }
 
 // A Fenced language can be written in the code block of a Markdown file.
@@ -27,6 +30,8 @@ type Fenced interface {
 	// CompileBlock makes the code block ready to run. If the language needs the
 	// declared type of the result, it calls returns.
 	CompileBlock(s tool.Script, returns func() (*tool.Type, error)) (Program, error)
+	// Statements lists the lines of the statements of the code block.
+	Statements(s tool.Script) ([]int, error)
 }
 
 // A Program is a compiled script. It is safe for concurrent use.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -95,6 +96,7 @@ type Run struct {
 	Random      *rand.Rand
 	HasCallback bool // whether a builtin got a function of the script
 	callbacks   []tool.Function
+	Cover       cover.Lines  // collects the lines that run, or nil
 	Fatal       *value.Error // the error that ended the run: a limit or a cancellation, which no script can catch
 
 	TraceCalls bool                  // whether effects have the positions of their calls

@@ -13,6 +13,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -23,6 +24,7 @@ type Language struct {
 	options     *syntax.FileOptions // of tools: Starlark as specified, plus sets
 	predeclared starlark.StringDict
 	functions   map[string]*tool.Func // of modules, by their full names
+	cover       bool                  // files note the lines that run
 
 	mu   sync.Mutex
 	libs map[string]*starLib // by everything that they depend on
@@ -44,6 +46,9 @@ func New(modules []script.Module) *Language {
 		attrs := starlark.StringDict{}
 		for _, f := range m.Funcs {
 			attrs[f.Name] = builtin(f)
+			if l.cover = l.cover || f.DisplayName() == cover.Effect; l.cover {
+				l.predeclared[coverName] = starlark.NewBuiltin(coverName, noteLine)
+			}
 		}
 		for _, c := range m.Consts {
 			v, err := toStar(c.Value)
@@ -175,6 +180,9 @@ const loadTime = 2 * time.Second
 
 // initialize runs the top level of a file and freezes its globals. It has no effects.
 func (l *Language) initialize(f *file, libs *starLibs) (starlark.StringDict, error) {
+	if l.cover {
+		f.instrument()
+	}
 	prog, err := starlark.FileProgram(f.syntax, l.predeclared.Has)
 	if err != nil {
 		return nil, l.compileError(err)
