@@ -132,8 +132,8 @@ func (c *child) request(kind frameType, body value.List, serve func(ask *fields)
 				failed.Limit = "" // only the host knows that a worker was killed
 			}
 			return answer{m, failed, steps, lines}, nil
-		case f.kind != askEffect || serve == nil || c.over:
-			return answer{}, c.violation("unexpected message type")
+		case f.kind != askEffect || serve == nil:
+			return answer{}, c.violation(errUnexpected.Error())
 		}
 		reply, err := serve(&m)
 		if err != nil {

@@ -30,7 +30,7 @@ func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Described, 
 		err = failed[0]
 	}
 	if err != nil {
-		return tool.Described{}, withExcerpts(inFile(err, s.Path), &s)
+		return tool.Described{}, WithExcerpts(inFile(err, s.Path), &s)
 	}
 	return t[0], nil
 }
@@ -56,7 +56,7 @@ func (p *Process) DescribeAll(ctx context.Context, scripts []tool.Script) ([]too
 			}
 		}
 		for i := range e {
-			e[i] = withExcerpts(e[i], &batch[i])
+			e[i] = WithExcerpts(e[i], &batch[i])
 		}
 		start = end
 	}

@@ -16,7 +16,10 @@ import (
 // and have fewer parts than by itself. Reading is strict, since either side may be hostile:
 // a missing field, one of another type and one too many are errMessage.
 
-var errMessage = errors.New("invalid message: a field is missing or has an unexpected type")
+var (
+	errMessage    = errors.New("invalid message: a field is missing or has an unexpected type")
+	errUnexpected = errors.New("unexpected message type")
+)
 
 // fields reads the fields of a message one after the other.
 type fields struct {

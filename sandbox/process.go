@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -201,11 +202,23 @@ func newPoolWhere(o *Options, missing error) (*Pool, error) {
 	return &Pool{newPool(&opts, missing == nil)}, nil
 }
 
+// nextInput is the effect with which a prompt, a script whose path ends in promptSuffix, asks for its
+// next input. Each input has the budget of a call, and an error ends only the input.
+const (
+	nextInput    = "repl.next"
+	promptSuffix = ".repl"
+)
+
 // engineEffects returns the effects that the engine itself asks for, whether a module has them
-// or not: the seed of random numbers, and what scripts print.
+// or not: the seed of random numbers, what scripts print, and those of prompts.
 func engineEffects() map[string]*tool.Func {
 	result := callback.Row()
+	text := []tool.Param{{Name: "text", Type: tool.Type{Name: tool.TypeString}}}
+	report := []tool.Param{{Name: "report", Type: tool.Type{Name: tool.TypeAny}}}
 	return map[string]*tool.Func{
+		nextInput:       {Name: "next", Kind: tool.Repeatable, Params: report},
+		"repl.print":    {Name: "print", Kind: tool.Recorded, Params: text},
+		"repl.poll":     {Name: "poll", Kind: tool.Recorded},
 		"random.seed":   {Name: "seed", Kind: tool.Recorded},
 		callback.Effect: &result,
 		"log":           {Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message", Type: tool.Type{Name: tool.TypeString}}}},
@@ -457,10 +470,18 @@ func (r *remote) serve(c *child, ask *fields) (value.List, error) {
 	if err := ask.done(); err != nil {
 		return nil, err
 	}
+	prompts := e.Func == nextInput && strings.HasSuffix(r.script.Path, promptSuffix)
+	if c.over && !prompts {
+		return nil, errUnexpected
+	}
 	if e.Func == linesEffect && r.call.Trace.Has(trace.Lines) {
 		return value.List{true, nil}, r.takeLines(e.Args)
 	}
 	out, err := r.resting(c, e)
+	if prompts && err == nil {
+		c.moved, c.over = [2]int64{}, false
+		c.watch.reset(r.call.Limits.CPU)
+	}
 	if err != nil {
 		if e := value.ErrorOf(err, value.Internal); e.Excerpts != nil {
 			r.failed = e

@@ -84,12 +84,12 @@ func (s *Inline) Describe(ctx context.Context, script tool.Script) (tool.Describ
 		return tool.Described{}, value.Errorf(value.Canceled, "%w", err)
 	}
 	t, err := s.engine.Describe(script)
-	return t, withExcerpts(err, &script)
+	return t, WithExcerpts(err, &script)
 }
 
 // Run implements [Sandbox].
 func (s *Inline) Run(ctx context.Context, script tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 	out, err := s.engine.Run(ctx, script, c, do)
 	withTexts(out.Lines, &script)
-	return out, withExcerpts(err, &script)
+	return out, WithExcerpts(err, &script)
 }

@@ -46,9 +46,9 @@ func (s *sources) line(file string, n int) (text string, ok bool) {
 	return strings.ToValidUTF8(lines[n-1], "\ufffd"), true
 }
 
-// withExcerpts returns an error with the lines of the script that it is about: that of its position
+// WithExcerpts returns an error with the lines of the script that it is about: that of its position
 // and those of the innermost calls, which are last.
-func withExcerpts(err error, script *tool.Script) error {
+func WithExcerpts(err error, script *tool.Script) error {
 	if err == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (r *remote) withExcerpts(err error) error {
 		located.Excerpts = r.failed.Excerpts
 		return &located
 	}
-	return withExcerpts(err, &r.script)
+	return WithExcerpts(err, &r.script)
 }
 
 // framePosition reads the position in a line of [value.Error].Trace.

@@ -59,6 +59,7 @@ type worker struct {
 	engine *engine.Engine
 	memory int64 // its budget
 	meter  meter
+	budget *budget // of the call
 	script tool.Script
 	trace  trace.Mode // of the call
 	sent   int        // bytes that the call has sent
@@ -253,6 +254,7 @@ func (w *worker) run(body []byte) (value.List, error) {
 	}
 	c.Limits.Memory, w.trace = w.memory, c.Trace
 	ctx := w.meter.budget(c.Limits.CPU)
+	w.budget = ctx
 	out, err := w.engine.Run(w.reporting(ctx), w.script, c, w.effect)
 	now := time.Now()
 	w.meter.unread += now.Sub(ctx.start)
@@ -354,6 +356,10 @@ func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) 
 	w.seq++
 	if f.kind != sendReply || f.call != w.call || f.seq != w.seq {
 		return tool.Outcome{}, w.fail(errFrame)
+	}
+	if e.Func == nextInput {
+		w.sent, w.meter = 0, meter{}
+		*w.budget = *w.meter.budget(w.budget.cpu)
 	}
 	m := readFields(f.body)
 	w.in.release(keepCalling) // the script needs the memory

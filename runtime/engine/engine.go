@@ -72,10 +72,12 @@ func New(o *Options) *Engine {
 		}
 	}
 	sl, lua := star.New(e.modules), lua.New(e.modules)
+	code := star.NewCode(sl)
 	e.languages = map[string]script.Language{
 		".star": sl,
 		".lua":  lua,
-		".code": star.NewCode(sl),
+		".code": code,
+		".repl": star.NewRepl(code),
 		".md":   markdown.New(map[string]script.Fenced{"starlark": sl, "python": sl, "star": sl, "lua": lua}),
 	}
 	return e

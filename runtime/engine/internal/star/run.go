@@ -75,7 +75,8 @@ func inFunction(err error, fn *starlark.Function) error {
 type starThread struct {
 	starlark.Thread
 	run   *script.Run
-	check int64 // the number of steps at which the run is checked next
+	check int64  // the number of steps at which the run is checked next
+	poll  func() // called with each check; may be nil
 }
 
 // threadKey is the key of the starThread in a [starlark.Thread].
@@ -172,7 +173,12 @@ func (t *starThread) step() {
 func (t *starThread) checkStop() {
 	r, steps := t.run, int64(t.ExecutionSteps())
 	r.Lines.Check()
+	if t.poll != nil {
+		t.poll()
+	}
 	switch {
+	case r.Fatal != nil:
+		t.Cancel("stopped")
 	case steps >= r.Limits.Steps:
 		r.Fatal = r.TooManySteps()
 		t.Cancel("too many steps")
