@@ -60,6 +60,9 @@ type Wrapping struct {
 	// Review is called before a tool that was called for the program, directly or not,
 	// changes files. An error refuses the changes. Nil refuses nothing.
 	Review func(by *tool.Tool, from tool.Location, changes []tool.Change) error
+	// Within returns the context of one effect of the program, which ends with it, so that an
+	// effect can be ended without the program. Nil uses that of the program.
+	Within func(ctx context.Context, effect string) (context.Context, context.CancelFunc)
 	Trace  trace.Mode // what is reported about the lines of the program and of the tools that it calls
 	// Middleware wraps the calls, within [Options].Middleware and that of the programs above.
 	// Nil wraps nothing.
@@ -175,8 +178,7 @@ func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.
 		return nil, nil, done, err
 	}
 	own := &gate.Program{
-		Modules: p.Modules, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch,
-		Start: p.startEvent(above != nil), End: p.End,
+		Modules: p.Modules, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch, Within: p.Within, Start: p.startEvent(above != nil), End: p.End,
 	}
 	if p.Middleware != nil {
 		own.Middleware = func(next func(context.Context, *tool.Call) (tool.Result, error)) func(context.Context, *tool.Call) (tool.Result, error) {

@@ -48,6 +48,10 @@ func Register(h *host.Host, words ...string) error {
 	return h.Register(functions.CodeTool(), m.execute)
 }
 
+// Library returns the files of a script that has tools as functions by their names, as programs of
+// models do.
+func Library(tools []tool.Tool) map[string]string { return program.Library(tools) }
+
 // A mode is the code mode of a host.
 type mode struct {
 	host  *host.Host

@@ -70,6 +70,9 @@ func Run(ctx context.Context, h *host.Host, id, code string, tools []tool.Tool, 
 // of arguments are checked only by the calls.
 const maxTypes = 512 << 10
 
+// Library returns the library of a script with tools as functions.
+func Library(tools []tool.Tool) map[string]string { return libsOf(stub.BindTools(tools), true) }
+
 // libsOf returns the library of a program.
 func libsOf(functions []stub.Function, begun bool) map[string]string {
 	libs := map[string]string{codeLib: stub.LibText(functions)}

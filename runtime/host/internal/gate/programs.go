@@ -15,7 +15,8 @@ type Program struct {
 	Review  func(by *tool.Tool, from tool.Location, changes []tool.Change) error
 	Reason  func(v value.Value, err error) string // returns why it ended, in one word; or nil
 	Session string
-	Watch   func(tool.Event) // or nil
+	Watch   func(tool.Event)                                                               // or nil
+	Within  func(ctx context.Context, effect string) (context.Context, context.CancelFunc) // the context of an effect; or nil
 	// Middleware wraps the calls that are made for the program, or is nil.
 	Middleware Middleware
 	Start      *tool.RunStart // the event with which it begins; nil for none
@@ -67,7 +68,7 @@ func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome,
 	case g.Run.record.Keeps():
 		var out tool.Outcome
 		err := g.Run.execute(ctx, func(ctx context.Context) (err error) {
-			out, err = safely(ctx, g, runner, g.perform)
+			out, err = safely(ctx, g, runner, effector(g))
 			profiled(g, out)
 			out, err = endProgram(ctx, g, out, err)
 			return err
@@ -80,9 +81,22 @@ func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome,
 		g.Run.gate.Inflight.Watch(&g.wall)
 		defer g.Run.gate.Inflight.Forget(&g.wall)
 	}
-	out, err := safely(ctx, g, runner, g.perform)
+	out, err := safely(ctx, g, runner, effector(g))
 	profiled(g, out)
 	return endProgram(ctx, g, out, err)
+}
+
+// effector returns what carries out the effects of a program.
+func effector(g *Pass) tool.Effector {
+	within := g.program.Within
+	if within == nil {
+		return g.perform
+	}
+	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		ctx, done := within(ctx, e.Func)
+		defer done()
+		return g.perform(ctx, e)
+	}
 }
 
 // endProgram ends the record of a program, or parks its run.
