@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lsp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/mcp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/modellist"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/repl"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
@@ -29,7 +30,7 @@ import (
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, skill.Command,
+		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
 		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
 	}
