@@ -58,6 +58,9 @@ var replOptions = &syntax.FileOptions{Set: true, While: true, TopLevelControl: t
 // Declare returns an error: a prompt declares no tool.
 func (l *Repl) Declare(src script.Source) (*script.Declaration, error) { return l.code.Declare(src) }
 
+// Statements returns no lines: a prompt has no text.
+func (l *Repl) Statements(tool.Script) ([]int, error) { return nil, nil }
+
 // Compile prepares the names that inputs can use.
 func (l *Repl) Compile(s tool.Script) (script.Program, error) {
 	names, err := l.code.predeclaredOf(s.Libs)
