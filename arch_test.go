@@ -1036,12 +1036,11 @@ var large = map[string]struct {
 	lines, names int
 	why          string
 }{
-	".":                              {maxLines, 150, "the names of the other packages that programs need"},
-	"runtime/value":                  {maxLines, 130, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
-	"runtime/tool":                   {3100, 150, "the types of all packages above: tools, calls, effects, events, questions"},
-	"runtime/host":                   {3010, maxNames, "the host and its calls; the next addition has to move something out"},
-	"runtime/engine/internal/script": {maxLines, 50, "what the languages share: declarations, the fields of their tables, runs"},
-	"stdlib/table":                   {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},
+	".":             {maxLines, 150, "the names of the other packages that programs need"},
+	"runtime/value": {maxLines, 130, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
+	"runtime/tool":  {3100, 150, "the types of all packages above: tools, calls, effects, events, questions"},
+	"runtime/host":  {3010, maxNames, "the host and its calls; the next addition has to move something out"},
+	"stdlib/table":  {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},
 }
 
 // imports returns the packages that a file imports.

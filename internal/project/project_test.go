@@ -117,7 +117,7 @@ func TestTheIndexReadsOnlyWhatChanged(t *testing.T) {
 			t.Errorf("%s: described %d files, want %d", what, described, wantDescribed)
 		}
 	}
-	const bad = tools + "bad.star:1:8"
+	const bad = tools + "bad.star:1:7"
 	check("first load", "a=A. b=B.", bad, 3)
 	check("nothing changed", "a=A. b=B.", bad, 0)
 	b.write(tools+"c.star", star("C."))

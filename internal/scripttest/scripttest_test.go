@@ -274,7 +274,7 @@ func TestInvalidFiles(t *testing.T) {
 	})})
 	wantResults(t, got, map[string]string{
 		"test_first": ".cassidy/tools/names_test.star:2:5: undefined: nope", "test_second": "skipped",
-		"test_open": ".cassidy/tools/syntax_test.star:3", "test_top": ".cassidy/tools/top_test.star:1", "test_params": "test_params",
+		"test_open": ".cassidy/tools/syntax_test.star:2:9", "test_top": ".cassidy/tools/top_test.star:1", "test_params": "test_params",
 		"file": "", "test_ok": "ok",
 	})
 }

@@ -82,7 +82,7 @@ func TestRepl(t *testing.T) {
 		{"limits are those of an input", true, "x = 5\n" + endless + "\nx\n" + endless + "\nx\n", []string{"! the script took more than 100000 steps", "5", "! the script took more than 100000 steps", "5"}},
 		{"an interrupted effect", true, "x = 1\nattempt(world.get, \"stopped\")\nx\nworld.get(\"z\")", []string{"! interrupted", "1", `"got z"`}},
 		{"prints without end", true, "for i in range(1000): print(i)\n1\n", nil},
-		{"unbalanced to the end", false, "x = (1,\n2,\n", []string{"! input 1:4:1: got end of file, want ')'"}},
+		{"unbalanced to the end", false, "x = (1,\n2,\n", []string{"! input 1:1:5: '(' is never closed"}},
 		{"loads", true, "load(\"lib/a.star\", \"a\")\n", []string{"! input 1:1:1: load is not supported in programs"}},
 		{"Python", true, "import os\n1", []string{"! input 1:1:1: ", "1"}},
 		{"a comment", true, "# nothing\n   \n1", []string{"1"}},

@@ -166,7 +166,7 @@ func TestProgramLibrary(t *testing.T) {
 		{"none", nil, `p.code:1:1: line 1: undefined: f; did you mean "fs"?`},
 		{"loads", map[string]string{"tools.star": "load('lib/x.star', 'g')\ndef f(): return g()\n", "lib/x.star": "def g(): return 7\n"}, "7"},
 		{"loads what is not there", map[string]string{"tools.star": "load('lib/x.star', 'g')\ndef f(): return g()\n"}, "tools.star:1:1: file not found: lib/x.star"},
-		{"is no Starlark", map[string]string{"tools.star": "def f(:\n"}, "tools.star:1:8: got ':', want ')'"},
+		{"is no Starlark", map[string]string{"tools.star": "def f(:\n"}, "tools.star:1:7: got ':', want ')'"},
 		{"is not to be run", map[string]string{"tools.star": "fs.read('x')\ndef f(): return 1\n"}, "tools.star:1:8: fs.read is only available inside a function"},
 	} {
 		s := tool.Script{Path: "p.code", Source: "f()", Libs: test.libs}

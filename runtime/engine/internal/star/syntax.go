@@ -52,6 +52,9 @@ func (l *Language) syntaxFault(err error, text string) syntaxFault {
 	return f
 }
 
+// nesting is the error of the parser for brackets that are nested too deep.
+const nesting = "excessive nesting"
+
 // explain completes a fault that is not a habit of Python.
 func (f *syntaxFault) explain(message, text string) {
 	line, before := lineOf(text, f.line), ""
@@ -78,7 +81,7 @@ func (f *syntaxFault) explain(message, text string) {
 		f.replace = "=="
 	case strings.HasPrefix(message, "got ':'"), message == "got '-', want ':'":
 		f.err.Hint = "write types only in a def, as in def f(path: str, n: int = 1) -> list[str]:"
-	case open != nil:
+	case open != nil && message != nesting:
 		at(open.At.Line, open.At.Col, "'"+open.Text+"' is never closed", "add the closing bracket")
 	case strings.HasPrefix(message, "unexpected ')'"), strings.HasPrefix(message, "unexpected ']'"), strings.HasPrefix(message, "unexpected '}'"):
 		f.err.Hint = "remove it, or add the bracket that it closes"
