@@ -238,7 +238,7 @@ func (r *run) file(file string) {
 
 // invalid returns the fault of a file that cannot be read or written.
 func invalid(name string, err error) diagnostic.Diagnostic {
-	e := value.ErrorOf(ui.FileError(err), value.Failed)
+	e := folder.FileError(err, name)
 	return diagnostic.Diagnostic{Pos: value.Position{File: name, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.InvalidFile, Message: e.Message(), Hint: e.Hint}
 }
 

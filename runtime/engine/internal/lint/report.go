@@ -27,11 +27,12 @@ type Report struct {
 	Known *Known
 	List  []diagnostic.Diagnostic
 	seen  map[string]bool
+	meant map[string]bool // the names that faults suggest
 }
 
 // NewReport returns a report without faults.
 func NewReport(text *Text, known *Known) *Report {
-	return &Report{Text: text, Known: known, seen: map[string]bool{}}
+	return &Report{Text: text, Known: known, seen: map[string]bool{}, meant: map[string]bool{}}
 }
 
 // Span returns the span of a range.
@@ -60,6 +61,7 @@ func (r *Report) Add(f Fault) {
 		return
 	}
 	if f.Rename != "" && f.Fix == nil {
+		r.meant[f.Rename] = true
 		f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: r.Span(f.At), Text: f.Rename}}}
 	}
 	severity := diagnostic.Error
@@ -80,6 +82,9 @@ func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
 	r.seen[key] = true
 	r.List = append(r.List, d)
 }
+
+// Meant reports whether a fault suggests a name, so that the name would be used otherwise.
+func (r *Report) Meant(name string) bool { return r.meant[name] }
 
 // full reports whether no more faults are reported.
 func (r *Report) full() bool { return len(r.List) >= maxFaults }

@@ -250,6 +250,7 @@ func (c *checking) code() {
 		}
 	}
 	calls.Check(f.syntax)
+	calls.TopLevel(f.syntax)
 	starlint.DuplicateKeys(c.report, f.syntax)
 	c.names = starlint.NamesOf(f.syntax)
 }

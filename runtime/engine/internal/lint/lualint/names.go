@@ -498,7 +498,7 @@ func (c *Check) table(x *ast.TableExpr) {
 // unused reports local names and parameters that nothing uses.
 func (c *Check) unused() {
 	for _, v := range c.all {
-		if v.reads > 0 || strings.HasPrefix(v.name, "_") || c.Hidden[v.name] {
+		if v.reads > 0 || strings.HasPrefix(v.name, "_") || c.Hidden[v.name] || c.Report.Meant(v.name) {
 			continue
 		}
 		switch v.how {
@@ -516,7 +516,7 @@ func (c *Check) unused() {
 		return
 	}
 	for _, p := range c.Params {
-		if !c.fields[p.Name] && !p.FromHost {
+		if !c.fields[p.Name] && !p.FromHost && !c.Report.Meant(p.Name) {
 			c.fault(lint.Fault{At: c.ParamsAt[p.Name], Warning: true, Code: diagnostic.UnusedParameter, Message: fmt.Sprintf("the parameter %s is not used", p.Name), Hint: "use " + c.argument.name + "." + p.Name + ", or remove the parameter"})
 		}
 	}

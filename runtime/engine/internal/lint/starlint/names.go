@@ -225,7 +225,7 @@ type Role struct {
 func (n *Names) Unused(r *lint.Report, role Role) {
 	for _, v := range n.order {
 		name := v.first.Name
-		if v.reads > 0 || role.Hidden[name] || strings.HasPrefix(name, "_") && v.def == nil {
+		if v.reads > 0 || role.Hidden[name] || r.Meant(name) || strings.HasPrefix(name, "_") && v.def == nil {
 			continue
 		}
 		switch {
@@ -246,7 +246,7 @@ func (n *Names) Unused(r *lint.Report, role Role) {
 			continue
 		}
 		for _, p := range params {
-			if name := p.first.Name; p.reads == 0 && !strings.HasPrefix(name, "_") && !(def.Name.Name == role.Handler && role.HostOnly(name)) {
+			if name := p.first.Name; p.reads == 0 && !r.Meant(name) && !strings.HasPrefix(name, "_") && !(def.Name.Name == role.Handler && role.HostOnly(name)) {
 				n.warn(r, p, diagnostic.UnusedParameter, "the parameter %s is not used", "use the parameter, or remove it")
 			}
 		}
