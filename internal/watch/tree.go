@@ -73,7 +73,9 @@ func (t *tree) path(path string) {
 // name follows one name in a folder.
 func (t *tree) name(path string) {
 	dir := filepath.Dir(path)
-	t.dirs[dir] = t.dirs[dir]
+	if _, known := t.dirs[dir]; !known {
+		t.dirs[dir] = false
+	}
 	t.names[path] = true
 }
 

@@ -587,11 +587,13 @@ func TestRemainingTools(t *testing.T) {
 func TestWarn(t *testing.T) {
 	b := serve(t, nil)
 	got := make(chan string, 1)
+	//lint:ignore SA1019 clients of the protocol before 2026-07-28 use it
 	c := b.connect(t, &sdk.ClientOptions{LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 		if text, _ := r.Params.Data.(string); r.Params.Level == "warning" {
 			got <- text
 		}
 	}})
+	//lint:ignore SA1019 clients of the protocol before 2026-07-28 use it
 	if err := c.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "info"}); err != nil {
 		t.Fatal(err)
 	}

@@ -221,6 +221,7 @@ func (s *Server) Warn(ctx context.Context, e *value.Error) {
 	var sending sync.WaitGroup
 	for session := range s.sdk.Sessions() {
 		sending.Go(func() { // a slow client does not delay the others
+			//lint:ignore SA1019 clients of the protocol before 2026-07-28 use it
 			_ = session.Log(ctx, &sdk.LoggingMessageParams{Level: "warning", Logger: "cassidy", Data: e.Error()}) // the client may have gone
 		})
 	}
