@@ -168,8 +168,9 @@ func perThread(tb testing.TB, n int) (goroutine, thread float64) {
 // offered. 16 KB of it are the stack, of which the two functions of the policy
 // and the interpreter between them take 4. The first message takes 4 in the text formats.
 //
-// It was 26 KB until effects got positions and outcomes got lines: since then the stack of an agent
-// that waits needs 32 KB instead of 16. The frames of the gate and of the engine have to become about
+// It was 26 KB until effects could call functions of the script: since then the stack of an agent
+// that waits needs 32 KB instead of 16. The positions of effects and the lines of outcomes have added
+// to it. The frames of the gate and of the engine have to become about
 // 1 KB smaller together before the old bound can hold again.
 const mostPerAgent = 43 << 10
 
