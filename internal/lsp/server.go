@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/creachadair/jrpc2"
 
@@ -55,8 +56,8 @@ type server struct {
 	exits    sync.Once
 }
 
-// Serve serves a client until it sends exit, or the input or ctx ends. It closes out. After exit,
-// it does not wait for the end of in. [ErrNoShutdown] means that the client has sent exit without
+// Serve serves a client until it sends exit, or the input or ctx ends. After exit, it does not wait
+// for the end of in, which has to end for all goroutines of Serve to end. [ErrNoShutdown] means that the client has sent exit without
 // shutdown before.
 func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, o *Options) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -66,8 +67,11 @@ func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, o *Options) er
 	s.rpc = jrpc2.NewServer(methods{s}, &jrpc2.ServerOptions{
 		Concurrency: concurrency, DisableBuiltin: true, NewContext: func() context.Context { return ctx },
 	})
-	var checking sync.WaitGroup
-	checking.Go(s.check)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		s.check()
+	}()
 	ended := make(chan error, 1)
 	s.rpc.Start(s.wire)
 	go func() { ended <- s.rpc.Wait() }()
@@ -75,21 +79,28 @@ func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, o *Options) er
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		s.rpc.Stop()
 	case <-s.exit:
 		s.wire.drain()
-		s.rpc.Stop()
 		if !s.shutdown.Load() {
 			err = ErrNoShutdown
 		}
 	}
+	// The server of jrpc2 is not stopped, since it panics if a message arrives at this moment. It ends
+	// with the input, and answers nothing until then.
 	cancel()
-	checking.Wait()
+	s.wire.end()
+	select {
+	case <-checked:
+	case <-time.After(patience): // the client does not read what is published
+	}
 	if p := s.project.Load(); p != nil {
 		p.Close()
 	}
 	return err
 }
+
+// patience is how long Serve waits for a check of a file at its end.
+const patience = 2 * time.Second
 
 // ErrNoShutdown reports that a client has ended the server without a request shutdown.
 var ErrNoShutdown = errors.New("the client has sent exit without shutdown")
@@ -108,6 +119,9 @@ func (m methods) Assign(_ context.Context, method string) jrpc2.Handler {
 		}()
 		if r.IsNotification() {
 			defer m.wire.done() // a request is done when its response is sent
+			if m.ctx.Err() != nil {
+				return nil, nil
+			}
 			m.notification(method, r)
 			return nil, nil
 		}
@@ -126,7 +140,7 @@ func (m methods) Assign(_ context.Context, method string) jrpc2.Handler {
 func (m methods) refused(method string) error {
 	initialized := m.project.Load() != nil
 	switch {
-	case m.shutdown.Load():
+	case m.ctx.Err() != nil || m.shutdown.Load():
 		return jrpc2.Errorf(jrpc2.InvalidRequest, "%s: the server has shut down: send exit", method)
 	case method == "initialize" && initialized:
 		return jrpc2.Errorf(jrpc2.InvalidRequest, "initialize: the server is already initialized")

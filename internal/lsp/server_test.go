@@ -25,6 +25,8 @@ type client struct {
 	out   *bufio.Reader
 	ended chan error
 	id    int
+	// cancel ends the context of the server.
+	cancel func()
 	// published are the faults that the server has published and that were not read yet.
 	published []map[string]any
 }
@@ -67,9 +69,10 @@ func start(t *testing.T, raw bool) *client {
 	t.Helper()
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite := io.Pipe()
-	c := &client{t: t, in: inWrite, out: bufio.NewReader(outRead), ended: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &client{t: t, in: inWrite, out: bufio.NewReader(outRead), ended: make(chan error, 1), cancel: cancel}
 	go func() {
-		c.ended <- lsp.Serve(t.Context(), inRead, outWrite, &lsp.Options{Version: "1", Open: func(context.Context, string) (*lsp.Project, error) { return project(), nil }})
+		c.ended <- lsp.Serve(ctx, inRead, outWrite, &lsp.Options{Version: "1", Open: func(context.Context, string) (*lsp.Project, error) { return project(), nil }})
 	}()
 	t.Cleanup(func() {
 		_ = inWrite.Close()
@@ -391,6 +394,31 @@ func TestEnd(t *testing.T) {
 	}()
 	if err := <-c.ended; err != nil {
 		t.Errorf("the end of the input in a message: %v", err)
+	}
+}
+
+// TestEndWhileSending ends servers whose clients send messages without end, by exit or by their context.
+func TestEndWhileSending(t *testing.T) {
+	for n := range 200 {
+		c := start(t, false)
+		go func() {
+			message := `{"jsonrpc": "2.0", "method": "textDocument/didClose", "params": {"textDocument": {"uri": "x"}}}`
+			if n%2 == 0 {
+				message = strings.Replace(message, "textDocument/didClose", "exit", 1)
+			}
+			for {
+				if _, err := fmt.Fprintf(c.in, "Content-Length: %d\r\n\r\n%s", len(message), message); err != nil {
+					return
+				}
+			}
+		}()
+		if n%2 == 1 {
+			c.cancel()
+		}
+		if err := <-c.ended; err != nil && err != lsp.ErrNoShutdown {
+			t.Fatal(err)
+		}
+		_ = c.in.Close()
 	}
 }
 

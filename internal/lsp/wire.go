@@ -75,9 +75,12 @@ func (w *wire) notify(method string, params any) {
 
 // Close ends the connection.
 func (w *wire) Close() error {
-	w.stop.Do(func() { close(w.stopped) })
+	w.end()
 	return w.out.Close()
 }
+
+// end lets Recv return io.EOF from now on, once the input has another message.
+func (w *wire) end() { w.stop.Do(func() { close(w.stopped) }) }
 
 // drain waits until all messages are handled.
 func (w *wire) drain() {
@@ -132,6 +135,11 @@ func (w *wire) receive() ([]byte, error) {
 			continue
 		}
 		w.isBad = false
+		select {
+		case <-w.stopped:
+			return nil, io.EOF
+		default:
+		}
 		select {
 		case w.pending <- struct{}{}:
 			return message, nil
