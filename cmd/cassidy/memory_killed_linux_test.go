@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,22 +36,7 @@ workflow(main, needs = ["tool:remember"])
 			for range 3 {
 				delays = append(delays, 30*time.Millisecond+time.Duration(random.Int64N(int64(150*time.Millisecond))))
 			}
-			both.Go(func() {
-				id := fmt.Sprintf("%s%d", which, i)
-				args := []string{"run", "all", "run=" + id, "--run-id", id}
-				for _, delay := range append(delays, 0) {
-					out, err := p.once(args, delay)
-					if delay == 0 && err != nil {
-						t.Errorf("the run %s: %v: %s", id, err, out)
-					}
-					if _, missing := p.once([]string{"runs", "show", id}, 0); missing == nil {
-						args = []string{"runs", "resume", id}
-						if err == nil {
-							return
-						}
-					}
-				}
-			})
+			both.Go(func() { p.continued(t, fmt.Sprintf("%s%d", which, i), append(delays, 0)) })
 		}
 		both.Wait()
 		text, err := os.ReadFile(file)
@@ -72,4 +58,29 @@ workflow(main, needs = ["tool:remember"])
 		}
 	}
 	t.Logf("%d times two runs, %d kills", times, p.kills.Load())
+}
+
+// continued executes the run, kills its process after each of the delays, and continues it until it
+// has ended. A process can be killed when it has recorded the end of the run, and not yet told it.
+func (p *pairProcess) continued(t *testing.T, id string, delays []time.Duration) {
+	args := []string{"run", "all", "run=" + id, "--run-id", id}
+	for _, delay := range delays {
+		out, err := p.once(args, delay)
+		if delay == 0 && err != nil {
+			t.Errorf("the run %s: %v: %s", id, err, out)
+		}
+		shown, missing := p.once([]string{"runs", "show", id}, 0)
+		if missing != nil { // it was killed before the run began
+			continue
+		}
+		var run struct{ State string }
+		if err := json.Unmarshal([]byte(shown), &run); err != nil {
+			t.Errorf("the run %s: %v: %s", id, err, shown)
+		}
+		if run.State == "done" {
+			return
+		}
+		args = []string{"runs", "resume", id}
+	}
+	t.Errorf("the run %s has not ended", id)
 }
