@@ -167,12 +167,9 @@ func perThread(tb testing.TB, n int) (goroutine, thread float64) {
 // mostPerAgent is what an agent may hold while it waits, with three tools
 // offered. 16 KB of it are the stack, of which the two functions of the policy
 // and the interpreter between them take 4. The first message takes 4 in the text formats.
-//
-// It was 26 KB until effects could call functions of the script: since then the stack of an agent
-// that waits needs 32 KB instead of 16. The positions of effects and the lines of outcomes have added
-// to it. The frames of the gate and of the engine have to become about
-// 1 KB smaller together before the old bound can hold again.
-const mostPerAgent = 43 << 10
+// What runs before the model is asked must fit the 16 KB as well: a stack that has grown does not shrink
+// while more than a quarter of it is used.
+const mostPerAgent = 27 << 10
 
 // waitingSets are the agents that are measured: of a model that has calls of its
 // own, of one that is told in a text how to write them, and of a recorded run.

@@ -152,7 +152,8 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 // begin returns the pass of a program and its runner. The caller must call done, also after an
 // error. It is a function of its own so that a waiting run does not hold its stack frame. It
 // changes a copy of the program, as a record replaces the script and the arguments.
-func (p Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.Runner, done func(), err error) {
+func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.Runner, done func(), err error) {
+	p := *given
 	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, StepPath: p.StepPath, Trace: p.Trace, Caller: tool.ByScript}
 	if p.FromModel {
 		c.Caller = tool.ByModel

@@ -14,24 +14,24 @@ type CallResult struct {
 }
 
 // ReadResults reads the results among the arguments of agent.ask.
+// It decodes them by itself: the decoder of package value takes much stack, and the stack of an agent that waits
+// is most of its memory.
 func ReadResults(args *value.Dict) (list []CallResult, err error) {
-	given, err := value.ToGo[struct {
-		Results []struct {
-			ID   string  `json:"id"`
-			Text *string `json:"text"`
-		} `json:"results"`
-	}](args)
-	for _, r := range given.Results {
-		if r.Text == nil {
-			err = value.Errorf(value.Invalid, "agent.ask: a result has no text")
-			break
+	for _, v := range args.Elements("results") {
+		r, _ := v.(*value.Dict)
+		text, isText := valueOf(r, "text").(string)
+		id, isID := valueOf(r, "id").(string)
+		if !isText || !isID && r.Has("id") {
+			return nil, value.Errorf(value.Invalid, `agent.ask: expected results as [{"id": …, "text": …}]`)
 		}
-		list = append(list, CallResult{r.ID, *r.Text})
-	}
-	if err != nil {
-		return nil, value.Errorf(value.Invalid, `agent.ask: expected results as [{"id": …, "text": …}]`)
+		list = append(list, CallResult{id, text})
 	}
 	return list, nil
+}
+
+func valueOf(d *value.Dict, name string) value.Value {
+	v, _ := d.Get(name)
+	return v
 }
 
 // FitResults cuts results that are together too long for a message of so many characters, all to

@@ -127,11 +127,7 @@ func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (v
 		return nil, WithOp(err, f.DisplayName())
 	}
 	if f.Kind == tool.Pure {
-		out, err := f.Do(r.Ctx, tool.Effect{Func: f.name, Args: args, Self: f.Self}, r.Grant())
-		if err != nil {
-			return nil, WithOp(err, f.DisplayName())
-		}
-		return out.Value, nil
+		return r.compute(f, args)
 	}
 	out, err := r.Effect(f.name, args)
 	if f.Callbacks && err == nil {
@@ -139,6 +135,18 @@ func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (v
 	}
 	if err != nil {
 		return nil, InScript(err) // it names the effect already
+	}
+	return out.Value, nil
+}
+
+// compute calls a pure function. It is a function of its own, so that a blocked effect does not
+// hold its stack frame.
+//
+//go:noinline
+func (r *Run) compute(f Function, args *value.Dict) (value.Value, error) {
+	out, err := f.Do(r.Ctx, tool.Effect{Func: f.name, Args: args, Self: f.Self}, r.Grant())
+	if err != nil {
+		return nil, WithOp(err, f.DisplayName())
 	}
 	return out.Value, nil
 }

@@ -36,6 +36,9 @@ func (s *step) grant(ctx context.Context) error {
 
 // targets returns the capabilities that an effect takes, by the Target of its function.
 func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
+	if f.Target == nil {
+		return nil, nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = value.Errorf(value.Internal, "%s panicked: %v", e.Func, p)
