@@ -98,7 +98,7 @@ Generated from the functions of package stdlib; do not edit.
 
 The functions are the same in Starlark and in Lua. Pass arguments in order or by name:
 ` + "`fs.glob(\"*.md\", hidden = True)`, and in Lua `fs.glob(\"*.md\", {hidden = true})`" + `.
-If a function needs a capability, each tool that calls the function declares the capability in ` + "`needs`" + `.
+"Needs ` + "`fs.read`" + `" means that a tool must declare the capability ` + "`fs.read` in its `needs`" + ` to call the function.
 The type ` + "`character`" + ` takes a list of strings, or one string. In the descriptions, "text" means a string.
 `
 

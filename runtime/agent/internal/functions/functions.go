@@ -25,7 +25,7 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("ask", tool.Repeatable, "Ask the model. Pass a message, the results of the model's calls, or both.",
 			`{"text", "calls", "stop", "iteration", "full", "thread", "input_tokens", "output_tokens", "cached_tokens", "references"}. `+
 				`"calls" are the native calls. "stop" is "end", "calls", "length" or "refuse". "iteration" is the number of the reply. "full" is True if the conversation should be compacted. `+
-				`"compacted" is present if the conversation had to be compacted first. It is the result of agent.compact. "value" is present if a schema was passed`,
+				`"compacted" is the result of agent.compact. It is present only if the conversation was compacted before the request. "value" is present if a schema was passed`,
 			text("message", "the message", false),
 			tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id": the ID of the decision, "text"}]`, HasDefault: true, Default: value.List{}},
 			schema("a JSON Schema, or a type such as \"list[str]\": the reply must be a JSON value that matches the schema. If the reply does not match, the model is asked again, at most twice. If it still does not match, the call fails"),
@@ -38,7 +38,7 @@ func Agent(notes, reasons []string) []tool.Func {
 			`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote", "shown", "fingerprint"}. `+
 				`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
 				`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
-				`If the result has images or documents, "shown" lists those that the model gets, by number from 0. "fingerprint" is a text that identifies their content`, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
+				`If the result has images or documents, "shown" lists those that the model gets, by number from 0. "fingerprint" is a text that identifies the content of these images and documents`, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
 		function("calls", tool.External, "Call the tools of a reply for the model. Calls that follow each other are made in parallel if their tools only read, start agents, or have the hint parallel. All other calls are made one at a time, in the order of the reply.",
 			`{"outcomes", "read", "wrote"}. "outcomes" is a list with the result of agent.call for each decision, in their order, but without "read" and "wrote". `+
 				`"read" and "wrote" are the paths of the files that the calls read and wrote. If a call ends the task, its outcome is the last one`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
@@ -63,7 +63,7 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("limits", tool.Recorded, "Return the limits of the run.",
 			`{"iterations", "tools", "native", "used", "limit", "full"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
 				`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is their maximum. `+
-				`"full" is True if the conversation should be compacted. "schema" is present if the user wants a value. It is a JSON Schema that the answer must match. "stops" is present, and True, if agent.stop can refuse an answer`),
+				`"full" is True if the conversation should be compacted. "schema" is the JSON Schema that the answer must match. It is present only if the user wants a value. "stops" is present, and True, if agent.stop can refuse an answer`),
 		function("stop", tool.Recorded, "Ask the hooks whether the run may end with an answer. If agent.limits() has no field stops, no hook can refuse an answer.",
 			`{"stop", "message": for the model, if "stop" is False}`, text("answer", "the answer for the user", true)),
 		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
