@@ -58,7 +58,7 @@ func (q *quota) drops(s *step) bool {
 	q.logLines++
 	q.logBytes += len(value.FormatJSON(s.effect.Args, ""))
 	if q.dropping = q.logLines > MaxLogLines || q.logBytes > MaxLogBytes; q.dropping {
-		s.of.emit(tool.Log{Message: fmt.Sprintf("(what it tells from here on is left out: a call may tell %d pieces and %d KB)", MaxLogLines, MaxLogBytes>>10)})
+		s.of.emit(tool.Log{Message: fmt.Sprintf("(more logs of this call are dropped: a call may write %d logs and %d KB of them)", MaxLogLines, MaxLogBytes>>10)})
 	}
 	return q.dropping
 }
