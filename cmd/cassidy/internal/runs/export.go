@@ -99,11 +99,11 @@ func fixtureOf(ctx context.Context, j *history.Journal, r *history.Run) (*fixtur
 	return f, err
 }
 
-// entryOf returns the function that a run calls: that of a workflow, or of a policy. A
-// program of a model has none.
+// entryOf returns the function of its script that a run calls: that of a workflow, or of a policy. A
+// program of a model has none, and the run of a call or of an undo has no script.
 func entryOf(r *history.Run, s *tool.Script) string {
 	switch {
-	case s.Path == agent.ProgramFile:
+	case s.Path == "", s.Path == agent.ProgramFile:
 		return ""
 	case r.Kind == host.WorkflowKind:
 		return "main"

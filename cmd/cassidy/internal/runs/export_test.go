@@ -100,3 +100,15 @@ func TestExport(t *testing.T) {
 		}
 	}
 }
+
+// TestExportCall checks that the fixture of a call names no function: its run has no script.
+func TestExportCall(t *testing.T) {
+	h := newPromoteHome(t)
+	l, err := h.j.Begin(context.Background(), history.Run{ID: "c", Kind: "tool", Title: "write_file"}, tool.Script{})
+	h.check(err)
+	h.check(l.End(context.Background(), "", tool.Outcome{Value: "done"}, nil))
+	stdout, stderr, code := h.in("runs", "export", "c", "-o", "-")
+	if f, err := fixture.Parse([]byte(stdout)); code != 0 || err != nil || f.Entry != "" {
+		t.Errorf("exit %d, %s, %v: %s", code, stderr, err, stdout)
+	}
+}
