@@ -209,6 +209,7 @@ func (f *files) readEntry(dir fs.FS, name string) {
 		f.broken = append(f.broken, folder.FileError(err, name))
 	case project.IsTest(name):
 		f.tests = append(f.tests, testFile{name: name, text: text})
+	case path.Ext(base) == ".md" && !strings.HasPrefix(text, "---"): // a page, not a tool
 	case !builtin(name):
 		f.source[name] = text
 	}

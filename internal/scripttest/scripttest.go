@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,20 +154,57 @@ func (s *Suite) Run(ctx context.Context, done func(Result)) {
 	for i := range results {
 		results[i] = make(chan Result, 1)
 	}
+	groups := s.groups()
 	var next atomic.Int64
 	for range min(s.opts.Parallel, len(s.tests)) {
 		go func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(s.tests) {
-					return
+			drain := func(g *group) {
+				for i := range g.take() {
+					results[i] <- s.RunTest(ctx, s.tests[i])
 				}
-				results[i] <- s.RunTest(ctx, s.tests[i])
+			}
+			for n := int(next.Add(1)) - 1; n < len(groups); n = int(next.Add(1)) - 1 {
+				drain(groups[n])
+			}
+			for _, g := range groups { // help with the files that are not finished
+				drain(g)
 			}
 		}()
 	}
 	for _, r := range results {
 		done(<-r)
+	}
+}
+
+// A group has the tests of one file. Tests that run at the same time should be of different files,
+// since each script has its own processes, and starting one takes longer than a short test.
+type group struct {
+	end  int
+	next atomic.Int64 // the index of a test
+}
+
+// groups returns the groups of the tests.
+func (s *Suite) groups() (list []*group) {
+	for i, t := range s.tests {
+		if i == 0 || t.File != s.tests[i-1].File {
+			g := &group{}
+			g.next.Store(int64(i))
+			list = append(list, g)
+		}
+		list[len(list)-1].end = i + 1
+	}
+	return list
+}
+
+// take yields the tests of a group that nobody has taken yet. It may be called concurrently.
+func (g *group) take() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for {
+			i := int(g.next.Add(1)) - 1
+			if i >= g.end || !yield(i) {
+				return
+			}
+		}
 	}
 }
 
