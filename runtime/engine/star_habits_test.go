@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -183,4 +185,15 @@ func FuzzHabits(f *testing.F) {
 			t.Errorf("%q: %v, a %v error", src, err, failed.Kind)
 		}
 	})
+}
+
+// TestNumberFormats runs tools that format numbers as Python does: the error says what to write.
+func TestNumberFormats(t *testing.T) {
+	e := both(t, "none")
+	for _, expr := range []string{`"%.2f" % 1.5`, `"%4d" % 1`, `"{:.2f}".format(1.5)`} {
+		_, err := e.Run(context.Background(), tool.Script{Path: "x.star", Source: "def f(): return " + expr}, tool.Call{}, nil)
+		if got := value.ErrorOf(err, value.Failed); err == nil || !strings.Contains(got.Hint, "math.round(value, 2)") {
+			t.Errorf("%s: %v, hint %q", expr, err, got.Hint)
+		}
+	}
 }

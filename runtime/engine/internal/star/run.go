@@ -304,7 +304,7 @@ func scriptError(err error, fatal *value.Error) error {
 		}
 		return value.Errorf(value.Invalid, "%w", err)
 	}
-	e := &value.Error{Kind: value.Internal, Err: errors.New(eval.Msg)}
+	e := &value.Error{Kind: value.Internal, Err: errors.New(eval.Msg), Hint: formatHint(eval.Msg)}
 	var cause *value.Error
 	switch text, failed := strings.CutPrefix(eval.Msg, "fail: "); {
 	case fatal != nil:
@@ -329,4 +329,12 @@ func scriptError(err error, fatal *value.Error) error {
 		e.Pos = pos // the position is not in a file that was loaded
 	}
 	return e
+}
+
+// formatHint returns what to write instead of a format for numbers that Starlark does not have, or "".
+func formatHint(message string) string {
+	if strings.HasPrefix(message, "unknown conversion %") || strings.HasPrefix(message, "format spec features not supported") {
+		return "write %s or {} without a width and digits; round a number with math.round(value, 2), and pad a text with text.pad_left(text, width)"
+	}
+	return ""
 }

@@ -255,6 +255,9 @@ func (r *Rights) undeclared(t *tool.Tool, c tool.Capability) error {
 	if len(same) > 0 {
 		return err.WithHint("use only the declared capabilities: %s", List(same))
 	}
+	if c.Name == "secret" && strings.HasSuffix(c.Target, "@") { // the server is known only when the secret is sent
+		return err.WithHint("add \"%sHOST\" to the needs of the tool: HOST is the server to which the secret is sent, such as api.example.com", c)
+	}
 	return err.WithHint("add %q to the needs of the tool", c.String())
 }
 

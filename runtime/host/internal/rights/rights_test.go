@@ -246,6 +246,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRefusedSecret checks that the hint for a secret is a capability that an author can complete: its
+// server is not known yet.
+func TestRefusedSecret(t *testing.T) {
+	secret := []tool.Capability{{Name: "secret", Target: "TOKEN@"}}
+	e := value.ErrorOf(rightsOf([]level{{"script", nothing, nothing}}, nil).Refusal(secret, false), value.Internal)
+	if e == nil || !strings.Contains(e.Hint, `add "secret:TOKEN@HOST" to the needs of the tool`) {
+		t.Errorf("%v, hint %q", e, e.Hint)
+	}
+}
+
 // TestNeeds checks what a call is asked about: what acts, without what a rule denies
 // completely or allows.
 func TestNeeds(t *testing.T) {
