@@ -97,6 +97,10 @@ func (t *Text) LineOf(offset int) int {
 func (t *Text) At(span diagnostic.Span, severity diagnostic.Severity, code, message string) diagnostic.Diagnostic {
 	line := t.LineOf(span.Start)
 	pos := value.Position{File: t.Path, Line: line, Col: 1 + max(span.Start-t.lines[line-1], 0)}
+	first, rest, more := strings.Cut(message, "\n")
+	if more { // a message is one line
+		message = first + " " + strings.Join(strings.Fields(rest), " ")
+	}
 	return diagnostic.Diagnostic{Pos: pos, Span: span, Severity: severity, Code: code, Message: message}
 }
 

@@ -15,6 +15,7 @@ type Result struct {
 	Type   string // as it is written, or "" if nothing is declared
 	Null   bool   // the type includes None
 	Checks bool   // the host checks the result
+	Open   bool   // a function that returns nothing on some paths is right
 }
 
 // Flow reports statements that are never executed, and functions that do not return a value on
@@ -120,7 +121,7 @@ func (f *flow) returns(def *syntax.DefStmt, ends bool, declared Result) {
 	case wants && f.values > 0 && !ends:
 		fault.Message = fmt.Sprintf("%s returns no value on some paths, but its declared result is %s", name, declared.Type)
 		fault.Hint = fmt.Sprintf("end the function with return or fail, or declare the result as %s | None", declared.Type)
-	case declared.Type == "" && f.values > 0 && f.nones == 0 && !ends:
+	case declared.Type == "" && !declared.Open && f.values > 0 && f.nones == 0 && !ends:
 		fault.Message = fmt.Sprintf("%s returns a value on some paths only", name)
 		fault.Hint = "end the function with return None, or with a value"
 	default:
