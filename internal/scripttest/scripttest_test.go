@@ -399,6 +399,11 @@ func TestReplay(t *testing.T) {
 	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
 }
 
+// markdown returns a tool in Markdown with one parameter. Its code begins in line 11.
+func markdown(name, code string) string {
+	return "---\nname: " + name + "\ndescription: Divide.\nparameters:\n  n: {type: integer, description: The number., required: true}\nreturns: number\n---\n\nDivide a number.\n" + code
+}
+
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, map[string]string{
@@ -406,6 +411,13 @@ func TestCoverage(t *testing.T) {
 		"tools/lib/x.star":     "def x(n):\n    return n\n\ndef unused(n):\n    return n\n",
 		"tools/half_test.star": "def test_even(t):\n    t.eq(t.call(\"half\", n = 4), 2)\n\ndef test_odd(t):\n    t.fails(\"half\", n = 3)\n",
 		"tools/never.lua":      "return tool{description = \"N.\", handler = function(args)\n  return 1\nend}\n",
+		"tools/twice.lua": "local function big(n)\n  return n > 100\nend\n\nreturn tool{\n  description = \"Twice.\",\n  params = { n = param(\"integer\", \"The number.\") },\n" +
+			"  handler = function(args)\n    if big(args.n) then\n      return -1\n    end\n    return 2 * args.n\n  end,\n}\n",
+		"tools/twice_test.star":   "def test_twice(t):\n    t.eq(t.call(\"twice\", n = 4), 8)\n",
+		"tools/quarter.md":        markdown("quarter", "```starlark\ndef quarter(n):\n    if n > 100:\n        return 0\n    return n // 4\n```\n"),
+		"tools/quarter_test.star": "def test_quarter(t):\n    t.eq(t.call(\"quarter\", n = 4), 1)\n",
+		"tools/third.md":          markdown("third", "```lua\nfunction third(args)\n  if args.n > 100 then\n    return 0\n  end\n  return args.n / 3\nend\n```\n"),
+		"tools/third_test.star":   "def test_third(t):\n    t.eq(t.call(\"third\", n = 300), 0)\n    t.fails(\"third\", n = \"x\")\n",
 	})
 	s, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: newRuntime(t), Dir: dir, Cover: true})
 	if err != nil {
@@ -427,6 +439,9 @@ func TestCoverage(t *testing.T) {
 		".cassidy/tools/half.star":  "80% of 5, missing [8]",
 		".cassidy/tools/lib/x.star": "50% of 2, missing [5]",
 		".cassidy/tools/never.lua":  "0% of 1, missing [2]",
+		".cassidy/tools/twice.lua":  "75% of 4, missing [10]",
+		".cassidy/tools/quarter.md": "67% of 3, missing [13]",
+		".cassidy/tools/third.md":   "67% of 3, missing [15]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the coverage (-want +got)\n%s", diff)

@@ -204,11 +204,14 @@ func writeJUnit(file string, r *report) error {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 // printCoverage prints a line for each file: how many of its statements have run, and the lines of
-// the others.
+// the others. The last line is the total of several files.
 func (r *report) printCoverage(list []scripttest.Coverage) {
 	width := 0
+	total := scripttest.Coverage{File: "total"}
 	for i := range list {
 		width = max(width, len(list[i].File))
+		total.Lines += list[i].Lines
+		total.Missing = append(total.Missing, list[i].Missing...)
 	}
 	for i := range list {
 		c := &list[i]
@@ -217,6 +220,9 @@ func (r *report) printCoverage(list []scripttest.Coverage) {
 			line += "; not run: " + missingLines(c)
 		}
 		r.c.Print(line + "\n")
+	}
+	if len(list) > 1 {
+		r.c.Print(fmt.Sprintf("%s  %5.1f%% of %s\n", ui.Pad(total.File, width), total.Percent(), ui.Count(total.Lines, "statement")))
 	}
 }
 
