@@ -45,7 +45,7 @@ type Options struct {
 	Paths []string
 	// Filter selects tests by FILE:NAME. Nil selects all.
 	Filter *regexp.Regexp
-	// Parallel is how many tests run at a time; 0 means one for each processor.
+	// Parallel is how many tests run at a time; 0 means two for each processor.
 	Parallel int
 	// Timeout is the limit of each test; 0 means 30 seconds.
 	Timeout time.Duration
@@ -120,7 +120,7 @@ func Open(ctx context.Context, o *Options) (*Suite, error) {
 	s := &Suite{opts: *o}
 	s.opts.Timeout = cmp.Or(s.opts.Timeout, defaultTimeout)
 	if s.opts.Parallel <= 0 {
-		s.opts.Parallel = runtime.GOMAXPROCS(0)
+		s.opts.Parallel = 2 * runtime.GOMAXPROCS(0) // a test often waits for the start of a process
 	}
 	if s.opts.Record != nil {
 		s.opts.Parallel = 1 // calls may ask for approval

@@ -33,7 +33,7 @@ func Command(a *app.App) *cli.Command {
 			"tool has an effect without a fake fails, and prints the fake to write. The exit code is 1 if a test fails.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
-			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time; default: one for each processor"},
+			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time; default: two for each processor"},
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
 			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
 			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the others"},
