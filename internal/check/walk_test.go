@@ -61,6 +61,10 @@ func TestCorrectFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	files += walkArchives(t, c, "../../cmd/cassidy/testdata/script/*.txtar")
+	if files < 200 {
+		t.Errorf("%d files were checked, want at least 200", files)
+	}
 	t.Logf("%d files", files)
 }
 
