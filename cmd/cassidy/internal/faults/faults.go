@@ -3,7 +3,10 @@ package faults
 
 import (
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
@@ -90,7 +93,7 @@ func result(d *diagnostic.Diagnostic, text string) *value.Dict {
 	if d.Hint != "" {
 		message += "\n" + d.Hint
 	}
-	uri := value.NewDict("uri", strings.ReplaceAll(strings.ReplaceAll(d.Pos.File, "%", "%25"), " ", "%20"))
+	uri := value.NewDict("uri", uriOf(d.Pos.File))
 	location := value.NewDict("physicalLocation", value.NewDict("artifactLocation", uri, "region", region(text, d.Span)))
 	r := value.NewDict("ruleId", d.Code, "level", string(d.Severity), "message", value.NewDict("text", message), "locations", value.List{location})
 	if d.Fix != nil {
@@ -104,6 +107,15 @@ func result(d *diagnostic.Diagnostic, text string) *value.Dict {
 	return r
 }
 
+// uriOf returns the URI of a file: it is relative if the name of the file is.
+func uriOf(file string) string {
+	u := url.URL{Path: filepath.ToSlash(file)}
+	if filepath.IsAbs(file) {
+		u.Scheme, u.Path = "file", "/"+strings.TrimPrefix(u.Path, "/")
+	}
+	return u.String()
+}
+
 // region returns the lines and columns of a span, in characters.
 func region(text string, s diagnostic.Span) *value.Dict {
 	line, col := position(text, s.Start)
@@ -112,7 +124,7 @@ func region(text string, s diagnostic.Span) *value.Dict {
 }
 
 func position(text string, offset int) (line, col int) {
-	before := text[:min(max(offset, 0), len(text))]
+	before := strings.TrimPrefix(text[:min(max(offset, 0), len(text))], "\ufeff") // a byte order mark has no column
 	line = 1 + strings.Count(before, "\n")
-	return line, 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	return line, 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
