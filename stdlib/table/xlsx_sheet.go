@@ -364,7 +364,7 @@ func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (va
 	case "s":
 		n, ok := smallNumber(string(bytes.TrimSpace(text)))
 		if !ok || n >= len(r.file.strings) {
-			e := value.Errorf(value.Invalid, "the cell refers to a missing shared text %q", cut(string(text)))
+			e := value.Errorf(value.Invalid, "the cell refers to the shared string number %q, but the file has %d shared strings", cut(string(text)), len(r.file.strings))
 			if len(r.file.strings) == 0 {
 				e = e.WithHint("repair the file: open and save it in a spreadsheet program")
 			}

@@ -42,7 +42,7 @@ func Command(a *app.App) *cli.Command {
 			"@FILE in a message attaches a file: an image, a PDF or text. To begin a word with @, write @@. A message from standard input cannot attach files.\n" +
 			"On a terminal without MESSAGE, a session begins. Type /help in the session to list its commands.\n" +
 			"By default, the model gets no tools. To offer tools: --tools LIST.\n" +
-			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.",
+			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.",
 		Flags: append(agents.Flags("none", "chat", "none; with tools: minimal", chatTimeout),
 			&cli.BoolFlag{Name: "lines", Usage: "send each line of standard input as a message of one session"},
 			&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},

@@ -313,7 +313,8 @@ func Format(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "fmt", Usage: "format scripts in Starlark", ArgsUsage: "[FILE|FOLDER|- …]",
 		Description: "The format is that of buildifier. In a Markdown file, the Starlark block is formatted.\n" +
-			"Without arguments, the command formats the Starlark files of the project and your personal ones. - formats standard input.\n" +
+			"Without arguments, the command formats the Starlark files of the project and your personal ones.\n" +
+			"To format standard input and print the result: cassidy fmt -\n" +
 			"A file that does not parse is not changed.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "check", Usage: "change nothing, list the files that differ, and exit with code 1 if there are any"},

@@ -140,7 +140,7 @@ func (c *command) printFailed(r *eval.Report) {
 func diffCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "show what differs between two reports", ArgsUsage: "OLD.json NEW.json",
-		Description: "The reports are those of cassidy eval --out. The exit code is 1 if a case passes less often than before.",
+		Description: "Write the reports with cassidy eval --out. The exit code is 1 if a case passes less often than before.",
 		Action:      c.diff,
 	}
 }

@@ -29,7 +29,7 @@ type command struct{ *app.App }
 func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "lsp", Usage: "serve an editor: faults, completion and documentation of scripts",
+		Name: "lsp", Usage: "run the language server for editors: diagnostics, completion and documentation of scripts",
 		Description: "The command is a server of the Language Server Protocol on standard input and output. An editor starts it.\n" +
 			"docs/editors.md shows how to set up Neovim, VS Code, Zed and Helix.\n" +
 			"The server reads scripts and runs none.\n" +

@@ -36,7 +36,7 @@ func installCommand(c *command) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print", Usage: "print what to add and where, and change nothing"},
 			&cli.BoolFlag{Name: "user", Usage: "add the server to your own settings of the client, for all projects"},
-			&cli.StringFlag{Name: "name", Value: serverName, Usage: "the `NAME` of the server in the settings, for example if they have the server of another project"},
+			&cli.StringFlag{Name: "name", Value: serverName, Usage: "add the server under `NAME`, for example if the settings already have a server \"cassidy\" of another project"},
 			&cli.BoolFlag{Name: "code", Usage: "serve three tools, which search, describe and call all others: see cassidy mcp serve --code"},
 			&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: see cassidy mcp serve --tools"},
 		},

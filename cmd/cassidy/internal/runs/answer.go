@@ -197,9 +197,9 @@ func chooseQuestion(r *history.Run, open []history.Asked, step string, n int) (*
 		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question: it sleeps until %s", r.ID, r.Wake.Local().Format(describe.TimeLayout)).
 			WithHint("continue after this time: cassidy runs resume %s", r.ID)
 	case step == "":
-		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question", r.ID).WithHint("cassidy runs show %s", r.ID)
+		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question", r.ID).WithHint("to see its state: cassidy runs show %s", r.ID)
 	}
-	return nil, value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", r.ID, step).WithHint("cassidy runs show %s", r.ID)
+	return nil, value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", r.ID, step).WithHint("to see its state: cassidy runs show %s", r.ID)
 }
 
 // readAnswer reads the answer, and returns the other words: ID [STEP].

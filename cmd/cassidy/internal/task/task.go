@@ -29,8 +29,8 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "task", Usage: "have a model work on a task with tools", ArgsUsage: `"TASK"`,
 		Description: "The model calls tools until the task is done. The answer goes to standard output. Messages go to standard error.\n" +
-			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
-			"With --json, each line on standard output is an event. The last line is the result.",
+			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
+			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
 		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
 			&cli.StringSliceFlag{Name: "attach", Usage: "send `FILE` with the task: an image (PNG, JPEG, GIF, WebP), a PDF or a text file; or the https:// address of an image or a PDF"},
 			&cli.StringFlag{Name: "schema", Usage: "have the model answer with a JSON value that matches the JSON Schema in `FILE`"},

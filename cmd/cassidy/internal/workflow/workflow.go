@@ -44,9 +44,9 @@ func Command(a *app.App) *cli.Command {
 			"key:=JSON: the value is parsed as JSON, and not converted.\n" +
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
 			"The result goes to standard output. Messages go to standard error.\n" +
-			"A tool that can write files, run commands or send data asks for approval first. To approve everything: --yes. To refuse everything: --deny.\n" +
+			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
-			"With --json, each line on standard output is an event. The last line is the result.",
+			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
 		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags()),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices},

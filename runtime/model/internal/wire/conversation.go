@@ -40,14 +40,14 @@ func (w *Wire) Check(r *model.Request) *Failure {
 			return invalid("a message has the unknown role %q", string(m.Role))
 		}
 		for id := range open {
-			return invalid("the call %q has no result", id)
+			return invalid("the tool call %q has no result", id)
 		}
 		for _, c := range m.Calls {
 			open[c.ID] = true
 		}
 	}
 	for id := range open {
-		return invalid("the call %q has no result", id)
+		return invalid("the tool call %q has no result", id)
 	}
 	if r.Messages[len(r.Messages)-1].Role == model.Assistant {
 		return invalid("the last message is from the model: expected one of the user, or results of calls")
