@@ -103,7 +103,7 @@ const (
 
 // The targets for [errors.Is]: errors.Is(err, cassidy.ErrDenied) reports whether
 // err, or an error that it wraps, is an [Error] of the kind Denied. ErrFailed also
-// matches the kinds Command and Internal, and ErrDenied also matches Security.
+// matches the kinds Command, Internal and System, and ErrDenied also matches Security.
 var (
 	ErrFailed      error = value.ErrFailed
 	ErrInvalid     error = value.ErrInvalid

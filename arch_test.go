@@ -91,7 +91,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/source": {
 		"Package source reads scripts for editors",
-		"runtime/tool internal/scan runtime/engine/internal/markdown runtime/engine/internal/script",
+		"runtime/engine/internal/failure runtime/tool internal/scan runtime/engine/internal/markdown runtime/engine/internal/script",
 		"it reads tokens, so that a script does not have to parse",
 	},
 	"internal/assist": {
@@ -109,9 +109,14 @@ var layers = map[string]struct {
 		"runtime/value",
 		"the part that all languages share",
 	},
+	"runtime/engine/internal/failure": {
+		"Package failure makes the errors that scripts report",
+		"runtime/tool runtime/value",
+		"the part that all languages and their checks share",
+	},
 	"runtime/engine/internal/script": {
 		"Package script is the part of the engine that its languages share",
-		"runtime/engine/internal/cover internal/callback runtime/tool runtime/value runtime/engine/diagnostic runtime/tool/trace",
+		"runtime/engine/internal/failure runtime/engine/internal/cover internal/callback runtime/tool runtime/value runtime/engine/diagnostic runtime/tool/trace",
 		"the part that all languages share",
 	},
 	"runtime/engine/internal/lint": {
@@ -126,7 +131,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/lint/lualint": {
 		"Package lualint finds faults in scripts in Lua",
-		"runtime/engine/diagnostic runtime/engine/internal/lint runtime/tool runtime/value",
+		"runtime/engine/internal/failure runtime/engine/diagnostic runtime/engine/internal/lint runtime/tool runtime/value",
 		"it only reads what the language has parsed",
 	},
 	"internal/check": {
@@ -146,12 +151,12 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/star": {
 		"Package star reads and runs scripts in Starlark",
-		"runtime/engine/internal/cover runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/script runtime/engine/internal/habits runtime/engine/internal/lint runtime/engine/internal/lint/starlint internal/scan",
+		"runtime/engine/internal/failure runtime/engine/internal/cover runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/script runtime/engine/internal/habits runtime/engine/internal/lint runtime/engine/internal/lint/starlint internal/scan",
 		"languages are independent of each other",
 	},
 	"runtime/engine/internal/lua": {
 		"Package lua reads and runs scripts in Lua.",
-		"runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/lint/lualint runtime/engine/internal/lua/pattern runtime/engine/internal/script",
+		"runtime/engine/internal/failure runtime/tool runtime/value runtime/engine/diagnostic runtime/engine/internal/lint runtime/engine/internal/lint/lualint runtime/engine/internal/lua/pattern runtime/engine/internal/script",
 		"languages are independent of each other",
 	},
 	"runtime/engine/internal/lua/pattern": {
@@ -1037,7 +1042,7 @@ var large = map[string]struct {
 	why          string
 }{
 	".":             {maxLines, 150, "the names of the other packages that programs need"},
-	"runtime/value": {maxLines, 130, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
+	"runtime/value": {maxLines, 131, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
 	"runtime/tool":  {3100, 150, "the types of all packages above: tools, calls, effects, events, questions"},
 	"runtime/host":  {3010, maxNames, "the host and its calls; the next addition has to move something out"},
 	"stdlib/table":  {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},

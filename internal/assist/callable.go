@@ -269,6 +269,9 @@ func (d *Document) plainCallable(w *World, name string, offset int) *callable {
 	if f := w.function("", name); f != nil {
 		return functionOf("", f)
 	}
+	if name == errorWord && d.script.Language == source.Lua {
+		return failing(name)
+	}
 	if b, ok := builtin(name); ok && d.script.Language == source.Starlark {
 		return b
 	}

@@ -172,15 +172,22 @@ func (d *Document) arguments(w *World, p *source.Place) (items []Item) {
 	}
 	params := f.params
 	if c.Index > 0 && !f.named && d.script.Language == source.Starlark {
-		params = params[min(c.Index-len(c.Given), len(params)):]
+		passed := min(c.Index-len(c.Given), len(params))
+		if many := slices.IndexFunc(params, isMany); many >= 0 { // it takes all arguments that follow
+			passed = min(passed, many)
+		}
+		params = params[passed:]
 	}
 	for _, param := range params {
-		if !slices.Contains(c.Given, param.name) {
+		if !isMany(param) && !slices.Contains(c.Given, param.name) {
 			items = append(items, Item{Label: param.name + " = ", Insert: param.name + " = ", Kind: ItemArgument, Detail: param.text, Doc: param.doc})
 		}
 	}
 	return items
 }
+
+// isMany reports whether a parameter takes any number of arguments, and so has no name in a call.
+func isMany(p parameter) bool { return strings.HasPrefix(p.text, "*") }
 
 // inTable reports whether the arguments at a place of Lua are in a table, where they have names.
 func (d *Document) inTable(p *source.Place) bool {
@@ -244,6 +251,10 @@ func (d *Document) completeString(w *World, p *source.Place) (items []Item) {
 	case declares(c) && (c.Argument == "returns" || c.Argument == "params"), c.Function == "param" && (c.Argument == "type" || c.Argument == "items" || c.Argument == "" && c.Index == 0 || c.Argument == "properties"):
 		for _, name := range tool.TypeNames() {
 			items = append(items, Item{Label: name, Insert: name, Kind: ItemText, Detail: "type"})
+		}
+	case d.reports(c) && (c.Argument == "type" || c.Key == "type"):
+		for _, name := range source.FailureTypes() {
+			items = append(items, Item{Label: name, Insert: name, Kind: ItemText, Detail: "type of an error"})
 		}
 	case c.Function == "load":
 		return d.loadable(w, c)

@@ -1,6 +1,7 @@
 package assist
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/source"
@@ -31,9 +32,13 @@ func (d *Document) Signature(w *World, offset int) *Signature {
 		}
 		s := &Signature{Doc: f.doc, Active: -1}
 		s.Label, s.Params = f.label()
+		index := c.Index
+		if many := slices.IndexFunc(f.params, isMany); many >= 0 {
+			index = min(index, many)
+		}
 		for i, param := range f.params {
 			s.Docs = append(s.Docs, param.doc)
-			if c.Argument == param.name && c.Argument != "" || c.Argument == "" && i == c.Index && !f.named {
+			if c.Argument == param.name && c.Argument != "" || c.Argument == "" && i == index && !f.named {
 				s.Active = i
 			}
 		}

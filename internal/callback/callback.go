@@ -12,7 +12,7 @@ import (
 )
 
 // Effect is the effect with the result of a function: with the argument value, or with error and
-// error_type if the function failed. A host whose modules have functions with [tool.Func].Callbacks
+// error_type and hint if the function failed. A host whose modules have functions with [tool.Func].Callbacks
 // has a function with this name, of [tool.ModeInternal].
 const Effect = Module + "." + name
 
@@ -27,7 +27,7 @@ func Row() tool.Func {
 	param := func(name, typ string) tool.Param { return tool.Param{Name: name, Type: tool.Type{Name: typ}} }
 	return tool.Func{
 		Name: name, Doc: "Return the result of a function of the script.", Kind: tool.Recorded, Mode: tool.ModeInternal,
-		Params:  []tool.Param{param("value", tool.TypeAny), param("error", tool.TypeString), param("error_type", tool.TypeString)},
+		Params:  []tool.Param{param("value", tool.TypeAny), param("error", tool.TypeString), param("error_type", tool.TypeString), param("hint", tool.TypeString)},
 		Returns: "the outcome of the effect whose function was called, or another request",
 	}
 }

@@ -80,6 +80,8 @@ const results = "a value, a list of values for one use after another, or a funct
 func rows() []row {
 	name := tool.Required("name", tool.TypeString, "the name of the tool")
 	match := tool.Optional("match", tool.TypeString, "", "a regular expression that must match a part of the error")
+	errorType := tool.Optional("error_type", tool.TypeString, "", "the expected type of the error, such as validation_error")
+	advice := tool.Optional("hint", tool.TypeString, "", "a regular expression that must match a part of the hint")
 	what := tool.Required("what", tool.TypeAny, "the name of a tool, or a function without parameters")
 	files := tool.Optional("files", tool.TypeObject, &value.Dict{}, "texts or bytes by the paths of files; a path that ends in / is an empty folder")
 	from := tool.Optional("folder", tool.TypeString, "", "a folder in .cassidy/tests, whose files are copied into the project")
@@ -144,7 +146,7 @@ func rows() []row {
 			name := args.Text("workflow")
 			return x.begin(ctx, x.runner(name, dictOf(args, "args")), x.succeed(name))
 		}},
-		{tool.Func{Name: "fails", Doc: "Call a tool, or a function, that must fail.", Params: []tool.Param{what, match}, Rest: "args", Returns: `a dict {"error", "error_type", "hint"}`, Callbacks: true}, func(ctx context.Context, x *test, args *value.Dict) (tool.Outcome, error) {
+		{tool.Func{Name: "fails", Doc: "Call a tool, or a function, that must fail.", Params: []tool.Param{what, match, errorType, advice}, Rest: "args", Returns: `a dict {"error", "error_type", "hint"}`, Callbacks: true}, func(ctx context.Context, x *test, args *value.Dict) (tool.Outcome, error) {
 			return x.expectFailure(ctx, args, nil)
 		}},
 		{tool.Func{Name: "denied", Doc: "Call a tool, or a function, that must be refused: because of the needs of the tool, or by the sandbox.", Params: []tool.Param{what, match}, Rest: "args", Returns: `a dict {"error", "error_type", "hint"}`, Callbacks: true}, func(ctx context.Context, x *test, args *value.Dict) (tool.Outcome, error) {
@@ -256,6 +258,11 @@ func (x *test) expectFailure(ctx context.Context, args *value.Dict, kinds []stri
 	if err != nil {
 		return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'match': %w", err)
 	}
+	advice, err := regexp.Compile(args.Text("hint"))
+	if err != nil {
+		return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'hint': %w", err)
+	}
+	wantType := args.Text("error_type")
 	check := func(name string, v value.Value, failure error) (tool.Outcome, error) {
 		if failure == nil {
 			return tool.Outcome{}, value.Errorf(value.Failed, "%s should fail but returned %s", name, brief(v))
@@ -266,6 +273,10 @@ func (x *test) expectFailure(ctx context.Context, args *value.Dict, kinds []stri
 			return tool.Outcome{}, value.Errorf(value.Failed, "%s should be refused but failed otherwise: %s: %s", name, e.Kind.Type(), e.Message())
 		case !pattern.MatchString(e.Message()):
 			return tool.Outcome{}, value.Errorf(value.Failed, "the error of %s does not match %q: %s: %s", name, pattern, e.Kind.Type(), e.Message())
+		case wantType != "" && wantType != e.Kind.Type():
+			return tool.Outcome{}, value.Errorf(value.Failed, "the error of %s should have the type %s: %s: %s", name, wantType, e.Kind.Type(), e.Message())
+		case !advice.MatchString(e.Hint):
+			return tool.Outcome{}, value.Errorf(value.Failed, "the hint of %s does not match %q: %q", name, advice, e.Hint)
 		}
 		return tool.Outcome{Value: value.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "hint", e.Hint)}, nil
 	}

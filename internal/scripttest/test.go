@@ -254,7 +254,7 @@ func (x *test) called(ctx context.Context, args *value.Dict) (tool.Outcome, erro
 	v, _ := args.Get("value")
 	var failure error
 	if args.Has("error") {
-		failure = value.Errorf(value.KindOfType(args.Text("error_type")), "%s", args.Text("error"))
+		failure = value.Errorf(value.KindOfType(args.Text("error_type")), "%s", args.Text("error")).WithHint("%s", args.Text("hint"))
 	}
 	return f(ctx, v, failure)
 }
@@ -289,7 +289,11 @@ func (x *test) callFailed(name string, err error) error {
 		e.Pos.File = x.slot.suite.files.shown(e.Pos.File)
 		text += " (at " + e.Pos.String() + ")"
 	}
-	return &value.Error{Kind: value.Failed, Err: errors.New(text), Hint: e.Hint}
+	failed := &value.Error{Kind: e.Kind, Err: errors.New(text), Hint: e.Hint}
+	if !failed.Catchable() {
+		failed.Kind = value.Failed
+	}
+	return failed
 }
 
 // note adds an effect to the list of the test.

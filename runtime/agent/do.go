@@ -148,9 +148,9 @@ func (t *turn) outcomeOf(ctx context.Context, c *plannedCall) (outcome, error) {
 	case c.err != nil:
 		e := *value.ErrorOf(c.err, value.Failed)
 		said := e.Message()
-		e.Op, e.Err = prompt.ClipCall(c.offered.CallText(c.decision.Input)), errors.New(e.Message())
+		e.Op, e.Err = c.offered.FailedCall(c.decision.Input), errors.New(e.Message())
 		o := t.failed(c.decision, &e)
-		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // these messages are the tool's
+		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command || e.Kind == value.System { // these messages are the tool's
 			o.said = said
 		}
 		o.text += c.notes.Text()

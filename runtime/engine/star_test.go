@@ -445,6 +445,14 @@ func TestStarErrors(t *testing.T) {
 		{"fail", "def f(a):\n    fail('no é', 3)", nil, "user_error|x.star:2:9: no é 3||x.star:2:9: in f"},
 		{"fail deeper", "def g(x):\n    fail('no')\ndef f(a):\n    g(1)", nil, "user_error|x.star:2:9: no||x.star:4:6: in f,x.star:2:9: in g"},
 		{"fail in a builtin", "def g(x):\n    fail('no')\ndef f(a):\n    sorted([1, 2], key = g)", nil, "user_error|x.star:2:9: no||x.star:4:11: in f,x.star:2:9: in g"},
+		{"fail with a type", "def f(a): fail('no', type = 'validation_error', hint = 'pass 1')", nil, "validation_error|x.star:1:15: no|pass 1|x.star:1:15: in f"},
+		{"fail for a system", "def f(a): fail('no', type = 'system_error')", nil, "system_error|x.star:1:15: no||x.star:1:15: in f"},
+		{"fail for a command", "def f(a): fail('no', type = 'command_failed', hint = None)", nil, "command_failed|x.star:1:15: no||x.star:1:15: in f"},
+		{"fail with a type of the host", "def f(a): fail('no', type = 'permission_error')", nil,
+			"user_error|x.star:1:15: unknown error type \"permission_error\"; the error was: no|use one of the types: user_error, validation_error, system_error, command_failed|x.star:1:15: in f"},
+		{"fail with an unknown type", "def f(a): fail(type = 'x')", nil,
+			"user_error|x.star:1:15: unknown error type \"x\"|use one of the types: user_error, validation_error, system_error, command_failed|x.star:1:15: in f"},
+		{"fail with an unknown argument", "def f(a): fail('no', typ = 'x')", nil, "system_error|x.star:1:15: fail: unexpected keyword argument \"typ\" (did you mean type?)||x.star:1:15: in f"},
 		{"fail with a sep", "def f(a): fail('a', 'b', sep = ': ')", nil, "user_error|x.star:1:15: a: b||x.star:1:15: in f"},
 		{"index", "def f(a):\n    x = [1]\n    return x[5]", nil, "system_error|x.star:3:13: list index 5 out of range [-1:0]||x.star:3:13: in f"},
 		{"key", "def f(a): return {}['x']", nil, `system_error|x.star:1:20: key "x" not in dict||x.star:1:20: in f`},
@@ -689,13 +697,15 @@ func TestStarAttempt(t *testing.T) {
 		return tool.Outcome{}, value.Errorf(value.Denied, "no reading of %s", e.Args.Text("path"))
 	}
 	for call, want := range map[string]string{
-		`lambda x: x + 1, 2`:                  `{"ok":true,"value":3,"error":"","error_type":""}`,
-		`lambda *a, **k: [a, k], 1, b = 2`:    `{"ok":true,"value":[[1],{"b":2}],"error":"","error_type":""}`,
-		`lambda: fail("no")`:                  `{"ok":false,"value":null,"error":"no","error_type":"user_error"}`,
-		`fs.read, "a"`:                        `{"ok":false,"value":null,"error":"no reading of a","error_type":"permission_error"}`,
-		`lambda: attempt(fs.read, "a")["ok"]`: `{"ok":true,"value":false,"error":"","error_type":""}`,
-		`fs.read`:                             `{"ok":false,"value":null,"error":"fs.read: missing argument \"path\"","error_type":"user_error"}`,
-		`lambda: [][1]`:                       `{"ok":false,"value":null,"error":"index 1 out of range: empty list","error_type":"system_error"}`,
+		`lambda x: x + 1, 2`:                  `{"ok":true,"value":3,"error":"","error_type":"","hint":""}`,
+		`lambda *a, **k: [a, k], 1, b = 2`:    `{"ok":true,"value":[[1],{"b":2}],"error":"","error_type":"","hint":""}`,
+		`lambda: fail("no")`:                  `{"ok":false,"value":null,"error":"no","error_type":"user_error","hint":""}`,
+		`fs.read, "a"`:                        `{"ok":false,"value":null,"error":"no reading of a","error_type":"permission_error","hint":""}`,
+		`lambda: attempt(fs.read, "a")["ok"]`: `{"ok":true,"value":false,"error":"","error_type":"","hint":""}`,
+		`fs.read`:                             `{"ok":false,"value":null,"error":"fs.read: missing argument \"path\"","error_type":"validation_error","hint":""}`,
+		`lambda: fail("no", 3, sep = "-", type = "validation_error", hint = "pass 4")`: `{"ok":false,"value":null,"error":"no-3","error_type":"validation_error","hint":"pass 4"}`,
+		`lambda: sorted([1, 2], key = lambda x: fail(type = "system_error"))`:          `{"ok":false,"value":null,"error":"unknown error","error_type":"system_error","hint":""}`,
+		`lambda: [][1]`: `{"ok":false,"value":null,"error":"index 1 out of range: empty list","error_type":"system_error","hint":""}`,
 	} {
 		out, err := starRun(t, fmt.Sprintf(got, call), nil, do)
 		if text := value.FormatJSON(out.Value, ""); err != nil || compact(text) != compact(want) {

@@ -217,7 +217,7 @@ func (p *Replay) Refused(at tool.StepPath, name string) error {
 	}
 	for k := range value.LastKind + 1 {
 		if k.Type() == d.Text("error_type") {
-			return value.Errorf(k, "%s", strings.TrimPrefix(d.Text("error"), name+": "))
+			return value.Errorf(k, "%s", strings.TrimPrefix(d.Text("error"), name+": ")).WithHint("%s", d.Text("hint"))
 		}
 	}
 	return nil

@@ -116,7 +116,7 @@ func (w *watched) after(ctx context.Context, r tool.Result, err error) (tool.Res
 	}
 	given := func() *value.Dict {
 		d := w.given()
-		d.Put("result", value.NewDict("success", err == nil, "value", r.Value, "error", r.Error, "error_type", r.ErrorType))
+		d.Put("result", value.NewDict("success", err == nil, "value", r.Value, "error", r.Error, "error_type", r.ErrorType, "hint", r.Suggestion))
 		return d
 	}
 	refusal := w.each(ctx, afterTool, []string{keyDeny, keyNote, keyResult}, given, func(f *file, v *verdict) error {

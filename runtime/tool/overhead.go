@@ -42,6 +42,28 @@ func (t *Tool) EstimateOverhead() int {
 	return (11*tokens + 9) / 10
 }
 
+// maxCallText is how much of a call an error shows, in characters.
+const maxCallText = 200
+
+// FailedCall writes a call for an error about it: without arguments that are null or empty, and
+// shortened.
+func (t *Tool) FailedCall(args *value.Dict) string {
+	given := &value.Dict{}
+	for k, v := range args.All() {
+		items, isList := value.Elements(v)
+		d, isDict := v.(*value.Dict)
+		if v == nil || v == "" || isList && len(items) == 0 || isDict && d.Len() == 0 {
+			continue
+		}
+		given.PutEntry(value.Entry{Key: k, Value: v})
+	}
+	text := t.CallText(given)
+	if utf8.RuneCountInString(text) <= maxCallText {
+		return text
+	}
+	return string([]rune(text)[:maxCallText]) + "…)"
+}
+
 // CallText writes a call as in slug(input="Hello World").
 func (t *Tool) CallText(args *value.Dict) string {
 	b := []byte(t.Name + "(")

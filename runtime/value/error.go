@@ -32,6 +32,7 @@ const (
 	Busy                    // overload: no capacity now, try again later
 	Closed                  // the host or a store was closed
 	Unanswered              // nobody answered a question
+	System                  // a script reports that a system that it uses failed; a run is not parked for it
 	kinds                   // the number of kinds; new kinds are added before it
 )
 
@@ -56,6 +57,7 @@ var kindType = [...]string{
 	Busy:        "system_error",
 	Closed:      "system_error",
 	Unanswered:  "permission_error",
+	System:      "system_error",
 }
 
 // Type returns the error_type of a result that failed with this kind.
@@ -74,7 +76,7 @@ func KindOfType(errorType string) Kind {
 // String returns the kind's name, as in "not found".
 func (k Kind) String() string {
 	names := [...]string{"failed", "invalid", "not found", "denied", "limit", "canceled", "unavailable",
-		"timeout", "command", "security", "internal", "conflict", "parked", "busy", "closed", "unanswered"}
+		"timeout", "command", "security", "internal", "conflict", "parked", "busy", "closed", "unanswered", "system"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -99,7 +101,7 @@ func (k kindError) Error() string { return Kind(k).String() }
 
 // The targets for [errors.Is]: errors.Is(err, value.ErrDenied) reports whether err,
 // or an error that it wraps, is an [Error] of the kind Denied. ErrFailed also
-// matches Command and Internal, and ErrDenied also matches Security; [KindOf]
+// matches Command, Internal and System, and ErrDenied also matches Security; [KindOf]
 // distinguishes these.
 var (
 	ErrFailed      error = kindError(Failed)
@@ -243,7 +245,7 @@ func (e *Error) Is(target error) bool {
 	}
 	kind := e.Kind
 	switch kind {
-	case Command, Internal:
+	case Command, Internal, System:
 		kind = Failed
 	case Security:
 		kind = Denied

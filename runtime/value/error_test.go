@@ -49,7 +49,7 @@ func TestErrorIs(t *testing.T) {
 		Failed: ErrFailed, Invalid: ErrInvalid, NotFound: ErrNotFound, Denied: ErrDenied, Limit: ErrLimit, Canceled: ErrCanceled, Unavailable: ErrUnavailable,
 		Timeout: ErrTimeout, Conflict: ErrConflict, Parked: ErrParked, Busy: ErrBusy, Closed: ErrClosed, Unanswered: ErrUnanswered,
 	}
-	same := map[Kind]Kind{Command: Failed, Internal: Failed, Security: Denied}
+	same := map[Kind]Kind{Command: Failed, Internal: Failed, Security: Denied, System: Failed}
 	for kind := Failed; kind <= LastKind; kind++ {
 		of, ok := same[kind]
 		if !ok {
@@ -120,7 +120,7 @@ func TestErrorTypes(t *testing.T) {
 	want := map[Kind]string{
 		Failed: "user_error", Invalid: "validation_error", NotFound: "validation_error", Denied: "permission_error", Limit: "limit_error", Canceled: "cancelled",
 		Unavailable: "system_error", Timeout: "timeout_error", Command: "command_failed", Security: "security_error", Internal: "system_error", Conflict: "user_error", Parked: "parked",
-		Busy: "system_error", Closed: "system_error", Unanswered: "permission_error",
+		Busy: "system_error", Closed: "system_error", Unanswered: "permission_error", System: "system_error",
 	}
 	if n := int(LastKind) + 1; len(want) != n || len(kindType) != n {
 		t.Errorf("there are %d kinds and %d types, want %d", n, len(kindType), len(want))

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -47,3 +48,6 @@ func LimitNames() []string { return script.LimitNames() }
 
 // HintNames returns the names in the field hints that have a meaning.
 func HintNames() []string { return script.HintNames() }
+
+// FailureTypes returns the types of errors that a script can report with fail, or with error in Lua.
+func FailureTypes() []string { return failure.Types() }

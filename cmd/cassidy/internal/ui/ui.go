@@ -73,6 +73,7 @@ var exitCodes = map[value.Kind]int{
 	value.Busy:        4,
 	value.Closed:      1,
 	value.Unanswered:  3,
+	value.System:      5,
 }
 
 // ErrSilent ends the command with code 1, without a message.

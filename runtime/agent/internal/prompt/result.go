@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
@@ -59,15 +58,6 @@ func leftOutNote(left int, whole string) string {
 func isTurn(text string) bool {
 	marks := []string{"RESULT (", "ERROR (", "ERROR: ", "DENIED: ", "SKILL LOADED: ", "NOTE: "}
 	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(text, mark) })
-}
-
-// ClipCall shortens a call in an error.
-func ClipCall(text string) string {
-	const most = 200
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…)"
 }
 
 // Redundant returns the text for a call whose result the model already has, that of the call with

@@ -56,6 +56,7 @@ func guardedLua(L *lua.LState, nargs int) *lua.ApiError {
 	return err.(*lua.ApiError)
 }
 
+// luaPcall returns the type and the hint of the error of a module's function as a third result.
 func luaPcall(L *lua.LState) int {
 	fn := L.CheckAny(1)
 	if fn.Type() != lua.LTFunction && L.GetMetaField(fn, "__call").Type() != lua.LTFunction {
@@ -66,6 +67,10 @@ func luaPcall(L *lua.LState) int {
 	if err := guardedLua(L, L.GetTop()-1); err != nil {
 		L.Push(lua.LFalse)
 		L.Push(err.Object)
+		if details := luaCallOf(L).details(L, err.Object); details != lua.LNil {
+			L.Push(details)
+			return 3
+		}
 		return 2
 	}
 	L.Insert(lua.LTrue, 1)

@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -119,7 +120,10 @@ func (c *call) failed(err error) error {
 	}
 	text, line := c.message(raised.Object)
 	e := value.Error{Kind: value.Internal, Err: errors.New(text)}
+	reported := failureOf(raised.Object)
 	switch {
+	case reported != nil:
+		e = *reported
 	case c.cause != nil && text == luaClean(c.cause.Message()):
 		e = *c.cause
 	case at.own:
@@ -131,6 +135,41 @@ func (c *call) failed(err error) error {
 	return &e
 }
 
+// failureOf returns the error that a script reports with error({message = …, type = …, hint = …}), or
+// nil for an error value without a message.
+func failureOf(v lua.LValue) *value.Error {
+	table, ok := v.(*lua.LTable)
+	if !ok {
+		return nil
+	}
+	message, ok := table.RawGetString("message").(lua.LString)
+	if !ok {
+		return nil
+	}
+	errorType, hint := "", ""
+	if v := table.RawGetString("type"); v != lua.LNil {
+		errorType = luaClean(v.String())
+	}
+	if v, ok := table.RawGetString("hint").(lua.LString); ok {
+		hint = luaClean(string(v))
+	}
+	return failure.New(luaClean(string(message)), errorType, hint)
+}
+
+// details returns the type and the hint of a caught error, or nil for an error that is not from a
+// function of a module: an error value of the script has its own.
+func (c *call) details(L *lua.LState, v lua.LValue) lua.LValue {
+	text, ok := v.(lua.LString)
+	if !ok || c.cause == nil || string(text) != luaClean(c.cause.Message()) {
+		return lua.LNil
+	}
+	caught := failure.Catch(c.cause)
+	table := L.CreateTable(0, 2)
+	table.RawSetString("error_type", lua.LString(caught.Type))
+	table.RawSetString("hint", lua.LString(luaClean(caught.Hint)))
+	return table
+}
+
 // message returns the text of an error value, and the line in it.
 func (c *call) message(v lua.LValue) (string, int) {
 	switch v := v.(type) {
@@ -138,9 +177,6 @@ func (c *call) message(v lua.LValue) (string, int) {
 		text, line := c.withoutPosition(string(v))
 		return luaClean(text), line
 	case *lua.LTable:
-		if text, ok := v.RawGetString("message").(lua.LString); ok {
-			return luaClean(string(text)), 0
-		}
 		val, err := fromLua(v)
 		if err != nil {
 			return "the error value cannot be displayed: " + value.ErrorOf(err, value.Failed).Message(), 0

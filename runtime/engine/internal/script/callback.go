@@ -2,6 +2,7 @@ package script
 
 import (
 	"github.com/cassidy-run/cassidy/internal/callback"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -57,21 +58,21 @@ func (r *Run) answer(out tool.Outcome) (tool.Outcome, error) {
 		if call.Raise || call.Func < 0 || int(call.Func) >= len(r.callbacks) {
 			return tool.Outcome{}, value.Errorf(value.Internal, "the host asks for a function that the script does not have")
 		}
-		v, failure := r.callbacks[call.Func](call.Args...)
+		v, failed := r.callbacks[call.Func](call.Args...)
 		if r.Fatal != nil {
 			return tool.Outcome{}, r.Fatal
 		}
 		result := value.NewDict("value", v)
-		if failure != nil {
-			e := value.ErrorOf(failure, value.Internal)
-			result = value.NewDict("error", e.Message(), "error_type", e.Kind.Type())
+		if failed != nil {
+			e := failure.Catch(value.ErrorOf(failed, value.Internal))
+			result = value.NewDict("error", e.Message, "error_type", e.Type, "hint", e.Hint)
 		}
 		var err error
 		if out, err = r.Effect(callback.Effect, result); err != nil {
 			return tool.Outcome{}, err
 		}
-		if call, ok := callback.ReadRequest(out.Value); ok && call.Raise && failure != nil {
-			return tool.Outcome{}, failure
+		if call, ok := callback.ReadRequest(out.Value); ok && call.Raise && failed != nil {
+			return tool.Outcome{}, failed
 		}
 	}
 }

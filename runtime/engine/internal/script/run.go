@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -225,15 +226,8 @@ func (r *Run) TooManySteps() *value.Error {
 	return e
 }
 
-// InScript changes an error of kind Invalid to Failed. An invalid call inside the
-// script is not an error of the tool's caller, whose arguments passed their check.
-func InScript(err error) *value.Error {
-	e := *value.ErrorOf(err, value.Internal)
-	if e.Kind == value.Invalid {
-		e.Kind = value.Failed
-	}
-	return &e
-}
+// InScript returns the error of something that a script has called, see [failure.Called].
+func InScript(err error) *value.Error { return failure.Called(err) }
 
 // WithOp is InScript, and adds the function's name to an error that does not name one.
 func WithOp(err error, name string) error {

@@ -3,12 +3,13 @@ package star
 import (
 	"go.starlark.net/starlark"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // attemptName is the function that catches errors: attempt(fn, *args, **kwargs) returns
-// {"ok", "value", "error", "error_type"}. It cannot catch limits and cancellation, and
+// {"ok", "value", "error", "error_type", "hint"}. It cannot catch limits and cancellation, and
 // rolls nothing back.
 const attemptName = "attempt"
 
@@ -25,21 +26,21 @@ func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	v, err := starlark.Call(thread, fn, args[1:], kwargs)
 	switch {
 	case err == nil:
-		return attempted(true, v, "", ""), nil
+		return attempted(true, v, failure.Caught{}), nil
 	case r.Fatal != nil:
 		return nil, err
 	}
 	e := value.ErrorOf(scriptError(err, nil), value.Internal)
-	return attempted(false, starlark.None, e.Message(), e.Kind.Type()), nil
+	return attempted(false, starlark.None, failure.Catch(e)), nil
 }
 
 // attempted returns the result of attempt.
-func attempted(ok bool, v starlark.Value, text, kind string) starlark.Value {
-	d := starlark.NewDict(4)
+func attempted(ok bool, v starlark.Value, e failure.Caught) starlark.Value {
+	d := starlark.NewDict(5)
 	for _, kv := range []struct {
 		name  string
 		value starlark.Value
-	}{{"ok", starlark.Bool(ok)}, {"value", v}, {"error", starlark.String(text)}, {"error_type", starlark.String(kind)}} {
+	}{{"ok", starlark.Bool(ok)}, {"value", v}, {"error", starlark.String(e.Message)}, {"error_type", starlark.String(e.Type)}, {"hint", starlark.String(e.Hint)}} {
 		_ = d.SetKey(starlark.String(kv.name), kv.value) // a new dict cannot fail
 	}
 	return d

@@ -17,7 +17,7 @@ func (l *Language) calls(predeclared starlark.StringDict) *starlint.Calls {
 		_, modules[name] = v.(*starModule)
 	}
 	return &starlint.Calls{Predeclared: predeclared, Modules: modules, Functions: l.functions, Attempt: attemptName,
-		Library: map[string]*lint.Signature{}, Tools: map[string]*lint.Signature{}}
+		Library: map[string]*lint.Signature{failName: failSignature()}, Tools: map[string]*lint.Signature{}}
 }
 
 // typesLib is the library file with the types of the functions in [toolsLib], in JSON: a list of

@@ -306,13 +306,11 @@ func scriptError(err error, fatal *value.Error) error {
 	}
 	e := &value.Error{Kind: value.Internal, Err: errors.New(eval.Msg), Hint: formatHint(eval.Msg)}
 	var cause *value.Error
-	switch text, failed := strings.CutPrefix(eval.Msg, "fail: "); {
+	switch {
 	case fatal != nil:
 		*e = *fatal
 	case errors.As(eval.Unwrap(), &cause):
 		*e = *cause
-	case failed:
-		e.Kind, e.Err = value.Failed, errors.New(text)
 	}
 	if e.Trace != nil {
 		return e // it has its position in the script

@@ -42,6 +42,7 @@ func New(modules []script.Module) *Language {
 		})
 	}
 	l.predeclared[attemptName] = starlark.NewBuiltin(attemptName, attempt)
+	l.predeclared[failName] = starlark.NewBuiltin(failName, fail)
 	for _, m := range modules {
 		attrs := starlark.StringDict{}
 		for _, f := range m.Funcs {

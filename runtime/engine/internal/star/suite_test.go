@@ -204,18 +204,18 @@ func (c chunk) check(t *testing.T, o outcome) {
 
 // An outcome is the result of a chunk: its error, if any, and the messages of assert.
 type outcome struct {
-	Failed  []failure
+	Failed  []failing
 	Asserts []string
 }
 
-// A failure is an error with the positions of the calls that led to it, outermost
+// A failing is an error with the positions of the calls that led to it, outermost
 // first.
-type failure struct {
+type failing struct {
 	Message string
 	At      []string
 }
 
-func (f failure) innermost() int {
+func (f failing) innermost() int {
 	line, _, _ := strings.Cut(f.At[len(f.At)-1], ":")
 	n, _ := strconv.Atoi(line)
 	return n
@@ -225,7 +225,7 @@ func (f failure) innermost() int {
 func (o outcome) lines() outcome {
 	var moved outcome
 	for _, f := range o.Failed {
-		g := failure{Message: f.Message}
+		g := failing{Message: f.Message}
 		for _, at := range f.At {
 			line, _, _ := strings.Cut(at, ":")
 			g.At = append(g.At, line)
@@ -262,7 +262,7 @@ func runNative(c chunk) outcome {
 	var names resolve.ErrorList
 	switch {
 	case errors.As(err, &eval):
-		f := failure{Message: eval.Msg}
+		f := failing{Message: eval.Msg}
 		for _, frame := range eval.CallStack {
 			if frame.Pos.Filename() == c.file {
 				f.At = append(f.At, fmt.Sprintf("%d:%d", frame.Pos.Line, frame.Pos.Col))
@@ -270,9 +270,9 @@ func runNative(c chunk) outcome {
 		}
 		o.Failed = append(o.Failed, f)
 	case errors.As(err, &syn):
-		o.Failed = append(o.Failed, failure{syn.Msg, []string{fmt.Sprintf("%d:%d", syn.Pos.Line, syn.Pos.Col)}})
+		o.Failed = append(o.Failed, failing{syn.Msg, []string{fmt.Sprintf("%d:%d", syn.Pos.Line, syn.Pos.Col)}})
 	case errors.As(err, &names):
-		o.Failed = append(o.Failed, failure{names[0].Msg, []string{fmt.Sprintf("%d:%d", names[0].Pos.Line, names[0].Pos.Col)}})
+		o.Failed = append(o.Failed, failing{names[0].Msg, []string{fmt.Sprintf("%d:%d", names[0].Pos.Line, names[0].Pos.Col)}})
 	}
 	return o
 }
@@ -284,7 +284,7 @@ func runOurs(c chunk, text string) outcome {
 		return o
 	}
 	e := value.ErrorOf(err, value.Internal)
-	f := failure{Message: e.Message()}
+	f := failing{Message: e.Message()}
 	if e.Kind == value.Failed {
 		f.Message = "fail: " + f.Message
 	}

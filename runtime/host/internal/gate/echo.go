@@ -94,5 +94,5 @@ func failureOf(came *value.Dict) *value.Error {
 	if came.Bool("ok") {
 		return nil
 	}
-	return value.Errorf(value.KindOfType(came.Text("error_type")), "%s", came.Text("error"))
+	return value.Errorf(value.KindOfType(came.Text("error_type")), "%s", came.Text("error")).WithHint("%s", came.Text("hint"))
 }

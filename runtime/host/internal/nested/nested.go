@@ -27,7 +27,7 @@ func Modules() []tool.Module {
 			Name:    CallAll[len(Prefix):],
 			Doc:     "Call several tools in parallel: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). If a call fails, the other calls continue. The list then has the error of the failed call. A call is repeated if it failed only because another call changed its files.",
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
-			Returns: `a list of {"ok", "value", "error", "error_type"}, in the order of the calls`,
+			Returns: `a list of {"ok", "value", "error", "error_type", "hint"}, in the order of the calls`,
 			Kind:    tool.External,
 			Mode:    tool.ModeCalls,
 			Target:  toolTargets,
@@ -128,8 +128,8 @@ func readCall(v value.Value) (c Call, ok bool) {
 // Result returns the result of a call that may have failed, for a script.
 func Result(v value.Value, err error) *value.Dict {
 	if err == nil {
-		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "")
+		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "", "hint", "")
 	}
 	e := value.ErrorOf(err, value.Failed)
-	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
+	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type(), "hint", e.Hint)
 }

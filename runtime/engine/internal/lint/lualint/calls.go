@@ -9,6 +9,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -51,6 +52,9 @@ func (c *Check) call(x *ast.FuncCallExpr) {
 		return
 	}
 	name, f, ok := c.moduleFunction(x.Func)
+	if x.Func != nil && c.isGlobal(x.Func, "error") && len(x.Args) > 0 {
+		c.reported(x.Func, x.Args[0])
+	}
 	switch {
 	case x.Func == nil:
 		c.expr(x.Receiver)
@@ -128,6 +132,24 @@ func (c *Check) check(name string, f *tool.Func, callee ast.Expr, args []ast.Exp
 		signature.Check(lint.Call{At: at, Args: u.Args, Fault: c.fault})
 	}
 	c.Uses.List = append(c.Uses.List, u)
+}
+
+// reported checks the error value of error({message = …, type = …, hint = …}). An error value without a
+// message is for the script itself.
+func (c *Check) reported(callee, x ast.Expr) {
+	table, ok := x.(*ast.TableExpr)
+	isMessage := func(field *ast.Field) bool {
+		key, ok := field.Key.(*ast.StringExpr)
+		return ok && key.Value == "message"
+	}
+	if !ok || !slices.ContainsFunc(table.Fields, isMessage) || !namesOnly(table) {
+		return
+	}
+	errorType, text := failure.Params()
+	signature := &lint.Signature{Name: "error", Named: true, Params: []lint.Param{
+		{Name: "message", Type: &text}, {Name: "type", Type: &errorType, Omits: true}, {Name: "hint", Type: &text, Omits: true},
+	}}
+	signature.Check(lint.Call{At: c.of(callee), Args: c.args(nil, []ast.Expr{table}), Fault: c.fault})
 }
 
 // knownTool checks that a tool exists.

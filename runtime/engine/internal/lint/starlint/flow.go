@@ -101,7 +101,7 @@ func isFail(s *syntax.ExprStmt) bool {
 		return false
 	}
 	id, ok := call.Fn.(*syntax.Ident)
-	return ok && id.Name == "fail" && ScopeOf(id) == resolve.Universal
+	return ok && id.Name == "fail" && ScopeOf(id) == resolve.Predeclared
 }
 
 // returns checks the returns of a function. ends says that its end is never reached.
