@@ -54,7 +54,7 @@ func (s *Server) callTool(ctx context.Context, params *sdk.CallToolRequest) (*sd
 	case reply.waiting:
 		return waiting(r, reply.result, reply.open), nil
 	}
-	out, err := resultOf(r.tool, reply.result)
+	out, err := resultOf(r.tool, named(r.tool, r.call.Args, reply.result))
 	if err != nil {
 		return failed(err), nil
 	}

@@ -81,6 +81,14 @@ func mediaContent(m value.Media) sdk.Content {
 	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "data:" + m.Type, MIMEType: m.Type, Blob: m.Data}}
 }
 
+// named returns a failed result whose error begins with the call, as in word_count(filepath="a"): …
+func named(t *tool.Tool, args *value.Dict, r tool.Result) tool.Result {
+	if !r.Success {
+		r.Error = t.FailedCall(args) + ": " + r.Error
+	}
+	return r
+}
+
 // failure returns an error as the result of a call, so that the model can read it. Its type
 // is in _meta, since the structured content of a tool must fit its output schema.
 func failure(r tool.Result) *sdk.CallToolResult {

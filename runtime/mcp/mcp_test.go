@@ -220,7 +220,7 @@ func TestTools(t *testing.T) {
 	if text, r := call(t, c, "greet", map[string]any{"nam": "Ada"}); !r.IsError || !strings.Contains(text, "name") {
 		t.Errorf("wrong arguments gave %q", text)
 	}
-	if text, r := call(t, c, "broken_at_run", nil); !r.IsError || text != "no luck: try again tomorrow" {
+	if text, r := call(t, c, "broken_at_run", nil); !r.IsError || text != "broken_at_run(): no luck: try again tomorrow" {
 		t.Errorf("a tool that fails gave %q", text)
 	}
 	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "read_file"}); err == nil {

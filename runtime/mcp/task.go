@@ -200,7 +200,9 @@ func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 		t.Result, err = s.resultOfRun(&run.Run)
 	case history.Failed:
 		t.Status = "completed"
-		t.Result = failed(run.Err)
+		failure := tool.Fail(value.ErrorOf(run.Err, value.Failed), tool.Usage{})
+		called := tool.Tool{Name: run.Args.Text("tool")}
+		t.Result, err = resultOf(&called, named(&called, run.Args.Dict("args"), failure))
 		if run.Err != nil && run.Err.Kind == value.Internal {
 			t.Status, t.Result, t.Error = "failed", nil, jsonOf(map[string]any{"code": jsonrpc.CodeInternalError, "message": run.Err.Message()})
 		}

@@ -18,8 +18,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Run runs a call, shows its events on standard error, and prints its result.
-func Run(a *app.App, ctx *cli.Context, h *host.Host, do func(ctx context.Context, mode trace.Mode) (tool.Result, error)) (tool.Result, error) {
+// Run runs a call, shows its events on standard error, and prints its result. call is its text for
+// --json, if it fails, or "".
+func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx context.Context, mode trace.Mode) (tool.Result, error)) (tool.Result, error) {
 	t := NewTracer(a, ctx)
 	stop := a.Screen.Follow(h, func(e tool.Event) {
 		if !t.Show(e) {
@@ -30,7 +31,7 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, do func(ctx context.Context
 	stop()
 	if err != nil {
 		defer t.End(nil)
-		return result, failedWith(a, interrupt.Error(ctx.Context, err), result.Usage, t)
+		return result, failedWith(a, interrupt.Error(ctx.Context, err), call, result.Usage, t)
 	}
 	if a.JSON {
 		printResult(a, result, t.End)
@@ -41,16 +42,19 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, do func(ctx context.Context
 	return result, nil
 }
 
-// Failed reports the error of a call, with --json as a result.
-func Failed(a *app.App, err error) error {
-	return failedWith(a, value.ErrorOf(err, value.Failed), tool.Usage{}, nil)
+// Failed reports the error of a call, with --json as a result. call is its text, or "".
+func Failed(a *app.App, call string, err error) error {
+	return failedWith(a, value.ErrorOf(err, value.Failed), call, tool.Usage{}, nil)
 }
 
-func failedWith(a *app.App, e *value.Error, u tool.Usage, t *Tracer) error {
+func failedWith(a *app.App, e *value.Error, call string, u tool.Usage, t *Tracer) error {
 	e = ui.ForUsers(e)
 	a.Report(e)
 	if a.JSON {
 		printResult(a, tool.Fail(e, u), func(d *value.Dict) {
+			if call != "" {
+				d.Put("call", call)
+			}
 			ui.PutFrames(d, e)
 			if t != nil {
 				t.End(d)

@@ -146,6 +146,8 @@ func (p page) outcome(r *history.Run) {
 	p.line("result", describe.FirstLine(result))
 	if r.Err != nil {
 		p.line("error", r.Err.Message())
+		p.line("type", r.Err.Kind.Type())
+		p.line("hint", ui.ForUsers(r.Err).Hint)
 	}
 }
 
@@ -249,7 +251,8 @@ func (p page) fullStep(e *history.Entry, state history.State, live bool) {
 	switch {
 	case e.Err != nil:
 		block("error", strings.Join(append([]string{e.Err.Error()}, e.Err.Trace...), "\n"))
-		line("hint", e.Err.Hint)
+		line("type", e.Err.Kind.Type())
+		line("hint", ui.ForUsers(e.Err).Hint)
 	case !e.Settled.IsZero():
 		block("outcome", e.Outcome.Value)
 	}

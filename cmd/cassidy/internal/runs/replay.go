@@ -163,7 +163,9 @@ func outcomeLine(v value.Value, err *value.Error) string {
 func printReplayJSON(a *app.App, r *host.Recorded, out *host.Replayed, exact bool) error {
 	outcome := func(v value.Value, err *value.Error) *value.Dict {
 		if err != nil {
-			return value.NewDict("success", false, "error", err.Message())
+			d := value.NewDict("success", false)
+			ui.PutError(d, err)
+			return d
 		}
 		return value.NewDict("success", true, "value", v)
 	}

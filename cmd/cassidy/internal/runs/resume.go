@@ -107,7 +107,7 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			}
 			return workflow.Run(ctx.Context, c.App, h, p, ceilings)
 		case host.CallKind:
-			_, err := calls.Run(c.App, ctx, h, func(ctx context.Context, _ trace.Mode) (tool.Result, error) { return h.Resume(ctx, r.ID) })
+			_, err := calls.Run(c.App, ctx, h, "", func(ctx context.Context, _ trace.Mode) (tool.Result, error) { return h.Resume(ctx, r.ID) })
 			return err
 		case host.UndoKind:
 			return c.undo(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))

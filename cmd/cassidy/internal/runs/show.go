@@ -128,7 +128,11 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 			markBroken(j, r)
 			head := *r
 			head.Damage = nil // printed last, with the damage of the steps
-			c.Print(strings.TrimSuffix(describe.JSON(head.Dict()), "}") + `,"steps":[`)
+			d := head.Dict()
+			if r.Err != nil {
+				ui.PutError(d, r.Err)
+			}
+			c.Print(strings.TrimSuffix(describe.JSON(d), "}") + `,"steps":[`)
 		}
 	}
 	comma := ""

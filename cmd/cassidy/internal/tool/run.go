@@ -34,10 +34,10 @@ func runCommand(c *command) *cli.Command {
 func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	t, err := c.find(h, ctx.Args().First())
 	if err != nil {
-		return calls.Failed(c.App, err)
+		return calls.Failed(c.App, "", err)
 	}
 	if err := calls.Untrusted(&t); err != nil {
-		return calls.Failed(c.App, err)
+		return calls.Failed(c.App, "", err)
 	}
 	if changesThings(&t.Tool) && !c.Records && c.Home() != "" { // calls that only read are not recorded
 		c.Records = true
@@ -45,16 +45,17 @@ func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	}
 	args, err := calls.Arguments(c.App, ctx, &t.Tool)
 	if err != nil {
-		return calls.Failed(c.App, err)
+		return calls.Failed(c.App, "", err)
 	}
+	call := t.FailedCall(args)
 	if _, err := t.Check(args); err != nil {
-		return calls.Failed(c.App, calls.ExampleHint(err, &t.Tool, "cassidy tool run "))
+		return calls.Failed(c.App, call, calls.ExampleHint(err, &t.Tool, "cassidy tool run "))
 	}
 	var opts []host.CallOption
 	if c.Records {
 		opts = append(opts, host.Durable(agent.NewID()))
 	}
-	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
+	_, err = calls.Run(c.App, ctx, h, call, func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson, Trace: mode}, opts...)
 	})
 	return err
@@ -86,7 +87,7 @@ func exampleCommand(c *command) *cli.Command {
 
 func (c *command) runExample(ctx *cli.Context, h *host.Host, t *toolset.Info, number string) error {
 	if err := calls.Untrusted(t); err != nil {
-		return calls.Failed(c.App, err)
+		return calls.Failed(c.App, "", err)
 	}
 	if len(t.Examples) == 0 {
 		return value.Errorf(value.Failed, "the tool '%s' has no examples", t.Name).WithHint("pass arguments: cassidy tool run %s key=value", t.Name)
@@ -98,7 +99,7 @@ func (c *command) runExample(ctx *cli.Context, h *host.Host, t *toolset.Info, nu
 	}
 	e := t.Examples[n-1]
 	c.Note("%s", t.CallText(e.Args))
-	_, err = calls.Run(c.App, ctx, h, func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
+	_, err = calls.Run(c.App, ctx, h, t.FailedCall(e.Args), func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
 		result, err := h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson, Trace: mode})
 		if err == nil {
 			err = scripttest.ExampleError(&e, result.Value)

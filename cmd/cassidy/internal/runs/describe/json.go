@@ -33,7 +33,7 @@ func StepDict(e *history.Entry) *value.Dict {
 	d := value.NewDict("place", e.StepPath.String(), "func", e.Func, "args", Args(e), "started", stamp(e.Intended), "ended", stamp(e.Settled),
 		"success", e.Err == nil && !e.Settled.IsZero(), "value", e.Outcome.Value, "size", int64(size(w.value)))
 	if e.Err != nil {
-		d.Put("error", e.Err.Message())
+		ui.PutError(d, e.Err)
 	}
 	if e.Change != nil {
 		d.Put("change", e.Change)
