@@ -90,7 +90,17 @@ func (x *test) drive(name string, args value.Value) (value.Value, error) {
 	if cause := context.Cause(x.ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	return out.Value, x.at(err, err)
+	return out.Value, x.at(limited(err), err)
+}
+
+// limited returns the error of a test that has reached a limit of a script, with what its author can do:
+// a test declares no limits.
+func limited(err error) error {
+	e := value.ErrorOf(err, value.Failed)
+	if e == nil || e.Limit == "" {
+		return err
+	}
+	return e.WithHint("do less in one test, or write several tests; a fake counts as a part of its test")
 }
 
 // at returns an error at the position in the test file at which another one has occurred.
