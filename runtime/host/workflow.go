@@ -190,7 +190,7 @@ func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts 
 // workflow finds a workflow in the source.
 func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 	if h.opts.Workflow == nil {
-		return Workflow{}, value.Errorf(value.NotFound, "Unknown workflow: %s", name).WithHint("add a workflow first: the host has no workflows")
+		return Workflow{}, value.Errorf(value.NotFound, "Unknown workflow: %s", name).WithHint("in Go, set Options.Workflow: the host has no workflows")
 	}
 	return h.opts.Workflow(ctx, h.registry.source(), name)
 }

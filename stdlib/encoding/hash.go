@@ -50,7 +50,7 @@ func Hash() tool.Module {
 				Name: "hmac_sha256",
 				Doc:  "Return the HMAC-SHA-256 of data.",
 				Params: []tool.Param{
-					tool.Required("key", tool.TypeAny, "The key, a string or bytes. To use an HMAC as the next key, decode it with hash.unhex."),
+					tool.Required("key", tool.TypeAny, "The key, a string or bytes. To use an HMAC as the key of another HMAC, decode it with hash.unhex."),
 					tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
 				},
 				Returns: "64 hexadecimal digits",

@@ -34,7 +34,7 @@ func JSON() tool.Module {
 					"an error.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The JSON text: one value."),
-					tool.Maybe("default", tool.TypeAny, "The value to return if the text is invalid. Without a default, an invalid text is an error. The default may be None."),
+					tool.Maybe("default", tool.TypeAny, "The value to return if the text is invalid, such as None. If you omit this argument, an invalid text is an error."),
 				},
 				Returns: "the value: dicts, lists, strings, numbers, booleans and None",
 				Do:      row.Do(jsonDecode),

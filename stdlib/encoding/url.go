@@ -35,7 +35,7 @@ func urlWholes() []tool.Func {
 		},
 		{
 			Name: "build",
-			Doc:  "Build a URL from its parts, which have the names in the result of url.parse.",
+			Doc:  "Build a URL from its parts, with the same keys as in the result of url.parse.",
 			Params: []tool.Param{
 				tool.Required("parts", tool.TypeObject, `A dict with any of scheme, user, password, host, hostname, port, path, query and fragment. host is the hostname with the port, as in "example.com:8080". `+
 					`query is a text, or a dict as for url.encode_query. Path and fragment are percent-encoded where necessary.`),

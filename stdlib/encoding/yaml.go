@@ -26,7 +26,7 @@ func YAML() tool.Module {
 					"errors. Dates remain text.",
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The YAML text."),
-					tool.Maybe("default", tool.TypeAny, "The value to return if the text is invalid. Without a default, an invalid text is an error. The default may be None."),
+					tool.Maybe("default", tool.TypeAny, "The value to return if the text is invalid, such as None. If you omit this argument, an invalid text is an error."),
 				},
 				Returns: "the value, or None for an empty text",
 				Do:      row.Do(yamlDecode),

@@ -38,7 +38,7 @@ func (w *Files) walkFuncs() []tool.Func {
 
 // total is the parameter that adds the number of all results.
 func total(name string) tool.Param {
-	return tool.Optional("total", tool.TypeBoolean, false, `also count the items beyond the limit: the result is {"`+name+`": the list, "total": the number of all items}`)
+	return tool.Optional("total", tool.TypeBoolean, false, `also count the items that the list leaves out: the result is {"`+name+`": the list, "total": the number of all items}`)
 }
 
 // counted returns a list of results, with how many there are if that was asked for.

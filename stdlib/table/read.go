@@ -86,7 +86,7 @@ const otherRules = "\nThe rules for JSON:\n\n" +
 	"- One sheet is read. Empty rows and columns around the table are skipped.\n" +
 	"- The types are those of the cells.\n" +
 	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with an error value is an error too, but #N/A is a missing value.\n" +
-	"- The file may have at most 512 MB after decompression. It is kept in memory.\n\n"
+	"- The file may have at most 512 MB after decompression. The table is always kept in memory, even if the file has more than 8 MB.\n\n"
 
 func readRows() []member {
 	return []member{
@@ -94,7 +94,8 @@ func readRows() []member {
 			Name: "read",
 			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
 				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
-				csvRules + otherRules + "The tool declares `fs.read`.",
+				"Exceptions are XLSX files and JSON objects of lists, whose tables are always kept in memory. " +
+				csvRules + otherRules + "Needs `fs.read`.",
 			Params:   append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns:  "a table",
 			Requests: []string{"fs.read"},

@@ -18,7 +18,7 @@ import (
 func Regexp() tool.Module {
 	return row.Pure(tool.Module{
 		Name: "re",
-		Doc: "Regular expressions in the syntax of RE2. Flags such as (?i), (?s) and (?m) and named groups such as (?P<name>...) are supported. " +
+		Doc: "Regular expressions in the syntax of RE2. Flags such as (?i), (?s) and (?m) and named groups such as `(?P<name>...)` are supported. " +
 			"Lookaround and backreferences are not supported. The time of a match is linear in the length of the text.",
 		Funcs: append(reFinders(), reChangers()...),
 	})
@@ -82,7 +82,7 @@ func reChangers() []tool.Func {
 			Doc:  "Replace the matches of a pattern.",
 			Params: []tool.Param{
 				rePattern(),
-				tool.Required("replacement", tool.TypeString, `The replacement. \1 and \g<1> stand for a group, \g<name> stands for a named group, \g<0> stands for the match, and \\ stands for a backslash. $ is an ordinary character.`),
+				tool.Required("replacement", tool.TypeString, "The replacement. `\\1` and `\\g<1>` stand for a group, `\\g<name>` stands for a named group, `\\g<0>` stands for the match, and `\\\\` stands for a backslash. `$` is an ordinary character."),
 				text,
 				tool.Optional("count", tool.TypeInteger, int64(0), "The maximum number of replacements; 0 means all."),
 			},

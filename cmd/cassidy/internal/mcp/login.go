@@ -14,7 +14,7 @@ import (
 
 func loginCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "login", Usage: "sign in at an attached server, in a browser", ArgsUsage: "SERVER",
+		Name: "login", Usage: "sign in to an attached server, in a browser", ArgsUsage: "SERVER",
 		Description: "SERVER is the name of an entry with a URL in the project's .cassidy/mcp.json or in your own mcp.json. The command prints an address. Open it in a browser, and sign in. The command waits until you have signed in.\n" +
 			"After that, the browser opens an address of this machine, with a port that the command has chosen. If the browser runs on\n" +
 			"another machine, choose the port with --port, and forward this port from the other machine to this one.\n" +

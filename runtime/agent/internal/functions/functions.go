@@ -39,7 +39,7 @@ func Agent(notes, reasons []string) []tool.Func {
 				`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
 				`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
 				`If the result has images or documents, "shown" lists those that the model gets, by number from 0. "fingerprint" is a text that identifies the content of these images and documents`, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
-		function("calls", tool.External, "Call the tools of a reply for the model. Calls that follow each other are made in parallel if their tools only read, start agents, or have the hint parallel. All other calls are made one at a time, in the order of the reply.",
+		function("calls", tool.External, "Call the tools of a reply for the model. Calls that follow each other are made in parallel if their tools only read, start agents, or have the hint \"parallel\". All other calls are made one at a time, in the order of the reply.",
 			`{"outcomes", "read", "wrote"}. "outcomes" is a list with the result of agent.call for each decision, in their order, but without "read" and "wrote". `+
 				`"read" and "wrote" are the paths of the files that the calls read and wrote. If a call ends the task, its outcome is the last one`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
 		function("spawn", tool.External, "Start an agent that works on a part of the task while the policy continues. To get its result, call agent.wait. At most eight agents work at a time. When the policy ends, agents that are still working are stopped.",
@@ -47,7 +47,7 @@ func Agent(notes, reasons []string) []tool.Func {
 			tool.Param{Name: "agent", Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined", HasDefault: true, Default: nil},
 			tool.Param{Name: "model", Type: tool.Type{Name: tool.TypeString}, Description: "its model, as in --model; default: that of the named agent, or of this run", HasDefault: true, Default: nil},
 			tool.Param{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; default: those of this run", HasDefault: true, Default: nil},
-			tool.Param{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy; default: that of the named agent, or task", HasDefault: true, Default: nil}),
+			tool.Param{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "its policy; default: that of the named agent, or the built-in policy \"task\"", HasDefault: true, Default: nil}),
 		function("wait", tool.External, "Wait until agents have ended.",
 			`{"results": a list of {"ok", "value", "error", "error_type", "notes"}, in the order of the agents}. "notes" is a list of the notes that hooks have added to the call of the agent`,
 			tool.Param{Name: "agents", Type: tool.Type{Name: tool.TypeArray}, Description: "results of agent.spawn. Default: all agents for which the policy has not waited yet", HasDefault: true, Default: nil}),
@@ -63,7 +63,7 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("limits", tool.Recorded, "Return the limits of the run.",
 			`{"iterations", "tools", "native", "used", "limit", "full"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
 				`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is their maximum. `+
-				`"full" is True if the conversation should be compacted. "schema" is the JSON Schema that the answer must match. It is present only if the user wants a value. "stops" is present, and True, if agent.stop can refuse an answer`),
+				`"full" is True if the conversation should be compacted. "schema" is the JSON Schema that the answer must match. It is present only if the user passed a schema. "stops" is present, and True, if agent.stop can refuse an answer`),
 		function("stop", tool.Recorded, "Ask the hooks whether the run may end with an answer. If agent.limits() has no field stops, no hook can refuse an answer.",
 			`{"stop", "message": for the model, if "stop" is False}`, text("answer", "the answer for the user", true)),
 		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",

@@ -265,7 +265,7 @@ func (p commit) restage(ctx context.Context) error {
 			return err
 		} else if err != nil {
 			e := s.effect
-			return value.Errorf(value.KindOf(err), "repeat step %s, %s, as recorded: %w", e.StepPath, e.Func, err).
+			return value.Errorf(value.KindOf(err), "repeat the recorded step %s (%s): %w", e.StepPath, e.Func, err).
 				WithLimit(value.ErrorOf(err, value.Failed).Limit)
 		}
 	}
