@@ -159,7 +159,7 @@ func TestParseRefused(t *testing.T) {
 		"---\nname: x\n---\n": "0: the agent has no description",
 		"---\nname: Bad Name\ndescription: d\n---":                  `2: invalid name of an agent: "Bad Name"`,
 		"---\nname: ../x\ndescription: d\n---":                      "2: invalid name of an agent",
-		"---\ndescription: d\nmodel: [a\n---":                       "did not find expected",
+		"---\ndescription: d\nmodel: [a\n---":                       "invalid YAML: a ',' or the closing ']' is missing",
 		"---\ndescription: 3\n---":                                  "2: 'description' should be a string but got int",
 		"---\ndescription: d\n\ntools: 3\n---":                      "4: 'tools' should be a list of names but got int",
 		"---\ndescription: d\ntools: [3]\n---":                      "3: 'tools' should be a list of names but contains int",

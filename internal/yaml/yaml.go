@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,12 +51,18 @@ func ParseUpTo(text string, limit int) (value.Value, error) {
 // Line returns the line of a field that path leads to, from the top, or of the last field on the
 // path that exists. In a list, an element of the path is an index, as in "0". Line returns 0 if no
 // field of the path exists.
-func Line(text string, path ...string) (line int) {
+func Line(text string, path ...string) (line int) { return Lines(text)(path...) }
+
+// Lines returns [Line] of a text, which is parsed once.
+func Lines(text string) func(path ...string) int {
 	doc, err := yamlDocument(text)
 	if err != nil || doc.Kind == 0 {
-		return 0
+		return func(...string) int { return 0 }
 	}
-	at := doc.Content[0]
+	return func(path ...string) int { return lineIn(doc.Content[0], path) }
+}
+
+func lineIn(at *yaml.Node, path []string) (line int) {
 	for _, name := range path {
 		found := false
 		if i, err := strconv.Atoi(name); err == nil && at.Kind == yaml.SequenceNode && i >= 0 && i < len(at.Content) {
@@ -91,7 +98,9 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 		if errors.Is(err, io.EOF) {
 			return yaml.Node{}, nil
 		}
-		return yaml.Node{}, yamlError(err)
+		e := yamlError(err)
+		e.Pos.Line = lineOf(text, err, e.Pos.Line)
+		return yaml.Node{}, e
 	}
 	var second yaml.Node
 	switch err := dec.Decode(&second); {
@@ -103,16 +112,41 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 	return doc, nil
 }
 
+const wrongIndent = "expected a line that is indented as those above it"
+
+// lineOf returns the line of an error, for which the library reports a line. Its parser counts lines from 0,
+// and reports where the fields or elements begin to which an unexpected line does not belong.
+func lineOf(text string, err error, reported int) int {
+	_, problem, _ := strings.Cut(err.Error(), "did not find expected ")
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	switch problem {
+	case "',' or ']'", "',' or '}'":
+		return min(reported+1, len(lines))
+	case "key", "'-' indicator", "node content":
+		return 1 + sort.Search(len(lines)-1, func(n int) bool { // the shortest beginning that has the error
+			var doc yaml.Node
+			err := yaml.Unmarshal([]byte(strings.Join(lines[:n+1], "")), &doc)
+			return err != nil && strings.HasSuffix(err.Error(), problem)
+		})
+	}
+	return reported
+}
+
 // plainly replaces the terms of the parser.
 var plainly = strings.NewReplacer(
 	"mapping values are not allowed in this context", "unexpected ':': put a text that contains ': ' in quotes",
 	"found character that cannot start any token", "unexpected character: put the text in quotes, and indent with spaces, not with tabs",
 	"found unexpected end of stream", "the closing quote is missing",
+	"did not find expected key", wrongIndent,
+	"did not find expected '-' indicator", wrongIndent+", and that begins with - as they do",
+	"did not find expected node content", "expected a value: put a text that begins with ], }, ',' or % in quotes",
+	"did not find expected ',' or ']'", "a ',' or the closing ']' is missing",
+	"did not find expected ',' or '}'", "a ',' or the closing '}' is missing",
 	"unknown anchor '", "aliases (*", "' referenced", ") are not supported: put a text that begins with * in quotes",
 )
 
 // yamlError converts "yaml: line 3: did not find …" to an error with a position.
-func yamlError(err error) error {
+func yamlError(err error) *value.Error {
 	text := plainly.Replace(strings.TrimPrefix(err.Error(), "yaml: "))
 	e := value.Errorf(value.Invalid, "invalid YAML: %s", text)
 	if rest, ok := strings.CutPrefix(text, "line "); ok {

@@ -55,12 +55,7 @@ func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
 func inFrontMatter(err error, path string) error {
 	e := *value.ErrorOf(err, value.Invalid)
 	e.Pos.File = path
-	e.Pos.Line++ // the line --- above
-	for _, problem := range []string{"node content", "'-' indicator", "key", "',' or ']'", "',' or '}'"} {
-		if strings.HasSuffix(e.Message(), "did not find expected "+problem) {
-			e.Pos.Line++ // yaml.v3 counts lines from 0 in its parser, from 1 in its scanner
-		}
-	}
+	e.Pos.Line++                    // the line --- above
 	e.Pos.Line = max(e.Pos.Line, 2) // yaml.v3 does not name the first line
 	return &e
 }
@@ -68,7 +63,7 @@ func inFrontMatter(err error, path string) error {
 // addFrontMatter adds the metadata, with its Markdown field names, to the handler's own
 // signature and documentation.
 func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) error {
-	lines := linesOf(text)
+	lines, inText := linesOf(text), yaml.Lines(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
 		if !ok {
@@ -81,7 +76,9 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 		d.At[field] = value.Position{File: d.Pos.File, Line: max(lines.field[name], 1) + 1}
 		switch {
 		case field == "params":
-			params, err := frontMatterParams(d, v, lines)
+			params, err := frontMatterParams(d, v, lines, func(path ...string) value.Position {
+				return value.Position{File: d.Pos.File, Line: inText(append([]string{name}, path...)...) + 1}
+			})
 			if err != nil {
 				return err
 			}
@@ -107,10 +104,13 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 	return nil
 }
 
-// frontMatterParams reads the list of named parameters.
-func frontMatterParams(d *script.Declaration, v value.Value, lines frontMatterLines) (value.Value, error) {
-	if _, ok := v.(*value.Dict); ok || v == nil {
-		return v, nil // by name, as in the other forms
+// frontMatterParams reads the list of named parameters, or those by name, whose positions place returns.
+func frontMatterParams(d *script.Declaration, v value.Value, lines frontMatterLines, place func(path ...string) value.Position) (value.Value, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if byName, ok := v.(*value.Dict); ok {
+		return namedParams(byName, place), nil
 	}
 	items, ok := value.Elements(v)
 	if !ok {
@@ -146,6 +146,25 @@ func frontMatterParams(d *script.Declaration, v value.Value, lines frontMatterLi
 		params.Put(name, p)
 	}
 	return params, nil
+}
+
+// namedParams returns parameters by name, as in the other forms, with their positions.
+func namedParams(byName *value.Dict, place func(path ...string) value.Position) *value.Dict {
+	params := &value.Dict{}
+	for k, v := range byName.All() {
+		name, isName := k.(string)
+		if spec, ok := v.(*value.Dict); ok && isName {
+			p := script.Declared{Kind: "param", Fields: spec, Pos: place(name), At: map[string]value.Position{}}
+			for field := range spec.All() {
+				if field, ok := field.(string); ok {
+					p.At[field] = place(name, field)
+				}
+			}
+			v = p
+		}
+		params.Put(name, v)
+	}
+	return params
 }
 
 // frontMatterLines has the line of each field and parameter of the front matter, and of
@@ -216,7 +235,7 @@ func (m *Language) split(path, text string) (markdownFile, error) {
 	fail := func(line int, problem string) (markdownFile, error) {
 		e := value.Errorf(value.Invalid, "%s", problem)
 		e.Pos = value.Position{File: path, Line: line}
-		return markdownFile{}, e.WithHint("begin the file with --- lines around description: …, and add a code block ```starlark … ```")
+		return markdownFile{}, e.WithHint("%s", hintFor(problem))
 	}
 	meta, end := yaml.FrontMatter(lines)
 	switch end {
@@ -240,6 +259,21 @@ func (m *Language) split(path, text string) (markdownFile, error) {
 		line: from,
 		code: m.languageOf(lines, end, from),
 	}, nil
+}
+
+// hintFor returns what to write if a file cannot be split.
+func hintFor(problem string) string {
+	switch {
+	case strings.HasPrefix(problem, "No valid YAML"):
+		return "begin the file with --- lines around description: …, and add a code block ```starlark … ```"
+	case strings.HasPrefix(problem, noBlock):
+		return "add a code block with the function of the tool: ```starlark … ```, or ```lua … ```"
+	case strings.HasPrefix(problem, "Unclosed"):
+		return "end the code block with the mark with which it begins: ``` or ~~~"
+	case strings.HasPrefix(problem, "the line "+endMarker):
+		return "write this line after the function"
+	}
+	return "begin the code with: def NAME(…):"
 }
 
 const noBlock = "No code block found"
