@@ -19,6 +19,8 @@ import (
 func knownTools() map[string]*tool.Tool {
 	text := tool.Type{Name: tool.TypeString}
 	return map[string]*tool.Tool{
+		"issue": {Name: "issue", Description: "Open an issue.", Schema: []byte(`{"type": "object", "additionalProperties": false, "required": ["title"],
+			"properties": {"title": {"type": "string"}, "points": {"type": "integer", "minimum": 1}, "labels": {"type": "array"}, "owner": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}`)},
 		"slug": {Name: "slug", Description: "Make a slug.", Params: []tool.Param{{Name: "text", Type: text, Required: true}}},
 		"word_count": {Name: "word_count", Description: "Count words.", Params: []tool.Param{{Name: "filepath", Type: text, Required: true}},
 			Needs: []tool.Capability{{Name: "fs.read"}}},

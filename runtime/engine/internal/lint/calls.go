@@ -46,16 +46,47 @@ func RowSignature(f *tool.Func, name string) *Signature {
 	return s
 }
 
-// ToolSignature returns the signature of tools.NAME for a tool, or nil if its arguments are
-// described by a schema.
+// ToolSignature returns the signature of tools.NAME for a tool, or nil if nothing is known of its
+// arguments.
 func ToolSignature(t *tool.Tool, name string) *Signature {
-	if t == nil || len(t.Schema) > 0 {
+	switch {
+	case t == nil:
 		return nil
+	case len(t.Schema) > 0:
+		return schemaSignature(t, name)
 	}
 	s := &Signature{Name: name, Named: t.AllowExtra, ByName: true}
 	for i := range t.Params {
 		p := &t.Params[i]
 		s.Params = append(s.Params, Param{Name: p.Name, Required: p.Required && !p.FromHost, Type: p, Omits: !p.Required, Aliases: p.Aliases})
+	}
+	return s
+}
+
+// schemaSignature returns the signature of a tool whose arguments are described by a JSON Schema, or nil if
+// the schema has no list of parameters. Values are checked only by types without further keywords, which
+// mean the same here.
+func schemaSignature(t *tool.Tool, name string) *Signature {
+	schema, err := t.ArgsSchema()
+	if err != nil {
+		return nil
+	}
+	params, err := t.CallerParams()
+	if err != nil {
+		return nil
+	}
+	more, _ := schema.Get("additionalProperties")
+	s := &Signature{Name: name, Named: more != false || schema.Has("patternProperties"), ByName: true}
+	for i := range params {
+		p := &params[i]
+		own := Param{Name: p.Name, Required: p.Required, Omits: !p.Required}
+		switch spec := schema.Dict("properties").Dict(p.Name); spec.Text("type") {
+		case "string", "integer", "number", "boolean":
+			if !spec.Has("anyOf") && !spec.Has("oneOf") && !spec.Has("allOf") && !spec.Has("not") && !spec.Has("$ref") && !spec.Has("pattern") && !spec.Has("format") {
+				own.Type = p
+			}
+		}
+		s.Params = append(s.Params, own)
 	}
 	return s
 }
