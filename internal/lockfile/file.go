@@ -79,7 +79,12 @@ func parse(v value.Value) (*Lock, error) {
 	if d == nil {
 		return nil, invalid("the file is not a mapping")
 	}
-	if n, _ := d.Get("version"); n != int64(version) {
+	switch n, ok := d.Get("version"); {
+	case !ok:
+		return nil, invalid("the field 'version' is missing")
+	case d.Int("version") > version:
+		return nil, value.Errorf(value.Invalid, "read "+Name+": the file has version %d, but this cassidy reads version %d", d.Int("version"), version).WithHint("update cassidy")
+	case n != int64(version):
 		return nil, invalid("the file has version %s, but this cassidy reads version %d", value.FormatJSON(n, ""), version)
 	}
 	l, p := &Lock{}, &parser{}

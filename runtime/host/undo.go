@@ -218,8 +218,11 @@ func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]b
 		u.ID, u.Resume, u.Skip = open.ID, true, u.Skip || open.Options.Bool("skip")
 		return undone, nil
 	}
-	return nil, value.Errorf(value.Conflict, "the run '%s' is already being undone by the run '%s' (%s)", u.Run, open.ID, open.State).
-		WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", open.ID, open.ID)
+	conflict := value.Errorf(value.Conflict, "the run '%s' is already being undone by the run '%s' (%s)", u.Run, open.ID, open.State)
+	if j.Held(open.ID) {
+		return nil, conflict.WithHint("wait until it ends; to cancel it: cassidy runs cancel %s; in Go, call Host.Cancel", open.ID)
+	}
+	return nil, conflict.WithHint("to continue it: cassidy runs resume %s; to cancel it: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", open.ID, open.ID)
 }
 
 // An undoing is an undo in progress.

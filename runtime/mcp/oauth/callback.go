@@ -29,7 +29,7 @@ type callback struct {
 func listen(port int) (*callback, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return nil, value.Errorf(value.Unavailable, "sign in: port %d of this machine is not free", port).WithHint("choose another port: cassidy mcp login SERVER --port N")
+		return nil, value.Errorf(value.Unavailable, "sign in: listen on port %d of this machine: %w", port, err).WithHint("choose another port: cassidy mcp login SERVER --port N")
 	}
 	b := &callback{
 		host: l.Addr().String(), url: "http://" + l.Addr().String() + "/callback",

@@ -32,11 +32,11 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "check", Usage: "find faults in scripts without running them", ArgsUsage: "[FILE|FOLDER|NAME …]",
-		Description: "The command checks tools, workflows, policies, hooks, libraries and tests. NAME is the name of a tool.\n" +
+		Description: "The command checks tools, workflows, policies, hooks, libraries and tests. NAME is the name of a tool, a workflow or a policy.\n" +
 			"Without arguments, it checks the scripts of the project and your personal scripts.\n" +
-			"If there are errors, the exit code is 1. See docs/checking.md for the codes.",
+			"If there are errors, the exit code is 1. Each fault has a code, such as unknown-name. docs/checking.md explains these codes.",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "fix", Usage: "fix what certainly can be fixed, and list what was fixed"},
+			&cli.BoolFlag{Name: "fix", Usage: "fix the faults that have a fix, and list what was fixed"},
 			&cli.BoolFlag{Name: "strict", Usage: "exit with code 1 if there are warnings, too"},
 			&cli.BoolFlag{Name: "sarif", Usage: "print the faults in SARIF 2.1.0, for CI"},
 		},

@@ -18,9 +18,9 @@ import (
 func reviewCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "review", Usage: "review the tools of an attached server, and accept them", ArgsUsage: "SERVER",
-		Description: "SERVER is the name of an entry in .cassidy/mcp.json of the project, or in your own mcp.json. The command starts the server, and\n" +
-			"shows the descriptions of its tools, or the changes since your last review. A server is used only after you have accepted its\n" +
-			"tools. If these tools change later, all calls of the server are refused until you review its tools again.",
+		Description: "SERVER is the name of an entry in .cassidy/mcp.json of the project, or in your own mcp.json. The command starts the server, or\n" +
+			"connects to its URL, and shows the descriptions of its tools, or the changes since your last review. A server is used only after you have accepted its\n" +
+			"tools. If these tools change later, all calls to the server are refused until you review its tools again.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "accept the tools without asking"},
 		},
