@@ -72,6 +72,27 @@ func (r Request) Value() value.Value {
 	return value.NewDict(requestKey, int64(r.Func), argsKey, value.List(r.Args))
 }
 
+// resultKey is the value of requestKey in a dict that stands for a result.
+const resultKey = "result"
+
+// Result returns what stands for a value that is the last outcome, and not a request: the value
+// itself, unless a script could take it for a request.
+func Result(v value.Value) value.Value {
+	if d, ok := v.(*value.Dict); ok && d != nil && d.Has(requestKey) {
+		return value.NewDict(requestKey, resultKey, resultKey, v)
+	}
+	return v
+}
+
+// ReadResult reads what [Result] has returned in place of a value; ok is false for any other value.
+func ReadResult(v value.Value) (result value.Value, ok bool) {
+	d, _ := v.(*value.Dict)
+	if d == nil || d.Text(requestKey) != resultKey {
+		return nil, false
+	}
+	return d.Get(resultKey)
+}
+
 // ReadRequest reads what [Request.Value] has returned; ok is false for any other value.
 func ReadRequest(v value.Value) (r Request, ok bool) {
 	d, _ := v.(*value.Dict)

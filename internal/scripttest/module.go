@@ -248,7 +248,7 @@ func (x *test) succeed(name string) func(tool.Result, error) (tool.Outcome, erro
 		if err != nil {
 			return tool.Outcome{}, x.callFailed(name, err)
 		}
-		return tool.Outcome{Value: r.Value}, nil
+		return tool.Outcome{Value: callback.Result(r.Value)}, nil
 	}
 }
 

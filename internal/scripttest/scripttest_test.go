@@ -207,6 +207,7 @@ func TestFakes(t *testing.T) {
 		"tool loops":   {`t.call("effects", what = "loop")`, `or declare limits = {"steps": …}`},
 		"tool prints":  {`t.fails("effects", what = "print"); print("done")`, "ok"},
 		"prints":       {"for _ in range(100000):\n        print(1)", "effects"},
+		"request":      {`f = lambda: fail("called"); t.fails(f); t.model([f]); t.effect({"model.ask": {"$call": 0, "args": []}}); t.eq(t.call("effects", what = "model"), {"$call": 0, "args": []})`, "ok"},
 		"calls":        {"for _ in range(100000):\n        t.files()", "effects"},
 		"forged":       {`t.eq(t.fails({"$function": 99}), 1)`, "the host asks for a function that the script does not have"},
 	} {

@@ -51,6 +51,10 @@ func (r *Run) keepAll(list []value.Value) []value.Value {
 // returns the last outcome.
 func (r *Run) answer(out tool.Outcome) (tool.Outcome, error) {
 	for {
+		if v, ok := callback.ReadResult(out.Value); ok {
+			out.Value = v
+			return out, nil
+		}
 		call, ok := callback.ReadRequest(out.Value)
 		if !ok {
 			return out, nil
