@@ -56,9 +56,9 @@ func find(list []fake, names ...string) *fake {
 	return nil
 }
 
-// wildcard returns the pattern of a key in which * stands for any text.
+// wildcard returns the pattern of a key in which * stands for any text, also of several lines.
 func wildcard(key string) *regexp.Regexp {
-	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(key), `\*`, ".*") + "$")
+	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(key), `\*`, ".*") + "$")
 }
 
 // set returns fakes by their keys.
@@ -106,17 +106,20 @@ func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.
 	case f.Kind == tool.Notice:
 		x.print(e.Args.Text("message"))
 		return tool.Outcome{}, nil
-	case f.MakesCalls() || module == "tools":
-		x.note(f, e, g)
-		return f.Do(ctx, e, g)
 	}
 	x.note(f, e, g)
-	if out, done, err := x.replayed(e); done {
-		return out, err
+	makesCalls := f.MakesCalls() || module == "tools"
+	if !makesCalls {
+		if out, done, err := x.replayed(e); done {
+			return out, err
+		}
 	}
 	if fake := find(x.effect, e.Func); fake != nil {
 		v, err := x.value(ctx, fake, e.Args)
 		return tool.Outcome{Value: v}, err
+	}
+	if makesCalls {
+		return f.Do(ctx, e, g)
 	}
 	switch module {
 	case "fs", "context", "skill", "memory":
@@ -125,7 +128,7 @@ func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.
 		}
 		return f.Do(ctx, e, g)
 	case "time":
-		if x.now.IsZero() {
+		if !x.hasClock() {
 			return tool.Outcome{}, x.lacks(e.Func, `t.clock("2026-01-01T00:00:00Z")`)
 		}
 		g.Sleep = x.sleep
@@ -149,6 +152,13 @@ func fileKey(args *value.Dict) string {
 		return value.FormatJSON(p, "")
 	}
 	return `"notes.md"`
+}
+
+// hasClock reports whether the time is set. A call that sleeps beside changes it.
+func (x *test) hasClock() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.now.IsZero()
 }
 
 // clock returns a function of the module time with the clock of the test.

@@ -161,6 +161,7 @@ func TestFakes(t *testing.T) {
 		"secret none":   {`t.call("effects", what = "get", arg = "https://api.example.com/")`, `t.secret({"TOKEN": "a value for tests"})`},
 		"shell":         {`t.shell({"git status": {"exit_code": 1, "stderr": "not a repository"}}); r = t.call("effects", what = "run", arg = ["git", "status"]); t.eq(r, {"exit_code": 1, "stdout": "", "stderr": "not a repository", "truncated": False})`, "ok"},
 		"shell program": {`t.shell({"git": lambda c: c["command"]}); t.eq(t.call("effects", what = "run", arg = ["git", "log", "-n", "5"])["stdout"], "git log -n 5")`, "ok"},
+		"shell lines":   {`t.shell({"git *": "text"}); t.eq(t.call("effects", what = "run", arg = ["git", "log", "--format", "a\nb"])["stdout"], "text")`, "ok"},
 		"shell none":    {`t.call("effects", what = "run", arg = ["git", "log"])`, `t.shell({"git log": "…"})`},
 		"clock":         {`t.clock("2026-01-01T00:00:00Z"); t.eq(t.call("effects", what = "now"), "2026-01-01T00:01:30.000000000Z")`, "ok"},
 		"clock none":    {`t.call("effects", what = "now")`, `t.clock("2026-01-01T00:00:00Z")`},
@@ -175,6 +176,7 @@ func TestFakes(t *testing.T) {
 		"model none":    {`t.call("effects", what = "model")`, `t.model(["…"])`},
 		"effect":        {`t.effect({"time.now": "noon", "time.sleep": None}); t.eq(t.call("effects", what = "now"), "noon")`, "ok"},
 		"nested":        {`t.eq(t.call("effects", what = "other", arg = 4), 8); t.eq(t.effects(), [{"func": "tools.call", "args": {"name": "other", "args": {"n": 4}}, "tool": "effects"}])`, "ok"},
+		"other faked":   {`t.effect({"tools.call": 5}); t.eq(t.call("effects", what = "other", arg = 4), 5)`, "ok"},
 		"workflow":      {`t.answer(True); t.eq(t.run("twice", n = 3), 12)`, "ok"},
 		"effects":       {`t.http({"*": "x"}); t.call("effects", what = "plain", arg = "https://api.example.com/"); t.eq(t.effects("http"), [{"func": "http.get", "args": {"url": "https://api.example.com/"}, "tool": "effects"}])`, "ok"},
 
