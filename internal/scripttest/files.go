@@ -28,7 +28,7 @@ import (
 type files struct {
 	dir      string            // the folder
 	prefix   string            // of the names in source, in messages: ".cassidy/tools" or the folder
-	data     string            // the folder of golden values and fixtures
+	data     string            // the folder of golden values and fixtures, in dir
 	source   map[string]string // the tools and workflows, in the layout of [cassidy.Scripts]
 	declared []described       // the tools of source
 	tests    []testFile
@@ -72,7 +72,7 @@ func readFiles(ctx context.Context, o *Options) (*files, error) {
 
 // readProject reads the files of a project. Untrusted ones are left out.
 func (f *files) readProject(ctx context.Context, o *Options, h *host.Host) error {
-	f.prefix, f.data = folder.ToolsDir, filepath.Join(f.dir, folder.Name, "tests")
+	f.prefix, f.data = folder.ToolsDir, folder.Name+"/tests"
 	scope := trust.Scope{TrustOnce: true}
 	if o.Scope != nil {
 		scope = *o.Scope
@@ -147,8 +147,12 @@ func (f *files) write(dir string) error {
 		if strings.HasPrefix(name, workflows) {
 			at = filepath.Join(dir, folder.Name, filepath.FromSlash(name))
 		}
-		if err := writeData(at, []byte(text)); err != nil {
-			return err
+		err := os.MkdirAll(filepath.Dir(at), 0o755)
+		if err == nil {
+			err = os.WriteFile(at, []byte(text), 0o644)
+		}
+		if err != nil {
+			return value.Errorf(value.Failed, "write %s: %w", at, folder.Cause(err))
 		}
 	}
 	return nil
@@ -156,7 +160,7 @@ func (f *files) write(dir string) error {
 
 // readFolder reads a folder that is not a project: its tools are those of the person who names it.
 func (f *files) readFolder(ctx context.Context, h *host.Host) error {
-	f.prefix, f.data = f.dir, filepath.Join(f.dir, "testdata")
+	f.prefix, f.data = f.dir, "testdata"
 	if wd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(wd, f.dir); err == nil && filepath.IsLocal(rel) {
 			f.prefix = filepath.ToSlash(rel)
@@ -306,7 +310,7 @@ func (s *Suite) list() (tests []*Test, err error) {
 		if !wanted(file.name) {
 			continue
 		}
-		of := Test{File: shown, Tool: name, script: script, data: filepath.Join(f.data, script.Name), lines: 1 + strings.Count(file.text, "\n")}
+		of := Test{File: shown, Tool: name, script: script, data: path.Join(f.data, script.Name), lines: 1 + strings.Count(file.text, "\n")}
 		if file.reason != "" {
 			of.Name, of.broken = "file", trust.Untrusted(shown, file.reason)
 			tests = append(tests, &of)
@@ -335,7 +339,7 @@ func (s *Suite) list() (tests []*Test, err error) {
 			if !e.HasExpect {
 				continue
 			}
-			t := &Test{File: f.path(d.name), Name: fmt.Sprintf("example %d", i+1), Tool: d.tool.Name, example: e, data: filepath.Join(f.data, stem(d.name)+"_test")}
+			t := &Test{File: f.path(d.name), Name: fmt.Sprintf("example %d", i+1), Tool: d.tool.Name, example: e, data: path.Join(f.data, stem(d.name)+"_test")}
 			if script := setups[tool.Key(d.tool.Name)]; script != nil {
 				t.script = script
 			}

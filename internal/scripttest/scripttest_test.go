@@ -305,6 +305,33 @@ func TestGolden(t *testing.T) {
 	wantResults(t, runAll(t, o), map[string]string{"test_text": "ok", "test_value": "(-want +got)", "test_name": "invalid name"})
 }
 
+// TestLinks checks that test data is neither read nor written through a link out of the project.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	dir := newTests(t, map[string]string{
+		"tools/double_test.star": "def test_golden(t):\n    t.golden(\"out\", \"new\")\n\ndef test_replay(t):\n    t.replay(\"out.json\")\n\ndef test_folder(t):\n    t.fs(folder = \"out\")\n",
+		"tests/double_test/a":    "",
+	})
+	outside := t.TempDir()
+	for link, to := range map[string]string{"double_test/out.golden": "file", "out.json": "file", "out": "."} {
+		if err := os.Symlink(filepath.Join(outside, to), filepath.Join(dir, ".cassidy", "tests", link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	file := filepath.Join(outside, "file")
+	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, update := range []bool{false, true} {
+		wantResults(t, runAll(t, &scripttest.Options{Dir: dir, Update: update, Filter: regexp.MustCompile("test_")}), map[string]string{
+			"test_golden": "escapes", "test_replay": "escapes", "test_folder": "escapes",
+		})
+	}
+	if data, err := os.ReadFile(file); string(data) != "old" {
+		t.Errorf("the file outside is %q, %v", data, err)
+	}
+}
+
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	dir := newTests(t, map[string]string{

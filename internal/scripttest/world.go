@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -33,7 +32,11 @@ func (x *test) setFiles(args *value.Dict) error {
 	defer root.Close()
 	c := copying{to: root}
 	if from := args.Text("folder"); from != "" {
-		if err := c.folder(filepath.Dir(x.data), from, from); err != nil {
+		if clean := path.Clean(from); !fs.ValidPath(clean) || strings.Contains(from, `\`) {
+			return invalidCopy(from)
+		}
+		from = path.Join(x.slot.suite.files.data, from)
+		if err := c.folder(x.slot.suite.files.dir, from, from); err != nil {
 			return err
 		}
 	}
@@ -94,12 +97,16 @@ type copying struct {
 	files, bytes int
 }
 
+func invalidCopy(name string) error {
+	return value.Errorf(value.Invalid, "invalid path %q", name).WithHint("name a file or a folder, such as data/sales.csv")
+}
+
 // folder copies a file, or a folder with everything in it except hidden folders, without a part of the
 // paths. Links must not lead out of the folder base.
 func (c *copying) folder(base, name, without string) error {
 	clean := path.Clean(name)
 	if !fs.ValidPath(clean) || strings.Contains(name, `\`) {
-		return value.Errorf(value.Invalid, "invalid path %q", name).WithHint("name a file or a folder, such as data/sales.csv")
+		return invalidCopy(name)
 	}
 	dir, err := os.OpenRoot(base)
 	if err != nil {
@@ -171,14 +178,11 @@ func (x *test) golden(name string, v value.Value) error {
 	if !ok {
 		text = value.FormatJSON(v, "  ") + "\n"
 	}
-	file := filepath.Join(x.data, name+".golden")
+	file := path.Join(x.data, name+".golden")
 	if x.slot.suite.opts.Update {
-		if err := writeData(file, []byte(text)); err != nil {
-			return err
-		}
-		return nil
+		return x.slot.suite.files.writeData(file, []byte(text))
 	}
-	want, err := os.ReadFile(file)
+	want, err := x.slot.suite.files.readData(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return value.Errorf(value.Failed, "the golden value %s does not exist", name).WithHint("to write it, type: cassidy test --update")
@@ -190,14 +194,32 @@ func (x *test) golden(name string, v value.Value) error {
 	return nil
 }
 
-// writeData writes a file of test data.
-func writeData(file string, data []byte) error {
-	err := os.MkdirAll(filepath.Dir(file), 0o755)
+// readData reads a file of test data. Links must not lead out of the folder.
+func (f *files) readData(name string) ([]byte, error) {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	data, cut, err := folder.ReadHead(root.FS(), name, maxCopiedBytes)
+	if err == nil && cut {
+		return nil, value.Errorf(value.Limit, "the file is larger than %d MB", maxCopiedBytes>>20)
+	}
+	return data, err
+}
+
+// writeData writes a file of test data. Links must not lead out of the folder.
+func (f *files) writeData(name string, data []byte) error {
+	root, err := os.OpenRoot(f.dir)
 	if err == nil {
-		err = os.WriteFile(file, data, 0o644)
+		defer root.Close()
+		err = root.MkdirAll(path.Dir(name), 0o755)
+	}
+	if err == nil {
+		err = root.WriteFile(name, data, 0o644)
 	}
 	if err != nil {
-		return value.Errorf(value.Failed, "write %s: %w", file, folder.Cause(err))
+		return value.Errorf(value.Failed, "write %s: %w", name, folder.Cause(err))
 	}
 	return nil
 }
@@ -205,7 +227,7 @@ func writeData(file string, data []byte) error {
 // A replay has the results of effects of a recorded run.
 type replay struct {
 	name  string
-	file  string
+	file  string // in the folder of the suite
 	steps []fixture.Step
 	used  []bool
 	wrote bool // the fixture was recorded by this test
@@ -213,15 +235,15 @@ type replay struct {
 
 // setReplay reads a fixture, unless the next call records it.
 func (x *test) setReplay(name string) error {
-	if !fs.ValidPath(name) || name == "." {
+	if !fs.ValidPath(name) || name == "." || strings.Contains(name, `\`) {
 		return value.Errorf(value.Invalid, "invalid name of a fixture: %q", name).WithHint("name a file in .cassidy/tests, such as fetch.json")
 	}
-	r := &replay{name: name, file: filepath.Join(filepath.Dir(x.data), filepath.FromSlash(name))}
+	r := &replay{name: name, file: path.Join(x.slot.suite.files.data, name)}
 	x.recorded = r
 	if x.slot.suite.opts.Record != nil {
 		return nil
 	}
-	data, err := os.ReadFile(r.file)
+	data, err := x.slot.suite.files.readData(r.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return value.Errorf(value.Failed, "the fixture %s does not exist", name).WithHint("to record it, type: cassidy test --record --filter %s", x.Name)
@@ -277,7 +299,7 @@ func (x *test) record(ctx context.Context, r Recording) error {
 	}
 	f, err := do(ctx, r)
 	if err == nil {
-		err = writeData(to.file, f.Format())
+		err = x.slot.suite.files.writeData(to.file, f.Format())
 	}
 	if err != nil {
 		return err
