@@ -255,14 +255,8 @@ func (s *Suite) Close() error {
 // source is the project whose tools the hosts have: a copy of the files of the suite.
 func (s *Suite) source() string { return filepath.Join(s.dir, "source") }
 
-// plan lists the tests.
+// plan lists the tests, and makes a slot for each of those that run at a time.
 func (s *Suite) plan() error {
-	s.free = make(chan *slot, s.opts.Parallel)
-	for i := range s.opts.Parallel {
-		slot := &slot{suite: s, dir: filepath.Join(s.dir, strconv.Itoa(i))}
-		s.slots = append(s.slots, slot)
-		s.free <- slot
-	}
 	tests, err := s.list()
 	if err != nil {
 		return err
@@ -271,6 +265,13 @@ func (s *Suite) plan() error {
 		if s.opts.Filter == nil || s.opts.Filter.MatchString(t.ID()) {
 			s.tests = append(s.tests, t)
 		}
+	}
+	n := max(min(s.opts.Parallel, len(s.tests)), 1)
+	s.free = make(chan *slot, n)
+	for i := range n {
+		slot := &slot{suite: s, dir: filepath.Join(s.dir, strconv.Itoa(i))}
+		s.slots = append(s.slots, slot)
+		s.free <- slot
 	}
 	return nil
 }

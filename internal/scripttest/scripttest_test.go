@@ -332,6 +332,12 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestParallelLimit checks that the number of slots does not grow with a number that somebody writes.
+func TestParallelLimit(t *testing.T) {
+	t.Parallel()
+	wantResults(t, runAll(t, &scripttest.Options{Dir: newTests(t, nil), Parallel: 1 << 40, Filter: regexp.MustCompile("example 1")}), map[string]string{"example 1": "ok"})
+}
+
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	dir := newTests(t, map[string]string{
