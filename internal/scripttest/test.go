@@ -67,7 +67,7 @@ type answer struct {
 func (x *test) run(ctx context.Context) error {
 	x.ctx, x.stop = context.WithTimeoutCause(ctx, x.slot.suite.opts.Timeout,
 		value.Errorf(value.Timeout, "the test took longer than %s", x.slot.suite.opts.Timeout).WithHint("set another limit: --timeout SECONDS"))
-	defer x.stop()
+	defer x.end() // a call may still run if the script has ended in a fake
 	var err error
 	if x.example != nil {
 		err = x.runExample()
@@ -144,7 +144,7 @@ func (x *test) callExample() (value.Value, error) {
 	return r.Value, nil
 }
 
-// end waits for the calls of the test.
+// end ends the calls of the test, and waits for them.
 func (x *test) end() {
 	if x.stop != nil {
 		x.stop()
