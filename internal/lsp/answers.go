@@ -108,10 +108,10 @@ func (s *server) symbols(_ context.Context, p *documentParams) (any, error) {
 	if !read.HasAllParts() && doc.last != nil {
 		read = doc.last // the text is being edited
 	}
-	return symbolsOf(read.Text, read.Symbols()), nil
+	return symbolsOf(newIndex(read.Text), read.Symbols()), nil
 }
 
-func symbolsOf(text string, symbols []assist.Symbol) []documentSymbol {
+func symbolsOf(x *index, symbols []assist.Symbol) []documentSymbol {
 	const isFunction, isObject = 12, 19
 	list := []documentSymbol{}
 	for _, sym := range symbols {
@@ -120,8 +120,8 @@ func symbolsOf(text string, symbols []assist.Symbol) []documentSymbol {
 			kind = isFunction
 		}
 		list = append(list, documentSymbol{
-			Name: sym.Name, Detail: sym.Detail, Kind: kind, Range: rangeOf(text, sym.Span), SelectionRange: rangeOf(text, sym.At),
-			Children: symbolsOf(text, sym.Inner),
+			Name: sym.Name, Detail: sym.Detail, Kind: kind, Range: x.textRange(sym.Span), SelectionRange: x.textRange(sym.At),
+			Children: symbolsOf(x, sym.Inner),
 		})
 	}
 	return list

@@ -67,8 +67,9 @@ func (s *server) check() {
 // publish sends the faults of a document, unless it was edited meanwhile.
 func (s *server) publish(doc *document) {
 	items := []diagnosticItem{}
+	x := newIndex(doc.read.Text)
 	for _, d := range s.faults(doc) {
-		items = append(items, doc.item(&d))
+		items = append(items, itemOf(x, &d))
 	}
 	if s.documents.get(doc.uri) == doc {
 		s.wire.notify("textDocument/publishDiagnostics", &publishParams{URI: doc.uri, Version: doc.version, Diagnostics: items})
@@ -91,10 +92,10 @@ func (s *server) faults(doc *document) (list []diagnostic.Diagnostic) {
 	return s.project.Load().Check(doc.path, doc.read.Text)
 }
 
-// item returns a fault as the protocol describes it.
-func (doc *document) item(d *diagnostic.Diagnostic) diagnosticItem {
+// itemOf returns a fault of a text as the protocol describes it.
+func itemOf(x *index, d *diagnostic.Diagnostic) diagnosticItem {
 	const isError, isWarning = 1, 2
-	item := diagnosticItem{Range: rangeOf(doc.read.Text, source.Span(d.Span)), Severity: isError, Code: d.Code, Source: "cassidy", Message: d.Message}
+	item := diagnosticItem{Range: x.textRange(source.Span(d.Span)), Severity: isError, Code: d.Code, Source: "cassidy", Message: d.Message}
 	if d.Severity == diagnostic.Warning {
 		item.Severity = isWarning
 	}
@@ -111,6 +112,7 @@ func (s *server) codeActions(ctx context.Context, p *codeActionParams) (any, err
 	if doc == nil {
 		return actions, nil
 	}
+	x := newIndex(doc.read.Text)
 	from, to := offsetOf(doc.read.Text, p.Range.Start), offsetOf(doc.read.Text, p.Range.End)
 	for _, d := range s.faults(doc) {
 		if ctx.Err() != nil {
@@ -121,10 +123,10 @@ func (s *server) codeActions(ctx context.Context, p *codeActionParams) (any, err
 		}
 		var edits []textEdit
 		for _, e := range d.Fix.Edits {
-			edits = append(edits, textEdit{rangeOf(doc.read.Text, source.Span(e.Span)), e.Text})
+			edits = append(edits, textEdit{x.textRange(source.Span(e.Span)), e.Text})
 		}
 		actions = append(actions, codeAction{
-			Title: d.Fix.Title, Kind: "quickfix", Diagnostics: []diagnosticItem{doc.item(&d)}, IsPreferred: true,
+			Title: d.Fix.Title, Kind: "quickfix", Diagnostics: []diagnosticItem{itemOf(x, &d)}, IsPreferred: true,
 			Edit: workspaceEdit{Changes: map[string][]textEdit{doc.uri: edits}},
 		})
 	}

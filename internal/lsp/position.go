@@ -3,6 +3,7 @@ package lsp
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -44,28 +45,47 @@ func unitsOf(r rune) uint32 {
 	return 1
 }
 
-// positionOf returns the position of an offset in a text. An offset outside of the text is moved to its end.
-func positionOf(text string, offset int) position {
-	offset = min(max(offset, 0), len(text))
-	head := text[:offset]
-	var p position
-	start := 0
-	for i := 0; i < len(head); i++ {
-		if head[i] == '\n' || head[i] == '\r' && !strings.HasPrefix(text[i+1:], "\n") {
-			p.Line++
-			start = i + 1
+// An index finds the positions of offsets in a text. It takes time for the text once, and for a
+// position only that of its line.
+type index struct {
+	text  string
+	lines []int // the offset of each line
+}
+
+func newIndex(text string) *index {
+	x := &index{text, []int{0}}
+	for i := range len(text) {
+		if text[i] == '\n' || text[i] == '\r' && !strings.HasPrefix(text[i+1:], "\n") {
+			x.lines = append(x.lines, i+1)
 		}
 	}
-	for _, r := range strings.TrimSuffix(head[start:], "\r") {
+	return x
+}
+
+// position returns the position of an offset. An offset outside of the text is moved to its end.
+func (x *index) position(offset int) position {
+	offset = min(max(offset, 0), len(x.text))
+	line, isStart := slices.BinarySearch(x.lines, offset)
+	if !isStart {
+		line--
+	}
+	p := position{Line: uint32(line)}
+	for _, r := range strings.TrimSuffix(x.text[x.lines[line]:offset], "\r") {
 		p.Character += unitsOf(r)
 	}
 	return p
 }
 
-// rangeOf returns the positions of a part of a text.
-func rangeOf(text string, s source.Span) textRange {
-	return textRange{positionOf(text, s.Start), positionOf(text, s.End)}
+// textRange returns the positions of a part of the text.
+func (x *index) textRange(s source.Span) textRange {
+	return textRange{x.position(s.Start), x.position(s.End)}
 }
+
+// positionOf returns the position of one offset in a text.
+func positionOf(text string, offset int) position { return newIndex(text).position(offset) }
+
+// rangeOf returns the positions of one part of a text.
+func rangeOf(text string, s source.Span) textRange { return newIndex(text).textRange(s) }
 
 // pathOf returns the path of a file: URI, or "" for any other URI.
 func pathOf(uri string) string {

@@ -1,8 +1,11 @@
 package lsp
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/internal/assist"
 )
 
 func TestPositions(t *testing.T) {
@@ -22,6 +25,22 @@ func TestPositions(t *testing.T) {
 		if got := positionOf(text, offset); got != want {
 			t.Errorf("positionOf(%d) = %v, want %v", offset, got, want)
 		}
+	}
+}
+
+// TestManySymbols has the longest text with the most functions: its lines are counted once, and not
+// for each of them.
+func TestManySymbols(t *testing.T) {
+	const function = "def f():\n    pass\n"
+	text := strings.Repeat(function, maxText/len(function))
+	symbols := symbolsOf(newIndex(text), assist.Read(assist.Starlark, text).Symbols())
+	if len(symbols) == 0 {
+		t.Fatal("no symbols")
+	}
+	last := symbols[len(symbols)-1]
+	want := textRange{position{uint32(2 * (len(symbols) - 1)), 4}, position{uint32(2 * (len(symbols) - 1)), 5}}
+	if last.SelectionRange != want {
+		t.Errorf("the last of %d functions is at %v, want %v", len(symbols), last.SelectionRange, want)
 	}
 }
 
