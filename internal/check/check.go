@@ -4,6 +4,7 @@ package check
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/project"
@@ -70,21 +71,14 @@ func libraryFolder(file string) string {
 // invalidFile returns the diagnostic of a file that cannot be checked.
 func invalidFile(file string, err error) diagnostic.Diagnostic {
 	e := value.ErrorOf(err, value.Invalid)
-	return diagnostic.Diagnostic{Pos: value.Position{File: file, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: "invalid-file", Message: e.Message(), Hint: e.Hint}
+	return diagnostic.Diagnostic{Pos: value.Position{File: file, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.InvalidFile, Message: e.Message(), Hint: e.Hint}
 }
 
 // KindOf returns what a file is for, by its path and its text.
 func KindOf(file, text string) engine.Kind {
 	dir, name := path.Split(path.Clean(file))
 	folders := strings.Split(dir, "/")
-	above := func(name string) bool {
-		for _, f := range folders {
-			if f == name {
-				return true
-			}
-		}
-		return false
-	}
+	above := func(name string) bool { return slices.Contains(folders, name) }
 	switch {
 	case path.Ext(name) != ".star":
 		return engine.KindTool

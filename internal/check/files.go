@@ -34,7 +34,7 @@ func read(root, file string) (string, error) {
 		return "", value.Errorf(value.Invalid, "not a script").
 			WithHint("use a file whose name ends in one of these: \"%s\"", strings.Join(tool.ScriptSuffixes(), `", "`))
 	}
-	if inside, err := leadsOut(root, file); inside || err != nil {
+	if out, err := leadsOut(root, file); out || err != nil {
 		if err == nil {
 			err = value.Errorf(value.Denied, "the link points outside the project").WithHint("check the file by its own path")
 		}
@@ -132,6 +132,17 @@ func Scripts(dir string, all bool) ([]string, error) {
 		return nil
 	})
 	return files, err
+}
+
+// Below lists the scripts in a folder that a person names: those of [Scripts], and those of the project
+// whose folder it is.
+func Below(dir string) ([]string, error) {
+	files, err := Scripts(dir, true)
+	if err != nil {
+		return nil, err
+	}
+	own, err := Files(filepath.Join(dir, folder.Name))
+	return append(files, own...), err
 }
 
 // isFrontMatter reports whether a Markdown file is probably a tool: it begins with front matter.

@@ -37,7 +37,7 @@ func (e *Engine) Check(s tool.Script, k *Known) []diagnostic.Diagnostic {
 		err = CheckSize(s)
 	}
 	if err != nil {
-		return text.Errors(err, "invalid-file")
+		return text.Errors(err, diagnostic.InvalidFile)
 	}
 	r := lint.NewReport(text, k)
 	src := script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs}

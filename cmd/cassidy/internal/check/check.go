@@ -2,7 +2,6 @@
 package check
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -115,28 +114,40 @@ func (c *command) all(t *targets) error {
 
 // named returns the files that an argument names: a file, a folder, or a tool.
 func (c *command) named(h *host.Host, root, word string) ([]string, error) {
-	file := word
-	if c.Dir != "" && !filepath.IsAbs(word) {
-		if inDir := filepath.Join(c.Dir, word); exists(inDir) && !exists(word) {
-			file = inDir
-		}
-	}
+	file := c.located(word)
 	isName := !strings.ContainsAny(word, `/\`) && filepath.Ext(word) == ""
 	info, err := os.Stat(file)
 	switch {
 	case err == nil && info.IsDir() && (!isName || !isTool(h, word)):
-		files, err := check.Scripts(file, true)
-		if err != nil {
-			return nil, ui.FileError(err)
-		}
-		if len(files) == 0 {
-			return nil, value.Errorf(value.NotFound, "%s has no scripts", word).WithHint("use a folder with files that end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
-		}
-		return files, nil
+		return scriptsIn(file, word)
 	case !isName:
 		return []string{file}, nil
 	}
 	return c.toolFile(h, root, word)
+}
+
+// located returns the path of a file or folder that an argument names: in the folder of --dir, if it is
+// only there.
+func (c *command) located(word string) string {
+	if c.Dir == "" || filepath.IsAbs(word) || exists(word) {
+		return word
+	}
+	if inDir := filepath.Join(c.Dir, word); exists(inDir) {
+		return inDir
+	}
+	return word
+}
+
+// scriptsIn returns the scripts in a folder that an argument names.
+func scriptsIn(dir, word string) ([]string, error) {
+	files, err := check.Below(dir)
+	if err != nil {
+		return nil, ui.FileError(err)
+	}
+	if len(files) == 0 {
+		return nil, value.Errorf(value.NotFound, "%s has no scripts", word).WithHint("use a folder with files that end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
+	}
+	return files, nil
 }
 
 func exists(file string) bool { _, err := os.Stat(file); return err == nil }
@@ -334,20 +345,23 @@ func (c *command) format(ctx *cli.Context) error {
 	}
 	t := targets{root: root}
 	if ctx.NArg() == 0 {
-		err = c.all(&t)
+		if err := c.all(&t); err != nil {
+			return err
+		}
 	}
 	named := map[string]bool{}
 	for _, word := range ctx.Args().Slice() {
-		if info, statErr := os.Stat(word); statErr == nil && info.IsDir() {
-			files, listErr := check.Scripts(word, true)
-			t.files, err = append(t.files, files...), cmp.Or(err, listErr)
+		file := c.located(word)
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			files, err := scriptsIn(file, word)
+			if err != nil {
+				return err
+			}
+			t.files = append(t.files, files...)
 			continue
 		}
-		named[word] = true
-		t.files = append(t.files, word)
-	}
-	if err != nil {
-		return ui.FileError(err)
+		named[file] = true
+		t.files = append(t.files, file)
 	}
 	t.files = slices.DeleteFunc(t.files, func(file string) bool { return filepath.Ext(file) == ".lua" && !named[file] })
 	return c.formatFiles(checker, t, ctx.Bool("check"))
