@@ -54,11 +54,18 @@ func Sort(list []Diagnostic) {
 }
 
 // At returns the position of an offset in a text: its line and its column in bytes, both from 1.
-// Offsets beyond the text are at its end.
+// Offsets beyond the text are at its end. As in the positions of diagnostics, a lone \r ends a line,
+// and a byte order mark has no column.
 func At(file, text string, offset int) value.Position {
-	before := text[:min(max(offset, 0), len(text))]
-	line := strings.Count(before, "\n")
-	return value.Position{File: file, Line: line + 1, Col: len(before) - strings.LastIndexByte(before, '\n')}
+	body := strings.TrimPrefix(text, "\ufeff")
+	end := min(max(offset-(len(text)-len(body)), 0), len(body))
+	line, start := 1, 0
+	for i := range end {
+		if body[i] == '\n' || body[i] == '\r' && !strings.HasPrefix(body[i+1:], "\n") {
+			line, start = line+1, i+1
+		}
+	}
+	return value.Position{File: file, Line: line, Col: 1 + end - start}
 }
 
 // Apply applies the fixes of diagnostics to the text in which they were found. A fix that overlaps

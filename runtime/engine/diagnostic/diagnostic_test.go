@@ -24,6 +24,17 @@ func TestAt(t *testing.T) {
 	}
 }
 
+func TestAtOfLineEnds(t *testing.T) {
+	const text = "\ufeffa\r\nb\rc"
+	for offset, want := range map[int]value.Position{
+		0: {Line: 1, Col: 1}, 3: {Line: 1, Col: 1}, 4: {Line: 1, Col: 2}, 6: {Line: 2, Col: 1}, 7: {Line: 2, Col: 2}, 8: {Line: 3, Col: 1}, 9: {Line: 3, Col: 2},
+	} {
+		if got := diagnostic.At("", text, offset); got != want {
+			t.Errorf("At(%d) = %v, want %v", offset, got, want)
+		}
+	}
+}
+
 func TestApply(t *testing.T) {
 	fix := func(edits ...diagnostic.Edit) diagnostic.Diagnostic {
 		return diagnostic.Diagnostic{Fix: &diagnostic.Fix{Edits: edits}}

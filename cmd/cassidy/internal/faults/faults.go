@@ -124,7 +124,7 @@ func region(text string, s diagnostic.Span) *value.Dict {
 }
 
 func position(text string, offset int) (line, col int) {
-	before := strings.TrimPrefix(text[:min(max(offset, 0), len(text))], "\ufeff") // a byte order mark has no column
-	line = 1 + strings.Count(before, "\n")
-	return line, 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	end := min(max(offset, 0), len(text))
+	p := diagnostic.At("", text, end)
+	return p.Line, 1 + utf8.RuneCountInString(text[end-(p.Col-1):end])
 }

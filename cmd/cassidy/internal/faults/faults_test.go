@@ -98,6 +98,7 @@ func TestSARIF(t *testing.T) {
 	}{
 		{".cassidy/tools/a.star", "x = pth\n", "pth", ".cassidy/tools/a.star", region{1, 5, 1, 8}},
 		{"my tools/100%/ä#?.lua", "-- ä𝄞é pth", "pth", "my%20tools/100%25/%C3%A4%23%3F.lua", region{1, 8, 1, 11}},
+		{"cr.star", "x = 1\rä = pth\r", "pth", "cr.star", region{2, 5, 2, 8}},
 		{"a:b.star", "\ufeffpth", "pth", "./a:b.star", region{1, 1, 1, 4}},
 		{"/abs/a b.star", "\n\n  f(\n)", "f(\n)", "file:///abs/a%20b.star", region{3, 3, 4, 2}},
 		{"missing.star", "", "", "missing.star", region{1, 1, 1, 1}},
