@@ -3,6 +3,7 @@ package check_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/check"
@@ -50,5 +51,16 @@ func TestFileText(t *testing.T) {
 	got := c.File(file, "def slug():\n    \"\"\"Return y.\"\"\"\n    return y\n\ntool(slug)\n")
 	if len(got) != 1 || got[0].Pos.Line != 3 || got[0].Pos.Col != 12 || got[0].Message != "undefined: y" {
 		t.Errorf("File(bad) = %+v, want one fault at 3:12", got)
+	}
+}
+
+// TestFixOfConstants checks that a missing variable is not replaced by a constant that it resembles.
+func TestFixOfConstants(t *testing.T) {
+	c := check.New(check.Options{})
+	for in, want := range map[string]string{"nope": "nope", "none": "None"} {
+		text, _, _ := c.Fix("a.star", "def main():\n    \"\"\"Main.\"\"\"\n    return "+in+"\n")
+		if got := text[strings.LastIndex(text, " ")+1 : len(text)-1]; got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
 	}
 }

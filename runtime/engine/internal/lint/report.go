@@ -62,7 +62,9 @@ func (r *Report) Add(f Fault) {
 	}
 	if f.Rename != "" && f.Fix == nil {
 		r.meant[f.Rename] = true
-		f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: r.Span(f.At), Text: f.Rename}}}
+		if r.isMisspelled(f.At, f.Rename) {
+			f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: r.Span(f.At), Text: f.Rename}}}
+		}
 	}
 	severity := diagnostic.Error
 	if f.Warning {
@@ -71,6 +73,17 @@ func (r *Report) Add(f Fault) {
 	d := r.At(r.Span(f.At), severity, f.Code, f.Message)
 	d.Hint, d.Fix = f.Hint, f.Fix
 	r.AddDiagnostic(d)
+}
+
+// isMisspelled reports whether a name certainly stands for the one that it resembles. A name that
+// resembles a constant may be that of a missing variable, such as nope, which resembles None.
+func (r *Report) isMisspelled(at Range, meant string) bool {
+	switch meant {
+	case "None", "True", "False", "nil", "true", "false":
+		s := r.Span(at)
+		return strings.EqualFold(r.Source[s.Start:s.End], meant)
+	}
+	return true
 }
 
 // AddDiagnostic is Add for a diagnostic.
