@@ -299,13 +299,20 @@ func (x *test) expectFailure(ctx context.Context, args *value.Dict, kinds []stri
 	})
 }
 
+// maxFailed is how many failed cases of a table an error shows.
+const maxFailed = 20
+
 // table calls a function with the cases from i on.
 func (x *test) table(fn callback.Func, cases []value.Value, i int, failed []string) (tool.Outcome, error) {
 	if i == len(cases) {
 		if len(failed) == 0 {
 			return tool.Outcome{}, nil
 		}
-		return tool.Outcome{}, value.Errorf(value.Failed, "%d of %d cases failed:\n%s", len(failed), len(cases), strings.Join(failed, "\n"))
+		text := strings.Join(failed[:min(len(failed), maxFailed)], "\n")
+		if more := len(failed) - maxFailed; more > 0 {
+			text += fmt.Sprintf("\n(%d more)", more)
+		}
+		return tool.Outcome{}, value.Errorf(value.Failed, "%d of %d cases failed:\n%s", len(failed), len(cases), text)
 	}
 	x.frames = append(x.frames, func(_ context.Context, _ value.Value, failure error) (tool.Outcome, error) {
 		if failure != nil {

@@ -197,6 +197,8 @@ func TestFakes(t *testing.T) {
 		"call fails":     {`t.call("effects", what = "fail")`, "effects failed: user_error: no such luck (at .cassidy/tools/effects.star:"},
 		"call unknown":   {`t.call("nothing")`, "Unknown tool: nothing"},
 		"table":          {`t.table([{"n": 1, "want": 2}, {"name": "bad", "n": 2, "want": 5}, {"n": 3, "want": 6}], lambda c: t.eq(t.call("other", n = c["n"]), c["want"]))`, "1 of 3 cases failed:\nbad: "},
+		"table long":     {`t.table(list(range(30)), lambda c: fail("bad"))`, "30 of 30 cases failed:\ncase 1, 0: bad\ncase 2, 1: bad\n"},
+		"table cut":      {`t.table(list(range(30)), lambda c: fail("bad"))`, "case 20, 19: bad\n(10 more)"},
 		"name":           {`t.call("effects", name = "x")`, "name"},
 
 		"fake fails":   {`t.http({"*": lambda r: fail("broken fake")}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "broken fake"},
