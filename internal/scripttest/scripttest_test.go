@@ -221,7 +221,7 @@ func TestFakes(t *testing.T) {
 			for name, text := range project {
 				files[name] = text
 			}
-			got := runAll(t, &scripttest.Options{Dir: newProject(t, files), Filter: regexp.MustCompile("test_one$"), Timeout: 20 * time.Second})["test_one"]
+			got := runAll(t, &scripttest.Options{Dir: newProject(t, files), Filter: regexp.MustCompile("test_one$"), Timeout: 2 * time.Minute})["test_one"]
 			if tt.want == "ok" && got != "ok" || tt.want != "ok" && !strings.Contains(got, tt.want) {
 				t.Errorf("got %s\nwant %s", got, tt.want)
 			}
