@@ -347,6 +347,7 @@ answer
   no
 error
   no
+type      permission_error
 hint      ask again
 `
 	got := changing.ReplaceAllString(regexp.MustCompile(`(:\d\d)\.\d{3}`).ReplaceAllString(stdout, "$1"), "TIME")
