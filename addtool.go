@@ -40,9 +40,9 @@ import (
 //
 // AddTool fails with kind Closed on a closed host, and with kind Invalid for a nil
 // function, for an In that is not a struct, for a type that cannot be encoded or decoded,
-// for an invalid definition, and for a name that another tool has. Undo and Available of
+// for an invalid definition, and for a name that another tool has. Undo, Preview and Available of
 // the definition name functions of a script and must be empty: pass functions with
-// [UndoFunc] and [AvailableFunc]. It is safe to add and remove tools while others are
+// [UndoFunc], [PreviewFunc] and [AvailableFunc]. It is safe to add and remove tools while others are
 // called.
 func AddTool[In, Out any](h *Host, t Tool, f func(ctx context.Context, in In) (Out, error), opts ...ToolOption) error {
 	return host.AddTool(h, t, f, opts...)
@@ -57,6 +57,13 @@ func AddTool[In, Out any](h *Host, t Tool, f func(ctx context.Context, in In) (O
 // return when its context ends.
 func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) ToolOption {
 	return host.UndoFunc(f)
+}
+
+// PreviewFunc has f show a result of the tool to people: f returns one text of a few lines. The
+// text is not recorded, and no model gets it. f must be fast, and have no effects. If f panics, the
+// default preview is shown. With a nil f, [AddTool] fails with kind Invalid.
+func PreviewFunc[In, Out any](f func(in In, out Out) string) ToolOption {
+	return host.PreviewFunc(f)
 }
 
 // AvailableFunc has f report whether the tool can be used. Nil means that it can. An

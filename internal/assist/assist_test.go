@@ -127,6 +127,7 @@ func TestHover(t *testing.T) {
 		{assist.Starlark, "x = tools.make_sl‸ug(text = 1)", "Make a slug.", "make_slug"},
 		{assist.Starlark, "tools.make_slug(te‸xt = 1)", "the text", "text"},
 		{assist.Starlark, "tool(f, nee‸ds = [])", "capabilities of the tool", "needs"},
+		{assist.Starlark, "tool(f, prev‸iew = g)", "what people see of a result", "preview"},
 		{assist.Starlark, "tool(f, needs = [\"fs.re‸ad:docs/**\"])", "reads files", "fs.read:docs/**"},
 		{assist.Starlark, "tool(f, params = {\"a\": param(mi‸n = 1)})", "smallest allowed number", "min"},
 		{assist.Starlark, "def f(a: str):\n    \"\"\"Do it.\"\"\"\n\nf‸(1)", "Do it.", "f"},

@@ -347,7 +347,7 @@ func (d *Document) completeMeta(w *World, offset int) (items []Item, replaces so
 		for _, name := range tool.TypeNames() {
 			items = append(items, Item{Label: name, Insert: name, Kind: ItemText, Detail: "type"})
 		}
-	case (m.Key == "undo" || m.Key == "available") && d.script != nil:
+	case (m.Key == "undo" || m.Key == "available" || m.Key == "preview") && d.script != nil:
 		for _, fn := range d.script.Functions() {
 			items = append(items, Item{Label: fn.Name, Insert: fn.Name, Kind: ItemFunction, Detail: fn.Signature()})
 		}

@@ -58,7 +58,7 @@ func AddTool[In, Out any](h *Host, t tool.Tool, f func(ctx context.Context, in I
 		}
 		return out, err
 	}
-	typed := func(o *toolOptions) { o.types = signatureOf[In, Out]() }
+	typed := func(o *toolOptions) { o.types = goschema.SignatureOf[In, Out]() }
 	return h.register(t, do, false, append([]ToolOption{typed}, opts...))
 }
 
@@ -69,7 +69,7 @@ func derive[In, Out any](t *tool.Tool) error {
 	switch {
 	case t.Params != nil || len(t.Schema) > 0:
 		err = goschema.Check[In](t)
-	case reflect.TypeFor[In]() == dictType: // declares none, takes none
+	case goschema.IsDict[In](): // declares none, takes none
 	default:
 		t.Params, err = goschema.Params[In]()
 	}
@@ -86,34 +86,4 @@ func decodeArgs[In any](args *value.Dict) (In, error) {
 		args = &value.Dict{}
 	}
 	return value.ToGo[In](args)
-}
-
-// A signature is the types of a function of a tool. The zero value is that of a handler that
-// takes a dict.
-type signature struct{ in, out reflect.Type }
-
-var dictType = reflect.TypeFor[*value.Dict]()
-
-func signatureOf[In, Out any]() signature {
-	return signature{reflect.TypeFor[In](), reflect.TypeFor[Out]()}
-}
-
-// fits reports whether an undo function accepts the arguments and the result of the handler.
-// If either is untyped, it does.
-func (s signature) fits(handler signature) bool {
-	fit := func(t, of reflect.Type) bool {
-		return t == nil || of == nil || t == dictType || of == dictType || isAny(t) || isAny(of) || pointee(t) == pointee(of)
-	}
-	return fit(s.in, handler.in) && fit(s.out, handler.out)
-}
-
-func (s signature) String() string { return s.in.String() + " and " + s.out.String() }
-
-func isAny(t reflect.Type) bool { return t.Kind() == reflect.Interface && t.NumMethod() == 0 }
-
-func pointee(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/goschema"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -15,11 +16,13 @@ import (
 type ToolOption func(*toolOptions)
 
 type toolOptions struct {
-	undo      func(ctx context.Context, args *value.Dict, result value.Value) error
-	available func(ctx context.Context) error
-	types     signature // of the handler of AddTool; zero for another handler
-	undoTypes signature
-	err       error // the first invalid option
+	undo       func(ctx context.Context, args *value.Dict, result value.Value) error
+	available  func(ctx context.Context) error
+	preview    func(args *value.Dict, result value.Value) (string, error)
+	types      goschema.Signature // of the handler of AddTool; zero for another handler
+	undoTypes  goschema.Signature
+	shownTypes goschema.Signature
+	err        error // the first invalid option
 }
 
 // UndoFunc has [Host.Undo] undo a call of the tool with f. f gets the arguments of the call,
@@ -39,17 +42,32 @@ type toolOptions struct {
 func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) ToolOption {
 	return func(o *toolOptions) {
 		o.check(f != nil, "UndoFunc")
-		o.undoTypes = signatureOf[In, Out]()
+		o.undoTypes = goschema.SignatureOf[In, Out]()
 		o.undo = func(ctx context.Context, args *value.Dict, result value.Value) error {
-			in, err := value.ToGo[In](args)
+			in, out, err := goschema.DecodeCall[In, Out](args, result)
 			if err != nil {
-				return value.Errorf(value.Invalid, "decode the recorded arguments: %w", err)
-			}
-			out, err := value.ToGo[Out](result)
-			if err != nil {
-				return value.Errorf(value.Invalid, "decode the recorded result: %w", err)
+				return err
 			}
 			return f(ctx, in, out)
+		}
+	}
+}
+
+// PreviewFunc has f show a result of the tool to people, in the events and on the terminal: f returns
+// one text of at most [tool.PreviewLines] lines. f gets the arguments of the call and the result, both
+// decoded with [value.ToGo]. The text is not recorded, and no model gets it. f must be fast, and have
+// no effects. If f panics, the default preview is shown. A nil f, and types as with [UndoFunc], make the
+// registration fail with kind Invalid.
+func PreviewFunc[In, Out any](f func(in In, out Out) string) ToolOption {
+	return func(o *toolOptions) {
+		o.check(f != nil, "PreviewFunc")
+		o.shownTypes = goschema.SignatureOf[In, Out]()
+		o.preview = func(args *value.Dict, result value.Value) (string, error) {
+			in, out, err := goschema.DecodeCall[In, Out](args, result)
+			if err != nil {
+				return "", err
+			}
+			return f(in, out), nil
 		}
 	}
 }
@@ -91,8 +109,8 @@ type handler func(ctx context.Context, args *value.Dict) (value.Value, error)
 // Register fails with kind Invalid for an invalid definition and for a name that another tool
 // has, in either spelling, and with kind Closed on a closed host.
 //
-// Undo and Available of the definition name functions of a script and must be empty: pass the
-// functions with [UndoFunc] and [AvailableFunc].
+// Undo, Preview and Available of the definition name functions of a script and must be empty: pass
+// the functions with [UndoFunc], [PreviewFunc] and [AvailableFunc].
 //
 // The tool is granted its Needs. The host does not check what a handler does in Go: Needs are
 // what people are asked to approve.
@@ -163,6 +181,7 @@ type goTool struct {
 const (
 	undoEntry      = "undo"
 	availableEntry = "available"
+	previewEntry   = "preview"
 )
 
 // define checks the definition of a tool written in Go, and completes it.
@@ -170,17 +189,25 @@ func (g *goTool) define(t *tool.Tool) error {
 	switch {
 	case g.err != nil:
 		return value.Errorf(value.Invalid, "tool '%s': %w", t.Name, g.err)
-	case !g.undoTypes.fits(g.types):
+	case !g.undoTypes.Fits(g.types):
 		return value.Errorf(value.Invalid, "tool '%s': the types of UndoFunc are %s, but those of the tool are %s", t.Name, g.undoTypes, g.types)
 	case t.Undo != "":
 		return value.Errorf(value.Invalid, "tool '%s': Undo is only for scripts, but the tool is written in Go", t.Name).
 			WithHint("leave Undo empty and pass the function with UndoFunc")
+	case !g.shownTypes.Fits(g.types):
+		return value.Errorf(value.Invalid, "tool '%s': the types of PreviewFunc are %s, but those of the tool are %s", t.Name, g.shownTypes, g.types)
+	case t.Preview != "":
+		return value.Errorf(value.Invalid, "tool '%s': Preview is only for scripts, but the tool is written in Go", t.Name).
+			WithHint("leave Preview empty and pass the function with PreviewFunc")
 	case t.Available != "":
 		return value.Errorf(value.Invalid, "tool '%s': Available is only for scripts, but the tool is written in Go", t.Name).
 			WithHint("leave Available empty and pass the function with AvailableFunc")
 	}
 	if g.undo != nil {
 		t.Undo = undoEntry
+	}
+	if g.preview != nil {
+		t.Preview = previewEntry
 	}
 	if g.available != nil {
 		t.Available = availableEntry
@@ -215,6 +242,9 @@ func (g *goTool) call(ctx context.Context, c tool.Call) (value.Value, error) {
 	case c.Entry == undoEntry && g.undo != nil:
 		result, _ := c.Args.Get(gate.NoteResult)
 		return nil, g.undo(ctx, c.Args.Dict(gate.NoteArgs), result)
+	case c.Entry == previewEntry && g.preview != nil:
+		result, _ := c.Args.Get(gate.NoteResult)
+		return g.preview(c.Args.Dict(gate.NoteArgs), result)
 	case c.Entry == availableEntry && g.available != nil:
 		if err := withoutNil(g.available(ctx)); err != nil {
 			return nil, err

@@ -126,6 +126,7 @@ type Result struct {
 	Suggestion string      // what to do about the error, or ""
 	Value      value.Value // the tool's result
 	Usage      Usage
+	Shown      string // what the tool's own preview shows, or ""; for people only
 }
 
 // Succeed returns the result of a call that succeeded.
@@ -152,10 +153,13 @@ func (r Result) Text() string {
 	return value.FormatJSON(r.Value, "  ")
 }
 
-// Preview returns the first lines of the result, or of the error.
+// Preview returns the first lines of the tool's own preview, of the result, or of the error.
 func (r Result) Preview() string {
 	if !r.Success {
 		return Preview(r.Error, PreviewLines)
+	}
+	if r.Shown != "" {
+		return Preview(r.Shown, PreviewLines)
 	}
 	return Preview(r.Text(), PreviewLines)
 }
@@ -180,7 +184,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the object that MarshalJSON writes. The value of the result is
 // read as [value.Dict.UnmarshalJSON] does it, and the wall time is in whole microseconds.
-// Unknown and missing fields are ignored, and so is the preview, which is computed.
+// Unknown and missing fields are ignored, and so is the preview, which is for people.
 // null leaves the result as it is. A field of another type is an error of kind
 // Invalid that names it.
 func (r *Result) UnmarshalJSON(data []byte) error {

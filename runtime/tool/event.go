@@ -62,7 +62,10 @@ type ToolCallEnd struct {
 	Recorded bool          `dict:"recorded,omitempty"` // as in ToolCallStart
 	Duration time.Duration `dict:"duration_ms"`        // wall time, including questions to people; 0 if Recorded
 	Usage    Usage         `dict:"usage"`
-	Err      *value.Error  // nil exactly if Success; in JSON: error, error_type, error_kind, suggestion and limit
+	// Shown says that Preview is the tool's own, and Unshown is why the tool's own preview failed.
+	Shown   bool         `dict:"shown,omitempty"`
+	Unshown string       `dict:"preview_error,omitempty"`
+	Err     *value.Error // nil exactly if Success; in JSON: error, error_type, error_kind, suggestion and limit
 }
 
 // An ArgsRead reports how arguments were converted, a note for each.

@@ -39,6 +39,7 @@ type Tool struct {
 	Overhead    int           // tokens its definition costs; 0 means estimated
 	Available   string        // the script's function that reports whether it can be used here, or ""; for Go see host.AvailableFunc
 	Undo        string        // the script's function that undoes a call, undo(args, result), or ""; for Go see host.UndoFunc
+	Preview     string        // the script's function that shows a result to people, preview(result, args), or ""; for Go see host.PreviewFunc
 
 	// OnlyCalls declares that the handler of a tool in Go acts only by calls that it
 	// makes with its context, so it can be run again after a crash.

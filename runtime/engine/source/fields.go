@@ -36,6 +36,8 @@ func MetaFields() []Field {
 			f.Doc = "The type of the result: a type, or an object with the fields of param(…). A result of another type is an error."
 		case "available":
 			f.Doc = "The name of a function of the code without parameters that reports whether the tool can be used."
+		case "preview":
+			f.Doc = "The name of a function preview(result, args) of the code that returns what people see of a result."
 		case "undo":
 			f.Doc = "The name of a function undo(args, result) of the code that undoes a call."
 		}

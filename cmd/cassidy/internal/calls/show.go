@@ -298,9 +298,18 @@ func ShowEnd(a *app.App, label string, e *tool.ToolCallEnd, paint func(code, tex
 		a.LogLine("  " + paint(ui.Yellow, "…") + " " + label + paint(ui.Dim, "waits"))
 		return
 	}
-	line := strings.TrimSpace(e.Preview)
-	if _, isText := e.Result.(string); e.Result != nil && !isText {
+	if e.Unshown != "" {
+		a.Debug("the preview of the tool failed: %s", e.Unshown)
+	}
+	line, more, _ := strings.Cut(strings.TrimSpace(e.Preview), "\n")
+	if !e.Shown {
+		line, more = strings.TrimSpace(e.Preview), ""
+	}
+	if _, isText := e.Result.(string); e.Result != nil && !isText && !e.Shown {
 		line = value.FormatJSON(e.Result, "")
 	}
 	a.LogLine("  " + mark + " " + label + paint(ui.Dim, ui.Brief(line, ui.LineWidth)))
+	for text := range strings.Lines(more) {
+		a.LogLine("  │ " + paint(ui.Dim, ui.Brief(text, ui.LineWidth)))
+	}
 }

@@ -125,7 +125,7 @@ func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*
 	}
 	needs, t := declared(d)
 	k := c.checker()
-	k.Roots = map[string]bool{name: true, t.Available: true, t.Undo: true}
+	k.Roots = map[string]bool{name: true, t.Available: true, t.Undo: true, t.Preview: true}
 	k.Handler = c.named(name)
 	k.Params, k.Declared = t.Params, !t.AllowExtra && d.Fields.Has("params")
 	for _, p := range d.Signature {

@@ -116,7 +116,7 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 		d.Handler = string(fn)
 		functions[name] = field.Value
 		return nil
-	case "available", "undo":
+	case "available", "undo", "preview":
 		if isFunc {
 			functions[name] = field.Value
 			d.Functions[name] = f.parameters(field.Value)

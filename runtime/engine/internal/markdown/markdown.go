@@ -83,7 +83,7 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 				return err
 			}
 			v = params
-		case field == "available", field == "undo":
+		case field == "available", field == "undo", field == "preview":
 			s, ok := v.(string)
 			if !ok {
 				return d.ErrorAt(field, "'%s' should be the name of a function but got %s", field, value.TypeOf(v))

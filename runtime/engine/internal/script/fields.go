@@ -50,6 +50,7 @@ func toolFields() []Field {
 		{"allow_extra", flag(), "If true, unknown arguments of a call are ignored. Otherwise they are an error."},
 		{"available", text(), "A function without parameters that reports whether the tool can be used."},
 		{"undo", text(), "A function undo(args, result) that undoes a call."},
+		{"preview", text(), "A function preview(result, args) that returns what people see of a result: a string or a list of lines."},
 		{"deprecated", tool.Type{}, "Marks the tool as deprecated: a message, or a dict of since, replacement and message."},
 		{"tags", listOf(text()), "Words that are shown to people only."},
 		{"version", tool.Type{}, "The version of the tool, which is shown to people only."},

@@ -146,12 +146,12 @@ func (r *Reader) function(field string) string {
 	return string(f)
 }
 
-// undo reads the function that undoes a call. Its arguments are passed by name, so the
+// ofCall reads a function of a call: of its arguments and its result. They are passed by name, so the
 // names are fixed.
-func (r *Reader) undo() string {
-	name := r.function("undo")
-	if params := r.D.Functions[name]; name != "" && !slices.Equal(params, []string{"args", "result"}) {
-		r.fail("undo", "'undo' should be a function of two parameters, args and result, but %s takes (%s)", name, strings.Join(params, ", "))
+func (r *Reader) ofCall(field string, params ...string) string {
+	name := r.function(field)
+	if got := r.D.Functions[name]; name != "" && !slices.Equal(got, params) {
+		r.fail(field, "'%s' should be a function of two parameters, %s, but %s takes (%s)", field, strings.Join(params, " and "), name, strings.Join(got, ", "))
 	}
 	return name
 }

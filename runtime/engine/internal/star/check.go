@@ -364,7 +364,7 @@ func (c *checking) describe(d *script.Declaration, t *tool.Tool) {
 // tool checks the functions of a declared tool or workflow. needs is nil if the needs are unknown.
 func (c *checking) tool(d *script.Declaration, needs *lint.Declaration) {
 	roots := []string{d.Handler}
-	for _, field := range []string{"available", "undo"} {
+	for _, field := range []string{"available", "undo", "preview"} {
 		if v, _ := d.Fields.Get(field); v != nil {
 			if name, ok := v.(script.FuncName); ok {
 				roots = append(roots, string(name))

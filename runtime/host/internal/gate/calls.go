@@ -25,53 +25,59 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	start, ended := time.Now(), false
 	defer func() {
 		if !ended { // a panic, which is not recovered here
-			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false)
+			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, nil)
 		}
 	}()
-	out, err := r.pipeline(ctx, c, above)
+	out, shown, err := r.pipeline(ctx, c, above, events.wanted())
 	ended = true
 	if err != nil {
 		e := r.callError(err, above)
 		result := tool.Fail(e, out.Usage)
 		waits := r.leavesOpen(e) && !r.stopped.Cancelled() // the call has not ended
-		events.ended(start, result, e, waits)
+		events.ended(start, result, e, waits, nil)
 		if e.Limit == value.LimitWorker {
 			r.gate.Logger.Warn("a worker was killed", "run", r.ID, "call", c.ID, "tool", c.Tool)
 		}
 		return result, e
 	}
 	result := tool.Succeed(out)
-	events.ended(start, result, nil, false)
+	result.Shown = shown.text
+	events.ended(start, result, nil, false, shown.err)
 	return result, nil
 }
 
 var errPanicked = value.Errorf(value.Internal, "the call panicked")
 
-// ended emits the end of a call. waits says that the run was parked instead.
-func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool) {
+// ended emits the end of a call. waits says that the run was parked instead, and unshown is the error
+// of the tool's own preview.
+func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool, unshown error) {
 	if !s.wanted() {
 		return
 	}
 	if e != nil && !waits {
 		s.emit(tool.ErrorEvent{Error: e.Message(), ErrorType: e.Kind.Type()})
 	}
-	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits}
+	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits, Shown: result.Shown != ""}
+	if unshown != nil {
+		end.Unshown = clip(unshown.Error())
+	}
 	if end.Preview = result.Preview(); waits {
 		end.Preview = e.Message()
 	}
 	s.emit(end)
 }
 
-// pipeline looks up the tool of a call, and checks, approves and executes the call.
-func (r *Run) pipeline(ctx context.Context, c tool.Call, above *Pass) (tool.Outcome, error) {
+// pipeline looks up the tool of a call, and checks, approves and executes the call. It previews the
+// result if somebody watches.
+func (r *Run) pipeline(ctx context.Context, c tool.Call, above *Pass, watched bool) (tool.Outcome, preview, error) {
 	t, runner, err := r.tools.Find(ctx, c.Tool, c.StepPath)
 	if err != nil {
-		return tool.Outcome{}, err
+		return tool.Outcome{}, preview{}, err
 	}
 	c.Entry = "" // only the host calls the other functions of a script
 	p := r.newPass(t, c, above)
 	if err := p.admitCall(); err != nil {
-		return tool.Outcome{}, err
+		return tool.Outcome{}, preview{}, err
 	}
 	limited := p.wall.Open(ctx)
 	defer p.wall.Stop()
@@ -80,9 +86,13 @@ func (r *Run) pipeline(ctx context.Context, c tool.Call, above *Pass) (tool.Outc
 		defer r.gate.Inflight.Forget(&p.wall)
 	}
 	if err := prepare(limited, p, runner); err != nil {
-		return tool.Outcome{}, err
+		return tool.Outcome{}, preview{}, err
 	}
-	return p.execute(ctx, limited, runner)
+	out, err := p.execute(ctx, limited, runner)
+	if err != nil || !watched || t.Preview == "" {
+		return out, preview{}, err
+	}
+	return out, p.preview(ctx, runner, out.Value), nil
 }
 
 // prepare checks whether a call can be made, and asks for approval.

@@ -1,0 +1,58 @@
+package gate
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A preview is what a tool shows of its result to people, or why it does not. It is never recorded,
+// and no model gets it.
+type preview struct {
+	text string // "" means the default preview
+	err  error
+}
+
+// The limits of the function that previews a result.
+const previewTime, previewSteps, previewSize = time.Second, 500_000, 16 << 10
+
+// preview calls the function of a tool that previews its results. The function has no effects: it is
+// not part of the call, and its failure does not matter to the call.
+func (p *Pass) preview(ctx context.Context, run tool.Runner, v value.Value) preview {
+	ctx, cancel := context.WithTimeoutCause(ctx, previewTime, value.Errorf(value.Timeout, "the preview took longer than %v", previewTime))
+	defer cancel()
+	c := tool.Call{ID: p.call.ID + "/preview", Tool: p.tool.Name, Entry: p.tool.Preview, Args: value.NewDict(NoteResult, v, NoteArgs, p.shown().Args)}
+	c.Limits = tool.Limits{Steps: previewSteps, CPU: previewTime, Result: previewSize}.AtMost(p.Run.gate.Bounds.of(p.call, p.tool.Tool))
+	own := p.Run.gate.NewRun(c.ID, p.Run.tools, nil).newPass(p.tool, c, nil)
+	out, err := safely(ctx, own, run, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not allowed in a preview", e.Func)
+	})
+	if err == nil {
+		err = c.Limits.CheckResult(out.Value)
+	}
+	if err != nil {
+		return preview{err: err}
+	}
+	text, ok := previewText(out.Value)
+	if !ok {
+		return preview{err: value.Errorf(value.Failed, "the preview should return a string or a list of strings, but returned %s", value.TypeOf(out.Value))}
+	}
+	return preview{text: value.Clean(text, previewSize)}
+}
+
+// previewText returns the text of a preview, which is a string or a list of lines.
+func previewText(v value.Value) (text string, ok bool) {
+	if text, ok = v.(string); ok {
+		return strings.TrimSpace(text), true
+	}
+	items, ok := value.Elements(v)
+	lines := make([]string, len(items))
+	for i, item := range items {
+		line, isText := item.(string)
+		lines[i], ok = line, ok && isText
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n")), ok
+}
