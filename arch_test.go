@@ -31,7 +31,7 @@ var layers = map[string]struct {
 	},
 	"runtime/tool": {
 		"Package tool defines the words of cassidy",
-		"runtime/value runtime/tool/trace runtime/tool/internal/form runtime/tool/internal/target internal/gostruct internal/jsonschema internal/yaml",
+		"runtime/value runtime/tool/trace runtime/tool/internal/form runtime/tool/internal/target internal/forms internal/gostruct internal/jsonschema internal/yaml",
 		"everybody speaks these words, so they know nobody",
 	},
 	"runtime/tool/internal/form": {
@@ -63,6 +63,11 @@ var layers = map[string]struct {
 		"Package goschema derives the parameters and the result of a tool from Go types",
 		"runtime/tool runtime/value internal/gostruct",
 		"Go tools declare parameters once, by their types",
+	},
+	"internal/forms": {
+		"Package forms reads forms: flat JSON Schemas",
+		"runtime/value",
+		"an untrusted form is checked in one way, whoever shows it",
 	},
 	"internal/jsonschema": {
 		"Package jsonschema checks values against untrusted JSON Schemas",
@@ -444,6 +449,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/host/toolset",
 		"it calls nothing",
 	},
+	"runtime/host/step": {
+		"Package step lets handlers of tools in Go act by steps",
+		"runtime/value runtime/host/internal/gate",
+		"package host is full; a step passes the gate like an effect of a script",
+	},
 	"runtime/host/toolset": {
 		"Package toolset describes the tools of a host",
 		"runtime/tool runtime/value",
@@ -586,7 +596,7 @@ var layers = map[string]struct {
 	},
 	"runtime/mcp/attached": {
 		"Package attached calls the tools of other MCP servers",
-		"runtime/tool runtime/value runtime/host",
+		"runtime/tool runtime/value runtime/host runtime/host/step internal/forms",
 		"a server is reached only through it, and is not trusted",
 	},
 	"runtime/agent": {
@@ -821,7 +831,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/approve": {
 		"Package approve puts the questions of calls to the person at the terminal",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/hint internal/review cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/forms internal/hint internal/review cmd/cassidy/internal/ui",
 		"asks for any command",
 	},
 	"cmd/cassidy/internal/calls": {
@@ -961,7 +971,7 @@ var layers = map[string]struct {
 	},
 	"examples/mcp-conformance/client": {
 		"Client is what the conformance suite of the Model Context Protocol starts as a client",
-		"runtime/mcp/attached runtime/mcp/oauth runtime/value",
+		"runtime/host runtime/mcp/attached runtime/mcp/oauth runtime/tool runtime/value",
 		"the packages that the command attaches servers with",
 	},
 	"examples/mcp-conformance": {

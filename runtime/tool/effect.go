@@ -259,6 +259,12 @@ type Grant struct {
 	// answer and the run can wait, the error parks the run and must be returned
 	// unchanged.
 	Ask func(ctx context.Context, question string, confirm bool, timeout time.Duration) (value.Value, error)
+	// Form asks a person to fill in a form, see [Question.Form]. The result is a dict with an action,
+	// which is "accept", "decline" or "cancel", and the content of an accepted form. It is recorded
+	// with the effect: the same form is not asked again when the effect is repeated. If nobody can
+	// answer now, it parks the run like Ask; with live it fails instead, with kind Denied. It is nil if
+	// nobody can be asked and the run cannot be parked.
+	Form func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error)
 	// Sleep waits. For a long time it parks the run if that is possible: then its error
 	// must be returned unchanged.
 	Sleep func(ctx context.Context, d time.Duration) error

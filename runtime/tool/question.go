@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/forms"
 	"github.com/cassidy-run/cassidy/runtime/tool/internal/form"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -41,6 +42,10 @@ type Question struct {
 	// Each, of the approval of a call, says that only the effects of the call show what it uses, and
 	// so which rules would answer. An answer can have the call ask about each of them.
 	Each bool `dict:"each,omitempty"`
+	// Form, of an ask, is the flat JSON Schema of the form that the answer fills in. Accepts reads the
+	// answer: the Value can be the JSON of the fields, a line NAME=VALUE for each field, or the value
+	// of the only field. Without a Value, Yes accepts the defaults, and no declines.
+	Form *value.Dict `dict:"form,omitempty"`
 }
 
 // A QuestionKind is what kind of answer a question expects.
@@ -61,8 +66,9 @@ type Answer struct {
 	// same name with the same capabilities. Given to a recorded question it holds
 	// for that run, else for as long as the host is open.
 	Always bool `dict:"always"`
-	// Value is the answer to an ask: a string. Of a confirm or unknown it may be the
-	// bool instead of Yes. Nil otherwise.
+	// Value is the answer to an ask: a string. Of a form it may also be a dict with the fields, and
+	// Accepts makes it the JSON of a dict with action and content. Of a confirm or unknown it may be
+	// the bool instead of Yes. Nil otherwise.
 	Value any `dict:"value"`
 	// Args are the arguments to run a call with instead of its own. They are checked
 	// again; if they are invalid, the question is asked again. Nil keeps the call's.
@@ -87,7 +93,12 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 		return a, value.Errorf(value.Invalid, "the answer to %q: %w", q.Text, err)
 	}
 	a.Value = v
-	_, isText := v.(string)
+	if q.Kind == QuestionAsk && q.Form != nil {
+		if a, err = q.acceptsForm(a); err != nil {
+			return a, err
+		}
+	}
+	_, isText := a.Value.(string)
 	yes, isBool := v.(bool)
 	switch {
 	case q.Kind == QuestionAsk && !isText:
@@ -107,6 +118,32 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 		return a, value.Errorf(value.Invalid, "Answer.Args can only change the arguments of a tool call, but the question is about %s", q.about()).WithHint("omit Answer.Args")
 	}
 	return q.acceptsRules(a)
+}
+
+// acceptsForm returns an answer whose Value is the JSON of the response to the form.
+func (q *Question) acceptsForm(a Answer) (Answer, error) {
+	form, err := forms.Parse(q.Form)
+	if err != nil {
+		return a, err
+	}
+	response := value.NewDict("action", forms.Decline)
+	switch v := a.Value.(type) {
+	case nil:
+		if a.Yes {
+			response, err = form.Accepted(nil)
+		}
+	case string:
+		response, err = form.Read(v)
+	case *value.Dict:
+		response, err = form.Read(value.FormatJSON(v, ""))
+	default:
+		return a, value.Errorf(value.Invalid, "the form %q expects its fields", q.Text).WithHint("set Answer.Value to a dict with the fields")
+	}
+	if err != nil {
+		return a, err
+	}
+	a.Yes, a.Value = false, value.FormatJSON(response, "")
+	return a, nil
 }
 
 // acceptsRules is Accepts for the parts of an answer that rules are about.
@@ -177,8 +214,8 @@ func QuestionOf(d *value.Dict) (Question, error) {
 }
 
 // MarshalJSON returns the object of a question: id, run, step, kind, tool, func,
-// text, why, reasoning, args, capabilities, changes, asked and expires; and rules, no_rule and
-// each if they are set. A rule has the fields tool and capability. Times
+// text, why, reasoning, args, capabilities, changes, asked and expires; and rules, no_rule, each
+// and form if they are set. A rule has the fields tool and capability. Times
 // are RFC 3339, null for zero; contents of files are base64. Values without a JSON form,
 // such as NaN, are written as text.
 func (q Question) MarshalJSON() ([]byte, error) {

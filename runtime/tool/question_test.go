@@ -25,7 +25,7 @@ func fullQuestion() Question {
 		},
 		Asked: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Expires: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
 		Rules:  []Rule{{Verdict: Allow, Tool: "deploy", Capability: Capability{"http.post", "a.example:8080"}}, {Verdict: Allow, Capability: Capability{"tool", "deploy"}}},
-		NoRule: "a rule asks", Each: true,
+		NoRule: "a rule asks", Each: true, Form: value.NewDict("type", "object"),
 	}
 }
 
@@ -159,6 +159,39 @@ func TestAccepts(t *testing.T) {
 		}
 		if err != nil || got.Yes != c.yes || got.Value != c.value || slices.ContainsFunc(got.Rules, func(r Rule) bool { return r.Verdict != Allow }) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+// TestFormAnswers checks that the answer to a form is checked, and is recorded as the response.
+func TestFormAnswers(t *testing.T) {
+	form := &value.Dict{}
+	if err := form.UnmarshalJSON([]byte(`{"required":["n"],"properties":{"n":{"type":"integer","default":1},"s":{"type":"string"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	q := Question{Kind: QuestionAsk, Text: "?", Form: form}
+	for _, tt := range []struct {
+		a    Answer
+		want string // "" is an error
+	}{
+		{Answer{}, `{"action":"decline"}`},
+		{Answer{Yes: true}, `{"action":"accept","content":{"n":1}}`},
+		{Answer{Value: "n=2\ns=x"}, `{"action":"accept","content":{"n":2,"s":"x"}}`},
+		{Answer{Value: value.NewDict("s", "x")}, `{"action":"accept","content":{"n":1,"s":"x"}}`},
+		{Answer{Value: map[string]any{"n": 3}}, `{"action":"accept","content":{"n":3}}`},
+		{Answer{Value: `{"action":"cancel"}`}, `{"action":"cancel"}`},
+		{Answer{Value: "n=x"}, ""},
+		{Answer{Value: true}, ""},
+		{Answer{Yes: true, Always: true}, ""},
+		{Answer{Yes: true, Args: &value.Dict{}}, ""},
+	} {
+		a, err := q.Accepts(tt.a)
+		if tt.want == "" && value.KindOf(err) != value.Invalid || tt.want != "" && (err != nil || a.Value != tt.want || a.Yes) {
+			t.Errorf("Accepts(%+v) = %+v, %v, want %s", tt.a, a, err, tt.want)
+		}
+		again, err := q.Accepts(a)
+		if tt.want != "" && (err != nil || again.Value != a.Value) {
+			t.Errorf("Accepts(%+v) = %+v, %v, want the same", a, again, err)
 		}
 	}
 }

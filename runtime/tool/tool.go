@@ -42,12 +42,31 @@ type Tool struct {
 	Preview     string        // the script's function that shows a result to people, preview(result, args), or ""; for Go see host.PreviewFunc
 
 	// OnlyCalls declares that the handler of a tool in Go acts only by calls that it
-	// makes with its context, so it can be run again after a crash.
+	// makes with its context, and by steps, so it can be run again after a crash. A step
+	// is an effect that the handler requests with Do of package runtime/host/step.
 	OnlyCalls bool
+	// Steps are the steps of the handler of a tool in Go that are not effects of the host. Like
+	// OnlyCalls, they declare that the handler acts by nothing else. Unlike a tool with OnlyCalls,
+	// the tool itself acts: it may send what it is called with.
+	Steps []Func
 
 	// compiled is Schema ready for use. [Tool.Validate] sets it; without it,
 	// or where it is of another schema, each check reads Schema anew.
 	compiled *jsonschema.Schema
+}
+
+// Repeats reports whether the handler of a tool in Go can be run again, since its steps and its calls
+// are recorded.
+func (t *Tool) Repeats() bool { return t.OnlyCalls || len(t.Steps) > 0 }
+
+// Step returns one of the Steps by its name, or nil.
+func (t *Tool) Step(name string) *Func {
+	for i := range t.Steps {
+		if t.Steps[i].Name == name {
+			return &t.Steps[i]
+		}
+	}
+	return nil
 }
 
 // A Location is where a tool comes from.

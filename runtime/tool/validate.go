@@ -49,6 +49,15 @@ func (t *Tool) Validate() error {
 		}
 		t.compiled = compiled
 	}
+	steps := Module{Funcs: t.Steps}
+	if err := steps.CheckKinds(); err != nil {
+		return err
+	}
+	for _, f := range t.Steps {
+		if f.Name == "" || f.Do == nil || f.Kind == Pure || f.Mode != ModePlain {
+			return value.Errorf(value.Invalid, "the step %q must have a name, a Do, and the Mode tool.ModePlain, and must not be Pure", f.Name)
+		}
+	}
 	for i, e := range t.Examples {
 		if _, err := t.Check(e.Args); err != nil {
 			return value.Errorf(value.Invalid, "example %d is invalid: %w", i+1, err)

@@ -21,6 +21,27 @@ func (s *step) askPerson(ctx context.Context, text string, confirm bool, timeout
 	return askQuestion(ctx, s, tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}, parked.Question, timeout)
 }
 
+// formsOf returns the Form of the [tool.Grant]: nil if nobody can be asked and the run cannot wait.
+func formsOf(s *step) func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
+	if r := s.of.Run; r.gate.Ask == nil && !(r.Parks && r.record.Keeps()) {
+		return nil
+	}
+	return func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
+		q := tool.Question{Kind: tool.QuestionAsk, Text: text, Form: form, Why: "the tool asks for a form", Capabilities: s.takes}
+		why := parked.Question
+		if live {
+			why = ""
+		}
+		answer, err := askQuestion(ctx, s, q, why, 0)
+		if err != nil {
+			return nil, err
+		}
+		filled, _ := answer.(string)
+		response := &value.Dict{}
+		return response, response.UnmarshalJSON([]byte(filled))
+	}
+}
+
 // mayRepeat asks whether to repeat an effect that may have been carried out before the run
 // was interrupted, unless a repetition does no harm. If the answer is no, the effect fails.
 // An answer holds for one attempt.
@@ -46,8 +67,9 @@ func (s *step) mayRepeat(ctx context.Context) error {
 	return value.Errorf(value.Failed, "%s may have completed before the run was interrupted, and was not repeated", e.Func)
 }
 
-// askQuestion asks a question of an effect, and parks the run if nobody answers. After the
-// timeout, which is that of the host if it is 0, the error is of kind Timeout.
+// askQuestion asks a question of an effect, and parks the run for the reason why if nobody answers;
+// without a reason it fails. After the timeout, which is that of the host if it is 0, the error is of
+// kind Timeout.
 func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitName, timeout time.Duration) (value.Value, error) {
 	p, at := s.of, s.effect.StepPath
 	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning

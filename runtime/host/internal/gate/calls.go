@@ -183,11 +183,11 @@ const (
 )
 
 // handle runs a call. A handler in Go is one step of a recorded run, since its effects do
-// not pass the gate. So is its undo, which always counts as external: OnlyCalls and Hints
+// not pass the gate, unless it acts by steps. So is its undo, which always counts as external: OnlyCalls and Hints
 // describe the handler.
 func handle(ctx context.Context, p *Pass, runner tool.Runner) (tool.Outcome, error) {
 	undoes := p.call.Entry != ""
-	if p.tool.Location != tool.Embedded || p.tool.OnlyCalls && !undoes {
+	if p.tool.Location != tool.Embedded || p.tool.Repeats() && !undoes {
 		return safely(ctx, p, runner, p.perform)
 	}
 	f, name := &tool.Func{Kind: tool.External}, handlerEffect

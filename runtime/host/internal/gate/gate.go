@@ -136,7 +136,7 @@ type step struct {
 	number int        // of the effect in its call, from 1
 	tries  int        // how often it was intended, in this process and earlier ones
 
-	own      bool              // the function is provided to the program that asks
+	own      bool              // the function is provided to the program or the handler that asks
 	begun    bool              // it is being carried out
 	takes    []tool.Capability // the concrete capabilities that fn.Target returned
 	exact    tool.Capability   // that fn.Exact returned, or zero
@@ -225,12 +225,14 @@ func (p *Pass) responsible() *Pass {
 }
 
 // fn returns the function of an effect, or nil if no function has the name. own reports
-// that the function is provided to the program that asks.
+// that the function is provided to the program or the handler that asks.
 func (p *Pass) fn(name string) (f *tool.Func, own bool) {
 	if p.program != nil {
 		if f := p.program.fn(name); f != nil {
 			return f, true
 		}
+	} else if f := p.tool.Step(name); f != nil {
+		return f, true
 	}
 	return p.Run.gate.funcs[name], false
 }

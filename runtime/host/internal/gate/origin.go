@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -16,7 +17,8 @@ type origin struct {
 	pass *Pass
 	id   string        // of the first call that it makes
 	at   tool.StepPath // of that call
-	made atomic.Int32  // the number of calls so far
+	made atomic.Int32  // the number of calls and steps so far
+	step sync.Mutex    // held during a step of a handler
 }
 
 // contextFor returns the context of an effect or a handler. id and at are those of the first

@@ -11,10 +11,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// ask parks the run with a question, or returns otherwise if the run cannot wait. The other
+// ask parks the run with a question, or returns otherwise if the run cannot wait or why is "". The other
 // parts of the run continue until they end or wait too.
 func (r *Run) ask(ctx context.Context, q history.Asked, why value.LimitName, otherwise error) error {
-	if !r.Parks || !r.record.Keeps() {
+	if why == "" || !r.Parks || !r.record.Keeps() {
 		return otherwise
 	}
 	recorded, err := r.record.Ask(ctx, q)

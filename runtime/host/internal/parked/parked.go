@@ -111,6 +111,8 @@ func hint(e *history.ParkedError) string {
 		return fmt.Sprintf("cassidy runs show %s lists the questions; cassidy runs answer %s STEP yes", e.Run, e.Run)
 	case n == 0:
 		return fmt.Sprintf("cassidy runs resume %s", e.Run)
+	case e.Questions[0].Form != nil:
+		return fmt.Sprintf("cassidy runs answer %s asks for each field; cassidy runs answer %s no declines", e.Run, e.Run)
 	case e.Questions[0].Kind == tool.QuestionAsk:
 		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
 	case slices.Contains(e.Questions[0].Capabilities, flow.Notes): // a yes without a look would keep a text that nobody has read
