@@ -111,7 +111,7 @@ func TestAttachedKilled(t *testing.T) {
 	list := p.must("runs", "list")
 	id, _, _ := strings.Cut(list, " ")
 	code, out, errs := p.run("runs", "resume", id)
-	if code == 0 || !strings.Contains(errs, "handler.slow.act({}), which may have completed: do it again?") || calls() != "call\n" {
+	if code == 0 || !strings.Contains(errs, `mcp.call({"server":"slow","name":"act","arguments":{}}), which may have completed: do it again?`) || calls() != "call\n" {
 		t.Errorf("resume: exit code %d, calls %q\n%s\n%s", code, calls(), out, errs)
 	}
 }

@@ -188,7 +188,7 @@ func TestHostileRequests(t *testing.T) {
 	tools := fetched(t, o)
 	s := newServer(t, o, tools)
 	v, err := s.Call(t.Context(), "get-forecast", nil)
-	if err != nil || v != "done" {
+	if value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "no user can answer now") {
 		t.Fatalf("Call = %v, %v", v, err)
 	}
 	s.Close()
@@ -196,7 +196,7 @@ func TestHostileRequests(t *testing.T) {
 		t.Fatalf("%d answers, want %d", len(answers), len(asked))
 	}
 	for _, a := range answers {
-		if !strings.Contains(a, `"code"`) && !strings.Contains(a, `"roots":[]`) {
+		if !strings.Contains(a, `"code"`) && !strings.Contains(a, `"roots":[]`) && !strings.Contains(a, `{"action":"cancel"}`) {
 			t.Errorf("the server got %s", a)
 		}
 	}

@@ -27,7 +27,6 @@ func (o *Options) overHTTP(changed *atomic.Bool) sdk.Transport {
 	client.Transport = &boundedTransport{base: base, header: o.Header, changed: changed}
 	return &sdk.StreamableClientTransport{
 		Endpoint: o.URL, HTTPClient: &client, MaxRetries: 1, OAuthHandler: o.OAuth, MaxEventSize: maxLine,
-		DisableStandaloneSSE: true, // a server could send through it without end; see session.stale
 	}
 }
 
@@ -36,6 +35,7 @@ type boundedTransport struct {
 	base    http.RoundTripper
 	header  http.Header
 	changed *atomic.Bool
+	unasked atomic.Int64 // what came since the last request through streams that answer none
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -46,6 +46,11 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
+	read := &t.unasked // an older server asks for forms through a stream that answers no request
+	if r.Method != http.MethodGet {
+		t.unasked.Store(0)
+		read = new(atomic.Int64)
+	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -53,7 +58,7 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
 	case "text/event-stream":
-		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed}
+		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed, read: read}
 		return resp, nil
 	case "application/json":
 		err = t.message(resp)
@@ -96,8 +101,8 @@ func (t *boundedTransport) message(resp *http.Response) error {
 type events struct {
 	body    io.ReadCloser
 	lines   *bufio.Reader
-	rest    []byte // of the line that is read
-	read    int    // bytes and costs of lines so far
+	rest    []byte        // of the line that is read
+	read    *atomic.Int64 // bytes and costs of lines so far
 	changed *atomic.Bool
 }
 
@@ -123,7 +128,7 @@ func (e *events) line() (line []byte, err error) {
 	for {
 		part, err := e.lines.ReadSlice('\n')
 		line = append(line, part...)
-		if e.read += len(part); e.read > maxUnasked {
+		if e.read.Add(int64(len(part))) > maxUnasked {
 			return nil, value.Limitf(value.LimitResult, "the server sent more than %d MB for one request", maxUnasked>>20)
 		}
 		switch {
@@ -136,7 +141,7 @@ func (e *events) line() (line []byte, err error) {
 		case err != nil:
 			return nil, err
 		}
-		e.read += lineCost
+		e.read.Add(lineCost)
 		return line, nil
 	}
 }

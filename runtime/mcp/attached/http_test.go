@@ -109,3 +109,41 @@ func TestHostileHTTP(t *testing.T) {
 		})
 	}
 }
+
+// TestEndlessStream checks that a server cannot send without end through the stream that answers no
+// request, and that calls work beside it.
+func TestEndlessStream(t *testing.T) {
+	if raceBuild {
+		t.Skip("it reads too much for the race detector")
+	}
+	served := sdk.NewServer(&sdk.Implementation{Name: "t", Version: "1"}, nil)
+	served.AddTool(&sdk.Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "done"}}}, nil
+	})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return served }, nil)
+	cut := make(chan struct{}, 100)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Method") == "server/discover" {
+			http.Error(w, "an older server", http.StatusBadRequest)
+			return
+		}
+		if r.Method != http.MethodGet {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			if _, err := io.WriteString(w, ": "+strings.Repeat("x", 1<<20)+"\n"); err != nil {
+				cut <- struct{}{}
+				return
+			}
+		}
+	}))
+	defer site.Close()
+	opts := Options{Name: "site", URL: site.URL}
+	s := newServer(t, opts, fetched(t, opts))
+	if v, err := s.Call(t.Context(), "a", nil); err != nil || v != "done" {
+		t.Errorf("Call = %v, %v", v, err)
+	}
+	<-cut
+}

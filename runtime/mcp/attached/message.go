@@ -14,8 +14,8 @@ const (
 )
 
 // bounded returns a message of a server as the SDK may read it, or nil if it is not one. The
-// definition of a tool and the result of a call become JSON texts in a field, see [textOf]: the SDK would not keep the order of fields and large integers, and refuse content
-// of a kind that it does not know. An answer that is too large becomes an error.
+// definition of a tool, the result of a call and a form become JSON texts in a field, see [textOf]: the
+// SDK would not keep the order of fields and large integers, and refuse what it does not know. An answer that is too large becomes an error.
 func bounded(line []byte) []byte {
 	v, err := value.ParseJSONWithin(line, maxDepth, maxParts)
 	if err != nil {
@@ -25,7 +25,9 @@ func bounded(line []byte) []byte {
 	if !ok {
 		return nil
 	}
-	if result := message.Dict("result"); result.Has("tools") {
+	if message.Text("method") == "elicitation/create" {
+		message.Put("params", value.NewDict("mode", "form", "message", jsonOf(message.Dict("params").OrEmpty())))
+	} else if result := message.Dict("result"); result.Has("tools") {
 		for _, v := range result.Elements("tools") {
 			if d, ok := v.(*value.Dict); ok {
 				text := jsonOf(d)
@@ -33,7 +35,7 @@ func bounded(line []byte) []byte {
 				*d = *value.NewDict("name", d.Text("name"), "description", text, "inputSchema", headers)
 			}
 		}
-	} else if result.Has("content") || result.Has("structuredContent") {
+	} else if result.Has("content") || result.Has("structuredContent") || result.Text("resultType") == inputRequired {
 		short := value.NewDict("content", value.List{}, "structuredContent", jsonOf(result))
 		if kind, ok := result.Get("resultType"); ok {
 			short.Put("resultType", kind)
@@ -42,6 +44,9 @@ func bounded(line []byte) []byte {
 	}
 	return []byte(jsonOf(message))
 }
+
+// inputRequired is the resultType of a result that asks for input.
+const inputRequired = "input_required"
 
 // headersOf returns what the SDK needs of the schema of a tool: which parameters are also sent as
 // headers, by the keyword x-mcp-header, and their types. Over HTTP, the SDK sends these headers, and

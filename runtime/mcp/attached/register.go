@@ -12,12 +12,14 @@ import (
 
 // Register adds the tools of the server to a host, as SERVER.TOOL in the group mcp:SERVER. It
 // starts nothing. A tool is risky, unless the server's annotations are trusted and call it
-// read-only. Its results are untrusted text. The errors are of the tools that cannot be added,
+// read-only. Its results are untrusted text. If the server asks for input, the host asks its user. The errors are of the tools that cannot be added,
 // such as one with an invalid schema, or with the name of another one.
 func (s *Server) Register(h *host.Host) (broken []*value.Error) {
 	for _, d := range s.accept.tools {
 		name := d.Text("name")
-		err := h.Register(s.toolOf(d), func(ctx context.Context, args *value.Dict) (value.Value, error) { return s.Call(ctx, name, args) })
+		t := s.toolOf(d)
+		t.Steps = s.steps(&t)
+		err := h.Register(t, func(ctx context.Context, args *value.Dict) (value.Value, error) { return s.converse(ctx, name, args) })
 		if err != nil {
 			broken = append(broken, value.ErrorOf(err, value.Invalid))
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -121,17 +122,23 @@ func (s *Server) Close() error {
 }
 
 // Call calls a tool by the name that the server has given it. It starts the server if that is not
-// running. The error is of kind Failed if the tool reports one, or if the server ended during
-// the call, whose effect is then unknown. It is of kind Unavailable if the server cannot be
+// running. The error is of kind Failed if the tool reports one or asks for input, or if the server ended
+// during the call, whose effect is then unknown. It is of kind Unavailable if the server cannot be
 // started, Denied if it does not offer what was reviewed, Timeout, Limit or Canceled.
+//
+// Nobody is asked during the call: for that, see [Server.Register].
 func (s *Server) Call(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, s.timedOut(s.opts.Timeout))
 	defer cancel()
-	running, err := s.started(ctx)
+	reply, err := s.request(ctx, &flight{}, &sdk.CallToolParams{Name: name, Arguments: args.OrEmpty()})
 	if err != nil {
 		return nil, err
 	}
-	return running.call(ctx, name, args)
+	if reply.Has(replyRequests) {
+		return nil, value.Errorf(value.Failed, "the tool asks for input, and nobody can be asked")
+	}
+	v, _ := reply.Get(replyResult)
+	return v, nil
 }
 
 func (s *Server) timedOut(d time.Duration) error {

@@ -31,9 +31,9 @@ type session struct {
 	changed   atomic.Bool     // the server says that its tools have changed
 	at        time.Time       // of the list
 
-	mu       sync.Mutex // guards what follows
-	calls    int64
-	progress map[string]*progress // of the calls, by token
+	mu      sync.Mutex // guards what follows
+	calls   int64
+	flights map[string]*flight // by token
 }
 
 // connect starts the server, and lists its tools. The caller closes the session.
@@ -53,7 +53,7 @@ func (s *Server) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, s.timedOut(startTimeout))
 	defer cancel()
-	running := &session{name: s.opts.Name, at: s.opts.Now(), progress: map[string]*progress{}}
+	running := &session{name: s.opts.Name, at: s.opts.Now(), flights: map[string]*flight{}}
 	if s.opts.URL != "" {
 		running.overHTTP(s.ctx, &s.opts)
 	} else {
@@ -72,7 +72,8 @@ func (s *Server) connect(ctx context.Context) (*session, error) {
 // open begins the conversation with a server.
 func (r *session) open(ctx context.Context, version string) error {
 	client := sdk.NewClient(&sdk.Implementation{Name: "cassidy", Version: version}, &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{}, // a server gets no model, no forms and no list of folders
+		Capabilities:                &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}}, // a server gets no model and no list of folders
+		ElicitationHandler:          r.elicited,
 		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) {}, // so that it is asked for; see process.Read
 		ProgressNotificationHandler: r.progressed,
@@ -170,12 +171,18 @@ func (r *session) relist(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// call calls a tool.
-func (r *session) call(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
-	var result *sdk.CallToolResult
-	token, done := r.follow(ctx)
+// call calls a tool, and returns its result in the form of the protocol.
+func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParams) (*value.Dict, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // nobody is asked for a call that has ended
+	f.ctx, f.server, f.left = ctx, r.name, maxProgress
+	token, done := r.follow(f)
 	defer done()
-	params := &sdk.CallToolParams{Meta: sdk.Meta{"progressToken": token}, Name: name, Arguments: args.OrEmpty()}
+	params.Meta = sdk.Meta{"progressToken": token}
+	if info := r.sdk.InitializeResult(); f.form == nil && info != nil && info.ProtocolVersion >= perRequest {
+		params.Meta[sdk.MetaKeyClientCapabilities] = map[string]any{}
+	}
+	var result *sdk.CallToolResult
 	err := r.wait(ctx, func() (err error) {
 		result, err = r.sdk.CallTool(ctx, params)
 		return err
@@ -183,11 +190,11 @@ func (r *session) call(ctx context.Context, name string, args *value.Dict) (valu
 	if err != nil {
 		return nil, r.failed(ctx, "call", err)
 	}
-	if result.NeedsInput() {
-		return nil, value.Errorf(value.Failed, "the tool asks for input, which cassidy does not support")
-	}
-	return resultOf(textOf(result.StructuredContent))
+	return textOf(result.StructuredContent), f.unansweredError()
 }
+
+// perRequest is the first version of the protocol in which each request declares what the client can do.
+const perRequest = "2026-07-28"
 
 // notSent is the code of the SDK's error for a request over HTTP that was not sent or not accepted.
 const notSent = -32005
@@ -237,36 +244,57 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 	return own
 }
 
-// A progress passes on what a server reports of one call.
-type progress struct {
-	ctx  context.Context
-	left int // reports
+// A flight is a call in flight.
+type flight struct {
+	ctx    context.Context
+	server string
+	form   func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) // see [tool.Grant]; nil: nobody can be asked
+
+	left int // reports, guarded by the session
+
+	mu         sync.Mutex // held while the user is asked; guards what follows
+	asked      int        // forms
+	unanswered string     // the question that nobody could answer, or ""
 }
 
 // maxProgress is how many reports of one call are passed on, as each is recorded.
 const maxProgress = 200
 
-// follow passes on the progress of a call until done is called.
-func (r *session) follow(ctx context.Context) (token string, done func()) {
+// follow has a call get what the server reports about it, until done is called.
+func (r *session) follow(f *flight) (token string, done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls++
 	token = fmt.Sprintf("call-%d", r.calls)
-	r.progress[token] = &progress{ctx: ctx, left: maxProgress}
+	r.flights[token] = f
 	return token, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.progress, token)
+		delete(r.flights, token)
 	}
+}
+
+// only returns the call in flight, or nil if there are several: a server does not say which call it asks
+// for, and the user of another one must not be asked.
+func (r *session) only() *flight {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.flights) != 1 {
+		return nil
+	}
+	for _, f := range r.flights {
+		return f
+	}
+	return nil
 }
 
 func (r *session) progressed(_ context.Context, n *sdk.ProgressNotificationClientRequest) {
 	token, _ := n.Params.ProgressToken.(string)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.progress[token]; p != nil && p.left > 0 {
-		p.left--
-		host.Emit(p.ctx, tool.Progress{Message: value.Clean(n.Params.Message, maxProgressText), Done: n.Params.Progress, Total: n.Params.Total})
+	if f := r.flights[token]; f != nil && f.left > 0 {
+		f.left--
+		host.Emit(f.ctx, tool.Progress{Message: value.Clean(n.Params.Message, maxProgressText), Done: n.Params.Progress, Total: n.Params.Total})
 	}
 }
 

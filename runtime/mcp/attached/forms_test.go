@@ -1,0 +1,339 @@
+package attached
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A clerk is a server that asks for forms: one of 2026-07-28 by its results, an older one during a call.
+type clerk struct {
+	old    bool
+	form   string // the params of the form
+	forms  int    // how many it asks for in one call; 0 means one
+	method string // of what it asks for; "" is a form
+	state  string // the JSON of the requestState; "" sends none
+
+	mu       sync.Mutex
+	requests []string // the parameters of the calls
+	answers  []string // to the forms of an older server
+}
+
+func (c *clerk) got() (requests, answers []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests, c.answers
+}
+
+// serve answers the lines of a client.
+func (c *clerk) serve(_ context.Context, in io.Reader, out, _ io.Writer) (int, error) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	var call json.RawMessage // of the call in which an older server asks
+	left := 0
+	for lines.Scan() {
+		var m struct {
+			ID                    json.RawMessage
+			Method                string
+			Params, Result, Error json.RawMessage
+		}
+		if json.Unmarshal(lines.Bytes(), &m) != nil || len(m.ID) == 0 {
+			continue
+		}
+		send := func(id json.RawMessage, result string) {
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result)
+		}
+		elicit := func() {
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"form%d","method":"elicitation/create","params":%s}`+"\n", left, c.form)
+			left--
+		}
+		switch {
+		case m.Method == "server/discover" && !c.old:
+			send(m.ID, `{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}`)
+		case m.Method == "initialize" && c.old:
+			send(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}`)
+		case m.Method == "tools/list":
+			send(m.ID, `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":`+forecast+`}`)
+		case m.Method == "tools/call":
+			c.mu.Lock()
+			c.requests = append(c.requests, string(m.Params))
+			n := len(c.requests)
+			c.mu.Unlock()
+			switch {
+			case c.old:
+				call, left = m.ID, max(1, c.forms)
+				elicit()
+			case !strings.Contains(string(m.Params), `"inputResponses"`) || n <= c.forms:
+				method, state := "elicitation/create", ""
+				if c.method != "" {
+					method = c.method
+				}
+				if c.state != "" {
+					state = `,"requestState":` + c.state
+				}
+				send(m.ID, `{"resultType":"input_required","inputRequests":{"q":{"method":"`+method+`","params":`+c.form+`}}`+state+`}`)
+			default:
+				send(m.ID, `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`)
+			}
+		case m.Method == "" && c.old:
+			c.mu.Lock()
+			c.answers = append(c.answers, string(m.Result)+string(m.Error))
+			c.mu.Unlock()
+			if left > 0 {
+				elicit()
+			} else {
+				send(call, `{"content":[{"type":"text","text":"done"}]}`)
+			}
+		default:
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
+		}
+	}
+	return 0, nil
+}
+
+const cityForm = `{"message":"Which \u001b[31mcity?","requestedSchema":{"type":"object","required":["city"],"properties":{` +
+	`"city":{"type":"string","title":"City"},"units":{"type":"string","enum":["metric","imperial"],"default":"metric"},"days":{"type":"integer","default":3}}}}`
+
+const cityText = "The server weather asks: Which [31mcity?\n" +
+	"city (City): text, required\n" +
+	"units: one of metric, imperial, default metric\n" +
+	"days: integer, default 3\n" +
+	"Your answer is sent to the server weather. Do not enter passwords or keys: a server must not ask for them in a form."
+
+// A desk is a process with the tools of a clerk.
+type desk struct {
+	*host.Host
+	t *testing.T
+}
+
+// newDesk opens a process. ask is nil if nobody can be asked, and j if nothing is recorded.
+func newDesk(t *testing.T, c *clerk, j *history.Journal, ask func(q tool.Question) (tool.Answer, error), rules ...tool.Rule) *desk {
+	t.Helper()
+	o, _ := launched(c.serve)
+	opts := &host.Options{Rules: rules}
+	if ask != nil {
+		opts.Asker = asker(ask)
+	}
+	if j != nil {
+		opts.Journal = func() (*history.Journal, error) { return j, nil }
+	}
+	h, err := host.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, o, fetched(t, o))
+	if broken := s.Register(h); len(broken) > 0 {
+		t.Fatal(broken)
+	}
+	t.Cleanup(func() { h.Close() })
+	return &desk{h, t}
+}
+
+type asker func(q tool.Question) (tool.Answer, error)
+
+func (a asker) Ask(_ context.Context, q tool.Question) (tool.Answer, error) { return a(q) }
+
+func (d *desk) call(opts ...host.CallOption) (tool.Result, error) {
+	return d.Call(d.t.Context(), tool.Call{Tool: "weather.get-forecast", Args: value.NewDict("city", "x"), Caller: tool.ByPerson}, opts...)
+}
+
+// TestForms checks how a form reaches the user and what the server gets, in both eras.
+func TestForms(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer tool.Answer
+		want   string // that the server gets
+	}{
+		{"fields", tool.Answer{Value: value.NewDict("city", "Rome", "days", 2)}, `{"action":"accept","content":{"city":"Rome","days":2,"units":"metric"}}`},
+		{"text", tool.Answer{Value: "city=Rome\nunits=2"}, `{"action":"accept","content":{"city":"Rome","days":3,"units":"imperial"}}`},
+		{"no", tool.Answer{}, `{"action":"decline"}`},
+		{"cancel", tool.Answer{Value: `{"action":"cancel"}`}, `{"action":"cancel"}`},
+	} {
+		for _, old := range []bool{false, true} {
+			t.Run(fmt.Sprint(test.name, " old ", old), func(t *testing.T) {
+				c := &clerk{old: old, form: cityForm, state: `"a\u0000\u2028</b>\\ 12345678901234567890 \""`}
+				var asked []tool.Question
+				d := newDesk(t, c, nil, func(q tool.Question) (tool.Answer, error) {
+					asked = append(asked, q)
+					return test.answer, nil
+				})
+				r, err := d.call()
+				if err != nil || r.Value != "done" {
+					t.Fatalf("call = %+v, %v", r, err)
+				}
+				if len(asked) != 1 || asked[0].Text != cityText || asked[0].Kind != tool.QuestionAsk || asked[0].Form.Dict("properties").Len() != 3 {
+					t.Errorf("asked %+v", asked)
+				}
+				requests, answers := c.got()
+				if old {
+					if len(requests) != 1 || len(answers) != 1 || answers[0] != test.want {
+						t.Errorf("requests %q, answers %q, want %s", requests, answers, test.want)
+					}
+					return
+				}
+				if len(requests) != 2 || len(answers) != 0 {
+					t.Fatalf("requests %q", requests)
+				}
+				var second struct {
+					InputResponses map[string]json.RawMessage
+					RequestState   string
+					Arguments      json.RawMessage
+				}
+				if err := json.Unmarshal([]byte(requests[1]), &second); err != nil {
+					t.Fatal(err)
+				}
+				if second.RequestState != "a\x00\u2028</b>\\ 12345678901234567890 \"" || string(second.InputResponses["q"]) != test.want || string(second.Arguments) != `{"city":"x"}` {
+					t.Errorf("the second request is %s, want the answer %s", requests[1], test.want)
+				}
+				if strings.Contains(requests[0], "inputResponses") || strings.Contains(requests[0], "requestState") {
+					t.Errorf("the first request is %s", requests[0])
+				}
+			})
+		}
+	}
+}
+
+// TestFormParks checks that a run waits for the answer to a form, and continues in another process with
+// the answer, without the first request. The same holds for a run that was interrupted while a user of
+// its process was asked.
+func TestFormParks(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		t.Run(fmt.Sprint("interrupted ", interrupted), func(t *testing.T) {
+			j := history.Open(journal.Memory(), nil)
+			c := &clerk{form: cityForm, state: `"s-1"`}
+			var first *desk
+			var ask func(q tool.Question) (tool.Answer, error)
+			if interrupted {
+				ask = func(tool.Question) (tool.Answer, error) {
+					go first.Close() // as the end of the process
+					<-t.Context().Done()
+					return tool.Answer{}, t.Context().Err()
+				}
+			}
+			first = newDesk(t, c, j, ask)
+			_, err := first.call(host.Durable("r"))
+			if value.KindOf(err) != value.Parked && !interrupted || err == nil {
+				t.Fatalf("call = %v", err)
+			}
+			first.Close()
+
+			second := newDesk(t, c, j, nil)
+			if interrupted { // nobody is asked in the second process
+				if _, err := second.Resume(t.Context(), "r"); value.KindOf(err) != value.Parked {
+					t.Fatalf("Resume = %v", err)
+				}
+			}
+			var q *tool.Question
+			for open, err := range second.Waiting(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				q = &open
+			}
+			if q == nil || q.Text != cityText || q.Form.Dict("properties").Len() != 3 {
+				t.Fatalf("the question is %+v", q)
+			}
+			if err := second.Answer(t.Context(), q.ID, tool.Answer{Value: "days=many"}); value.KindOf(err) != value.Invalid {
+				t.Errorf("a wrong answer: %v", err)
+			}
+			if err := second.Answer(t.Context(), q.ID, tool.Answer{Value: "city=Rome"}); err != nil {
+				t.Fatal(err)
+			}
+			second.Close()
+
+			third := newDesk(t, c, j, nil)
+			r, err := third.Resume(t.Context(), "r")
+			if err != nil || r.Value != "done" {
+				t.Fatalf("Resume = %+v, %v", r, err)
+			}
+			requests, _ := c.got()
+			if len(requests) != 2 || !strings.Contains(requests[1], `"requestState":"s-1"`) || !strings.Contains(requests[1], `"city":"Rome","days":3,"units":"metric"`) {
+				t.Errorf("requests %q", requests)
+			}
+		})
+	}
+}
+
+// TestFormUnanswered checks that the error names the question if nobody can answer it.
+func TestFormUnanswered(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		for _, asks := range []bool{false, true} {
+			c := &clerk{old: old, form: cityForm}
+			var ask func(tool.Question) (tool.Answer, error)
+			if asks {
+				ask = func(tool.Question) (tool.Answer, error) { return tool.Answer{}, value.Errorf(value.Parked, "not now") }
+			}
+			r, err := newDesk(t, c, nil, ask).call()
+			if value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "needs an answer from the user") || !strings.Contains(value.ErrorOf(err, 0).Hint, "cassidy tool run") {
+				t.Errorf("old %v, asks %v: %+v, %v", old, asks, r, err)
+			}
+			requests, answers := c.got()
+			if old && (len(answers) != 1 || answers[0] != `{"action":"cancel"}`) || len(requests) != 1 {
+				t.Errorf("old %v, asks %v: requests %q, answers %q", old, asks, requests, answers)
+			}
+			declares := strings.Contains(requests[0], `"elicitation"`)
+			if !old && declares != asks {
+				t.Errorf("asks %v: the first request is %s", asks, requests[0])
+			}
+		}
+	}
+	deny := tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "human"}}
+	answer := func(tool.Question) (tool.Answer, error) { return tool.Answer{Yes: true}, nil }
+	c := &clerk{form: cityForm}
+	if r, err := newDesk(t, c, nil, answer, deny).call(); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "human is refused by a rule") {
+		t.Errorf("with a rule: %+v, %v", r, err)
+	}
+}
+
+// TestHostileForms checks that forms which cannot be shown are declined, and that no server can ask
+// without end.
+func TestHostileForms(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		clerk *clerk
+		want  string // the error, or what the server gets
+		asked int
+	}{
+		{"nested", &clerk{form: `{"message":"m","requestedSchema":{"properties":{"a":{"type":"object","properties":{}}}}}`}, `{"action":"decline"}`, 0},
+		{"a link", &clerk{form: `{"mode":"url","message":"m","url":"https://evil.example/","elicitationId":"1"}`}, `{"action":"decline"}`, 0},
+		{"a long message", &clerk{form: `{"message":"` + strings.Repeat("m", maxMessage+1) + `"}`}, `{"action":"decline"}`, 0},
+		{"no params", &clerk{form: `null`}, `{"action":"accept","content":{}}`, 1},
+		{"without end", &clerk{form: `{"message":"m"}`, forms: 1000}, "more than 20", 20},
+		{"a model", &clerk{form: `{}`, method: "sampling/createMessage"}, `asks for "sampling/createMessage"`, 0},
+		{"a large state", &clerk{form: `{"message":"m"}`, state: `"` + strings.Repeat("s", maxState+1) + `"`}, "requestState", 0},
+		{"a state that is no text", &clerk{form: `{"message":"m"}`, state: `{"a":1}`}, "requestState", 0},
+	} {
+		for _, old := range []bool{false, true} {
+			c := &clerk{old: old, form: test.clerk.form, forms: min(test.clerk.forms, 60), method: test.clerk.method, state: test.clerk.state}
+			if old && (c.method != "" || c.state != "") {
+				continue
+			}
+			asked := 0
+			d := newDesk(t, c, nil, func(tool.Question) (tool.Answer, error) {
+				asked++
+				return tool.Answer{Yes: true}, nil
+			})
+			_, err := d.call()
+			requests, answers := c.got()
+			got := fmt.Sprint(err, requests, answers)
+			want := strings.ReplaceAll(test.want, `,"content":{}`, "") // the SDK leaves out an empty content
+			if old && test.clerk.forms > 0 {
+				want = `{"action":"cancel"}`
+			}
+			if asked != test.asked || !strings.Contains(got, want) {
+				t.Errorf("%s, old %v: asked %d, want %d; %.500s, want %s", test.name, old, asked, test.asked, got, want)
+			}
+		}
+	}
+}
