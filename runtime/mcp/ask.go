@@ -3,12 +3,14 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // clientUser is who has answered, for the record.
@@ -113,6 +115,9 @@ func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 		return clientInput(q), true
 	}
 	text, ok := messageOf(q)
+	if isForm(q) {
+		return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(value.FormatJSON(q.Form, ""))}, ok
+	}
 	field, schema := fieldOf(q)
 	return &sdk.ElicitParams{
 		Mode: "form", Message: text,
@@ -142,6 +147,11 @@ func answerOf(q *tool.Question, response sdk.InputResponse) (a tool.Answer, ok b
 		return a, false
 	}
 	a.By = clientUser
+	if isForm(q) {
+		a.Value = string(jsonOf(form))
+		_, err := q.Accepts(a)
+		return a, err == nil
+	}
 	field, _ := fieldOf(q)
 	switch v := form.Content[field].(type) {
 	case bool:

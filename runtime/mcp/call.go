@@ -176,7 +176,7 @@ func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 	if r.run == "" {
 		r.run = s.parked.run(r.digest)
 	}
-	asks := len(r.tool.Needs) > 0 || r.tool.NeedsApproval() || r.inGo && !r.tool.Hints.ReadOnly
+	asks := len(r.tool.Needs) > 0 || len(r.tool.Steps) > 0 || r.tool.NeedsApproval() || r.inGo && !r.tool.Hints.ReadOnly
 	if r.run == "" && (!asks || !s.host.HasStore()) {
 		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID}, func() (tool.Result, error) { return s.host.Call(ctx, r.call) })
 		if value.KindOf(err) != value.Denied || !s.host.HasStore() {

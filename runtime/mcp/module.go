@@ -125,6 +125,9 @@ func readAnswer(name string, args *value.Dict, answer string) (value.Value, erro
 // isOurs reports whether a function of the module asks a question.
 func isOurs(q *tool.Question) bool { return strings.HasPrefix(q.Func, moduleName+".") }
 
+// isForm reports whether a question asks for a form, such as one of an attached server.
+func isForm(q *tool.Question) bool { return q.Kind == tool.QuestionAsk && q.Form != nil && !isOurs(q) }
+
 // clientInput returns the input request of a question of the module.
 func clientInput(q *tool.Question) sdk.InputRequest {
 	switch q.Func {

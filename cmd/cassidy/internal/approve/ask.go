@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/forms"
 	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -38,7 +39,10 @@ func (a *Asker) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	isText := q.Kind == tool.QuestionAsk
 	r := review.Of(&q, &review.About{})
 	hidden := a.page(isText, r)
-	if isText {
+	switch {
+	case isText && q.Form != nil:
+		return a.form(ctx, &q)
+	case isText:
 		return a.text(ctx)
 	}
 	return a.yesOrNo(ctx, r, hidden)
@@ -72,6 +76,57 @@ func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hid
 		}
 	}
 	return tool.Answer{}, unanswered("expected yes or no")
+}
+
+// form asks whether to fill in a form, and then for each field.
+func (a *Asker) form(ctx context.Context, q *tool.Question) (tool.Answer, error) {
+	form, err := forms.Parse(q.Form)
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	for range askTries {
+		a.prompt("[y]es, fill it in [n]o, decline")
+		line, err := a.Term.ReadLine(ctx)
+		if err != nil {
+			return tool.Answer{}, a.left(ctx)
+		}
+		switch word := strings.ToLower(strings.TrimSpace(line)); {
+		case isOneOf(word, "y", "yes"):
+			return a.fields(ctx, form)
+		case isOneOf(word, "n", "no"):
+			return tool.Answer{}, nil
+		}
+		a.Term.Print("  type y or n\n")
+	}
+	return tool.Answer{}, unanswered("expected yes or no")
+}
+
+// fields asks for the fields of a form, one after the other. Enter alone is the default.
+func (a *Asker) fields(ctx context.Context, form *forms.Form) (tool.Answer, error) {
+	content := &value.Dict{}
+	for i := range form.Fields {
+		f := &form.Fields[i]
+		for tries := 1; ; tries++ {
+			a.Term.Print("  " + ui.VisibleLine(f.String()) + "\n")
+			a.prompt(ui.VisibleLine(f.Name))
+			line, err := a.Term.ReadLine(ctx)
+			if err != nil {
+				return tool.Answer{}, a.left(ctx)
+			}
+			v, err := f.Read(strings.TrimRight(line, "\r\n"))
+			if err == nil {
+				if v != nil {
+					content.Put(f.Name, v)
+				}
+				break
+			}
+			if tries == askTries {
+				return tool.Answer{}, unanswered(value.ErrorOf(err, value.Invalid).Message())
+			}
+			a.Term.Print("  " + ui.VisibleLine(value.ErrorOf(err, value.Invalid).Message()) + "\n")
+		}
+	}
+	return tool.Answer{Value: value.FormatJSON(content, "")}, nil
 }
 
 // text reads a line, which may be empty.

@@ -179,3 +179,29 @@ func TestAskNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestAskForm checks that the fields of a form are asked for one after the other, and checked.
+func TestAskForm(t *testing.T) {
+	form := value.NewDict("required", value.List{"city"}, "properties", value.NewDict(
+		"city", value.NewDict("type", "string"), "days", value.NewDict("type", "integer", "default", int64(3)), "ok", value.NewDict("type", "boolean")))
+	for _, tt := range []struct {
+		says []string
+		want value.Value // or the kind of the error
+	}{
+		{[]string{"y\n", "Rome\n", "\n", "yes\n"}, `{"city":"Rome","ok":true}`},
+		{[]string{"?\n", "yes\n", "\n", "Rome\n", "many\n", "2\r\n", "\n"}, `{"city":"Rome","days":2}`},
+		{[]string{"n\n"}, nil},
+		{[]string{"y\n", "\n", "\n", "\n"}, value.Parked},
+		{[]string{"y\n", "Rome\n"}, value.Parked},
+	} {
+		p := newPerson(tt.says...)
+		got, err := askerOf(p, nil).Ask(t.Context(), tool.Question{Kind: tool.QuestionAsk, Tool: "weather.get", Text: "Which?", Form: form})
+		val, _ := value.FromGo(got.Value)
+		if err != nil {
+			val = value.KindOf(err)
+		}
+		if val != tt.want {
+			t.Errorf("after %q: %v, %v, want %v:\n%s", tt.says, val, err, tt.want, p.shown.String())
+		}
+	}
+}

@@ -94,6 +94,9 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 		}
 		return "", err
 	}
+	if recorded, err := q.Accepts(answer); err == nil {
+		answer = recorded // as a form is recorded
+	}
 	if answer.Yes && !shown && !c.JSON && approve.IsNote(&q.Question) {
 		c.showNote(q)
 	}
