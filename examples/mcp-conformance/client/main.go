@@ -1,11 +1,8 @@
-// Client is what the conformance suite of the Model Context Protocol starts as a client: it lists
-// the tools of a server and calls them, as cassidy does with attached servers, and signs in if the
-// server asks for it. Make conformance runs the suite with it.
+// Client is what the conformance suite of the Model Context Protocol starts as a client: it attaches the
+// server to a host, as cassidy does, calls its tools, fills in its forms, and signs in if the server asks
+// for it. Make conformance runs the suite with it.
 //
-// Cassidy gives servers no forms and reads no prompts and resources of them. Where a scenario is
-// about these, the client of the SDK is used, which is that of cassidy without its limits.
-//
-//	MCP_CONFORMANCE_SCENARIO=tools_call go run ./examples/mcp-conformance/client URL
+//	go run ./examples/mcp-conformance/client URL
 package main
 
 import (
@@ -18,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
 	"github.com/cassidy-run/cassidy/runtime/mcp/oauth"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -32,7 +29,7 @@ func main() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := run(ctx, os.Args[1], os.Getenv("MCP_CONFORMANCE_SCENARIO"), settings()); err != nil {
+	if err := run(ctx, os.Args[1], settings()); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(1)
 	}
@@ -46,7 +43,7 @@ func settings() *value.Dict {
 }
 
 // run calls the tools of a server.
-func run(ctx context.Context, address, scenario string, settings *value.Dict) error {
+func run(ctx context.Context, address string, settings *value.Dict) error {
 	tokens, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
@@ -61,10 +58,6 @@ func run(ctx context.Context, address, scenario string, settings *value.Dict) er
 		return err
 	}
 	o := attached.Options{Name: "conformance", URL: address, Client: signing.Client(), OAuth: signing}
-	switch scenario {
-	case "elicitation-sep1034-client-defaults", "sep-2322-client-request-state", "http-standard-headers":
-		return everything(ctx, &o)
-	}
 	return tools(ctx, o, settings)
 }
 
@@ -94,18 +87,31 @@ func tools(ctx context.Context, o attached.Options, settings *value.Dict) error 
 	}
 	server := attached.New(o, set)
 	defer server.Close()
+	h, err := host.New(&host.Options{Asker: filler{}})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if broken := server.Register(h); len(broken) > 0 {
+		return broken[0]
+	}
 	definitions, err := value.ParseJSON([]byte(set.Text()))
 	if err != nil {
 		return err
 	}
-	calls := settings.Elements("toolCalls")
-	if len(calls) == 0 {
-		calls = callsOf(definitions)
-	}
 	var errs []error
-	for _, c := range calls {
+	for _, c := range settings.Elements("toolCalls") { // their arguments need not fit the schema, as a host requires
 		call, _ := c.(*value.Dict)
 		if _, err := server.Call(ctx, call.Text("name"), call.Dict("arguments").OrEmpty()); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", call.Text("name"), err))
+		}
+	}
+	if settings.Has("toolCalls") {
+		return errors.Join(errs...)
+	}
+	for _, call := range callsOf(definitions) {
+		name := o.Name + "." + attached.ToolName(call.Text("name"), tool.MaxName-len(o.Name)-2)
+		if _, err := h.Call(ctx, tool.Call{Tool: name, Args: call.Dict("arguments"), Caller: tool.ByPerson}); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", call.Text("name"), err))
 		}
 	}
@@ -114,7 +120,7 @@ func tools(ctx context.Context, o attached.Options, settings *value.Dict) error 
 
 // callsOf returns a call of each tool, with arguments of its schema. A parameter named schema gets
 // the schema of the first tool.
-func callsOf(definitions value.Value) (calls []value.Value) {
+func callsOf(definitions value.Value) (calls []*value.Dict) {
 	list, _ := value.Elements(definitions)
 	var first *value.Dict
 	for _, item := range list {
@@ -149,52 +155,17 @@ func argument(name string, property, first *value.Dict) value.Value {
 	return "us-west1"
 }
 
-// everything uses the client of the SDK, with forms, prompts and resources.
-func everything(ctx context.Context, o *attached.Options) error {
-	client := sdk.NewClient(&sdk.Implementation{Name: "cassidy", Version: "(devel)"}, &sdk.ClientOptions{
-		ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			return &sdk.ElicitResult{Action: "accept", Content: answers(r.Params.RequestedSchema)}, nil
-		},
-	})
-	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: o.URL, HTTPClient: o.Client, OAuthHandler: o.OAuth}, nil)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	list, err := session.ListTools(ctx, nil)
-	if err != nil {
-		return err
-	}
-	for _, t := range list.Tools {
-		// A tool of a scenario may be meant to fail.
-		if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: t.Name, Arguments: map[string]any{}}); err != nil {
-			fmt.Fprintln(os.Stderr, t.Name+":", err)
-		}
-	}
-	if resources, err := session.ListResources(ctx, nil); err == nil && len(resources.Resources) > 0 {
-		if _, err := session.ReadResource(ctx, &sdk.ReadResourceParams{URI: resources.Resources[0].URI}); err != nil {
-			return err
-		}
-	}
-	if prompts, err := session.ListPrompts(ctx, nil); err == nil && len(prompts.Prompts) > 0 {
-		if _, err := session.GetPrompt(ctx, &sdk.GetPromptParams{Name: prompts.Prompts[0].Name}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// filler is a user who fills in each form: fields with a default keep it, and a question is confirmed.
+type filler struct{}
 
-// answers fills in a form: fields with a default keep it, by leaving them out, and a question is
-// confirmed.
-func answers(schema any) map[string]any {
-	content := map[string]any{}
-	form, _ := schema.(map[string]any)
-	fields, _ := form["properties"].(map[string]any)
-	for name, field := range fields {
-		f, _ := field.(map[string]any)
-		if _, has := f["default"]; !has && f["type"] == "boolean" {
-			content[name] = true
+// Ask implements [host.Asker].
+func (filler) Ask(_ context.Context, q tool.Question) (tool.Answer, error) {
+	content := &value.Dict{}
+	for name, field := range q.Form.Dict("properties").OrEmpty().All() {
+		d, _ := field.(*value.Dict)
+		if d.Text("type") == "boolean" && !d.Has("default") {
+			content.Put(name.(string), true)
 		}
 	}
-	return content
+	return tool.Answer{Value: content}, nil
 }
