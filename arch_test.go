@@ -459,9 +459,14 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"what is known of a tool does nothing with it",
 	},
+	"runtime/host/internal/effects": {
+		"Package effects has the table of the effects of a host",
+		"runtime/tool runtime/value",
+		"it carries out no effect",
+	},
 	"runtime/host/internal/gate": {
 		"Package gate is what calls and their effects pass",
-		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow runtime/tool/trace",
+		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/effects runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow runtime/tool/trace",
 		"it knows neither the host nor where tools come from",
 	},
 	"runtime/host/internal/executing": {

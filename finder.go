@@ -186,7 +186,7 @@ func checkFolder(src Source) error {
 		return nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return value.Errorf(value.Invalid, "there is no folder %s", dir).WithHint("pass the folder of a project, which contains .cassidy/tools")
+		return value.Errorf(value.Invalid, "there is no folder %s", dir).WithHint("pass an existing folder: the root of a project, with its scripts in .cassidy")
 	}
 	return nil
 }

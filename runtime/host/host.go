@@ -179,7 +179,7 @@ func New(o *Options) (*Host, error) {
 		return nil, err
 	}
 	for _, m := range o.Modules {
-		if err := h.gate.Provide(m); err != nil {
+		if err := h.gate.Effects.Provide(m); err != nil {
 			return nil, err
 		}
 	}

@@ -160,7 +160,7 @@ func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner 
 	}
 	above, done := h.gate.EnterCall(ctx, &c)
 	t := p.asTool()
-	if err := h.gate.CheckModules(p.Name, p.Modules); err != nil {
+	if err := h.gate.Effects.CheckModules(p.Name, p.Modules); err != nil {
 		return nil, nil, done, err
 	}
 	if err := gate.CheckDepth(above); err != nil {

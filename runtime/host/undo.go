@@ -194,12 +194,12 @@ func mustHaveEnded(r history.Run) error {
 	if r.State.Ended() {
 		return nil
 	}
-	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("run: cassidy runs resume %s, or: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", r.ID, r.ID)
+	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("to continue it: cassidy runs resume %s; to cancel it: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", r.ID, r.ID)
 }
 
 // plan returns what is to be undone of the run.
 func (p *past) plan(h *Host, u Undo) (undos.Plan, error) {
-	plan, err := undos.PlanOf(p.entries, u.To, h.gate.Func)
+	plan, err := undos.PlanOf(p.entries, u.To, h.gate.Effects.Func)
 	if err == nil && !plan.Found {
 		err = value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", u.Run)
 	}
@@ -218,11 +218,12 @@ func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]b
 		u.ID, u.Resume, u.Skip = open.ID, true, u.Skip || open.Options.Bool("skip")
 		return undone, nil
 	}
-	conflict := value.Errorf(value.Conflict, "the run '%s' is already being undone by the run '%s' (%s)", u.Run, open.ID, open.State)
+	next := "to continue it: cassidy runs resume " + open.ID
 	if j.Held(open.ID) {
-		return nil, conflict.WithHint("wait until it ends; to cancel it: cassidy runs cancel %s; in Go, call Host.Cancel", open.ID)
+		next = "wait until it ends"
 	}
-	return nil, conflict.WithHint("to continue it: cassidy runs resume %s; to cancel it: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", open.ID, open.ID)
+	return nil, value.Errorf(value.Conflict, "the run '%s' is already being undone by the run '%s' (%s)", u.Run, open.ID, open.State).
+		WithHint("%s; to cancel it: cassidy runs cancel %s; in Go, call Host.Resume or Host.Cancel", next, open.ID)
 }
 
 // An undoing is an undo in progress.
@@ -303,7 +304,7 @@ func (u *undoing) inverse(s undos.Step) (*tool.Effect, *tool.Func, error) {
 	if e == nil {
 		e = &tool.Effect{Func: gate.RestoreEffect, Args: entry.Args}
 	}
-	f := u.host.gate.Func(e.Func)
+	f := u.host.gate.Effects.Func(e.Func)
 	if f == nil || f.Do == nil {
 		return nil, nil, value.Errorf(value.Failed, "undo %s at step %s: the host has no function %s", entry.Func, s.At, e.Func)
 	}
@@ -322,7 +323,7 @@ func (u *undoing) finish(ctx context.Context, s undos.Step) {
 		return
 	}
 	e, _, err := u.inverse(s)
-	f := u.host.gate.Func(gate.FinishEffect)
+	f := u.host.gate.Effects.Func(gate.FinishEffect)
 	if err != nil || f == nil || e.Func != gate.RestoreEffect {
 		return
 	}
@@ -379,7 +380,7 @@ func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 // nothing of it is left to undo.
 func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out tool.Outcome, done bool, err error) {
 	entry, _, err := u.past.record.Recorded(s.At)
-	look := u.host.gate.Func(gate.ReconcileEffect)
+	look := u.host.gate.Effects.Func(gate.ReconcileEffect)
 	if err != nil || !entry.Unknown() || look == nil || entry.Func != gate.CommitEffect {
 		return out, false, err
 	}

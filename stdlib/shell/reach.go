@@ -32,7 +32,7 @@ func (c *Commands) reach(plan *plan, g tool.Grant) (r *reach, err error) {
 	if g.Narrowed != nil {
 		// A command cannot be asked which files it will read.
 		if rule := g.Narrowed("fs.read"); rule != "" {
-			return nil, value.Errorf(value.Denied, "commands are not allowed: a command could read files that a rule denies: %s", rule).
+			return nil, value.Errorf(value.Denied, "commands are not allowed: a command could read files that a rule restricts: %s", rule).
 				WithHint("read files with fs.read, or change the rule")
 		}
 	}

@@ -293,7 +293,7 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 		r.headed = len(items) > 0 && len(texts) == len(items)
 		if r.o.header != nil {
 			if *r.o.header && !r.headed {
-				return false, value.Errorf(value.Invalid, "%s is not a header: some values are not strings", r.at(rec)).WithHint("pass header = False")
+				return false, value.Errorf(value.Invalid, "%s is not a header: expected a list of one or more strings", r.at(rec)).WithHint("pass header = False")
 			}
 			r.headed = *r.o.header
 		}

@@ -151,7 +151,7 @@ func TestReadJSONErrors(t *testing.T) {
 		{name: "mixture", in: "[{\"a\":1},\n[1]]", want: "text, record 2 (line 2) is a list, but each previous record is an object"},
 		{name: "ragged", in: "[[\"a\",\"b\"],\n[1]]", want: "text, record 2 (line 2) has 1 value, expected 2"},
 		{name: "too long", in: "[[\"a\"],[1,2]]", o: readOptions{fill: true}, want: "text, record 2 (line 1) has 2 values, expected 1"},
-		{name: "no header", in: `[[1]]`, o: readOptions{header: yes(true)}, want: "text, record 1 (line 1) is not a header: some values are not strings"},
+		{name: "no header", in: `[[1]]`, o: readOptions{header: yes(true)}, want: "text, record 1 (line 1) is not a header: expected a list of one or more strings"},
 		{name: "syntax", in: "[{\"a\":1},\n {\"a\" 2}]", want: `text: invalid JSON at line 2, column 7: expected a colon but got '2'`},
 		{name: "comma", in: "[{\"a\":1}\n {\"a\":2}]", want: `text: invalid JSON at line 2, column 2: expected a comma or ] but got '{'`},
 		{name: "trailing comma", in: "[1,]", want: `text: invalid JSON at line 1, column 4: expected a value but got ']'`},

@@ -20,14 +20,15 @@ func addCommand(c *command) *cli.Command {
 		Description: "A server is a COMMAND that cassidy starts, or a URL. For example:\n" +
 			"   cassidy mcp add files -- mcp-server-filesystem .\n" +
 			"   cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
-			"The command writes an entry for the server to .cassidy/mcp.json. It has the names of environment variables, but not their values.\n" +
+			"cassidy writes an entry for the server to .cassidy/mcp.json, or with --user to your own mcp.json.\n" +
+			"The entry has the names of environment variables, but not their values.\n" +
 			"COMMAND runs in a sandbox. It can read the project; other files and the network need a flag.\n" +
 			"If an argument of COMMAND begins with -, put -- before COMMAND.",
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "env", Usage: "pass the environment variable `NAME` to the command"},
-			&cli.StringSliceFlag{Name: "read", Usage: "allow the command to read the file or folder `PATH`"},
-			&cli.StringSliceFlag{Name: "write", Usage: "allow the command to write the file or folder `PATH`"},
-			&cli.BoolFlag{Name: "network", Usage: "allow the command to open network connections"},
+			&cli.StringSliceFlag{Name: "env", Usage: "pass the environment variable `NAME` to COMMAND"},
+			&cli.StringSliceFlag{Name: "read", Usage: "allow COMMAND to read the file or folder `PATH`"},
+			&cli.StringSliceFlag{Name: "write", Usage: "allow COMMAND to write to the file or folder `PATH`"},
+			&cli.BoolFlag{Name: "network", Usage: "allow COMMAND to open network connections"},
 			&cli.StringSliceFlag{Name: "header", Usage: "send the `HEADER` 'NAME: ${VARIABLE}' to the URL"},
 			&cli.BoolFlag{Name: "user", Usage: "attach the server in all your projects"},
 			&cli.BoolFlag{Name: "replace", Usage: "replace the server with the same name"},

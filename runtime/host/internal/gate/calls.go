@@ -92,7 +92,7 @@ func (r *Run) pipeline(ctx context.Context, c tool.Call, above *Pass, watched bo
 	if err != nil || !watched || t.Preview == "" {
 		return out, preview{}, err
 	}
-	return out, p.preview(ctx, runner, out.Value), nil
+	return out, previewOf(ctx, p, runner, out.Value), nil
 }
 
 // prepare checks whether a call can be made, and asks for approval.

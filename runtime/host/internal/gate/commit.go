@@ -85,7 +85,7 @@ func (p commit) carryOut(ctx context.Context) error {
 
 // step returns the step of an effect that the host itself asks for on behalf of the call.
 func (p commit) step(name string, args *value.Dict) (*step, error) {
-	f := p.Run.gate.funcs[name]
+	f := p.Run.gate.Effects.Func(name)
 	if f == nil {
 		return nil, value.Errorf(value.Internal, "commit writes: the host has no function %s", name)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/effects"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
@@ -39,7 +40,7 @@ import (
 // run calls, and to nothing else of the host. It is safe for concurrent use after Open.
 type Gate struct {
 	Parts
-	funcs map[string]*tool.Func // every effect, as in "fs.read"
+	Effects effects.Table
 	// Middleware makes a call in place of Innermost, which it may call. Nil means that
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
@@ -94,9 +95,9 @@ type Callee struct {
 }
 
 // Open sets the parts of the gate and the sources, see [flow.Sources], and registers the functions that every host has.
-// Provide adds others. It fails with kind Invalid for a source that cannot be one.
+// Effects.Provide adds others. It fails with kind Invalid for a source that cannot be one.
 func (g *Gate) Open(p Parts, sources Sources) error {
-	g.Parts, g.funcs = p, map[string]*tool.Func{}
+	g.Parts, g.Effects = p, effects.Table{}
 	g.registerOwn()
 	sources.Files = flow.Files{Names: p.FileNames, WorkDir: p.WorkDir}
 	g.sources = sources
@@ -234,7 +235,7 @@ func (p *Pass) fn(name string) (f *tool.Func, own bool) {
 	} else if f := p.tool.Step(name); f != nil {
 		return f, true
 	}
-	return p.Run.gate.funcs[name], false
+	return p.Run.gate.Effects.Func(name), false
 }
 
 // interrupts reports whether an error ends an effect without an outcome, in any run: the

@@ -78,7 +78,7 @@ func (s *stand) call(t *testing.T) error {
 		}
 		return []tool.Capability{{Name: "use", Target: "out"}}, nil
 	}}
-	if err := g.Provide(tool.Module{Name: "out", Funcs: []tool.Func{send}}); err != nil {
+	if err := g.Effects.Provide(tool.Module{Name: "out", Funcs: []tool.Func{send}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := g.NewRun("r", s, s.rules).Call(t.Context(), tool.Call{ID: "c", Tool: "t", Args: s.args})

@@ -24,7 +24,7 @@ func (g *Gate) registerOwn() {
 			f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 				return do[name](caller{g.origin(ctx).pass}, ctx, e)
 			}
-			g.funcs[name] = f
+			g.Effects[name] = f
 		}
 	}
 }

@@ -19,9 +19,9 @@ type preview struct {
 // The limits of the function that previews a result.
 const previewTime, previewSteps, previewSize = time.Second, 500_000, 16 << 10
 
-// preview calls the function of a tool that previews its results. The function has no effects: it is
+// previewOf calls the function of a tool that previews its results. The function has no effects: it is
 // not part of the call, and its failure does not matter to the call.
-func (p *Pass) preview(ctx context.Context, run tool.Runner, v value.Value) preview {
+func previewOf(ctx context.Context, p *Pass, run tool.Runner, v value.Value) preview {
 	ctx, cancel := context.WithTimeoutCause(ctx, previewTime, value.Errorf(value.Timeout, "the preview took longer than %v", previewTime))
 	defer cancel()
 	c := tool.Call{ID: p.call.ID + "/preview", Tool: p.tool.Name, Entry: p.tool.Preview, Args: value.NewDict(NoteResult, v, NoteArgs, p.shown().Args)}

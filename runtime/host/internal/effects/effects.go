@@ -1,13 +1,18 @@
-package gate
+// Package effects has the table of the effects of a host: what scripts can ask for, by name.
+package effects
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Provide registers the functions of a module as effects that scripts can ask for. It fails
-// with kind Invalid for an invalid function, and for a name that is registered.
-func (g *Gate) Provide(m tool.Module) error {
+// A Table has the functions of a host's effects, by their full names, as in "fs.read". It is complete
+// before the first call: then several goroutines may read it.
+type Table map[string]*tool.Func
+
+// Provide registers the functions of a module. It fails with kind Invalid for an invalid function, and
+// for a name that is registered.
+func (t Table) Provide(m tool.Module) error {
 	if err := m.CheckKinds(); err != nil {
 		return err
 	}
@@ -22,7 +27,7 @@ func (g *Gate) Provide(m tool.Module) error {
 		switch {
 		case m.Name != "" && !identifier(m.Name) || !identifier(f.Name):
 			return value.Errorf(value.Invalid, "invalid name of an effect: %q", name)
-		case g.funcs[name] != nil:
+		case t[name] != nil:
 			return value.Errorf(value.Invalid, "the effect %s is registered twice", name)
 		case f.Do == nil:
 			return value.Errorf(value.Invalid, "the effect %s has no Do", name)
@@ -30,13 +35,10 @@ func (g *Gate) Provide(m tool.Module) error {
 			return value.Errorf(value.Invalid, "the effect %s has no Target, so it would need no capability", name).
 				WithHint("set Target to return the needed capabilities, such as use:%s", name)
 		}
-		g.funcs[name] = f
+		t[name] = f
 	}
 	return nil
 }
-
-// Func returns the function of an effect, or nil.
-func (g *Gate) Func(name string) *tool.Func { return g.funcs[name] }
 
 // identifier reports whether a script can use a name.
 func identifier(name string) bool {
@@ -48,8 +50,11 @@ func identifier(name string) bool {
 	return name != ""
 }
 
+// Func returns the function of an effect, or nil.
+func (t Table) Func(name string) *tool.Func { return t[name] }
+
 // CheckModules fails if a program cannot be granted the modules.
-func (g *Gate) CheckModules(program string, modules []tool.Module) error {
+func (t Table) CheckModules(program string, modules []tool.Module) error {
 	for _, m := range modules {
 		if err := m.CheckKinds(); err != nil {
 			return err
@@ -60,7 +65,7 @@ func (g *Gate) CheckModules(program string, modules []tool.Module) error {
 			switch {
 			case f.Do == nil:
 				return value.Errorf(value.Invalid, "the program '%s' cannot have the function %s: its Do is nil", program, name)
-			case g.funcs[name] != nil:
+			case t[name] != nil:
 				return value.Errorf(value.Invalid, "the program '%s' cannot have the function %s: the host has a function with this name", program, name)
 			}
 		}
