@@ -61,8 +61,7 @@ func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) To
 func PreviewFunc[In, Out any](f func(in In, out Out) string) ToolOption {
 	return func(o *toolOptions) {
 		o.check(f != nil, "PreviewFunc")
-		o.shownTypes = goschema.SignatureOf[In, Out]()
-		o.preview = func(args *value.Dict, result value.Value) (string, error) {
+		o.shownTypes, o.preview = goschema.SignatureOf[In, Out](), func(args *value.Dict, result value.Value) (string, error) {
 			in, out, err := goschema.DecodeCall[In, Out](args, result)
 			if err != nil {
 				return "", err

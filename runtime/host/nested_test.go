@@ -28,7 +28,7 @@ func TestToolsThatCallTools(t *testing.T) {
 		{"several", "t.star", star("t", "", "return [r['value'] for r in tools.call_all([('echo', {'text': x}) for x in ['a', 'b', 'c']])]", "needs = ['tool:echo']"), `[["a",1],["b",1],["c",1]]`},
 		{"none", "t.star", star("t", "", "return tools.call_all([])", "needs = ['tool:echo']"), `[]`},
 		{"several, of which some fail", "t.star", star("t", "", "return tools.call_all([('echo', {}), ['my_tool', {}], ('nope', {})])[1:]", "needs = ['tool']"),
-			`[{"ok":true,"value":"mine","error":"","error_type":"","hint":""},{"ok":false,"value":null,"error":"nope: Unknown tool: nope","error_type":"validation_error"}]`},
+			`[{"ok":true,"value":"mine","error":"","error_type":"","hint":""},{"ok":false,"value":null,"error":"nope: Unknown tool: nope","error_type":"validation_error","hint":"use one of the tools: echo, named, my-tool, t"}]`},
 		{"several, in Lua", "t.lua", lua(`return tools.call_all({{"echo", {text = "x"}}, {"my_tool", {}}})[2].value`, "tool"), `"mine"`},
 		{"Lua, by name", "t.lua", lua(`return tools.call("echo", {text = "x", n = 2})`, "tool:echo"), `["x",2]`},
 		{"Lua, as a function", "t.lua", lua(`return { tools.echo{text = "x"}, tools.echo({text = "y"}) }`, "tool:echo"), `[["x",1],["y",1]]`},

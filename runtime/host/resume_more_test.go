@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -105,8 +106,8 @@ func testCallsSurvive(t *testing.T, on keeper) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			survives(t, on, c.setup, func(p *process) {
-				for name, body := range c.tools {
-					p.add(name+".star", star(name, "", body, c.needs), nil)
+				for _, name := range slices.Sorted(maps.Keys(c.tools)) { // hints list the tools in this order
+					p.add(name+".star", star(name, "", c.tools[name], c.needs), nil)
 				}
 			}, c.flow)
 		})

@@ -25,7 +25,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	start, ended := time.Now(), false
 	defer func() {
 		if !ended { // a panic, which is not recovered here
-			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, nil)
+			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
 		}
 	}()
 	out, shown, err := r.pipeline(ctx, c, above, events.wanted())
@@ -34,7 +34,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 		e := r.callError(err, above)
 		result := tool.Fail(e, out.Usage)
 		waits := r.leavesOpen(e) && !r.stopped.Cancelled() // the call has not ended
-		events.ended(start, result, e, waits, nil)
+		events.ended(start, result, e, waits, "")
 		if e.Limit == value.LimitWorker {
 			r.gate.Logger.Warn("a worker was killed", "run", r.ID, "call", c.ID, "tool", c.Tool)
 		}
@@ -42,25 +42,22 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	}
 	result := tool.Succeed(out)
 	result.Shown = shown.text
-	events.ended(start, result, nil, false, shown.err)
+	events.ended(start, result, nil, false, shown.why)
 	return result, nil
 }
 
 var errPanicked = value.Errorf(value.Internal, "the call panicked")
 
-// ended emits the end of a call. waits says that the run was parked instead, and unshown is the error
-// of the tool's own preview.
-func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool, unshown error) {
+// ended emits the end of a call. waits says that the run was parked instead, and unshown is why
+// the tool's own preview failed.
+func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool, unshown string) {
 	if !s.wanted() {
 		return
 	}
 	if e != nil && !waits {
 		s.emit(tool.ErrorEvent{Error: e.Message(), ErrorType: e.Kind.Type()})
 	}
-	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits, Shown: result.Shown != ""}
-	if unshown != nil {
-		end.Unshown = clip(unshown.Error())
-	}
+	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits, Shown: result.Shown != "", Unshown: unshown}
 	if end.Preview = result.Preview(); waits {
 		end.Preview = e.Message()
 	}

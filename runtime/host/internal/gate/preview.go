@@ -13,7 +13,7 @@ import (
 // and no model gets it.
 type preview struct {
 	text string // "" means the default preview
-	err  error
+	why  string // why the tool's own preview failed, or ""
 }
 
 // The limits of the function that previews a result.
@@ -33,26 +33,28 @@ func previewOf(ctx context.Context, p *Pass, run tool.Runner, v value.Value) pre
 	if err == nil {
 		err = c.Limits.CheckResult(out.Value)
 	}
+	if err == nil {
+		out.Value, err = previewText(out.Value)
+	}
 	if err != nil {
-		return preview{err: err}
+		return preview{why: clip(err.Error())}
 	}
-	text, ok := previewText(out.Value)
-	if !ok {
-		return preview{err: value.Errorf(value.Failed, "the preview should return a string or a list of strings, but returned %s", value.TypeOf(out.Value))}
-	}
-	return preview{text: value.Clean(text, previewSize)}
+	return preview{text: value.Clean(out.Value.(string), previewSize)}
 }
 
 // previewText returns the text of a preview, which is a string or a list of lines.
-func previewText(v value.Value) (text string, ok bool) {
-	if text, ok = v.(string); ok {
-		return strings.TrimSpace(text), true
-	}
+func previewText(v value.Value) (value.Value, error) {
 	items, ok := value.Elements(v)
+	if line, isText := v.(string); isText {
+		items, ok = value.List{line}, true
+	}
 	lines := make([]string, len(items))
 	for i, item := range items {
 		line, isText := item.(string)
 		lines[i], ok = line, ok && isText
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n")), ok
+	if !ok {
+		return nil, value.Errorf(value.Failed, "the preview should return a string or a list of strings, but returned %s", value.TypeOf(v))
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n")), nil
 }
