@@ -183,6 +183,10 @@ func (f *files) readFolder(ctx context.Context, h *host.Host) error {
 			f.readEntry(root.FS(), path.Join(dir, e.Name()))
 		}
 	}
+	if len(f.source)+len(f.tests)+len(f.broken) == 0 {
+		return value.Errorf(value.Invalid, "the folder %s has no project, and no tools", f.dir).
+			WithHint("pass a folder with tools; or create a project in this folder: cassidy init")
+	}
 	for name, text := range f.source {
 		if strings.Contains(name, "/") {
 			continue
@@ -352,18 +356,13 @@ func (s *Suite) list() (tests []*Test, err error) {
 			if ok && !wanted(name) || !ok && !wanted(e.Pos.File) {
 				continue
 			}
-			e.Pos.File = cmpOr(ok, e.Pos.File, path.Join(f.prefix, e.Pos.File))
+			if !ok {
+				e.Pos.File = path.Join(f.prefix, e.Pos.File)
+			}
 			tests = append(tests, &Test{File: e.Pos.File, Name: "file", broken: &e})
 		}
 	}
 	return tests, nil
-}
-
-func cmpOr(ok bool, a, b string) string {
-	if ok {
-		return a
-	}
-	return b
 }
 
 // A fileState is whether a test file can be run. It is checked once.
@@ -398,11 +397,33 @@ func (s *Suite) wanted() (func(name string) bool, error) {
 			}
 		}
 		if len(selected) == n {
-			return nil, value.Errorf(value.Invalid, "%s has no tests", p).WithHint("pass a test file, a tool, or a folder with tools")
+			return nil, s.files.notFound(p)
 		}
 	}
 	return func(name string) bool { return slices.Contains(selected, name) }, nil
 }
+
+// notFound returns the error of a path that selects no file.
+func (f *files) notFound(p string) error {
+	const hint = "pass the name of a tool, a test file, or a folder with tools"
+	if isName(p) {
+		var known []string
+		for _, name := range f.names() {
+			known = append(known, project.Tested(name))
+		}
+		if near := value.Nearest(p, known); near != "" {
+			return value.Errorf(value.NotFound, "test %s: no tool or workflow of the project has this name", p).WithHint("did you mean: cassidy test %s", near)
+		}
+		return value.Errorf(value.NotFound, "test %s: no tool or workflow of the project has this name", p).WithHint(hint)
+	}
+	if _, err := os.Stat(p); err != nil {
+		return value.Errorf(value.NotFound, "test %s: %w", p, folder.Cause(err)).WithHint(hint)
+	}
+	return value.Errorf(value.Invalid, "test %s: no tool or test file is in this path", p).WithHint(hint)
+}
+
+// isName reports whether a path is the name of a tool.
+func isName(p string) bool { return !strings.ContainsAny(p, `/\.`) }
 
 // names lists the names of all files that may have tests.
 func (f *files) names() (list []string) {
@@ -422,7 +443,7 @@ func (f *files) names() (list []string) {
 // matches reports whether a path selects a file: the file itself, the tool that it tests, or a
 // folder.
 func (f *files) matches(name, p string) bool {
-	if !strings.ContainsAny(p, `/\.`) {
+	if isName(p) {
 		return tool.Key(p) == stem(name) || tool.Key(p) == tool.Key(project.Tested(name))
 	}
 	abs, err := filepath.Abs(p)

@@ -114,8 +114,8 @@ type Suite struct {
 // defaultTimeout is the limit of a test.
 const defaultTimeout = 30 * time.Second
 
-// Open reads the tests of a folder. It fails with kind Invalid for a path without tests, and for
-// files that cannot be read. An invalid or untrusted test file is a test that fails.
+// Open reads the tests of a folder. It fails with kind NotFound for a path and a filter that select
+// nothing, and with kind Invalid for a folder without tools and for files that cannot be read. An invalid or untrusted test file is a test that fails.
 func Open(ctx context.Context, o *Options) (*Suite, error) {
 	s := &Suite{opts: *o}
 	s.opts.Timeout = cmp.Or(s.opts.Timeout, defaultTimeout)
@@ -266,6 +266,9 @@ func (s *Suite) plan() error {
 			s.tests = append(s.tests, t)
 		}
 	}
+	if len(tests) > 0 && len(s.tests) == 0 {
+		return noMatch(s.opts.Filter, tests)
+	}
 	n := max(min(s.opts.Parallel, len(s.tests)), 1)
 	s.free = make(chan *slot, n)
 	for i := range n {
@@ -274,6 +277,24 @@ func (s *Suite) plan() error {
 		s.free <- slot
 	}
 	return nil
+}
+
+// noMatch returns the error of a filter that selects none of the tests. Its hint lists the first ones,
+// or the one with a similar name.
+func noMatch(filter *regexp.Regexp, tests []*Test) error {
+	const most = 5
+	var names, ids []string
+	for _, t := range tests {
+		names, ids = append(names, t.Name), append(ids, t.ID())
+	}
+	err := value.Errorf(value.NotFound, "no test matches %q", filter)
+	if near := value.Nearest(filter.String(), names); near != "" {
+		return err.WithHint("did you mean: --filter %s", near)
+	}
+	if more := len(ids) - most; more > 0 {
+		return err.WithHint("the first tests are: %s (%d more)", strings.Join(ids[:most], ", "), more)
+	}
+	return err.WithHint("the tests are: %s", strings.Join(ids, ", "))
 }
 
 // acquire waits for a slot, and opens it.

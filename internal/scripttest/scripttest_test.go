@@ -391,8 +391,14 @@ func TestPaths(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: r, Dir: dir, Paths: []string{"nothing"}}); value.KindOf(err) != value.Invalid {
+	if _, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: r, Dir: dir, Paths: []string{"nothing"}}); value.KindOf(err) != value.NotFound {
 		t.Errorf("Open with an unknown path: %v", err)
+	}
+	if _, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: r, Dir: t.TempDir()}); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "no project, and no tools") {
+		t.Errorf("Open of an empty folder: %v", err)
+	}
+	if _, err := scripttest.Open(t.Context(), &scripttest.Options{Runtime: r, Dir: dir, Filter: regexp.MustCompile("test_c")}); value.KindOf(err) != value.NotFound {
+		t.Errorf("Open with a filter that matches nothing: %v", err)
 	}
 }
 
