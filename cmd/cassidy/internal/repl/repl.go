@@ -31,7 +31,8 @@ func Command(a *app.App) *cli.Command {
 			"Type :help for the commands of the session. Ctrl-C ends an input, and Ctrl-D the session.\n" +
 			"Without a terminal, the lines of standard input are run. With --json, each result is a line of JSON.\n" +
 			"Every effect that can write files, run commands or send data asks for approval first. To approve everything: --yes.\n" +
-			"With --tool NAME, inputs can do what the tool NAME can do, and are not asked about, as in cassidy tool run NAME.",
+			"With --tool NAME, inputs can do what the tool NAME can do, and are not asked about, as in cassidy tool run NAME.\n" +
+			"They can also call this tool, and the tools that are in its needs: such a call asks if the tool does such things.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "tool", Usage: "give inputs the capabilities of the tool `NAME`"},
 			&cli.StringFlag{Name: "model", Usage: "if an input calls model.ask, ask `MODEL`: " + models.Choices}),
@@ -52,7 +53,8 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 		if t.Path == "" {
 			return value.Errorf(value.Invalid, "--tool %s: the tool is not a script", t.Name).WithHint("omit --tool, and call %s(…)", tool.Key(t.Name))
 		}
-		s.needs = t.Needs
+		s.tool = t.Name
+		s.needs = append(slices.Clone(t.Needs), tool.Capability{Name: "tool", Target: t.Name})
 	} else {
 		s.needs, s.narrow = everything()
 	}

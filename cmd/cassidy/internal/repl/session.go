@@ -2,6 +2,8 @@ package repl
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,6 +22,7 @@ import (
 type session struct {
 	*app.App
 	host   *host.Host
+	tool   string // whose capabilities inputs have, or ""
 	tools  []tool.Tool
 	needs  []tool.Capability
 	narrow []tool.Rule
@@ -228,6 +231,7 @@ func (s *session) result(d *value.Dict) {
 // fail shows the error of an input, with its lines.
 func (s *session) fail(e *value.Error) {
 	s.failed = true
+	e = s.explained(withoutLibrary(e))
 	e = value.ErrorOf(sandbox.WithExcerpts(e, &tool.Script{Path: promptFile, Libs: s.sources}), value.Failed)
 	if s.called != nil && e.Pos == s.called.Pos {
 		located := *e
@@ -245,6 +249,34 @@ func (s *session) fail(e *value.Error) {
 	ui.PutError(line, e)
 	ui.PutFrames(line, e)
 	_ = s.PrintLine(line) // texts have a JSON form
+}
+
+// libraryFile is the file with the functions that call tools. It is internal.
+const libraryFile = "tools.star"
+
+// withoutLibrary returns an error without the frames of the functions that call tools. Its position is
+// that of the call, in the input or in a function of an earlier one.
+func withoutLibrary(e *value.Error) *value.Error {
+	shown := *e
+	shown.Trace = slices.DeleteFunc(slices.Clone(e.Trace), func(line string) bool { return strings.HasPrefix(line, libraryFile+":") })
+	if e.Pos.File != libraryFile || len(shown.Trace) == 0 {
+		return &shown
+	}
+	place, _, _ := strings.Cut(shown.Trace[len(shown.Trace)-1], ": in ")
+	if parts := strings.Split(place, ":"); len(parts) == 3 {
+		shown.Pos.File = parts[0]
+		shown.Pos.Line, _ = strconv.Atoi(parts[1])
+		shown.Pos.Col, _ = strconv.Atoi(parts[2])
+	}
+	return &shown
+}
+
+// explained returns an error with a hint for an input that lacks a capability of its tool.
+func (s *session) explained(e *value.Error) *value.Error {
+	if s.tool == "" || e.Kind != value.Denied || !strings.HasPrefix(e.Message(), "the "+programName+" may not use ") {
+		return e
+	}
+	return e.WithHint("with --tool %s, an input can do only what the tool can do; to use everything, omit --tool", s.tool)
 }
 
 // invalid shows the error of a line that was not run.
