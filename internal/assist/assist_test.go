@@ -24,7 +24,7 @@ func world(t *testing.T) *assist.World {
 		Tools: []assist.Tool{{
 			Tool: tool.Tool{Name: "make-slug", Description: "Make a slug.", Params: []tool.Param{
 				tool.Required("text", tool.TypeString, "the text"), tool.Optional("limit", tool.TypeInteger, int64(9), "the length"),
-			}, Needs: []tool.Capability{{Name: "fs.read"}}},
+			}, Needs: []tool.Capability{{Name: "fs.read"}}, Returns: &tool.Type{Name: tool.TypeString}, ReturnsDoc: "the slug"},
 			Path: "/p/.cassidy/tools/make-slug.star",
 		}},
 		Libs: map[string]assist.Lib{"lib/text.star": {Path: "/p/.cassidy/tools/lib/text.star", Text: "def trim(s, n = 3):\n    \"\"\"Trim a text.\"\"\"\n    return s\n\ndef _own():\n    pass\n"}},

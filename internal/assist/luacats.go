@@ -77,12 +77,25 @@ func (w *World) luaTools(b *strings.Builder) {
 			}
 			b.WriteString("---@field " + p.Name + optional(p) + " " + luaType(&p.Type) + " " + oneLine(p.Description) + "\n")
 		}
-		b.WriteString("\n" + luaComment(c.doc+"\n\n"+c.needs) + "---@param args cassidy.args." + name + "\n---@return any\nfunction tools." + name + "(args) end\n")
+		b.WriteString("\n" + luaComment(c.doc+"\n\n"+c.needs) + "---@param args cassidy.args." + name + "\n---@return " + luaResult(t) + "\nfunction tools." + name + "(args) end\n")
 	}
+}
+
+// luaResult returns the type of the result of a tool, and what it means.
+func luaResult(t *Tool) string {
+	result := "any"
+	if t.Returns != nil {
+		result = luaType(t.Returns)
+	}
+	if t.ReturnsDoc != "" {
+		result += " # " + oneLine(t.ReturnsDoc)
+	}
+	return result
 }
 
 // writeLua writes a function. A function gets its arguments in order, and a last table with named ones.
 func (w *World) writeLua(b *strings.Builder, name string, c *callable, types []string, rest bool) {
+	overload := w.writeOptions(b, name, c, types, rest)
 	b.WriteString("\n" + luaComment(c.doc+"\n\n"+c.needs))
 	var names []string
 	for i, p := range c.params {
@@ -103,7 +116,41 @@ func (w *World) writeLua(b *strings.Builder, name string, c *callable, types []s
 	if c.result != "None" {
 		b.WriteString("---@return " + w.resultType(c.result) + " # " + oneLine(c.result) + "\n")
 	}
-	b.WriteString("function " + name + "(" + strings.Join(names, ", ") + ") end\n")
+	b.WriteString(overload + "function " + name + "(" + strings.Join(names, ", ") + ") end\n")
+}
+
+// writeOptions writes a class with the optional parameters of a function, and returns the overload that
+// takes them by name, in a table after the required arguments. It is "" without optional parameters.
+func (w *World) writeOptions(b *strings.Builder, name string, c *callable, types []string, rest bool) string {
+	var fields strings.Builder
+	var required []string
+	object, method, isMethod := strings.Cut(name, "_methods:")
+	if isMethod {
+		name = object + "." + method
+		required = append(required, "self: cassidy."+object)
+	}
+	for i, p := range c.params {
+		switch {
+		case !luaName(p.name):
+		case strings.Contains(p.text, " = "):
+			fields.WriteString("---@field " + p.name + "? " + types[i] + " " + oneLine(p.doc) + "\n")
+		default:
+			required = append(required, p.name+": "+types[i])
+		}
+	}
+	if rest {
+		fields.WriteString("---@field [string] any\n")
+	}
+	if fields.Len() == 0 {
+		return ""
+	}
+	class := "cassidy.options." + name
+	b.WriteString("\n---@class " + class + "\n" + fields.String())
+	overload := "---@overload fun(" + strings.Join(append(required, "options: "+class), ", ") + ")"
+	if c.result != "None" {
+		overload += ": " + w.resultType(c.result)
+	}
+	return overload + "\n"
 }
 
 // resultType returns the type of a result: that of an object if its description begins so.

@@ -14,6 +14,9 @@ func TestLuaCATS(t *testing.T) {
 		"---@meta\n", "---@param path string the file\n---@param offset? integer", "function fs.read(path, offset, limit) end\n",
 		"---@field text string the text\n---@field limit? integer the length\n", "function tools.make_slug(args) end\n",
 		"function table_methods:filter(", "---@return cassidy.table # a table", "---@field needs? table", "function tool(fields) end\n", "function param(",
+		"---@class cassidy.options.http.post\n", "---@field headers? table ",
+		"---@overload fun(url: string, options: cassidy.options.http.post): any\nfunction http.post(url, ",
+		"---@overload fun(self: cassidy.table, ", "---@return string # the slug\nfunction tools.make_slug(args) end\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the definitions lack %q", want)
