@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -71,6 +72,45 @@ func set(d *value.Dict) []fake {
 	return list
 }
 
+// keys returns the keys of fakes.
+func keys(list []fake) (names []string) {
+	for i := range list {
+		names = append(names, list[i].key)
+	}
+	return names
+}
+
+// nearestKey returns the key of a dict that resembles a name, or "".
+func nearestKey(name string, d *value.Dict) string {
+	var names []string
+	for k := range d.OrEmpty().All() {
+		if key, ok := k.(string); ok {
+			names = append(names, key)
+		}
+	}
+	return value.Nearest(name, names)
+}
+
+// requestKey is the form of the keys of t.http that can match a request.
+var requestKey = regexp.MustCompile(`^([A-Z*]+ )?(https?://.|\*|[^ /][^ ]*\*)`)
+
+// setHTTP sets the responses of servers. A key that no request can match is an error.
+func (x *test) setHTTP(responses *value.Dict) error {
+	list := set(responses)
+	for i := range list {
+		if key := list[i].key; !requestKey.MatchString(key) {
+			err := value.Errorf(value.Invalid, "the fake %q matches no request: its key is not a method and a URL", key)
+			method, rest, ok := strings.Cut(key, " ")
+			if !ok {
+				method, rest = "GET", key
+			}
+			return err.WithHint("write a key such as %q", strings.ToUpper(method)+" https://api.example.com/"+strings.TrimPrefix(rest, "/"))
+		}
+	}
+	x.http = list
+	return nil
+}
+
 // value returns the value of a fake for a request.
 func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.Value, error) {
 	x.mu.Lock()
@@ -78,7 +118,11 @@ func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.V
 	if list, ok := v.(value.List); ok {
 		if f.n >= len(list) {
 			x.mu.Unlock()
-			err := value.Errorf(value.Failed, "the fake %q has %d results, but is used again", f.key, len(list)).
+			results := "results"
+			if len(list) == 1 {
+				results = "result"
+			}
+			err := value.Errorf(value.Failed, "the fake %q has %d %s, but is used again", f.key, len(list), results).
 				WithHint("add a result to the list, or use a function instead of a list")
 			x.mu.Lock()
 			if x.missing == nil {
@@ -124,18 +168,18 @@ func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.
 	switch module {
 	case "fs", "context", "skill", "memory":
 		if !x.hasFiles {
-			return tool.Outcome{}, x.lacks(e.Func, "t.fs({%s: %q})", fileKey(e.Args), "…")
+			return tool.Outcome{}, x.lacks(e.Func, "", "t.fs({%s: %q})", fileKey(e.Args), "…")
 		}
 		return f.Do(ctx, e, g)
 	case "time":
 		if !x.hasClock() {
-			return tool.Outcome{}, x.lacks(e.Func, `t.clock("2026-01-01T00:00:00Z")`)
+			return tool.Outcome{}, x.lacks(e.Func, "", `t.clock("2026-01-01T00:00:00Z")`)
 		}
 		g.Sleep = x.sleep
 		return x.clock(f).Do(ctx, e, g)
 	case "random":
 		if x.seed == nil {
-			return tool.Outcome{}, x.lacks("random", "t.random(1)")
+			return tool.Outcome{}, x.lacks("random", "", "t.random(1)")
 		}
 		return tool.Outcome{Value: *x.seed}, nil
 	case "shell":
@@ -143,7 +187,7 @@ func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.
 	case "http", "env", "secret", "human", "model":
 		return f.Do(ctx, e, g)
 	}
-	return tool.Outcome{}, x.lacks(e.Func, `t.effect({%q: None})`, e.Func)
+	return tool.Outcome{}, x.lacks(e.Func, value.Nearest(e.Func, keys(x.effect)), `t.effect({%q: None})`, e.Func)
 }
 
 // fileKey returns the path of an effect on files, as the fake names it.
@@ -176,7 +220,7 @@ func (x *test) clock(f *tool.Func) *tool.Func {
 func (x *test) variable(name string) (string, error) {
 	v, ok := x.env.OrEmpty().Get(name)
 	if !ok {
-		return "", x.lacks("env.get("+value.FormatJSON(name, "")+")", `t.env({%q: "…"}), or None for a variable that is not set`, name)
+		return "", x.lacks("env.get("+value.FormatJSON(name, "")+")", nearestKey(name, x.env), `t.env({%q: "…"}), or None for a variable that is not set`, name)
 	}
 	if text, ok := v.(string); ok {
 		return text, nil
@@ -188,7 +232,7 @@ func (x *test) variable(name string) (string, error) {
 func (x *test) secret(name string) (string, error) {
 	v, ok := x.secrets.OrEmpty().Get(name)
 	if !ok {
-		return "", x.lacks("secret("+value.FormatJSON(name, "")+")", `t.secret({%q: "a value for tests"})`, name)
+		return "", x.lacks("secret("+value.FormatJSON(name, "")+")", nearestKey(name, x.secrets), `t.secret({%q: "a value for tests"})`, name)
 	}
 	if text, ok := v.(string); ok {
 		return text, nil
@@ -205,7 +249,7 @@ func (x *test) answer(ctx context.Context, q tool.Question) (tool.Answer, error)
 		if q.Kind == tool.QuestionConfirm {
 			answer, fn = "True", "human.confirm"
 		}
-		return tool.Answer{}, x.lacks(fn+"("+value.FormatJSON(q.Text, "")+")", "t.answer(%s)", answer)
+		return tool.Answer{}, x.lacks(fn+"("+value.FormatJSON(q.Text, "")+")", "", "t.answer(%s)", answer)
 	}
 	f := fake{key: q.Text, v: x.answers[0]}
 	x.answers = x.answers[1:]
@@ -226,7 +270,7 @@ func (x *test) reply(ctx context.Context, messages value.List) (value.Value, err
 	f := x.model
 	x.mu.Unlock()
 	if f == nil {
-		return nil, x.lacks("model.ask", `t.model(["…"])`)
+		return nil, x.lacks("model.ask", "", `t.model(["…"])`)
 	}
 	return x.value(ctx, f, messages)
 }
@@ -245,7 +289,7 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 	}
 	f := find(x.shell, append(names, words[0])...)
 	if f == nil {
-		return tool.Outcome{}, x.lacks("shell.run("+value.FormatJSON(value.List(e.Args.Elements("argv")), "")+")", `t.shell({%s: "…"})`, value.FormatJSON(names[len(names)-1], ""))
+		return tool.Outcome{}, x.lacks("shell.run("+value.FormatJSON(value.List(e.Args.Elements("argv")), "")+")", value.Nearest(names[len(names)-1], keys(x.shell)), `t.shell({%s: "…"})`, value.FormatJSON(names[len(names)-1], ""))
 	}
 	v, err := x.value(ctx, f, value.NewDict("command", names[len(names)-1], "argv", value.List(e.Args.Elements("argv")), "cwd", e.Args.Text("cwd")))
 	if err != nil {
@@ -259,7 +303,7 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		for k, field := range v.All() {
 			name, _ := k.(string)
 			if !result.Has(name) {
-				return tool.Outcome{}, x.wrong("the fake of the command %q has the unknown field %q", line, name)
+				return tool.Outcome{}, x.unknownField("the fake of the command "+strconv.Quote(line), name, "exit_code", "stdout", "stderr")
 			}
 			result.Put(name, field)
 		}
@@ -274,9 +318,18 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 
 // wrong notes an invalid fake, which fails the test, and returns its error.
 func (x *test) wrong(format string, args ...any) error {
+	return x.invalid(value.Errorf(value.Failed, format, args...).WithHint("see docs/testing.md for what a fake returns"))
+}
+
+// unknownField is [test.wrong] for a field that a fake cannot have.
+func (x *test) unknownField(what, name string, fields ...string) error {
+	return x.invalid(value.Errorf(value.Failed, "%s has the unknown field %q%s", what, name, value.DidYouMean(name, fields)).
+		WithHint("the fields are: %s", strings.Join(fields, ", ")))
+}
+
+func (x *test) invalid(err error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err := value.Errorf(value.Failed, format, args...).WithHint("see docs/testing.md for what a fake returns")
 	if x.missing == nil {
 		x.missing = err
 	}
@@ -316,10 +369,10 @@ func (x *test) respond(r *http.Request) (*http.Response, error) {
 		names = append(names, r.Method+" "+url.String(), url.String())
 	}
 	x.mu.Lock()
-	f := find(x.http, names...)
+	f, known := find(x.http, names...), keys(x.http)
 	x.mu.Unlock()
 	if f == nil {
-		return nil, x.lacks("http."+strings.ToLower(r.Method)+"("+value.FormatJSON(r.URL.String(), "")+")", `t.http({%s: {"json": {}}})`, value.FormatJSON(names[0], ""))
+		return nil, x.lacks("http."+strings.ToLower(r.Method)+"("+value.FormatJSON(r.URL.String(), "")+")", value.Nearest(names[0], known), `t.http({%s: {"json": {}}})`, value.FormatJSON(names[0], ""))
 	}
 	v, err := x.value(r.Context(), f, requestDict(r, body))
 	if err != nil {
@@ -396,7 +449,7 @@ func (x *test) response(r *http.Request, key string, v value.Value) (*http.Respo
 				text, _ := field.(string)
 				return nil, value.Errorf(value.Unavailable, "%s", text)
 			default:
-				return nil, x.wrong("the fake %q has the unknown field %q", key, name)
+				return nil, x.unknownField("the fake "+strconv.Quote(key), name, "status", "headers", "body", "json", "error")
 			}
 		}
 	default:

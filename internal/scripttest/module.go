@@ -92,7 +92,7 @@ func rows() []row {
 			return x.setFiles(args)
 		}),
 		define("http", `Set the responses of servers: by "METHOD URL" or the URL, in which * stands for any text. A URL without a query fakes all queries. A response is a text, bytes, a dict with status, headers, and body or json, or a dict with error; or a list of responses, or a function of the request.`,
-			dictParam("responses", results), func(x *test, args *value.Dict) error { x.http = set(dictOf(args, "responses")); return nil }),
+			dictParam("responses", results), func(x *test, args *value.Dict) error { return x.setHTTP(dictOf(args, "responses")) }),
 		define("shell", `Set the results of commands: by the command line or the program, in which * stands for any text. A result is the standard output, or a dict with exit_code, stdout and stderr; or a list of results, or a function of the command.`,
 			dictParam("commands", results), func(x *test, args *value.Dict) error { x.shell = set(dictOf(args, "commands")); return nil }),
 		define("effect", "Set the results of other effects by their names, such as those that a program has added, or replace those of any effect.",
@@ -216,9 +216,40 @@ func dictOf(args *value.Dict, name string) *value.Dict {
 	return d.OrEmpty()
 }
 
+// onlyValues fails if an argument is or contains a function.
+func onlyValues(name string, args *value.Dict) error {
+	for k, v := range args.All() {
+		if hasFunction(v) {
+			return value.Errorf(value.Invalid, "argument '%v' of %s contains a function, but tools and workflows only get values", k, name).
+				WithHint("pass the result of the function")
+		}
+	}
+	return nil
+}
+
+// hasFunction reports whether a value is or contains a function of the script.
+func hasFunction(v value.Value) bool {
+	if _, ok := callback.Of(v); ok {
+		return true
+	}
+	if d, ok := v.(*value.Dict); ok {
+		for _, item := range d.All() {
+			if hasFunction(item) {
+				return true
+			}
+		}
+		return false
+	}
+	items, _ := value.Elements(v)
+	return slices.ContainsFunc(items, hasFunction)
+}
+
 // caller returns a function that calls a tool.
 func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool.Result, error) {
 	return func(ctx context.Context) (tool.Result, error) {
+		if err := onlyValues(name, args); err != nil {
+			return tool.Result{}, err
+		}
 		if err := x.record(ctx, Recording{Name: name, Args: args}); err != nil {
 			return tool.Result{}, err
 		}
@@ -232,6 +263,9 @@ func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool
 // runner returns a function that runs a workflow.
 func (x *test) runner(name string, args *value.Dict) func(context.Context) (tool.Result, error) {
 	return func(ctx context.Context) (tool.Result, error) {
+		if err := onlyValues(name, args); err != nil {
+			return tool.Result{}, err
+		}
 		if err := x.record(ctx, Recording{Name: name, Workflow: true, Args: args}); err != nil {
 			return tool.Result{}, err
 		}

@@ -213,6 +213,15 @@ func TestFakes(t *testing.T) {
 		"prints":       {"for _ in range(100000):\n        print(1)", "effects"},
 		"request":      {`f = lambda: fail("called"); t.fails(f); t.model([f]); t.effect({"model.ask": {"$call": 0, "args": []}}); t.eq(t.call("effects", what = "model"), {"$call": 0, "args": []})`, "ok"},
 		"calls":        {"for _ in range(100000):\n        t.files()", "effects"},
+		"results":      {`t.http({"https://api.example.com/": ["a"]}); [t.call("effects", what = "plain", arg = "https://api.example.com/") for _ in range(2)]`, "has 1 result, but is used again"},
+		"no request":   {`t.http({"POST /reports": "a"})`, "the fake \"POST /reports\" matches no request: its key is not a method and a URL\nhint: write a key such as \"POST https://api.example.com/reports\""},
+		"similar URL":  {`t.http({"GET https://api.example.com/itemz": "a"}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has no fake; a similar fake is \"GET https://api.example.com/itemz\" (at .cassidy/tools/effects.star:"},
+		"similar name": {`t.env({"LANGUAGE": "de"}); t.call("effects", what = "env", arg = "LANG")`, "has no fake; a similar fake is \"LANGUAGE\""},
+		"http field":   {`t.http({"https://*": {"statsu": 404}}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has the unknown field \"statsu\"; did you mean \"status\"? (at .cassidy/tools/effects.star:21:24)\nhint: the fields are: status, headers, body, json, error"},
+		"shell field":  {`t.shell({"git": {"code": 1}}); t.call("effects", what = "run", arg = ["git", "status"])`, "has the unknown field \"code\"; did you mean \"exit_code\"? (at .cassidy/tools/effects.star:23:25)\nhint: the fields are: exit_code, stdout, stderr"},
+		"no variable":  {`t.env({"LANG": None}); t.secret({"TOKEN": None}); t.eq(t.call("effects", what = "env", arg = "LANG"), None); t.http({"https://*": "a"}); t.fails("effects", what = "get", arg = "https://api.example.com/", match = "has no value")`, "ok"},
+		"lambda":       {`t.call("effects", what = "write", arg = [lambda: 1])`, "argument 'arg' of effects contains a function, but tools and workflows only get values"},
+		"other names":  {`t.equal(1, 2)`, "t has no function equal; write t.eq"},
 		"forged":       {`t.eq(t.fails({"$function": 99}), 1)`, "the host asks for a function that the script does not have"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,6 +273,10 @@ func TestExamples(t *testing.T) {
 		"example 2": "-want +got",
 		"example 3": `write a function setup(t) in double_test.star, which is called before each test and example, with: t.fs({"n.txt": "…"})`,
 	})
+	got := runAll(t, &scripttest.Options{Dir: newTests(t, map[string]string{"tools/double_test.star": "def setup(t):\n    t.clock(\"2026-01-01T00:00:00Z\")\n"})})["example 3"]
+	if want := ".cassidy/tools/double.star:8:27: fs.read has no fake\nhint: add to the function setup(t) in .cassidy/tools/double_test.star: t.fs("; !strings.HasPrefix(got, want) {
+		t.Errorf("example 3 with a setup that lacks a fake: got %s, want %s", got, want)
+	}
 	// A fake that setup defines can be a function of the test file.
 	setup := "def setup(t):\n    t.fs({\"n.txt\": \"abc\"})\n    t.effect({\"fs.read\": lambda args: args[\"path\"][:3]})\n"
 	wantResults(t, runAll(t, &scripttest.Options{Dir: newTests(t, map[string]string{"tools/double_test.star": setup})}), map[string]string{

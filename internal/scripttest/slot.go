@@ -86,7 +86,7 @@ func (s *slot) end() {
 		return
 	}
 	x.end()
-	if err := clear(s.project()); err != nil || x.secrets != nil {
+	if err := removeFiles(s.project()); err != nil || x.secrets != nil {
 		// The values of secrets are hidden for as long as a host is open.
 		_ = s.closeHost()
 	}
@@ -101,8 +101,8 @@ func (s *slot) closeHost() error {
 	return err
 }
 
-// clear removes everything in a folder.
-func clear(dir string) error {
+// removeFiles removes everything in a folder.
+func removeFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))

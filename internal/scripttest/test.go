@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,8 @@ type test struct {
 	active  *call // nil: no call is running
 	output  []string
 	effects value.List
-	missing error // the first effect without a fake
+	missing error          // the first effect without a fake
+	lacking value.Position // of the effect, if it is known
 	fakes
 }
 
@@ -77,7 +79,11 @@ func (x *test) run(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.missing != nil && x.example == nil {
-		return x.at(x.missing, err)
+		missing := *value.ErrorOf(x.missing, value.Failed)
+		if x.lacking.File != "" {
+			missing.Err = fmt.Errorf("%w (at %s)", missing.Err, x.lacking)
+		}
+		return x.at(&missing, err)
 	}
 	return err
 }
@@ -123,8 +129,16 @@ func (x *test) runExample() error {
 	got, err := x.callExample()
 	if missing := x.unfaked(); missing != nil {
 		e := *value.ErrorOf(missing, value.Failed)
-		e.Hint = strings.Replace(e.Hint, "add to the test: ", "write a function setup(t) in "+x.Tool+"_test.star, which is called before each test and example, with: ", 1)
-		return x.at(&e, nil)
+		setup := "write a function setup(t) in " + x.Tool + "_test.star, which is called before each test and example, with: "
+		if x.script != nil {
+			setup = "add to the function setup(t) in " + x.script.Path + ": "
+		}
+		e.Hint = strings.Replace(e.Hint, "add to the test: ", setup, 1)
+		failed := x.at(&e, nil)
+		if own := value.ErrorOf(failed, value.Failed); x.lacking.File != "" {
+			own.Pos = x.lacking
+		}
+		return failed
 	}
 	if err != nil {
 		return x.at(err, nil)
@@ -139,6 +153,9 @@ func (x *test) callExample() (value.Value, error) {
 	}
 	r, err := x.slot.host.Call(x.ctx, tool.Call{Tool: x.Tool, Args: x.example.Args, Caller: tool.ByPerson})
 	if err != nil {
+		if missing := x.unfaked(); missing != nil {
+			x.locate(missing, err)
+		}
 		return nil, x.callFailed(x.Tool, err)
 	}
 	return r.Value, nil
@@ -159,11 +176,29 @@ func (x *test) unfaked() error {
 	return x.missing
 }
 
-// lacks notes an effect without a fake, and returns its error.
-func (x *test) lacks(what, fake string, args ...any) error {
+// locate notes where in a script an effect without a fake is, from the error of the call.
+func (x *test) locate(missing, failure error) {
+	e := value.ErrorOf(failure, value.Failed)
+	if e == nil || e.Pos.File == "" || !strings.Contains(e.Message(), value.ErrorOf(missing, value.Failed).Message()) {
+		return // the script has caught the error
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err := value.Errorf(value.Failed, "%s has no fake", what).WithHint("add to the test: "+fake, args...)
+	if x.lacking.File == "" {
+		x.lacking = e.Pos
+		x.lacking.File = x.slot.suite.files.shown(e.Pos.File)
+	}
+}
+
+// lacks notes an effect without a fake, and returns its error. It names a similar fake, unless that is "".
+func (x *test) lacks(what, similar, fake string, args ...any) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	text := what + " has no fake"
+	if similar != "" {
+		text += "; a similar fake is " + strconv.Quote(similar)
+	}
+	err := value.Errorf(value.Failed, "%s", text).WithHint("add to the test: "+fake, args...)
 	if x.missing == nil {
 		x.missing = err
 	}
@@ -225,6 +260,7 @@ func (x *test) wait(ctx context.Context, c *call) (tool.Outcome, error) {
 	case <-c.done:
 		x.ended()
 		if missing := x.unfaked(); missing != nil {
+			x.locate(missing, c.err)
 			return tool.Outcome{}, missing
 		}
 		return c.finish(c.result, c.err)

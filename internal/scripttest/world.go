@@ -21,7 +21,7 @@ var written = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // setFiles replaces the files of the project.
 func (x *test) setFiles(args *value.Dict) error {
-	if err := clear(x.slot.project()); err != nil {
+	if err := removeFiles(x.slot.project()); err != nil {
 		return value.Errorf(value.Failed, "remove the files of the last test: %w", folder.Cause(err))
 	}
 	x.hasFiles = true

@@ -17,6 +17,7 @@ import (
 type report struct {
 	c       *command
 	suite   *scripttest.Suite
+	cover   bool // the coverage is shown
 	began   time.Time
 	results []scripttest.Result
 	failed  int
@@ -26,8 +27,8 @@ type report struct {
 	took   time.Duration
 }
 
-func newReport(c *command, s *scripttest.Suite) *report {
-	return &report{c: c, suite: s, began: time.Now()}
+func newReport(c *command, s *scripttest.Suite, cover bool) *report {
+	return &report{c: c, suite: s, cover: cover, began: time.Now()}
 }
 
 // add adds a result, and prints it. A file whose tests pass is one line, unless --verbose is set.
@@ -105,8 +106,8 @@ func (r *report) end() error {
 			tests = append(tests, resultDict(&r.results[i]))
 		}
 		d := value.NewDict("success", r.failed == 0, "passed", int64(len(r.results)-r.failed), "failed", int64(r.failed), "duration_ms", took.Milliseconds(), "tests", tests)
-		if cover := r.suite.Coverage(); cover != nil {
-			d.Put("coverage", coverageList(cover))
+		if r.cover {
+			d.Put("coverage", coverageList(r.suite.Coverage()))
 		}
 		return r.c.PrintJSON(d)
 	}

@@ -96,7 +96,7 @@ func (c *command) round(ctx *cli.Context, o *scripttest.Options) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(c, s)
+	r := newReport(c, s, o.Cover)
 	s.Run(ctx.Context, r.add)
 	if err := s.Close(); err != nil {
 		return value.ErrorOf(err, value.Failed)

@@ -118,7 +118,13 @@ var functionAdvice = map[string]string{
 	"yaml.safe_load": "yaml.decode", "yaml.load": "yaml.decode", "yaml.dump": "yaml.encode", "yaml.safe_dump": "yaml.encode",
 	"csv.reader": "csv.parse", "csv.DictReader": "csv.parse", "csv.writer": "csv.encode",
 	"base64.b64encode": "base64.encode", "base64.b64decode": "base64.decode",
+	"t.equal": "t.eq", "t.equals": "t.eq", "t.assert_eq": "t.eq", "t.assert_equal": "t.eq", "t.assertEqual": "t.eq",
+	"t.raises": "t.fails", "t.assert_raises": "t.fails", "t.assertRaises": "t.fails",
 }
+
+// Renamed returns the name that a function of another library has here, as in json.encode for json.dumps, or
+// "".
+func Renamed(name string) string { return functionAdvice[name] }
 
 // renamed returns the full name of a module's function: its name here if that differs
 // and exists, else the given one.

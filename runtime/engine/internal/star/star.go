@@ -14,6 +14,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -240,6 +241,9 @@ func (m *starModule) Attr(name string) (starlark.Value, error) {
 	}
 	if m.other != nil {
 		return builtin(m.other.WithAlias(name)), nil
+	}
+	if other := habits.Renamed(m.name + "." + name); other != "" {
+		return nil, starlark.NoSuchAttrError(m.name + " has no function " + name + "; write " + other)
 	}
 	return nil, starlark.NoSuchAttrError(m.name + " has no function " + name)
 }
