@@ -231,7 +231,7 @@ func (h *Program) failures(tree *syntax.File) {
 					if !slices.ContainsFunc(n.Args, unpacksDict) { // any text may be the name of an argument from **
 						h.checkFormat(positionOf(fn.Name.NamePos), body)
 					}
-				case h.module(fn.X) == nil:
+				case h.module(fn.X) == nil && (fn.Name.Name != "sort" || h.sortsList(n.Args)):
 					methods = append(methods, fn.Name)
 				}
 			case *syntax.Ident:
@@ -245,6 +245,19 @@ func (h *Program) failures(tree *syntax.File) {
 			h.checkMethod(positionOf(m.NamePos), m.Name)
 		}
 	}
+}
+
+// sortsList reports whether arguments are certainly those of Python's list.sort. A table has a method sort with
+// the arguments by, descending and key.
+func (h *Program) sortsList(args []syntax.Expr) bool {
+	return !slices.ContainsFunc(args, func(arg syntax.Expr) bool {
+		named, ok := arg.(*syntax.BinaryExpr)
+		if !ok || named.Op != syntax.EQ {
+			return true
+		}
+		id, _ := named.X.(*syntax.Ident)
+		return id == nil || id.Name != "reverse" && (id.Name != "key" || h.Predeclared.Has("data"))
+	})
 }
 
 // printed checks a call of the builtin print.
