@@ -92,7 +92,7 @@ func effectText(function string, takes []tool.Capability) string {
 	text := function
 	for _, c := range takes {
 		if c.Target != "" {
-			text += " " + c.Target
+			text += " " + strings.TrimSuffix(c.Target, "@") // the host of a secret is not known before the secret is sent
 		}
 	}
 	return text

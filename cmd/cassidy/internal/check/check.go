@@ -90,7 +90,24 @@ func (c *command) targets(h *host.Host, words []string) (targets, error) {
 		}
 		t.files = append(t.files, files...)
 	}
+	t.files = once(t.files)
 	return t, nil
+}
+
+// once returns files without those that are named twice, in any spelling.
+func once(files []string) (list []string) {
+	seen := map[string]bool{}
+	for _, file := range files {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			abs = file
+		}
+		if !seen[abs] {
+			seen[abs] = true
+			list = append(list, file)
+		}
+	}
+	return list
 }
 
 // all adds all scripts of the project and of the user.
@@ -364,6 +381,7 @@ func (c *command) format(ctx *cli.Context) error {
 		t.files = append(t.files, file)
 	}
 	t.files = slices.DeleteFunc(t.files, func(file string) bool { return filepath.Ext(file) == ".lua" && !named[file] })
+	t.files = once(t.files)
 	return c.formatFiles(checker, t, ctx.Bool("check"))
 }
 
@@ -430,6 +448,9 @@ func (c *command) formatFiles(checker *check.Checker, t targets, only bool) erro
 // formatFile formats a file, or with only just reports whether it differs. A Markdown file whose code is
 // in another language is left as it is.
 func formatFile(checker *check.Checker, root, file string, only bool) (differs bool, err error) {
+	if ext := filepath.Ext(file); !slices.Contains(tool.ScriptSuffixes(), ext) {
+		return false, value.Errorf(value.Invalid, "only Starlark can be formatted").WithHint("use a file that ends in .star, or a tool in Markdown that ends in .md")
+	}
 	text, err := check.Read(root, file)
 	if err != nil {
 		return false, err

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/assist"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/lsp"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -56,16 +57,26 @@ func (c *command) run(ctx *cli.Context) error {
 
 // writeLua writes the definitions of all modules and tools.
 func (c *command) writeLua(ctx context.Context, dir string) error {
-	root, err := c.Root()
+	root, err := c.ProjectRoot()
 	if err != nil {
 		return err
+	}
+	to := cmp.Or(dir, filepath.Join(root, folder.Name))
+	switch info, err := os.Stat(to); {
+	case dir == "" && root == "":
+		return value.Errorf(value.Invalid, "write %s: there is no project in or above the working folder", luaFile).
+			WithHint("name a folder: cassidy lsp --luacats FOLDER; or create a project: cassidy init")
+	case err != nil:
+		return value.Errorf(value.NotFound, "write %s: %w", luaFile, ui.FileError(err)).WithHint("create the folder, or name another one: cassidy lsp --luacats FOLDER")
+	case !info.IsDir():
+		return value.Errorf(value.Invalid, "write %s: %s is not a folder", luaFile, to).WithHint("name a folder: cassidy lsp --luacats FOLDER")
 	}
 	p, err := c.open(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	file := filepath.Join(cmp.Or(dir, filepath.Join(root, ".cassidy")), luaFile)
+	file := filepath.Join(to, luaFile)
 	if err := os.WriteFile(file, []byte(p.World().LuaCATS()), 0o644); err != nil {
 		return ui.FileError(err)
 	}
@@ -90,9 +101,9 @@ type output struct{ io.Writer }
 func (output) Close() error { return nil }
 
 // open opens the project of the folder that the editor names, or else of the working folder.
-func (c *command) open(_ context.Context, folder string) (*lsp.Project, error) {
-	if folder != "" {
-		c.Dir = folder
+func (c *command) open(_ context.Context, dir string) (*lsp.Project, error) {
+	if dir != "" {
+		c.Dir = dir
 	}
 	root, err := c.Root()
 	if err != nil {

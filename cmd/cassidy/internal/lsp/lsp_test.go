@@ -89,6 +89,8 @@ func TestLuaCATS(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "function tools.slug(args) end") {
 		t.Errorf("the definitions: %v\n%s", err, text)
 	}
-	p.Want([]string{"lsp", "--luacats", filepath.Join(p.Dir, "missing")}, 1, "", "missing")
+	p.Want([]string{"lsp", "--luacats", filepath.Join(p.Dir, "missing")}, 2, "", "cassidy lsp --luacats FOLDER")
+	p.Want([]string{"lsp", "--luacats", filepath.Join(p.Dir, ".cassidy", "cassidy.lua")}, 2, "", "is not a folder")
+	p.Want([]string{"--dir", t.TempDir(), "lsp", "--luacats"}, 2, "", "there is no project in or above the working folder")
 	p.Want([]string{"lsp", "somewhere"}, 2, "", "only valid with --luacats")
 }
