@@ -160,14 +160,14 @@ func isFile(name string) bool {
 // one, and a later round applies it.
 const maxRounds = 20
 
-// Fix applies the fixes of a file to its text. It returns the new text, the faults that were fixed, and those
-// that are left.
+// Fix applies the fixes of a file to its text, without those that a person must choose. It returns the new
+// text, the faults that were fixed, at their places in the new text, and those that are left.
 func (c *Checker) Fix(file, text string) (fixed string, done, left []diagnostic.Diagnostic) {
 	left = c.File(file, text)
 	for range maxRounds {
 		var fixable []diagnostic.Diagnostic
 		for _, d := range left {
-			if d.Fix != nil {
+			if d.Fix != nil && !d.Fix.Choice {
 				fixable = append(fixable, d)
 			}
 		}
@@ -179,8 +179,15 @@ func (c *Checker) Fix(file, text string) (fixed string, done, left []diagnostic.
 		if count(after, diagnostic.Error) > count(left, diagnostic.Error) {
 			break // a fix must not break the file
 		}
-		done = append(done, applied(text, fixable)...)
+		fixable = applied(text, fixable)
+		done = append(done, fixable...)
+		for i := range done {
+			done[i].Span.Start = moved(done[i].Span.Start, fixable)
+		}
 		text, left = next, after
+	}
+	for i := range done {
+		done[i].Pos = diagnostic.At(done[i].Pos.File, text, done[i].Span.Start)
 	}
 	return text, done, left
 }
@@ -196,6 +203,22 @@ func applied(text string, list []diagnostic.Diagnostic) []diagnostic.Diagnostic 
 		}
 	}
 	return done
+}
+
+// moved returns where an offset is after fixes are applied.
+func moved(offset int, list []diagnostic.Diagnostic) int {
+	var seen []diagnostic.Edit
+	to := offset
+	for i := range list {
+		for _, e := range list[i].Fix.Edits {
+			if e.Span.Start >= offset || slices.Contains(seen, e) {
+				continue
+			}
+			seen = append(seen, e)
+			to += len(e.Text) - (min(e.Span.End, offset) - e.Span.Start)
+		}
+	}
+	return to
 }
 
 func count(list []diagnostic.Diagnostic, s diagnostic.Severity) int {

@@ -149,11 +149,16 @@ func TestReplace(t *testing.T) {
 // TestFixMakesNoNewErrors checks that fixing the planted mistakes of a file ends with fewer errors.
 func TestFixKeepsMeaning(t *testing.T) {
 	c := check.New(check.Options{Modules: modules(t), Tools: knownTools})
-	const text = "load(\"lib/a.star\", \"a\")\n\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return fs.red(pth)\n\ntool(\n    keep,\n    group = \"text\",\n)\n"
+	const text = "load(\"lib/a.star\", \"a\")\n\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return http.gett(\"https://api.example.com/\" + pth)[\"body\"]\n\ntool(\n    keep,\n    group = \"text\",\n)\n"
 	fixed, done, left := c.Fix(filepath.Join(t.TempDir(), "tools", "keep.star"), text)
-	const want = "\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return fs.read(path)\n\ntool(\n    keep,\n    group = \"text\",\n    needs = [\"fs.read\"],\n)\n"
+	const want = "\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return http.get(\"https://api.example.com/\" + path)[\"body\"]\n\ntool(\n    keep,\n    group = \"text\",\n    needs = [\"http.get:api.example.com\"],\n)\n"
 	if fixed != want || len(done) != 4 || len(left) != 0 {
 		t.Errorf("Fix: %d fixed, %d left\n%s", len(done), len(left), fixed)
+	}
+	for i, line := range []int{1, 4, 4, 4} { // of the new text
+		if i < len(done) && done[i].Pos.Line != line {
+			t.Errorf("fix %d is in line %d of the new text, want %d", i, done[i].Pos.Line, line)
+		}
 	}
 	if n := len(done); n > 0 && done[0].Severity == diagnostic.Error && done[0].Fix == nil {
 		t.Errorf("a fault without a fix was fixed")

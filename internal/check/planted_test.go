@@ -28,7 +28,7 @@ func knownTools() map[string]*tool.Tool {
 }
 
 // TestPlanted checks that each planted mistake of testdata is found, at its place, and nothing else.
-// Then each fix is applied: no fault with a fix is left.
+// Then each fix is applied: no fault with a fix is left, and the text is that of .fixed if there is one.
 func TestPlanted(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -42,10 +42,14 @@ func TestPlanted(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		want, texts := map[string]string{}, map[string]string{}
+		want, texts, fixed := map[string]string{}, map[string]string{}, map[string]string{}
 		for _, f := range archive.Files {
 			if stem, ok := strings.CutSuffix(f.Name, ".want"); ok {
 				want[stem] = string(f.Data)
+				continue
+			}
+			if stem, ok := strings.CutSuffix(f.Name, ".fixed"); ok {
+				fixed[stem] = strings.ReplaceAll(string(f.Data), "'''", "```")
 				continue
 			}
 			texts[f.Name] = strings.ReplaceAll(string(f.Data), "'''", "```")
@@ -66,14 +70,19 @@ func TestPlanted(t *testing.T) {
 				if diff := cmp.Diff(want[stem], lines(found)); diff != "" {
 					t.Errorf("faults of %s: (-want +got)\n%s\n%s", file, diff, explained(found))
 				}
-				_, done, left := c.Fix(path, text)
+				next, done, left := c.Fix(path, text)
+				if want, ok := fixed[stem]; ok {
+					if diff := cmp.Diff(want, next); diff != "" {
+						t.Errorf("%s after its fixes: (-want +got)\n%s", file, diff)
+					}
+				}
 				for _, d := range left {
-					if d.Fix != nil {
+					if d.Fix != nil && !d.Fix.Choice {
 						t.Errorf("not fixed: %s", format(d))
 					}
 				}
 				for _, d := range found {
-					if d.Fix != nil && len(done) == 0 {
+					if d.Fix != nil && !d.Fix.Choice && len(done) == 0 {
 						t.Errorf("nothing was fixed: %s", format(d))
 					}
 				}
@@ -89,7 +98,10 @@ func lines(list []diagnostic.Diagnostic) string {
 	var b strings.Builder
 	for _, d := range list {
 		fmt.Fprintf(&b, "%d:%d %s %s", d.Pos.Line, d.Pos.Col, d.Severity, d.Code)
-		if d.Fix != nil {
+		switch {
+		case d.Fix != nil && d.Fix.Choice:
+			b.WriteString(" choice")
+		case d.Fix != nil:
 			b.WriteString(" fix")
 		}
 		b.WriteByte('\n')

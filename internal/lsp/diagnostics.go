@@ -126,7 +126,7 @@ func (s *server) codeActions(ctx context.Context, p *codeActionParams) (any, err
 			edits = append(edits, textEdit{x.textRange(source.Span(e.Span)), e.Text})
 		}
 		actions = append(actions, codeAction{
-			Title: d.Fix.Title, Kind: "quickfix", Diagnostics: []diagnosticItem{itemOf(x, &d)}, IsPreferred: true,
+			Title: d.Fix.Title, Kind: "quickfix", Diagnostics: []diagnosticItem{itemOf(x, &d)}, IsPreferred: !d.Fix.Choice,
 			Edit: workspaceEdit{Changes: map[string][]textEdit{doc.uri: edits}},
 		})
 	}

@@ -46,6 +46,7 @@ func (e *Engine) Check(s tool.Script, k *Known) []diagnostic.Diagnostic {
 	} else if _, err := lang.Declare(src); err != nil {
 		r.AddError(err, diagnostic.InvalidFile)
 	}
+	r.KeepUncertainNeeds()
 	diagnostic.Sort(r.List)
 	return r.List
 }

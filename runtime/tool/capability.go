@@ -127,6 +127,12 @@ func (c Capability) String() string {
 	return c.Name + ":" + c.Target
 }
 
+// TakesTarget reports whether a capability with this name can be limited to a target.
+func (c Capability) TakesTarget() bool {
+	r, ok := ruleFor(c.Name)
+	return ok && r.check != nil
+}
+
 // Set sets the capability to what String returned. It checks nothing: see [ParseCapability].
 func (c *Capability) Set(text string) { c.Name, c.Target, _ = strings.Cut(text, ":") }
 

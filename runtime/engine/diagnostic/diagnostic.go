@@ -38,6 +38,9 @@ type Span struct{ Start, End int }
 type Fix struct {
 	Title string // an imperative, such as "add \"fs.read\" to needs"
 	Edits []Edit
+	// Choice says that only a person may choose the fix, since it allows a tool more than its code certainly
+	// needs. Editors offer it, but no command applies it on its own.
+	Choice bool
 }
 
 // An Edit replaces a part of a text.

@@ -279,7 +279,7 @@ func (r *run) report(sarif, strict bool) error {
 		for i := range f.Found {
 			found = append(found, f.Found[i])
 			list = append(list, faults.JSON(&f.Found[i], f.Text))
-			if f.Found[i].Fix != nil {
+			if fix := f.Found[i].Fix; fix != nil && !fix.Choice {
 				fixable++
 			}
 		}

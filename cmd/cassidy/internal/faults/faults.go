@@ -44,7 +44,11 @@ func JSON(d *diagnostic.Diagnostic, text string) *value.Dict {
 		for _, e := range d.Fix.Edits {
 			edits = append(edits, value.NewDict("start", int64(e.Span.Start), "end", int64(e.Span.End), "text", e.Text))
 		}
-		o.Put("fix", value.NewDict("title", d.Fix.Title, "edits", edits))
+		fix := value.NewDict("title", d.Fix.Title, "edits", edits)
+		if d.Fix.Choice {
+			fix.Put("choice", true)
+		}
+		o.Put("fix", fix)
 	}
 	return o
 }

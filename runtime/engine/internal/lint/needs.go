@@ -51,7 +51,7 @@ type Declaration struct {
 
 // CheckNeeds reports needs that are missing, given twice or not used.
 func CheckNeeds(r *Report, uses Uses, d Declaration) {
-	c := needsCheck{report: r, decl: &d, missing: map[string]bool{}, used: make([]bool, len(d.Needs)), all: uses.Unknown}
+	c := needsCheck{report: r, decl: &d, used: make([]bool, len(d.Needs)), all: uses.Unknown}
 	seen := map[tool.Capability]bool{}
 	for i, n := range d.Needs {
 		if seen[n.Capability] && !r.full() {
@@ -63,15 +63,37 @@ func CheckNeeds(r *Report, uses Uses, d Declaration) {
 	for i := range uses.List {
 		c.use(&uses.List[i])
 	}
+	for i := range c.lacking {
+		c.lacks(&c.lacking[i])
+	}
 	if c.all || d.Refuses != "" {
 		return
 	}
 	for i, n := range d.Needs {
-		if !c.used[i] && !r.full() {
-			r.Add(Fault{At: n.At, Warning: true, Code: diagnostic.UnusedNeed, Message: fmt.Sprintf("%s never uses %q", d.Name, n.Capability),
-				Hint: fmt.Sprintf("remove %q from needs", n.Capability), Fix: n.removal()})
+		if c.used[i] || r.full() {
+			continue
 		}
+		f := Fault{At: n.At, Warning: true, Code: diagnostic.UnusedNeed, Message: fmt.Sprintf("%s never uses %q", d.Name, n.Capability)}
+		if c.isLacking(n.Capability) {
+			f.Hint = "correct the missing capability first: one of them may be misspelled"
+		} else {
+			f.Hint, f.Fix = fmt.Sprintf("remove %q from needs", n.Capability), n.removal()
+		}
+		r.Add(f)
 	}
+}
+
+// isLacking reports whether a capability with another target, or another method of HTTP, is missing.
+func (c *needsCheck) isLacking(has tool.Capability) bool {
+	return has.Target != "" && slices.ContainsFunc(c.lacking, func(l lack) bool { return family(l.wanted.Name) == family(has.Name) })
+}
+
+// family returns the name that a capability shares with those that differ only in the method of HTTP.
+func family(name string) string {
+	if strings.HasPrefix(name, "http.") {
+		return "http"
+	}
+	return name
 }
 
 func (n *Need) removal() *diagnostic.Fix {
@@ -84,7 +106,7 @@ func (n *Need) removal() *diagnostic.Fix {
 type needsCheck struct {
 	report  *Report
 	decl    *Declaration
-	missing map[string]bool
+	lacking []lack // what is missing, each once
 	used    []bool
 	all     bool // anything may be used
 }
@@ -231,28 +253,81 @@ func (c *needsCheck) takes(u *Use, name, target string, exact bool) {
 	if exact && !strings.HasPrefix(name, "fs.") {
 		wanted.Target = target
 	}
-	c.lacks(u, fmt.Sprintf("%s needs the capability %q", u.Name, strings.TrimSuffix(wanted.String(), "@")), wanted, false)
+	c.lack(lack{use: u, message: fmt.Sprintf("%s needs the capability %q", u.Name, strings.TrimSuffix(wanted.String(), "@")), wanted: wanted})
 }
 
-// lacks reports a capability that is not declared, once.
-func (c *needsCheck) lacks(u *Use, message string, wanted tool.Capability, warning bool) {
-	text := wanted.String()
-	if c.missing[text] {
-		return
+// A lack is a use of a capability that is not declared.
+type lack struct {
+	use     *Use
+	message string
+	wanted  tool.Capability
+	warning bool
+}
+
+// lack records a capability that is not declared.
+func (c *needsCheck) lack(l lack) {
+	if !slices.ContainsFunc(c.lacking, func(o lack) bool { return o.wanted == l.wanted }) {
+		c.lacking = append(c.lacking, l)
 	}
-	c.missing[text] = true
-	f := Fault{At: u.At, Warning: warning, Code: diagnostic.MissingNeed, Message: message + ", which is not in needs", Hint: fmt.Sprintf("add %q to needs", text)}
+}
+
+// lacks reports a capability that is not declared.
+func (c *needsCheck) lacks(l *lack) {
+	text := l.wanted.String()
+	f := Fault{At: l.use.At, Warning: l.warning, Code: diagnostic.MissingNeed, Message: l.message + ", which is not in needs", Hint: fmt.Sprintf("add %q to needs", text)}
+	meant := c.meant(l.wanted)
 	switch {
 	case c.decl.Refuses != "":
-		f.Message, f.Hint = message+", "+c.decl.Refuses, c.decl.Hint
-	case wanted.Name == "secret" && strings.HasSuffix(wanted.Target, "@"):
+		f.Message, f.Hint = l.message+", "+c.decl.Refuses, c.decl.Hint
+	case meant != "":
+		f.Message += fmt.Sprintf("; did you mean %q?", meant)
+		f.Hint = fmt.Sprintf("write the same name in the code and in needs, or add %q to needs", strings.TrimSuffix(text, "@"))
+	case l.wanted.Name == "secret" && strings.HasSuffix(l.wanted.Target, "@"):
 		f.Hint = fmt.Sprintf("add \"%sHOST\" to needs: HOST is the server to which the secret is sent, such as api.example.com", text)
 	default:
-		if _, err := tool.ParseCapability(text); err == nil && c.decl.Add != nil {
-			f.Fix = c.decl.Add(text)
-		}
+		f.Fix = c.addition(l.wanted)
 	}
 	c.report.Add(f)
+}
+
+// meant returns the declared capability that differs from a missing one only by a few letters, or "". Either
+// of them may be misspelled. The names of tools are compared with those of the tools that exist.
+func (c *needsCheck) meant(wanted tool.Capability) string {
+	if wanted.Target == "" || wanted.Name == "tool" {
+		return ""
+	}
+	name, _, _ := strings.Cut(wanted.Target, "@")
+	for _, n := range c.decl.Needs {
+		has := n.Capability
+		declared, _, _ := strings.Cut(has.Target, "@")
+		if has.Name == wanted.Name && declared != "" && declared != name && value.Nearest(name, []string{declared}) != "" {
+			return has.String()
+		}
+	}
+	return ""
+}
+
+// addition returns the edit that adds a capability, or nil. It never adds a capability without a target beside
+// one that is limited to a target. It is a person's choice if the tool then may do more than its code
+// certainly does, or if the capability may replace one that is not used.
+func (c *needsCheck) addition(wanted tool.Capability) *diagnostic.Fix {
+	if _, err := tool.ParseCapability(wanted.String()); err != nil || c.decl.Add == nil {
+		return nil
+	}
+	unused := false
+	for i, n := range c.decl.Needs {
+		if has := n.Capability; family(has.Name) == family(wanted.Name) && has.Target != "" {
+			if wanted.Target == "" {
+				return nil
+			}
+			unused = unused || !c.used[i]
+		}
+	}
+	fix := c.decl.Add(wanted.String())
+	if fix != nil {
+		fix.Choice = unused || wanted.Target == "" && wanted.TakesTarget()
+	}
+	return fix
 }
 
 // tool checks the call of a tool: the tool itself, and what it needs, must be declared.
@@ -277,7 +352,7 @@ func (c *needsCheck) tool(u *Use, name string) {
 		}
 	}
 	if !found && known {
-		c.lacks(u, fmt.Sprintf("%s needs the capability \"tool:%s\"", u.Name, name), tool.Capability{Name: "tool", Target: name}, false)
+		c.lack(lack{use: u, message: fmt.Sprintf("%s needs the capability \"tool:%s\"", u.Name, name), wanted: tool.Capability{Name: "tool", Target: name}})
 	}
 	if called == nil || c.decl.Refuses != "" {
 		return
@@ -300,6 +375,6 @@ func (c *needsCheck) through(u *Use, called *tool.Tool, need tool.Capability) {
 		}
 	}
 	if !found {
-		c.lacks(u, fmt.Sprintf("the tool '%s' needs the capability %q", called.Name, need), need, !c.decl.AsTool)
+		c.lack(lack{use: u, message: fmt.Sprintf("the tool '%s' needs the capability %q", called.Name, need), wanted: need, warning: !c.decl.AsTool})
 	}
 }

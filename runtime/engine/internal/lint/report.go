@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -94,6 +95,27 @@ func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
 	}
 	r.seen[key] = true
 	r.List = append(r.List, d)
+}
+
+// KeepUncertainNeeds removes the fixes that change needs if the file has other errors or unknown names.
+// What the tool uses is known only when these are corrected: a misspelled function uses nothing.
+func (r *Report) KeepUncertainNeeds() {
+	isNeed := func(d *diagnostic.Diagnostic) bool {
+		return d.Code == diagnostic.MissingNeed || d.Code == diagnostic.UnusedNeed
+	}
+	if !slices.ContainsFunc(r.List, func(d diagnostic.Diagnostic) bool {
+		return !isNeed(&d) && (d.Severity == diagnostic.Error || strings.HasPrefix(d.Code, "unknown-"))
+	}) {
+		return
+	}
+	for i := range r.List {
+		if d := &r.List[i]; isNeed(d) {
+			d.Fix = nil
+			if d.Code == diagnostic.UnusedNeed {
+				d.Hint = "correct the other faults first: the corrected code may use it"
+			}
+		}
+	}
 }
 
 // Meant reports whether a fault suggests a name, so that the name would be used otherwise.
