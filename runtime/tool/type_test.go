@@ -49,8 +49,8 @@ func TestParseAnnotationRefuses(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"", `type "": expected a type, as in list[str]`},
 		{"  ", `type "": expected a type, as in list[str]`},
-		{"strr", `type "strr": unknown type "strr"; did you mean "str"?`},
-		{"Str", `type "Str": unknown type "Str"; did you mean "str"?`},
+		{"strr", `unknown type "strr"; did you mean "str"?`},
+		{"Str", `unknown type "Str"; did you mean "str"?`},
 		{"None", `type "None": None alone is not a type`},
 		{"str | int", `type "str | int": the only supported union is T | None; write any instead`},
 		{"str |", `type "str |": expected a type, as in list[str]`},
@@ -63,7 +63,7 @@ func TestParseAnnotationRefuses(t *testing.T) {
 		{"dict[str]", `type "dict[str]": dict does not take 1 types in brackets`},
 		{"str]", `type "str]": unexpected "]"`},
 		{"str str", `type "str str": unexpected "str"`},
-		{"é", `type "é": unknown type "é"`},
+		{"é", `unknown type "é"`},
 		{"str = 3", `type "str = 3": unexpected "="`},
 		{strings.Repeat("list[", 20), "the type is nested more than 16 levels deep"},
 	}

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -57,7 +59,11 @@ func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
 		err = value.Errorf(value.Invalid, "unexpected %q", p.peek())
 	}
 	if err != nil {
-		return Type{}, value.Errorf(value.Invalid, "type %q: %w", strings.TrimSpace(text), value.ErrorOf(err, value.Invalid).Err).
+		cause := value.ErrorOf(err, value.Invalid).Err
+		if text = strings.TrimSpace(text); !strings.Contains(cause.Error(), strconv.Quote(text)) {
+			cause = fmt.Errorf("type %q: %w", text, cause)
+		}
+		return Type{}, value.Errorf(value.Invalid, "%w", cause).
 			WithHint("use str, int, float, bool, list[T], dict[str, T], media, any or T | None")
 	}
 	return t, nil

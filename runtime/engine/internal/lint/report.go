@@ -127,7 +127,9 @@ func (r *Report) full() bool { return len(r.List) >= maxFaults }
 // AddError adds an error that names a position in the file.
 func (r *Report) AddError(err error, code string) {
 	if err != nil {
-		r.AddDiagnostic(r.Error(err, code))
+		d := r.Error(err, code)
+		r.locate(&d, code != diagnostic.Syntax && value.ErrorOf(err, value.Invalid).Pos.Col == 0)
+		r.AddDiagnostic(d)
 	}
 }
 
@@ -168,6 +170,13 @@ func (r *Report) warning(f Fault, insert string, d *script.Declaration) {
 	if insert != "" {
 		end := r.Span(f.At).End
 		f.Fix = &diagnostic.Fix{Title: "insert " + strings.TrimSpace(insert), Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: end, End: end}, Text: insert}}}
+	}
+	if f.Code == diagnostic.UnknownType {
+		d := r.At(r.Span(f.At), diagnostic.Warning, f.Code, f.Message)
+		d.Hint = f.Hint
+		r.locate(&d, f.At.Start.Col == 0)
+		r.AddDiagnostic(d)
+		return
 	}
 	r.Add(f)
 }

@@ -185,6 +185,7 @@ func (c *checking) parse(parseText func(path, text string) (*file, error)) bool 
 		f, err := parseText(c.src.Path, text)
 		if err == nil {
 			c.file = f
+			f.hidden = c.hidden
 			c.stmts, err = parse.Parse(strings.NewReader(f.text), c.src.Path) // parseFile changes the tree
 			return err == nil
 		}

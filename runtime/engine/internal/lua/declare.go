@@ -1,6 +1,8 @@
 package lua
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -110,7 +112,17 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 	switch name {
 	case "handler":
 		if !isFunc {
-			return f.errorAt(line, "handler must be a function").
+			unknown := ""
+			if id, ok := field.Value.(*ast.IdentExpr); ok {
+				if f.hidden[id.Value] { // the function does not parse
+					d.Handler, functions[name] = id.Value, field.Value
+					return nil
+				}
+				if f.constants[id.Value] == nil && f.assigned[id.Value] == 0 {
+					unknown = fmt.Sprintf(", but %q is not defined%s", id.Value, value.DidYouMean(id.Value, f.functionNames()))
+				}
+			}
+			return f.errorAt(line, "handler must be a function%s", unknown).
 				WithHint("write handler = function(args) … end, or the name of a function that is defined once in this file")
 		}
 		d.Handler = string(fn)
@@ -124,6 +136,15 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 		}
 	}
 	d.Fields.Put(name, v)
+	x := field.Value
+	if id, ok := x.(*ast.IdentExpr); ok {
+		x = f.constants[id.Value]
+	}
+	if list, ok := x.(*ast.TableExpr); ok {
+		for _, item := range list.Fields {
+			d.Elements[name] = append(d.Elements[name], f.position(item.Value.Line()))
+		}
+	}
 	return nil
 }
 
@@ -221,6 +242,8 @@ func (f *file) name(x *ast.IdentExpr, depth int) (value.Value, error) {
 	case f.assigned[x.Value] > 1:
 		return nil, f.errorAt(x.Line(), "%s is assigned more than once, so its value in the declaration is unknown", x.Value).
 			WithHint("write the value, or the name of a constant or function with one assignment")
+	case !ok && f.hidden[x.Value]:
+		return nil, nil // what it is does not parse
 	case !ok:
 		return nil, f.errorAt(x.Line(), "%s is not a constant or function of this file", x.Value).
 			WithHint("write the value: the declaration is read without running the file")
@@ -371,4 +394,15 @@ func fitEmptyTables(d *script.Declaration) {
 			example.Fields.Put("expect", fitTable(*returns, v))
 		}
 	}
+}
+
+// functionNames lists the functions of the top level that a field can name.
+func (f *file) functionNames() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(f.constants)) {
+		if _, ok := f.constants[name].(*ast.FunctionExpr); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -38,6 +38,7 @@ type file struct {
 	returns   []int               // the lines of the top level's returns, except the last
 	read      int                 // how many parts of the declaration were read
 	faults    []error             // of the declaration
+	hidden    map[string]bool     // the words in parts that do not parse and were left out
 }
 
 func parseFile(path, text string) (*file, error) {

@@ -2,6 +2,7 @@
 package markdown
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/yaml"
@@ -63,7 +64,7 @@ func inFrontMatter(err error, path string) error {
 // addFrontMatter adds the metadata, with its Markdown field names, to the handler's own
 // signature and documentation.
 func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) error {
-	lines, inText := linesOf(text), yaml.Lines(text)
+	inText := yaml.Lines(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
 		if !ok {
@@ -73,12 +74,17 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 		if field == "" {
 			field = name
 		}
-		d.At[field] = value.Position{File: d.Pos.File, Line: max(lines.field[name], 1) + 1}
+		place := func(path ...string) value.Position {
+			return value.Position{File: d.Pos.File, Line: max(inText(append([]string{name}, path...)...), 1) + 1}
+		}
+		d.At[field] = place()
+		items, _ := value.Elements(v)
+		for i := range items {
+			d.Elements[field] = append(d.Elements[field], place(strconv.Itoa(i)))
+		}
 		switch {
 		case field == "params":
-			params, err := frontMatterParams(d, v, lines, func(path ...string) value.Position {
-				return value.Position{File: d.Pos.File, Line: inText(append([]string{name}, path...)...) + 1}
-			})
+			params, err := frontMatterParams(d, v, place)
 			if err != nil {
 				return err
 			}
@@ -105,7 +111,7 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 }
 
 // frontMatterParams reads the list of named parameters, or those by name, whose positions place returns.
-func frontMatterParams(d *script.Declaration, v value.Value, lines frontMatterLines, place func(path ...string) value.Position) (value.Value, error) {
+func frontMatterParams(d *script.Declaration, v value.Value, place func(path ...string) value.Position) (value.Value, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -135,15 +141,9 @@ func frontMatterParams(d *script.Declaration, v value.Value, lines frontMatterLi
 		if !d.Signed && !spec.Has("required") && !spec.Has("default") {
 			spec.Put("required", false) // without a signature, only a literal true makes it required
 		}
-		p := script.Declared{Kind: "param", Fields: spec}
-		if line := lines.param[name]; line > 0 {
-			p.Pos = value.Position{File: d.Pos.File, Line: line + 1}
-			p.At = map[string]value.Position{}
-			for field, line := range lines.spec[name] {
-				p.At[field] = value.Position{File: d.Pos.File, Line: line + 1}
-			}
-		}
-		params.Put(name, p)
+		params.Put(name, declared("param", spec, func(path ...string) value.Position {
+			return place(append([]string{strconv.Itoa(i)}, path...)...)
+		}))
 	}
 	return params, nil
 }
@@ -154,52 +154,22 @@ func namedParams(byName *value.Dict, place func(path ...string) value.Position) 
 	for k, v := range byName.All() {
 		name, isName := k.(string)
 		if spec, ok := v.(*value.Dict); ok && isName {
-			p := script.Declared{Kind: "param", Fields: spec, Pos: place(name), At: map[string]value.Position{}}
-			for field := range spec.All() {
-				if field, ok := field.(string); ok {
-					p.At[field] = place(name, field)
-				}
-			}
-			v = p
+			v = declared("param", spec, func(path ...string) value.Position { return place(append([]string{name}, path...)...) })
 		}
 		params.Put(name, v)
 	}
 	return params
 }
 
-// frontMatterLines has the line of each field and parameter of the front matter, and of
-// the fields of each parameter, if it is written in block style.
-type frontMatterLines struct {
-	field, param map[string]int
-	spec         map[string]map[string]int
-}
-
-func linesOf(text string) frontMatterLines {
-	lines := frontMatterLines{map[string]int{}, map[string]int{}, map[string]map[string]int{}}
-	current := "" // the parameter
-	for i, line := range strings.Split(text, "\n") {
-		name, value, _ := strings.Cut(strings.TrimLeft(line, "- \t"), ":")
-		name, at := strings.Trim(name, `"'`), lines.field
-		switch inner := strings.IndexAny(line, "- \t") == 0; {
-		case inner && name == "name":
-			name, at = strings.Trim(value, " \t\"'"), lines.param
-			current = name
-		case inner:
-			if current == "" {
-				continue
-			}
-			if at = lines.spec[current]; at == nil {
-				at = map[string]int{}
-				lines.spec[current] = at
-			}
-		default:
-			current = ""
-		}
-		if at[name] == 0 {
-			at[name] = i + 1
+// declared returns fields with their positions, which place returns.
+func declared(kind string, fields *value.Dict, place func(path ...string) value.Position) script.Declared {
+	d := script.Declared{Kind: kind, Fields: fields, Pos: place(), At: map[string]value.Position{}}
+	for k := range fields.All() {
+		if field, ok := k.(string); ok {
+			d.At[field] = place(field)
 		}
 	}
-	return lines
+	return d
 }
 
 func (m *Language) Compile(s tool.Script) (script.Program, error) {

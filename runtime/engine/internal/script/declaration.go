@@ -21,17 +21,18 @@ const (
 // A Declaration is a file's declaration of its tool, read without running the file, in
 // one form for all languages.
 type Declaration struct {
-	Word      string                    // ToolWord, which is also the meaning of "", or WorkflowWord
-	Handler   string                    // the handler's name, for messages
-	Signature []SigParam                // the handler's parameters
-	Signed    bool                      // whether the language shows the parameters
-	Doc       docstring                 // of the handler
-	Returns   *tool.Type                // from the handler's annotation
-	Fields    *value.Dict               // the fields of tool(...), see Declared and FuncName
-	Pos       value.Position            // of tool(...)
-	At        map[string]value.Position // of each field
-	Functions map[string][]string       // the parameters of the functions that a field may name
-	Loads     []string                  // all files that the file loads, also indirectly
+	Word      string                      // ToolWord, which is also the meaning of "", or WorkflowWord
+	Handler   string                      // the handler's name, for messages
+	Signature []SigParam                  // the handler's parameters
+	Signed    bool                        // whether the language shows the parameters
+	Doc       docstring                   // of the handler
+	Returns   *tool.Type                  // from the handler's annotation
+	Fields    *value.Dict                 // the fields of tool(...), see Declared and FuncName
+	Pos       value.Position              // of tool(...)
+	At        map[string]value.Position   // of each field
+	Elements  map[string][]value.Position // of each field that is a list, if known
+	Functions map[string][]string         // the parameters of the functions that a field may name
+	Loads     []string                    // all files that the file loads, also indirectly
 	warnings  []string
 }
 
@@ -85,7 +86,7 @@ func (d Declared) Put(name string, v value.Value, pos value.Position) error {
 	err := (*value.Error)(nil)
 	switch names := d.Names(); {
 	case !slices.Contains(names, name):
-		err = value.Errorf(value.Invalid, "%s() has no field '%s'%s", d.Kind, name, value.DidYouMean(name, names))
+		err = value.Errorf(value.Invalid, "%s() has no field '%s'%s", d.Kind, name, didYouMean(name, names, d.Fields))
 	case d.Fields.Has(name):
 		err = value.Errorf(value.Invalid, "'%s' is given twice", name)
 	default:
@@ -103,7 +104,7 @@ type FuncName string
 // New returns the declaration of a file without fields. Its position is that of
 // tool(...).
 func New(word string, pos value.Position, functions map[string][]string) *Declaration {
-	return &Declaration{Word: word, Fields: &value.Dict{}, Pos: pos, At: map[string]value.Position{}, Functions: functions}
+	return &Declaration{Word: word, Fields: &value.Dict{}, Pos: pos, At: map[string]value.Position{}, Elements: map[string][]value.Position{}, Functions: functions}
 }
 
 // Computed returns the error of an expression in a declaration that is not a literal.
@@ -188,4 +189,12 @@ func (d *Declaration) place(field string) value.Position {
 		return pos
 	}
 	return d.Pos
+}
+
+// element returns the position of an element of a field that is a list.
+func (d *Declaration) element(field string, i int) value.Position {
+	if list := d.Elements[field]; i < len(list) && list[i].Line > 0 {
+		return list[i]
+	}
+	return d.place(field)
 }

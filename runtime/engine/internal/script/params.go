@@ -36,7 +36,13 @@ func (r *Reader) params() []tool.Param {
 			continue
 		}
 		if r.D.Signed {
-			r.failAt(specs[name].Pos, "params", "'%s' is not a parameter of %s", name, r.D.Handler)
+			var names []string // of parameters without a spec
+			for _, s := range r.D.Signature {
+				if _, ok := specs[s.Name]; !ok {
+					names = append(names, s.Name)
+				}
+			}
+			r.failAt(specs[name].Pos, "params", "'%s' is not a parameter of %s%s", name, r.D.Handler, value.DidYouMean(name, names))
 			return nil
 		}
 		params = append(params, r.param(SigParam{Name: name}, specs[name]))
@@ -100,7 +106,7 @@ func (r *Reader) param(sig SigParam, spec Declared) tool.Param {
 		r.failParam(sig.Name, e)
 		r.coded(diagnostic.Constraint)
 	}
-	r.warnUnknown(p.Type, "'"+p.Name+"'")
+	r.warnUnknown(p.Type, "'"+p.Name+"'", r.at[p.Name].pos("type"))
 	r.warnDocstring(sig, spec, p.Type)
 	if p.Name == hostParam {
 		p.FromHost, p.Required = true, false
@@ -142,18 +148,18 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 }
 
 // warnUnknown warns of an unknown type, which may be one of a later version.
-func (r *Reader) warnUnknown(t tool.Type, of string) {
+func (r *Reader) warnUnknown(t tool.Type, of string, pos value.Position) {
 	if !t.Known() {
-		r.warn(r.D.place("returns"), diagnostic.UnknownType, t.Name, "the type '"+t.Name+"' of "+of+" is unknown, so any value is accepted"+
+		r.warn(pos, diagnostic.UnknownType, t.Name, "unknown type of "+of+": '"+t.Name+"', so any value is accepted"+
 			value.DidYouMean(t.Name, tool.TypeNames()))
 	}
 	for _, inner := range []*tool.Type{t.Items, t.Values} {
 		if inner != nil {
-			r.warnUnknown(*inner, "the items of "+of)
+			r.warnUnknown(*inner, "the items of "+of, pos)
 		}
 	}
 	for _, f := range t.Fields {
-		r.warnUnknown(f.Type, "'"+f.Name+"' in "+of)
+		r.warnUnknown(f.Type, "'"+f.Name+"' in "+of, pos)
 	}
 }
 
@@ -238,8 +244,8 @@ func typeOf(v value.Value) (tool.Type, error) {
 func (d Declared) Type(t tool.Type) (tool.Type, error) {
 	for k := range d.Fields.All() {
 		if name, _ := k.(string); !slices.Contains(paramFields, name) {
-			return t, value.Errorf(value.Invalid, "param() has no field '%s'%s", name, value.DidYouMean(name, paramFields)).
-				WithHint("the fields are %s", strings.Join(paramFields, ", "))
+			return t, d.placed(value.Errorf(value.Invalid, "param() has no field '%s'%s", name, didYouMean(name, paramFields, d.Fields)).
+				WithHint("the fields are %s", strings.Join(paramFields, ", ")), name)
 		}
 	}
 	if v, ok := d.Fields.Get("type"); ok && v != nil {

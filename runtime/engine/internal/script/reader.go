@@ -260,11 +260,11 @@ func (r *Reader) hints() tool.Hints {
 
 func (r *Reader) needs() []tool.Capability {
 	var needs []tool.Capability
-	for _, text := range r.texts("needs") {
+	for i, text := range r.texts("needs") {
 		c, err := tool.ParseCapability(text)
 		if err != nil {
 			e := *value.ErrorOf(err, value.Invalid)
-			e.Pos = r.D.place("needs")
+			e.Pos = r.D.element("needs", i)
 			r.errs = append(r.errs, &e)
 			continue
 		}
@@ -328,7 +328,7 @@ func (r *Reader) Returns() *tool.Type {
 		e := value.ErrorOf(err, value.Invalid)
 		r.failAt(e.Pos, "returns", "'returns': %s", e.Message())
 	}
-	r.warnUnknown(t, "the result")
+	r.warnUnknown(t, "the result", r.D.place("returns"))
 	return &t
 }
 
@@ -345,8 +345,11 @@ func (r *Reader) returnsDoc() string {
 
 func (r *Reader) examples() []tool.Example {
 	var examples []tool.Example
-	for _, v := range r.List("examples") {
+	for i, v := range r.List("examples") {
 		d, ok := DeclaredOf("example", v)
+		if d.Pos.Line == 0 {
+			d.Pos = r.D.element("examples", i)
+		}
 		if !ok {
 			r.fail("examples", "'examples' should be a list of example(…) but contains %s", describe(v))
 			return nil
@@ -397,9 +400,17 @@ func (r *Reader) unknown() {
 		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
 		slices.Sort(valid)
 		valid = slices.Compact(valid)
-		r.errs = append(r.errs, r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, value.DidYouMean(name, valid)).
+		r.errs = append(r.errs, r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, didYouMean(name, valid, r.D.Fields)).
 			WithHint("the fields are %s", strings.Join(valid, ", ")))
 	}
+}
+
+// didYouMean suggests a field for an unknown one. One that is given too cannot replace it.
+func didYouMean(name string, names []string, given *value.Dict) string {
+	if meant := value.Nearest(name, names); meant != "" && given.Has(meant) {
+		return `; did you mean "` + meant + `", which is given too?`
+	}
+	return value.DidYouMean(name, names)
 }
 
 // workflow marks a tool that is declared as a workflow with a hint, which no file may

@@ -1,6 +1,7 @@
 package star
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -209,7 +210,12 @@ func (c *checking) finding(f habits.Finding, code string) {
 		message, code = module+" has no "+name, diagnostic.UnknownFunction
 	}
 	if strings.HasPrefix(hint, "it has ") {
-		hint = "use one of the functions: " + strings.TrimPrefix(hint, "it has ")
+		names := strings.TrimPrefix(hint, "it has ")
+		hint = "use one of the functions: " + names
+		if _, name, ok := strings.Cut(message, " has no "); ok && f.Rename == "" {
+			name, _, _ = strings.Cut(name, ";")
+			f.Rename = lint.Meant(name, strings.Split(names, ", "))
+		}
 	}
 	if word := strings.Fields(message); code == diagnostic.Syntax && len(word) <= 3 && hint != "" {
 		message = message + " is not supported"
@@ -424,7 +430,7 @@ func (c *checking) results(d *script.Declaration) {
 		if !ok || v == nil {
 			return
 		}
-		probe := tool.Tool{Name: "x", Returns: returns}
+		probe := tool.Tool{Name: cmp.Or(d.Fields.Text("name"), script.Stem(c.src.Path)), Returns: returns}
 		if _, err := probe.CheckResult(v); err != nil {
 			c.report.Add(lint.Fault{At: starlint.RangeOf(x), Code: diagnostic.ResultType, Message: value.ErrorOf(err, value.Invalid).Message()})
 		}

@@ -212,6 +212,15 @@ func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) *syntax.
 		}
 		d.Fields.Put(name, v)
 		d.At[name] = position(pos)
+		if id, ok := val.(*syntax.Ident); ok {
+			val = f.constants[id.Name]
+		}
+		if list, ok := val.(*syntax.ListExpr); ok {
+			for _, x := range list.List {
+				start, _ := x.Span()
+				d.Elements[name] = append(d.Elements[name], position(start))
+			}
+		}
 	}
 	if handler == nil && !wrong {
 		f.fault(errorAt(call.Lparen, "%s() has no handler", d.Word).WithHint("write %s(%s, …)", d.Word, f.likelyHandler()))

@@ -385,11 +385,9 @@ func (c *Check) read(id *ast.IdentExpr, fails bool) {
 	f := lint.Fault{At: c.at(id), Warning: !fails, Code: diagnostic.UnknownName, Message: "undefined: " + id.Value}
 	if hint := c.Missing(id.Value); hint != "" {
 		f.Hint, f.Warning = hint, false
-	} else if meant := value.Nearest(id.Value, names); meant != "" {
+	} else if value.Nearest(id.Value, names) != "" {
 		f.Message += value.DidYouMean(id.Value, names)
-		if max(len(meant)-len(id.Value), len(id.Value)-len(meant)) <= 2 {
-			f.Rename = meant
-		}
+		f.Rename = lint.Meant(id.Value, names)
 	} else {
 		f.Hint = "define it with local, or correct the name"
 	}
@@ -451,9 +449,7 @@ func (c *Check) attribute(x *ast.AttrGetExpr) {
 	default:
 		f := lint.Fault{At: c.at(key), Code: diagnostic.UnknownFunction, Message: fmt.Sprintf("%s has no %s%s", id.Value, key.Value, value.DidYouMean(key.Value, g.Fields)),
 			Hint: "use one of the functions: " + strings.Join(g.Fields, ", ")}
-		if meant := value.Nearest(key.Value, g.Fields); meant != "" && max(len(meant)-len(key.Value), len(key.Value)-len(meant)) <= 2 {
-			f.Rename = meant
-		}
+		f.Rename = lint.Meant(key.Value, g.Fields)
 		c.fault(f)
 	}
 }
@@ -472,9 +468,7 @@ func (c *Check) field(key *ast.StringExpr) {
 		names = append(names, p.Name)
 	}
 	f := lint.Fault{At: c.at(key), Code: diagnostic.UnknownParameter, Message: fmt.Sprintf("the tool has no parameter %q%s", key.Value, value.DidYouMean(key.Value, names))}
-	if meant := value.Nearest(key.Value, names); meant != "" && max(len(meant)-len(key.Value), len(key.Value)-len(meant)) <= 2 {
-		f.Rename = meant
-	} else {
+	if f.Rename = lint.Meant(key.Value, names); f.Rename == "" {
 		f.Hint = "declare it in params"
 	}
 	c.fault(f)
