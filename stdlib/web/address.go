@@ -128,7 +128,7 @@ func (d *hostDialer) refuses(addr netip.Addr) error {
 	if !d.url.addr.IsValid() {
 		verb = "resolves to"
 		if !isLocal(d.url.name) {
-			hint = "ADDRESS/32" // which one is not shown: that would draw a map of the network inside
+			hint = "ADDRESS" // which one is not shown: that would draw a map of the network inside
 		}
 	}
 	return value.Errorf(value.Denied, "access denied: %s %s %s", d.url.name, verb, what).
@@ -137,7 +137,7 @@ func (d *hostDialer) refuses(addr netip.Addr) error {
 
 // secretOverHTTP returns the error of sending a secret unencrypted.
 func secretOverHTTP(u *hostURL) error {
-	address := "ADDRESS/32"
+	address := "ADDRESS"
 	switch {
 	case u.addr.IsValid():
 		address = netip.PrefixFrom(u.addr.Unmap(), u.addr.Unmap().BitLen()).String()

@@ -28,14 +28,14 @@ func installCommand(c *command) *cli.Command {
 		names = append(names, client.name)
 	}
 	return &cli.Command{
-		Name: "install", Usage: "add the server to the settings of an MCP client", ArgsUsage: "[CLIENT]",
+		Name: "install", Usage: "add cassidy as a server to the settings of an MCP client", ArgsUsage: "[CLIENT]",
 		Description: "CLIENT is one of: " + strings.Join(names, ", ") + ".\n" +
-			"The command adds the server to the settings that the client has for this project. If the client has no settings for\n" +
+			"The command adds the server \"cassidy mcp serve\" to the settings that the client has for this project. If the client has no settings for\n" +
 			"projects, the command uses your own settings of the client. Other settings are not changed.\n" +
 			"To print the entry without changing a file: --print",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print", Usage: "print what to add and where, and change nothing"},
-			&cli.BoolFlag{Name: "user", Usage: "add the server to your own settings of the client, for all projects"},
+			&cli.BoolFlag{Name: "user", Usage: "add cassidy to your own settings of the client, for all projects"},
 			&cli.StringFlag{Name: "name", Value: serverName, Usage: "add the server under `NAME`, for example if the settings already have a server \"cassidy\" of another project"},
 			&cli.BoolFlag{Name: "code", Usage: "serve three tools, which search, describe and call all others: see cassidy mcp serve --code"},
 			&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: see cassidy mcp serve --tools"},

@@ -136,7 +136,7 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 		p.Default, p.HasDefault = v, true
 	}
 	if part := notData(p.Default); part != "" {
-		r.failAt(pos, "params", "the default of '%s' should be a value but contains %s", p.Name, part)
+		r.failAt(pos, "params", "the default of '%s' must be plain data, but contains %s", p.Name, part)
 	}
 	if sig.Annotated == nil && !spec.Fields.Has("type") && p.HasDefault && p.Default != nil {
 		p.Type.Name = typeOfDefault(p.Default)

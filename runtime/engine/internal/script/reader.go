@@ -366,7 +366,7 @@ func (r *Reader) example(d Declared) tool.Example {
 	for k, v := range d.Fields.All() {
 		name, _ := k.(string)
 		if part := notData(v); part != "" {
-			fail(name, "an example's %s should be a value but contains %s", name, part)
+			fail(name, "the field '%s' of an example must be plain data, but contains %s", name, part)
 		}
 		var ok bool
 		switch name {
