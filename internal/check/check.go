@@ -2,6 +2,8 @@
 package check
 
 import (
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,6 +23,8 @@ type Options struct {
 	// Tools returns the tools that scripts can call, by their keys. A nil tool exists, but nothing
 	// else is known of it. It is called for each file. If it is nil, calls of tools are not checked.
 	Tools func() map[string]*tool.Tool
+	// Test are the functions that tests get as their parameter. If it is empty, their calls are not checked.
+	Test []tool.Func
 }
 
 // A Checker finds faults in files. It is safe for concurrent use.
@@ -52,7 +56,31 @@ func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
 	if c.opts.Tools != nil {
 		known.Tools = c.opts.Tools()
 	}
+	if known.Kind == engine.KindTest {
+		known.Test = c.opts.Test
+		known.Tools = withBeside(known.Tools, file)
+	}
 	return c.engine.Check(s, known)
+}
+
+// withBeside returns tools with those of files beside a test, or in the folder above, of which nothing is known.
+func withBeside(tools map[string]*tool.Tool, test string) map[string]*tool.Tool {
+	if tools == nil {
+		return nil
+	}
+	all := maps.Clone(tools)
+	for _, dir := range []string{filepath.Dir(test), filepath.Dir(filepath.Dir(test))} {
+		entries, _ := os.ReadDir(dir) // without a folder, there are no tools
+		for _, e := range entries {
+			stem, ok := strings.CutSuffix(e.Name(), filepath.Ext(e.Name()))
+			if key := tool.Key(stem); ok && slices.Contains(tool.ScriptSuffixes(), filepath.Ext(e.Name())) && !strings.HasSuffix(stem, "_test") {
+				if _, known := all[key]; !known {
+					all[key] = nil
+				}
+			}
+		}
+	}
+	return all
 }
 
 // libraryFolder returns the folder that has the folder lib of a file: the file may be in it.

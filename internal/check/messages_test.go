@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/internal/scripttest"
 )
 
 // TestMessages checks what some faults say.
 func TestMessages(t *testing.T) {
-	c := check.New(check.Options{Modules: modules(t), Tools: knownTools})
+	c := check.New(check.Options{Modules: modules(t), Tools: knownTools, Test: scripttest.Module().Funcs})
 	for name, test := range map[string]struct{ file, text, want string }{
 		"the tool of a result": {"count.star", "def count() -> str:\n    \"\"\"Count.\"\"\"\n    return 3\n\ntool(count)\n",
 			"the result of 'count' does not have its declared type: - Result should be string but got number"},

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/cassidy-run/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -34,7 +35,7 @@ func TestPlanted(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no archives: %v", err)
 	}
-	c := check.New(check.Options{Modules: modules(t), Tools: knownTools})
+	c := check.New(check.Options{Modules: modules(t), Tools: knownTools, Test: scripttest.Module().Funcs})
 	planted := 0
 	for _, name := range archives {
 		archive, err := txtar.ParseFile(name)

@@ -38,6 +38,7 @@ const (
 	Declaration   = "declaration"     // of a tool or workflow, in any other way
 	Constraint    = "constraint-type" // does not fit the type of its parameter
 	Example       = "example-args"    // do not fit the parameters
+	ExampleResult = "example-result"  // does not fit the declared result
 	MissingDoc    = "missing-docstring"
 	DocstringArgs = "docstring-args" // describe what is no parameter
 	DocstringType = "docstring-type" // a type that only the docstring has

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
@@ -31,7 +32,7 @@ func NewChecker(h *host.Host, root string) (*check.Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return check.New(check.Options{Modules: modules, Tools: func() map[string]*tool.Tool { return toolsOf(h) }}), nil
+	return check.New(check.Options{Modules: modules, Tools: func() map[string]*tool.Tool { return toolsOf(h) }, Test: scripttest.Module().Funcs}), nil
 }
 
 // toolsOf returns the tools of a host by their keys. Nothing is known of a tool whose file is

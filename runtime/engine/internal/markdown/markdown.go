@@ -89,6 +89,8 @@ func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) erro
 				return err
 			}
 			v = params
+		case field == "examples" && items != nil:
+			v = value.List(examplesOf(items, place))
 		case field == "available", field == "undo", field == "preview":
 			s, ok := v.(string)
 			if !ok {
@@ -159,6 +161,20 @@ func namedParams(byName *value.Dict, place func(path ...string) value.Position) 
 		params.Put(name, v)
 	}
 	return params
+}
+
+// examplesOf returns examples with the positions of their fields.
+func examplesOf(items []value.Value, place func(path ...string) value.Position) []value.Value {
+	list := make([]value.Value, len(items))
+	for i, item := range items {
+		list[i] = item
+		if fields, ok := item.(*value.Dict); ok {
+			list[i] = declared("example", fields, func(path ...string) value.Position {
+				return place(append([]string{strconv.Itoa(i)}, path...)...)
+			})
+		}
+	}
+	return list
 }
 
 // declared returns fields with their positions, which place returns.

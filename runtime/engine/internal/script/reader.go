@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type Reader struct {
 	warnings   []problem
 	at         map[string]paramPlace // of each parameter
 	examplesAt []value.Position
+	expectAt   []value.Position        // in each example
 	failed     map[string]bool         // the parameters with errors
 	codes      map[*value.Error]string // of the errors that have one
 }
@@ -356,6 +358,7 @@ func (r *Reader) examples() []tool.Example {
 		}
 		examples = append(examples, r.example(d))
 		r.examplesAt = append(r.examplesAt, d.Pos)
+		r.expectAt = append(r.expectAt, d.place("expect"))
 	}
 	return examples
 }
@@ -489,6 +492,9 @@ func (r *Reader) invalid(t *tool.Tool) {
 			}
 			r.errs = append(r.errs, e)
 			r.coded(diagnostic.Example)
+		}
+		if _, err := t.CheckResult(e.Expect); e.HasExpect && err != nil {
+			r.warn(r.expectAt[i], diagnostic.ExampleResult, t.Name, fmt.Sprintf("example %d expects what the tool cannot return: %s", i+1, value.ErrorOf(err, value.Failed).Message()))
 		}
 	}
 }

@@ -257,6 +257,14 @@ func (c *checking) code() {
 	}
 	calls.Check(f.syntax)
 	calls.TopLevel(f.syntax)
+	if known := c.report.Known; known.Kind == lint.KindTest && len(known.Test) > 0 {
+		calls.AllTools = false // a tool of another folder may be tested
+		methods := map[string]*tool.Func{}
+		for i := range known.Test {
+			methods[known.Test[i].Name] = &known.Test[i]
+		}
+		calls.Tests(f.syntax, methods)
+	}
 	starlint.DuplicateKeys(c.report, f.syntax)
 	c.names = starlint.NamesOf(f.syntax)
 }

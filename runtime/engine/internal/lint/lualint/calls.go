@@ -142,7 +142,10 @@ func (c *Check) reported(callee, x ast.Expr) {
 		key, ok := field.Key.(*ast.StringExpr)
 		return ok && key.Value == "message"
 	}
-	if !ok || !slices.ContainsFunc(table.Fields, isMessage) || !namesOnly(table) {
+	if !ok || !namesOnly(table) {
+		return
+	}
+	if c.misspelled(table, []string{"message", "type", "hint"}); !slices.ContainsFunc(table.Fields, isMessage) {
 		return
 	}
 	errorType, text := failure.Params()
@@ -150,6 +153,25 @@ func (c *Check) reported(callee, x ast.Expr) {
 		{Name: "message", Type: &text}, {Name: "type", Type: &errorType, Omits: true}, {Name: "hint", Type: &text, Omits: true},
 	}}
 	signature.Check(lint.Call{At: c.of(callee), Args: c.args(nil, []ast.Expr{table}), Fault: c.fault})
+}
+
+// misspelled reports keys of an error value that resemble those with a meaning. Other keys are for the script
+// itself, and so are all if neither a message nor a misspelled one is among them.
+func (c *Check) misspelled(table *ast.TableExpr, known []string) {
+	given := map[string]bool{}
+	meant := map[string]string{}
+	for _, field := range table.Fields {
+		key := field.Key.(*ast.StringExpr).Value
+		given[key] = true
+		meant[key] = lint.Meant(key, known)
+	}
+	isError := given["message"] || slices.Contains(slices.Collect(maps.Values(meant)), "message")
+	for _, field := range table.Fields {
+		key := field.Key.(*ast.StringExpr)
+		if m := meant[key.Value]; isError && m != "" && m != key.Value && !given[m] {
+			c.fault(lint.Fault{At: c.at(key), Code: diagnostic.UnknownArgument, Message: fmt.Sprintf("error has no parameter %q; did you mean %q?", key.Value, m), Rename: m})
+		}
+	}
 }
 
 // knownTool checks that a tool exists.
