@@ -57,7 +57,7 @@ func (c *command) check(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	r := &run{command: c, checker: checker, root: t.root, fix: ctx.Bool("fix")}
+	r := &run{command: c, checker: checker, root: t.root, fix: ctx.Bool("fix"), conflicts: c.conflicts(h, t.root)}
 	for _, file := range t.files {
 		if ctx.Context.Err() != nil {
 			return value.AsError(ctx.Context.Err(), value.Canceled)
@@ -221,11 +221,12 @@ func (c *command) inPlace(root, shown string) string {
 // A run checks files, one after the other.
 type run struct {
 	*command
-	checker *check.Checker
-	root    string
-	fix     bool
-	files   []faults.File
-	fixed   []diagnostic.Diagnostic
+	checker   *check.Checker
+	root      string
+	fix       bool
+	conflicts map[string]*value.Error // of the names of tools, by the absolute paths of their files
+	files     []faults.File
+	fixed     []diagnostic.Diagnostic
 }
 
 // shown returns the name of a file in messages: relative to the current folder, if it is below it.
@@ -261,7 +262,26 @@ func (r *run) file(file string) {
 		}
 		r.fixed, found, text = append(r.fixed, done...), left, next
 	}
+	if abs, err := filepath.Abs(file); err == nil && r.conflicts[abs] != nil {
+		e := r.conflicts[abs]
+		found = append(found, diagnostic.Diagnostic{Pos: value.Position{File: name, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.DuplicateName, Message: e.Message(), Hint: e.Hint})
+		diagnostic.Sort(found)
+	}
 	r.files = append(r.files, faults.File{Name: name, Text: text, Found: found})
+}
+
+// conflicts returns the tools that are not used because another tool has the same name.
+func (c *command) conflicts(h *host.Host, root string) map[string]*value.Error {
+	found := map[string]*value.Error{}
+	for _, e := range h.Broken() {
+		if message := e.Message(); !strings.Contains(message, " is also in ") && !strings.Contains(message, " already has the name ") {
+			continue
+		}
+		if abs, err := filepath.Abs(c.inPlace(root, e.Pos.File)); err == nil {
+			found[abs] = e
+		}
+	}
+	return found
 }
 
 // invalid returns the fault of a file that cannot be read or written.
