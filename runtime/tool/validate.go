@@ -105,11 +105,11 @@ func (t Type) validate(what string) error {
 		}
 	}
 	if t.Max != nil && beyond(t.Min, t.Max, +1) {
-		return value.Errorf(value.Invalid, "min of %s is greater than its max", what)
+		return value.Errorf(value.Invalid, "min of %s is greater than its max", what).WithHint("swap min and max, or correct one of them")
 	}
 	if t.MinLength != nil && *t.MinLength < 0 || t.MaxLength != nil && *t.MaxLength < 0 ||
 		t.MinLength != nil && t.MaxLength != nil && *t.MinLength > *t.MaxLength {
-		return value.Errorf(value.Invalid, "min_length and max_length of %s should satisfy 0 <= min_length <= max_length", what)
+		return value.Errorf(value.Invalid, "min_length and max_length of %s should satisfy 0 <= min_length <= max_length", what).WithHint("use a min_length from 0 to max_length")
 	}
 	bare := t
 	bare.Enum = nil
