@@ -210,7 +210,7 @@ func TestFakes(t *testing.T) {
 		"fake loops":   {"t.http({\"*\": lambda r: [x for x in range(1 << 40)]}); t.call(\"effects\", what = \"plain\", arg = \"https://api.example.com/\")", "hint: do less in one test"},
 		"tool loops":   {`t.call("effects", what = "loop")`, `or declare limits = {"steps": …}`},
 		"tool prints":  {`t.fails("effects", what = "print"); print("done")`, "ok"},
-		"prints":       {"for _ in range(100000):\n        print(1)", "effects"},
+		"prints":       {"for _ in range(100000):\n        print(1)\n    t.files()", "effects"},
 		"request":      {`f = lambda: fail("called"); t.fails(f); t.model([f]); t.effect({"model.ask": {"$call": 0, "args": []}}); t.eq(t.call("effects", what = "model"), {"$call": 0, "args": []})`, "ok"},
 		"calls":        {"for _ in range(100000):\n        t.files()", "effects"},
 		"results":      {`t.http({"https://api.example.com/": ["a"]}); [t.call("effects", what = "plain", arg = "https://api.example.com/") for _ in range(2)]`, "has 1 result, but is used again"},
