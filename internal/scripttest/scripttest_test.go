@@ -124,7 +124,7 @@ def effects(what: str, arg: any = None) -> any:
         for _ in range(1000000000):
             pass
     if what == "print":
-        for i in range(100000):
+        for i in range(1000000000):
             print("line", i)
     return None
 
