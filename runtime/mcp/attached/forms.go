@@ -52,7 +52,7 @@ func (s *Server) steps(t *tool.Tool) []tool.Func {
 		},
 		Untrusted: func(*value.Dict) bool { return true },
 		Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-			reply, err := s.request(ctx, &flight{form: g.Form}, paramsOf(e.Args))
+			reply, err := s.request(ctx, &flight{form: g.Form, check: g.Check}, paramsOf(e.Args))
 			if err != nil {
 				return tool.Outcome{}, err
 			}
@@ -195,7 +195,7 @@ func (s *Server) answer(ctx context.Context, params *value.Dict) (*value.Dict, e
 	v, err := step.Do(ctx, formStep, value.NewDict("message", text, "form", form))
 	switch {
 	case value.KindOf(err) == value.Denied: // by a rule, or by the needs of a tool that makes the call
-		return nil, value.Errorf(value.Denied, "the server %s needs an answer from the user: %w", s.opts.Name, err).WithHint("%s", value.ErrorOf(err, value.Denied).Hint)
+		return nil, refusedForm(s.opts.Name, err)
 	case err != nil:
 		return nil, err
 	}
@@ -205,6 +205,11 @@ func (s *Server) answer(ctx context.Context, params *value.Dict) (*value.Dict, e
 
 func declined(server string, err error) string {
 	return "a form of the server " + server + " was declined, because it cannot be shown: " + value.ErrorOf(err, value.Invalid).Message()
+}
+
+// refusedForm returns the error that the user must not be asked.
+func refusedForm(server string, err error) *value.Error {
+	return value.Errorf(value.Denied, "the server %s needs an answer from the user: %w", server, err).WithHint("%s", value.ErrorOf(err, value.Denied).Hint)
 }
 
 const terminalHint = "call the tool in a terminal, where you can answer: cassidy tool run NAME"
@@ -266,23 +271,31 @@ func (f *flight) ask(params *value.Dict) *value.Dict {
 		text += "\nThis is question " + value.Display(int64(f.asked)) + " of the call."
 	}
 	if f.form == nil {
-		f.unanswered = text
+		f.err = unanswered(f.server, text)
 		return cancelled
 	}
-	response, err := f.form(f.ctx, text, form, true)
-	if err != nil {
-		f.unanswered = text
+	err = f.check(tool.Capability{Name: "human"})
+	if value.KindOf(err) == value.Denied {
+		f.err = refusedForm(f.server, err)
 		return cancelled
 	}
-	return response
+	var response *value.Dict
+	if err == nil {
+		response, err = f.form(f.ctx, text, form, true)
+	}
+	switch {
+	case err == nil:
+		return response
+	case f.ctx.Err() == nil: // otherwise the call has ended without the answer
+		f.err = unanswered(f.server, text)
+	}
+	return cancelled
 }
 
-// unansweredError returns the error of a call during which nobody could answer a form, or nil.
-func (f *flight) unansweredError() error {
+// failure returns the error of a call during which a form was not answered, or nil. It waits until the
+// user is not asked any more.
+func (f *flight) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.unanswered == "" {
-		return nil
-	}
-	return unanswered(f.server, f.unanswered)
+	return f.err
 }

@@ -20,10 +20,11 @@ import (
 // A clerk is a server that asks for forms: one of 2026-07-28 by its results, an older one during a call.
 type clerk struct {
 	old    bool
-	form   string // the params of the form
-	forms  int    // how many it asks for in one call; 0 means one
-	method string // of what it asks for; "" is a form
-	state  string // the JSON of the requestState; "" sends none
+	form   string          // the params of the form
+	forms  int             // how many it asks for in one call; 0 means one
+	method string          // of what it asks for; "" is a form
+	state  string          // the JSON of the requestState; "" sends none
+	hasty  <-chan struct{} // when an older one sends its result, without the answer to its form; nil is after the answer
 
 	mu       sync.Mutex
 	requests []string // the parameters of the calls
@@ -74,6 +75,10 @@ func (c *clerk) serve(_ context.Context, in io.Reader, out, _ io.Writer) (int, e
 			case c.old:
 				call, left = m.ID, max(1, c.forms)
 				elicit()
+				if c.hasty != nil {
+					<-c.hasty
+					send(call, `{"content":[{"type":"text","text":"done"}]}`)
+				}
 			case !strings.Contains(string(m.Params), `"inputResponses"`) || n <= c.forms:
 				method, state := "elicitation/create", ""
 				if c.method != "" {
@@ -86,6 +91,7 @@ func (c *clerk) serve(_ context.Context, in io.Reader, out, _ io.Writer) (int, e
 			default:
 				send(m.ID, `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`)
 			}
+		case m.Method == "" && c.hasty != nil: // the answer to the form comes too late
 		case m.Method == "" && c.old:
 			c.mu.Lock()
 			c.answers = append(c.answers, string(m.Result)+string(m.Error))
@@ -120,10 +126,19 @@ type desk struct {
 // newDesk opens a process. ask is nil if nobody can be asked, and j if nothing is recorded.
 func newDesk(t *testing.T, c *clerk, j *history.Journal, ask func(q tool.Question) (tool.Answer, error), rules ...tool.Rule) *desk {
 	t.Helper()
+	if ask == nil {
+		return newDeskOf(t, c, j, nil, rules...)
+	}
+	return newDeskOf(t, c, j, asker(func(_ context.Context, q tool.Question) (tool.Answer, error) { return ask(q) }), rules...)
+}
+
+// newDeskOf opens a process with an asker. A nil one asks nobody.
+func newDeskOf(t *testing.T, c *clerk, j *history.Journal, ask asker, rules ...tool.Rule) *desk {
+	t.Helper()
 	o, _ := launched(c.serve)
 	opts := &host.Options{Rules: rules}
 	if ask != nil {
-		opts.Asker = asker(ask)
+		opts.Asker = ask
 	}
 	if j != nil {
 		opts.Journal = func() (*history.Journal, error) { return j, nil }
@@ -140,9 +155,9 @@ func newDesk(t *testing.T, c *clerk, j *history.Journal, ask func(q tool.Questio
 	return &desk{h, t}
 }
 
-type asker func(q tool.Question) (tool.Answer, error)
+type asker func(ctx context.Context, q tool.Question) (tool.Answer, error)
 
-func (a asker) Ask(_ context.Context, q tool.Question) (tool.Answer, error) { return a(q) }
+func (a asker) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) { return a(ctx, q) }
 
 func (d *desk) call(opts ...host.CallOption) (tool.Result, error) {
 	return d.Call(d.t.Context(), tool.Call{Tool: "weather.get-forecast", Args: value.NewDict("city", "x"), Caller: tool.ByPerson}, opts...)
@@ -289,10 +304,30 @@ func TestFormUnanswered(t *testing.T) {
 		}
 	}
 	deny := tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "human"}}
-	answer := func(tool.Question) (tool.Answer, error) { return tool.Answer{Yes: true}, nil }
-	c := &clerk{form: cityForm}
-	if r, err := newDesk(t, c, nil, answer, deny).call(); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "human is refused by a rule") {
-		t.Errorf("with a rule: %+v, %v", r, err)
+	for _, old := range []bool{false, true} {
+		asked := 0
+		answer := func(tool.Question) (tool.Answer, error) {
+			asked++
+			return tool.Answer{Yes: true}, nil
+		}
+		r, err := newDesk(t, &clerk{old: old, form: cityForm}, nil, answer, deny).call()
+		if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the server weather needs an answer from the user") || !strings.Contains(err.Error(), "human is refused by a rule") || asked != 0 {
+			t.Errorf("with a rule, old %v: %+v, %v, asked %d", old, r, err, asked)
+		}
+	}
+}
+
+// TestFormOutlived checks that a call ends with its result if the server sends that while its form is open.
+func TestFormOutlived(t *testing.T) {
+	begun := make(chan struct{})
+	ask := func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+		close(begun)
+		<-ctx.Done()
+		return tool.Answer{}, ctx.Err()
+	}
+	d := newDeskOf(t, &clerk{old: true, form: cityForm, hasty: begun}, nil, asker(ask))
+	if r, err := d.call(); err != nil || r.Value != "done" {
+		t.Errorf("call = %+v, %v", r, err)
 	}
 }
 

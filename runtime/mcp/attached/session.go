@@ -174,7 +174,7 @@ func (r *session) relist(ctx context.Context, now time.Time) error {
 // call calls a tool, and returns its result in the form of the protocol.
 func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParams) (*value.Dict, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // nobody is asked for a call that has ended
+	defer cancel()
 	f.ctx, f.server, f.left = ctx, r.name, maxProgress
 	token, done := r.follow(f)
 	defer done()
@@ -188,9 +188,16 @@ func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParam
 		return err
 	})
 	if err != nil {
-		return nil, r.failed(ctx, "call", err)
+		err = r.failed(ctx, "call", err)
 	}
-	return textOf(result.StructuredContent), f.unansweredError()
+	cancel() // ends an open form, for which failure waits
+	if failure := f.failure(); err == nil {
+		err = failure
+	}
+	if err != nil {
+		return nil, err
+	}
+	return textOf(result.StructuredContent), nil
 }
 
 // perRequest is the first version of the protocol in which each request declares what the client can do.
@@ -249,12 +256,13 @@ type flight struct {
 	ctx    context.Context
 	server string
 	form   func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) // see [tool.Grant]; nil: nobody can be asked
+	check  func(tool.Capability) error                                                              // see [tool.Grant]
 
 	left int // reports, guarded by the session
 
-	mu         sync.Mutex // held while the user is asked; guards what follows
-	asked      int        // forms
-	unanswered string     // the question that nobody could answer, or ""
+	mu    sync.Mutex // held while the user is asked; guards what follows
+	asked int        // forms
+	err   error      // why a form was not answered, or nil
 }
 
 // maxProgress is how many reports of one call are passed on, as each is recorded.
