@@ -132,10 +132,15 @@ func newDesk(t *testing.T, c *clerk, j *history.Journal, ask func(q tool.Questio
 	return newDeskOf(t, c, j, asker(func(_ context.Context, q tool.Question) (tool.Answer, error) { return ask(q) }), rules...)
 }
 
-// newDeskOf opens a process with an asker. A nil one asks nobody.
 func newDeskOf(t *testing.T, c *clerk, j *history.Journal, ask asker, rules ...tool.Rule) *desk {
 	t.Helper()
 	o, _ := launched(c.serve)
+	return newDeskAt(t, o, j, ask, rules...)
+}
+
+// newDeskAt opens a process with the tools of a server. A nil asker asks nobody.
+func newDeskAt(t *testing.T, o Options, j *history.Journal, ask asker, rules ...tool.Rule) *desk {
+	t.Helper()
 	opts := &host.Options{Rules: rules}
 	if ask != nil {
 		opts.Asker = ask
@@ -370,5 +375,68 @@ func TestHostileForms(t *testing.T) {
 				t.Errorf("%s, old %v: asked %d, want %d; %.500s, want %s", test.name, old, asked, test.asked, got, want)
 			}
 		}
+	}
+}
+
+// TestFormOfSeveralCalls checks that a form of an older server reaches nobody while it has several calls,
+// and that each of them says so.
+func TestFormOfSeveralCalls(t *testing.T) {
+	var calls []string
+	var answer string
+	o, _ := launched(func(_ context.Context, in io.Reader, out, _ io.Writer) (int, error) {
+		lines := json.NewDecoder(in)
+		for {
+			var m struct {
+				ID, Result json.RawMessage
+				Method     string
+			}
+			if lines.Decode(&m) != nil {
+				return 0, nil
+			}
+			switch result := offering(forecast)[m.Method]; {
+			case m.Method == "tools/call":
+				if calls = append(calls, string(m.ID)); len(calls) == 2 {
+					fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"form","method":"elicitation/create","params":%s}`+"\n", cityForm)
+				}
+			case m.Method == "":
+				answer = string(m.Result)
+				for _, id := range calls {
+					fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`+"\n", id)
+				}
+			case result != nil:
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result("", nil))
+			case len(m.ID) > 0:
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", m.ID)
+			}
+		}
+	})
+	j := history.Open(journal.Memory(), nil)
+	d := newDeskAt(t, o, j, func(context.Context, tool.Question) (tool.Answer, error) {
+		t.Error("the user was asked")
+		return tool.Answer{}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	events := d.Subscribe(ctx, host.EventFilter{Buffer: 1 << 10})
+	var both sync.WaitGroup
+	for _, run := range []string{"a", "b"} {
+		both.Go(func() {
+			if r, err := d.call(host.Durable(run)); err != nil || r.Value != "done" {
+				t.Errorf("call %s = %+v, %v", run, r, err)
+			}
+		})
+	}
+	both.Wait()
+	cancel()
+	said := map[string]int{}
+	for e := range events {
+		if log, ok := e.Data.(tool.Log); ok && strings.Contains(log.Message, "a form of the server weather was cancelled") {
+			said[e.Run]++
+		}
+	}
+	if len(said) != 2 || said["a"] != 1 || said["b"] != 1 {
+		t.Errorf("the runs say that a form was cancelled: %v", said)
+	}
+	if answer != `{"action":"cancel"}` {
+		t.Errorf("the server got %s", answer)
 	}
 }

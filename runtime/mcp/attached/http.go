@@ -14,8 +14,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// overHTTP returns the transport to a server at an address.
-func (o *Options) overHTTP(changed *atomic.Bool) sdk.Transport {
+// overHTTP returns the transport to a server at an address. unasked counts what comes through streams
+// that answer no request. The caller resets it: each message of such a stream can cause a request.
+func (o *Options) overHTTP(changed *atomic.Bool, unasked *atomic.Int64) sdk.Transport {
 	client := http.Client{}
 	if o.Client != nil {
 		client = *o.Client
@@ -24,7 +25,7 @@ func (o *Options) overHTTP(changed *atomic.Bool) sdk.Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	client.Transport = &boundedTransport{base: base, header: o.Header, changed: changed}
+	client.Transport = &boundedTransport{base: base, header: o.Header, changed: changed, unasked: unasked}
 	return &sdk.StreamableClientTransport{
 		Endpoint: o.URL, HTTPClient: &client, MaxRetries: 1, OAuthHandler: o.OAuth, MaxEventSize: maxLine,
 	}
@@ -35,7 +36,7 @@ type boundedTransport struct {
 	base    http.RoundTripper
 	header  http.Header
 	changed *atomic.Bool
-	unasked atomic.Int64 // what came since the last request through streams that answer none
+	unasked *atomic.Int64 // see overHTTP
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -46,9 +47,8 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	read := &t.unasked // an older server asks for forms through a stream that answers no request
+	read := t.unasked // an older server asks for forms through a stream that answers no request
 	if r.Method != http.MethodGet {
-		t.unasked.Store(0)
 		read = new(atomic.Int64)
 	}
 	resp, err := t.base.RoundTrip(r)

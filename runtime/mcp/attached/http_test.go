@@ -122,6 +122,7 @@ func TestEndlessStream(t *testing.T) {
 	})
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return served }, nil)
 	cut := make(chan struct{}, 100)
+	var calm atomic.Bool
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Header.Get("Mcp-Method") == "server/discover" {
 			http.Error(w, "an older server", http.StatusBadRequest)
@@ -129,6 +130,10 @@ func TestEndlessStream(t *testing.T) {
 		}
 		if r.Method != http.MethodGet {
 			handler.ServeHTTP(w, r)
+			return
+		}
+		if calm.Load() {
+			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -146,4 +151,46 @@ func TestEndlessStream(t *testing.T) {
 		t.Errorf("Call = %v, %v", v, err)
 	}
 	<-cut
+	failed := s.session
+	<-failed.ended // the session is not used again
+	calm.Store(true)
+	if v, err := s.Call(t.Context(), "a", nil); err != nil || v != "done" || s.session == failed {
+		t.Errorf("Call after the end of the session = %v, %v", v, err)
+	}
+}
+
+// TestUnaskedBound checks that requests, which a server can cause by forms and pings, do not reset the
+// bound of the stream that answers no request.
+func TestUnaskedBound(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, ": x\n")
+	}))
+	defer site.Close()
+	var changed atomic.Bool
+	var unasked atomic.Int64
+	client := http.Client{Transport: &boundedTransport{base: http.DefaultTransport, changed: &changed, unasked: &unasked}}
+	read := func(method string) error {
+		r, err := http.NewRequestWithContext(t.Context(), method, site.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, err = io.ReadAll(resp.Body)
+		return err
+	}
+	if err := read(http.MethodGet); err != nil || unasked.Load() == 0 {
+		t.Errorf("the first stream = %v, %d bytes", err, unasked.Load())
+	}
+	unasked.Store(maxUnasked)
+	if err := read(http.MethodPost); err != nil {
+		t.Errorf("a request = %v", err)
+	}
+	if err := read(http.MethodGet); value.KindOf(err) != value.Limit {
+		t.Errorf("the stream after a request = %v", err)
+	}
 }

@@ -29,6 +29,7 @@ type session struct {
 	end       func()          // ends it
 	relists   time.Duration   // how long its list of tools is valid; 0 is until the server says so
 	changed   atomic.Bool     // the server says that its tools have changed
+	unasked   atomic.Int64    // what came over HTTP since the last call or list, through streams that answer no request
 	at        time.Time       // of the list
 
 	mu      sync.Mutex // guards what follows
@@ -87,6 +88,10 @@ func (r *session) open(ctx context.Context, version string) error {
 			<-r.ended
 			_ = opened.Close()
 		}()
+		go func() { // a session that has failed is not used again
+			_ = opened.Wait()
+			r.end()
+		}()
 		r.tools, err = r.list(ctx)
 		return err
 	})
@@ -109,6 +114,7 @@ const maxPages = 100
 
 // list returns the tools that the server offers.
 func (r *session) list(ctx context.Context) (Set, error) {
+	r.unasked.Store(0)
 	var all value.List
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
@@ -136,7 +142,7 @@ const relistAfter = time.Minute
 // overHTTP describes a session over HTTP.
 func (r *session) overHTTP(ctx context.Context, o *Options) {
 	ctx, end := context.WithCancel(ctx)
-	r.transport, r.ended, r.end, r.relists = o.overHTTP(&r.changed), ctx.Done(), end, relistAfter
+	r.transport, r.ended, r.end, r.relists = o.overHTTP(&r.changed, &r.unasked), ctx.Done(), end, relistAfter
 	r.why = func() error { return nil }
 }
 
@@ -173,6 +179,7 @@ func (r *session) relist(ctx context.Context, now time.Time) error {
 
 // call calls a tool, and returns its result in the form of the protocol.
 func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParams) (*value.Dict, error) {
+	r.unasked.Store(0)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.ctx, f.server, f.left = ctx, r.name, maxProgress
@@ -283,15 +290,18 @@ func (r *session) follow(f *flight) (token string, done func()) {
 }
 
 // only returns the call in flight, or nil if there are several: a server does not say which call it asks
-// for, and the user of another one must not be asked.
+// for, and the user of another one must not be asked. Then each call reports that.
 func (r *session) only() *flight {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.flights) != 1 {
-		return nil
-	}
 	for _, f := range r.flights {
-		return f
+		if len(r.flights) == 1 {
+			return f
+		}
+		if f.left > 0 {
+			f.left--
+			host.Emit(f.ctx, tool.Log{Message: "a form of the server " + r.name + " was cancelled, because it does not say which of several calls asks: make the calls one after the other"})
+		}
 	}
 	return nil
 }
