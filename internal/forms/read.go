@@ -91,10 +91,13 @@ func (f *Form) Read(text string) (*value.Dict, error) {
 	return f.Accepted(content)
 }
 
-// readDict reads the JSON of a response, or of its content.
+// readDict reads the JSON of a response, or of its content. The author of the form chooses the names of
+// the fields, but none of them is a dict: so a dict as content shows that it is a response. If no field is
+// named action, an action without content shows that, too.
 func (f *Form) readDict(d *value.Dict) (*value.Dict, error) {
 	action := d.Text("action")
-	if !slices.Contains([]string{Accept, Decline, Cancel}, action) || f.Field("action") != nil && !d.Has("content") {
+	isResponse := d.Dict("content") != nil || !d.Has("content") && f.Field("action") == nil
+	if !isResponse || !slices.Contains([]string{Accept, Decline, Cancel}, action) {
 		return f.Accepted(d)
 	}
 	if action != Accept {

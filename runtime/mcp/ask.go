@@ -148,7 +148,11 @@ func answerOf(q *tool.Question, response sdk.InputResponse) (a tool.Answer, ok b
 	}
 	a.By = clientUser
 	if isForm(q) {
-		a.Value = string(jsonOf(form))
+		content := form.Content
+		if content == nil {
+			content = map[string]any{}
+		}
+		a.Value = string(jsonOf(map[string]any{"action": form.Action, "content": content})) // the SDK leaves out an empty content
 		_, err := q.Accepts(a)
 		return a, err == nil
 	}

@@ -142,6 +142,9 @@ func (q *Question) acceptsForm(a Answer) (Answer, error) {
 	if err != nil {
 		return a, err
 	}
+	if !response.Has("content") { // without it, the response could be read as a field named action
+		response.Put("content", &value.Dict{})
+	}
 	a.Yes, a.Value = false, value.FormatJSON(response, "")
 	return a, nil
 }

@@ -163,6 +163,33 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
+// TestFormOfAction checks that the response to a form stays the same if its fields are named as those
+// of a response.
+func TestFormOfAction(t *testing.T) {
+	text := value.NewDict("type", "string")
+	q := Question{Kind: QuestionAsk, Text: "?", Form: value.NewDict("properties", value.NewDict("action", text, "content", text))}
+	for _, tt := range []struct {
+		a    Answer
+		want string
+	}{
+		{Answer{}, `{"action":"decline","content":{}}`},
+		{Answer{Yes: true}, `{"action":"accept","content":{}}`},
+		{Answer{Value: `{"action":"cancel","content":{}}`}, `{"action":"cancel","content":{}}`},
+		{Answer{Value: `{"action":"accept","content":{"action":"decline"}}`}, `{"action":"accept","content":{"action":"decline"}}`},
+		{Answer{Value: `{"action":"decline"}`}, `{"action":"accept","content":{"action":"decline"}}`},
+		{Answer{Value: `{"action":"decline","content":"x"}`}, `{"action":"accept","content":{"action":"decline","content":"x"}}`},
+		{Answer{Value: "action=cancel\ncontent={}"}, `{"action":"accept","content":{"action":"cancel","content":"{}"}}`},
+	} {
+		for range 2 { // as it is recorded
+			a, err := q.Accepts(tt.a)
+			if err != nil || a.Value != tt.want {
+				t.Errorf("Accepts(%+v) = %+v, %v, want %s", tt.a, a, err, tt.want)
+			}
+			tt.a = a
+		}
+	}
+}
+
 // TestFormAnswers checks that the answer to a form is checked, and is recorded as the response.
 func TestFormAnswers(t *testing.T) {
 	form := &value.Dict{}
@@ -174,12 +201,12 @@ func TestFormAnswers(t *testing.T) {
 		a    Answer
 		want string // "" is an error
 	}{
-		{Answer{}, `{"action":"decline"}`},
+		{Answer{}, `{"action":"decline","content":{}}`},
 		{Answer{Yes: true}, `{"action":"accept","content":{"n":1}}`},
 		{Answer{Value: "n=2\ns=x"}, `{"action":"accept","content":{"n":2,"s":"x"}}`},
 		{Answer{Value: value.NewDict("s", "x")}, `{"action":"accept","content":{"n":1,"s":"x"}}`},
 		{Answer{Value: map[string]any{"n": 3}}, `{"action":"accept","content":{"n":3}}`},
-		{Answer{Value: `{"action":"cancel"}`}, `{"action":"cancel"}`},
+		{Answer{Value: `{"action":"cancel"}`}, `{"action":"cancel","content":{}}`},
 		{Answer{Value: "n=x"}, ""},
 		{Answer{Value: true}, ""},
 		{Answer{Yes: true, Always: true}, ""},

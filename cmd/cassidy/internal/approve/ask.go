@@ -126,7 +126,7 @@ func (a *Asker) fields(ctx context.Context, form *forms.Form) (tool.Answer, erro
 			a.Term.Print("  " + ui.VisibleLine(value.ErrorOf(err, value.Invalid).Message()) + "\n")
 		}
 	}
-	return tool.Answer{Value: value.FormatJSON(content, "")}, nil
+	return tool.Answer{Value: value.FormatJSON(value.NewDict("action", forms.Accept, "content", content), "")}, nil
 }
 
 // text reads a line, which may be empty.

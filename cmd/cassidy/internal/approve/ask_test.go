@@ -188,8 +188,8 @@ func TestAskForm(t *testing.T) {
 		says []string
 		want value.Value // or the kind of the error
 	}{
-		{[]string{"y\n", "Rome\n", "\n", "yes\n"}, `{"city":"Rome","ok":true}`},
-		{[]string{"?\n", "yes\n", "\n", "Rome\n", "many\n", "2\r\n", "\n"}, `{"city":"Rome","days":2}`},
+		{[]string{"y\n", "Rome\n", "\n", "yes\n"}, `{"action":"accept","content":{"city":"Rome","ok":true}}`},
+		{[]string{"?\n", "yes\n", "\n", "Rome\n", "many\n", "2\r\n", "\n"}, `{"action":"accept","content":{"city":"Rome","days":2}}`},
 		{[]string{"n\n"}, nil},
 		{[]string{"y\n", "\n", "\n", "\n"}, value.Parked},
 		{[]string{"y\n", "Rome\n"}, value.Parked},
