@@ -47,7 +47,7 @@ type Tool struct {
 	OnlyCalls bool
 	// Steps are the steps of the handler of a tool in Go that are not effects of the host. Like
 	// OnlyCalls, they declare that the handler acts by nothing else. Unlike a tool with OnlyCalls,
-	// the tool itself acts: it may send what it is called with.
+	// the tool itself acts: it may send what it is called with. So a tool has only one of the two.
 	Steps []Func
 
 	// compiled is Schema ready for use. [Tool.Validate] sets it; without it,

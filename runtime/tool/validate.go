@@ -49,6 +49,9 @@ func (t *Tool) Validate() error {
 		}
 		t.compiled = compiled
 	}
+	if t.OnlyCalls && len(t.Steps) > 0 {
+		return value.Errorf(value.Invalid, "OnlyCalls and Steps exclude each other: a tool with Steps acts itself").WithHint("omit OnlyCalls")
+	}
 	steps := Module{Funcs: t.Steps}
 	if err := steps.CheckKinds(); err != nil {
 		return err
