@@ -205,3 +205,21 @@ func TestAskForm(t *testing.T) {
 		}
 	}
 }
+
+// TestAskFormOfAction checks that the fields of a form can be named as those of a response.
+func TestAskFormOfAction(t *testing.T) {
+	text := value.NewDict("type", "string")
+	q := tool.Question{Kind: tool.QuestionAsk, Text: "Which?", Form: value.NewDict("properties", value.NewDict("action", text, "content", text))}
+	for typed, want := range map[string]string{
+		"decline\n": `{"action":"accept","content":{"action":"decline"}}`,
+		"\n":        `{"action":"accept","content":{}}`,
+	} {
+		a, err := askerOf(newPerson("y\n", typed, "\n"), nil).Ask(t.Context(), q)
+		if err == nil {
+			a, err = q.Accepts(a)
+		}
+		if err != nil || a.Value != want {
+			t.Errorf("after %q: %+v, %v, want %s", typed, a, err, want)
+		}
+	}
+}
