@@ -92,8 +92,8 @@ var formats = []string{"email", "uri", "date", "date-time"}
 
 func parseField(name string, d *value.Dict) (Field, error) {
 	f := Field{Name: name, Title: clean(d.Text("title"), maxLabel), Description: clean(d.Text("description"), maxLabel), Type: d.Text("type")}
-	if clean(name, maxName) != name || name == "" {
-		return f, invalid("the name of a field is empty, longer than %d bytes, or has control characters or spaces: %q", maxName, clean(name, maxName))
+	if clean(name, maxName) != name || name == "" || strings.Contains(name, "=") {
+		return f, invalid("the name of a field is empty, longer than %d bytes, or has =, control characters or spaces: %q", maxName, clean(name, maxName))
 	}
 	if f.Type == "" && d.Has("enum") {
 		f.Type = "string"

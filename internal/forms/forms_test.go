@@ -55,6 +55,7 @@ func TestRead(t *testing.T) {
 		{"city=Rome\nok=perhaps", `"ok" of the form should be yes or no`},
 		{`{"city":"Rome","ok":"yes"}`, `"ok" of the form should be yes or no`},
 		{`{"city":"Rome","nihgts":1}`, `the form has no field "nihgts"`},
+		{" \n", `the answer is empty`},
 		{"Rome", `"Rome" is not NAME=VALUE with a field of the form`},
 	} {
 		got, err := form.Read(test.text)
@@ -85,6 +86,22 @@ func TestOneField(t *testing.T) {
 		if want == "" && err == nil || want != "" && value.FormatJSON(got, "") != want {
 			t.Errorf("Read(%q) = %v, %v, want %s", text, got, err, want)
 		}
+	}
+}
+
+// TestEmptyText checks that an empty text does not accept the defaults, unlike an empty object.
+func TestEmptyText(t *testing.T) {
+	form, err := Parse(dictOf(t, `{"properties":{"a":{"type":"string","default":"x"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", " ", "\r\n"} {
+		if got, err := form.Read(text); value.KindOf(err) != value.Invalid {
+			t.Errorf("Read(%q) = %v, %v, want an error", text, got, err)
+		}
+	}
+	if got, err := form.Read("{}"); err != nil || value.FormatJSON(got, "") != `{"action":"accept","content":{"a":"x"}}` {
+		t.Errorf("Read({}) = %v, %v", got, err)
 	}
 }
 
@@ -131,6 +148,7 @@ func TestHostile(t *testing.T) {
 		"a field that is no schema":  dictOf(t, `{"properties":{"a":true}}`),
 		"a name with a line end":     dictOf(t, `{"properties":{"a\nb":{"type":"string"}}}`),
 		"a name with an escape":      dictOf(t, `{"properties":{"a\u001b[2J":{"type":"string"}}}`),
+		"a name with =":              dictOf(t, `{"properties":{"a=b":{"type":"string"}}}`),
 		"an empty name":              dictOf(t, `{"properties":{"":{"type":"string"}}}`),
 		"an option with an escape":   dictOf(t, `{"properties":{"a":{"type":"string","enum":["\u001b[2J"]}}}`),
 		"an option that is a number": dictOf(t, `{"properties":{"a":{"enum":[1]}}}`),

@@ -33,6 +33,7 @@ const (
 	maxForms   = 20
 	maxRounds  = 20
 	maxState   = 256 << 10 // bytes
+	maxAsked   = 256 << 10 // of the forms of one reply as JSON, in bytes
 	maxKey     = 200
 	maxMessage = 4 << 10
 	maxShown   = 8 << 10 // of a question with its fields
@@ -130,6 +131,9 @@ func (s *Server) requests(d *value.Dict) (*value.Dict, error) {
 	asked := d.Dict("inputRequests").OrEmpty()
 	if asked.Len() > maxForms {
 		return nil, value.Errorf(value.Limit, "the server %s asks for more than %d forms", s.opts.Name, maxForms)
+	}
+	if len(jsonOf(asked)) > maxAsked {
+		return nil, value.Errorf(value.Limit, "the server %s asks for forms of more than %d KB", s.opts.Name, maxAsked>>10)
 	}
 	reply := value.NewDict(replyRequests, asked)
 	if v, ok := d.Get("requestState"); ok && v != nil {
@@ -238,6 +242,7 @@ func questionOf(server string, params *value.Dict) (text string, schema *value.D
 		return "", nil, value.Errorf(value.Limit, "its message is longer than %d KB", maxMessage>>10)
 	}
 	message = strings.TrimSpace(value.Clean(message, maxMessage))
+	message = strings.ReplaceAll(message, "\n", "\n  ") // so that no line of it looks like a field
 	lines := append([]string{"The server " + server + " asks: " + message}, form.Lines()...)
 	lines = append(lines, "Your answer is sent to the server "+server+". Do not enter passwords or keys: a server must not ask for them in a form.")
 	if text = strings.Join(lines, "\n"); len(text) > maxShown {

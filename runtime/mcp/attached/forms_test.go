@@ -108,10 +108,10 @@ func (c *clerk) serve(_ context.Context, in io.Reader, out, _ io.Writer) (int, e
 	return 0, nil
 }
 
-const cityForm = `{"message":"Which \u001b[31mcity?","requestedSchema":{"type":"object","required":["city"],"properties":{` +
+const cityForm = `{"message":"Which \u001b[31mcity?\r\nunits: text","requestedSchema":{"type":"object","required":["city"],"properties":{` +
 	`"city":{"type":"string","title":"City"},"units":{"type":"string","enum":["metric","imperial"],"default":"metric"},"days":{"type":"integer","default":3}}}}`
 
-const cityText = "The server weather asks: Which [31mcity?\n" +
+const cityText = "The server weather asks: Which [31mcity?\n  units: text\n" +
 	"city (City): text, required\n" +
 	"units: one of metric, imperial, default metric\n" +
 	"days: integer, default 3\n" +
@@ -348,6 +348,7 @@ func TestHostileForms(t *testing.T) {
 		{"nested", &clerk{form: `{"message":"m","requestedSchema":{"properties":{"a":{"type":"object","properties":{}}}}}`}, `{"action":"decline"}`, 0},
 		{"a link", &clerk{form: `{"mode":"url","message":"m","url":"https://evil.example/","elicitationId":"1"}`}, `{"action":"decline"}`, 0},
 		{"a long message", &clerk{form: `{"message":"` + strings.Repeat("m", maxMessage+1) + `"}`}, `{"action":"decline"}`, 0},
+		{"a large form", &clerk{form: `{"message":"` + strings.Repeat("m", maxAsked) + `"}`}, "", 0},
 		{"no params", &clerk{form: `null`}, `{"action":"accept","content":{}}`, 1},
 		{"without end", &clerk{form: `{"message":"m"}`, forms: 1000}, "more than 20", 20},
 		{"a model", &clerk{form: `{}`, method: "sampling/createMessage"}, `asks for "sampling/createMessage"`, 0},
@@ -368,6 +369,9 @@ func TestHostileForms(t *testing.T) {
 			requests, answers := c.got()
 			got := fmt.Sprint(err, requests, answers)
 			want := strings.ReplaceAll(test.want, `,"content":{}`, "") // the SDK leaves out an empty content
+			if test.name == "a large form" {
+				want = map[bool]string{false: "forms of more than 256 KB", true: `{"action":"decline"}`}[old]
+			}
 			if old && test.clerk.forms > 0 {
 				want = `{"action":"cancel"}`
 			}
