@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/host/step"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -326,6 +327,38 @@ func TestAsksTheClient(t *testing.T) {
 	refuse := b.connect(t, form("accept", map[string]any{"approve": false}, &asked))
 	if text, r := call(t, refuse, "danger", map[string]any{"what": "harm"}); !r.IsError || strings.Contains(text, "did") {
 		t.Errorf("a refusal gave %q", text)
+	}
+}
+
+// TestFormOfAction checks that a form keeps the answers of a client if its fields are named as those of a
+// response.
+func TestFormOfAction(t *testing.T) {
+	text := value.NewDict("type", "string")
+	fill := tool.Func{
+		Name: "fill", Kind: tool.Repeatable,
+		Target: func(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "human"}}, nil },
+		Do: func(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			d, err := g.Form(ctx, "Which?", value.NewDict("properties", value.NewDict("action", text, "content", text)), false)
+			return tool.Outcome{Value: value.FormatJSON(d, "")}, err
+		},
+	}
+	b := serve(t, nil)
+	err := b.host.Register(tool.Tool{Name: "filled", Description: "Fill in a form.", Needs: []tool.Capability{{Name: "human"}}, Steps: []tool.Func{fill}},
+		func(ctx context.Context, _ *value.Dict) (value.Value, error) { return step.Do(ctx, "fill", nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		content map[string]any
+		want    string
+	}{
+		{map[string]any{"action": "decline", "content": "x"}, `{"action":"accept","content":{"action":"decline","content":"x"}}`},
+		{nil, `{"action":"accept","content":{}}`},
+	} {
+		var asked []string
+		if got, _ := call(t, b.connect(t, form("accept", test.content, &asked)), "filled", nil); got != test.want || len(asked) != 1 {
+			t.Errorf("with the content %v: %s, want %s", test.content, got, test.want)
+		}
 	}
 }
 
