@@ -181,10 +181,17 @@ func TestTaskToRepair(t *testing.T) {
 func TestTaskOfOthers(t *testing.T) {
 	store := journal.Memory()
 	first := serveFrom(t, store, nil)
-	task, _ := endpoint{t, first.listen(t, nil), withTasks}.send("tools/call", "fetch_risky", `"name":"fetch_risky"`)
+	before := endpoint{t, first.listen(t, nil), withTasks}
+	task, _ := before.send("tools/call", "fetch_risky", `"name":"fetch_risky"`)
 	id, _ := task["taskId"].(string)
+	before.get(id, "input_required")
 	first.answer(t)
-	if _, err := first.host.Resume(t.Context(), id); err != nil {
+	_, err := first.host.Resume(t.Context(), id)
+	for value.KindOf(err) == value.Conflict { // the run has asked, and may not be parked yet
+		time.Sleep(time.Millisecond)
+		_, err = first.host.Resume(t.Context(), id)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := serveFrom(t, store, nil)
