@@ -289,7 +289,7 @@ func noMatch(filter *regexp.Regexp, tests []*Test) error {
 	}
 	err := value.Errorf(value.NotFound, "no test matches %q", filter)
 	if near := value.Nearest(filter.String(), names); near != "" {
-		return err.WithHint("did you mean: --filter %s", near)
+		return err.WithHint("a test with a similar name is %s", near)
 	}
 	if more := len(ids) - most; more > 0 {
 		return err.WithHint("the first tests are: %s (%d more)", strings.Join(ids[:most], ", "), more)

@@ -140,7 +140,7 @@ func (c *command) ask(ctx context.Context, q *history.Asked) (tool.Answer, error
 // byRule answers a question by a rule that the person at the terminal agrees to.
 func (c *command) byRule(ctx context.Context, q *history.Asked) (tool.Answer, error) {
 	if q.Kind != tool.QuestionApproval {
-		return tool.Answer{}, value.Errorf(value.Invalid, "no rule answers the question %q, which is not an approval", q.Text).WithHint("%s", describe.AnswerHint(q.Run, q))
+		return tool.Answer{}, value.Errorf(value.Invalid, "--rule cannot answer the question %q: it does not ask for approval", q.Text).WithHint("%s", describe.AnswerHint(q.Run, q))
 	}
 	answer, ok, err := c.Person.ByRule(ctx, q.Question)
 	if err == nil && !ok {

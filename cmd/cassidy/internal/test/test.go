@@ -27,19 +27,20 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "test", Usage: "run the tests of tools and workflows, with fakes", ArgsUsage: "[NAME|PATH …]",
-		Description: "A test is a function test_* in NAME_test.star beside NAME, or an example of a tool that has an expected result.\n" +
+		Description: "A test is a function test_* in the file NAME_test.star beside the file of the tool or workflow NAME. An example\n" +
+			"of a tool is a test too, if the example has an expected result.\n" +
 			"PATH is a test file, the file of a tool, or a folder. Without arguments, the command runs all tests of the project.\n" +
 			"Tests do not access the network, commands, the environment, secrets or the files of the project: a test in which a\n" +
 			"tool has an effect without a fake fails, and prints the fake to write. The exit code is 1 if a test fails.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
-			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time; default: two for each processor"},
+			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time", DefaultText: "two for each processor"},
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
 			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
-			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the others"},
+			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the statements that they have not run"},
 			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
 			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},
-			&cli.BoolFlag{Name: "record", Usage: "make the calls after t.replay for real, with approvals, and write their fixtures"},
+			&cli.BoolFlag{Name: "record", Usage: "make the first call after each t.replay for real, with approvals, and write its fixture"},
 		}, approve.Flags()...),
 		Action: c.test,
 	}
