@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -78,7 +79,7 @@ func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if code := q.Get("error"); code != "" || q.Get("code") == "" {
-		b.failed <- value.Errorf(value.Denied, "the authorization server refuses the sign-in: %s", value.Clean(code, 80))
+		b.failed <- value.Errorf(value.Denied, "the authorization server refused the sign-in: %s", cmp.Or(value.Clean(code, 80), "it sent neither a code nor an error"))
 		_, _ = w.Write([]byte("You are not signed in. You can close this page.\n"))
 		return
 	}
