@@ -343,7 +343,7 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_
 func commandLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
-		if words[i] = w; w == "" || strings.Trim(w, letters+"@%+=:,./") != "" {
+		if words[i] = w; w == "" || strings.Trim(w, letters+"@%+=:,/") != "" {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
