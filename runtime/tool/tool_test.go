@@ -130,7 +130,7 @@ func TestValidate(t *testing.T) {
 		{"B16 name", with(func(t *Tool) { t.Name = "T" }), `Invalid tool name: "T"`},
 		{"A1 description", with(func(t *Tool) { t.Description = " \n" }), "tool 't' has no description"},
 		{"a long description", with(func(t *Tool) { t.Description = strings.Repeat("a", maxDescription+1) }), "the description is longer than 16 KB"},
-		{"calls and steps", with(func(t *Tool) { t.OnlyCalls, t.Steps = true, []Func{{Name: "f"}} }), "OnlyCalls and Steps exclude each other: a tool with Steps acts itself"},
+		{"calls and steps", with(func(t *Tool) { t.OnlyCalls, t.Steps = true, []Func{{Name: "f"}} }), "OnlyCalls and Steps are mutually exclusive: a tool with Steps has effects of its own"},
 		{"no name", param(Param{}), `"" is not a valid parameter name`},
 		{"a control character in a name", param(Param{Name: "a\nb"}), `"a\nb" is not a valid parameter name`},
 		{"a name twice", with(func(t *Tool) { t.Params = []Param{{Name: "a"}, {Name: "a"}} }), "the parameter name 'a' is used twice"},

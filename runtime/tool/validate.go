@@ -50,7 +50,7 @@ func (t *Tool) Validate() error {
 		t.compiled = compiled
 	}
 	if t.OnlyCalls && len(t.Steps) > 0 {
-		return value.Errorf(value.Invalid, "OnlyCalls and Steps exclude each other: a tool with Steps acts itself").WithHint("omit OnlyCalls")
+		return value.Errorf(value.Invalid, "OnlyCalls and Steps are mutually exclusive: a tool with Steps has effects of its own").WithHint("omit OnlyCalls")
 	}
 	steps := Module{Funcs: t.Steps}
 	if err := steps.CheckKinds(); err != nil {
