@@ -395,7 +395,7 @@ func TestOpened(t *testing.T) {
 	if err := errors.Join(os.Rename(dir, moved), os.Symlink(outside, dir)); err != nil {
 		t.Fatal(err)
 	}
-	line := fmt.Sprintf("pwd; cat f; cat %[1]s/f; echo new >f && chmod 700 f && echo wrote; echo new >%[1]s/f; chmod 700 %[1]s/f; ls -d /proc/self/fd/*", dir)
+	line := fmt.Sprintf("exec 2>&1; pwd; cat f; cat %[1]s/f; echo new >f && chmod 700 f && echo wrote; echo new >%[1]s/f; chmod 700 %[1]s/f; ls -d /proc/self/fd/*", dir)
 	said, exit, err := runShell(t, line, func(p *tool.Process) {
 		p.Dir, p.Read, p.Write, p.Opened = dir, []string{dir}, []string{dir}, map[string]uintptr{dir: opened.Fd()}
 	})
