@@ -102,7 +102,7 @@ func (c *Commands) checker(dir string) checkFunc {
 		case "format":
 			// Checking a signature starts a program that the repository names.
 			if strings.Contains(text, "%G") || strings.Contains(text, "signature") {
-				return value.Errorf(value.Denied, "the format is not allowed: %%G and signature run a program to check signatures").WithHint("use a format without %%G and signature")
+				return value.Errorf(value.Denied, "the format is not allowed: '%%G' and 'signature' make git run a program that checks signatures").WithHint("remove '%%G' and 'signature' from the format")
 			}
 		}
 		if !argumentKinds[kind].MatchString(text) {
