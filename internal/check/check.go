@@ -63,7 +63,7 @@ func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
 	return c.engine.Check(s, known)
 }
 
-// withBeside returns tools with those of files beside a test, or in the folder above, of which nothing is known.
+// withBeside returns tools with those of files beside a test, or in the folder above. Nothing else is known of them.
 func withBeside(tools map[string]*tool.Tool, test string) map[string]*tool.Tool {
 	if tools == nil {
 		return nil

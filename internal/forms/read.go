@@ -65,7 +65,7 @@ func (f *Form) names() []string {
 
 // Read returns the response in a text that a person has typed, or that a program has recorded: the JSON
 // of the response or of its content, a line NAME=VALUE for each field, or the value of the only field.
-// An empty text is none of them. An error is of kind Invalid.
+// An empty text is not valid. An error is of kind Invalid.
 func (f *Form) Read(text string) (*value.Dict, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, value.Errorf(value.Invalid, "the answer is empty").WithHint("write a line NAME=VALUE for each field, or {} for the defaults")

@@ -77,12 +77,11 @@ func dictParam(name, doc string) []tool.Param {
 
 const results = "a value, a list of values for one use after another, or a function"
 
-func rows() []row {
-	name := tool.Required("name", tool.TypeString, "the name of the tool")
-	match := tool.Optional("match", tool.TypeString, "", "a regular expression that must match a part of the error")
-	errorType := tool.Optional("error_type", tool.TypeString, "", "the expected type of the error, such as validation_error")
-	advice := tool.Optional("hint", tool.TypeString, "", "a regular expression that must match a part of the hint")
-	what := tool.Required("what", tool.TypeAny, "the name of a tool, or a function without parameters")
+// rows returns the functions of t.
+func rows() []row { return slices.Concat(fakeRows(), callRows(), checkRows()) }
+
+// fakeRows returns the functions that set fakes.
+func fakeRows() []row {
 	files := tool.Optional("files", tool.TypeObject, &value.Dict{}, "texts or bytes by the paths of files; a path that ends in / is an empty folder")
 	from := tool.Optional("folder", tool.TypeString, "", "a folder in .cassidy/tests, whose files are copied into the project")
 	copied := tool.Optional("copy", tool.TypeArray, value.List{}, "files and folders of the real project that are copied to the same paths")
@@ -138,7 +137,17 @@ func rows() []row {
 		define("replay", "Take the results of effects from a fixture in .cassidy/tests: from one that cassidy test --record writes, or one of cassidy runs export.", []tool.Param{tool.Required("file", tool.TypeString, "the name of the fixture")}, func(x *test, args *value.Dict) error {
 			return x.setReplay(args.Text("file"))
 		}),
+	}
+}
 
+// callRows returns the functions that call tools, workflows and functions of the test.
+func callRows() []row {
+	name := tool.Required("name", tool.TypeString, "the name of the tool")
+	match := tool.Optional("match", tool.TypeString, "", "a regular expression that must match a part of the error")
+	errorType := tool.Optional("error_type", tool.TypeString, "", "the expected type of the error, such as validation_error")
+	advice := tool.Optional("hint", tool.TypeString, "", "a regular expression that must match a part of the hint")
+	what := tool.Required("what", tool.TypeAny, "the name of a tool, or a function without parameters")
+	return []row{
 		{tool.Func{Name: "call", Doc: "Call a tool, and return its result. If the call fails, the test fails.", Params: []tool.Param{name}, Rest: "args", Returns: "the result of the tool", Callbacks: true}, func(ctx context.Context, x *test, args *value.Dict) (tool.Outcome, error) {
 			return x.begin(ctx, x.caller(args.Text("name"), dictOf(args, "args")), x.succeed(args.Text("name")))
 		}},
@@ -162,7 +171,12 @@ func rows() []row {
 			}
 			return x.table(fn, args.Elements("cases"), 0, nil)
 		}},
+	}
+}
 
+// checkRows returns the functions that check and return results, effects and files.
+func checkRows() []row {
+	return []row{
 		{tool.Func{Name: "eq", Doc: "Fail unless two values are equal, and show the difference.", Params: []tool.Param{
 			tool.Required("got", tool.TypeAny, "the value"), tool.Required("want", tool.TypeAny, "the expected value"), tool.Optional("message", tool.TypeString, "", "a text before the difference"),
 		}, Returns: "nothing"}, func(_ context.Context, _ *test, args *value.Dict) (tool.Outcome, error) {

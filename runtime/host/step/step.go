@@ -1,4 +1,4 @@
-// Package step lets handlers of tools in Go act by steps, each of which passes the gate of the host.
+// Package step lets handlers of tools in Go act by steps. Each step passes the gate of the host.
 package step
 
 import (
