@@ -121,6 +121,6 @@ func ExampleSerial() {
 	fmt.Println(errors.Is(err, cassidy.ErrDenied))
 	// Output:
 	// the tool 'write_file' needs approval to change a
-	// what 'write_file' changes was not approved: not today
+	// the changes of 'write_file' were not approved: not today
 	// true
 }

@@ -188,7 +188,7 @@ func (v *reviewing) fits(name string, n int) bool {
 		return false // already reported
 	}
 	if v.bytes += n; v.bytes > maxReviewBytes {
-		v.broken(name, value.Errorf(value.Limit, "the project's files are larger than %d MB in total: the remaining files are not reviewed", maxReviewBytes>>20))
+		v.broken(name, value.Errorf(value.Limit, "the files to review are larger than %d MB in total: the remaining files are not reviewed", maxReviewBytes>>20))
 		return false
 	}
 	return true

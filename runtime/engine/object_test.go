@@ -212,8 +212,8 @@ func TestObjects(t *testing.T) {
 // TestObjectMistakes checks errors of single languages.
 func TestObjectMistakes(t *testing.T) {
 	for _, tt := range []struct{ path, body, want string }{
-		{"f.star", "return shelves.of([1]).lenght", "error: a shelf has no lenght"},
-		{"f.star", "return shelves.of([1]).siz", "a shelf has no siz; did you mean \"size\"?"},
+		{"f.star", "return shelves.of([1]).lenght", "error: type shelf has no field or method lenght"},
+		{"f.star", "return shelves.of([1]).siz", "type shelf has no field or method siz; did you mean \"size\"?"},
 		{"f.star", "return shelves.of([1])[7]", "error: there is no 7"},
 		{"f.star", "return {shelves.of([1]): 1}", "unhashable"},
 		{"f.star", "return shelves.of([1]) < shelves.of([2])", "not implemented"},
@@ -225,7 +225,7 @@ func TestObjectMistakes(t *testing.T) {
 		{"f.lua", "for i = 1, 100 do for _, n in ipairs(shelves.of{1, 2}) do break end end", "more than 16 loops over tables ended early with break or return"},
 		{"f.lua", "local n = 0 for i = 1, 100 do for _, x in ipairs(shelves.of{1, 2}) do n = n + x end end return n", "300"},
 		{"f.lua", "return shelves.of({1}):mapp()", "there is no mapp"},
-		{"f.lua", "return shelves.of({1}):lid():foo()", "a lid has no foo"},
+		{"f.lua", "return shelves.of({1}):lid():foo()", "type lid has no field or method foo"},
 		{"f.lua", "return #shelves.of({1}):lid()", "a lid cannot be indexed"},
 		{"f.lua", "return shelves.of({1}):map(function(n) error('inside') end)", "inside"},
 		{"f.lua", "local ok, err = pcall(function() return shelves.of({1}):map(function(n) error('caught', 0) end) end) return err", `"caught"`},

@@ -29,7 +29,7 @@ func TestAudit(t *testing.T) {
 		{"approved changes", "fs.write('a', 'x')\nfs.mkdir('d')", "needs = ['fs.write']", nil, tool.ByModel, nil,
 			[]string{"t allowed fs.commit [fs.write:a fs.write:d] at 3 by model: it was approved"}},
 		{"changes that were not", "fs.write('a', 'x')", "needs = ['fs.write']", nil, tool.ByModel, no,
-			[]string{"t denied fs.commit [fs.write:a] at 2 by model: what 't' changes was not approved: not today"}},
+			[]string{"t denied fs.commit [fs.write:a] at 2 by model: the changes of 't' were not approved: not today"}},
 		{"a rule that allows", "stock.sell()", "needs = ['use:stock']", []string{"allow use:stock"}, tool.ByModel, no,
 			[]string{"t allowed call [use:stock] at  by model: a rule allows it: allow use:stock (my config)",
 				"t allowed stock.sell [use:stock] at 1 by model: a rule allows it: allow use:stock (my config)"}},

@@ -39,12 +39,12 @@ func AttributeNames(t *tool.ObjectType) []string {
 // takes precedence over a similar name.
 func NoAttribute(o tool.Object, name string) *value.Error {
 	t := o.Type()
-	e := value.Errorf(value.Failed, "a %s has no %s", t.Name, name)
+	e := value.Errorf(value.Failed, "type %s has no field or method %s", t.Name, name)
 	if e.Hint = Lacks(o, name); e.Hint != "" {
 		return e
 	}
 	if near := value.DidYouMean(name, AttributeNames(t)); near != "" {
-		return value.Errorf(value.Failed, "a %s has no %s%s", t.Name, name, near)
+		return value.Errorf(value.Failed, "type %s has no field or method %s%s", t.Name, name, near)
 	}
 	if _, ok := o.(tool.Collection); ok {
 		return e.WithHint("to read a column or field, write t[%q]", name)

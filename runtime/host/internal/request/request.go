@@ -136,7 +136,7 @@ func (q *Request) ErrRefused(why string, offer rights.Offer) error {
 	case q.Effect != nil:
 		what = q.Effect.Func + " of '" + q.Tool.Name + "' was not approved"
 	case q.Changes != nil:
-		what = "what '" + q.Tool.Name + "' changes was not approved"
+		what = "the changes of '" + q.Tool.Name + "' were not approved"
 	}
 	if why != "" {
 		what += ": " + why
