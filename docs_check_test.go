@@ -1,6 +1,7 @@
 package cassidy_test
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -92,5 +94,16 @@ func TestDocsCheck(t *testing.T) {
 		if !checked[name] {
 			t.Errorf("the pages do not show %s; checked: %v", name, checked)
 		}
+	}
+}
+
+// TestDocsCodes checks that docs/checking.md explains the codes of faults as SARIF does.
+func TestDocsCodes(t *testing.T) {
+	var table strings.Builder
+	for _, c := range diagnostic.Codes() {
+		fmt.Fprintf(&table, "| `%s` | %s |\n", c.ID, c.Meaning)
+	}
+	if !strings.Contains(readPage(t, "docs/checking.md"), "| code | meaning |\n|---|---|\n"+table.String()+"\n") {
+		t.Errorf("the table of codes in docs/checking.md must be:\n%s", table.String())
 	}
 }

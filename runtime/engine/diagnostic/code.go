@@ -1,15 +1,15 @@
 package diagnostic
 
-// The codes of diagnostics. docs/checking.md explains each.
+// The codes of diagnostics. [Codes] explains each.
 const (
-	InvalidFile = "invalid-file" // the file cannot be checked
+	InvalidFile = "invalid-file"
 	Syntax      = "syntax"
-	InvalidCode = "invalid-code" // parses, and certainly fails
+	InvalidCode = "invalid-code"
 
 	UnknownName      = "unknown-name"
-	UnknownFunction  = "unknown-function" // of a module or a value
+	UnknownFunction  = "unknown-function"
 	UnknownTool      = "unknown-tool"
-	UnknownParameter = "unknown-parameter" // the handler reads an argument that the tool does not have
+	UnknownParameter = "unknown-parameter"
 	UnknownType      = "unknown-type"
 
 	UnknownArgument = "unknown-argument"
@@ -35,11 +35,56 @@ const (
 	UnusedNeed    = "unused-need"
 	DuplicateNeed = "duplicate-need"
 
-	Declaration   = "declaration"     // of a tool or workflow, in any other way
-	Constraint    = "constraint-type" // does not fit the type of its parameter
-	Example       = "example-args"    // do not fit the parameters
-	ExampleResult = "example-result"  // does not fit the declared result
+	Declaration   = "declaration"
+	Constraint    = "constraint-type"
+	Example       = "example-args"
+	ExampleResult = "example-result"
 	MissingDoc    = "missing-docstring"
-	DocstringArgs = "docstring-args" // describe what is no parameter
-	DocstringType = "docstring-type" // a type that only the docstring has
+	DocstringArgs = "docstring-args"
+	DocstringType = "docstring-type"
 )
+
+// A Code is a code of diagnostics and its meaning.
+type Code struct {
+	ID      string
+	Meaning string // Markdown, without a full stop
+}
+
+// Codes returns all codes, in the order of docs/checking.md.
+func Codes() []Code {
+	return []Code{
+		{InvalidFile, "the file cannot be read, or is not a script"},
+		{Syntax, "the file does not parse"},
+		{InvalidCode, "the code parses, but certainly fails"},
+		{UnknownName, "a name is not defined"},
+		{UnknownFunction, "a module or a value has no such function"},
+		{UnknownTool, "there is no tool with this name"},
+		{UnknownParameter, "a handler in Lua reads an argument that the tool does not have"},
+		{UnknownType, "a type is unknown, so any value is accepted"},
+		{UnknownArgument, "the function or the tool does not have this argument"},
+		{MissingArgument, "a required argument is missing"},
+		{ManyArguments, "a call has more arguments than the function has parameters"},
+		{TwiceArgument, "an argument is given twice"},
+		{ArgumentType, "a value has the wrong type"},
+		{MissingReturn, "a function returns no value, or returns one on some paths only"},
+		{ResultType, "a handler returns a value that does not have the declared type"},
+		{Unreachable, "a statement is never executed"},
+		{DuplicateName, "a name is defined twice, or two tools have the same name"},
+		{DuplicateKey, "a dict or a table has a key twice"},
+		{UnusedVariable, "a variable is not used"},
+		{UnusedParameter, "a parameter is not used"},
+		{UnusedFunction, "a function is not used"},
+		{UnusedLoad, "a loaded name is not used"},
+		{Load, "a file cannot be loaded, or does not define the loaded name"},
+		{MissingNeed, "the tool uses a capability that is not in `needs`"},
+		{UnusedNeed, "the tool does not use a capability in `needs`"},
+		{DuplicateNeed, "`needs` contains a capability twice"},
+		{Constraint, "a constraint does not fit the type of its parameter, such as `min` for a text"},
+		{Example, "the arguments of an example do not fit the parameters"},
+		{ExampleResult, "the expected result of an example does not fit the declared result"},
+		{DocstringArgs, "the docstring describes something that is not a parameter"},
+		{DocstringType, "only the docstring declares the type of a parameter, as in `n (int): the number`"},
+		{MissingDoc, "a function or a parameter is not described"},
+		{Declaration, "the declaration has another fault"},
+	}
+}

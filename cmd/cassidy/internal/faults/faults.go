@@ -72,24 +72,37 @@ type File struct {
 	Found []diagnostic.Diagnostic
 }
 
+const pageOfCodes = "https://github.com/cassidy-run/cassidy/blob/main/docs/checking.md#codes"
+
 // SARIF describes the faults of files in SARIF 2.1.0.
 func SARIF(files []File, version string) *value.Dict {
-	var rules, results value.List
-	seen := map[string]bool{}
-	rules, results = value.List{}, value.List{}
+	results, found := value.List{}, map[string]bool{}
 	for _, f := range files {
 		for i := range f.Found {
-			d := &f.Found[i]
-			if !seen[d.Code] {
-				seen[d.Code] = true
-				rules = append(rules, value.NewDict("id", d.Code, "shortDescription", value.NewDict("text", strings.ReplaceAll(d.Code, "-", " "))))
-			}
-			results = append(results, result(d, f.Text))
+			found[f.Found[i].Code] = true
+			results = append(results, result(&f.Found[i], f.Text))
 		}
 	}
-	driver := value.NewDict("name", "cassidy", "version", version, "informationUri", "https://github.com/cassidy-run/cassidy", "rules", rules)
+	rules := value.List{}
+	for _, c := range diagnostic.Codes() {
+		if found[c.ID] {
+			rules = append(rules, rule(c))
+		}
+	}
+	driver := value.NewDict("name", "cassidy", "informationUri", "https://github.com/cassidy-run/cassidy", "rules", rules)
+	if number := strings.TrimPrefix(version, "v"); number != "" && number[0] >= '0' && number[0] <= '9' { // a build without a version has (devel)
+		driver.Put("version", number)
+	}
 	run := value.NewDict("tool", value.NewDict("driver", driver), "columnKind", "unicodeCodePoints", "results", results)
 	return value.NewDict("$schema", "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs", value.List{run})
+}
+
+// rule describes a code. GitHub requires all of these properties.
+func rule(c diagnostic.Code) *value.Dict {
+	short := value.NewDict("text", strings.ReplaceAll(c.ID, "-", " "))
+	full := value.NewDict("text", strings.ReplaceAll(c.Meaning, "`", ""))
+	help := value.NewDict("text", "See "+pageOfCodes, "markdown", "See [the documentation]("+pageOfCodes+").")
+	return value.NewDict("id", c.ID, "shortDescription", short, "fullDescription", full, "help", help, "helpUri", pageOfCodes)
 }
 
 func result(d *diagnostic.Diagnostic, text string) *value.Dict {

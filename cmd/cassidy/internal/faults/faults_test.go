@@ -2,6 +2,11 @@ package faults_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,44 +17,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-// sarifSchema is the part of the schema of SARIF 2.1.0 that applies to the properties which are written: their types,
-// what is required, and that there is nothing else.
-const sarifSchema = `{
-  "type": "object", "required": ["version", "runs"], "additionalProperties": false,
-  "properties": {
-    "$schema": {"type": "string", "pattern": "^https://"},
-    "version": {"const": "2.1.0"},
-    "runs": {"type": "array", "items": {"type": "object", "required": ["tool", "results", "columnKind"], "additionalProperties": false, "properties": {
-      "tool": {"type": "object", "required": ["driver"], "additionalProperties": false, "properties": {"driver": {"type": "object", "required": ["name", "rules"], "additionalProperties": false, "properties": {
-        "name": {"type": "string", "minLength": 1}, "version": {"type": "string"}, "informationUri": {"type": "string", "pattern": "^https://"},
-        "rules": {"type": "array", "uniqueItems": true, "items": {"type": "object", "required": ["id"], "additionalProperties": false, "properties": {"id": {"type": "string", "minLength": 1}, "shortDescription": {"$ref": "#/$defs/text"}}}}
-      }}}},
-      "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-      "results": {"type": "array", "items": {"type": "object", "required": ["ruleId", "level", "message", "locations"], "additionalProperties": false, "properties": {
-        "ruleId": {"type": "string"}, "level": {"enum": ["none", "note", "warning", "error"]}, "message": {"$ref": "#/$defs/text"},
-        "locations": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["physicalLocation"], "additionalProperties": false, "properties": {
-          "physicalLocation": {"type": "object", "required": ["artifactLocation", "region"], "additionalProperties": false, "properties": {"artifactLocation": {"$ref": "#/$defs/artifact"}, "region": {"$ref": "#/$defs/region"}}}
-        }}},
-        "fixes": {"type": "array", "uniqueItems": true, "items": {"type": "object", "required": ["artifactChanges"], "additionalProperties": false, "properties": {
-          "description": {"$ref": "#/$defs/text"},
-          "artifactChanges": {"type": "array", "minItems": 1, "uniqueItems": true, "items": {"type": "object", "required": ["artifactLocation", "replacements"], "additionalProperties": false, "properties": {
-            "artifactLocation": {"$ref": "#/$defs/artifact"},
-            "replacements": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["deletedRegion"], "additionalProperties": false, "properties": {"deletedRegion": {"$ref": "#/$defs/region"}, "insertedContent": {"$ref": "#/$defs/content"}}}}
-          }}}
-        }}}
-      }}}
-    }}}
-  },
-  "$defs": {
-    "text": {"type": "object", "required": ["text"], "additionalProperties": false, "properties": {"text": {"type": "string", "minLength": 1}}},
-    "content": {"type": "object", "required": ["text"], "additionalProperties": false, "properties": {"text": {"type": "string"}}},
-    "artifact": {"type": "object", "required": ["uri"], "additionalProperties": false, "properties": {"uri": {"type": "string", "pattern": "^([A-Za-z0-9._~/!$&'()*+,;=:@-]|%[0-9A-F]{2})+$"}}},
-    "region": {"type": "object", "required": ["startLine", "startColumn", "endLine", "endColumn"], "additionalProperties": false, "properties": {
-      "startLine": {"type": "integer", "minimum": 1}, "startColumn": {"type": "integer", "minimum": 1}, "endLine": {"type": "integer", "minimum": 1}, "endColumn": {"type": "integer", "minimum": 1}
-    }}
-  }
-}`
 
 // A sarifLog is what the test reads of a log.
 type sarifLog struct {
@@ -80,8 +47,8 @@ type location struct {
 
 type region struct{ StartLine, StartColumn, EndLine, EndColumn int }
 
-// found returns a fault of the first occurrence of a word, with a fix that replaces it.
-func found(file, text, word, code string) diagnostic.Diagnostic {
+// faultAt returns a fault of the first occurrence of a word, with a fix that replaces it.
+func faultAt(file, text, word, code string) diagnostic.Diagnostic {
 	start := strings.Index(text, word)
 	span := diagnostic.Span{Start: start, End: start + len(word)}
 	return diagnostic.Diagnostic{
@@ -105,15 +72,12 @@ func TestSARIF(t *testing.T) {
 	}
 	var files []faults.File
 	for _, tt := range tests {
-		d := found(tt.file, tt.text, tt.word, "unknown-name")
-		other := found(tt.file, tt.text, tt.word, "unused-load")
+		d := faultAt(tt.file, tt.text, tt.word, "unknown-name")
+		other := faultAt(tt.file, tt.text, tt.word, "unused-load")
 		other.Severity, other.Fix, other.Hint = diagnostic.Warning, nil, ""
 		files = append(files, faults.File{Name: tt.file, Text: tt.text, Found: []diagnostic.Diagnostic{d, other}})
 	}
 	data := []byte(value.FormatJSON(faults.SARIF(files, "1.2.3"), ""))
-	validate(t, data)
-	validate(t, []byte(value.FormatJSON(faults.SARIF(nil, ""), "")))
-
 	var log sarifLog
 	if err := json.Unmarshal(data, &log); err != nil {
 		t.Fatal(err)
@@ -141,22 +105,69 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// validate checks a log against [sarifSchema].
-func validate(t *testing.T, data []byte) {
+// validate checks a log against the published schema.
+func validate(t *testing.T, schema *jsonschema.Resolved, data []byte) {
 	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Errorf("not valid in SARIF 2.1.0: %v\n%s", err, data)
+	}
+}
+
+// publishedSchema reads the schema of SARIF 2.1.0, errata 01, from the source of a Go module in the module cache.
+func publishedSchema(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(strings.TrimSpace(string(cache)), "github.com/owenrumney/go-sarif/v3@v3.3.1/pkg/report/v210/sarif/schema.go")
+	source, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("SKIPPED: the schema of SARIF is not in the module cache; to download it: go mod download github.com/owenrumney/go-sarif/v3@v3.3.1")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(source), "`")
+	text, _, _ = strings.Cut(text, "`")
+	var published map[string]any
+	if err := json.Unmarshal([]byte(text), &published); err != nil {
+		t.Fatal(err)
+	}
+	delete(published, "$schema") // draft-04, which the library does not know; the differences are not used
+	delete(published, "id")
+	plain, err := json.Marshal(published)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var schema jsonschema.Schema
-	if err := json.Unmarshal([]byte(sarifSchema), &schema); err != nil {
+	if err := json.Unmarshal(plain, &schema); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
+	return resolved
+}
+
+// TestPublishedSchema validates logs that have all that is written.
+func TestPublishedSchema(t *testing.T) {
+	schema := publishedSchema(t)
+	if schema.Validate(map[string]any{"version": "2.1.0", "runs": []any{}, "cassidy": true}) == nil {
+		t.Fatal("the schema accepts unknown properties")
 	}
-	if err := resolved.Validate(v); err != nil {
-		t.Errorf("not valid in SARIF 2.1.0: %v\n%s", err, data)
+	var found []diagnostic.Diagnostic
+	for _, c := range diagnostic.Codes() {
+		found = append(found, faultAt("my tools/a.star", "x = pth\n", "pth", c.ID))
+	}
+	files := []faults.File{{Name: "my tools/a.star", Text: "x = pth\n", Found: found}}
+	for _, version := range []string{"1.2.3", "v1.2.3-rc.1", "(devel)", ""} {
+		validate(t, schema, []byte(value.FormatJSON(faults.SARIF(files, version), "")))
+		validate(t, schema, []byte(value.FormatJSON(faults.SARIF(nil, version), "")))
 	}
 }
