@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("CASSIDY_HOME", env.WorkDir+"/home")
 			env.Setenv("CASSIDY_WORKER", testworker.Exec())
 			env.Setenv("PROVIDERS", providers)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 	})
