@@ -270,6 +270,9 @@ func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool
 		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
 			return tool.Result{}, err
 		}
+		if _, err := x.slot.host.Tool(name); err != nil {
+			return tool.Result{}, x.invalidate(err)
+		}
 		return x.slot.host.Call(ctx, tool.Call{Tool: name, Args: args, Caller: tool.ByPerson})
 	}
 }

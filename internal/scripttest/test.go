@@ -35,7 +35,7 @@ type test struct {
 	active  *call // nil: no call is running
 	output  []string
 	effects value.List
-	missing error          // the first effect without a fake
+	missing error          // the first effect without a fake, or the first call of an unknown tool
 	lacking value.Position // of the effect, if it is known
 	fakes
 }
@@ -169,7 +169,7 @@ func (x *test) end() {
 	x.calls.Wait()
 }
 
-// unfaked returns the first effect without a fake, or nil.
+// unfaked returns the first effect without a fake, or the first call of an unknown tool, or nil.
 func (x *test) unfaked() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -192,13 +192,17 @@ func (x *test) locate(missing, failure error) {
 
 // lacks notes an effect without a fake, and returns its error. It names a similar fake, unless that is "".
 func (x *test) lacks(what, similar, fake string, args ...any) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	text := what + " has no fake"
 	if similar != "" {
 		text += "; a similar fake is " + strconv.Quote(similar)
 	}
-	err := value.Errorf(value.Failed, "%s", text).WithHint("add to the test: "+fake, args...)
+	return x.invalidate(value.Errorf(value.Failed, "%s", text).WithHint("add to the test: "+fake, args...))
+}
+
+// invalidate notes a mistake of the test itself, and returns it. The test fails even if the error is expected or caught.
+func (x *test) invalidate(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.missing == nil {
 		x.missing = err
 	}

@@ -71,21 +71,22 @@ func (k *Calls) unknownOfTest(param string, x *syntax.DotExpr, methods map[strin
 	k.Fault(f)
 }
 
-// testCall checks a call of a method of t. Calls that must fail may have any arguments.
+// testCall checks a call of a method of t. A call that must fail may have any arguments.
 func (k *Calls) testCall(param string, callee *syntax.DotExpr, c *syntax.CallExpr, f *tool.Func) {
 	k.arguments(lint.RowSignature(f, param+"."+f.Name), RangeOf(callee), c.Args)
-	if f.Name != "call" || len(c.Args) == 0 {
+	if len(c.Args) == 0 || !slices.Contains([]string{"call", "fails", "denied"}, f.Name) {
 		return
 	}
-	if name, ok := ConstantOf(c.Args[0]); ok {
-		if text, ok := name.(string); ok {
-			k.checkTool(RangeOf(c.Args[0]), text, func(meant string) string { return fmt.Sprintf("%q", meant) })
-			if s := k.Tools[tool.Key(text)]; s != nil {
-				own := *s
-				own.Name = text
-				k.arguments(&own, RangeOf(callee), c.Args[1:])
-			}
-		}
+	v, _ := ConstantOf(c.Args[0])
+	name, ok := v.(string)
+	if !ok {
+		return
+	}
+	k.checkTool(RangeOf(c.Args[0]), name, func(meant string) string { return fmt.Sprintf("%q", meant) })
+	if s := k.Tools[tool.Key(name)]; s != nil && f.Name == "call" {
+		own := *s
+		own.Name = name
+		k.arguments(&own, RangeOf(callee), c.Args[1:])
 	}
 }
 
