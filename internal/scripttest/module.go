@@ -268,7 +268,7 @@ func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool
 			return tool.Result{}, err
 		}
 		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
-			return tool.Result{}, err
+			return tool.Result{}, x.invalidate(err)
 		}
 		if _, err := x.slot.host.Tool(name); err != nil {
 			return tool.Result{}, x.invalidate(err)
@@ -287,7 +287,7 @@ func (x *test) runner(name string, args *value.Dict) func(context.Context) (tool
 			return tool.Result{}, err
 		}
 		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
-			return tool.Result{}, err
+			return tool.Result{}, x.invalidate(err)
 		}
 		return x.slot.host.Run(ctx, name, args)
 	}
