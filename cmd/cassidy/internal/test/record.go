@@ -14,8 +14,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// recorder returns the function that makes calls on the host of the project, as cassidy tool run and
-// cassidy run do. The runs are in the list of runs, so that they can be undone.
+// recorder returns the function that makes calls on the host of the project. A call is approved as one of a script, since
+// nobody has typed its arguments. The runs are in the list of runs, so that they can be undone.
 func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Recording) (*fixture.Fixture, error) {
 	return func(ctx context.Context, r scripttest.Recording) (*fixture.Fixture, error) {
 		id := agent.NewID()
@@ -26,7 +26,7 @@ func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Record
 			entry = "main"
 			_, err = h.Run(ctx, r.Name, r.Args, host.Durable(id))
 		} else {
-			_, err = h.Call(ctx, tool.Call{Tool: r.Name, Args: r.Args, Caller: tool.ByPerson}, host.Durable(id))
+			_, err = h.Call(ctx, tool.Call{Tool: r.Name, Args: r.Args, Caller: tool.ByScript}, host.Durable(id))
 		}
 		f, failure := c.fixture(ctx, id)
 		if failure != nil {
@@ -37,7 +37,7 @@ func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Record
 	}
 }
 
-// fixture reads a run that has ended.
+// fixture reads a run that has ended. It fails if an effect was denied, so that a fixture is complete.
 func (c *command) fixture(ctx context.Context, id string) (*fixture.Fixture, error) {
 	j, done, err := app.OpenRuns(c.Journal())
 	if err != nil {
@@ -52,5 +52,14 @@ func (c *command) fixture(ctx context.Context, id string) (*fixture.Fixture, err
 		return nil, value.Errorf(value.Conflict, "record the run '%s': expected the state done or failed, but got %s", id, r.State).
 			WithHint("continue it with: cassidy runs resume %s; then write the fixture with: cassidy runs export %s", id, id)
 	}
-	return fixture.Read(ctx, j, &r)
+	f, err := fixture.Read(ctx, j, &r)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range f.Steps {
+		if s.End != nil && s.End.Err != nil && s.End.Err.Kind == value.Denied {
+			return nil, s.End.Err
+		}
+	}
+	return f, nil
 }

@@ -131,12 +131,12 @@ func (q *Request) Needs() string {
 
 // ErrRefused returns the error of a refusal. offer is the Offer of the request.
 func (q *Request) ErrRefused(why string, offer rights.Offer) error {
-	what := "the call of '" + q.Tool.Name + "' was not approved"
+	what := "the call of '" + q.Tool.Name + "' was " + value.NotApproved
 	switch {
 	case q.Effect != nil:
-		what = q.Effect.Func + " of '" + q.Tool.Name + "' was not approved"
+		what = q.Effect.Func + " of '" + q.Tool.Name + "' was " + value.NotApproved
 	case q.Changes != nil:
-		what = "the changes of '" + q.Tool.Name + "' were not approved"
+		what = "the changes of '" + q.Tool.Name + "' were " + value.NotApproved
 	}
 	if why != "" {
 		what += ": " + why
