@@ -38,7 +38,7 @@ func run(ctx context.Context, dir string) error {
 	}
 	defer host.Close()
 
-	// The tool's parameters and result are those of the function.
+	// The types of the function define the parameters and the result of the tool.
 	orderStatus := cassidy.Tool{Name: "order_status", Description: "Return the status of an order."}
 	if err := cassidy.AddTool(host, orderStatus, status); err != nil {
 		return err
