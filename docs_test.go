@@ -60,7 +60,7 @@ func referencePage(modules []tool.Module) string {
 		}
 		fmt.Fprintf(&b, "\n## %s\n", title)
 		if name == "" {
-			b.WriteString("\nThese functions are called by their name alone.\n")
+			b.WriteString("\nCall these functions without the name of a module.\n")
 		}
 		var funcs []tool.Func
 		documented := false
@@ -94,7 +94,7 @@ func referencePage(modules []tool.Module) string {
 
 const referenceHead = `# Functions for scripts
 
-Generated from the functions of package stdlib; do not edit.
+Generated from the descriptions in the code; do not edit.
 
 The functions are the same in Starlark and in Lua. Pass arguments in order or by name:
 ` + "`fs.glob(\"*.md\", hidden = True)`, and in Lua `fs.glob(\"*.md\", {hidden = true})`" + `.

@@ -39,7 +39,7 @@ func addFunc(root string, scope func() *trust.Scope) tool.Func {
 		Name:    "add",
 		Doc:     "Add a note to .cassidy/memory.md, which models get at the beginning of later conversations. Each note needs approval, even if the call of the tool was approved, unless a rule allows memory.add.",
 		Params:  []tool.Param{textParam(argNote, "the note, at most 2,000 characters")},
-		Returns: "whether the note was added. False means that there is a note with the same text",
+		Returns: "True if the note was added, False if there is already a note with the same text",
 		Kind:    tool.Repeatable, // a repetition finds the note
 		Resumes: true,
 		Risk:    tool.RiskAsk,

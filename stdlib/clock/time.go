@@ -22,7 +22,7 @@ func Pure() tool.Module {
 	return row.Pure(tool.Module{
 		Name: "time",
 		Doc: `Parse, format and compute with times. A time is text in RFC 3339, such as "2026-11-21T10:00:00Z". ` +
-			"All forms that time.parse reads without a format are accepted too.",
+			"The functions also accept all forms that time.parse reads without a format.",
 		Funcs: append(timeTexts(), timeSums()...),
 	})
 }

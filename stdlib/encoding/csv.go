@@ -27,7 +27,7 @@ func CSV() tool.Module {
 				Params: []tool.Param{
 					tool.Required("text", tool.TypeString, "The CSV text."),
 					delimiter,
-					tool.Optional("header", tool.TypeBoolean, true, "Whether the first row has the names of the columns. If True, each other row becomes a dict. If False, each row becomes a list."),
+					tool.Optional("header", tool.TypeBoolean, true, "Whether the first row has the names of the columns. If True, each row after the first row becomes a dict. If False, each row becomes a list."),
 					tool.Optional("types", tool.TypeBoolean, false, "Convert JSON numbers to numbers, true and false to booleans, "+
 						"and empty cells to None. A number with a leading zero, such as 007, remains text."),
 					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells. A row that is longer than the header is an error."),

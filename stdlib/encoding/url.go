@@ -38,7 +38,7 @@ func urlWholes() []tool.Func {
 			Doc:  "Build a URL from its parts, with the same keys as in the result of url.parse.",
 			Params: []tool.Param{
 				tool.Required("parts", tool.TypeObject, `A dict with any of scheme, user, password, host, hostname, port, path, query and fragment. host is the hostname with the port, as in "example.com:8080". `+
-					`query is a text, or a dict as for url.encode_query. Path and fragment are percent-encoded where necessary.`),
+					`query is a text, or a dict as in url.encode_query. Path and fragment are percent-encoded where necessary.`),
 			},
 			Returns: "the URL",
 			Do:      row.Do(urlBuild),

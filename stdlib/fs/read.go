@@ -26,7 +26,7 @@ func (w *Files) readFuncs() []tool.Func {
 			Params: append(slices.Clip(file),
 				atLeast(tool.Optional("offset", tool.TypeInteger, int64(1), "the first line to read, counted from 1"), 1),
 				atLeast(tool.Optional("limit", tool.TypeInteger, nil, "the number of lines to read; default: up to the end of the file"), 1)),
-			Returns: "the text; always complete lines; an empty text if offset is after the last line",
+			Returns: "the text, in complete lines. The text is empty if offset is after the last line",
 		}),
 		w.readFunc(w.filePath, readBytes, tool.Func{
 			Name: "read_bytes",

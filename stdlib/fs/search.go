@@ -24,7 +24,7 @@ func (w *Files) searchFunc() tool.Func {
 	return w.readFunc(w.anyPath, searchFiles, tool.Func{
 		Name: "search",
 		Doc: "Find the matching lines of text files. Files can have any size. Binary files, " +
-			"git's own files (.git) and files that the tool may not read are omitted. The end of the result lists what else was not searched.",
+			"git's own files (.git) and files that the tool may not read are omitted. The end of the result lists everything else that was skipped.",
 		Params: []tool.Param{
 			tool.Required("pattern", tool.TypeString, "a regular expression (RE2), or plain text if regex is False"),
 			tool.Optional("path", tool.TypeString, ".", "the folder to search, or one file"),
@@ -35,7 +35,7 @@ func (w *Files) searchFunc() tool.Func {
 			limit,
 		},
 		Returns: `a list of {"path", "line": the line number from 1, "text"}, sorted by path; at most limit items. ` +
-			`After them, there is one item for each file, folder or line that was skipped: {"path", "line", "text", "skipped"}. "skipped" is the reason, and "text" is empty. "line" is 0 for a file or folder. ` +
+			`After the matches, the list has one item for each file, folder or line that was skipped: {"path", "line", "text", "skipped"}. "skipped" is the reason, and "text" is empty. "line" is 0 for a file or folder. ` +
 			`Files and folders that cannot be read are skipped. The end of a line that is longer than 64 KB is skipped. After 1 GB, all other files are skipped. ` +
 			`At most 100 skipped items are listed. If there are more, the last item has their number`,
 	})

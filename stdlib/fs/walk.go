@@ -38,7 +38,7 @@ func (w *Files) walkFuncs() []tool.Func {
 
 // total is the parameter that adds the number of all results.
 func total(name string) tool.Param {
-	return tool.Optional("total", tool.TypeBoolean, false, `also count the items that the list leaves out: the result is {"`+name+`": the list, "total": the number of all items}`)
+	return tool.Optional("total", tool.TypeBoolean, false, `return {"`+name+`", "total"}. "`+name+`" is the list, and "total" is the number of all items, including the items that the list leaves out`)
 }
 
 // counted returns a list of results, with how many there are if that was asked for.
@@ -273,7 +273,7 @@ func (w *Files) globFunc() tool.Func {
 		Params: []tool.Param{
 			tool.Required("pattern", tool.TypeString, "the pattern, relative to path, as in **/*.py"),
 			tool.Optional("path", tool.TypeString, ".", "the folder to search"),
-			tool.Optional("hidden", tool.TypeBoolean, false, "also find names that begin with a dot; a pattern with the dot, such as .*, always finds them"),
+			tool.Optional("hidden", tool.TypeBoolean, false, "also find names that begin with a dot; a pattern that begins with a dot, such as .*, always finds such names"),
 			limit,
 			total("paths"),
 		},

@@ -36,7 +36,7 @@ func Module() tool.Module {
 		Doc: "Questions to the user. The time until the answer does not count toward the timeout of the call. A recorded run can be parked: it then waits on disk until there is an answer. " +
 			"If no user can answer and the run cannot be parked, the call fails. No flag, such as --yes, and no rule in the config answers a question.",
 		Funcs: []tool.Func{
-			newFunc("ask", "Ask the user for a line of text. After the timeout, the default is the result. Without a default, the call then fails.", "the answer as a string", ask, question, otherwise, timeout),
+			newFunc("ask", "Ask the user for a line of text. After the timeout, the result is the default. If there is no default, the call fails.", "the answer as a string", ask, question, otherwise, timeout),
 			newFunc("confirm", "Ask the user a yes-or-no question. After the timeout, the call fails.", "True for yes, False for no", confirm, question, timeout),
 		},
 	}

@@ -136,8 +136,7 @@ func integers() []tool.Func {
 		{Name: "trunc", Doc: "Round toward 0 to an integer.", Params: []tool.Param{x}, Returns: "an integer", Do: rounder(math.Trunc)},
 		{
 			Name: "round",
-			Doc: "Round a number to a number of decimals. The function rounds the decimal digits of the number, with halves away from 0: " +
-				"round(2.675, 2) is 2.68.",
+			Doc:  "Round a number to a given number of decimals. Halves are rounded away from 0: round(2.675, 2) is 2.68.",
 			Params: []tool.Param{
 				x,
 				row.Between(tool.Optional("digits", tool.TypeInteger, int64(0), "The number of decimals. -2 rounds to hundreds."), -400, 400),

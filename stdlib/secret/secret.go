@@ -50,7 +50,7 @@ func (b *Box) Module() tool.Module {
 		Name: "secret",
 		Doc: "Return a placeholder for a secret, such as a token. A secret belongs to one tool and one host, such as api.example.com. The user sets the value of the secret. " +
 			`Use the placeholder in headers, params or auth of an http function, as in {"Authorization": "Bearer " + secret("TOKEN")}. ` +
-			"The value is sent only to that host, over https. In the response, the value is hidden. The tool declares secret:NAME@HOST in needs. The call fails if the user has not set a value.",
+			"The value is sent only to the host of the secret, over https. In the response, the value is hidden. The tool declares secret:NAME@HOST in needs. The call fails if the user has not set a value.",
 		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the secret's name, as in needs and in the user's config")},
 		Returns: `the placeholder, text such as "{{secret:TOKEN}}"`,
 		Kind:    tool.Read,

@@ -86,7 +86,7 @@ func (c *Commands) Module() tool.Module {
 			"The program can read the project and the programs of the system. It has no network, no input and no environment variables of the user. " +
 			"To run a command, a tool must declare shell:NAME with the name of the program, such as shell:git. " +
 			"If the command can do more than read, the tool must also declare shell:sh, unless the user has a rule for the command. " +
-			`If the tool declares fs.write or "fs.write:**" too, such a command can change files in the folders of the project. ` +
+			`If the tool also declares fs.write or "fs.write:**", a command that can do more than read can change files in the folders of the project. ` +
 			`To run a command line, pass ["sh", "-c", line]. This needs only shell:sh. ` +
 			"A command cannot create files or folders in the root folder of the project. A command cannot change .git, .cassidy, git repositories, or files with hard links outside the project. If a command creates a forbidden file or folder, the call fails, and the file or folder is removed. A command that can change files has a temporary folder in TMPDIR.",
 		Params: []tool.Param{

@@ -28,14 +28,14 @@ func combineRows() []member {
 				"- inner: the rows with a match\n" +
 				"- left: all rows of this table\n" +
 				"- outer: all rows of both tables\n" +
-				"- semi: the rows of this table with a match, without the columns of the other table\n" +
-				"- anti: the rows of this table without a match, without the columns of the other table\n\n" +
+				"- semi: the rows of this table with a match, without the columns of the right table\n" +
+				"- anti: the rows of this table without a match, without the columns of the right table\n\n" +
 				"A missing key matches nothing. The integer 1 matches 1.0. A text matches only a text. " +
-				"The columns of this table come first, then those of the right table except its keys. The keys occur once, with their names in this table. " +
+				"The columns of this table come first, then the columns of the right table without its keys. The keys occur once, with their names in this table. " +
 				"Rows are in the order of this table. Several matches of a row are in the order of the right table. " +
 				"Rows of the right table without a match come last.",
 			Params: []tool.Param{
-				tool.Required("other", "table", "The table on the right. It is kept in memory."),
+				tool.Required("other", "table", "The right table. It is kept in memory."),
 				tool.Required("on", tool.TypeAny, `The key columns: names of columns in both tables, or {"left": "right"}.`),
 				tool.Optional("how", tool.TypeString, "inner", "inner, left, outer, semi or anti."),
 				tool.Optional("suffix", tool.TypeString, "_right", "The suffix for a column of the right table, if this table has a column with the same name."),

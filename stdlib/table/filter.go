@@ -24,7 +24,7 @@ func filterRows() []member {
 				"- missing and present, without a value\n\n" +
 				"Numbers are compared with numbers, and texts with texts, character by character. A date or time is compared with a text in ISO 8601. " +
 				"A missing value matches only the operator missing. NaN is unequal to everything. In a column of type any, values of different types are unequal. " +
-				"A function returns True if the row matches, else False or None.",
+				"A function must return True if the row matches, else False or None.",
 			Params: []tool.Param{
 				tool.Required("where", tool.TypeAny, "The name of a column, or a function that takes a row as a dict."),
 				tool.Maybe("op", tool.TypeString, "The operator, after the name of a column."),
@@ -39,12 +39,12 @@ func filterRows() []member {
 			Params: []tool.Param{
 				tool.Maybe("by", "names", `The names, as a list or as separate arguments; or a function that takes a row as a dict. The first name is the most important.`),
 				tool.Optional("descending", tool.TypeBoolean, false, "Whether to sort in descending order."),
-				tool.Maybe("key", "function", "The function, if you pass the function by name: key = f."),
+				tool.Maybe("key", "function", "A function, as in key = f. You can also pass the function as the first argument."),
 			},
 			Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.sorted()) }},
 		{tool.Func{
-			Name: "distinct", Doc: "Return the distinct rows, in order. With columns, return the first row for each combination of their values. Missing values are equal here.",
+			Name: "distinct", Doc: "Return the distinct rows, in order. With columns, return the first row for each combination of their values. For this function, all missing values are equal.",
 			Params: []tool.Param{some}, Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.distinct()) }},
 		{tool.Func{

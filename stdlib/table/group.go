@@ -32,16 +32,16 @@ func (s *groups) Text(context.Context, tool.Grant) (string, error) {
 	return "<groups of a table: call agg(…)>", nil
 }
 
-const aggDoc = "Each named argument is a column of the result. The value of the argument is \"count\" for the number of rows. Otherwise, the value is a pair of a column and a function, as in `(\"amount\", \"sum\")`. In Lua, write `{\"amount\", \"sum\"}`. The functions are:\n\n" +
+const aggDoc = "Each named argument is a column of the result. The value of the argument is a pair of a column and a function, as in `(\"amount\", \"sum\")`. In Lua, write `{\"amount\", \"sum\"}`. The value can also be \"count\", which counts the rows. The functions are:\n\n" +
 	"- count and missing: the numbers of present and missing values\n" +
 	"- distinct: the number of different values\n" +
 	"- first and last: the first and the last value that is present\n" +
 	"- min and max: for all types except any\n" +
 	"- sum and mean: for numbers and bools\n" +
-	"- stdev and variance: those of a sample, for numbers\n" +
+	"- stdev and variance: for numbers; the values are treated as a sample\n" +
 	"- median, q1, q3 and p01 to p99: quantiles, for numbers and dates\n\n" +
 	"These rules apply:\n\n" +
-	"- Missing values are ignored. Without values, counts are 0 and other results are missing.\n" +
+	"- Missing values are ignored. If a column has only missing values, count and distinct are 0, and the other results are missing.\n" +
 	"- A sum of integers is an integer. If a sum does not fit in 64 bits, the column is float.\n" +
 	"- NaN is a value. Sums, means and deviations with NaN are NaN. min, max and quantiles ignore NaN.\n" +
 	"- Quantiles are interpolated linearly between the two nearest values, as in R and numpy. Between dates, the result is rounded down.\n" +

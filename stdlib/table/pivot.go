@@ -24,7 +24,7 @@ func pivotRows() []member {
 				tool.Required("index", tool.TypeCharacter, "The columns that identify the rows."),
 				tool.Required("columns", tool.TypeString, "The column whose values become columns."),
 				tool.Required("values", tool.TypeString, "The column with the values of the cells."),
-				tool.Optional("agg", tool.TypeString, "first", "The function that aggregates several values: one of those of table.agg."),
+				tool.Optional("agg", tool.TypeString, "first", "The function that aggregates several values: one of the functions of table.agg."),
 			},
 			Returns: "a table",
 		}, pivot},

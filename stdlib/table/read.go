@@ -49,10 +49,10 @@ func readParams() []tool.Param {
 		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file. Default: detected from the first lines, among , ; tab and |."),
 		tool.Optional("quote", tool.TypeString, `"`, "The character around quoted cells; an empty text means that no cell is quoted."),
 		tool.Maybe("header", tool.TypeBoolean, "Whether the first row has the column names. Default for CSV: False if each cell of the first row is empty, a number, a date or a time; else True. Default for sheets and JSON lists: True if all values of the first row are texts. Columns without a name are named column_1, column_2 and so on."),
-		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252. Default: detected from a byte order mark. Without a mark, valid UTF-8 is UTF-8, and other files are windows-1252. JSON is UTF-8 or UTF-16."),
+		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252. Default: detected from a byte order mark. Without a mark, valid UTF-8 is read as utf-8, and all other data as windows-1252. JSON must be UTF-8 or UTF-16."),
 		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}. The types of other columns are inferred from all values. A value of another type is an error.`),
-		tool.Maybe("missing", tool.TypeCharacter, `Texts that mean a missing value. The empty cell is always missing. Default: NA, N/A, NaN, null and NULL, except in columns of texts.`),
-		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Default: none; then such a cell is text.`),
+		tool.Maybe("missing", tool.TypeCharacter, `Texts that mean a missing value. An empty cell without quotes is always missing. Default: NA, N/A, NaN, null and NULL, except in columns of texts.`),
+		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Default: none, so 1,234,567 is text.`),
 		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
 		tool.Optional("percent", tool.TypeBoolean, false, "Whether 12.5% is the number 0.125. If False, such a cell is text."),
 		tool.Maybe("dates", tool.TypeCharacter, `Additional formats of dates and times, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column has dates if all values match one format. If several formats match all values but give different dates, the column is text. This can happen with "%d/%m/%Y" and "%m/%d/%Y". ISO 8601, as in 2024-02-29, is always recognized.`),
@@ -77,15 +77,16 @@ const csvRules = "\n\nThe rules for CSV:\n\n" +
 // otherRules documents how other files become tables.
 const otherRules = "\nThe rules for JSON:\n\n" +
 	"- A JSON text is a list of objects, of lists or of plain values.\n" +
-	"- A JSON text may also be an object whose values are the columns, as lists of equal length, or an object with exactly one list of objects.\n" +
+	"- A JSON text may also be an object of columns: its values are lists of equal length.\n" +
+	"- A JSON text may also be an object in which exactly one value is a list of objects.\n" +
 	"- JSON Lines has an object or a list on each line.\n" +
 	"- A missing key of an object is a missing value.\n" +
 	"- Texts are dates if all texts of the column are dates in ISO 8601.\n" +
 	"- A column with values of several types has the type any.\n" +
 	"\nThe rules for spreadsheets:\n\n" +
 	"- One sheet is read. Empty rows and columns around the table are skipped.\n" +
-	"- The types are those of the cells.\n" +
-	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with an error value is an error too, but #N/A is a missing value.\n" +
+	"- The types of the cells are kept.\n" +
+	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with the error value #N/A is missing. All other error values are errors.\n" +
 	"- The file may have at most 512 MB after decompression. The table is always kept in memory, even if the file has more than 8 MB.\n\n"
 
 func readRows() []member {
@@ -94,7 +95,7 @@ func readRows() []member {
 			Name: "read",
 			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
 				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
-				"Exceptions are XLSX files and JSON objects of lists, whose tables are always kept in memory. " +
+				"Exceptions: the tables from XLSX files and from JSON objects of columns are always kept in memory. " +
 				csvRules + otherRules + "Needs `fs.read`.",
 			Params:   append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns:  "a table",

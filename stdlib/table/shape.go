@@ -52,7 +52,7 @@ func shapeRows() []member {
 				tool.Required("name", tool.TypeString, "The name of the column."),
 				tool.Param{Name: "values", Type: tool.Type{Name: tool.TypeAny, Nullable: true}, Required: true,
 					Description: "A list with a value for each row; or one text, number, bool or None for all rows; or a function that takes a row as a dict and returns the value."},
-				tool.Maybe("type", tool.TypeString, "The type of the column. The values are converted as by with_types."),
+				tool.Maybe("type", tool.TypeString, "The type of the column. The values are converted by the rules of with_types."),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.withColumn()) }},
@@ -68,7 +68,7 @@ func shapeRows() []member {
 				"All other conversions are errors, which name the row and the column. If a file is not kept in memory, the error occurs when its rows are read.",
 			Params: []tool.Param{
 				tool.Required("types", tool.TypeObject, `The new types by column name, as in {"age": "integer"}. The types are text, integer, float, bool, date, datetime, instant and any.`),
-				tool.Optional("errors", tool.TypeString, "fail", `What happens if a value cannot be converted. fail: this is an error. missing: the value becomes missing.`),
+				tool.Optional("errors", tool.TypeString, "fail", `What happens if a value cannot be converted: "fail" causes an error, and "missing" makes the value missing.`),
 			},
 			Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.withTypes()) }},

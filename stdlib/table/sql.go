@@ -24,9 +24,9 @@ func sqlRows() []member {
 			"- A bool is 0 or 1. A date, datetime or instant is a text as in a CSV file. Lists and objects are JSON text.\n" +
 			"- A selected column keeps its type. The type of an expression is inferred: integer, float, text, or any for mixed values.\n" +
 			"- A repeated column name gets a number, as in name_2.\n" +
-			"- Calls share no state.\n" +
+			"- A query cannot use tables or data of earlier calls.\n" +
 			"- A query cannot use the current time, as in current_date and date('now'). It cannot use random numbers, as in random and randomblob. Pass such values in params.\n\n" +
-			"A tool may compute for 2 seconds. For a long query, declare more, as in limits = {\"cpu\": 10}, and pass timeout.",
+			"By default, a tool has 2 seconds of CPU time. For a long query, declare more, as in limits = {\"cpu\": 10}, and pass timeout.",
 		Params: []tool.Param{
 			tool.Required("query", tool.TypeString, "One query, as in `select city, count(*) as n from people group by city`. For a value, write ? or :name, and pass the value in params."),
 			tool.Required("tables", tool.TypeObject, `The tables by name, as in {"people": t}.`),

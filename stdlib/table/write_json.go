@@ -27,7 +27,7 @@ func jsonWriteRows() []member {
 		}},
 		{tool.Func{
 			Name:    "to_jsonl",
-			Doc:     "Format the table as JSON Lines: one object per line, at most 8 MB in total. The values are formatted as by to_json.",
+			Doc:     "Format the table as JSON Lines: one object per line, at most 8 MB in total. The values have the same form as in to_json.",
 			Returns: "a text",
 		}, func(c *call) (value.Value, error) {
 			return c.writeJSON("", "", "", -1)

@@ -91,7 +91,7 @@ func layouts() []tool.Func {
 			Name:    "dedent",
 			Doc:     "Remove the common indentation of all lines. Lines with only white space become empty.",
 			Params:  []tool.Param{text},
-			Returns: "the text without the shared indentation",
+			Returns: "the text without the common indentation",
 			Do:      row.Do(dedent),
 		},
 		{

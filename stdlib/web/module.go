@@ -20,8 +20,8 @@ const moduleDoc = "HTTP requests to servers of the public internet. A tool decla
 	"or http:HOST for all methods. The targets of redirects must be declared too. Addresses of this machine, private networks and metadata " +
 	"services of clouds are denied, unless the user's config lists them. One call may make 20 requests, " +
 	"each with at most 3 redirects and 8 MB. Requests share no cookies and no connections.\n\nIn a recorded run, " +
-	"a request that may change data has the header Idempotency-Key, unless the script sets the header. If the request is sent again, it has the same key. A server that supports the header then carries out the request only once.\n\n" +
-	"A function returns a response with any status, even 404 or 500. If there is no response, the call fails. A response is a dict:\n\n- `status`: an integer\n- `ok`: True if " +
+	"a request that may change data has the header Idempotency-Key, unless the script sets the header. If the request is sent again, it has the same key. A server that supports the header carries out the request only once.\n\n" +
+	"The functions return the response, even if its status is 404 or 500. If there is no response, the call fails. A response is a dict:\n\n- `status`: an integer\n- `ok`: True if " +
 	"the status is less than 400\n- `url`: the URL after redirects\n- `headers`: a dict with lower-case names\n- `text`: the body as text, or None if " +
 	"the body is not text\n- `bytes`: the body as bytes, or None if the body is text\n- `json`: the decoded body, or None if the body is not JSON or larger than 2 MB"
 

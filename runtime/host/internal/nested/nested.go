@@ -13,7 +13,7 @@ func Modules() []tool.Module {
 	name := tool.Param{Name: "name", Type: tool.Type{Name: tool.TypeString}, Description: "the tool's name", Required: true}
 	return []tool.Module{{
 		Name: "tools",
-		Doc:  "Call other tools. A tool declares in needs which tools it may call, as tool:NAME for a tool, or tool:@GROUP for all tools of a group. A called tool can use only capabilities that its caller also has.",
+		Doc:  "Call other tools. In needs, a tool declares the tools that it may call: tool:NAME for one tool, or tool:@GROUP for all tools of a group. A called tool can use only capabilities that its caller also has.",
 		Funcs: []tool.Func{{
 			Name:    CallTool[len(Prefix):],
 			Doc:     "Call a tool: tools.call(\"slug\", title = \"x\"), or tools.slug(title = \"x\"). If the tool fails, the call fails with the same error.",
