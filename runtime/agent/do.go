@@ -174,7 +174,7 @@ func (t *turn) failed(d decision.Decision, e *value.Error) outcome {
 	if e.Kind == value.Denied {
 		o.denied, o.text = true, t.prompt().Denied(e.Message())
 		offered := t.offered(d.Action)
-		if !strings.Contains(e.Message(), value.NotApproved) || offered != nil && offered.OnlyCalls { // denied by a rule, or a call that this one made
+		if !strings.Contains(e.Message(), "not approved") || offered != nil && offered.OnlyCalls { // denied by a rule, or a call that this one made
 			o.text = t.resultText(d.Action, o.result)
 		}
 		return o

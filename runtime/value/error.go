@@ -161,10 +161,6 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// NotApproved is a part of the message of each error of a call or an effect that was not approved. It
-// distinguishes these errors of kind [Denied] from others, also in a history, which has only their texts.
-const NotApproved = "not approved"
-
 // Error returns "position: op: cause", without the parts that are empty.
 func (e *Error) Error() string {
 	var b strings.Builder

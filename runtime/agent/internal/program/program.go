@@ -191,7 +191,7 @@ func (w *codeWatch) note(e tool.Event) {
 			break
 		}
 		c.err = d.Error
-		if d.ErrorType == value.Denied.Type() && strings.Contains(c.err, value.NotApproved) {
+		if d.ErrorType == value.Denied.Type() && strings.Contains(c.err, "not approved") {
 			w.refuse()
 		}
 	case tool.ToolCallEnd:

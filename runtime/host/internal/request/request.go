@@ -131,12 +131,12 @@ func (q *Request) Needs() string {
 
 // ErrRefused returns the error of a refusal. offer is the Offer of the request.
 func (q *Request) ErrRefused(why string, offer rights.Offer) error {
-	what := "the call of '" + q.Tool.Name + "' was " + value.NotApproved
+	what := "the call of '" + q.Tool.Name + "' was not approved"
 	switch {
 	case q.Effect != nil:
-		what = q.Effect.Func + " of '" + q.Tool.Name + "' was " + value.NotApproved
+		what = q.Effect.Func + " of '" + q.Tool.Name + "' was not approved"
 	case q.Changes != nil:
-		what = "the changes of '" + q.Tool.Name + "' were " + value.NotApproved
+		what = "the changes of '" + q.Tool.Name + "' were not approved"
 	}
 	if why != "" {
 		what += ": " + why
