@@ -182,9 +182,8 @@ type waitingSet struct {
 	native, journal bool
 }
 
-// TestAWaitingAgentIsSmall holds what 1,000 of each take against that. Of those that
-// are recorded, as many as chance has it hold a larger stack, see RATIONALE.md: the
-// benchmark has them.
+// TestAWaitingAgentIsSmall compares the memory of 1,000 agents of each kind with the limit. A random part
+// of the recorded agents has a larger stack (see RATIONALE.md), so only the benchmark measures those.
 func TestAWaitingAgentIsSmall(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes memory of its own")

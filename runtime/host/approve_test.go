@@ -227,7 +227,7 @@ func TestArgumentsThatAreMended(t *testing.T) {
 	}
 }
 
-// TestAlways checks for whom an answer for good holds, and for what.
+// TestAlways checks for whom, and for what, a permanent answer is valid.
 func TestAlways(t *testing.T) {
 	always := func(tool.Question) tool.Answer { return tool.Answer{Yes: true, Always: true} }
 	source := star("t", "", "fs.write('a', 'x')\nfs.read('old')", "needs = ['fs.write', 'fs.read', 'tool']")

@@ -274,11 +274,11 @@ func testACancelBeatsAPark(t *testing.T, on keeper) {
 	}
 }
 
-// TestAnApprovalForGoodComesLater checks that what was refused stays so, though
-// the same was approved for good after it; and that a replay approves nothing.
-func TestAnApprovalForGoodComesLater(t *testing.T) { eachStore(t, testAnApprovalForGoodComesLater) }
+// TestALaterPermanentApproval checks that a refused effect stays refused, although
+// the same was approved permanently after it; and that a replay approves nothing.
+func TestALaterPermanentApproval(t *testing.T) { eachStore(t, testALaterPermanentApproval) }
 
-func testAnApprovalForGoodComesLater(t *testing.T, on keeper) {
+func testALaterPermanentApproval(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	asked := 0
 	m.approve = host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {

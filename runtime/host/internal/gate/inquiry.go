@@ -68,7 +68,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	return q.accept(&answer, err, p.Run.approvals.Wider())
 }
 
-const approvedBefore = "it was approved for good before"
+const approvedBefore = "it was approved permanently before"
 
 // accept returns an approval, or the error of a refusal. It adds a permanent answer to lasts:
 // the list of the host for a new one, that of the run for one that was recorded.
