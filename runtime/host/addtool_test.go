@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -423,6 +424,32 @@ func TestRemoveTool(t *testing.T) {
 	}
 	if err := host.AddTool(r.Host, def("my-slow"), slow); err != nil {
 		t.Errorf("add again: %v", err)
+	}
+}
+
+// TestExchange checks that tools are removed and added in one step, that a tool with an error is left
+// out, and that scripts are not removed.
+func TestExchange(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "return 'script'", "")
+	ok := func(context.Context, *value.Dict) (value.Value, error) { return "new", nil }
+	if errs := r.Exchange(nil, []toolset.InGo{{Tool: def("first"), Do: ok}, {Tool: def("my-second"), Do: ok}}); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	errs := r.Exchange([]string{"first", "my_second", "t", "unknown"}, []toolset.InGo{{Tool: def("my_second"), Do: ok}, {Tool: def("t"), Do: ok}, {Tool: def("third")}, {Tool: tool.Tool{Name: "Four"}, Do: ok}})
+	if len(errs) != 4 || errs[0] != nil || !errors.Is(errs[1], value.ErrInvalid) || !errors.Is(errs[2], value.ErrInvalid) || !errors.Is(errs[3], value.ErrInvalid) {
+		t.Errorf("errors are %v", errs)
+	}
+	for name, want := range map[string]bool{"first": false, "my_second": true, "t": true, "third": false} {
+		if _, err := r.Tool(name); (err == nil) != want {
+			t.Errorf("%s: %v, want that it exists: %v", name, err, want)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if errs := r.Exchange([]string{"my_second"}, []toolset.InGo{{Tool: def("other"), Do: ok}}); len(errs) != 1 || !errors.Is(errs[0], value.ErrClosed) {
+		t.Errorf("on a closed host: %v", errs)
 	}
 }
 

@@ -17,21 +17,10 @@ func (c *catalog) Usable(ctx context.Context, t *gate.Callee, run tool.Runner) e
 	if t.Available == "" {
 		return nil
 	}
-	for {
-		known, other, err := c.answers.begin(t)
-		if known {
-			return err
-		}
-		if other == nil {
-			break
-		}
-		if err := other.await(ctx, t); err != nil {
-			return err
-		}
+	late := func() error {
+		return notAvailable(t, value.Errorf(value.Unavailable, "the availability check has not ended").WithHint("do not list or call the tool in its own availability check"))
 	}
-	err := c.askAvailable(ctx, t, run)
-	c.answers.end(t, err, ctx.Err() == nil) // the end of the context is not an answer
-	return err
+	return c.answers.Of(ctx, t, availableTimeout, late, func() error { return c.askAvailable(ctx, t, run) })
 }
 
 // listable is Usable for a list of tools. On a closed host it returns the cached answer.
@@ -41,7 +30,7 @@ func (c *catalog) listable(t *gate.Callee) error {
 	}
 	h := c.host
 	if err := h.inflight.Enter(); err != nil {
-		return c.answers.known(t)
+		return c.answers.Known(t)
 	}
 	defer h.inflight.Leave()
 	ctx, done := h.inflight.Until(context.Background())

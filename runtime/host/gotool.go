@@ -127,18 +127,27 @@ func (h *Host) register(t tool.Tool, do handler, replace bool, opts []ToolOption
 	if err := h.notClosed(); err != nil {
 		return err
 	}
+	o, err := offerGo(t, do, opts)
+	if err != nil {
+		return err
+	}
+	return h.registry.change(func(c *catalog) error { return c.add(layerGo, o, replace) })
+}
+
+// offerGo checks the definition of a tool written in Go.
+func offerGo(t tool.Tool, do handler, opts []ToolOption) (*offered, error) {
 	g := goTool{do: do}
 	for _, opt := range opts {
 		opt(&g.toolOptions)
 	}
 	if err := g.define(&t); err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.Normalize(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	info := &toolset.Info{Tool: t, Standing: toolset.Standing{Location: tool.Embedded}}
 	completeStanding(&info.Standing, t.Needs, true)
@@ -146,7 +155,39 @@ func (h *Host) register(t tool.Tool, do handler, replace bool, opts []ToolOption
 	if do != nil {
 		run = g.run
 	}
-	return h.registry.change(func(c *catalog) error { return c.add(layerGo, newOffered(info, run, nil), replace) })
+	return newOffered(info, run, nil), nil
+}
+
+// Exchange removes tools as [Host.RemoveTool] does, and adds others as [Host.Register] does, in one
+// step: a call uses all of the change, or nothing of it. Names of other tools, and unknown names, are
+// ignored. The errors have the indices of the tools: a tool with an error is not added, and all others
+// are. On a closed host each error is of kind Closed.
+func (h *Host) Exchange(remove []string, add []toolset.InGo) []error {
+	errs := make([]error, len(add))
+	if err := h.notClosed(); err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	offers := make([]*offered, len(add))
+	for i := range add {
+		offers[i], errs[i] = offerGo(add[i].Tool, add[i].Do, nil)
+	}
+	_ = h.registry.change(func(c *catalog) error { // always nil
+		for _, name := range remove {
+			if o := c.tools[tool.Key(name)]; o != nil && slices.Contains(c.layers[layerGo], o) {
+				c.remove(o)
+			}
+		}
+		for i, o := range offers {
+			if o != nil {
+				errs[i] = c.add(layerGo, o, false)
+			}
+		}
+		return nil
+	})
+	return errs
 }
 
 // RemoveTool removes a tool that was added with [AddTool], [Host.Register] or [Host.Replace],

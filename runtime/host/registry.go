@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/checks"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
@@ -39,11 +39,11 @@ type catalog struct {
 	tools    map[string]*offered // by key
 	names    []string            // the keys, in the order in which tools are listed
 	rules    []tool.Rule
-	flows    map[string]bool // the keys of workflows that are not tools
-	broken   []*value.Error  // the files without a usable tool
-	searched bool            // the source was searched
-	err      error           // of the search, or nil
-	answers  *answers
+	flows    map[string]bool               // the keys of workflows that are not tools
+	broken   []*value.Error                // the files without a usable tool
+	searched bool                          // the source was searched
+	err      error                         // of the search, or nil
+	answers  *checks.Results[*gate.Callee] // of the tools' own checks whether they can be used here
 }
 
 // An offered is a tool with everything that is needed to call it. Before complete it has only
@@ -103,7 +103,7 @@ func layerOf(t *toolset.Head) layer {
 
 func (r *registry) begin(h *Host, src toolset.Source, reserved []string, rules []tool.Rule) {
 	r.searching, r.src = make(chan struct{}, 1), src
-	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, rules: rules, answers: &answers{}}
+	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, rules: rules, answers: &checks.Results[*gate.Callee]{}}
 	for _, name := range reserved {
 		r.now.reserved[tool.Key(name)] = true
 	}
@@ -219,7 +219,7 @@ func (c *catalog) found(d *toolset.Discovered, offer func(*toolset.Found) *offer
 			}
 		}
 	}
-	c.searched, c.err, c.answers = true, nil, &answers{}
+	c.searched, c.err, c.answers = true, nil, &checks.Results[*gate.Callee]{}
 	return broken
 }
 
@@ -329,69 +329,6 @@ func (c *catalog) Find(_ context.Context, name string, _ tool.StepPath) (*gate.C
 	return o.callee, o.run, nil
 }
 
-// answers are the results of the tools' own checks whether they can be used here.
-type answers struct {
-	mu      sync.Mutex
-	results map[*gate.Callee]error
-	probes  map[*gate.Callee]*probe // in progress
-}
-
-// A probe is a check in progress.
-type probe struct {
-	ended chan struct{}
-	until time.Time // when it should have ended
-}
-
-// begin returns the result of a tool's check, if that is known. Otherwise it returns the check
-// in progress, or nil: the caller then makes the check, and calls end.
-func (a *answers) begin(t *gate.Callee) (known bool, other *probe, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err, known = a.results[t]; known {
-		return true, nil, err
-	}
-	if other = a.probes[t]; other == nil {
-		if a.probes == nil {
-			a.results, a.probes = map[*gate.Callee]error{}, map[*gate.Callee]*probe{}
-		}
-		a.probes[t] = &probe{make(chan struct{}), time.Now().Add(availableTimeout)}
-	}
-	return false, other, nil
-}
-
-// known returns the result of a tool's check, or nil if it is unknown.
-func (a *answers) known(t *gate.Callee) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.results[t]
-}
-
-// end ends the check of a tool, and keeps its result if isAnswer is set.
-func (a *answers) end(t *gate.Callee, err error, isAnswer bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if isAnswer {
-		a.results[t] = err
-	}
-	close(a.probes[t].ended)
-	delete(a.probes, t)
-}
-
-// await waits until a check has ended, or should have ended: a check that lists the tools waits
-// here for itself.
-func (x *probe) await(ctx context.Context, t *gate.Callee) error {
-	late := time.NewTimer(time.Until(x.until))
-	defer late.Stop()
-	select {
-	case <-x.ended:
-		return nil
-	case <-ctx.Done():
-		return value.AsError(context.Cause(ctx), value.Canceled)
-	case <-late.C:
-		return notAvailable(t, value.Errorf(value.Unavailable, "the availability check has not ended").WithHint("do not list or call the tool in its own availability check"))
-	}
-}
-
 // tools returns the current tools. The first call searches the source. If the search fails, the
 // result has the other tools, and the next call searches again.
 func (h *Host) tools(ctx context.Context) *catalog {
@@ -416,7 +353,7 @@ func (h *Host) tools(ctx context.Context) *catalog {
 func (h *Host) Refresh(ctx context.Context) error {
 	if h.opts.Discover == nil {
 		return h.registry.change(func(c *catalog) error {
-			c.answers = &answers{}
+			c.answers = &checks.Results[*gate.Callee]{}
 			return nil
 		})
 	}

@@ -2,7 +2,12 @@
 // knows of each, and whether it can be called.
 package toolset
 
-import "github.com/cassidy-run/cassidy/runtime/tool"
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
 
 // A State is whether a tool can be called.
 type State string
@@ -33,6 +38,12 @@ type Info struct {
 	tool.Tool
 	Standing
 	Warnings []string // about the declaration, which is valid
+}
+
+// InGo is a tool written in Go, with its handler; see Host.Register.
+type InGo struct {
+	Tool tool.Tool
+	Do   func(ctx context.Context, args *value.Dict) (value.Value, error)
 }
 
 // A Head is the part of an [Info] that a list shows.
