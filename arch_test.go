@@ -606,7 +606,7 @@ var layers = map[string]struct {
 	},
 	"runtime/mcp/attached": {
 		"Package attached calls the tools of other MCP servers",
-		"runtime/tool runtime/value runtime/host runtime/host/step internal/forms",
+		"runtime/tool runtime/value runtime/host runtime/host/step runtime/host/toolset internal/forms",
 		"a server is reached only through it, and is not trusted",
 	},
 	"runtime/agent": {

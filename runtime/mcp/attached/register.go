@@ -1,7 +1,6 @@
 package attached
 
 import (
-	"context"
 	"regexp"
 	"strings"
 
@@ -15,16 +14,7 @@ import (
 // read-only. Its results are untrusted text. If the server asks for input, the host asks its user. The errors are of the tools that cannot be added,
 // such as one with an invalid schema, or with the name of another one.
 func (s *Server) Register(h *host.Host) (broken []*value.Error) {
-	for _, d := range s.accept.tools {
-		name := d.Text("name")
-		t := s.toolOf(d)
-		t.Steps = s.steps(&t)
-		err := h.Register(t, func(ctx context.Context, args *value.Dict) (value.Value, error) { return s.converse(ctx, name, args) })
-		if err != nil {
-			broken = append(broken, value.ErrorOf(err, value.Invalid))
-		}
-	}
-	return broken
+	return Exchange(h, nil, []*Server{s})
 }
 
 // toolOf returns the tool of a definition.

@@ -83,6 +83,11 @@ type Server struct {
 	retry    time.Time  // no start before
 	closed   bool
 	running  sync.WaitGroup
+
+	names   map[string]string // of the tools that a host has, by the names that the server has given them
+	calls   int               // of handlers, in progress
+	retired bool              // it ends with its last call
+	next    *Server           // that has replaced it, or nil
 }
 
 // New returns a server whose tools are those of a set. It is not started.
@@ -113,12 +118,17 @@ func Fetch(ctx context.Context, o Options) (Set, error) {
 
 // Close ends the server and its calls. It waits until its processes have ended.
 func (s *Server) Close() error {
+	s.stop()
+	s.running.Wait()
+	return nil
+}
+
+// stop is Close without the wait.
+func (s *Server) stop() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.end()
-	s.running.Wait()
-	return nil
 }
 
 // Call calls a tool by the name that the server has given it. It starts the server if that is not
