@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -612,6 +613,41 @@ func TestRemainingTools(t *testing.T) {
 		list, err := c.ListTools(t.Context(), nil)
 		if err != nil || len(list.Tools) != step.want {
 			t.Fatalf("with %v the client sees %v, %v, want %d tools", step.files, list, err, step.want)
+		}
+	}
+}
+
+// TestRemovedServerTool removes a tool whose name for clients is another one: SERVER__TOOL for SERVER.TOOL.
+func TestRemovedServerTool(t *testing.T) {
+	b := serve(t, nil)
+	changed := make(chan struct{}, 8)
+	c := b.connect(t, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} }})
+	sees := func() bool {
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(list.Tools, func(t *sdk.Tool) bool { return t.Name == "weather__get" })
+	}
+	if sees() {
+		t.Error("the client sees a tool that does not exist")
+	}
+	ok := func(context.Context, *value.Dict) (value.Value, error) { return nil, nil }
+	if err := b.host.Register(tool.Tool{Name: "weather.get", Description: "T."}, ok); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if err := b.server.Update(); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+		if sees() != want {
+			t.Errorf("the client sees the tool: %v, want %v", !want, want)
+		}
+		if want {
+			if err := b.host.RemoveTool("weather.get"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

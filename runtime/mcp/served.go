@@ -123,7 +123,7 @@ func (s *Server) addTool(now definitions, t *tool.Tool) {
 	if err != nil {
 		return // the host lists the tool as broken
 	}
-	e := entry{aTool, t.Name}
+	e := entry{aTool, t.ModelName()} // as clients know it
 	if t.Hints.Other[PromptHint] {
 		e.kind = aPrompt
 	}

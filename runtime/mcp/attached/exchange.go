@@ -18,7 +18,7 @@ import (
 // The servers of from are retired: calls in progress end normally, and then the server is ended with
 // its children. A run that began before may call a tool of a retired server later. If the server of to
 // with the same name has the same tool, this one is called; otherwise the call fails with kind
-// Unavailable. Close the servers of from, too, to wait for their ends.
+// Unavailable. To wait for the end of a retired server, call its Wait, or its Close to end its calls.
 //
 // Exchange must not be called concurrently for the same host.
 func Exchange(h *host.Host, from, to []*Server) (broken []*value.Error) {

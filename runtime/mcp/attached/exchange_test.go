@@ -112,6 +112,7 @@ func TestExchange(t *testing.T) {
 	if got := <-text; !strings.Contains(got, "before") {
 		t.Errorf("the call in progress gave %s", got)
 	}
+	first.Wait()
 	within(t, "the end of the former server", ended)
 	if broken := Exchange(h, nil, []*Server{second}); len(broken) > 0 {
 		t.Errorf("the same servers: %v", broken)

@@ -123,6 +123,12 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// Wait waits until the processes of a server have ended that [Exchange] has retired, or that Close ends.
+func (s *Server) Wait() {
+	<-s.ctx.Done()
+	s.running.Wait()
+}
+
 // stop is Close without the wait.
 func (s *Server) stop() {
 	s.mu.Lock()
