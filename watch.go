@@ -45,14 +45,14 @@ type watching struct {
 	host   *host.Host
 	report func([]*Error)
 	began  bool
-	known  map[string]bool // the errors that were reported, as texts
+	news   watch.News
 }
 
 // refresh refreshes the host, and reports what is wrong that was not wrong before.
 func (w *watching) refresh(ctx context.Context) {
 	if !w.began { // what is wrong at first can be seen in the lists of the host
 		w.began = true
-		w.unknown(wrongTools(w.host))
+		w.news.Of(wrongTools(w.host))
 	}
 	err := w.host.Refresh(ctx)
 	if ctx.Err() != nil || value.KindOf(err) == value.Closed {
@@ -62,20 +62,7 @@ func (w *watching) refresh(ctx context.Context) {
 	if err != nil {
 		wrong = append(wrong, value.ErrorOf(err, value.Failed))
 	}
-	w.report(w.unknown(wrong))
-}
-
-// unknown returns the errors that are not known, and knows these then and no others.
-func (w *watching) unknown(wrong []*Error) []*Error {
-	known := map[string]bool{}
-	news := slices.DeleteFunc(wrong, func(e *Error) bool {
-		text := e.Error()
-		twice := known[text]
-		known[text] = true
-		return twice || w.known[text]
-	})
-	w.known = known
-	return news
+	w.report(w.news.Of(wrong))
 }
 
 // wrongTools returns the errors of the files of tools, and of tools that nobody has reviewed.

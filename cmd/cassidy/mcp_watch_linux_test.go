@@ -3,15 +3,20 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -33,83 +38,255 @@ func (b *lockedBuffer) String() string {
 	return b.Buffer.String()
 }
 
+// A watchedServer is cassidy mcp serve in a process of its own, and a client of its standard input and
+// output.
+type watchedServer struct {
+	*testing.T
+	requests io.WriteCloser
+	lines    chan string
+	told     lockedBuffer
+	id       int
+	cmd      *exec.Cmd
+}
+
+// serveWatched starts the server in a project, and opens a session.
+func serveWatched(t *testing.T, dir, home string, args ...string) *watchedServer {
+	t.Helper()
+	s := &watchedServer{T: t, lines: make(chan string, 1000)}
+	s.cmd = exec.Command(os.Args[0], append([]string{"--dir", dir}, args...)...)
+	s.cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
+	s.cmd.Stderr = &s.told
+	var err error
+	if s.requests, err = s.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	answers, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	})
+	go func() {
+		in := bufio.NewScanner(answers)
+		in.Buffer(nil, 1<<20)
+		for in.Scan() {
+			s.lines <- in.Text()
+		}
+		close(s.lines)
+	}()
+	s.request("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	s.request("logging/setLevel", `{"level":"info"}`)
+	return s
+}
+
+func (s *watchedServer) send(line string) {
+	s.Helper()
+	if _, err := io.WriteString(s.requests, line+"\n"); err != nil {
+		s.Fatalf("%v; the server said:\n%s", err, s.told.String())
+	}
+}
+
+// begin sends a request, and returns the words of its answer.
+func (s *watchedServer) begin(method, params string) string {
+	s.Helper()
+	s.id++
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, s.id, method, params))
+	return fmt.Sprintf(`"id":%d,`, s.id)
+}
+
+// request sends a request, and returns the answer.
+func (s *watchedServer) request(method, params string) string {
+	s.Helper()
+	return s.expect(s.begin(method, params))
+}
+
+// call calls a tool without arguments.
+func (s *watchedServer) call(name string) string {
+	s.Helper()
+	return s.request("tools/call", fmt.Sprintf(`{"name":"%s","arguments":{}}`, name))
+}
+
+// expect returns the next line that has all words. It drops the lines before.
+func (s *watchedServer) expect(words ...string) string {
+	s.Helper()
+	for late := time.After(60 * time.Second); ; {
+		select {
+		case line, ok := <-s.lines:
+			if !ok {
+				s.Fatalf("the server has ended without %q; it said:\n%s", words, s.told.String())
+			}
+			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+				return line
+			}
+		case <-late:
+			s.Fatalf("the server has not sent %q; it said:\n%s", words, s.told.String())
+		}
+	}
+}
+
+// end ends the server, which must have printed each text so often.
+func (s *watchedServer) end(printed map[string]int) {
+	s.Helper()
+	s.requests.Close()
+	for range s.lines {
+	}
+	err := s.cmd.Wait()
+	for text, n := range printed {
+		if strings.Count(s.told.String(), text) != n {
+			err = errors.Join(err, fmt.Errorf("want %d times %q", n, text))
+		}
+	}
+	if err != nil {
+		s.Errorf("%v, standard error:\n%s", err, s.told.String())
+	}
+}
+
+// listChanged is the notification of changed tools.
+const listChanged = "notifications/tools/list_changed"
+
 // TestMCPServeFollowsFiles edits the tools of a server over standard input and output: its client hears
 // of changed tools and of errors, and a broken file keeps its last good version.
 func TestMCPServeFollowsFiles(t *testing.T) {
 	dir := t.TempDir()
 	putChatFile(t, dir, ".cassidy/tools/first.star", echoTool("first", "one"))
-	home := filepath.Join(dir, "home")
-	env := func(name string) (string, bool) {
-		value, ok := map[string]string{"CASSIDY_HOME": home, "CASSIDY_WORKER": testworker.Exec()}[name]
-		if !ok {
-			return os.LookupEnv(name)
-		}
-		return value, true
+	s := serveWatched(t, dir, filepath.Join(dir, "home"), "--trust-once", "mcp", "serve")
+	if list := s.request("tools/list", "{}"); !strings.Contains(list, `"first"`) {
+		t.Errorf("the tools are %s", list)
 	}
-	in, requests := io.Pipe()
-	answers, out := io.Pipe()
-	var told lockedBuffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- Main(t.Context(), []string{"--dir", dir, "--trust-once", "mcp", "serve"}, &app.World{In: in, Out: out, Err: &told, Env: env})
-		out.Close()
-		in.Close()
-	}()
-	lines := make(chan string, 100)
-	go func() {
-		for s := bufio.NewScanner(answers); s.Scan(); {
-			lines <- s.Text()
-		}
-		close(lines)
-	}()
-	send := func(line string) {
-		if _, err := io.WriteString(requests, line+"\n"); err != nil {
-			t.Fatalf("%v; the server said:\n%s", err, told.String())
-		}
-	}
-	expect := func(words ...string) (found string) {
-		t.Helper()
-		for late := time.After(30 * time.Second); ; {
-			select {
-			case line, ok := <-lines:
-				matches := ok
-				for _, w := range words {
-					matches = matches && strings.Contains(line, w)
-				}
-				if matches {
-					return line
-				}
-				if !ok {
-					t.Fatalf("the server has ended without %q; it said:\n%s", words, told.String())
-				}
-			case <-late:
-				t.Fatalf("the server has not sent %q; it said:\n%s", words, told.String())
-			}
-		}
-	}
-	call := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"first","arguments":{}}}`
-	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
-	expect(`"id":1`)
-	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	send(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`)
-	expect(`"id":2`)
-	send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
-	expect(`"id":3`, `"first"`)
 	putChatFile(t, dir, ".cassidy/tools/second.star", echoTool("second", "two"))
-	expect("notifications/tools/list_changed")
+	s.expect(listChanged)
 	putChatFile(t, dir, ".cassidy/tools/first.star", "def first(")
-	expect("notifications/message", "warning", "first.star:1")
-	send(call)
-	expect(`"id":9`, "one")
+	s.expect("notifications/message", "warning", "first.star:1")
+	if answer := s.call("first"); !strings.Contains(answer, "one") {
+		t.Errorf("a broken file: %s", answer)
+	}
 	putChatFile(t, dir, ".cassidy/tools/first.star", strings.Replace(echoTool("first", "three"), "Say it.", "Say more.", 1))
-	for answer := ""; !strings.Contains(answer, "three"); {
-		send(call)
-		answer = expect(`"id":9`)
+	for !strings.Contains(s.call("first"), "three") {
 	}
-	requests.Close()
-	for range lines {
+	s.end(map[string]int{"first.star:1": 1})
+}
+
+// waitingServer writes the ID of its process for each call, and answers when the file out/go exists.
+const waitingServer = `
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+sleep 1000 &
+while read -r line; do
+  id=${line#*\"id\":}
+  id=${id%%[,\}]*}
+  case $line in
+  *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"slow","version":"1"}}' ;;
+  *'"tools/list"'*) answer '{"tools":[{"name":"act","inputSchema":{"type":"object"}}]}' ;;
+  *'"tools/call"'*)
+    echo "$$ $!" >>out/pids
+    while [ ! -e out/go ]; do sleep 0.01; done
+    answer "{\"content\":[{\"type\":\"text\",\"text\":\"done by $1\"}]}" ;;
+  *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+`
+
+// TestMCPServeFollowsServers attaches, changes and removes servers while cassidy mcp serve runs in another
+// process.
+func TestMCPServeFollowsServers(t *testing.T) {
+	p := &attachedProject{t, t.TempDir(), t.TempDir()}
+	putChatFile(t, p.dir, "server.sh", waitingServer)
+	putChatFile(t, p.dir, "out/x", "")
+	putChatFile(t, p.home, "config.yaml", "allow: [\"tool:slow.act\", \"tool:other.act\"]\ntrusted_sources: [\"tool:slow.act\", \"tool:other.act\"]\n")
+	pids := func() []string {
+		text, _ := os.ReadFile(filepath.Join(p.dir, "out/pids"))
+		return strings.Fields(string(text))
 	}
-	if code := <-ended; code != 0 || strings.Count(told.String(), "first.star:1") != 1 {
-		t.Errorf("exit code %d, standard error:\n%s", code, told.String())
+	isGone := func(pid string) bool {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return errors.Is(syscall.Kill(n, 0), syscall.ESRCH)
 	}
+	s := serveWatched(t, p.dir, p.home, "mcp", "serve")
+	has := func(name string) bool { return strings.Contains(s.request("tools/list", "{}"), `"`+name+`"`) }
+	if has("slow__act") {
+		t.Error("a server is attached before it is added")
+	}
+
+	p.must("mcp", "add", "slow", "--write", "out", "--", "sh", "server.sh", "first")
+	if code, _, errs := p.run("mcp", "review", "slow"); code == 0 {
+		t.Errorf("a review without an answer: %s", errs)
+	}
+	if has("slow__act") {
+		t.Error("the tools of a server are used before their review")
+	}
+	p.must("mcp", "review", "slow", "--yes")
+	s.expect(listChanged)
+	if !has("slow__act") {
+		t.Error("the tools of a reviewed server are missing")
+	}
+
+	answer := s.begin("tools/call", `{"name":"slow__act","arguments":{}}`)
+	until(t, "the call", func() bool { return len(pids()) == 2 })
+	p.must("mcp", "remove", "slow")
+	s.expect(listChanged)
+	if has("slow__act") || isGone(pids()[0]) {
+		t.Errorf("after the removal during a call: processes %q", pids())
+	}
+	putChatFile(t, p.dir, "out/go", "")
+	if got := s.expect(answer); !strings.Contains(got, "done by first") {
+		t.Errorf("the call in progress gave %s", got)
+	}
+	for _, pid := range pids() {
+		until(t, "the end of process "+pid, func() bool { return isGone(pid) })
+	}
+
+	p.must("mcp", "add", "slow", "--write", "out", "--", "sh", "server.sh", "second")
+	s.expect(listChanged)
+	if got := s.call("slow__act"); !strings.Contains(got, "done by second") {
+		t.Errorf("after it was added again: %s", got)
+	}
+	running := pids()[2:]
+	same := func(what string) {
+		t.Helper()
+		got := s.call("slow__act")
+		if now := pids(); !strings.Contains(got, "done by second") || !slices.Equal(now[len(now)-2:], running) {
+			t.Errorf("%s: %s, processes %q, want no restart", what, got, now)
+		}
+	}
+	p.must("mcp", "add", "other", "--write", "out", "--", "sh", "server.sh", "another")
+	p.must("mcp", "review", "other", "--yes")
+	s.expect(listChanged)
+	same("another server was added")
+
+	file := filepath.Join(p.dir, ".cassidy/mcp.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putChatFile(t, p.dir, ".cassidy/mcp.json", string(text[:len(text)/2]))
+	s.expect("notifications/message", "mcp.json", "is not valid JSON")
+	same("half of the file")
+
+	widened := strings.Replace(string(text), `"another"`, `"widened"`, 1)
+	putChatFile(t, p.dir, ".cassidy/mcp.json", widened)
+	s.expect("notifications/message", "mcp.json is untrusted")
+	same("the other entry was changed")
+	if has("other__act") {
+		t.Error("a changed entry is used before it is trusted")
+	}
+	p.must("trust", "--yes")
+	until(t, "the tool of the changed entry", func() bool { return has("other__act") })
+	if got := s.call("other__act"); !strings.Contains(got, "done by widened") {
+		t.Errorf("the changed entry: %s", got)
+	}
+	same("the file was trusted again")
+	p.must("trust", "--revoke", ".cassidy/mcp.json")
+	until(t, "the end of the servers", func() bool { return !has("slow__act") && !has("other__act") })
+	for _, pid := range pids() {
+		until(t, "the end of process "+pid, func() bool { return isGone(pid) })
+	}
+	s.end(map[string]int{"is not valid JSON": 1})
 }

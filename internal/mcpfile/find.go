@@ -21,14 +21,22 @@ type Found struct {
 	Server
 	Location tool.Location
 	Path     string // the file in messages
+	Hash     string // of the text of the file
 	trust.Status
 }
 
+// A Listing is what [List] has read.
+type Listing struct {
+	Servers  []Found
+	Warnings []string       // they name fields that are ignored
+	Broken   []*value.Error // of files that cannot be read, and of names that several servers have
+	Unread   []string       // the files that cannot be read, as [Found.Path] names them
+}
+
 // List reads the servers of a project and of its user. root is "" without a project. The files of
-// a [trust.Scope] that replace a folder have no servers. The warnings name fields that are
-// ignored. Of two servers with the same name neither is used, except that an untrusted one does
-// not disable one of the user's.
-func List(root string, scope *trust.Scope) (servers []Found, warnings []string, broken []*value.Error) {
+// a [trust.Scope] that replace a folder have no servers. Of two servers with the same name neither is
+// used, except that an untrusted one does not disable one of the user's.
+func List(root string, scope *trust.Scope) (l Listing) {
 	var all []Found
 	for _, p := range places(root, scope) {
 		text, err := p.read()
@@ -41,20 +49,22 @@ func List(root string, scope *trust.Scope) (servers []Found, warnings []string, 
 			list, ignored, err = Parse(text)
 		}
 		if err != nil {
-			broken = append(broken, folder.FileError(err, p.shown))
+			l.Broken, l.Unread = append(l.Broken, folder.FileError(err, p.shown)), append(l.Unread, p.shown)
 			continue
 		}
 		for _, text := range ignored {
-			warnings = append(warnings, p.shown+": "+text)
+			l.Warnings = append(l.Warnings, p.shown+": "+text)
 		}
+		hash := tool.HashBytes([]byte(text))
 		for _, s := range list {
-			all = append(all, Found{s, p.location, p.shown, p.status(scope, root, text)})
+			all = append(all, Found{s, p.location, p.shown, hash, StatusOf(scope, root, p.location, hash)})
 		}
 	}
 	servers, conflicts := trust.Unique("server", all, func(f *Found) trust.Name {
 		return trust.Name{Name: f.Name, Path: f.Path, Location: f.Location, Status: f.Status}
 	}, false)
-	return servers, warnings, append(broken, conflicts...)
+	l.Servers, l.Broken = servers, append(l.Broken, conflicts...)
+	return l
 }
 
 // A place is where a file may be.
@@ -92,9 +102,10 @@ func (p *place) read() (string, error) {
 	return folder.ReadText(root.FS(), p.name, MaxSize)
 }
 
-func (p *place) status(scope *trust.Scope, root, text string) trust.Status {
-	if p.location == tool.Personal {
+// StatusOf returns whether the servers in a file with a text of this hash may be started.
+func StatusOf(scope *trust.Scope, root string, location tool.Location, hash string) trust.Status {
+	if location == tool.Personal {
 		return trust.Status{Trusted: true}
 	}
-	return scope.Ledger(root).File(trust.KindServers, p.name, tool.HashBytes([]byte(text)))
+	return scope.Ledger(root).File(trust.KindServers, Name, hash)
 }

@@ -3,6 +3,7 @@ package mcpfile
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,17 +23,17 @@ func write(t *testing.T, file, text string) {
 
 // listed returns the servers as lines, and the errors.
 func listed(root string, scope *trust.Scope) (string, string) {
-	servers, warnings, broken := List(root, scope)
+	l := List(root, scope)
 	var list, wrong []string
-	for _, s := range servers {
+	for _, s := range l.Servers {
 		state := "trusted"
 		if !s.Trusted {
 			state = s.Reason
 		}
 		list = append(list, s.Name+" "+string(s.Location)+" "+state)
 	}
-	wrong = append(wrong, warnings...)
-	for _, e := range broken {
+	wrong = append(wrong, l.Warnings...)
+	for _, e := range l.Broken {
 		wrong = append(wrong, e.Pos.File+": "+e.Error())
 	}
 	return strings.Join(list, "\n"), strings.Join(wrong, "\n")
@@ -65,6 +66,9 @@ func TestList(t *testing.T) {
 	check("an untrusted one with the name of the user's", "mine personal trusted", "a personal server already has the name 'mine'")
 	write(t, filepath.Join(root, Name), `{`)
 	check("broken", "mine personal trusted", ".cassidy/mcp.json: the file is not valid JSON")
+	if l := List(root, scope); !slices.Equal(l.Unread, []string{Name}) {
+		t.Errorf("unread files are %q", l.Unread)
+	}
 
 	out := filepath.Join(t.TempDir(), "mcp.json")
 	write(t, out, text)

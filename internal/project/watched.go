@@ -24,6 +24,9 @@ func Watched(dir string, o *Options) []string {
 	}
 	if o.Home != "" {
 		homes = append(homes, o.Home)
+		if records := o.Trust.Folder(o.Home); records != "" { // the tools of the user's own servers
+			paths = append(paths, records)
+		}
 	}
 	for _, home := range homes {
 		for _, name := range []string{"tools", workflowsDir, policiesDir, agentsDir, skill.Dir, hooksFile, "config.yaml", "mcp.json"} {

@@ -8,12 +8,14 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -35,22 +37,23 @@ type App struct {
 	Folders
 	In         io.Reader
 	Interrupts *interrupt.Handler
-	Screen     ui.Screen            // shows events while calls run
-	RunEnd     tool.Event           // the end of the run that the command shows, with --json
-	Refused    []tool.Event         // what refused calls and answers of the model since the last call that was not refused
-	Person     *approve.Asker       // asks the person at the terminal
-	Dir        string               // the value of --dir
-	Records    bool                 // the runs of the command are recorded
-	Replays    bool                 // the command replays a run: no model is asked
-	NoHooks    bool                 // agents run without hooks: the value of --no-hooks
-	Model      string               // the model for scripts: the value of --model
-	Patience   time.Duration        // the idle timeout of that model; 0 is ModelTimeout
-	Watch      func([]*value.Error) // gets the new errors after each change of files; nil: the host does not follow them
-	config     string               // the value of --config
-	trustOnce  bool                 // everything in the project is trusted for this command
-	reported   *sync.Map            // the paths of files that were reported as trusted for this command
-	approver   host.Approver        // decides on what needs approval; nil denies it
-	asker      host.Asker           // answers other questions; nil without a terminal
+	Screen     ui.Screen                        // shows events while calls run
+	RunEnd     tool.Event                       // the end of the run that the command shows, with --json
+	Refused    []tool.Event                     // what refused calls and answers of the model since the last call that was not refused
+	Person     *approve.Asker                   // asks the person at the terminal
+	Dir        string                           // the value of --dir
+	Records    bool                             // the runs of the command are recorded
+	Replays    bool                             // the command replays a run: no model is asked
+	NoHooks    bool                             // agents run without hooks: the value of --no-hooks
+	Model      string                           // the model for scripts: the value of --model
+	Patience   time.Duration                    // the idle timeout of that model; 0 is ModelTimeout
+	Watch      func([]*value.Error)             // gets the new errors after each change of files; nil: the host does not follow them
+	attached   atomic.Pointer[servers.Attached] // of the host that was opened last
+	config     string                           // the value of --config
+	trustOnce  bool                             // everything in the project is trusted for this command
+	reported   *sync.Map                        // the paths of files that were reported as trusted for this command
+	approver   host.Approver                    // decides on what needs approval; nil denies it
+	asker      host.Asker                       // answers other questions; nil without a terminal
 }
 
 // Run runs the command that the arguments name, one of those that the functions

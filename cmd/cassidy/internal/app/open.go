@@ -48,7 +48,7 @@ func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
 	h, err = r.Open(src, &cassidy.Options{
 		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env),
 		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked, mcp.Module()},
-		Approver: a.approver, Asker: a.asker, Audit: a.audit(), Watch: a.Watch,
+		Approver: a.approver, Asker: a.asker, Audit: a.audit(), Watch: a.following(),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -7,14 +7,35 @@ import (
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
-// attachServers adds the tools of MCP servers to a host. Call end after the host was closed.
+// attachServers adds the tools of MCP servers to a host. Call end after the host was closed. If the host
+// follows its files, following gets the servers.
 func (a *App) attachServers(h *host.Host, root string) (end func()) {
-	end, broken := a.Servers(root).Attach(h)
-	a.ReportAll(broken)
-	return end
+	s := a.Servers(root).Attach(h)
+	a.attached.Store(s)
+	a.ReportAll(s.Update())
+	return s.Close
+}
+
+// following returns what a host calls after each change of files: it attaches the MCP servers again
+// before it reports the new errors. It is nil if the host does not follow its files.
+func (a *App) following() func([]*value.Error) {
+	if a.Watch == nil {
+		return nil
+	}
+	return func(wrong []*value.Error) { a.Watch(append(wrong, a.UpdateServers()...)) }
+}
+
+// UpdateServers attaches the MCP servers again as the files are now, and returns the new errors.
+func (a *App) UpdateServers() []*value.Error {
+	s := a.attached.Load()
+	if s == nil {
+		return nil // the host is being opened, which attaches them
+	}
+	return s.Update()
 }
 
 // Servers returns the MCP servers of a project and of the user.

@@ -61,7 +61,7 @@ func (t *chatSession) update(ctx context.Context) error {
 	if err := t.host.Refresh(ctx); err != nil {
 		return err
 	}
-	t.ReportAll(t.changes.take())
+	t.ReportAll(append(t.changes.take(), t.UpdateServers()...))
 	hooks, err := agents.Hooks(t.App)
 	if err != nil {
 		return err

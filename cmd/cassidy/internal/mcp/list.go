@@ -23,7 +23,8 @@ func (c *command) list(*cli.Context) error {
 	if err != nil {
 		return err
 	}
-	servers, warnings, broken := mcpfile.List(root, c.Scope())
+	l := mcpfile.List(root, c.Scope())
+	servers, warnings, broken := l.Servers, l.Warnings, l.Broken
 	states := c.states(root)
 	if c.JSON {
 		list := ui.Map(servers, func(f mcpfile.Found) value.Value { return foundDict(&f, states[f.Name]) })

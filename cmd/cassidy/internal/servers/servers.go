@@ -10,7 +10,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/internal/trust"
-	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -34,15 +33,17 @@ type Entry struct {
 
 // Entries returns the servers of the project and of the user, and the errors of their files.
 func (o *Options) Entries() (entries []Entry, broken []*value.Error) {
-	found, _, broken := mcpfile.List(o.Root, o.Scope)
-	for _, f := range found {
-		e := Entry{f, o.Root}
+	l := mcpfile.List(o.Root, o.Scope)
+	return o.entriesOf(&l), l.Broken
+}
+
+func (o *Options) entriesOf(l *mcpfile.Listing) []Entry {
+	return value.Map(l.Servers, func(f mcpfile.Found) Entry {
 		if f.Location == tool.Personal {
-			e.base = o.Scope.Home
+			return Entry{f, o.Scope.Home}
 		}
-		entries = append(entries, e)
-	}
-	return entries, broken
+		return Entry{f, o.Root}
+	})
 }
 
 // Find returns the entry of a name. It fails with kind NotFound if no file has it, and with kind
@@ -83,29 +84,4 @@ func (o *Options) Accept(e *Entry, tools attached.Set) error {
 	text := tools.Text()
 	hash := tool.HashBytes([]byte(text))
 	return o.Scope.Trust.Record(e.base, []trust.File{{Path: e.record(), Kind: trust.KindServerTools, Text: text, TextHash: hash, Hash: hash}}, false)
-}
-
-// Attach adds the reviewed tools of all trusted servers to a host. Call done after the host was
-// closed: it ends the servers. The errors are of files and tools that cannot be used.
-func (o *Options) Attach(h *host.Host) (done func(), broken []*value.Error) {
-	entries, broken := o.Entries()
-	var all []*attached.Server
-	for i := range entries {
-		e := &entries[i]
-		if !e.Trusted {
-			continue
-		}
-		tools, ok := o.Reviewed(e)
-		if !ok {
-			continue
-		}
-		s := attached.New(o.Describe(e), tools)
-		all = append(all, s)
-		broken = append(broken, s.Register(h)...)
-	}
-	return func() {
-		for _, s := range all {
-			_ = s.Close() // always nil
-		}
-	}, broken
 }
