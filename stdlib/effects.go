@@ -61,8 +61,10 @@ type Options struct {
 // provided. It is safe for concurrent use, apart from Close; open one with [Open]. A
 // program that wants one area of it uses the package of that area.
 type World struct {
-	files   *fs.Files
-	modules func() []tool.Module
+	files    *fs.Files
+	network  *web.Network
+	commands *shell.Commands
+	modules  func() []tool.Module
 }
 
 // Open returns the world that the options describe; nil options are the zero value.
@@ -92,7 +94,7 @@ func Open(o *Options) (*World, error) {
 		files.Close()
 		return nil, err
 	}
-	return &World{files, func() []tool.Module {
+	return &World{files, network, commands, func() []tool.Module {
 		return []tool.Module{
 			files.Module(),
 			network.Module(),
@@ -105,6 +107,13 @@ func Open(o *Options) (*World, error) {
 			human.Notices(),
 		}
 	}}, nil
+}
+
+// Replace replaces Options.Commands, which shell.CheckRules accepts, and Options.Private. Effects that
+// begin later use them. Replace must not be called concurrently.
+func (w *World) Replace(commands map[string]shell.Rule, private []netip.Prefix) {
+	w.commands.Replace(commands)
+	w.network.ReplacePrivate(private)
 }
 
 // Close closes the project's folder. No effect may be under way.

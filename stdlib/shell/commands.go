@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -42,7 +43,7 @@ type Options struct {
 type Commands struct {
 	folder  *fs.Folder
 	launch  tool.Launcher // nil: no commands
-	rules   map[string]Rule
+	rules   atomic.Pointer[ruleSet]
 	folders []string // where programs are looked for
 
 	unchecked unchecked
@@ -55,12 +56,12 @@ func New(folder *fs.Folder, o *Options) (*Commands, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	for name, rule := range o.Rules {
-		if err := rule.valid(name); err != nil {
-			return nil, err
-		}
+	if err := CheckRules(o.Rules); err != nil {
+		return nil, err
 	}
-	return &Commands{folder: folder, launch: o.Launch, rules: o.Rules, folders: programFolders(), checkTime: maxCheck}, nil
+	c := &Commands{folder: folder, launch: o.Launch, folders: programFolders(), checkTime: maxCheck}
+	c.rules.Store(&ruleSet{rules: o.Rules})
+	return c, nil
 }
 
 // programFolders lists where programs are: folders that only the system's
@@ -150,7 +151,7 @@ func (c *Commands) run(ctx context.Context, e tool.Effect, g tool.Grant) (tool.O
 		return tool.Outcome{}, value.Errorf(value.Unavailable, "commands are unavailable: the sandbox does not work on this machine").
 			WithHint("to check the sandbox, run cassidy doctor")
 	}
-	plan, err := c.plan(argv, e.Args)
+	plan, err := c.plan(argv, e.Args, g)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -199,8 +200,13 @@ type way struct {
 // only reads, as the table has them; or else as a command line does, with the rights of
 // one and by its rule.
 func (c *Commands) wayOf(argv []string, dir string) (way, error) {
+	return c.wayBy(c.rules.Load().rules, argv, dir)
+}
+
+// wayBy is wayOf with rules.
+func (c *Commands) wayBy(rules map[string]Rule, argv []string, dir string) (way, error) {
 	name, args := argv[0], argv[1:]
-	rule, ruled := c.rules[name]
+	rule, ruled := rules[name]
 	switch {
 	case rule.Any || len(rule.Args) > 0 && rule.fits(args):
 		return way{args: args, rule: rule, free: true, line: name == commandLine}, nil
@@ -214,7 +220,7 @@ func (c *Commands) wayOf(argv []string, dir string) (way, error) {
 			return way{}, err
 		}
 	}
-	sh := c.rules[commandLine]
+	sh := rules[commandLine]
 	if len(sh.Args) > 0 && !sh.Any {
 		return way{}, value.Errorf(value.Denied, "run %s: the user's rule does not allow these arguments", name).
 			WithHint("the user's config allows these command lines: %s", strings.Join(sh.Args, "; "))
@@ -290,17 +296,23 @@ func (c *Commands) wayOfArgs(args *value.Dict) (way, error) {
 }
 
 // plan returns how a command runs.
-func (c *Commands) plan(argv []string, args *value.Dict) (*plan, error) {
+func (c *Commands) plan(argv []string, args *value.Dict, g tool.Grant) (*plan, error) {
 	dir, err := c.folderOf(args.Text("cwd"))
 	if err != nil {
 		return nil, err
 	}
-	way, err := c.wayOf(argv, dir)
+	set := c.rules.Load()
+	way, err := c.wayBy(set.rules, argv, dir)
 	if err != nil {
 		return nil, err
 	}
+	if way.line && argv[0] != commandLine && c.wasLess(set, argv, dir) {
+		if err := check(g, tool.Capability{Name: "shell", Target: commandLine}); err != nil {
+			return nil, err
+		}
+	}
 	plan := &plan{name: argv[0], args: way.args, dir: dir, rule: way.rule, free: way.free, timeout: timeoutOf(args), env: environment(way.rule.Env)}
-	if plan.path, err = c.find(plan.name, c.rules[plan.name].Path); err != nil {
+	if plan.path, err = c.find(plan.name, set.rules[plan.name].Path); err != nil {
 		return nil, err
 	}
 	return plan, nil

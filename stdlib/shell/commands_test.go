@@ -493,7 +493,7 @@ func TestShellRefusals(t *testing.T) {
 	if err := os.Chmod(filepath.Join(d.Dir, "tool"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d.commands.rules["mine"] = Rule{Path: filepath.Join(d.Dir, "tool"), Any: true}
+	d.commands.rules.Load().rules["mine"] = Rule{Path: filepath.Join(d.Dir, "tool"), Any: true}
 	d.Fails(value.Unavailable, "program none not found", "shell.run", "argv", line("none"))
 	d.Fails(value.Unavailable, "program gone not found", "shell.run", "argv", line("gone"))
 	d.Fails(value.Security, "inside the project", "shell.run", "argv", line("mine"))

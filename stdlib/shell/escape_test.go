@@ -189,7 +189,7 @@ func TestEscapeByExchange(t *testing.T) {
 func TestEscapeIntoHooks(t *testing.T) {
 	s := newScene(t, map[string]string{"w/x/hooks/f": "mine", "w/real/.git/config": "r"})
 	rowtest.NoError(t, os.Symlink("../.git", filepath.Join(s.Dir, "w/y")))
-	s.project = projectAt(t, s.Dir, &Options{Launch: s.commands.launch, Rules: s.commands.rules}, "shell", "fs.write")
+	s.project = projectAt(t, s.Dir, &Options{Launch: s.commands.launch, Rules: s.commands.rules.Load().rules}, "shell", "fs.write")
 	// w holds a repository, so its names cannot be exchanged: one folder deeper they can.
 	rowtest.PutFile(t, s.Dir, "v/x/hooks/f", "mine")
 	rowtest.NoError(t, os.Symlink("../.git", filepath.Join(s.Dir, "v/y")))
@@ -457,7 +457,7 @@ func (s *scene) wait(name string) {
 // TestEscapeByRule exchanges a folder on the way to a path that the user's rule names.
 func TestEscapeByRule(t *testing.T) {
 	s := newScene(t, map[string]string{"w/x/d/f": "mine", "w/x/d/secret": "mine"})
-	s.commands.rules["sh"] = Rule{Write: []string{filepath.Join(s.Dir, "w/x/d")}, Read: []string{filepath.Join(s.Dir, "w/x/d")}}
+	s.commands.rules.Load().rules["sh"] = Rule{Write: []string{filepath.Join(s.Dir, "w/x/d")}, Read: []string{filepath.Join(s.Dir, "w/x/d")}}
 	out, err := s.do(t.Context(), argvOf("sh", "-c", "echo ours >w/x/d/f"), nil)
 	if got := rowtest.GetFile(t, s.Dir, "w/x/d/f"); err != nil || got != "ours\n" {
 		t.Fatalf("%s, %v, and the file is %q", out, err, got)

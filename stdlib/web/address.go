@@ -93,7 +93,7 @@ type hostDialer struct {
 
 // isPrivate reports whether the user's config names an address that is not public.
 func (n *Network) isPrivate(addr netip.Addr) bool {
-	for _, p := range n.private {
+	for _, p := range *n.private.Load() {
 		if p.Contains(addr.Unmap()) {
 			return true
 		}

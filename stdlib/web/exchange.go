@@ -107,7 +107,7 @@ func (x *exchange) send(ctx context.Context, inQuery []string) (*http.Response, 
 		return nil, err
 	}
 	permit.names, permit.query = append(permit.names, inQuery...), len(inQuery) > 0
-	if len(permit.names) > 0 && x.url.Scheme == "http" && len(x.net.private) == 0 {
+	if len(permit.names) > 0 && x.url.Scheme == "http" && len(*x.net.private.Load()) == 0 {
 		return nil, secretOverHTTP(x.url)
 	}
 	u := x.url.URL

@@ -311,6 +311,8 @@ func TestHTTPUnreachable(t *testing.T) {
 	closed := listener.Addr().String()
 	rowtest.NoError(t, listener.Close())
 	own.Fails(value.Unavailable, "connection refused", "http.get", "url", "http://"+closed)
+	own.net.ReplacePrivate(nil)
+	own.Fails(value.Denied, "127.0.0.1 belongs to this machine", "http.get", "url", "http://"+closed)
 }
 
 // TestHTTPUnsent checks which failures are marked as ones of requests that never left.

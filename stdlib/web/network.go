@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
@@ -45,8 +46,8 @@ type Options struct {
 // A Network makes the requests of scripts. It is safe for concurrent use, and has nothing
 // to close: no connection outlives its request. Make one with [New].
 type Network struct {
-	private []netip.Prefix // what may be reached beside the public internet
-	roots   *x509.CertPool // nil means the system's
+	private atomic.Pointer[[]netip.Prefix] // what may be reached beside the public internet
+	roots   *x509.CertPool                 // nil means the system's
 	secrets *secret.Box
 	quotas  quotas
 	base    *baseTransport
@@ -64,9 +65,10 @@ func New(o *Options) (*Network, error) {
 		o = &Options{}
 	}
 	n := &Network{
-		private: slices.Clone(o.Private), roots: o.Roots, secrets: o.Secrets,
+		roots: o.Roots, secrets: o.Secrets,
 		lookup: lookupHost, own: ownAddresses, connect: connectTo,
 	}
+	n.ReplacePrivate(o.Private)
 	if n.secrets == nil {
 		n.secrets = secret.NewBox(nil)
 	}
@@ -78,4 +80,10 @@ func New(o *Options) (*Network, error) {
 		return nil, value.Errorf(value.Invalid, "Options.HTTP returned nil").WithHint("return a transport, or the argument base")
 	}
 	return n, nil
+}
+
+// ReplacePrivate replaces [Options].Private. The addresses are checked as each connection is opened.
+func (n *Network) ReplacePrivate(addresses []netip.Prefix) {
+	own := slices.Clone(addresses)
+	n.private.Store(&own)
 }

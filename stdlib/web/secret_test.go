@@ -275,7 +275,7 @@ func TestH09SecretsAndRedirects(t *testing.T) {
 	// Each of these is another host; the test's certificate holds for the names.
 	for _, to := range []string{"https://a.example.com/", "https://127.0.0.1/", "https://example.com:8443/", "//a.example.com/x"} {
 		d := start(to)
-		d.net.private = loopback
+		d.net.ReplacePrivate(loopback)
 		a := d.answer("http.get", "url", "https://example.com/", "headers", sent)
 		if first.Get("Authorization") != "Bearer "+aToken || first.Get("X-Key") != aToken {
 			t.Errorf("the first host got %v", first)
