@@ -27,7 +27,6 @@
 package cassidy
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -226,11 +225,17 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	if err != nil {
 		return nil, err
 	}
-	finder.searched(&config)
-	world, err := r.openWorld(o, &config)
+	settings, err := settingsOf(o, &config)
 	if err != nil {
 		return nil, err
 	}
+	world, err := r.openWorld(o, settings, finder)
+	if err != nil {
+		return nil, err
+	}
+	finder.searched(&config)
+	finder.world, finder.opened = world, config.Sandbox
+	finder.settings.Store(settings)
 	defer func() {
 		if h == nil {
 			err = errors.Join(err, world.Close())
@@ -251,7 +256,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
-		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), QuestionTimeout: cmp.Or(o.QuestionTimeout, config.Runs.AnswerWithin), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
+		Timeout: o.Timeout, MaxTimeout: settings.maxima.Timeout, QuestionTimeout: settings.maxima.Question, Limits: o.Limits, MaxLimits: settings.maxima.Limits, CurrentMaxima: finder.maxima,
 		Rules: rules(o.Rules, &config), CurrentRules: finder.currentRules, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		TrustedSources: slices.Concat(o.TrustedSources, config.TrustedSources), UntrustedSources: slices.Concat(o.UntrustedSources, config.UntrustedSources),
 		CurrentSources: finder.currentSources,
@@ -301,14 +306,10 @@ func (o *Options) complete() error {
 }
 
 // openWorld opens what the effects of scripts act on.
-func (r *Runtime) openWorld(o *Options, c *config.Config) (*stdlib.World, error) {
-	commands, err := commandRules(o, c)
-	if err != nil {
-		return nil, err
-	}
+func (r *Runtime) openWorld(o *Options, s *settings, f *finder) (*stdlib.World, error) {
 	world, err := stdlib.Open(&stdlib.Options{
-		Root: o.Dir, WorkDir: o.WorkDir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: r.launcher(), Commands: commands,
-		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots, Now: r.opts.Clock,
+		Root: o.Dir, WorkDir: o.WorkDir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: r.launcher(), Commands: s.commands,
+		Secrets: f.secrets, HTTP: o.HTTP, Private: s.private, Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		name, dir := "Dir", o.Dir
@@ -323,30 +324,29 @@ func (r *Runtime) openWorld(o *Options, c *config.Config) (*stdlib.World, error)
 // maxSecret is how long a file may be that holds a secret.
 const maxSecret = 64 << 10
 
-// secrets returns how secrets are looked up: where the user's config says, then
-// as the program does. They are read when they are used.
-func secrets(o *Options, sources map[string]config.SecretSource) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, name string) (string, error) {
-		from, ok := sources[name]
-		switch {
-		case ok && from.Env != "" && o.Env != nil:
-			return o.Env(ctx, from.Env)
-		case ok && from.File != "":
-			f, err := os.Open(from.File)
-			if err != nil {
-				return "", value.ErrNotFound
-			}
-			defer f.Close()
-			text, err := io.ReadAll(io.LimitReader(f, maxSecret))
-			if err != nil {
-				return "", value.ErrNotFound
-			}
-			return strings.TrimRight(string(text), "\r\n"), nil
-		case !ok && o.Secrets != nil:
-			return o.Secrets(ctx, name)
+// secrets looks up a secret: where the user's config says, then as the program does. A file is read when
+// the secret is used.
+func (f *finder) secrets(ctx context.Context, name string) (string, error) {
+	o := f.own
+	from, ok := f.settings.Load().secrets[name]
+	switch {
+	case ok && from.Env != "" && o.Env != nil:
+		return o.Env(ctx, from.Env)
+	case ok && from.File != "":
+		f, err := os.Open(from.File)
+		if err != nil {
+			return "", value.ErrNotFound
 		}
-		return "", value.ErrNotFound
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxSecret))
+		if err != nil {
+			return "", value.ErrNotFound
+		}
+		return strings.TrimRight(string(text), "\r\n"), nil
+	case !ok && o.Secrets != nil:
+		return o.Secrets(ctx, name)
 	}
+	return "", value.ErrNotFound
 }
 
 // checkNameConflicts refuses a module's function that has the name of a pure builtin

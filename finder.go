@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib"
 	"github.com/cassidy-run/cassidy/tools"
 )
 
@@ -35,6 +36,12 @@ type finder struct {
 	restricts atomic.Pointer[projectRules]
 	sources   flowSources // of the program
 	fixed     bool        // tools could write the user's config, so it is read only when the source is searched
+	own       *Options    // of the program
+
+	settings atomic.Pointer[settings] // in force
+	found    atomic.Pointer[settings] // at the last search; nil: there was none
+	opened   config.SandboxConfig     // when the host was opened
+	world    *stdlib.World
 
 	watching sync.Mutex // guards what follows
 	stop     func()     // ends the watcher of the files; nil: there is none
@@ -132,7 +139,7 @@ func (f *finder) searched(c *config.Config) {
 }
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
-	f := &finder{rules: o.Rules, sources: flowSources{o.TrustedSources, o.UntrustedSources}, gives: r.gives, opts: project.Options{
+	f := &finder{own: o, rules: o.Rules, sources: flowSources{o.TrustedSources, o.UntrustedSources}, gives: r.gives, opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(), Keep: o.Watch != nil,
 		Scope: trust.Scope{Home: o.Home, Trust: trust.New(o.State), TrustOnce: o.TrustSource},
 	}}
@@ -224,11 +231,15 @@ func (f *finder) discover(ctx context.Context, src Source) (toolset.Discovered, 
 	if err == nil {
 		err = f.gives(p.Config.Sandbox) // it may have changed since the host was opened
 	}
+	var now *settings
+	if err == nil {
+		now, err = settingsOf(f.own, &p.Config)
+	}
 	if err != nil {
 		return toolset.Discovered{}, err
 	}
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
-	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src); f.searched(&p.Config) }}
+	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src); f.searched(&p.Config); f.apply(now) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == value.Busy {
 			return toolset.Discovered{}, e // search again: it says nothing about the file

@@ -273,7 +273,7 @@ func (r *Runtime) gives(c config.SandboxConfig) error {
 	weaker := c.Mode == config.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == config.SandboxProcess && r.opts.Sandbox == Inline
 	if weaker {
 		return value.Errorf(value.Invalid, "the config requires the sandbox %q, but the runtime has %q", c.Mode, r.opts.Sandbox).
-			WithHint("set RuntimeOptions.Sandbox")
+			WithHint("restart this command; in Go, set RuntimeOptions.Sandbox")
 	}
 	unconfined := r.opts.Sandbox == Inline || r.opts.AllowUnconfined
 	if c.Required != nil && *c.Required && unconfined {

@@ -58,7 +58,7 @@ func (w *watching) refresh(ctx context.Context) {
 	if ctx.Err() != nil || value.KindOf(err) == value.Closed {
 		return
 	}
-	wrong := slices.Concat(wrongTools(w.host), w.finder.wrongTexts())
+	wrong := slices.Concat(wrongTools(w.host), w.finder.wrongTexts(), w.finder.restarts())
 	if err != nil {
 		wrong = append(wrong, value.ErrorOf(err, value.Failed))
 	}

@@ -84,6 +84,10 @@ type Options struct {
 	// MaxLimits are the maximum of any call, whatever the call or its tool sets. A zero
 	// field means no maximum.
 	MaxLimits tool.Limits
+	// CurrentMaxima returns the values of MaxTimeout, MaxLimits and QuestionTimeout that are in force
+	// now, instead of these. It is called concurrently: when a call begins, and when a question is
+	// asked. Nil: they do not change.
+	CurrentMaxima func() toolset.Maxima
 	// Rules allow, ask for or deny what tools do. A search replaces them if it finds
 	// others; see [toolset.Discovered].
 	Rules []tool.Rule
@@ -213,7 +217,7 @@ func (h *Host) parts() gate.Parts {
 	o := &h.opts
 	p := gate.Parts{
 		Execute: o.Executor, Audit: o.Audit, Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir,
-		Bounds: gate.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects},
+		Bounds: o.bounds(),
 		Hub:    &h.hub, Inflight: &h.inflight, FileNames: o.FileNames,
 		Rules: h.rulesNow,
 	}
@@ -224,6 +228,19 @@ func (h *Host) parts() gate.Parts {
 		p.Ask = o.Asker.Ask
 	}
 	return p
+}
+
+// bounds returns what returns the bounds of calls that are in force now.
+func (o *Options) bounds() func() *gate.Bounds {
+	fixed := gate.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects}
+	return func() *gate.Bounds {
+		if o.CurrentMaxima == nil {
+			return &fixed
+		}
+		m, now := o.CurrentMaxima(), fixed
+		now.MaxTimeout, now.MaxLimits, now.Question = m.Timeout, m.Limits, m.Question
+		return &now
+	}
 }
 
 // Modules returns the functions with which scripts use other tools. Every host has them. A

@@ -4,6 +4,7 @@ package toolset
 
 import (
 	"context"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -60,4 +61,11 @@ type Found struct {
 	Declared func() (tool.Described, error)
 	// Load returns the source of the tool. It is called when the tool is first called.
 	Load func() (tool.Script, error)
+}
+
+// Maxima bound what any call of a host may use. The zero value bounds nothing.
+type Maxima struct {
+	Timeout  time.Duration // the wall time of a call; 0 means no maximum
+	Limits   tool.Limits   // a zero field means no maximum
+	Question time.Duration // how long a question can be answered; 0 means forever
 }

@@ -34,9 +34,9 @@ type Bounds struct {
 // mostEffects returns how many effects a run may ask for.
 func mostEffects(r *Run) int {
 	if r.record.Live() && !r.record.Keeps() {
-		return r.gate.Bounds.TreeEffects
+		return r.gate.Bounds().TreeEffects
 	}
-	return r.gate.Bounds.RunEffects
+	return r.gate.Bounds().RunEffects
 }
 
 // of returns the limits of one call, all of them set: each is that of the call, else that of

@@ -65,8 +65,8 @@ type Parts struct {
 	Rules        func() []tool.Rule       // those of the host now
 	Clock        func() time.Time
 	Logger       *slog.Logger
-	WorkDir      string // the value of the parameters that the host fills in
-	Bounds       Bounds
+	WorkDir      string         // the value of the parameters that the host fills in
+	Bounds       func() *Bounds // those in force now
 	Hub          *events.Hub
 	Inflight     *inflight.Group
 }

@@ -61,7 +61,7 @@ func (s *stand) call(t *testing.T) error {
 			s.executed = append(s.executed, e.Func)
 			return tool.Outcome{Value: "done"}, nil
 		},
-		Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Bounds: s.bounds, Hub: &events.Hub{}, Inflight: &inflight.Group{},
+		Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Bounds: func() *Bounds { return &s.bounds }, Hub: &events.Hub{}, Inflight: &inflight.Group{},
 	}
 	if s.answer != nil {
 		p.Approve = s.approve

@@ -1,0 +1,170 @@
+package cassidy_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/sandbox/launch"
+)
+
+// configured is a host whose config is edited.
+type configured struct {
+	*testing.T
+	host *cassidy.Host
+	file string
+}
+
+// set writes the config, and refreshes the host.
+func (c *configured) set(text string) error {
+	putFile(c.T, c.file, text)
+	return c.host.Refresh(context.Background())
+}
+
+// must is set for a config that is valid.
+func (c *configured) must(text string) {
+	c.Helper()
+	if err := c.set(text); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// call calls a tool, which must succeed, or fail with a text in the error.
+func (c *configured) call(when, name, want string) {
+	c.Helper()
+	v, err := callOf(c.T, c.host, name)
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		c.Errorf("%s: %s() = %v, %v, want the error %q", when, name, v, err, want)
+	}
+}
+
+func newConfigured(t *testing.T, home string, tools map[string]string) *configured {
+	dir := t.TempDir()
+	if home == "" {
+		home = t.TempDir()
+	} else {
+		home = filepath.Join(dir, home)
+	}
+	c := &configured{T: t, file: filepath.Join(home, "config.yaml")}
+	putFile(t, c.file, "{}\n")
+	for name, text := range tools {
+		putFile(t, filepath.Join(dir, ".cassidy", "tools", name+".star"), text)
+	}
+	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: journal.Memory()})
+	c.host = openIn(t, r, cassidy.Dir(dir), &cassidy.Options{Dir: dir, Home: home, TrustSource: true, NoBuiltins: true, Approver: host.ApproveAll()})
+	return c
+}
+
+// TestConfigOfRequests changes http.private and secrets while a host is open.
+func TestConfigOfRequests(t *testing.T) {
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Key") }))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	c := newConfigured(t, "", map[string]string{
+		"ask": starTool("ask", "return http.get(\""+server.URL+"\", headers = {\"X-Key\": secret(\"KEY\")})[\"status\"]", "\"http.get:"+address+"\", \"secret:KEY@"+address+"\""),
+	})
+	home := filepath.Dir(c.file)
+	putFile(t, filepath.Join(home, "one"), "the first key")
+	putFile(t, filepath.Join(home, "two"), "the second key")
+	c.must("secrets: {KEY: {file: one}}\n")
+	c.call("without the address", "ask", "the URL should begin with https:")
+	for file, want := range map[string]string{"one": "the first key", "two": "the second key"} {
+		c.must("http: {private: [\"127.0.0.1\"]}\nsecrets: {KEY: {file: " + file + "}}\n")
+		if c.call("with the address", "ask", ""); got != want {
+			t.Errorf("the server got the secret %q, want %q", got, want)
+		}
+	}
+	if err := c.set("http: {private: [\"127.0.0.1\"]}\nsecrets: {KEY: 1}\n"); !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("an invalid config gave %v", err)
+	}
+	c.call("after a mistake", "ask", "")
+	c.must("http: {private: [\"127.0.0.1\"]}\n")
+	c.call("without the secret", "ask", "KEY")
+}
+
+// TestConfigOfLimits changes limits while a host is open.
+func TestConfigOfLimits(t *testing.T) {
+	c := newConfigured(t, "", map[string]string{"loop": starTool("loop", "return len([i for i in range(20000)])", "")})
+	c.call("without a limit", "loop", "")
+	c.must("limits: {steps: 1000}\n")
+	c.call("with a limit", "loop", "steps")
+	if err := c.set("limits: {steps: -1}\n"); !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("an invalid limit gave %v", err)
+	}
+	c.call("after a mistake", "loop", "steps")
+	c.must("{}\n")
+	c.call("without the limit", "loop", "")
+}
+
+// TestConfigOfCommands changes the rules for commands while a host is open.
+func TestConfigOfCommands(t *testing.T) {
+	if !launch.Confined() {
+		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
+	}
+	c := newConfigured(t, "", map[string]string{"make": starTool("make", "return shell.run([\"mkfifo\", \"--version\"])[\"exit_code\"]", "\"shell:mkfifo\"")})
+	c.call("without a rule", "make", "shell:sh")
+	c.must("commands: {mkfifo: {exec: any}}\n")
+	c.call("with a rule", "make", "")
+	if err := c.set("commands: {mkfifo: {exec: any, path: relative}}\n"); !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("an invalid rule gave %v", err)
+	}
+	c.call("after a mistake", "make", "")
+	c.must("{}\n")
+	c.call("without the rule", "make", "shell:sh")
+}
+
+// TestConfigOfQuestions changes runs.answer_within while a host is open.
+func TestConfigOfQuestions(t *testing.T) {
+	ctx := context.Background()
+	c := newConfigured(t, "", map[string]string{"ask": starTool("ask", "return human.ask(\"Why?\")", "\"human\"")})
+	for run, config := range map[string]string{"never": "{}\n", "expires": "runs: {answer_within: 1h}\n"} {
+		c.must(config)
+		if _, err := c.host.Call(ctx, cassidy.Call{Tool: "ask"}, host.Durable(run)); err == nil {
+			t.Fatal("the call does not wait for its answer")
+		}
+	}
+	n := 0
+	for q, err := range c.host.Waiting(ctx) {
+		if n++; err != nil || q.Expires.IsZero() != (q.Run == "never") {
+			t.Errorf("%s: the question %s expires at %v, %v", q.Run, q.ID, q.Expires, err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d questions wait", n)
+	}
+}
+
+// TestConfigThatNeedsARestart checks that a host reports, once, what it does not apply: a changed sandbox, and
+// changes of a config that tools could write.
+func TestConfigThatNeedsARestart(t *testing.T) {
+	dir := t.TempDir()
+	home := filepath.Join(dir, "settings")
+	file := filepath.Join(home, "config.yaml")
+	putFile(t, file, "sandbox: inline\n")
+	putFile(t, filepath.Join(dir, ".cassidy", "tools", "loop.star"), starTool("loop", "return len([i for i in range(20000)])", ""))
+	seen := newReports()
+	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Process})
+	h := openIn(t, r, cassidy.Dir(dir), &cassidy.Options{Dir: dir, Home: home, TrustSource: true, NoBuiltins: true, Watch: seen.add})
+	const sandbox, limits = "the field 'sandbox' has changed", "limits or runs have changed"
+	putFile(t, file, "sandbox: process\n")
+	seen.until(t, "the report of the sandbox", func() bool { return seen.count(sandbox) == 1 })
+	putFile(t, file, "sandbox: process\nlimits: {steps: 1000}\n")
+	seen.until(t, "the report of the limits", func() bool { return seen.count(limits) == 1 })
+	if v, err := callOf(t, h, "loop"); v != int64(20000) || err != nil {
+		t.Errorf("loop() = %v, %v, want that the limit is not applied", v, err)
+	}
+	putFile(t, file, "sandbox: inline\n")
+	putFile(t, filepath.Join(dir, ".cassidy", "tools", "other.star"), "def")
+	seen.until(t, "the last report", func() bool { return seen.count("other.star") == 1 })
+	if seen.count(sandbox) != 1 || seen.count(limits) != 1 {
+		t.Errorf("the reports are %v", seen.all)
+	}
+}
