@@ -172,7 +172,7 @@ func (c *Checker) Fix(file, text string) (fixed string, done, left []diagnostic.
 			}
 		}
 		next, n := diagnostic.Apply(text, fixable)
-		if n == 0 || !utf8.ValidString(next) {
+		if n == 0 || next == text || !utf8.ValidString(next) {
 			break
 		}
 		after := c.File(file, next)

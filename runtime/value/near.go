@@ -1,43 +1,61 @@
 package value
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // DidYouMean returns `; did you mean "x"?` for the nearest of the valid names, or "" if
-// no name is near.
+// no name is near. It lists several names that are equally near.
 func DidYouMean(got string, valid []string) string {
-	return didYouMean(Nearest(got, valid))
-}
-
-func didYouMean(name string) string {
-	if name == "" {
+	names := Similar(got, valid)
+	if len(names) == 0 {
 		return ""
 	}
-	return `; did you mean "` + name + `"?`
+	return `; did you mean "` + strings.Join(names, `" or "`) + `"?`
 }
 
 // longestName is the longest name that is compared with others. A longer one is not a
 // typo.
 const longestName = 200
 
-// Nearest returns the valid name with the fewest edits from got. The number of edits is
-// at most a third of the letters, but at least one. Otherwise it returns a name that
-// contains got or is contained in it, or "".
+// Nearest returns the first of the names that [Similar] returns, or "".
 func Nearest(got string, valid []string) string {
+	if names := Similar(got, valid); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// maxSimilar is how many names are suggested.
+const maxSimilar = 3
+
+// Similar returns the first three valid names with the fewest edits from got. The number of edits is
+// at most a third of the letters, but at least one. Otherwise it returns the first name that
+// contains got or is contained in it, or nil.
+func Similar(got string, valid []string) []string {
 	if got == "" || len(got) > longestName {
-		return ""
+		return nil
 	}
 	lower := strings.ToLower(got)
-	best, bestDistance := "", max(1, len(got)/3)+1
+	var best []string
+	limit := max(1, len(got)/3)
 	for _, v := range valid {
-		d := editDistance(lower, strings.ToLower(v), bestDistance)
-		if d < bestDistance && d < max(len(got), len(v)) { // not every letter replaced
-			best, bestDistance = v, d
+		d := editDistance(lower, strings.ToLower(v), limit+1)
+		if d > limit || d >= max(len(got), len(v)) { // not every letter replaced
+			continue
+		}
+		if d < limit {
+			limit, best = d, nil
+		}
+		if len(best) < maxSimilar && !slices.Contains(best, v) {
+			best = append(best, v)
 		}
 	}
-	if best == "" && len(got) >= 3 {
+	if best == nil && len(got) >= 3 {
 		for _, v := range valid {
 			if strings.Contains(v, got) || (len(v) >= 3 && strings.Contains(got, v)) {
-				return v
+				return []string{v}
 			}
 		}
 	}

@@ -34,6 +34,9 @@ func TestDidYouMean(t *testing.T) {
 	if got, want := DidYouMean("colour", []string{"size", "color"}), `; did you mean "color"?`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if got, want := DidYouMean("sen", []string{"len", "seen", "len", "send", "sent"}), `; did you mean "len" or "seen" or "send"?`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got := DidYouMean("colour", []string{"size"}); got != "" {
 		t.Errorf("got %q, want none", got)
 	}

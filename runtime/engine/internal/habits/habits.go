@@ -24,16 +24,18 @@ const maxHabits = 50
 
 // A habit is a Python feature that Starlark does not have, with its replacement.
 type habit struct {
-	at     scan.Position
-	text   string
-	rename string // what certainly should be written instead of the name at at, or ""
+	at      scan.Position
+	text    string
+	similar []string // the names that may be meant by the name at at
+	rename  string   // the only one of them, if that certainly is meant, or ""
 }
 
 // A Finding is a Python feature in a program, or a name that it does not define.
 type Finding struct {
-	At     scan.Position
-	Text   string // what it is, and its replacement
-	Rename string // what to write instead of the name at At, or ""
+	At      scan.Position
+	Text    string   // what it is, and its replacement
+	Similar []string // the names that may be meant by the name at At
+	Rename  string   // the only one of them, if that certainly is meant, or ""
 }
 
 // Features returns the Python features in the text of a program that does not parse.
@@ -52,7 +54,7 @@ func (h *Program) Failures(tree *syntax.File, list resolve.ErrorList) []Finding 
 }
 
 func (h *Program) findings() []Finding {
-	return value.Map(h.found, func(f habit) Finding { return Finding{f.at, f.text, f.rename} })
+	return value.Map(h.found, func(f habit) Finding { return Finding{f.at, f.text, f.similar, f.rename} })
 }
 
 // Program finds Python features in a program that fails to parse or to resolve, or
@@ -63,6 +65,7 @@ type Program struct {
 	Path        string
 	Text        string // without annotations
 	Predeclared starlark.StringDict
+	Unsure      map[string]bool // loaded names that may not exist, and so are not suggested
 	tokens      []scan.Token
 	defined     map[string]bool // names that the program defines
 	reported    map[string]bool // names that are reported already
@@ -127,16 +130,17 @@ func (h *Program) add(at scan.Position, format string, args ...any) {
 	h.found = append(h.found, habit{at: at, text: fmt.Sprintf(format, args...)})
 }
 
-// rename sets the name that the last finding should have instead.
+// rename sets the names that the last finding may have instead.
 func (h *Program) rename(name string, names []string) {
-	if meant := value.Nearest(name, names); max(len(meant)-len(name), len(name)-len(meant)) <= 2 {
-		h.found[len(h.found)-1].rename = meant
+	last := &h.found[len(h.found)-1]
+	last.similar = value.Similar(name, names)
+	if len(last.similar) == 1 && max(len(last.similar[0])-len(name), len(name)-len(last.similar[0])) <= 2 {
+		last.rename = last.similar[0]
 	}
 }
 
 // resolver adds the errors of resolving that no finding covers.
 func (h *Program) resolver(tree *syntax.File, list resolve.ErrorList) {
-	var names []string
 	for _, e := range list {
 		at := positionOf(e.Pos)
 		if len(h.found) > maxHabits || slices.ContainsFunc(h.found, func(f habit) bool { return f.at == at }) {
@@ -156,16 +160,15 @@ func (h *Program) resolver(tree *syntax.File, list resolve.ErrorList) {
 			h.add(at, "undefined: %s; %s", name, advice)
 			continue
 		}
-		if names == nil {
-			names = h.names(tree)
-		}
+		names := h.names(tree, e.Pos)
 		h.add(at, "undefined: %s%s", name, value.DidYouMean(name, names))
 		h.rename(name, names)
 	}
 }
 
-// names lists the names that are valid in a program: predeclared and defined ones.
-func (h *Program) names(tree *syntax.File) []string {
+// names lists the names that are valid at a position of a program: predeclared ones, and those that are
+// defined at the top level or in a function around the position.
+func (h *Program) names(tree *syntax.File, at syntax.Position) []string {
 	names := map[string]bool{}
 	for _, d := range []starlark.StringDict{starlark.Universe, h.Predeclared} {
 		for name := range d {
@@ -173,14 +176,37 @@ func (h *Program) names(tree *syntax.File) []string {
 		}
 	}
 	syntax.Walk(tree, func(n syntax.Node) bool {
-		if id, ok := n.(*syntax.Ident); ok && !strings.HasPrefix(id.Name, "<") {
-			if b, ok := id.Binding.(*resolve.Binding); ok && b.Scope != resolve.Undefined {
-				names[id.Name] = true
+		switch n := n.(type) {
+		case *syntax.Ident:
+			if b, ok := n.Binding.(*resolve.Binding); ok && b.Scope != resolve.Undefined && !strings.HasPrefix(n.Name, "<") {
+				names[n.Name] = true
 			}
+			return true
+		case *syntax.DefStmt:
+			names[n.Name.Name] = true
+			return begins(n.Body[0], at) && contains(n, at)
+		case *syntax.LambdaExpr:
+			return contains(n.Body, at)
+		case *syntax.Comprehension:
+			return contains(n, at) && !contains(n.Clauses[0].(*syntax.ForClause).X, at)
 		}
 		return true
 	})
+	for name := range h.Unsure {
+		delete(names, name)
+	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+func begins(n syntax.Node, at syntax.Position) bool {
+	start, _ := n.Span()
+	return start.Line < at.Line || start.Line == at.Line && start.Col <= at.Col
+}
+
+// contains reports whether a position is in a part of a program.
+func contains(n syntax.Node, at syntax.Position) bool {
+	_, end := n.Span()
+	return begins(n, at) && (at.Line < end.Line || at.Line == end.Line && at.Col < end.Col)
 }
 
 // error returns the error that lists the findings, or nil.

@@ -167,7 +167,7 @@ func (s *Signature) keyword(c *Call, g *given, arg *Arg) {
 	case i < 0:
 		meant, text := s.suggestion(arg.Name)
 		rename := ""
-		if meant != "" && !g.params[meant] && !slices.ContainsFunc(c.Args, func(a Arg) bool { return a.Name == meant }) {
+		if len(value.Similar(arg.Name, s.names())) <= 1 && meant != "" && !g.params[meant] && !slices.ContainsFunc(c.Args, func(a Arg) bool { return a.Name == meant }) {
 			rename = meant
 		}
 		g.params[meant] = true // one slip is one fault
@@ -183,9 +183,8 @@ func (s *Signature) keyword(c *Call, g *given, arg *Arg) {
 
 // suggestion suggests a parameter for a name that is none. meant is the parameter, or "".
 func (s *Signature) suggestion(name string) (meant, text string) {
-	names := make([]string, len(s.Params))
-	for i, p := range s.Params {
-		names[i] = p.Name
+	names := s.names()
+	for _, p := range s.Params {
 		if slices.Contains(p.Others, name) {
 			return p.Name, "; write " + p.Name
 		}
@@ -197,6 +196,10 @@ func (s *Signature) suggestion(name string) (meant, text string) {
 		return meant, value.DidYouMean(name, names)
 	}
 	return "", ": it has " + strings.Join(names, ", ")
+}
+
+func (s *Signature) names() []string {
+	return value.Map(s.Params, func(p Param) string { return p.Name })
 }
 
 // missing checks that the required arguments are given.

@@ -10,12 +10,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Meant returns the name that a misspelled one certainly stands for, or "": the nearest one, if that has about
+// Meant returns the name that a misspelled one certainly stands for, or "": the only nearest one, if that has about
 // the same length or is the only one that begins with it.
 func Meant(name string, names []string) string {
-	meant := value.Nearest(name, names)
-	if meant == "" || isSimilar(name, meant) {
-		return meant
+	similar := value.Similar(name, names)
+	if len(similar) == 1 && isSimilar(name, similar[0]) {
+		return similar[0]
 	}
 	var longer []string
 	for _, n := range names {
@@ -23,7 +23,7 @@ func Meant(name string, names []string) string {
 			longer = append(longer, n)
 		}
 	}
-	if len(name) >= 4 && len(longer) == 1 {
+	if len(similar) > 0 && len(name) >= 4 && len(longer) == 1 {
 		return longer[0]
 	}
 	return ""

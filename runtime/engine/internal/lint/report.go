@@ -52,7 +52,8 @@ type Fault struct {
 	Code    string
 	Message string
 	Hint    string
-	Rename  string // what replaces the range, if that certainly fixes the fault
+	Rename  string   // what replaces the range, if that certainly fixes the fault
+	Similar []string // the names that may replace the range
 	Fix     *diagnostic.Fix
 }
 
@@ -60,6 +61,9 @@ type Fault struct {
 func (r *Report) Add(f Fault) {
 	if r.full() {
 		return
+	}
+	for _, name := range f.Similar {
+		r.meant[name] = true
 	}
 	if f.Rename != "" && f.Fix == nil {
 		r.meant[f.Rename] = true

@@ -69,10 +69,7 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 	}
 	d, _, err := c.file.declaration()
 	if d == nil {
-		if c.hidden == nil {
-			r.AddError(err, diagnostic.Declaration)
-		}
-		c.run(c.checker())
+		c.undeclared(err)
 		return
 	}
 	for _, err := range c.file.faults {
@@ -96,6 +93,39 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 	needs := k.NeedsOf(table, &t)
 	needs.AsTool = true
 	c.needs(k, *needs)
+}
+
+// undeclared reports that the declaration cannot be read.
+func (c *checking) undeclared(err error) {
+	k := c.checker()
+	if c.hidden == nil {
+		d := c.report.Error(err, diagnostic.Declaration)
+		if call := c.lacksReturn(); call != nil {
+			k.Skip = call
+			d = c.report.At(c.report.Span(k.Of(call)), diagnostic.Error, diagnostic.Declaration, d.Message)
+			start := diagnostic.Span{Start: d.Span.Start, End: d.Span.Start}
+			d.Fix = &diagnostic.Fix{Title: "insert return", Edits: []diagnostic.Edit{{Span: start, Text: "return "}}}
+		}
+		c.report.AddDiagnostic(d)
+		k.Hidden = map[string]bool{"tool": true, "param": true, "example": true} // one slip is one fault
+	}
+	c.run(k)
+}
+
+// lacksReturn returns the call of tool at the end of the file, if only the return before it is missing.
+func (c *checking) lacksReturn() *ast.FuncCallExpr {
+	if len(c.stmts) == 0 || len(c.file.tools) != 1 || len(c.file.returns) > 0 || c.file.assigned["tool"] > 0 {
+		return nil
+	}
+	s, _ := c.stmts[len(c.stmts)-1].(*ast.FuncCallStmt)
+	if s == nil {
+		return nil
+	}
+	call, _ := s.Expr.(*ast.FuncCallExpr)
+	if call == nil || !isLuaName(call.Func, "tool") {
+		return nil
+	}
+	return call
 }
 
 // CheckBlock reports the faults of the code block of a Markdown file; see the method of package star.

@@ -220,7 +220,7 @@ func (c *checking) finding(f habits.Finding, code string) {
 	if word := strings.Fields(message); code == diagnostic.Syntax && len(word) <= 3 && hint != "" {
 		message = message + " is not supported"
 	}
-	c.report.Add(lint.Fault{At: lint.Range{Start: lint.Pos{Line: f.At.Line, Col: f.At.Col}}, Code: code, Message: message, Hint: hint, Rename: f.Rename})
+	c.report.Add(lint.Fault{At: lint.Range{Start: lint.Pos{Line: f.At.Line, Col: f.At.Col}}, Code: code, Message: message, Hint: hint, Similar: f.Similar, Rename: f.Rename})
 }
 
 // code reports the faults of names, calls and values.
@@ -232,7 +232,7 @@ func (c *checking) code() {
 	err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has)
 	var list resolve.ErrorList
 	errors.As(err, &list)
-	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared}
+	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared, Unsure: c.loaded()}
 	for _, finding := range h.Failures(f.syntax, list) {
 		code := diagnostic.InvalidCode
 		if strings.HasPrefix(finding.Text, "cannot reassign") || strings.HasPrefix(finding.Text, "duplicate parameter") {
@@ -241,7 +241,6 @@ func (c *checking) code() {
 		}
 		c.finding(finding, code)
 	}
-	c.loaded()
 	calls := l.calls(l.predeclared)
 	calls.Fault = c.report.Add
 	if c.report.Known.Tools != nil {
@@ -269,20 +268,30 @@ func (c *checking) code() {
 	c.names = starlint.NamesOf(f.syntax)
 }
 
-// loaded checks that the files that are loaded have the names.
-func (c *checking) loaded() {
+// loaded checks that the files that are loaded have the names. It returns the names that may not exist.
+func (c *checking) loaded() map[string]bool {
+	unsure := map[string]bool{}
 	for _, load := range c.file.loads() {
 		lib := c.lib(load.ModuleName())
-		if lib == nil {
-			continue
-		}
-		for _, id := range load.From {
-			if names := lib.file.exported(); !slices.Contains(names, id.Name) {
-				c.report.Add(lint.Fault{At: starlint.RangeOf(id), Code: diagnostic.Load, Message: fmt.Sprintf("%s has no name %s%s", load.ModuleName(), id.Name, value.DidYouMean(id.Name, names)),
-					Hint: "it has " + strings.Join(names, ", ")})
+		for i, id := range load.From {
+			if lib == nil {
+				unsure[load.To[i].Name] = true
+				continue
 			}
+			names := lib.file.exported()
+			if slices.Contains(names, id.Name) {
+				continue
+			}
+			unsure[load.To[i].Name] = true
+			f := lint.Fault{At: starlint.RangeOf(id), Code: diagnostic.Load, Message: fmt.Sprintf("%s has no name %s%s", load.ModuleName(), id.Name, value.DidYouMean(id.Name, names)),
+				Rename: lint.Meant(id.Name, names)}
+			if f.Rename == "" {
+				f.Hint = "it has " + strings.Join(names, ", ")
+			}
+			c.report.Add(f)
 		}
 	}
+	return unsure
 }
 
 // exported returns the names of the top level that other files can load, sorted.

@@ -182,7 +182,7 @@ func (c *Check) knownTool(at lint.Range, name string, written func(key string) s
 	}
 	names := slices.Sorted(maps.Keys(tools))
 	f := lint.Fault{At: at, Code: diagnostic.UnknownTool, Message: fmt.Sprintf("unknown tool %q%s", name, value.DidYouMean(tool.Key(name), names)), Hint: "list the tools: cassidy tool list"}
-	if meant := value.Nearest(tool.Key(name), names); meant != "" {
+	if meant := lint.Meant(tool.Key(name), names); meant != "" {
 		f.Rename, f.Hint = written(meant), ""
 	}
 	c.fault(f)

@@ -91,6 +91,9 @@ func (c *Check) name(node ast.PositionHolder, i int) lint.Range {
 	return rangeAt(c.Report, line, col)
 }
 
+// Of returns the range of the beginning of an expression.
+func (c *Check) Of(x ast.Expr) lint.Range { return c.of(x) }
+
 // At returns the range of a node that is one token. Its column is 0 if only its line is known.
 func (c *Check) At(x ast.Expr) lint.Range { return c.at(x) }
 
@@ -385,7 +388,7 @@ func (c *Check) read(id *ast.IdentExpr, fails bool) {
 	f := lint.Fault{At: c.at(id), Warning: !fails, Code: diagnostic.UnknownName, Message: "undefined: " + id.Value}
 	if hint := c.Missing(id.Value); hint != "" {
 		f.Hint, f.Warning = hint, false
-	} else if value.Nearest(id.Value, names) != "" {
+	} else if f.Similar = value.Similar(id.Value, names); len(f.Similar) > 0 {
 		f.Message += value.DidYouMean(id.Value, names)
 		f.Rename = lint.Meant(id.Value, names)
 	} else {

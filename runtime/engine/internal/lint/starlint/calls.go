@@ -145,14 +145,14 @@ func (k *Calls) checkTool(at lint.Range, name string, written func(meant string)
 		return
 	}
 	names := slices.Sorted(maps.Keys(k.Tools))
-	meant := value.Nearest(tool.Key(name), names)
-	if meant == "" && !k.AllTools {
+	similar := value.DidYouMean(tool.Key(name), names)
+	if similar == "" && !k.AllTools {
 		return
 	}
-	f := lint.Fault{At: at, Code: diagnostic.UnknownTool, Message: fmt.Sprintf("unknown tool %q%s", name, value.DidYouMean(tool.Key(name), names))}
-	if meant != "" {
+	f := lint.Fault{At: at, Code: diagnostic.UnknownTool, Message: fmt.Sprintf("unknown tool %q%s", name, similar)}
+	if meant := lint.Meant(tool.Key(name), names); meant != "" {
 		f.Rename = written(meant)
-	} else {
+	} else if similar == "" {
 		f.Hint = "list the tools: cassidy tool list"
 	}
 	k.Fault(f)
@@ -181,7 +181,7 @@ func (k *Calls) unknownMethod(x syntax.Expr) {
 	}
 	k.Fault(lint.Fault{At: at(dot.Name.NamePos), Code: diagnostic.UnknownFunction,
 		Message: fmt.Sprintf("a %s has no method %s%s", of.Type(), dot.Name.Name, value.DidYouMean(dot.Name.Name, of.AttrNames())),
-		Rename:  value.Nearest(dot.Name.Name, of.AttrNames())})
+		Rename:  lint.Meant(dot.Name.Name, of.AttrNames())})
 }
 
 // isAttempt reports whether an expression is the function attempt.

@@ -307,7 +307,7 @@ func (n *Names) unusedVariable(r *lint.Report, v *variable) {
 // unusedLoad reports a loaded name, and removes it from its statement.
 func (n *Names) unusedLoad(r *lint.Report, v *variable) {
 	item, ok := n.loads[v.first]
-	if !ok {
+	if !ok || r.HasErrorAt(int(item.stmt.Load.Line)) { // the load itself may be misspelled
 		return
 	}
 	name, load := v.first.Name, item.stmt
