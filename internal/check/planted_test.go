@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // knownTools are the tools that the planted scripts can call.
@@ -22,10 +23,21 @@ func knownTools() map[string]*tool.Tool {
 	return map[string]*tool.Tool{
 		"issue": {Name: "issue", Description: "Open an issue.", Schema: []byte(`{"type": "object", "additionalProperties": false, "required": ["title"],
 			"properties": {"title": {"type": "string"}, "points": {"type": "integer", "minimum": 1}, "labels": {"type": "array"}, "owner": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}`)},
-		"slug": {Name: "slug", Description: "Make a slug.", Params: []tool.Param{{Name: "text", Type: text, Required: true}}},
+		"slug": {Name: "slug", Group: "text", Description: "Make a slug.", Params: []tool.Param{{Name: "text", Type: text, Required: true}}},
+		"announce": {Name: "announce", Description: "Publish a note.", Needs: capabilities("fs.read:notes/*.md", "fs.write:published.log", "http.post:*.wiki.example", "secret:WIKI@api.wiki.example", "tool:@text")},
 		"word_count": {Name: "word_count", Description: "Count words.", Params: []tool.Param{{Name: "filepath", Type: text, Required: true}},
 			Needs: []tool.Capability{{Name: "fs.read"}}},
 	}
+}
+
+func capabilities(list ...string) []tool.Capability {
+	return value.Map(list, func(text string) tool.Capability {
+		c, err := tool.ParseCapability(text)
+		if err != nil {
+			panic(err)
+		}
+		return c
+	})
 }
 
 // TestPlanted checks that each planted mistake of testdata is found, at its place, and nothing else.

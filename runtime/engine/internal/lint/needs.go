@@ -44,9 +44,6 @@ type Declaration struct {
 	// Refuses is the reason why nothing can be declared, or "".
 	Refuses string
 	Hint    string // with Refuses
-	// AsTool reports that the declaration restricts what called tools may do. Otherwise a missing
-	// need of a called tool is a warning.
-	AsTool bool
 }
 
 // CheckNeeds reports needs that are missing, given twice or not used.
@@ -261,7 +258,7 @@ type lack struct {
 	use     *Use
 	message string
 	wanted  tool.Capability
-	warning bool
+	called  bool // a called tool uses it
 }
 
 // lack records a capability that is not declared.
@@ -274,8 +271,11 @@ func (c *needsCheck) lack(l lack) {
 // lacks reports a capability that is not declared.
 func (c *needsCheck) lacks(l *lack) {
 	text := l.wanted.String()
-	f := Fault{At: l.use.At, Warning: l.warning, Code: diagnostic.MissingNeed, Message: l.message + ", which is not in needs", Hint: fmt.Sprintf("add %q to needs", text)}
-	meant := c.meant(l.wanted)
+	f := Fault{At: l.use.At, Code: diagnostic.MissingNeed, Message: l.message + ", which is not in needs", Hint: fmt.Sprintf("add %q to needs", text)}
+	meant := ""
+	if !l.called {
+		meant = c.meant(l.wanted)
+	}
 	switch {
 	case c.decl.Refuses != "":
 		f.Message, f.Hint = l.message+", "+c.decl.Refuses, c.decl.Hint
@@ -340,14 +340,9 @@ func (c *needsCheck) tool(u *Use, name string) {
 	if called == nil {
 		c.all = true // what it needs is unknown
 	}
-	group := ""
-	if called != nil {
-		group = "@" + called.DisplayGroup()
-	}
 	found := slices.Contains(c.decl.Free, "tool")
 	for i, n := range c.decl.Needs {
-		has := n.Capability
-		if has.Name == "tool" && (has.Target == "" || has.Target == group || tool.Key(has.Target) == tool.Key(name) || called == nil && strings.HasPrefix(has.Target, "@")) {
+		if c.namesTool(n.Capability, name) {
 			found, c.used[i] = true, true
 		}
 	}
@@ -362,6 +357,16 @@ func (c *needsCheck) tool(u *Use, name string) {
 	}
 }
 
+// namesTool reports whether a capability may cover calls of a tool: by its name in either spelling, or by its group.
+func (c *needsCheck) namesTool(has tool.Capability, name string) bool {
+	if has.Name != "tool" {
+		return false
+	}
+	t := c.report.Known.Tools[tool.Key(name)]
+	isGroup := strings.HasPrefix(has.Target, "@") && (t == nil || has.Target == "@"+t.DisplayGroup())
+	return has.Target == "" || tool.Key(has.Target) == tool.Key(name) || isGroup
+}
+
 // through checks a need of a called tool: its effects must be allowed to the caller too.
 func (c *needsCheck) through(u *Use, called *tool.Tool, need tool.Capability) {
 	if slices.Contains(c.decl.Free, need.Name) {
@@ -369,12 +374,50 @@ func (c *needsCheck) through(u *Use, called *tool.Tool, need tool.Capability) {
 	}
 	found := false
 	for i, n := range c.decl.Needs {
-		has := n.Capability
-		if has.Name == need.Name || has.Name == "http" && strings.HasPrefix(need.Name, "http.") || need.Name == "http" && strings.HasPrefix(has.Name, "http.") {
-			found, c.used[i] = true, true // patterns are not compared
+		if has := n.Capability; mayOverlap(has, need) || need.Name == "tool" && c.namesTool(has, need.Target) || has.Name == "tool" && c.namesTool(need, has.Target) {
+			found, c.used[i] = true, true
 		}
 	}
 	if !found {
-		c.lack(lack{use: u, message: fmt.Sprintf("the tool '%s' needs the capability %q", called.Name, need), wanted: need, warning: !c.decl.AsTool})
+		c.lack(lack{use: u, message: fmt.Sprintf("the tool '%s' needs the capability %q", called.Name, need), wanted: need, called: true})
 	}
+}
+
+// mayOverlap reports whether two capabilities may both allow something. [tool.Capability.Allows], which decides in a
+// run, is asked about one target of each. Two globs do not overlap if they begin differently.
+func mayOverlap(a, b tool.Capability) bool {
+	switch {
+	case a.Name == "http":
+		a.Name = b.Name
+	case b.Name == "http":
+		b.Name = a.Name
+	}
+	if a.Name != b.Name || a.Target == "" || b.Target == "" {
+		return a.Name == b.Name
+	}
+	if strings.HasPrefix(a.Name, "fs.") || a.Name == "use" {
+		one, isGlob := beforeGlob(a.Target)
+		other, also := beforeGlob(b.Target)
+		if isGlob && also {
+			return strings.HasPrefix(one, other) || strings.HasPrefix(other, one)
+		}
+	}
+	return a.Allows(concrete(b)) || b.Allows(concrete(a))
+}
+
+// beforeGlob returns the part of a glob before its first wildcard.
+func beforeGlob(target string) (literal string, isGlob bool) {
+	i := strings.IndexAny(target, "*?[{\\")
+	if i < 0 {
+		return target, false
+	}
+	return target[:i], true
+}
+
+// concrete returns a capability with a target that a wildcard for subdomains covers.
+func concrete(c tool.Capability) tool.Capability {
+	if c.Name == "secret" || strings.HasPrefix(c.Name, "http") {
+		c.Target = strings.Replace(c.Target, "*.", "any.", 1)
+	}
+	return c
 }

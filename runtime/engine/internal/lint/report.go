@@ -94,6 +94,9 @@ func (r *Report) isMisspelled(at Range, meant string) bool {
 // AddDiagnostic is Add for a diagnostic.
 func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
 	key := fmt.Sprint(d.Span.Start, d.Code)
+	if d.Code == diagnostic.MissingNeed { // a call may lack several
+		key += d.Message
+	}
 	if r.full() || r.seen[key] {
 		return
 	}

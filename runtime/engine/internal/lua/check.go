@@ -91,7 +91,6 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 		k.Result(t)
 	}
 	needs := k.NeedsOf(table, &t)
-	needs.AsTool = true
 	c.needs(k, *needs)
 }
 

@@ -84,7 +84,7 @@ func labeled(r *lint.Report, d diagnostic.Diagnostic) diagnostic.Diagnostic {
 
 // needsOf returns the needs in the front matter, with the edits that change them.
 func needsOf(r *lint.Report, t *tool.Tool) *lint.Declaration {
-	d := &lint.Declaration{Name: "the tool", AsTool: true}
+	d := &lint.Declaration{Name: "the tool"}
 	end := 1 // the line of the second ---
 	for end++; end <= r.Lines() && strings.TrimRight(r.Line(end), " \t") != "---"; end++ {
 	}

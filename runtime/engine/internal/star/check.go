@@ -361,7 +361,6 @@ func (c *checking) declared(call *syntax.CallExpr) {
 	t := c.report.Declaration(d, script.Stem(c.src.Path), len(f.faults) == 0 && d.Handler != "")
 	c.describe(d, &t)
 	needs := c.needsOf(call, &t)
-	needs.AsTool = d.Word != script.WorkflowWord
 	if d.Word == script.WorkflowWord {
 		needs.Name = "the workflow"
 	}
