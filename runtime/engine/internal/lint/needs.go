@@ -10,6 +10,40 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
+// maxParts is how many parts of an expression are followed.
+const maxParts = 1000
+
+// A Partial is an expression that is evaluated with a mark in place of each part that is not written out.
+type Partial struct {
+	Mark  string
+	parts int
+}
+
+// Enough reports whether no more parts are followed. It counts the calls.
+func (p *Partial) Enough() bool {
+	p.parts++
+	return p.parts > maxParts
+}
+
+// maxText is how long a text is that is put together.
+const maxText = 64 << 10
+
+// Join returns two texts as one, or the mark if that is too long.
+func (p *Partial) Join(left, right string) string {
+	if len(left)+len(right) > maxText {
+		return p.Mark
+	}
+	return left + right
+}
+
+// Text returns the value of a variable if it is a text. Any other value may change.
+func (p *Partial) Text(v value.Value) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return p.Mark
+}
+
 // A Use is a use of a function that may need a capability.
 type Use struct {
 	At   Range
@@ -124,7 +158,10 @@ func (c *needsCheck) use(u *Use) {
 	second, also := targets(u, "y2")
 	if !ok || !also || len(first) == 0 {
 		// The arguments are wrong, or not the full ones: only the names are known.
-		first, ok = targets(&Use{Name: u.Name, Func: u.Func}, "x1")
+		bare := &Use{Name: u.Name, Func: u.Func}
+		if first, ok = targets(bare, "x1"); !ok {
+			first, ok = targets(bare, "https://any.example/") // it expects a URL
+		}
 		second = nil
 	}
 	if !ok || len(first) == 0 {
@@ -159,15 +196,16 @@ func targets(u *Use, mark string) (takes []tool.Capability, ok bool) {
 	place := 0
 	for i := range u.Args {
 		a := &u.Args[i]
-		if a.List || a.Dict {
-			continue
+		v, known := a.value(mark)
+		if text, isText := v.(string); a.List || a.Dict && (!isText || text == mark) {
+			continue // a text does not have named arguments
 		}
 		name := a.Name
 		if name == "" && place < len(u.Func.Params) {
 			name = u.Func.Params[place].Name
 			place++
 		}
-		if v, known := a.value(mark); known && name != "" {
+		if known && name != "" {
 			args.Put(name, v)
 		}
 	}

@@ -146,10 +146,36 @@ func (c *checking) lib(name string) *loadedLib {
 	return c.libs[name]
 }
 
+// valueOf returns the only value of a variable of the file, or of a loaded file. It is nil if that is unknown.
+func (c *checking) valueOf(id *syntax.Ident) syntax.Expr {
+	all := []*starlint.Names{c.names}
+	for _, lib := range c.libs {
+		if lib != nil {
+			all = append(all, lib.names)
+		}
+	}
+	for _, names := range all {
+		if x := names.ValueOf(id); x != nil {
+			return x
+		}
+		if file, name := names.LoadOf(id); file != "" {
+			lib := c.lib(file)
+			if lib == nil {
+				return nil
+			}
+			if global := lib.names.Global(name); global != nil {
+				return lib.names.ValueOf(global)
+			}
+		}
+	}
+	return nil
+}
+
 // usesOf collects what the functions of a file use. at is where the main file loads the functions;
 // it is zero for the main file.
 func (c *checking) usesOf(f *file, reached map[string]bool, at lint.Range, uses *lint.Uses) {
 	calls := c.lang.calls(c.lang.predeclared)
+	calls.Value = c.valueOf
 	for _, stmt := range f.syntax.Stmts {
 		switch s := stmt.(type) {
 		case *syntax.DefStmt:

@@ -226,7 +226,7 @@ func (c *Check) arg(x ast.Expr) lint.Arg {
 	if _, isTable := x.(*ast.TableExpr); isTable {
 		a.Known = false // whether an empty table is a list depends on the type
 	}
-	a.Partial = func(mark string) value.Value { return partial(x, mark, 0) }
+	a.Partial = func(mark string) value.Value { return c.partial(x, &lint.Partial{Mark: mark}) }
 	return a
 }
 
@@ -297,21 +297,21 @@ func constantOf(x ast.Expr, depth int) (value.Value, bool) {
 }
 
 // partial returns the value of an expression, with a mark in place of what is not written out.
-func partial(x ast.Expr, mark string, depth int) value.Value {
-	if depth > maxDepth {
-		return mark
+func (c *Check) partial(x ast.Expr, p *lint.Partial) value.Value {
+	if p.Enough() {
+		return p.Mark
 	}
 	switch x := x.(type) {
 	case *ast.StringConcatOpExpr:
-		left, isText := partial(x.Lhs, mark, depth+1).(string)
-		right, ok := partial(x.Rhs, mark, depth+1).(string)
+		left, isText := c.partial(x.Lhs, p).(string)
+		right, ok := c.partial(x.Rhs, p).(string)
 		if isText && ok {
-			return left + right
+			return p.Join(left, right)
 		}
 	case *ast.TableExpr:
 		list, d := value.List{}, &value.Dict{}
 		for _, field := range x.Fields {
-			v := partial(field.Value, mark, depth+1)
+			v := c.partial(field.Value, p)
 			if key, ok := field.Key.(*ast.StringExpr); ok {
 				d.Put(key.Value, v)
 			} else {
@@ -322,11 +322,16 @@ func partial(x ast.Expr, mark string, depth int) value.Value {
 			return d
 		}
 		return list
-	case *ast.FuncCallExpr, *ast.IdentExpr, *ast.AttrGetExpr:
-		return mark
+	case *ast.IdentExpr:
+		if v := c.bound[x]; v != nil && v.value != nil && v.writes == 0 {
+			return p.Text(c.partial(v.value, p))
+		}
+		return p.Mark
+	case *ast.FuncCallExpr, *ast.AttrGetExpr:
+		return p.Mark
 	}
-	if v, ok := constantOf(x, depth); ok {
+	if v, ok := constantOf(x, 0); ok {
 		return v
 	}
-	return mark
+	return p.Mark
 }

@@ -44,6 +44,7 @@ type Check struct {
 	functions map[string]int // global functions, by how often they are defined
 	fn        *function
 	undefined map[string]bool // the names that are reported
+	bound     map[*ast.IdentExpr]*variable
 }
 
 // A variable is a local name.
@@ -52,6 +53,7 @@ type variable struct {
 	at            lint.Range
 	reads, writes int
 	how           how
+	value         ast.Expr // its first value, or nil if that is unknown
 }
 
 type how uint8
@@ -75,6 +77,7 @@ type function struct{ values, nones int }
 // Run checks the statements of a file.
 func (c *Check) Run(stmts []ast.Stmt) {
 	c.fields, c.written, c.functions, c.undefined = map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]bool{}
+	c.bound = map[*ast.IdentExpr]*variable{}
 	c.block(stmts)
 	c.unused()
 }
@@ -224,7 +227,10 @@ func (c *Check) local(s *ast.LocalAssignStmt) {
 		if len(s.Names) > 1 && len(s.Exprs) < len(s.Names) {
 			h = looped // one of several results
 		}
-		c.declare(name, c.name(s, i), h)
+		v := c.declare(name, c.name(s, i), h)
+		if h == local && i < len(s.Exprs) {
+			v.value = s.Exprs[i]
+		}
 	}
 }
 
@@ -373,6 +379,7 @@ func (c *Check) isGlobal(x ast.Expr, name string) bool {
 func (c *Check) read(id *ast.IdentExpr, fails bool) {
 	if v := c.lookup(id.Value); v != nil {
 		v.reads++
+		c.bound[id] = v
 		c.escapes = c.escapes || v == c.argument
 		return
 	}

@@ -31,6 +31,7 @@ type Calls struct {
 	Attempt     string                     // the function that calls another one
 	AllTools    bool                       // there are no tools besides Tools
 	Fault       func(lint.Fault)
+	Value       func(id *syntax.Ident) syntax.Expr // the only value of a variable, or nil; or Value is nil
 	own         map[string]*lint.Signature // functions of the top level of the file
 }
 

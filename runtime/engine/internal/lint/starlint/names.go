@@ -31,6 +31,8 @@ type variable struct {
 	called int // how many of the reads call it
 	local  bool
 	def    *syntax.DefStmt // if it is a function
+	value  syntax.Expr     // that was assigned last
+	adds   bool            // it is also changed, as by +=
 }
 
 // A Names has the names of a resolved file.
@@ -93,8 +95,15 @@ func (n *Names) walk(root syntax.Node) {
 	syntax.Walk(root, func(node syntax.Node) bool {
 		switch x := node.(type) {
 		case *syntax.AssignStmt:
-			if x.Op == syntax.EQ {
+			id, isName := x.LHS.(*syntax.Ident)
+			switch {
+			case x.Op == syntax.EQ:
 				targets(x.LHS, assigned)
+				if v := n.variable(id); isName && v != nil {
+					v.value = x.RHS
+				}
+			case isName && n.variable(id) != nil:
+				n.variable(id).adds = true
 			}
 		case *syntax.ForStmt:
 			targets(x.Vars, looped)
@@ -164,6 +173,9 @@ func paramName(p syntax.Expr) *syntax.Ident {
 
 // variable returns the variable of a name, or nil if that is predeclared, undefined or no variable.
 func (n *Names) variable(id *syntax.Ident) *variable {
+	if id == nil {
+		return nil
+	}
 	b, _ := id.Binding.(*resolve.Binding)
 	if b == nil || b.First == nil || b.Scope == resolve.Undefined || b.Scope == resolve.Predeclared || b.Scope == resolve.Universal {
 		return nil
@@ -175,6 +187,44 @@ func (n *Names) variable(id *syntax.Ident) *variable {
 		n.order = append(n.order, v)
 	}
 	return v
+}
+
+// ValueOf returns the value of a variable of the file that is assigned once, or nil.
+func (n *Names) ValueOf(id *syntax.Ident) syntax.Expr {
+	v := n.known(id)
+	if v == nil || len(v.writes) != 1 || !v.how[assigned] || v.adds {
+		return nil
+	}
+	return v.value
+}
+
+// LoadOf returns the file and the name there of a variable that is loaded. They are "" for another one.
+func (n *Names) LoadOf(id *syntax.Ident) (file, name string) {
+	v := n.known(id)
+	if v == nil || len(v.writes) != 1 || !v.how[loaded] {
+		return "", ""
+	}
+	item := n.loads[v.first]
+	return item.stmt.ModuleName(), item.stmt.From[item.at].Name
+}
+
+// Global returns the variable of the top level with a name, or nil.
+func (n *Names) Global(name string) *syntax.Ident {
+	for _, v := range n.order {
+		if !v.local && v.first.Name == name {
+			return v.first
+		}
+	}
+	return nil
+}
+
+// known returns the variable of a name, or nil if it is not one of the file.
+func (n *Names) known(id *syntax.Ident) *variable {
+	b, _ := id.Binding.(*resolve.Binding)
+	if b == nil {
+		return nil
+	}
+	return n.vars[b.First]
 }
 
 // Reachable returns the functions of the top level that functions with these names use, directly

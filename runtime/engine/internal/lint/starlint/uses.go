@@ -31,7 +31,7 @@ func (k *Calls) Uses(stmt syntax.Node, at lint.Range, uses *lint.Uses) {
 				fn, args = args[0], args[1:]
 			}
 			if u, ok := k.use(fn); ok {
-				u.Call, u.Args = true, usedArgs(args)
+				u.Call, u.Args = true, k.usedArgs(args)
 				done[fn] = true
 				add(fn, u)
 			}
@@ -96,13 +96,13 @@ func (k *Calls) use(x syntax.Expr) (lint.Use, bool) {
 }
 
 // usedArgs is Args with the parts of each argument that are written out.
-func usedArgs(list []syntax.Expr) []lint.Arg {
+func (k *Calls) usedArgs(list []syntax.Expr) []lint.Arg {
 	args := Args(list)
 	for i, x := range list {
 		if b, ok := x.(*syntax.BinaryExpr); ok && args[i].Name != "" {
 			x = b.Y
 		}
-		args[i].Partial = func(mark string) value.Value { return partial(x, mark, 0) }
+		args[i].Partial = func(mark string) value.Value { return k.partial(x, &lint.Partial{Mark: mark}) }
 	}
 	return args
 }
@@ -112,27 +112,30 @@ var (
 	formatField = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
-// maxPartial is how deep an expression is followed.
-const maxPartial = 100
-
 // partial returns the value of an expression, with a mark in place of what is not written out.
-func partial(x syntax.Expr, mark string, depth int) value.Value {
+func (k *Calls) partial(x syntax.Expr, p *lint.Partial) value.Value {
 	if v, ok := ConstantOf(x); ok {
 		return v
 	}
-	if depth > maxPartial {
-		return mark
+	if p.Enough() {
+		return p.Mark
 	}
 	items := func(list []syntax.Expr) []value.Value {
 		values := make([]value.Value, len(list))
 		for i, x := range list {
-			values[i] = partial(x, mark, depth+1)
+			values[i] = k.partial(x, p)
 		}
 		return values
 	}
 	switch x := x.(type) {
+	case *syntax.Ident:
+		if k.Value != nil {
+			if v := k.Value(x); v != nil {
+				return p.Text(k.partial(v, p))
+			}
+		}
 	case *syntax.ParenExpr:
-		return partial(x.X, mark, depth+1)
+		return k.partial(x.X, p)
 	case *syntax.ListExpr:
 		return value.List(items(x.List))
 	case *syntax.TupleExpr:
@@ -141,32 +144,30 @@ func partial(x syntax.Expr, mark string, depth int) value.Value {
 		d := &value.Dict{}
 		for _, e := range x.List {
 			if entry, ok := e.(*syntax.DictEntry); ok {
-				if key, ok := partial(entry.Key, mark, depth+1).(string); ok {
-					d.Put(key, partial(entry.Value, mark, depth+1))
+				if key, ok := k.partial(entry.Key, p).(string); ok {
+					d.Put(key, k.partial(entry.Value, p))
 				}
 			}
 		}
 		return d
 	case *syntax.BinaryExpr:
-		left, isText := partial(x.X, mark, depth+1).(string)
+		left, isText := k.partial(x.X, p).(string)
 		switch {
 		case isText && x.Op == syntax.PLUS:
-			if right, ok := partial(x.Y, mark, depth+1).(string); ok {
-				return left + right
+			if right, ok := k.partial(x.Y, p).(string); ok {
+				return p.Join(left, right)
 			}
 		case isText && x.Op == syntax.PERCENT:
-			return strings.ReplaceAll(percentVerb.ReplaceAllLiteralString(left, mark), "%%", "%")
+			return strings.ReplaceAll(percentVerb.ReplaceAllLiteralString(left, p.Mark), "%%", "%")
 		}
 	case *syntax.CallExpr:
 		if dot, ok := x.Fn.(*syntax.DotExpr); ok && dot.Name.Name == "format" {
-			if text, ok := ConstantOf(dot.X); ok {
-				if text, ok := text.(string); ok {
-					return formatField.ReplaceAllLiteralString(text, mark)
-				}
+			if text, ok := k.partial(dot.X, p).(string); ok {
+				return formatField.ReplaceAllLiteralString(text, p.Mark)
 			}
 		}
 	}
-	return mark
+	return p.Mark
 }
 
 // Returns calls do for each value that a function returns, without those of functions inside of it.
