@@ -32,7 +32,7 @@ type Calls struct {
 	AllTools    bool                       // there are no tools besides Tools
 	Fault       func(lint.Fault)
 	Value       func(id *syntax.Ident) syntax.Expr // the only value of a variable, or nil; or Value is nil
-	own         map[string]*lint.Signature // functions of the top level of the file
+	own         map[string]*lint.Signature         // functions of the top level of the file
 }
 
 // Own adds a function of the top level of the file, which has no other value.
