@@ -29,6 +29,7 @@ type checking struct {
 	file   *file
 	hidden map[string]bool // the words in the parts that do not parse; nil if all parts parse
 	names  *starlint.Names
+	calls  *starlint.Calls
 	libs   map[string]*loadedLib
 }
 
@@ -59,6 +60,7 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 		c.unused(starlint.Role{Roots: c.public()})
 		starlint.Flow(r, c.file.syntax, c.result(""))
 	}
+	c.calls.Types(c.file.syntax)
 	c.docstrings()
 }
 
@@ -89,8 +91,10 @@ func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*
 	for _, err := range f.faults {
 		r.AddError(err, diagnostic.Declaration)
 	}
-	needs, _ := declared(d)
+	needs, t := declared(d)
 	c.tool(d, needs)
+	c.typed(d.Handler, t)
+	c.calls.Types(f.syntax)
 }
 
 // parse parses the file, and reports the faults of syntax. A part that does not parse is replaced by empty
@@ -254,7 +258,12 @@ func (c *checking) code() {
 			calls.Own(name, starlint.SignatureOf(def))
 		}
 	}
+	c.names = starlint.NamesOf(f.syntax)
+	calls.Value = c.valueOf
 	calls.Check(f.syntax)
+	c.calls = calls
+	c.names.Recursion(c.report, f.syntax)
+	c.names.Unset(c.report, c.hidden)
 	calls.TopLevel(f.syntax)
 	if known := c.report.Known; known.Kind == lint.KindTest && len(known.Test) > 0 {
 		calls.AllTools = false // a tool of another folder may be tested
@@ -265,7 +274,6 @@ func (c *checking) code() {
 		calls.Tests(f.syntax, methods)
 	}
 	starlint.DuplicateKeys(c.report, f.syntax)
-	c.names = starlint.NamesOf(f.syntax)
 }
 
 // loaded checks that the files that are loaded have the names. It returns the names that may not exist.
@@ -366,6 +374,38 @@ func (c *checking) declared(call *syntax.CallExpr) {
 	}
 	if d.Handler != "" {
 		c.tool(d, needs)
+		c.typed(d.Handler, &t)
+	}
+}
+
+// typed records the types of the arguments of the handler, which the host checks.
+func (c *checking) typed(handler string, t *tool.Tool) {
+	def := c.file.defs[handler]
+	if def == nil || t == nil || c.names.Called(def.Name) {
+		return
+	}
+	c.calls.Params = map[*syntax.Ident]starlark.Value{}
+	for _, p := range def.Params {
+		id, ok := p.(*syntax.Ident)
+		if !ok || !c.names.Once(id) {
+			continue
+		}
+		i := slices.IndexFunc(t.Params, func(p tool.Param) bool { return p.Name == id.Name && p.Required && !p.Type.Nullable })
+		if i < 0 {
+			continue
+		}
+		switch t.Params[i].Type.Name {
+		case tool.TypeString:
+			c.calls.Params[id] = starlark.String("")
+		case tool.TypeInteger:
+			c.calls.Params[id] = starlark.MakeInt(0)
+		case tool.TypeBoolean:
+			c.calls.Params[id] = starlark.False
+		case tool.TypeArray:
+			c.calls.Params[id] = starlark.NewList(nil)
+		case tool.TypeObject:
+			c.calls.Params[id] = starlark.NewDict(0)
+		}
 	}
 }
 

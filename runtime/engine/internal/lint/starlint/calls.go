@@ -12,7 +12,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -32,6 +31,7 @@ type Calls struct {
 	AllTools    bool                       // there are no tools besides Tools
 	Fault       func(lint.Fault)
 	Value       func(id *syntax.Ident) syntax.Expr // the only value of a variable, or nil; or Value is nil
+	Params      map[*syntax.Ident]starlark.Value   // values of the types of parameters whose types the host checks
 	own         map[string]*lint.Signature         // functions of the top level of the file
 }
 
@@ -124,7 +124,6 @@ func (k *Calls) call(c *syntax.CallExpr) {
 		}
 	default:
 		k.unknownTool(c.Fn)
-		k.unknownMethod(c.Fn)
 		if s := k.signature(c.Fn); s != nil {
 			k.arguments(s, calleeOf(c), args)
 		}
@@ -157,32 +156,6 @@ func (k *Calls) checkTool(at lint.Range, name string, written func(meant string)
 		f.Hint = "list the tools: cassidy tool list"
 	}
 	k.Fault(f)
-}
-
-// unknownMethod checks a call of a method of a value that is written out. Methods of Python that
-// have a replacement are found elsewhere.
-func (k *Calls) unknownMethod(x syntax.Expr) {
-	dot, ok := x.(*syntax.DotExpr)
-	if !ok || habits.Advice(k.Predeclared, "."+dot.Name.Name) != "" {
-		return
-	}
-	var of starlark.HasAttrs
-	switch x := dot.X.(type) {
-	case *syntax.Literal:
-		if x.Token == syntax.STRING {
-			of = starlark.String("")
-		}
-	case *syntax.ListExpr:
-		of = starlark.NewList(nil)
-	case *syntax.DictExpr:
-		of = starlark.NewDict(0)
-	}
-	if of == nil || slices.Contains(of.AttrNames(), dot.Name.Name) {
-		return
-	}
-	k.Fault(lint.Fault{At: at(dot.Name.NamePos), Code: diagnostic.UnknownFunction,
-		Message: fmt.Sprintf("a %s has no method %s%s", of.Type(), dot.Name.Name, value.DidYouMean(dot.Name.Name, of.AttrNames())),
-		Rename:  lint.Meant(dot.Name.Name, of.AttrNames())})
 }
 
 // isAttempt reports whether an expression is the function attempt.

@@ -32,7 +32,7 @@ type variable struct {
 	local  bool
 	def    *syntax.DefStmt // if it is a function
 	value  syntax.Expr     // that was assigned last
-	adds   bool            // it is also changed, as by +=
+	adds   []*syntax.Ident // where it is changed by its own value, as by +=
 }
 
 // A Names has the names of a resolved file.
@@ -103,7 +103,8 @@ func (n *Names) walk(root syntax.Node) {
 					v.value = x.RHS
 				}
 			case isName && n.variable(id) != nil:
-				n.variable(id).adds = true
+				v := n.variable(id)
+				v.adds = append(v.adds, id)
 			}
 		case *syntax.ForStmt:
 			targets(x.Vars, looped)
@@ -192,7 +193,7 @@ func (n *Names) variable(id *syntax.Ident) *variable {
 // ValueOf returns the value of a variable of the file that is assigned once, or nil.
 func (n *Names) ValueOf(id *syntax.Ident) syntax.Expr {
 	v := n.known(id)
-	if v == nil || len(v.writes) != 1 || !v.how[assigned] || v.adds {
+	if v == nil || len(v.writes) != 1 || !v.how[assigned] || len(v.adds) > 0 {
 		return nil
 	}
 	return v.value
@@ -218,13 +219,69 @@ func (n *Names) Global(name string) *syntax.Ident {
 	return nil
 }
 
+// Once reports whether a variable of the file gets a value in one place only.
+func (n *Names) Once(id *syntax.Ident) bool {
+	v := n.known(id)
+	return v != nil && len(v.writes) == 1 && len(v.adds) == 0
+}
+
+// Called reports whether the file calls a function itself.
+func (n *Names) Called(id *syntax.Ident) bool {
+	v := n.known(id)
+	return v == nil || v.called > 0
+}
+
+// Recursion reports functions that call themselves, which Starlark refuses.
+func (n *Names) Recursion(r *lint.Report, tree *syntax.File) {
+	syntax.Walk(tree, func(node syntax.Node) bool {
+		def, ok := node.(*syntax.DefStmt)
+		if !ok || !n.Once(def.Name) {
+			return true
+		}
+		for _, stmt := range def.Body {
+			syntax.Walk(stmt, func(node syntax.Node) bool {
+				switch x := node.(type) {
+				case *syntax.DefStmt, *syntax.LambdaExpr:
+					return false // it may be called later
+				case *syntax.CallExpr:
+					if id, ok := x.Fn.(*syntax.Ident); ok && bindingOf(id) == bindingOf(def.Name) {
+						r.Add(lint.Fault{At: RangeOf(id), Code: diagnostic.InvalidCode, Message: id.Name + " calls itself: recursion is not supported", Hint: "use a loop over a list of what is left to do"})
+					}
+				}
+				return true
+			})
+		}
+		return true
+	})
+}
+
+// Unset reports variables that are changed by their own value, as by +=, but never get a first one.
+func (n *Names) Unset(r *lint.Report, hidden map[string]bool) {
+	for _, v := range n.order {
+		if len(v.adds) == 0 || len(v.writes) > 0 || !v.local && hidden[v.first.Name] {
+			continue
+		}
+		name := v.first.Name
+		f := lint.Fault{At: RangeOf(v.adds[0]), Code: diagnostic.InvalidCode, Message: fmt.Sprintf("the variable %s is changed, but it has no value", name), Hint: fmt.Sprintf("assign a first value: %s = …", name)}
+		if v.local && n.Global(name) != nil {
+			f.Message = fmt.Sprintf("a function cannot change the global variable %s", name)
+			f.Hint = "return the new value, or change an element of a list or a dict"
+		}
+		r.Add(f)
+	}
+}
+
+// bindingOf returns the name that gives a variable its first value, or nil.
+func bindingOf(id *syntax.Ident) *syntax.Ident {
+	if b, _ := id.Binding.(*resolve.Binding); b != nil {
+		return b.First
+	}
+	return nil
+}
+
 // known returns the variable of a name, or nil if it is not one of the file.
 func (n *Names) known(id *syntax.Ident) *variable {
-	b, _ := id.Binding.(*resolve.Binding)
-	if b == nil {
-		return nil
-	}
-	return n.vars[b.First]
+	return n.vars[bindingOf(id)]
 }
 
 // Reachable returns the functions of the top level that functions with these names use, directly

@@ -1,0 +1,249 @@
+package starlint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// maxTyped is how many parts of an expression are followed to find its type.
+const maxTyped = 100
+
+// example returns a value of the type that an expression certainly has, or nil.
+func (k *Calls) example(x syntax.Expr) starlark.Value {
+	steps := 0
+	return k.exampleOf(x, &steps)
+}
+
+func (k *Calls) exampleOf(x syntax.Expr, steps *int) starlark.Value {
+	if *steps++; *steps > maxTyped {
+		return nil
+	}
+	switch x := x.(type) {
+	case *syntax.ParenExpr:
+		return k.exampleOf(x.X, steps)
+	case *syntax.ListExpr:
+		return starlark.NewList(nil)
+	case *syntax.DictExpr:
+		return starlark.NewDict(0)
+	case *syntax.TupleExpr:
+		return starlark.Tuple{}
+	case *syntax.Comprehension:
+		if _, isDict := x.Body.(*syntax.DictEntry); isDict {
+			return starlark.NewDict(0)
+		} else if !x.Curly {
+			return starlark.NewList(nil)
+		}
+	case *syntax.Literal:
+		switch x.Token {
+		case syntax.STRING:
+			return starlark.String("")
+		case syntax.INT:
+			return starlark.MakeInt(0)
+		case syntax.FLOAT:
+			return starlark.Float(0)
+		}
+	case *syntax.Ident:
+		if v, ok := constant(x); ok {
+			if b, isBool := v.(bool); isBool {
+				return starlark.Bool(b)
+			}
+			return starlark.None
+		}
+		if v := k.Params[bindingOf(x)]; v != nil && bindingOf(x) != nil {
+			return v
+		}
+		if k.Value != nil {
+			if v := k.Value(x); v != nil {
+				return k.exampleOf(v, steps)
+			}
+		}
+	case *syntax.BinaryExpr:
+		return k.exampleOfBinary(x, steps)
+	case *syntax.CallExpr:
+		return k.exampleOfCall(x, steps)
+	}
+	return nil
+}
+
+func (k *Calls) exampleOfBinary(x *syntax.BinaryExpr, steps *int) starlark.Value {
+	left := k.exampleOf(x.X, steps)
+	switch _, isText := left.(starlark.String); {
+	case x.Op == syntax.PERCENT && isText:
+		return left
+	case x.Op == syntax.PLUS && left != nil:
+		if right := k.exampleOf(x.Y, steps); right != nil && right.Type() == left.Type() {
+			return left
+		}
+	}
+	return nil
+}
+
+// exampleOfCall knows the functions of Starlark whose result has one type.
+func (k *Calls) exampleOfCall(x *syntax.CallExpr, steps *int) starlark.Value {
+	switch fn := x.Fn.(type) {
+	case *syntax.Ident:
+		if ScopeOf(fn) != resolve.Universal {
+			return nil
+		}
+		switch fn.Name {
+		case "str", "repr", "chr", "type":
+			return starlark.String("")
+		case "len", "int", "ord", "hash":
+			return starlark.MakeInt(0)
+		case "float":
+			return starlark.Float(0)
+		case "list", "sorted", "reversed", "enumerate", "zip", "dir":
+			return starlark.NewList(nil)
+		case "dict":
+			return starlark.NewDict(0)
+		case "tuple":
+			return starlark.Tuple{}
+		case "bool", "any", "all", "hasattr":
+			return starlark.False
+		}
+	case *syntax.DotExpr:
+		if _, isText := k.exampleOf(fn.X, steps).(starlark.String); !isText {
+			return nil
+		}
+		switch fn.Name.Name {
+		case "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "replace", "join", "format", "removeprefix", "removesuffix":
+			return starlark.String("")
+		case "split", "rsplit", "splitlines":
+			return starlark.NewList(nil)
+		case "find", "rfind", "index", "rindex", "count":
+			return starlark.MakeInt(0)
+		case "startswith", "endswith", "isdigit", "isalpha", "isalnum", "islower", "isupper", "isspace", "istitle":
+			return starlark.False
+		}
+	}
+	return nil
+}
+
+// Types finds operations that certainly fail, since the types of their operands are certain.
+func (k *Calls) Types(tree *syntax.File) {
+	called := map[syntax.Expr]bool{}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			called[n.Fn] = true
+		case *syntax.DotExpr:
+			k.attribute(n, called[n])
+		case *syntax.BinaryExpr:
+			switch n.Op {
+			case syntax.PLUS, syntax.MINUS:
+				k.sum(n)
+			case syntax.PERCENT:
+				k.verbs(n)
+			}
+		case *syntax.ForStmt:
+			k.iterates(n.X)
+		case *syntax.ForClause:
+			k.iterates(n.X)
+		}
+		return true
+	})
+}
+
+// sum checks x + y and x - y.
+func (k *Calls) sum(x *syntax.BinaryExpr) {
+	left, right := k.example(x.X), k.example(x.Y)
+	if left == nil || right == nil {
+		return
+	}
+	if _, err := starlark.Binary(x.Op, left, right); err == nil {
+		return
+	}
+	f := lint.Fault{At: at(x.OpPos), Code: diagnostic.InvalidCode, Message: fmt.Sprintf("cannot compute %s %s %s", left.Type(), x.Op, right.Type())}
+	if x.Op == syntax.PLUS && (left.Type() == "string" || right.Type() == "string") {
+		f.Hint = "convert the other value with str(…)"
+	}
+	k.Fault(f)
+}
+
+// verbs checks how many values text % values formats.
+func (k *Calls) verbs(x *syntax.BinaryExpr) {
+	v, _ := ConstantOf(x.X)
+	text, isText := v.(string)
+	text = strings.ReplaceAll(text, "%%", "")
+	if !isText || strings.Contains(text, "%(") {
+		return
+	}
+	want, got := strings.Count(text, "%"), 0
+	switch y := unparen(x.Y).(type) {
+	case *syntax.TupleExpr:
+		got = len(y.List)
+	default:
+		switch k.example(y).(type) {
+		case nil, starlark.Tuple, *starlark.Dict:
+			return
+		}
+		got = 1
+	}
+	if got != want {
+		k.fault(at(x.OpPos), diagnostic.InvalidCode, "the text has %d places for values, but gets %d", want, got)
+	}
+}
+
+func unparen(x syntax.Expr) syntax.Expr {
+	for {
+		paren, ok := x.(*syntax.ParenExpr)
+		if !ok {
+			return x
+		}
+		x = paren.X
+	}
+}
+
+// iterates checks that a value can be iterated over.
+func (k *Calls) iterates(x syntax.Expr) {
+	v := k.example(x)
+	if v == nil {
+		return
+	}
+	if _, ok := v.(starlark.Iterable); ok {
+		return
+	}
+	f := lint.Fault{At: RangeOf(x), Code: diagnostic.InvalidCode, Message: v.Type() + " is not a list: a for loop cannot iterate over it"}
+	switch v.Type() {
+	case "int":
+		f.Hint = "write range(n)"
+	case "string":
+		f.Hint = "write text.elems() for the characters, or text.splitlines() for the lines"
+	}
+	k.Fault(f)
+}
+
+// attribute checks x.name, where it is certain what x is. Methods of Python that have a replacement are found elsewhere.
+func (k *Calls) attribute(x *syntax.DotExpr, called bool) {
+	v := k.example(x.X)
+	if v == nil || habits.Advice(k.Predeclared, "."+x.Name.Name) != "" {
+		return
+	}
+	var names []string
+	if has, ok := v.(starlark.HasAttrs); ok {
+		names = has.AttrNames()
+	}
+	name := x.Name.Name
+	if slices.Contains(names, name) {
+		return
+	}
+	f := lint.Fault{At: at(x.Name.NamePos), Code: diagnostic.UnknownFunction,
+		Message: fmt.Sprintf("the type %s has no method %s%s", v.Type(), name, value.DidYouMean(name, names)), Rename: lint.Meant(name, names)}
+	switch _, isDict := v.(*starlark.Dict); {
+	case isDict && !called:
+		f.Message, f.Hint, f.Rename = fmt.Sprintf("the type dict has no attribute %s", name), fmt.Sprintf("write [%q]", name), ""
+	case f.Rename == "" && len(names) > 0 && len(names) < 15:
+		f.Hint = "use one of the methods: " + strings.Join(names, ", ")
+	}
+	k.Fault(f)
+}
