@@ -1062,7 +1062,7 @@ var large = map[string]struct {
 	why          string
 }{
 	".":             {maxLines, 150, "the names of the other packages that programs need"},
-	"runtime/value": {maxLines, 131, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
+	"runtime/value": {maxLines, 132, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
 	"runtime/tool":  {3100, 150, "the types of all packages above: tools, calls, effects, events, questions"},
 	"runtime/host":  {3010, 46, "the host, its calls, and the options of tools in Go; the next addition has to move something out"},
 	"stdlib/table":  {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},
