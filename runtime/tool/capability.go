@@ -86,7 +86,7 @@ func ParseCapability(text string) (Capability, error) {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q has an empty target", text).WithHint("to allow every target, write %q", name)
 	}
 	if !utf8.ValidString(target) || strings.ContainsFunc(target, value.IsInvisible) {
-		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invisible character", text)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invisible character or invalid UTF-8", text)
 	}
 	if len(target) > maxTarget {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q is longer than %d bytes", value.Cut(text, 40), maxTarget)

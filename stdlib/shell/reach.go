@@ -220,7 +220,7 @@ func (r *reach) openEntry(dir *beneath.Dir, at string, e beneath.Entry) error {
 	name := filepath.Join(r.Read[0], filepath.FromSlash(at))
 	r.opened(name, f)
 	if r.Write = append(r.Write, name); len(r.Write) > maxWritable {
-		return tooLarge(maxWritable, "folders and files that a command may write")
+		return tooLarge(maxWritable, "files and folders that need a separate permission")
 	}
 	return nil
 }
