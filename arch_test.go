@@ -821,7 +821,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agents": {
 		"Package agents makes agents from the flags of a command",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/hooks runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/protect internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/hooks runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/protect internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui internal/config",
 		"below the nouns that have models decide",
 	},
 	"cmd/cassidy/internal/app": {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -111,6 +112,48 @@ func TestChatModels(t *testing.T) {
 	s.atPrompt()
 	s.types("/quit\r")
 	s.ends(0)
+}
+
+// TestChatConfig edits the config while a session runs: the next message goes to the model and has the
+// format of now. An invalid config is reported once, and its last valid version stays. A model that the
+// user has chosen stays, too.
+func TestChatConfig(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		putChatFile(t, dir, name+".star", "def reply(messages, turn):\n    return '"+name+" has %d messages' % len(messages)\n")
+	}
+	config := func(text string) { putChatFile(t, dir, "home/config.yaml", text) }
+	config("model: script:a.star\n")
+	s := sit(t, dir, nil)
+	say := func(want ...string) {
+		t.Helper()
+		s.atPrompt()
+		s.types("hello\r")
+		for _, text := range want {
+			s.expect(text)
+		}
+	}
+	say("a has 1 messages")
+	config("model: script:b.star\n")
+	say("the config has changed; messages go to script:b.star, in the format pure_json", "b has 3 messages")
+	config("model: script:none.star\n")
+	say("read the model script:none.star", "b has 5 messages")
+	config("model: [\n")
+	say("config.yaml:1", "b has 7 messages")
+	say("b has 9 messages")
+	config("model: script:b.star\nformat: xml_json\n")
+	say("messages go to script:b.star, in the format xml_json", "b has 11 messages")
+	s.atPrompt()
+	s.types("/model script:c.star\r")
+	s.expect("the next message goes to script:c.star")
+	config("model: script:a.star\n")
+	say("messages go to script:c.star, in the format pure_json", "c has 13 messages")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	if n := strings.Count(s.shown(), "config.yaml:1"); n != 1 {
+		t.Errorf("the error of the config was reported %d times", n)
+	}
 }
 
 // TestChatOnTwoTerminals has two terminals with one session: each message gets the conversation of

@@ -56,7 +56,10 @@ type Setup struct {
 	ContextFiles []string
 	// Warnings are what a dry run could not check.
 	Warnings []string
+	// Word is the model that the flags, the agent file or the user have chosen; "" is that of the config.
+	Word string
 
+	chosen  choice
 	current *agent.Options // of the agents that the tool agent starts
 }
 
@@ -91,12 +94,14 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	if err != nil {
 		return nil, err
 	}
-	o.Format, o.Docs = decision.Format(cmp.Or(ctx.String("format"), conf.Format)), cmp.Or(ctx.String("docs"), conf.Docs)
-	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions") || conf.RepeatInstructions && !ctx.IsSet("repeat-instructions"), ctx.Bool("no-inference")
+	s.chosen = choice{config: ofAgents(&conf), format: ctx.String("format"), docs: ctx.String("docs"), repeats: ctx.Bool("repeat-instructions"), repeatsSet: ctx.IsSet("repeat-instructions")}
+	s.chosen.apply(o)
+	o.NoInference = ctx.Bool("no-inference")
 	word, err := readAgent(a, ctx, h, o)
 	if err != nil {
 		return nil, err
 	}
+	s.Word = word
 	o.Model, err = a.Models().Open(ctx.Context, h, word, o.Format == decision.Native)
 	if err != nil && ctx.Bool("dry-run") && value.KindOf(err) == value.Unavailable {
 		s.Warnings = append(s.Warnings, "the model was not checked: "+value.ErrorOf(err, value.Unavailable).Message())

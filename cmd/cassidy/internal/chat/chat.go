@@ -89,13 +89,13 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	agents.MarkContext(c.App, s, setup)
+	t := &chatSession{command: c, host: h, session: s, setup: setup, offers: setup.Options.Tools}
 	switch {
 	case byLine:
-		return c.chatLines(ctx.Context, h, s, setup.Skills)
+		return t.lines(ctx.Context)
 	case c.console == nil:
 		return c.chatOnce(ctx.Context, h, s, setup.Skills, message, files)
 	}
-	t := &chatSession{command: c, host: h, session: s, setup: setup, offers: setup.Options.Tools}
 	return t.run(ctx.Context)
 }
 

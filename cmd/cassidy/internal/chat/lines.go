@@ -9,26 +9,29 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
-	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// chatLines has the model answer each line of standard input, in one session. A line is read after the
+// lines has the model answer each line of standard input, in one session. A line is read after the
 // answer to the line before it, so a program can write lines by the answers. Lines are messages as
 // they are: they attach no files and are no commands. The first turn without an answer ends the
 // session.
-func (c *command) chatLines(ctx context.Context, h *host.Host, s *agent.Session, skills []string) error {
-	lines := bufio.NewScanner(c.In)
+func (t *chatSession) lines(ctx context.Context) error {
+	lines := bufio.NewScanner(t.In)
 	lines.Buffer(nil, ui.MaxInput)
-	sent := false
+	sent, skills := false, t.setup.Skills
+	t.known = t.selected()
 	for lines.Scan() {
 		message := strings.TrimSpace(string(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff"))))
 		if message == "" {
 			continue
 		}
-		c.ReportAll(c.changes.take())
-		if err := c.chatOnce(ctx, h, s, skills, message, nil); err != nil {
+		if sent { // the session has begun with the files as they were
+			if err := t.update(ctx); err != nil {
+				return err
+			}
+		}
+		if err := t.chatOnce(ctx, t.host, t.session, skills, message, nil); err != nil {
 			return err
 		}
 		sent, skills = true, nil

@@ -28,6 +28,7 @@ type chatSession struct {
 	runs    []string    // the turns that can be undone
 	used    agent.Usage // of the turns of this session
 	warned  bool        // the user knows that the conversation is long
+	failed  string      // the error of the last refresh, or ""
 	leaving bool        // the last key was Ctrl-C at an empty prompt
 	over    bool
 }

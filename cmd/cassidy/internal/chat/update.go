@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // useModel continues the conversation with another model.
@@ -23,7 +24,7 @@ func (t *chatSession) useModel(ctx context.Context, name string) error {
 	if err := t.renew(o); err != nil {
 		return err
 	}
-	t.Model, t.warned = o.ModelName, false
+	t.setup.Word, t.Model, t.warned = name, o.ModelName, false
 	t.Note("the next message goes to %s, in the format %s", o.Model.Name(), t.session.Agent().Format())
 	return nil
 }
@@ -55,13 +56,16 @@ func (t *chatSession) refresh(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// update reads the tools and the hooks of the project again, so that the next turn has those that
-// were added or edited. If a file of hooks cannot be used, no message is sent.
+// update reads the tools, the hooks and the config again, so that the next turn has those that
+// were added or edited. If the config is invalid, its last valid version stays. If a file of hooks cannot
+// be used, no message is sent.
 func (t *chatSession) update(ctx context.Context) error {
-	if err := t.host.Refresh(ctx); err != nil {
+	if err := t.reload(ctx); err != nil {
 		return err
 	}
-	t.ReportAll(append(t.changes.take(), t.UpdateServers()...))
+	if err := t.reconfigure(ctx); err != nil {
+		t.Report(value.ErrorOf(err, value.Failed)) // the agent stays as it is
+	}
 	hooks, err := agents.Hooks(t.App)
 	if err != nil {
 		return err
@@ -74,6 +78,42 @@ func (t *chatSession) update(ctx context.Context) error {
 		t.Note("the hooks have changed")
 	}
 	return t.offerAgain()
+}
+
+// reload refreshes the host and its servers, and reports the new errors: those of changes of files, and the
+// error of the refresh, which the host may have reported too.
+func (t *chatSession) reload(ctx context.Context) error {
+	err := t.host.Refresh(ctx)
+	if err != nil && value.KindOf(err) != value.Invalid {
+		return err
+	}
+	failed := ""
+	wrong := append(t.changes.take(), t.UpdateServers()...)
+	if err != nil {
+		failed = value.ErrorOf(err, value.Failed).Error()
+	}
+	wrong = slices.DeleteFunc(wrong, func(e *value.Error) bool { return e.Error() == failed || e.Error() == t.failed })
+	if failed != "" && failed != t.failed {
+		wrong = append(wrong, value.ErrorOf(err, value.Failed))
+	}
+	t.failed = failed
+	t.ReportAll(wrong)
+	return nil
+}
+
+// reconfigure gives the session the model and the format of the config as it is now.
+func (t *chatSession) reconfigure(ctx context.Context) error {
+	o := t.setup.Options
+	changed, err := t.setup.Reconfigure(ctx, t.App, t.host, &o)
+	if err != nil || !changed {
+		return err
+	}
+	if err := t.renew(o); err != nil {
+		return err
+	}
+	t.warned = false
+	t.Note("the config has changed; messages go to %s, in the format %s", o.Model.Name(), t.session.Agent().Format())
+	return nil
 }
 
 // selected returns the tools that the words of the session select now, or nil if one of them is
