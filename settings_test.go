@@ -3,10 +3,13 @@ package cassidy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
@@ -167,4 +170,50 @@ func TestConfigThatNeedsARestart(t *testing.T) {
 	if seen.count(sandbox) != 1 || seen.count(limits) != 1 {
 		t.Errorf("the reports are %v", seen.all)
 	}
+}
+
+// TestConfigEditsUnderLoad edits the config 1,000 times while a tool is called: with half a file, with a
+// mistake, and with files that replace it. No call fails: each has the limits of one valid version.
+func TestConfigEditsUnderLoad(t *testing.T) {
+	c := newConfigured(t, "", map[string]string{"loop": starTool("loop", "return len([i for i in range(100)])", "")})
+	ended := make(chan struct{})
+	var load sync.WaitGroup
+	for range 3 {
+		load.Go(func() {
+			for {
+				if v, err := callOf(t, c.host, "loop"); v != int64(100) || err != nil {
+					t.Errorf("loop() = %v, %v", v, err)
+					return
+				}
+				select {
+				case <-ended:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for n := range 1000 {
+		limit := 100_000 + n
+		text := fmt.Sprintf("limits: {steps: %d, timeout: 60}\nsecrets: {KEY: {env: KEY_%d}}\nhttp: {private: [\"10.0.0.1\"]}\ncommands: {mkfifo: {exec: any}}\n", limit, n)
+		switch n % 4 {
+		case 1: // any half of it is either invalid or has the limit
+			putFile(t, c.file, text[:len("limits: {steps: 100000, timeout: 60}\n")+n%40])
+			_ = c.host.Refresh(context.Background())
+		case 2:
+			if err := c.set(strings.Replace(text, "steps", "stesp", 1)); !errors.Is(err, cassidy.ErrInvalid) {
+				t.Fatalf("an unknown field gave %v", err)
+			}
+		case 3:
+			putFile(t, c.file+"~", text)
+			if err := os.Rename(c.file+"~", c.file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.must(text)
+	}
+	close(ended)
+	load.Wait()
+	c.must("limits: {steps: 10}\n")
+	c.call("at the end", "loop", "steps")
 }
