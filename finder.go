@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/index"
@@ -58,6 +59,33 @@ type userRules struct {
 	info    fs.FileInfo // nil: there is no file
 	rules   []Rule
 	sources flowSources
+
+	seen time.Time   // when this state of the file was noticed
+	held restriction // of the state before, until the file has settled
+}
+
+// A restriction is the part of rules and sources that only restricts.
+type restriction struct {
+	rules     []Rule
+	untrusted []string
+}
+
+// settleTime is how long what the file denied before is kept after a change: the file may be half-written.
+const settleTime = 100 * time.Millisecond
+
+// holding returns what is held of the state before.
+func (u *userRules) holding() restriction {
+	if time.Since(u.seen) < settleTime {
+		return u.held
+	}
+	return restriction{}
+}
+
+// restricts returns what the rules and sources restrict now.
+func (u *userRules) restricts() restriction {
+	held := u.holding()
+	deny := slices.DeleteFunc(slices.Concat(u.rules, held.rules), func(r Rule) bool { return r.Verdict == Allow })
+	return restriction{deny, slices.Concat(u.sources.untrusted, held.untrusted)}
 }
 
 // projectRules are the rules and the untrusted sources in the project's config, at the last search.
@@ -97,7 +125,7 @@ func (f *finder) currentRules() []Rule {
 	if user == nil {
 		return nil
 	}
-	return slices.Concat([]Rule{}, f.rules, user.rules, f.restricts.Load().rules)
+	return slices.Concat([]Rule{}, f.rules, user.rules, user.holding().rules, f.restricts.Load().rules)
 }
 
 // currentSources is currentRules for the sources of text. ok is false for those of the program.
@@ -106,7 +134,7 @@ func (f *finder) currentSources() (trusted, untrusted []string, ok bool) {
 	if user == nil {
 		return nil, nil, false
 	}
-	return slices.Concat(f.sources.trusted, user.sources.trusted), slices.Concat(f.sources.untrusted, user.sources.untrusted, f.restricts.Load().untrusted), true
+	return slices.Concat(f.sources.trusted, user.sources.trusted), slices.Concat(f.sources.untrusted, user.sources.untrusted, user.holding().untrusted, f.restricts.Load().untrusted), true
 }
 
 // userNow returns what the user's config has now, or had before it became invalid. It returns nil if tools
@@ -124,7 +152,11 @@ func (f *finder) userNow() *userRules {
 	c, err := config.Read(root, o)
 	switch {
 	case err == nil:
-		last = &userRules{root, info, c.Rules, flowSources{c.TrustedSources, c.UntrustedSources}}
+		now := &userRules{root: root, info: info, rules: c.Rules, sources: flowSources{c.TrustedSources, c.UntrustedSources}, seen: time.Now()}
+		if last != nil && last.root == root {
+			now.held = last.restricts()
+		}
+		last = now
 		f.user.Store(last)
 	case last != nil && last.root != root:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy"
 )
@@ -48,6 +49,21 @@ func TestRulesOfTheConfigNow(t *testing.T) {
 			put("with a mistake in the file", "a.txt", true)
 			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\ndeny: [\"fs.write:a.txt\"]\n")
 			put("with a rule that denies", "a.txt", false)
+			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n") // as half of the file before
+			put("with half of the file", "a.txt", false)
+			putFile(t, file, "")
+			put("with an empty file", "a.txt", false)
+			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n")
+			settled := func() bool {
+				n++
+				_, err := h.Call(ctx, cassidy.Call{Tool: "put", Args: cassidy.NewDict("path", "a.txt", "text", string(rune('a'+n%20)))})
+				return err == nil
+			}
+			for late := time.Now().Add(20 * time.Second); !settled(); {
+				if time.Now().After(late) {
+					t.Fatal("a removed rule still denies")
+				}
+			}
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}
@@ -106,6 +122,19 @@ func TestSourcesOfTheConfigNow(t *testing.T) {
 		putFile(t, file, "untrusted_sources: 1\n")
 		asks("with a mistake", "inbox/a.txt", live)
 		putFile(t, file, "{}\n")
+		asks("removed just now", "inbox/a.txt", live) // the file may be half-written
+		removed := func() bool {
+			before := asked
+			ctx := h.Conversation(context.Background())
+			_, _ = h.Call(ctx, cassidy.Call{Tool: "look", Args: cassidy.NewDict("path", "inbox/a.txt")})
+			_, err := h.Call(ctx, cassidy.Call{Tool: "send"})
+			return err == nil && asked == before
+		}
+		for late := time.Now().Add(20 * time.Second); !removed(); {
+			if time.Now().After(late) {
+				t.Fatal("a removed source is still untrusted")
+			}
+		}
 		asks("removed", "inbox/a.txt", false)
 		asks("removed", "theirs/a.txt", true)
 		asks("removed", "own.txt", true)
