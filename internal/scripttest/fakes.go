@@ -91,26 +91,6 @@ func nearestKey(name string, d *value.Dict) string {
 	return value.Nearest(name, names)
 }
 
-// requestKey is the form of the keys of t.http that can match a request.
-var requestKey = regexp.MustCompile(`^([A-Z*]+ )?(https?://.|\*|[^ /][^ ]*\*)`)
-
-// setHTTP sets the responses of servers. A key that no request can match is an error.
-func (x *test) setHTTP(responses *value.Dict) error {
-	list := set(responses)
-	for i := range list {
-		if key := list[i].key; !requestKey.MatchString(key) {
-			err := value.Errorf(value.Invalid, "the fake %q matches no request: its key is not a method and a URL", key)
-			method, rest, ok := strings.Cut(key, " ")
-			if !ok {
-				method, rest = "GET", key
-			}
-			return err.WithHint("write a key such as %q", strings.ToUpper(method)+" https://api.example.com/"+strings.TrimPrefix(rest, "/"))
-		}
-	}
-	x.http = list
-	return nil
-}
-
 // value returns the value of a fake for a request.
 func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.Value, error) {
 	x.mu.Lock()

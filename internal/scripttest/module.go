@@ -22,8 +22,17 @@ type row struct {
 	do func(ctx context.Context, x *test, args *value.Dict) (tool.Outcome, error)
 }
 
-// Module describes the functions of t, for those who check or show test files. Their Do fails.
-func Module() tool.Module { return testModules(nil)[0] }
+// Module describes the functions of t, for those who check or show test files. Their Do only checks the
+// arguments, of which some may be missing.
+func Module() tool.Module {
+	m := testModules(nil)[0]
+	for i := range m.Funcs {
+		m.Funcs[i].Do = func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+			return tool.Outcome{}, checkArguments(m.Funcs[i].Name, e.Args)
+		}
+	}
+	return m
+}
 
 // testModules returns the module t, and the effect with which the engine returns the results of
 // functions.
@@ -36,6 +45,9 @@ func testModules(s *slot) []tool.Module {
 			x, err := s.running()
 			if err == nil && g.Call.ID != x.id {
 				err = value.Errorf(value.Denied, "t is only available in the functions of test files")
+			}
+			if err == nil {
+				err = checkArguments(f.Name, e.Args)
 			}
 			if err != nil {
 				return tool.Outcome{}, err
@@ -91,7 +103,7 @@ func fakeRows() []row {
 			return x.setFiles(args)
 		}),
 		define("http", `Set the responses of servers: by "METHOD URL" or the URL, in which * stands for any text. A URL without a query fakes all queries. A response is a text, bytes, a dict with status, headers, and body or json, or a dict with error; or a list of responses, or a function of the request.`,
-			dictParam("responses", results), func(x *test, args *value.Dict) error { return x.setHTTP(dictOf(args, "responses")) }),
+			dictParam("responses", results), func(x *test, args *value.Dict) error { x.http = set(dictOf(args, "responses")); return nil }),
 		define("shell", `Set the results of commands: by the command line or the program, in which * stands for any text. A result is the standard output, or a dict with exit_code, stdout and stderr; or a list of results, or a function of the command.`,
 			dictParam("commands", results), func(x *test, args *value.Dict) error { x.shell = set(dictOf(args, "commands")); return nil }),
 		define("effect", "Set the results of other effects by their names, such as those that a program has added, or replace those of any effect.",
@@ -109,11 +121,8 @@ func fakeRows() []row {
 		}),
 		define("clock", "Set the time that tools see. It does not advance by itself: time.sleep advances it, without waiting.", []tool.Param{tool.Required("time", tool.TypeString, "a time as in RFC 3339")}, func(x *test, args *value.Dict) error {
 			now, err := time.Parse(time.RFC3339Nano, args.Text("time"))
-			if err != nil {
-				return value.Errorf(value.Invalid, "invalid time %q", args.Text("time")).WithHint(`write it as in RFC 3339: "2026-01-01T00:00:00Z"`)
-			}
 			x.now = now
-			return nil
+			return err
 		}),
 		define("random", "Set the seed of random numbers.", []tool.Param{tool.Required("seed", tool.TypeInteger, "the seed")}, func(x *test, args *value.Dict) error {
 			seed := args.Int("seed")
@@ -307,11 +316,11 @@ func (x *test) succeed(name string) func(tool.Result, error) (tool.Outcome, erro
 func (x *test) expectFailure(ctx context.Context, args *value.Dict, kinds []string) (tool.Outcome, error) {
 	pattern, err := regexp.Compile(args.Text("match"))
 	if err != nil {
-		return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'match': %w", err)
+		return tool.Outcome{}, err
 	}
 	advice, err := regexp.Compile(args.Text("hint"))
 	if err != nil {
-		return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'hint': %w", err)
+		return tool.Outcome{}, err
 	}
 	wantType := args.Text("error_type")
 	check := func(name string, v value.Value, failure error) (tool.Outcome, error) {

@@ -42,6 +42,6 @@ type Known struct {
 	// Tools are the tools that scripts can call, by their keys. A nil tool exists, but nothing
 	// else is known of it. Calls of tools are not checked if the map is nil.
 	Tools map[string]*tool.Tool
-	// Test are the functions of the parameter of tests. Test files are not checked for them if it is empty.
+	// Test are the functions of the parameter of tests. Their Do checks single arguments. Test files are not checked for them if it is empty.
 	Test []tool.Func
 }

@@ -271,7 +271,7 @@ func (c *checking) code() {
 		for i := range known.Test {
 			methods[known.Test[i].Name] = &known.Test[i]
 		}
-		calls.Tests(f.syntax, methods)
+		calls.Tests(f.syntax, c.names, methods)
 	}
 	starlint.DuplicateKeys(c.report, f.syntax)
 }

@@ -231,6 +231,12 @@ func (n *Names) Called(id *syntax.Ident) bool {
 	return v == nil || v.called > 0
 }
 
+// onlyCalled reports whether a function is defined once, and used by the file only to call it.
+func (n *Names) onlyCalled(id *syntax.Ident) bool {
+	v := n.known(id)
+	return v != nil && n.Once(id) && v.called == v.reads
+}
+
 // Recursion reports functions that call themselves, which Starlark refuses.
 func (n *Names) Recursion(r *lint.Report, tree *syntax.File) {
 	syntax.Walk(tree, func(node syntax.Node) bool {

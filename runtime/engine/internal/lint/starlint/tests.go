@@ -1,12 +1,12 @@
 package starlint
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
@@ -21,43 +21,102 @@ var otherMethods = map[string]string{
 	"raises": "fails", "throws": "fails", "assert_raises": "fails", "assertRaises": "fails",
 }
 
-// Tests checks the test functions of a file: the methods of their parameter, the tools that they call, and
-// effects, which tests cannot have. methods are the functions of the parameter, by their names.
-func (k *Calls) Tests(tree *syntax.File, methods map[string]*tool.Func) {
+// Tests checks the functions of a test file that get t: the methods of t, their arguments, the tools that they call,
+// and effects, which tests cannot have. methods are the functions of t, by their names.
+func (k *Calls) Tests(tree *syntax.File, names *Names, methods map[string]*tool.Func) {
 	for _, stmt := range tree.Stmts {
-		def, ok := stmt.(*syntax.DefStmt)
-		if !ok || !strings.HasPrefix(def.Name.Name, "test_") || len(def.Params) != 1 {
-			continue
-		}
-		param := paramName(def.Params[0])
-		if param == nil {
-			continue
-		}
-		isParam := func(x syntax.Expr) bool {
-			id, ok := x.(*syntax.Ident)
-			if !ok {
-				return false
+		if def, ok := stmt.(*syntax.DefStmt); ok && isTest(def) {
+			k.testParams(def)
+			for _, stmt := range def.Body {
+				k.testEffects(stmt)
 			}
-			b, _ := id.Binding.(*resolve.Binding)
-			return b != nil && b.First == param
-		}
-		for _, stmt := range def.Body {
-			syntax.Walk(stmt, func(n syntax.Node) bool {
-				switch x := n.(type) {
-				case *syntax.DotExpr:
-					if isParam(x.X) && methods[x.Name.Name] == nil {
-						k.unknownOfTest(param.Name, x, methods)
-					}
-				case *syntax.CallExpr:
-					if dot, ok := x.Fn.(*syntax.DotExpr); ok && isParam(dot.X) && methods[dot.Name.Name] != nil {
-						k.testCall(param.Name, dot, x, methods[dot.Name.Name])
-					}
-				}
-				return true
-			})
-			k.testEffects(stmt)
 		}
 	}
+	tests := names.testParams(tree)
+	isTest := func(x syntax.Expr) (name string, ok bool) {
+		id, isName := x.(*syntax.Ident)
+		if !isName || !tests[bindingOf(id)] {
+			return "", false
+		}
+		return id.Name, true
+	}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.DotExpr:
+			if param, ok := isTest(x.X); ok && methods[x.Name.Name] == nil {
+				k.unknownOfTest(param, x, methods)
+			}
+		case *syntax.CallExpr:
+			dot, ok := x.Fn.(*syntax.DotExpr)
+			if !ok {
+				return true
+			}
+			if param, ok := isTest(dot.X); ok && methods[dot.Name.Name] != nil {
+				k.testCall(param, dot, x, methods[dot.Name.Name])
+			}
+		}
+		return true
+	})
+}
+
+// isTest reports whether cassidy test calls a function, with t alone.
+func isTest(def *syntax.DefStmt) bool {
+	return strings.HasPrefix(def.Name.Name, "test_") || def.Name.Name == "setup"
+}
+
+// testParams checks that a test function can be called with t alone.
+func (k *Calls) testParams(def *syntax.DefStmt) {
+	wrong := false
+	SignatureOf(def).Check(lint.Call{Args: []lint.Arg{{}}, Fault: func(lint.Fault) { wrong = true }})
+	if wrong {
+		k.Fault(lint.Fault{At: RangeOf(def.Name), Code: diagnostic.Declaration, Message: def.Name.Name + " must have one parameter, which gets the functions of tests", Hint: fmt.Sprintf("write def %s(t):", def.Name.Name)})
+	}
+}
+
+// testParams returns the parameters that certainly are t: those of test functions, and those of functions that the file
+// only calls, each time with t.
+func (n *Names) testParams(tree *syntax.File) map[*syntax.Ident]bool {
+	tests := map[*syntax.Ident]bool{}
+	add := func(def *syntax.DefStmt, i int) {
+		if i < len(def.Params) {
+			if id := paramName(def.Params[i]); id != nil && n.Once(id) {
+				tests[id] = true
+			}
+		}
+	}
+	calls := map[*syntax.Ident][]*syntax.CallExpr{} // by the names of the called functions
+	syntax.Walk(tree, func(x syntax.Node) bool {
+		if call, ok := x.(*syntax.CallExpr); ok {
+			if id, ok := call.Fn.(*syntax.Ident); ok && bindingOf(id) != nil {
+				calls[bindingOf(id)] = append(calls[bindingOf(id)], call)
+			}
+		}
+		return true
+	})
+	var helpers []*syntax.DefStmt
+	for _, stmt := range tree.Stmts {
+		if def, ok := stmt.(*syntax.DefStmt); ok && isTest(def) {
+			add(def, 0)
+		} else if ok && n.onlyCalled(def.Name) {
+			helpers = append(helpers, def)
+		}
+	}
+	for range helpers { // a helper may call another one
+		for _, def := range helpers {
+			for i := range def.Params {
+				if all := calls[bindingOf(def.Name)]; len(all) > 0 && !slices.ContainsFunc(all, func(c *syntax.CallExpr) bool {
+					if i >= len(c.Args) {
+						return true
+					}
+					id, ok := c.Args[i].(*syntax.Ident)
+					return !ok || !tests[bindingOf(id)]
+				}) {
+					add(def, i)
+				}
+			}
+		}
+	}
+	return tests
 }
 
 // unknownOfTest reports a method that t does not have.
@@ -74,6 +133,7 @@ func (k *Calls) unknownOfTest(param string, x *syntax.DotExpr, methods map[strin
 // testCall checks a call of a method of t. A call that must fail may have any arguments.
 func (k *Calls) testCall(param string, callee *syntax.DotExpr, c *syntax.CallExpr, f *tool.Func) {
 	k.arguments(lint.RowSignature(f, param+"."+f.Name), RangeOf(callee), c.Args)
+	k.testValues(param, f, c)
 	if len(c.Args) == 0 || !slices.Contains([]string{"call", "fails", "denied"}, f.Name) {
 		return
 	}
@@ -88,6 +148,52 @@ func (k *Calls) testCall(param string, callee *syntax.DotExpr, c *syntax.CallExp
 		own.Name = name
 		k.arguments(&own, RangeOf(callee), c.Args[1:])
 	}
+}
+
+// testValues checks the values of arguments of a method of t, without those that are unknown.
+func (k *Calls) testValues(param string, f *tool.Func, c *syntax.CallExpr) {
+	list := Args(c.Args)
+	for i, x := range c.Args {
+		a := list[i]
+		name := a.Name
+		if b, ok := x.(*syntax.BinaryExpr); ok && name != "" {
+			x = b.Y
+		}
+		if name == "" && i < len(f.Params) {
+			name = f.Params[i].Name
+		}
+		v, known := knownPart(x)
+		if !known || name == "" || a.List || a.Dict {
+			continue
+		}
+		args := &value.Dict{}
+		args.Put(name, v)
+		if _, err := f.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{}); err != nil {
+			e := value.ErrorOf(err, value.Invalid)
+			k.Fault(lint.Fault{At: a.At, Code: diagnostic.ArgumentType, Message: fmt.Sprintf("%s.%s: %s", param, f.Name, e.Message()), Hint: e.Hint})
+		}
+	}
+}
+
+// knownPart returns the value of an expression that is written out. The entries of a dict that are not are left out.
+func knownPart(x syntax.Expr) (value.Value, bool) {
+	d, ok := unparen(x).(*syntax.DictExpr)
+	if !ok {
+		return ConstantOf(x)
+	}
+	known := &value.Dict{}
+	for _, x := range d.List {
+		entry, ok := x.(*syntax.DictEntry)
+		if !ok {
+			return nil, false
+		}
+		key, _ := ConstantOf(entry.Key)
+		if text, ok := key.(string); ok {
+			v, _ := knownPart(entry.Value)
+			known.Put(text, v)
+		}
+	}
+	return known, true
 }
 
 // testEffects reports effects of a statement of a test. The functions inside of it may be tested.
