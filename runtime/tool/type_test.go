@@ -50,6 +50,7 @@ func TestParseAnnotationRefuses(t *testing.T) {
 		{"", `type "": expected a type, as in list[str]`},
 		{"  ", `type "": expected a type, as in list[str]`},
 		{"strr", `unknown type "strr"; did you mean "str"?`},
+		{"strng", `unknown type "strng"; did you mean "str"?`}, {"interger", `unknown type "interger"; did you mean "int"?`}, {"tupel", `unknown type "tupel"; did you mean "tuple"?`},
 		{"Str", `unknown type "Str"; did you mean "str"?`},
 		{"None", `type "None": None alone is not a type`},
 		{"str | int", `type "str | int": the only supported union is T | None; write any instead`},

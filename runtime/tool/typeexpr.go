@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,6 +51,16 @@ func annotationType(name string) (Type, bool) {
 		}
 	}
 	return Type{}, false
+}
+
+// documented returns the name of a type in the words of Python, which is the first with its meaning.
+func documented(name string) string {
+	t, _ := annotationType(name)
+	if name != t.Name { // it is not the name in JSON Schema
+		return name
+	}
+	i := slices.IndexFunc(annotationTypes, func(a annotation) bool { return a.is == t.Name })
+	return annotationTypes[i].name
 }
 
 func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
@@ -137,7 +148,11 @@ func (p *typeParser) term(depth int) (Type, error) {
 	t, ok := p.named(name)
 	if !ok {
 		known := value.Map(annotationTypes, func(a annotation) string { return a.name })
-		return Type{}, value.Errorf(value.Invalid, "unknown type %q%s", name, value.DidYouMean(name, known))
+		suggestion := value.DidYouMean(name, known)
+		if similar := value.Similar(name, known); len(similar) == 1 {
+			suggestion = fmt.Sprintf("; did you mean %q?", documented(similar[0]))
+		}
+		return Type{}, value.Errorf(value.Invalid, "unknown type %q%s", name, suggestion)
 	}
 	closing := map[string]string{"[": "]", "<": ">"}[p.peek()]
 	if closing == "" {
