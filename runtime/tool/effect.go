@@ -87,7 +87,9 @@ type Func struct {
 	Doc     string // what it does; the first sentence is its summary
 	Params  []Param
 	Returns string // a description of the result
-	Kind    EffectKind
+	// Result is the type of each result, with all keys of a dict, for checks of scripts. Nil is unknown.
+	Result *Type
+	Kind   EffectKind
 	// Target returns the capabilities that a call with these arguments needs.
 	// Nil means none.
 	Target func(args *value.Dict) ([]Capability, error)

@@ -27,6 +27,7 @@ func (w *Files) readFuncs() []tool.Func {
 				atLeast(tool.Optional("offset", tool.TypeInteger, int64(1), "the first line to read, counted from 1"), 1),
 				atLeast(tool.Optional("limit", tool.TypeInteger, nil, "the number of lines to read; default: up to the end of the file"), 1)),
 			Returns: "the text, in complete lines. The text is empty if offset is after the last line",
+			Result:  &tool.Type{Name: tool.TypeString},
 		}),
 		w.readFunc(w.filePath, readBytes, tool.Func{
 			Name: "read_bytes",
@@ -47,6 +48,7 @@ func (w *Files) readFuncs() []tool.Func {
 			Doc:     "Report whether a file or folder exists.",
 			Params:  either,
 			Returns: "True or False",
+			Result:  &tool.Type{Name: tool.TypeBoolean},
 		}),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // What one command may cost.
@@ -99,6 +100,7 @@ func (c *Commands) Module() tool.Module {
 		},
 		Returns: `a dict {"exit_code", "stdout", "stderr", "truncated"}. Bytes that are not UTF-8 are replaced. ` +
 			"A program that writes more than 1 MB is killed. Then truncated is True, and exit_code is -1",
+		Result:    row.Fields("exit_code", "stdout", "stderr", "truncated"),
 		Kind:      tool.External,
 		Target:    c.target,
 		Exact:     c.exact,

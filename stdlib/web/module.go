@@ -82,7 +82,7 @@ const answerDoc = `a response: {"status", "ok", "url", "headers", "text", "bytes
 
 // row completes a function. Without a method, the arguments name it.
 func (n *Network) row(method string, f tool.Func) tool.Func {
-	f.Returns = answerDoc
+	f.Returns, f.Result = answerDoc, row.Fields("status", "ok", "url", "headers", "text", "bytes", "json")
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		m, err := methodOf(method, args)
 		if err != nil {

@@ -321,3 +321,8 @@ func indentedSize(text []byte, indent int) int {
 	}
 	return size
 }
+
+// Fields returns the type of a dict that always has the same keys.
+func Fields(names ...string) *tool.Type {
+	return &tool.Type{Name: tool.TypeObject, Fields: value.Map(names, func(name string) tool.Param { return tool.Param{Name: name} })}
+}

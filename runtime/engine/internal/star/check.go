@@ -221,6 +221,9 @@ func (c *checking) finding(f habits.Finding, code string) {
 			f.Rename = lint.Meant(name, strings.Split(names, ", "))
 		}
 	}
+	if hint == "" {
+		hint = resolveHint(message)
+	}
 	if word := strings.Fields(message); code == diagnostic.Syntax && len(word) <= 3 && hint != "" {
 		message = message + " is not supported"
 	}
@@ -390,22 +393,11 @@ func (c *checking) typed(handler string, t *tool.Tool) {
 		if !ok || !c.names.Once(id) {
 			continue
 		}
-		i := slices.IndexFunc(t.Params, func(p tool.Param) bool { return p.Name == id.Name && p.Required && !p.Type.Nullable })
+		i := slices.IndexFunc(t.Params, func(p tool.Param) bool { return p.Name == id.Name && p.Required })
 		if i < 0 {
 			continue
 		}
-		switch t.Params[i].Type.Name {
-		case tool.TypeString:
-			c.calls.Params[id] = starlark.String("")
-		case tool.TypeInteger:
-			c.calls.Params[id] = starlark.MakeInt(0)
-		case tool.TypeBoolean:
-			c.calls.Params[id] = starlark.False
-		case tool.TypeArray:
-			c.calls.Params[id] = starlark.NewList(nil)
-		case tool.TypeObject:
-			c.calls.Params[id] = starlark.NewDict(0)
-		}
+		c.calls.Params[id] = starlint.ExampleOf(&t.Params[i].Type)
 	}
 }
 

@@ -278,17 +278,23 @@ func (l *Language) compileError(err error) error {
 		return value.Errorf(value.Invalid, "%w", err)
 	}
 	e := errorAt(list[0].Pos, "%s", list[0].Msg)
-	name, undefined := strings.CutPrefix(list[0].Msg, "undefined: ")
-	switch {
-	case undefined:
+	e.Hint = resolveHint(list[0].Msg)
+	if name, undefined := strings.CutPrefix(list[0].Msg, "undefined: "); undefined {
 		name, _, _ = strings.Cut(name, " ")
 		e.Hint = habits.Advice(l.predeclared, name)
-	case strings.HasSuffix(list[0].Msg, "while loops"):
-		e.Hint = "use for i in range(…) with break"
-	case strings.HasSuffix(list[0].Msg, "not within a function"):
-		e.Hint = "move the statement into a function"
 	}
 	return e
+}
+
+// resolveHint returns the hint of a message of the resolver, or "".
+func resolveHint(message string) string {
+	switch {
+	case strings.HasSuffix(message, "while loops"):
+		return "use for i in range(…) with break"
+	case strings.HasSuffix(message, "not within a function"):
+		return "move the statement into a function"
+	}
+	return ""
 }
 
 // scriptError adds the position in the script to the error of a run.

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -59,7 +60,7 @@ func (k *Calls) exampleOf(x syntax.Expr, steps *int) starlark.Value {
 			}
 			return starlark.None
 		}
-		if v := k.Params[bindingOf(x)]; v != nil && bindingOf(x) != nil {
+		if v := k.Params[bindingOf(x)]; v != nil {
 			return v
 		}
 		if k.Value != nil {
@@ -88,6 +89,26 @@ func (k *Calls) exampleOfBinary(x *syntax.BinaryExpr, steps *int) starlark.Value
 	return nil
 }
 
+// ExampleOf returns a value of a type, or nil.
+func ExampleOf(t *tool.Type) starlark.Value {
+	if t == nil || t.Nullable {
+		return nil
+	}
+	switch t.Name {
+	case tool.TypeString:
+		return starlark.String("")
+	case tool.TypeInteger:
+		return starlark.MakeInt(0)
+	case tool.TypeBoolean:
+		return starlark.False
+	case tool.TypeArray:
+		return starlark.NewList(nil)
+	case tool.TypeObject:
+		return starlark.NewDict(0)
+	}
+	return nil
+}
+
 // exampleOfCall knows the functions of Starlark whose result has one type.
 func (k *Calls) exampleOfCall(x *syntax.CallExpr, steps *int) starlark.Value {
 	switch fn := x.Fn.(type) {
@@ -112,6 +133,12 @@ func (k *Calls) exampleOfCall(x *syntax.CallExpr, steps *int) starlark.Value {
 			return starlark.False
 		}
 	case *syntax.DotExpr:
+		if u, ok := k.use(fn); ok {
+			if u.Func == nil {
+				return nil
+			}
+			return ExampleOf(u.Func.Result)
+		}
 		if _, isText := k.exampleOf(fn.X, steps).(starlark.String); !isText {
 			return nil
 		}
@@ -132,6 +159,7 @@ func (k *Calls) exampleOfCall(x *syntax.CallExpr, steps *int) starlark.Value {
 // Types finds operations that certainly fail, since the types of their operands are certain.
 func (k *Calls) Types(tree *syntax.File) {
 	called := map[syntax.Expr]bool{}
+	k.keys(tree)
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -152,6 +180,65 @@ func (k *Calls) Types(tree *syntax.File) {
 		}
 		return true
 	})
+}
+
+// keys checks x["key"], where x is the result of a function whose keys are known. If x is a variable, the file only reads its keys.
+func (k *Calls) keys(tree *syntax.File) {
+	var found []*syntax.IndexExpr
+	reads, uses := map[*syntax.Ident]int{}, map[*syntax.Ident]int{}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.AssignStmt:
+			if x, ok := n.LHS.(*syntax.IndexExpr); ok {
+				uses[variableOf(x.X)]++
+			}
+		case *syntax.IndexExpr:
+			found = append(found, n)
+			reads[variableOf(n.X)]++
+		case *syntax.DotExpr:
+			if !slices.Contains([]string{"clear", "pop", "popitem", "setdefault", "update"}, n.Name.Name) {
+				reads[variableOf(n.X)]++
+			}
+		case *syntax.Ident:
+			uses[variableOf(n)]++
+		}
+		return true
+	})
+	for _, x := range found {
+		source := unparen(x.X)
+		if id, ok := source.(*syntax.Ident); ok && k.Value != nil && uses[variableOf(id)] == reads[variableOf(id)]+1 { // the other one is the assignment
+			source = k.Value(id)
+		}
+		call, ok := source.(*syntax.CallExpr)
+		key, _ := ConstantOf(x.Y)
+		name, isText := key.(string)
+		if !ok || !isText {
+			continue
+		}
+		u, ok := k.use(call.Fn)
+		if !ok || u.Func == nil || u.Func.Result == nil || len(u.Func.Result.Fields) == 0 {
+			continue
+		}
+		names := value.Map(u.Func.Result.Fields, func(p tool.Param) string { return p.Name })
+		if slices.Contains(names, name) {
+			continue
+		}
+		f := lint.Fault{At: RangeOf(x.Y), Code: diagnostic.UnknownKey, Message: fmt.Sprintf("the result of %s has no key %q%s", u.Name, name, value.DidYouMean(name, names)),
+			Hint: "it has the keys " + strings.Join(names, ", ")}
+		if meant := lint.Meant(name, names); meant != "" {
+			f.Rename = fmt.Sprintf("%q", meant)
+		}
+		k.Fault(f)
+	}
+}
+
+// variableOf returns the variable that an expression is, or nil.
+func variableOf(x syntax.Expr) *syntax.Ident {
+	id, ok := unparen(x).(*syntax.Ident)
+	if !ok {
+		return nil
+	}
+	return bindingOf(id)
 }
 
 // sum checks x + y and x - y.
