@@ -149,7 +149,7 @@ func TestReplace(t *testing.T) {
 // TestFixMakesNoNewErrors checks that fixing the planted mistakes of a file ends with fewer errors.
 func TestFixKeepsMeaning(t *testing.T) {
 	c := check.New(check.Options{Modules: modules(t), Tools: knownTools})
-	const text = "load(\"lib/a.star\", \"a\")\n\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return http.gett(\"https://api.example.com/\" + pth)[\"body\"]\n\ntool(\n    keep,\n    group = \"text\",\n)\n"
+	const text = "load(\"lib/a.star\", \"a\")\n\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return http.gett(\"https://api.example.com/\" + pth)[\"text\"]\n\ntool(\n    keep,\n    group = \"text\",\n)\n"
 	dir := filepath.Join(t.TempDir(), "tools")
 	if err := os.MkdirAll(filepath.Join(dir, "lib"), 0o700); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestFixKeepsMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixed, done, left := c.Fix(filepath.Join(dir, "keep.star"), text)
-	const want = "\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return http.get(\"https://api.example.com/\" + path)[\"body\"]\n\ntool(\n    keep,\n    group = \"text\",\n    needs = [\"http.get:api.example.com\"],\n)\n"
+	const want = "\ndef keep(path: str) -> str:\n    \"\"\"Read.\"\"\"\n    return http.get(\"https://api.example.com/\" + path)[\"text\"]\n\ntool(\n    keep,\n    group = \"text\",\n    needs = [\"http.get:api.example.com\"],\n)\n"
 	if fixed != want || len(done) != 4 || len(left) != 0 {
 		t.Errorf("Fix: %d fixed, %d left\n%s", len(done), len(left), fixed)
 	}

@@ -15,7 +15,7 @@ func TestMessages(t *testing.T) {
 		"the tool of a result": {"count.star", "def count() -> str:\n    \"\"\"Count.\"\"\"\n    return 3\n\ntool(count)\n",
 			"the result of 'count' does not have its declared type: - Result should be string but got number"},
 		"an unknown type once": {"count.star", "def count(n: strng) -> str:\n    \"\"\"Count.\"\"\"\n    return n\n\ntool(count)\n",
-			`unknown type "strng"; did you mean "string"?`},
+			`unknown type "strng"; did you mean "str"?`},
 		"a similar host": {"page.star", "def page() -> str:\n    \"\"\"Get a page.\"\"\"\n    return http.get(\"https://api.exmaple.com/v1\")[\"body\"]\n\ntool(page, needs = [\"http.get:api.example.com\"])\n",
 			`http.get needs the capability "http.get:api.exmaple.com", which is not in needs; did you mean "http.get:api.example.com"?`},
 		"a similar handler": {"page.lua", "local function get_page(args)\n  return args.a\nend\n\nreturn tool{\n  description = \"Get a page.\",\n  params = { a = param(\"string\") },\n  handler = get_pgae,\n}\n",

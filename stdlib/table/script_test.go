@@ -179,7 +179,7 @@ func TestScriptErrorsOfBothLanguages(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	e := scriptEngine()
 	for _, test := range []struct{ path, body, message, hint string }{
-		{"x.star", "t.colums", `type table has no field or method colums; did you mean "columns"?`, ""},
+		{"x.star", "t.colums", `type table has no field or method colums; did you mean "columns" or "column"?`, ""},
 		{"x.star", `t.merge(u)`, "type table has no field or method merge", `write t.join(u, "key")`},
 		{"x.star", "t.people", "type table has no field or method people", `to read a column or field, write t["people"]`},
 		{"x.star", `t.group_by("city").sum("people")`, "type groups has no field or method sum", `as in t.group_by("city").agg(total = ("amount", "sum"), n = "count")`},

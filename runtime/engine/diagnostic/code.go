@@ -11,7 +11,6 @@ const (
 	UnknownTool      = "unknown-tool"
 	UnknownParameter = "unknown-parameter"
 	UnknownType      = "unknown-type"
-	UnknownKey       = "unknown-key"
 
 	UnknownArgument = "unknown-argument"
 	MissingArgument = "missing-argument"
@@ -62,7 +61,6 @@ func Codes() []Code {
 		{UnknownTool, "there is no tool with this name"},
 		{UnknownParameter, "a handler in Lua reads an argument that the tool does not have"},
 		{UnknownType, "a type is unknown, so any value is accepted"},
-		{UnknownKey, "the result of a function never has this key"},
 		{UnknownArgument, "the function or the tool does not have this argument"},
 		{MissingArgument, "a required argument is missing"},
 		{ManyArguments, "a call has more arguments than the function has parameters"},

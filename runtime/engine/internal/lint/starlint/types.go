@@ -223,7 +223,7 @@ func (k *Calls) keys(tree *syntax.File) {
 		if slices.Contains(names, name) {
 			continue
 		}
-		f := lint.Fault{At: RangeOf(x.Y), Code: diagnostic.UnknownKey, Message: fmt.Sprintf("the result of %s has no key %q%s", u.Name, name, value.DidYouMean(name, names)),
+		f := lint.Fault{At: RangeOf(x.Y), Code: diagnostic.InvalidCode, Message: fmt.Sprintf("the result of %s has no key %q%s", u.Name, name, value.DidYouMean(name, names)),
 			Hint: "it has the keys " + strings.Join(names, ", ")}
 		if meant := lint.Meant(name, names); meant != "" {
 			f.Rename = fmt.Sprintf("%q", meant)
