@@ -296,13 +296,13 @@ func TestInvalidFiles(t *testing.T) {
 		"tools/empty_test.star":  "x = 1\n",
 		"tools/params_test.star": "def test_params():\n    pass\n",
 		"tools/bad.star":         "def bad(:\n",
-		"tools/ok_test.star":     "load(\"lib/x.star\", \"x\")\ndef test_ok(t):\n    t.eq(x, 1)\n    t.fails(\"bad\", n = 1, match = \"got ':'\")\n",
+		"tools/ok_test.star":     "load(\"lib/x.star\", \"x\")\ndef test_ok(t):\n    t.eq(x, 1)\n\ndef test_broken(t):\n    t.fails(\"bad\", n = 1)\n",
 		"tools/lib/x.star":       "x = 1\n",
 	})})
 	wantResults(t, got, map[string]string{
 		"test_first": ".cassidy/tools/names_test.star:2:5: undefined: nope", "test_second": "skipped",
 		"test_open": ".cassidy/tools/syntax_test.star:2:9", "test_top": ".cassidy/tools/top_test.star:1", "test_params": "test_params",
-		"file": "", "test_ok": "ok",
+		"file": "", "test_ok": "ok", "test_broken": ".cassidy/tools/ok_test.star:6:12: got ':', want ')' (at .cassidy/tools/bad.star:1:9)",
 	})
 }
 
