@@ -23,7 +23,7 @@ def main(run: str):
     for i in range(15):
         tools.call("remember", note = "note %d of %s,\nsecond line" % (i, run))
 
-workflow(main, needs = ["tool:remember"])
+workflow(main, needs = ["tool:remember", "memory.add"])
 `, nil)
 	if err := os.WriteFile(filepath.Join(p.Home, "config.yaml"), []byte("allow: [memory.add]\n"), 0o600); err != nil {
 		t.Fatal(err)

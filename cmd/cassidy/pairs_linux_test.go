@@ -41,7 +41,7 @@ def main() -> int:
             fail(r["error"])
     return done
 
-workflow(main, needs = ["tool:add"])
+workflow(main, needs = ["tool:add", "fs.read:count", "fs.write:count"])
 `
 
 // TestPairs lets two processes with homes of their own add to one file, to which an editor

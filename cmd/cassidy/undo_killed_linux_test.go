@@ -19,7 +19,7 @@ def main():
     for i in range(10):
         tools.call("grow", n = i)
 
-workflow(main, needs = ["tool:grow"])
+workflow(main, needs = ["tool:grow", "fs.read", "fs.write"])
 `
 
 const undoTool = `

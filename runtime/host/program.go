@@ -19,8 +19,8 @@ import (
 //
 // It can compute, use the effects of its Modules, and use the host's effects that need no
 // capability. Unless it has Needs, it can read, write and send nothing itself. Calls of tools
-// that it makes through its Modules are not restricted by its own rights, but by those of the
-// caller of the program.
+// that it makes through its Modules are not restricted by its Needs, but by the rights of the
+// caller of the program, and by Most if the program is Declared.
 //
 // A program has no timeout, since it waits for models and people. The limits of steps,
 // processor time and memory are those of a call. The program and everything that it calls
@@ -40,6 +40,10 @@ type Program struct {
 	// Needs are the capabilities of the program itself, such as model, human, tool for
 	// calls of any tool, or tool:NAME.
 	Needs []tool.Capability
+	// Declared says that Most are the only capabilities of the calls that the program makes, directly
+	// or not. Otherwise, the program does not restrict them.
+	Declared bool
+	Most     []tool.Capability
 	Wrapping
 	ID       string        // of the run; the host makes one up if it is empty
 	StepPath tool.StepPath // of its effects; nil for a run of its own
@@ -93,7 +97,7 @@ type Recording struct {
 	// sleep, end [Host.RunProgram] with an error of kind Parked.
 	Parks bool
 	// Resume continues the run of the program's ID, or of its Record, with the recorded
-	// script and arguments. The Modules and Needs must be the same.
+	// script and arguments. The Modules, Needs and Most must be the same.
 	Resume bool
 
 	// Watch is called with each event of the program and of everything that it calls,
@@ -179,7 +183,7 @@ func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner 
 		return nil, nil, done, err
 	}
 	own := &gate.Program{
-		Modules: p.Modules, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch, Within: p.Within, Start: p.startEvent(above != nil), End: p.End,
+		Modules: p.Modules, Declared: p.Declared, Most: p.Most, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch, Within: p.Within, Start: p.startEvent(above != nil), End: p.End,
 	}
 	if p.Middleware != nil {
 		own.Middleware = func(next func(context.Context, *tool.Call) (tool.Result, error)) func(context.Context, *tool.Call) (tool.Result, error) {

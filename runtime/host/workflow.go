@@ -38,6 +38,7 @@ const (
 	optionPath     = "path"
 	optionDeclared = "declared"
 	optionNeeds    = "needs"
+	optionMost     = "most"   // all capabilities that the workflow declares; older records do not have it
 	optionResult   = "result" // the type of the result, a workflowResult
 )
 
@@ -75,6 +76,13 @@ func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
 		return nil, err
 	}
 	options := value.NewDict(optionWorkflow, w.Tool.Name, optionPath, w.Script.Path, optionDeclared, w.Declared, optionNeeds, needs, optionResult, result)
+	if w.Declared {
+		most := value.List{}
+		for _, n := range w.Tool.Needs {
+			most = append(most, n.String())
+		}
+		options.Put(optionMost, most)
+	}
 	p, err := workflowProgram(options)
 	if err == nil {
 		p.Title, p.Script, p.Args = title, w.Script, args
@@ -92,6 +100,11 @@ func workflowProgram(options *value.Dict) (*Program, error) {
 	var err error
 	if p.Needs, err = boxes.Capabilities(options.Elements(optionNeeds)); err != nil {
 		return nil, gate.Unrecorded(err)
+	}
+	if p.Declared = options.Has(optionMost); p.Declared {
+		if p.Most, err = boxes.Capabilities(options.Elements(optionMost)); err != nil {
+			return nil, gate.Unrecorded(err)
+		}
 	}
 	form, _ := options.Get(optionResult)
 	data, _ := form.([]byte)

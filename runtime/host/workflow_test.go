@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,19 @@ func TestResumedWorkflow(t *testing.T) {
 		if strings.Join(needs, " ") != tt.needs || result != tt.result || p.Name != "workflow "+tt.name || p.Title != tt.name+" n=7" || !p.Resume || !p.Parks || p.ID != "r" {
 			t.Errorf("%s: it needs %q and returns %q: %+v", tt.name, needs, result, p)
 		}
+		if p.Declared != (tt.name != "free") || !slices.Equal(p.Most, begun.Most) || p.Declared && len(p.Most) != len(w.Tool.Needs) {
+			t.Errorf("%s: its calls may use %v (declared: %v), want %v", tt.name, p.Most, p.Declared, w.Tool.Needs)
+		}
+		earlier := &value.Dict{}
+		for k, v := range recorded.Options.All() {
+			if k != "most" {
+				earlier.Put(k.(string), v)
+			}
+		}
+		recorded.Options = earlier
+		if p, err = host.ResumedWorkflow(recorded); err != nil || p.Declared {
+			t.Errorf("%s: an earlier record gave %+v, %v, want that nothing limits its calls", tt.name, p, err)
+		}
 	}
 	for _, r := range []history.Run{{ID: "t", Kind: "task", Options: value.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}, {ID: "t", Kind: "run", Options: value.NewDict("workflow", "x", "result", 1)}} {
 		if _, err := host.ResumedWorkflow(&r); err == nil {
@@ -98,6 +112,8 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	flows["greet"] = workflowFrom(t, p.Host, "greet", "def main(name: str, working_dir: str = \"\") -> str:\n    return \"Hello \" + name if human.confirm(\"greet?\") else \"\"\n")
 	flows["wrong"] = workflowFrom(t, p.Host, "wrong", "def main() -> int:\n    return \"no number\"\n")
 	flows["sends"] = workflowFrom(t, p.Host, "sends", "def main():\n    return tools.post()\n")
+	flows["narrow"] = workflowFrom(t, p.Host, "narrow", "def main():\n    human.confirm(\"so?\")\n    return tools.post()\n\nworkflow(main, needs = [\"human\", \"tool:post\"])\n")
+	flows["enough"] = workflowFrom(t, p.Host, "enough", "def main():\n    human.confirm(\"so?\")\n    return tools.post()\n\nworkflow(main, needs = [\"human\", \"tool:post\", \"use:out\"])\n")
 	flows["unknown"] = host.Workflow{Tool: tool.Tool{Name: "unknown"}, State: toolset.Untrusted, Reason: "it is new"}
 	p.add("post.star", star("post", "", "return out.send('x')", "needs = ['use:out']"), nil)
 	ctx := context.Background()
@@ -117,11 +133,7 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	if _, err := p.Run(ctx, "greet", value.NewDict("name", "Bob"), host.Durable("r")); value.KindOf(err) != value.Conflict {
 		t.Errorf("other arguments with the same ID gave %v, want a conflict", err)
 	}
-	for q := range p.Waiting(ctx) {
-		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
-			t.Error(err)
-		}
-	}
+	answerAll(t, p.Host)
 	other := m.process(0, false)
 	if got, err := other.Resume(ctx, "r"); err != nil || got.Value != "Hello Ann" {
 		t.Errorf("resumed: %v, %v", got.Value, err)
@@ -132,8 +144,40 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	if _, err := other.Run(ctx, "greet", args, host.Durable("s")); value.KindOf(err) != value.Parked {
 		t.Errorf("another run gave %v", err)
 	}
+	for _, name := range []string{"narrow", "enough"} {
+		if _, err := p.Run(ctx, name, nil, host.Durable(name)); value.KindOf(err) != value.Parked {
+			t.Fatalf("%s gave %v, want that it waits", name, err)
+		}
+		answerAll(t, p.Host)
+		next := m.process(0, false)
+		next.add("post.star", star("post", "", "return out.send('x')", "needs = ['use:out']"), nil)
+		_, err := next.Resume(ctx, name)
+		if name == "narrow" {
+			if value.KindOf(err) != value.Denied || m.sent["x"] > 0 || !strings.Contains(err.Error(), "the workflow narrow (which called 'post') does not declare that it needs use:out") {
+				t.Errorf("%s: resumed: %v, sent %d, want it denied", name, err, m.sent["x"])
+			}
+			continue
+		}
+		for value.KindOf(err) == value.Parked { // the call of post asks
+			answerAll(t, next.Host)
+			_, err = next.Resume(ctx, name)
+		}
+		if err != nil || m.sent["x"] != 1 {
+			t.Errorf("%s: resumed: %v, sent %d, want 1", name, err, m.sent["x"])
+		}
+	}
 	m.revoked = map[string]bool{"greet.star": true}
 	if _, err := other.Resume(ctx, "s"); value.KindOf(err) != value.Denied {
 		t.Errorf("a workflow that is not trusted any more gave %v", err)
+	}
+}
+
+// answerAll answers all open questions with yes.
+func answerAll(t *testing.T, h *host.Host) {
+	t.Helper()
+	for q := range h.Waiting(context.Background()) {
+		if err := h.Answer(context.Background(), q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -35,8 +35,8 @@ func TestWorkflowCalls(t *testing.T) {
 	const want = "{\n  \"loud\": [\"ANN\", \"BO\"],\n  \"counts\": [3, 2, null],\n  \"bad\": \"count: nothing to count\"\n}\n"
 	p.Want([]string{"run", "greet"}, 0, want, "cassidy: shout text=ann\ncassidy:   ✓ ANN\ncassidy: shout text=bo\ncassidy:   ✓ BO\ncassidy: count ")
 	p.Want([]string{"run", "greet"}, 0, want, "cassidy: count text=\ncassidy:   ✗ nothing to count\n")
-	p.Want([]string{"run", "sly"}, 3, "", "may not use tool:count")
-	p.Want([]string{"run", "none"}, 3, "", "may not use tool:shout")
+	p.Want([]string{"run", "sly"}, 3, "", "does not declare that it needs tool:count")
+	p.Want([]string{"run", "none"}, 3, "", "does not declare that it needs tool:shout")
 	p.Want([]string{"run", "self"}, 3, "", "may not use fs.read:a")
 
 	stdout, _, code := p.Run("--json", "run", "greet", "names=ann", "--run-id", "r1")

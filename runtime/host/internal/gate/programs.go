@@ -12,6 +12,10 @@ import (
 // A Program is the part of a program that tools do not have.
 type Program struct {
 	Modules []tool.Module // which only this program may use
+	// Declared and Most are those of [rights.Rights].
+	Declared bool
+	Most     []tool.Capability
+
 	Review  func(by *tool.Tool, from tool.Location, changes []tool.Change) error
 	Reason  func(v value.Value, err error) string // returns why it ended, in one word; or nil
 	Session string
@@ -46,6 +50,7 @@ func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pas
 	c.Limits = r.gate.Bounds().of(c, t.Tool)
 	p := r.newPass(t, c, above)
 	p.program, p.rights.Program = own, true
+	p.rights.Declared, p.rights.Most = own.Declared, own.Most
 	if start := own.Start; start != nil {
 		own.Start, own.started = nil, time.Now() // a program that waits does not hold it
 		report(p, *start)

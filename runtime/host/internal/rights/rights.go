@@ -91,7 +91,9 @@ type Rights struct {
 	Location tool.Location
 	Granted  []tool.Capability // what the user has granted the tool
 	Program  bool              // the call is a program, which Of describes
-	Above    *Rights           // of the call that made this one, or nil
+	Declared bool              // of a program: its calls may do nothing that Most does not include
+	Most     []tool.Capability
+	Above    *Rights // of the call that made this one, or nil
 }
 
 // caller returns the rights of the nearest tool that made the call, or nil. It skips
@@ -201,14 +203,20 @@ func (r *Rights) Refusal(takes []tool.Capability, own bool) error {
 }
 
 // CallersHave is Within for the callers alone. A tool in Go does not restrict the calls that
-// it makes, as its own effects do not pass the gate either.
+// it makes, as its own effects do not pass the gate either. A program only restricts them if it is
+// Declared.
 func (r *Rights) CallersHave(c tool.Capability) error {
-	for up := r.caller(); up != nil; up = up.caller() {
-		if up.Location == tool.Embedded {
-			continue
-		}
-		if err := r.has(up, c); err != nil {
-			return err
+	for up := r.Above; up != nil; up = up.Above {
+		switch {
+		case up.Program && up.Declared:
+			if !r.Policy.includes(up.Most, c) {
+				return r.undeclared(up, up.Most, c)
+			}
+		case up.Program, up.Location == tool.Embedded:
+		default:
+			if err := r.has(up, c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -218,7 +226,7 @@ func (r *Rights) CallersHave(c tool.Capability) error {
 // capability, or why not.
 func (r *Rights) has(of *Rights, c tool.Capability) error {
 	if !r.Policy.includes(of.Of.Needs, c) {
-		return r.undeclared(of.Of, c)
+		return r.undeclared(of, of.Of.Needs, c)
 	}
 	if !r.Policy.includes(of.Granted, c) {
 		return r.ungranted(of, c)
@@ -242,42 +250,49 @@ func (p *Policy) includes(set []tool.Capability, one tool.Capability) bool {
 	})
 }
 
-func (r *Rights) undeclared(t *tool.Tool, c tool.Capability) error {
-	if r.Program && t == r.Of {
-		err := value.Errorf(value.Denied, "%s may not use %s itself", r.who(t), c)
-		if name, ok := strings.CutPrefix(t.Name, "workflow "); ok {
+// undeclared returns the error of a capability that of, which are r or the rights of a caller, do not
+// include. declared are those that they include.
+func (r *Rights) undeclared(of *Rights, declared []tool.Capability, c tool.Capability) error {
+	if of == r && r.Program && (!r.Declared || tool.AllowsAny(r.Most, c)) {
+		err := value.Errorf(value.Denied, "%s may not use %s itself", r.who(of), c)
+		if name, ok := strings.CutPrefix(of.Of.Name, "workflow "); ok {
 			return err.WithHint("call a tool that has this capability; or end the file with workflow(main, needs = [%q, …]) and all other needs, and run it as a tool: cassidy tool run %s", c.String(), name)
 		}
 		return err.WithHint("call a tool that has this capability")
 	}
-	err := value.Errorf(value.Denied, "%s does not declare that it needs %s", r.who(t), c)
-	same := slices.DeleteFunc(slices.Clone(t.Needs), func(declared tool.Capability) bool { return declared.Name != c.Name })
+	err := value.Errorf(value.Denied, "%s does not declare that it needs %s", r.who(of), c)
+	same := slices.DeleteFunc(slices.Clone(declared), func(declared tool.Capability) bool { return declared.Name != c.Name })
 	if len(same) > 0 {
 		return err.WithHint("use only the declared capabilities: %s", List(same))
 	}
-	if c.Name == "secret" && strings.HasSuffix(c.Target, "@") { // the server is known only when the secret is sent
-		return err.WithHint("add \"%sHOST\" to the needs of the tool: HOST is the server to which the secret is sent, such as api.example.com", c)
+	what := "tool"
+	if of.Program {
+		what = "workflow"
 	}
-	return err.WithHint("add %q to the needs of the tool", c.String())
+	if c.Name == "secret" && strings.HasSuffix(c.Target, "@") { // the server is known only when the secret is sent
+		return err.WithHint("add \"%sHOST\" to the needs of the %s: HOST is the server to which the secret is sent, such as api.example.com", c, what)
+	}
+	return err.WithHint("add %q to the needs of the %s", c.String(), what)
 }
 
 func (r *Rights) ungranted(of *Rights, c tool.Capability) error {
-	err := value.Errorf(value.Denied, "%s was not granted %s", r.who(of.Of), c)
+	err := value.Errorf(value.Denied, "%s was not granted %s", r.who(of), c)
 	if of.Location == tool.Project {
 		return err.WithHint(ReviewHint)
 	}
 	return err.WithHint("review the tool again to grant the capability: cassidy trust")
 }
 
-// who names a tool in an error. If it is a caller, it also names the tool of the call.
-func (r *Rights) who(t *tool.Tool) string {
-	if r.Program && t == r.Of {
-		return "the " + t.Name
+// who names r or a caller in an error. If it is a caller, it also names the tool of the call.
+func (r *Rights) who(of *Rights) string {
+	name := "the tool '" + of.Of.Name + "'"
+	if of.Program {
+		name = "the " + of.Of.Name
 	}
-	if t == r.Of {
-		return "the tool '" + t.Name + "'"
+	if of == r {
+		return name
 	}
-	return "the tool '" + t.Name + "' (which called '" + r.Of.Name + "')"
+	return name + " (which called '" + r.Of.Name + "')"
 }
 
 // Needs returns the capabilities that the tool of a call needs, without those that a rule

@@ -41,12 +41,12 @@ func (h held) covers(c tool.Capability) bool {
 
 // A level is one call in a chain of calls.
 type level struct {
-	kind    string // script, go or program
+	kind    string // script, go, program or declared: a program that declares what its calls need
 	needs   held
 	granted held
 }
 
-var kinds = []string{"script", "go", "program"}
+var kinds = []string{"script", "go", "program", "declared"}
 
 // levels returns every level of some sets.
 func levels(sets ...held) (list []level) {
@@ -80,6 +80,9 @@ func rightsOf(chain []level, rules []tool.Rule) *Rights {
 			Policy: p, Of: &tool.Tool{Name: names[i], Needs: l.needs.list}, Granted: l.granted.list,
 			Location: tool.Project, Program: l.kind == "program", Above: above,
 		}
+		if l.kind == "declared" {
+			r.Program, r.Declared, r.Most = true, true, l.needs.list
+		}
 		if l.kind == "go" {
 			r.Location = tool.Embedded
 		}
@@ -95,9 +98,12 @@ func mayBe(chain []level, rule *tool.Rule, c tool.Capability, own bool) bool {
 	callers, rules := true, true
 	for i, l := range chain {
 		if i > 0 && l.kind == "script" && !(l.needs.covers(c) && l.granted.covers(c)) {
-			callers = false // a tool in Go and a program bound nothing that they have done
+			callers = false // a tool in Go and another program bound nothing that they have done
 		}
-		about := rule != nil && (rule.Tool == "" || rule.Tool == names[i]) && (i == 0 || l.kind != "program")
+		if i > 0 && l.kind == "declared" && !l.needs.covers(c) {
+			callers = false
+		}
+		about := rule != nil && (rule.Tool == "" || rule.Tool == names[i]) && (i == 0 || l.kind != "program" && l.kind != "declared")
 		if about && rule.Verdict == tool.Deny && c.Name != "tool" { // who may call what is judged at the call
 			rules = false
 		}
@@ -177,7 +183,7 @@ func TestNoCallerWidens(t *testing.T) {
 			for _, v := range []tool.Verdict{tool.Allow, tool.Ask, tool.Deny} {
 				got, _ := rightsOf(chain, []tool.Rule{{Verdict: v, Tool: "above", Capability: c[0]}}).Judge(c[0])
 				want := v
-				if v == tool.Allow || above.kind == "program" { // what a caller is allowed, it is not for others
+				if v == tool.Allow || above.kind == "program" || above.kind == "declared" { // what a caller is allowed, it is not for others
 					want = tool.Unruled
 				}
 				if got != want {
