@@ -921,7 +921,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/lsp": {
 		"Package lsp has the command that serves editors",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/assist internal/folder internal/lsp internal/project runtime/host runtime/tool runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/assist internal/folder internal/lsp internal/project runtime/host runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/mcp": {

@@ -26,17 +26,11 @@ func (a *App) following() func([]*value.Error) {
 	if a.Watch == nil {
 		return nil
 	}
-	return func(wrong []*value.Error) { a.Watch(append(wrong, a.UpdateServers()...)) }
+	return func(wrong []*value.Error) { a.Watch(append(wrong, a.Attached().Update()...)) }
 }
 
-// UpdateServers attaches the MCP servers again as the files are now, and returns the new errors.
-func (a *App) UpdateServers() []*value.Error {
-	s := a.attached.Load()
-	if s == nil {
-		return nil // the host is being opened, which attaches them
-	}
-	return s.Update()
-}
+// Attached returns the MCP servers of the host that was opened last, or nil while it is being opened.
+func (a *App) Attached() *servers.Attached { return a.attached.Load() }
 
 // Servers returns the MCP servers of a project and of the user.
 func (a *App) Servers(root string) *servers.Options {

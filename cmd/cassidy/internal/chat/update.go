@@ -88,7 +88,7 @@ func (t *chatSession) reload(ctx context.Context) error {
 		return err
 	}
 	failed := ""
-	wrong := append(t.changes.take(), t.UpdateServers()...)
+	wrong := append(t.changes.take(), t.Attached().Update()...)
 	if err != nil {
 		failed = value.ErrorOf(err, value.Failed).Error()
 	}

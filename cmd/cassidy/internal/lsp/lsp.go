@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/assist"
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -123,13 +124,14 @@ func (c *command) open(_ context.Context, dir string) (*lsp.Project, error) {
 		done()
 		return nil, err
 	}
-	p := &opened{host: h, root: root, home: c.Home(), modules: modules}
+	p := &opened{host: h, servers: c.Attached(), root: root, home: c.Home(), modules: modules}
 	return &lsp.Project{World: p.current, Check: checker.File, Format: checker.Format, Refresh: p.refresh, Close: done}, nil
 }
 
 // An opened is a project in use.
 type opened struct {
 	host       *host.Host
+	servers    *servers.Attached
 	root, home string
 	modules    []tool.Module
 
@@ -155,6 +157,7 @@ func (p *opened) refresh(ctx context.Context) {
 	p.refreshing.Lock()
 	defer p.refreshing.Unlock()
 	_ = p.host.Refresh(ctx) // if it fails, the tools are those that were read before
+	p.servers.Update()      // an editor does not show what is wrong with them
 	p.read()
 }
 

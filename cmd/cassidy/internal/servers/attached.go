@@ -45,8 +45,12 @@ func (o *Options) Attach(h *host.Host) *Attached {
 // the calls in progress. A changed entry is used only after it is trusted again.
 //
 // If a file cannot be read, or was changed and is not trusted yet, its entries stay as they were trusted;
-// of a file that was changed, those that it still has. Update returns the errors that are new.
+// of a file that was changed, those that it still has. Update returns the errors that are new. It does
+// nothing for a nil Attached.
 func (a *Attached) Update() []*value.Error {
+	if a == nil {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {

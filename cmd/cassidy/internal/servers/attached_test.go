@@ -252,6 +252,20 @@ func TestUpdate(t *testing.T) {
 	}
 	s.update(0)
 	has("both are reviewed", "a b")
+	more, err := attached.ParseSet("[" + definition + strings.Replace(","+definition, "get", "put", 1) + "]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, review := range []struct {
+		tools attached.Set
+		want  string
+	}{{more, "a b b.put"}, {tools, "a b"}} {
+		if err := s.opts.Accept(e, review.tools); err != nil {
+			t.Fatal(err)
+		}
+		s.update(0)
+		has("other tools are reviewed", review.want)
+	}
 	s.write("{")
 	s.update(1)
 	s.update(0)
