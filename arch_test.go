@@ -141,7 +141,7 @@ var layers = map[string]struct {
 	},
 	"internal/check": {
 		"Package check finds faults in the scripts of a project",
-		"internal/folder internal/project runtime/engine runtime/engine/diagnostic runtime/tool runtime/value",
+		"internal/folder internal/project runtime/agent runtime/engine runtime/engine/diagnostic runtime/hooks runtime/tool runtime/value",
 		"commands and editors find the same faults",
 	},
 	"internal/scan": {

@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
+	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -42,16 +44,23 @@ func New(o Options) *Checker {
 // that it loads are read from the folder lib beside it.
 func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
 	s := tool.Script{Path: filepath.ToSlash(file), Source: text}
-	if strings.Contains(text, "load") {
-		libs, err := project.Libraries(libraryFolder(file))
-		if err != nil {
-			return []diagnostic.Diagnostic{invalidFile(s.Path, err)}
-		}
-		s.Libs = libs
-	}
 	known := &engine.Known{Kind: KindOf(s.Path, text)}
 	if abs, err := filepath.Abs(file); err == nil {
 		known.Kind = KindOf(filepath.ToSlash(abs), text)
+	}
+	switch known.Kind {
+	case engine.KindPolicy:
+		known.Entries, s.Libs = policyEntries(), agent.PolicyLibs()
+	case engine.KindHooks:
+		known.Entries, known.Strict, known.Computes = hookEntries(), true, true
+	default:
+		if strings.Contains(text, "load") {
+			libs, err := project.Libraries(libraryFolder(file))
+			if err != nil {
+				return []diagnostic.Diagnostic{invalidFile(s.Path, err)}
+			}
+			s.Libs = libs
+		}
 	}
 	if c.opts.Tools != nil {
 		known.Tools = c.opts.Tools()
@@ -61,6 +70,19 @@ func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
 		known.Tools = withBeside(known.Tools, file)
 	}
 	return c.engine.Check(s, known)
+}
+
+// policyEntries returns the function of a policy.
+func policyEntries() []engine.Entry {
+	name, params := agent.PolicyFunction()
+	return []engine.Entry{{Name: name, Params: params, Types: []string{"string", "dict"}, Result: "the result of agent.finish", Return: `return agent.finish("final", answer)`}}
+}
+
+// hookEntries returns the functions of hooks.
+func hookEntries() []engine.Entry {
+	return value.Map(hooks.Functions(), func(f hooks.Function) engine.Entry {
+		return engine.Entry{Name: f.Name, Params: f.Params, Types: []string{"NoneType", "dict"}, Result: f.Expected(), Keys: f.Keys}
+	})
 }
 
 // withBeside returns tools with those of files beside a test, or in the folder above. Nothing else is known of them.
@@ -118,7 +140,7 @@ func KindOf(file, text string) engine.Kind {
 		return engine.KindTool
 	case declares(text, "workflow("):
 		return engine.KindWorkflow
-	case declares(text, "def policy("):
+	case declares(text, "def policy("), above("policies"):
 		return engine.KindPolicy
 	case name == "hooks.star":
 		return engine.KindHooks

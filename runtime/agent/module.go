@@ -3,8 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
@@ -141,10 +139,6 @@ func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 
 func (t *turn) doFinish(ctx context.Context, e tool.Effect) (value.Value, error) {
 	reason := e.Args.Text("reason")
-	if !slices.Contains(reasons, reason) {
-		return nil, value.Errorf(value.Invalid, "agent.finish: unknown reason %q%s", reason, value.DidYouMean(reason, reasons)).
-			WithHint("use one of: \"%s\"", strings.Join(reasons, `", "`))
-	}
 	if Reason(reason) == ReasonFinal && !t.passed && t.hooks().Stops() { // the policy has not called agent.stop
 		why, err := t.refusal(ctx, e.Args.Text("answer"))
 		if err = cmp.Or(err, hooks.Refused(why)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -20,6 +21,10 @@ type Policy struct {
 
 // entry is the function of a policy's script.
 const entry = "policy"
+
+// PolicyFunction returns the name of the function that a policy defines, and the names of its arguments. Further
+// parameters get the modules that have their names.
+func PolicyFunction() (name string, params []string) { return entry, []string{conversation.TaskArg} }
 
 // Builtin returns a policy that is part of cassidy: task, chat, plan, review, best, debate or planner. It fails with
 // kind Invalid for other names.

@@ -133,7 +133,7 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 		{"it fails", "def policy(task, agent):\n    fail('no idea')", agent.ReasonError, value.Failed, "no idea"},
 		{"it returns nothing", "def policy(task, agent):\n    agent.limits()", agent.ReasonError, value.Failed, "the policy 'mine' returned null"},
 		{"it returns a text", "def policy(task, agent):\n    return 'this: ' + task", agent.ReasonFinal, 0, "this: do it"},
-		{"it ends for a reason of its own", "def policy(task, agent):\n    return agent.finish('enough')", agent.ReasonError, value.Failed, `unknown reason "enough"`},
+		{"it ends for a reason of its own", "def policy(task, agent):\n    return agent.finish('enough')", agent.ReasonError, value.Failed, "argument 'reason' must be one of: final"},
 		{"it says that it was denied", "def policy(task, agent):\n    return agent.finish('denied', 'no')", agent.ReasonDenied, 0, "no"},
 		{"it asks nothing", "def policy(task, agent):\n    return agent.ask()", agent.ReasonError, value.Failed, "agent.ask: message and results are missing"},
 		{"it never ends", "def policy(task, agent):\n    for _ in range(1000000000):\n        pass", agent.ReasonLimit, value.Limit, "steps"},

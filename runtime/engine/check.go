@@ -11,6 +11,9 @@ import (
 // Known is what is known besides a file that is checked.
 type Known = lint.Known
 
+// An Entry is a function of a file that the host calls by its name.
+type Entry = lint.Entry
+
 // A Kind says what a file is for.
 type Kind = lint.Kind
 

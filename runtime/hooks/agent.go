@@ -14,7 +14,7 @@ import (
 // error is of kind Denied: the request is not sent.
 func (s *Set) BeforeAsk(ctx context.Context, r *model.Request) error {
 	given := func() *value.Dict { return value.NewDict("request", value.NewDict("messages", messages(r.Messages))) }
-	return s.each(ctx, beforeAsk, []string{keyDeny, keyNote}, given, func(f *file, v *verdict) error {
+	return s.each(ctx, beforeAsk, given, func(f *file, v *verdict) error {
 		if v.deny != "" {
 			return f.refused(ctx, beforeAsk, "", "the request to the model", v.deny)
 		}
@@ -73,7 +73,7 @@ func (s *Set) OnStop(ctx context.Context, stop Stop) (reason string, err error) 
 	given := func() *value.Dict {
 		return value.NewDict("run", value.NewDict("task", stop.Task, "answer", stop.Answer, "iterations", int64(stop.Iterations), "depth", int64(stop.Depth)))
 	}
-	err = s.each(ctx, onStop, []string{keyDeny}, given, func(f *file, v *verdict) error {
+	err = s.each(ctx, onStop, given, func(f *file, v *verdict) error {
 		if v.deny == "" {
 			return nil
 		}
@@ -90,7 +90,7 @@ func (s *Set) OnStop(ctx context.Context, stop Stop) (reason string, err error) 
 // summary that it makes of it. An error is of kind Denied: the conversation stays as it is.
 func (s *Set) OnCompact(ctx context.Context, summary string) (string, error) {
 	given := func() *value.Dict { return value.NewDict("summary", summary) }
-	err := s.each(ctx, onCompact, []string{keyDeny, keyEdit, keyNote}, given, func(f *file, v *verdict) error {
+	err := s.each(ctx, onCompact, given, func(f *file, v *verdict) error {
 		if v.deny != "" {
 			return f.refused(ctx, onCompact, "", "the summary", v.deny)
 		}

@@ -53,7 +53,7 @@ func (w *watched) before(ctx context.Context) error {
 	if w.args, err = w.tool.Check(args); err != nil {
 		return err
 	}
-	return w.each(ctx, beforeTool, []string{keyDeny, keyEdit, keyNote}, w.given, func(f *file, v *verdict) error {
+	return w.each(ctx, beforeTool, w.given, func(f *file, v *verdict) error {
 		if v.deny != "" {
 			return f.refused(ctx, beforeTool, w.tool.Name, "the call of "+w.tool.Name, v.deny)
 		}
@@ -119,7 +119,7 @@ func (w *watched) after(ctx context.Context, r tool.Result, err error) (tool.Res
 		d.Put("result", value.NewDict("success", err == nil, "value", r.Value, "error", r.Error, "error_type", r.ErrorType, "hint", r.Suggestion))
 		return d
 	}
-	refusal := w.each(ctx, afterTool, []string{keyDeny, keyNote, keyResult}, given, func(f *file, v *verdict) error {
+	refusal := w.each(ctx, afterTool, given, func(f *file, v *verdict) error {
 		if v.deny != "" {
 			return f.refused(ctx, afterTool, w.tool.Name, "the result of "+w.tool.Name, v.deny)
 		}

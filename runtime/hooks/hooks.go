@@ -30,24 +30,43 @@ const (
 	onCompact  = "on_compact"
 )
 
-// names returns the names of the functions.
-func names() []string { return []string{beforeTool, afterTool, beforeAsk, onStop, onCompact} }
+// A Function is a function that a file can define.
+type Function struct {
+	Name   string
+	Params []string // which are passed by name
+	Keys   []string // of the dict that it can return
+}
 
-// params returns the parameters of a function, which are passed by name, or "" for an unknown one.
-func params(name string) string {
-	switch name {
-	case beforeTool:
-		return "call"
-	case afterTool:
-		return "call, result"
-	case beforeAsk:
-		return "request"
-	case onStop:
-		return "run"
-	case onCompact:
-		return "summary"
+// Functions returns the functions that a file can define.
+func Functions() []Function {
+	return []Function{
+		{beforeTool, []string{"call"}, []string{keyDeny, keyEdit, keyNote}},
+		{afterTool, []string{"call", "result"}, []string{keyDeny, keyNote, keyResult}},
+		{beforeAsk, []string{"request"}, []string{keyDeny, keyNote}},
+		{onStop, []string{"run"}, []string{keyDeny}},
+		{onCompact, []string{"summary"}, []string{keyDeny, keyEdit, keyNote}},
 	}
-	return ""
+}
+
+// names returns the names of the functions.
+func names() []string { return value.Map(Functions(), func(f Function) string { return f.Name }) }
+
+// find returns a function by its name, or the zero Function.
+func find(name string) Function {
+	for _, f := range Functions() {
+		if f.Name == name {
+			return f
+		}
+	}
+	return Function{}
+}
+
+// params returns the parameters of a function, or "" for an unknown one.
+func params(name string) string { return strings.Join(find(name).Params, ", ") }
+
+// Expected describes what a function may return.
+func (f Function) Expected() string {
+	return `None or a dict with "` + strings.Join(f.Keys, `" or "`) + `"`
 }
 
 // A File is a Starlark file with some of the functions before_tool(call),
@@ -170,7 +189,7 @@ const maxTime = 10 * time.Second
 
 // each calls the function of each file that defines it, until one fails, refuses, or use returns
 // an error. use gets what the function returned.
-func (s *Set) each(ctx context.Context, name string, keys []string, args func() *value.Dict, use func(f *file, v *verdict) error) error {
+func (s *Set) each(ctx context.Context, name string, args func() *value.Dict, use func(f *file, v *verdict) error) error {
 	if s == nil {
 		return nil
 	}
@@ -179,7 +198,7 @@ func (s *Set) each(ctx context.Context, name string, keys []string, args func() 
 		if !slices.Contains(f.defines, name) {
 			continue
 		}
-		v, err := s.call(ctx, f, name, keys, args())
+		v, err := s.call(ctx, f, name, args())
 		if err != nil {
 			return err
 		}
@@ -191,7 +210,7 @@ func (s *Set) each(ctx context.Context, name string, keys []string, args func() 
 }
 
 // call calls a function of a file. An error is of kind Denied, or that of ctx.
-func (s *Set) call(ctx context.Context, f *file, name string, keys []string, args *value.Dict) (*verdict, error) {
+func (s *Set) call(ctx context.Context, f *file, name string, args *value.Dict) (*verdict, error) {
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	out, err := s.host.Compute(limited, f.script, tool.Call{Tool: f.script.Name, Entry: name, Args: args, Caller: tool.ByScript})
@@ -200,7 +219,7 @@ func (s *Set) call(ctx context.Context, f *file, name string, keys []string, arg
 	}
 	var v *verdict
 	if err == nil {
-		v, err = readVerdict(out, keys)
+		v, err = readVerdict(out, find(name))
 	}
 	if err != nil {
 		return nil, f.failed(ctx, name, err)

@@ -28,18 +28,18 @@ type verdict struct {
 
 // readVerdict reads what a function returned: None, or a dict with some of the keys. A key that is
 // None is as one that is missing.
-func readVerdict(v value.Value, keys []string) (*verdict, error) {
+func readVerdict(v value.Value, f Function) (*verdict, error) {
 	r := &verdict{}
 	if v == nil {
 		return r, nil
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "the function returned %s: expected None or a dict with %s", value.TypeOf(v), `"`+strings.Join(keys, `" or "`)+`"`)
+		return nil, value.Errorf(value.Invalid, "the function returned %s: expected %s", value.TypeOf(v), f.Expected())
 	}
 	for k, v := range d.All() {
 		name, _ := k.(string)
-		if err := r.set(name, v, keys); err != nil {
+		if err := r.set(name, v, f.Keys); err != nil {
 			return nil, err
 		}
 	}

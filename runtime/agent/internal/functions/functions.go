@@ -56,7 +56,7 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("skill", tool.Read, "Load a skill that the model asked for.",
 			`{"success", "text": the instructions for the model}`, text("name", "the skill's name", true)),
 		function("note", tool.Recorded, "Return one of the reminders for the model: "+strings.Join(notes, ", ")+".",
-			"the text", text("name", "the name of the reminder", true), text("detail", "the subject of the reminder, such as the name of a tool", false),
+			"the text", oneOf("name", "the name of the reminder", notes), text("detail", "the subject of the reminder, such as the name of a tool", false),
 			tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "for the reminder loop: how often the model made the same call", HasDefault: true, Default: int64(1)}),
 		function("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
 			`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`),
@@ -67,7 +67,7 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("stop", tool.Recorded, "Ask the hooks whether the run may end with an answer. If agent.limits() has no field stops, no hook can refuse an answer.",
 			`{"stop", "message"}. "stop" is True if the run may end. If it is False, "message" is a text for the model`, text("answer", "the answer for the user", true)),
 		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
-			"a value for the return statement of the policy", text("reason", "why the run ends", true), text("answer", "the answer for the user", false),
+			"a value for the return statement of the policy", oneOf("reason", "why the run ends", reasons), text("answer", "the answer for the user", false),
 			tool.Param{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "a value for the user", HasDefault: true, Default: nil}),
 	}
 }
@@ -93,6 +93,13 @@ func text(name, doc string, required bool) tool.Param {
 	if !required {
 		p.HasDefault, p.Default = true, ""
 	}
+	return p
+}
+
+// oneOf returns a required parameter that is one of some texts.
+func oneOf(name, doc string, values []string) tool.Param {
+	p := text(name, doc, true)
+	p.Type.Enum = value.Map(values, func(v string) value.Value { return v })
 	return p
 }
 

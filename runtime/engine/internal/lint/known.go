@@ -36,6 +36,17 @@ const (
 	KindScript   Kind = "script"   // anything else: who calls its functions is unknown
 )
 
+// An Entry is a function of a file that the host calls by its name. A further parameter that has the name of a module
+// gets the module.
+type Entry struct {
+	Name   string
+	Params []string // the names of its arguments
+	Result string   // what it returns, such as "the result of agent.finish"
+	Return string   // a statement that returns it
+	Types  []string // the types of Starlark that its result may have
+	Keys   []string // that its result has, if that is a dict; nil if these are not known
+}
+
 // Known is what is known besides a file that is checked.
 type Known struct {
 	Kind Kind
@@ -44,4 +55,10 @@ type Known struct {
 	Tools map[string]*tool.Tool
 	// Test are the functions of the parameter of tests. Their Do checks single arguments. Test files are not checked for them if it is empty.
 	Test []tool.Func
+	// Entries are the functions that the host calls. The file must define one of them.
+	Entries []Entry
+	// Strict says that the host refuses entries with other parameters, and further functions that are not private.
+	Strict bool
+	// Computes says that the functions of the file can have no effects.
+	Computes bool
 }

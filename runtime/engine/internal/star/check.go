@@ -53,15 +53,26 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 		c.program([]string{scan.MainName}, lint.Declaration{Name: "the workflow", Free: []string{"model", "human", "tool"},
 			Refuses: "which a workflow without needs may not use itself",
 			Hint:    "call a tool that has this capability; or end the file with workflow(main, needs = […]) and run it as a tool"})
-	case kind == lint.KindPolicy:
-		c.program([]string{"policy"}, lint.Declaration{Name: "the policy", Free: []string{"model"},
-			Refuses: "which a policy may not use itself", Hint: "let the model call a tool that has this capability"})
+	case len(r.Known.Entries) > 0:
+		c.entries()
 	default:
 		c.unused(starlint.Role{Roots: c.public()})
 		starlint.Flow(r, c.file.syntax, c.result(""))
 	}
 	c.calls.Types(c.file.syntax)
 	c.docstrings()
+}
+
+// entries reports the faults of a file whose functions the host calls by their names.
+func (c *checking) entries() {
+	roots := c.calls.Entries(c.file.syntax, c.names, c.report.Known, c.hidden)
+	d := lint.Declaration{Name: "the file", Free: []string{"model"},
+		Refuses: "which a policy may not use itself", Hint: "let the model call a tool that has this capability"}
+	if c.report.Known.Computes {
+		c.calls.Effects(c.file.syntax)
+		d = lint.Declaration{}
+	}
+	c.program(roots, d)
 }
 
 // CheckBlock reports the faults of the code block of a Markdown file.
@@ -263,6 +274,7 @@ func (c *checking) code() {
 	}
 	c.names = starlint.NamesOf(f.syntax)
 	calls.Value = c.valueOf
+	calls.PassModules(f.syntax, c.names, c.report.Known.Entries)
 	calls.Check(f.syntax)
 	c.calls = calls
 	c.names.Recursion(c.report, f.syntax)
@@ -445,12 +457,20 @@ func (c *checking) program(roots []string, needs lint.Declaration) {
 	}
 	c.unused(role)
 	starlint.Flow(c.report, c.file.syntax, c.result(""))
-	c.needs(roots, needs)
+	if needs.Name != "" {
+		c.needs(roots, needs)
+	}
 }
 
 // result returns what functions declare of their results. That of the handler is checked by the host.
 func (c *checking) result(handler string) func(*syntax.DefStmt) starlint.Result {
 	return func(def *syntax.DefStmt) starlint.Result {
+		for _, e := range c.report.Known.Entries {
+			if e.Name == def.Name.Name {
+				null := slices.Contains(e.Types, starlark.None.Type())
+				return starlint.Result{Null: null, Open: null, Checks: true, Must: map[bool]string{false: e.Result}[null], Return: e.Return}
+			}
+		}
 		text := c.file.signatureOf(def).Returns.Text
 		t, err := tool.ParseAnnotation(text)
 		switch kind := c.report.Known.Kind; {

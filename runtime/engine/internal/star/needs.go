@@ -175,7 +175,9 @@ func (c *checking) valueOf(id *syntax.Ident) syntax.Expr {
 // it is zero for the main file.
 func (c *checking) usesOf(f *file, reached map[string]bool, at lint.Range, uses *lint.Uses) {
 	calls := c.lang.calls(c.lang.predeclared)
-	calls.Value = c.valueOf
+	if calls.Value = c.valueOf; f == c.file {
+		calls = c.calls
+	}
 	for _, stmt := range f.syntax.Stmts {
 		switch s := stmt.(type) {
 		case *syntax.DefStmt:

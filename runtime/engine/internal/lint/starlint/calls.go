@@ -33,6 +33,7 @@ type Calls struct {
 	Value       func(id *syntax.Ident) syntax.Expr // the only value of a variable, or nil; or Value is nil
 	Params      map[*syntax.Ident]starlark.Value   // values of the types of parameters whose types the host checks
 	own         map[string]*lint.Signature         // functions of the top level of the file
+	passed      map[*syntax.Ident]string           // the modules that parameters have
 }
 
 // Own adds a function of the top level of the file, which has no other value.
@@ -72,8 +73,11 @@ func SignatureOf(def *syntax.DefStmt) *lint.Signature {
 // Check finds the faults of a resolved program.
 func (k *Calls) Check(tree syntax.Node) {
 	syntax.Walk(tree, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok {
-			k.call(call)
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			k.call(n)
+		case *syntax.DotExpr:
+			k.ofModule(n)
 		}
 		return true
 	})
@@ -220,10 +224,13 @@ func (k *Calls) signature(x syntax.Expr) *lint.Signature {
 // module returns the name of the module that an expression is, or "".
 func (k *Calls) module(x syntax.Expr) string {
 	id, ok := x.(*syntax.Ident)
-	if !ok || ScopeOf(id) != resolve.Predeclared || !k.Modules[id.Name] {
+	if !ok {
 		return ""
 	}
-	return id.Name
+	if ScopeOf(id) == resolve.Predeclared && k.Modules[id.Name] {
+		return id.Name
+	}
+	return k.passed[bindingOf(id)]
 }
 
 // ScopeOf returns the scope of a name in a resolved program.

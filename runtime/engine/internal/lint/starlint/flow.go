@@ -16,6 +16,8 @@ type Result struct {
 	Null   bool   // the type includes None
 	Checks bool   // the host checks the result
 	Open   bool   // a function that returns nothing on some paths is right
+	Must   string // what the host expects, if that is not declared
+	Return string // the statement that returns it
 }
 
 // Flow reports statements that are never executed, and functions that do not return a value on
@@ -108,19 +110,25 @@ func isFail(s *syntax.ExprStmt) bool {
 func (f *flow) returns(def *syntax.DefStmt, ends bool, declared Result) {
 	name := def.Name.Name
 	fault := lint.Fault{At: RangeOf(def.Name), Code: diagnostic.MissingReturn, Warning: true}
-	wants := declared.Type != "" && !declared.Null
+	wants := declared.Type != "" && !declared.Null || declared.Must != ""
+	but, declare := "but its declared result is "+declared.Type, fmt.Sprintf("or declare the result as %s | None", declared.Type)
+	if declared.Must != "" {
+		but, declare = "but it must return "+declared.Must, "as in "+declared.Return
+	}
 	switch {
 	case wants && f.values == 0 && !ends:
 		fault.Warning = !declared.Checks
-		fault.Message = fmt.Sprintf("%s returns nothing, but its declared result is %s", name, declared.Type)
-		fault.Hint = "return a value, or remove the declared result"
-	case wants && f.values > 0 && f.firstNone != nil && declared.Checks:
+		fault.Message = fmt.Sprintf("%s returns nothing, %s", name, but)
+		if fault.Hint = "return a value, or remove the declared result"; declared.Must != "" {
+			fault.Hint = "return a value, " + declare
+		}
+	case wants && f.firstNone != nil && declared.Checks:
 		fault.At, fault.Warning = RangeOf(f.firstNone), false
-		fault.Message = fmt.Sprintf("%s returns None here, but its declared result is %s", name, declared.Type)
-		fault.Hint = fmt.Sprintf("return a value, or declare the result as %s | None", declared.Type)
+		fault.Message = fmt.Sprintf("%s returns None here, %s", name, but)
+		fault.Hint = "return a value, " + declare
 	case wants && f.values > 0 && !ends:
-		fault.Message = fmt.Sprintf("%s returns no value on some paths, but its declared result is %s", name, declared.Type)
-		fault.Hint = fmt.Sprintf("end the function with return or fail, or declare the result as %s | None", declared.Type)
+		fault.Message = fmt.Sprintf("%s returns no value on some paths, %s", name, but)
+		fault.Hint = "end the function with return or fail, " + declare
 	case declared.Type == "" && !declared.Open && f.values > 0 && f.nones == 0 && !ends:
 		fault.Message = fmt.Sprintf("%s returns a value on some paths only", name)
 		fault.Hint = "end the function with return None, or with a value"

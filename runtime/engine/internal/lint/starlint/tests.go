@@ -73,57 +73,30 @@ func (k *Calls) testParams(def *syntax.DefStmt) {
 	}
 }
 
-// testParams returns the parameters that certainly are t: those of test functions, and those of functions that the file
-// only calls, each time with t.
+// testParams returns the parameters that certainly are t: those of test functions, and those that get t from them.
 func (n *Names) testParams(tree *syntax.File) map[*syntax.Ident]bool {
 	tests := map[*syntax.Ident]bool{}
-	add := func(def *syntax.DefStmt, i int) {
-		if i < len(def.Params) {
-			if id := paramName(def.Params[i]); id != nil && n.Once(id) {
+	for _, stmt := range tree.Stmts {
+		if def, ok := stmt.(*syntax.DefStmt); ok && isTest(def) && len(def.Params) > 0 {
+			if id := paramName(def.Params[0]); id != nil && n.Once(id) {
 				tests[id] = true
 			}
 		}
 	}
-	calls := map[*syntax.Ident][]*syntax.CallExpr{} // by the names of the called functions
-	syntax.Walk(tree, func(x syntax.Node) bool {
-		if call, ok := x.(*syntax.CallExpr); ok {
-			if id, ok := call.Fn.(*syntax.Ident); ok && bindingOf(id) != nil {
-				calls[bindingOf(id)] = append(calls[bindingOf(id)], call)
-			}
+	n.passOn(tree, func(p *syntax.Ident, args []syntax.Expr) bool {
+		if isT := func(x syntax.Expr) bool { id, ok := x.(*syntax.Ident); return ok && tests[bindingOf(id)] }; tests[p] || !all(args, isT) {
+			return false
 		}
+		tests[p] = true
 		return true
 	})
-	var helpers []*syntax.DefStmt
-	for _, stmt := range tree.Stmts {
-		if def, ok := stmt.(*syntax.DefStmt); ok && isTest(def) {
-			add(def, 0)
-		} else if ok && n.onlyCalled(def.Name) {
-			helpers = append(helpers, def)
-		}
-	}
-	for range helpers { // a helper may call another one
-		for _, def := range helpers {
-			for i := range def.Params {
-				if all := calls[bindingOf(def.Name)]; len(all) > 0 && !slices.ContainsFunc(all, func(c *syntax.CallExpr) bool {
-					if i >= len(c.Args) {
-						return true
-					}
-					id, ok := c.Args[i].(*syntax.Ident)
-					return !ok || !tests[bindingOf(id)]
-				}) {
-					add(def, i)
-				}
-			}
-		}
-	}
 	return tests
 }
 
 // unknownOfTest reports a method that t does not have.
 func (k *Calls) unknownOfTest(param string, x *syntax.DotExpr, methods map[string]*tool.Func) {
-	name, names := x.Name.Name, slices.Sorted(maps.Keys(methods))
-	f := lint.Fault{At: at(x.Name.NamePos), Code: diagnostic.UnknownFunction, Message: fmt.Sprintf("%s has no %s%s", param, name, value.DidYouMean(name, names)),
-		Hint: "use one of the functions: " + strings.Join(names, ", "), Rename: lint.Meant(name, names)}
+	name := x.Name.Name
+	f := lacksFunction(param, x, slices.Sorted(maps.Keys(methods)))
 	if other := otherMethods[name]; methods[other] != nil {
 		f.Message, f.Hint, f.Rename = fmt.Sprintf("%s has no %s; did you mean %q?", param, name, other), "", other
 	}

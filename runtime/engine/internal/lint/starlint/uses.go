@@ -7,9 +7,7 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -56,19 +54,7 @@ func (k *Calls) Uses(stmt syntax.Node, at lint.Range, uses *lint.Uses) {
 // TopLevel reports effects outside of functions: they fail when the file is loaded.
 func (k *Calls) TopLevel(tree *syntax.File) {
 	for _, stmt := range tree.Stmts {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			switch x := n.(type) {
-			case *syntax.DefStmt, *syntax.LambdaExpr:
-				return false
-			case *syntax.CallExpr:
-				u, ok := k.use(x.Fn)
-				if !ok || u.Func != nil && u.Func.Kind == tool.Pure && len(u.Func.Requests) == 0 {
-					return true
-				}
-				k.Fault(lint.Fault{At: RangeOf(x.Fn), Code: diagnostic.InvalidCode, Message: u.Name + " is only available inside a function", Hint: "move the call into a function"})
-			}
-			return true
-		})
+		k.effects(stmt, true, "%s is only available inside a function", "move the call into a function")
 	}
 }
 
