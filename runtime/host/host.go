@@ -219,7 +219,7 @@ func (h *Host) parts() gate.Parts {
 		Execute: o.Executor, Audit: o.Audit, Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir,
 		Bounds: o.bounds(),
 		Hub:    &h.hub, Inflight: &h.inflight, FileNames: o.FileNames,
-		Rules: h.rulesNow,
+		Rules: h.rulesNow, CancelParked: h.cancelRecorded,
 	}
 	if o.Approver != nil {
 		p.Approve = o.Approver.Approve

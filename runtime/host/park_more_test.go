@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -251,6 +253,41 @@ func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 		if out, err := p.run("r", true, ""); err != nil || out.Value != "on" || m.sent["x"] != 1 {
 			t.Errorf("%s: resumed it gave %v, %v and sent %v", name, out.Value, err, m.sent)
 		}
+	}
+}
+
+// A parkingLog calls a function when a run is about to be recorded as parked.
+type parkingLog struct {
+	slog.Handler
+	before func()
+}
+
+func (l *parkingLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *parkingLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "run parked" {
+		l.before()
+	}
+	return nil
+}
+
+// TestCancelWhileParking cancels a run after it has decided to wait, and before that is recorded.
+func TestCancelWhileParking(t *testing.T) {
+	log, parks := &parkingLog{Handler: slog.DiscardHandler}, 0
+	r := newQuestionRig(t, journal.Memory(), func(o *host.Options) { o.Logger = slog.New(log) })
+	log.before = func() {
+		parks++
+		if err := r.Cancel(t.Context(), "r"); err != nil {
+			t.Error(err)
+		}
+	}
+	r.script("", "return 1", "risky = True")
+	if _, err := r.Call(t.Context(), tool.Call{Tool: "t"}, host.Durable("r")); !errors.Is(err, value.ErrParked) || parks != 1 {
+		t.Fatalf("the call gave %v after %d parks, want that it waits", err, parks)
+	}
+	run, err := r.Recorded(t.Context(), "r")
+	if err != nil || run.State != history.Cancelled {
+		t.Errorf("the run is %s, %v, want it cancelled", run.State, err)
 	}
 }
 

@@ -62,7 +62,15 @@ func (h *Host) Cancel(ctx context.Context, runID string) error {
 	if err != nil {
 		return err
 	}
-	_, err = j.Cancel(ctx, runID)
+	return h.cancelRecorded(ctx, runID)
+}
+
+// cancelRecorded cancels a run that this host does not execute.
+func (h *Host) cancelRecorded(ctx context.Context, runID string) error {
+	j, err := h.journal()
+	if err == nil {
+		_, err = j.Cancel(ctx, runID)
+	}
 	return err
 }
 

@@ -63,6 +63,8 @@ type Parts struct {
 	Audit        func(e tool.Event) error // records each decision; or nil
 	FileNames    func() tool.FileNames    // of the project, for one run; or nil
 	Rules        func() []tool.Rule       // those of the host now
+	// CancelParked cancels a recorded run that this host does not execute any more.
+	CancelParked func(ctx context.Context, runID string) error
 	Clock        func() time.Time
 	Logger       *slog.Logger
 	WorkDir      string         // the value of the parameters that the host fills in
