@@ -596,7 +596,7 @@ var layers = map[string]struct {
 	},
 	"runtime/mcp": {
 		"Package mcp serves the tools of a host to clients of the Model Context Protocol",
-		"runtime/tool runtime/value runtime/history runtime/host runtime/host/toolset internal/hint internal/jsonschema internal/review internal/visible",
+		"runtime/tool runtime/value runtime/history runtime/host runtime/host/toolset internal/forms internal/hint internal/jsonschema internal/review internal/visible",
 		"a door: every call passes the host",
 	},
 	"runtime/mcp/oauth": {
@@ -606,7 +606,7 @@ var layers = map[string]struct {
 	},
 	"runtime/mcp/attached": {
 		"Package attached calls the tools of other MCP servers",
-		"runtime/tool runtime/value runtime/host runtime/host/step runtime/host/toolset internal/forms",
+		"runtime/tool runtime/value runtime/host runtime/host/step runtime/host/toolset internal/forms internal/hint",
 		"a server is reached only through it, and is not trusted",
 	},
 	"runtime/agent": {

@@ -67,7 +67,10 @@ func Message(message string, a Audience) string {
 func RuleCommand(flag string, rules []string) string {
 	line := "cassidy trust " + flag
 	for _, r := range rules {
-		line += " '" + strings.ReplaceAll(r, "'", `'\''`) + "'"
+		line += " " + Quote(r)
 	}
 	return line
 }
+
+// Quote returns a text as one word of a command line, in single quotes.
+func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

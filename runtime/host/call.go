@@ -63,6 +63,14 @@ func (h *Host) NoteRead(ctx context.Context, runID string) error {
 	return err
 }
 
+// AskingLive returns a context for calls, and for runs that are resumed, with somebody who can be asked
+// only while they are made, such as the client of a server. It is asked for the forms that cannot wait,
+// if Options.Asker is nil or does not answer: those of an attached server that waits for the answer
+// during a request, and all forms of a call that is not recorded.
+func (h *Host) AskingLive(ctx context.Context, a Asker) context.Context {
+	return gate.WithLive(ctx, a.Ask)
+}
+
 // A CallOption changes how one call is made.
 type CallOption func(*callOptions)
 

@@ -24,6 +24,7 @@ type request struct {
 	answers sdk.InputResponseMap // to the questions of that reply
 
 	detached *detached // nil: the call cannot become a task
+	live     *liveCall // nil: the call is made during the request
 }
 
 // A reply is the answer to a request: the result of the call, or what the call waits for.
@@ -82,7 +83,7 @@ func (s *Server) read(c client, name string, arguments []byte) (*request, error)
 func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 	if r.state != "" {
 		var err error
-		if r.run, err = s.states.open(r.state, r.digest); err == nil {
+		if r.run, err = s.states.open(r.state, r.digest); err == nil && s.liveOf(r) == nil {
 			err = s.take(ctx, r)
 		}
 		if err != nil {
@@ -90,12 +91,16 @@ func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 		}
 	}
 	ctx = s.conversation(ctx, r.client.session)
-	required := r.tool.Hints.Other[TaskRequiredHint]
-	switch {
-	case r.client.tasks && s.host.HasStore():
-		return s.serveDetachable(ctx, r)
-	case required:
+	if c := s.liveOf(r); c != nil {
+		c.take(func(key string) sdk.InputResponse { return r.answers[key] })
+		return s.await(ctx, c, r)
+	}
+	tasks := r.client.tasks && s.host.HasStore()
+	switch required := r.tool.Hints.Other[TaskRequiredHint]; {
+	case required && !tasks:
 		return reply{}, lacksTasks()
+	case tasks || r.client.version >= stateless:
+		return s.serveApart(ctx, r)
 	}
 	return s.converse(ctx, r)
 }
@@ -103,6 +108,7 @@ func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 // converse makes the call of a request and asks the client what the call asks, until it ends
 // or the client does not answer.
 func (s *Server) converse(ctx context.Context, r *request) (reply, error) {
+	ctx = s.asking(ctx, r)
 	for {
 		result, err := untilAsked(ctx, s.tasks.woken(r.run), func() (tool.Result, error) { return s.make(ctx, r) })
 		var parked *host.ParkedError
@@ -214,7 +220,8 @@ func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, d
 			if r.detached != nil && r.tool.Hints.Other[TaskHint] {
 				r.detached.detach() // its run is recorded now
 			}
-			r.client.notify(ctx, r.tool.Name, e)
+			to := r.listener(ctx)
+			to.client.notify(to.ctx, r.tool.Name, e)
 		}
 	}()
 	defer func() { stop(); <-passed }() // reports come before the result

@@ -154,6 +154,12 @@ func serveIn(t *testing.T, dir string, store journal.Store, o *mcp.Options) *ben
 // connect connects a client over pipes, as a client that starts the server does.
 func (b *bench) connect(t *testing.T, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
+	return b.connectAt(t, o, "")
+}
+
+// connectAt connects a client of a version of the protocol.
+func (b *bench) connectAt(t *testing.T, o *sdk.ClientOptions, version string) *sdk.ClientSession {
+	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	ended := make(chan error, 1)
@@ -162,7 +168,7 @@ func (b *bench) connect(t *testing.T, o *sdk.ClientOptions) *sdk.ClientSession {
 		_ = out.Close()
 	}()
 	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
-	session, err := c.Connect(t.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
+	session, err := c.Connect(t.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}

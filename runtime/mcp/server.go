@@ -33,6 +33,10 @@ type Options struct {
 	// be used for an hour, and by each server with the same key. Nil makes up a key. It has
 	// at least 16 bytes.
 	Key []byte
+	// AnswerTimeout is how long a call that is in progress waits for the next request of a client of
+	// 2026-07-28, or of a task, which brings the answer to a form: see [host.Host.AskingLive]. 0 means ten
+	// minutes.
+	AnswerTimeout time.Duration
 	// Logger gets messages for operators, without arguments and results. Nil logs nothing.
 	Logger *slog.Logger
 }
@@ -48,6 +52,7 @@ type Server struct {
 	served served
 	talks  talks
 	tasks  tasks
+	lives  lives
 }
 
 // New returns a server for a host. Its tools are looked up when the first client asks for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -148,42 +149,6 @@ func asTask(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// serveDetachable serves a request whose call may become a task.
-func (s *Server) serveDetachable(ctx context.Context, r *request) (reply, error) {
-	type served struct {
-		reply
-		error
-	}
-	out := make(chan served, 1)
-	r.detached = newDetached()
-	if r.run == "" {
-		r.run = s.runFor(ctx, r)
-	}
-	alone, stop := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), detachedKey{}, r.detached))
-	s.tasks.began(r.run)
-	go func() {
-		defer stop()
-		reply, err := s.converse(alone, r)
-		s.tasks.ended(r.run)
-		out <- served{reply, err}
-	}()
-	select {
-	case o := <-out:
-		return o.reply, o.error
-	case <-ctx.Done():
-		stop()
-		o := <-out
-		return o.reply, o.error
-	case <-r.detached.begun:
-	}
-	t, err := s.taskOf(ctx, r.run)
-	if err != nil {
-		return reply{}, invalidParams(err)
-	}
-	t.ResultType, t.Inputs, t.Result = "task", nil, nil
-	return reply{task: t}, nil
-}
-
 // taskOf returns the task of a run.
 func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 	run, err := s.host.Recorded(ctx, id)
@@ -244,6 +209,10 @@ func (s *Server) openInputs(ctx context.Context, id string) (sdk.InputRequestMap
 			open[stepOf(&q)] = input
 		}
 	}
+	if c := s.lives.find(id); c != nil {
+		inputs, _ := c.inputs()
+		maps.Copy(open, inputs)
+	}
 	return open, nil
 }
 
@@ -284,6 +253,9 @@ func (s *Server) updateTask(ctx context.Context, p *taskParams) (*ack, error) {
 			}
 		}
 	}
+	if c := s.lives.find(p.ID); c != nil {
+		c.take(p.answer)
+	}
 	if open, err := s.openInputs(ctx, p.ID); err == nil && len(open) == 0 {
 		s.resume(p.ID)
 	}
@@ -313,7 +285,9 @@ func (s *Server) resume(id string) {
 	}
 	go func() {
 		defer s.tasks.ended(id)
-		ctx := context.Background()
+		r := &request{run: id, detached: newDetached()}
+		ctx := s.asking(context.Background(), r)
+		defer s.lives.remove(r.apart(nil))
 		result, err := untilAsked(ctx, woken, func() (tool.Result, error) { return s.host.Resume(ctx, id) })
 		var parked *host.ParkedError
 		if errors.As(err, &parked) && len(parked.Questions) == 0 {

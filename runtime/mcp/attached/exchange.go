@@ -34,7 +34,7 @@ func Exchange(h *host.Host, from, to []*Server) (broken []*value.Error) {
 		has := s.registered()
 		for _, d := range s.accept.tools {
 			if _, known := has[d.Text("name")]; !known {
-				add, names, of = append(add, s.goTool(d)), append(names, d.Text("name")), append(of, s)
+				add, names, of = append(add, s.goTool(h, d)), append(names, d.Text("name")), append(of, s)
 			}
 		}
 	}
@@ -70,16 +70,16 @@ func (s *Server) noteRegistered(own, name string) {
 // A servingKey is the key of the server that makes a call, in the context of its handler.
 type servingKey struct{}
 
-// goTool returns the tool of a definition, with its handler.
-func (s *Server) goTool(d *value.Dict) toolset.InGo {
+// goTool returns the tool of a definition for a host, with its handler.
+func (s *Server) goTool(h *host.Host, d *value.Dict) toolset.InGo {
 	name := d.Text("name")
 	t := s.toolOf(d)
-	t.Steps = s.steps(&t)
+	t.Steps = s.steps(h, &t)
 	for i := range t.Steps {
 		own := t.Steps[i].Do
 		t.Steps[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			if now, ok := ctx.Value(servingKey{}).(*Server); ok && now != s {
-				return now.steps(&t)[i].Do(ctx, e, g)
+				return now.steps(h, &t)[i].Do(ctx, e, g)
 			}
 			return own(ctx, e, g)
 		}

@@ -7,6 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/internal/forms"
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/step"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -39,8 +40,8 @@ const (
 	maxShown   = 8 << 10 // of a question with its fields
 )
 
-// steps returns the steps of a tool of the server.
-func (s *Server) steps(t *tool.Tool) []tool.Func {
+// steps returns the steps of a tool of the server, which is registered with h.
+func (s *Server) steps(h *host.Host, t *tool.Tool) []tool.Func {
 	kind := tool.External
 	if t.Hints.ReadOnly {
 		kind = tool.Read
@@ -53,7 +54,7 @@ func (s *Server) steps(t *tool.Tool) []tool.Func {
 		},
 		Untrusted: func(*value.Dict) bool { return true },
 		Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-			reply, err := s.request(ctx, &flight{form: g.Form, check: g.Check}, paramsOf(e.Args))
+			reply, err := s.request(ctx, &flight{form: g.Form, check: g.Check, hint: terminalHint(ctx, h, &g.Call)}, paramsOf(e.Args))
 			if err != nil {
 				return tool.Outcome{}, err
 			}
@@ -65,11 +66,11 @@ func (s *Server) steps(t *tool.Tool) []tool.Func {
 		Target: func(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "human"}}, nil },
 		Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			if g.Form == nil {
-				return tool.Outcome{}, unanswered(s.opts.Name, e.Args.Text("message"))
+				return tool.Outcome{}, unanswered(s.opts.Name, e.Args.Text("message"), nil, terminalHint(ctx, h, &g.Call))
 			}
 			response, err := g.Form(ctx, e.Args.Text("message"), e.Args.Dict("form"), false)
-			if value.KindOf(err) == value.Denied {
-				err = unanswered(s.opts.Name, e.Args.Text("message"))
+			if kind := value.KindOf(err); kind == value.Denied || kind == value.Unanswered {
+				err = unanswered(s.opts.Name, e.Args.Text("message"), err, terminalHint(ctx, h, &g.Call))
 			}
 			return tool.Outcome{Value: response}, err
 		},
@@ -216,12 +217,34 @@ func refusedForm(server string, err error) *value.Error {
 	return value.Errorf(value.Denied, "the server %s needs an answer from the user: %w", server, err).WithHint("%s", value.ErrorOf(err, value.Denied).Hint)
 }
 
-const terminalHint = "call the tool in a terminal, where you can answer: cassidy tool run NAME"
+// maxCommand is how long the arguments of a call in a command may be, in bytes.
+const maxCommand = 200
 
-// unanswered returns the error that nobody can answer the question of a server.
-func unanswered(server, question string) *value.Error {
-	return value.Errorf(value.Failed, "the server %s needs an answer from the user, and no user can answer now: %s", server, value.Clean(question, maxMessage)).
-		WithHint("%s", terminalHint)
+// terminalHint returns the command that makes a call again in a terminal: that of its recorded run, or else
+// that of the call.
+func terminalHint(ctx context.Context, h *host.Host, c *tool.Call) string {
+	const where = "where you can answer, in a terminal, type: "
+	if run, _ := h.StepOf(ctx); run != "" {
+		return where + "cassidy runs retry " + run
+	}
+	command := where + "cassidy tool run " + c.Tool
+	if c.Args.OrEmpty().Len() == 0 {
+		return command
+	}
+	if args := value.FormatJSON(c.Args, ""); len(args) <= maxCommand && !strings.ContainsAny(args, ";\n") {
+		return command + " --input " + hint.Quote(args)
+	}
+	return command + " --input @FILE, with the arguments of the call in FILE"
+}
+
+// unanswered returns the error that nobody answers the question of a server. err is why, or nil.
+func unanswered(server, question string, err error, hint string) *value.Error {
+	why := "no user can answer now"
+	if value.KindOf(err) == value.Unanswered {
+		why = value.ErrorOf(err, value.Unanswered).Message()
+	}
+	return value.Errorf(value.Failed, "the server %s needs an answer from the user, but %s: %s", server, why, value.Clean(question, maxMessage)).
+		WithHint("%s", hint)
 }
 
 // questionOf returns the question of a form, and its schema. The error says why it cannot be shown.
@@ -276,7 +299,7 @@ func (f *flight) ask(params *value.Dict) *value.Dict {
 		text += "\nThis is question " + value.Display(int64(f.asked)) + " of the call."
 	}
 	if f.form == nil {
-		f.err = unanswered(f.server, text)
+		f.err = unanswered(f.server, text, nil, f.hint)
 		return cancelled
 	}
 	err = f.check(tool.Capability{Name: "human"})
@@ -292,7 +315,7 @@ func (f *flight) ask(params *value.Dict) *value.Dict {
 	case err == nil:
 		return response
 	case f.ctx.Err() == nil: // otherwise the call has ended without the answer
-		f.err = unanswered(f.server, text)
+		f.err = unanswered(f.server, text, err, f.hint)
 	}
 	return cancelled
 }

@@ -295,7 +295,8 @@ func TestFormUnanswered(t *testing.T) {
 				ask = func(tool.Question) (tool.Answer, error) { return tool.Answer{}, value.Errorf(value.Parked, "not now") }
 			}
 			r, err := newDesk(t, c, nil, ask).call()
-			if value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "needs an answer from the user") || !strings.Contains(value.ErrorOf(err, 0).Hint, "cassidy tool run") {
+			const command = `where you can answer, in a terminal, type: cassidy tool run weather.get-forecast --input '{"city":"x"}'`
+			if value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "needs an answer from the user") || value.ErrorOf(err, 0).Hint != command {
 				t.Errorf("old %v, asks %v: %+v, %v", old, asks, r, err)
 			}
 			requests, answers := c.got()
@@ -307,6 +308,10 @@ func TestFormUnanswered(t *testing.T) {
 				t.Errorf("asks %v: the first request is %s", asks, requests[0])
 			}
 		}
+	}
+	_, err := newDesk(t, &clerk{old: true, form: cityForm}, history.Open(journal.Memory(), nil), nil).call(host.Durable("r"))
+	if hint := value.ErrorOf(err, 0).Hint; value.KindOf(err) != value.Failed || hint != "where you can answer, in a terminal, type: cassidy runs retry r" {
+		t.Errorf("a recorded call: %v, hint %q", err, hint)
 	}
 	deny := tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "human"}}
 	for _, old := range []bool{false, true} {

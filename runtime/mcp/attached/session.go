@@ -265,6 +265,8 @@ type flight struct {
 	form   func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) // see [tool.Grant]; nil: nobody can be asked
 	check  func(tool.Capability) error                                                              // see [tool.Grant]
 
+	hint string // where the user can answer a form that reaches nobody
+
 	left int // reports, guarded by the session
 
 	mu    sync.Mutex // held while the user is asked; guards what follows

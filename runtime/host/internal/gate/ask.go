@@ -18,21 +18,52 @@ func (s *step) askPerson(ctx context.Context, text string, confirm bool, timeout
 	if confirm {
 		kind, who = tool.QuestionConfirm, "the tool asks for yes or no"
 	}
-	return askQuestion(ctx, s, tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}, parked.Question, timeout)
+	q := tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}
+	return askQuestion(ctx, s, q, s.of.Run.gate.Ask, parked.Question, timeout)
+}
+
+// liveKey is the key of the [approval.Asker] that is asked what cannot wait.
+type liveKey struct{}
+
+// WithLive returns a context for calls whose forms ask answers if they cannot wait and nobody else answers
+// them.
+func WithLive(ctx context.Context, ask approval.Asker) context.Context {
+	return context.WithValue(ctx, liveKey{}, ask)
+}
+
+// liveAsker returns who is asked what cannot wait, or nil: the asker of the host, and then the one of the
+// context.
+func liveAsker(ctx context.Context, first approval.Asker) approval.Asker {
+	then, _ := ctx.Value(liveKey{}).(approval.Asker)
+	if first == nil || then == nil {
+		if first == nil {
+			return then
+		}
+		return first
+	}
+	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		answer, err := first(ctx, q)
+		if approval.Unanswered(err) {
+			return then(ctx, q)
+		}
+		return answer, err
+	}
 }
 
 // formsOf returns the Form of the [tool.Grant]: nil if nobody can be asked and the run cannot wait.
-func formsOf(s *step) func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
-	if r := s.of.Run; r.gate.Ask == nil && !(r.Parks && r.record.Keeps()) {
+func formsOf(ctx context.Context, s *step) func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
+	r := s.of.Run
+	waits := r.Parks && r.record.Keeps()
+	if !waits && liveAsker(ctx, r.gate.Ask) == nil {
 		return nil
 	}
 	return func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
 		q := tool.Question{Kind: tool.QuestionAsk, Text: text, Form: form, Why: "the tool asks for a form", Capabilities: s.takes}
-		why := parked.Question
-		if live {
-			why = ""
+		ask, why := r.gate.Ask, parked.Question
+		if live || !waits {
+			ask, why = liveAsker(ctx, ask), ""
 		}
-		answer, err := askQuestion(ctx, s, q, why, 0)
+		answer, err := askQuestion(ctx, s, q, ask, why, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -60,17 +91,17 @@ func (s *step) mayRepeat(ctx context.Context) error {
 		}
 		q.Capabilities = s.takes
 	}
-	answer, err := askQuestion(ctx, s, q, parked.UnknownOutcome, 0)
+	answer, err := askQuestion(ctx, s, q, s.of.Run.gate.Ask, parked.UnknownOutcome, 0)
 	if err != nil || answer == true {
 		return err
 	}
 	return value.Errorf(value.Failed, "%s may have completed before the run was interrupted, and was not repeated", e.Func)
 }
 
-// askQuestion asks a question of an effect, and parks the run for the reason why if nobody answers;
-// without a reason it fails. After the timeout, which is that of the host if it is 0, the error is of
-// kind Timeout.
-func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitName, timeout time.Duration) (value.Value, error) {
+// askQuestion asks a question of an effect with asker, which may be nil, and parks the run for the reason
+// why if nobody answers; without a reason it fails. After the timeout, which is that of the host if it is
+// 0, the error is of kind Timeout.
+func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.Asker, why value.LimitName, timeout time.Duration) (value.Value, error) {
 	p, at := s.of, s.effect.StepPath
 	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning
 	answer, open, err := p.Run.answer(ctx, at, func(asked *history.Asked) bool {
@@ -89,7 +120,6 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitN
 	}
 	asked := history.Asked{StepPath: at, Question: q}
 	nobody := value.Errorf(value.Denied, "no asker is configured for the question: %s", q.Text).WithHint("run the command in a terminal; in Go, set Options.Asker")
-	asker := p.Run.gate.Ask
 	switch {
 	case ctx.Value(askingKey{}) != nil:
 		return nil, nobody
@@ -107,6 +137,8 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, why value.LimitN
 	defer cancel()
 	given, err := (&asking{tool: p.tool, call: p.shown()}).put(ctx, live, asker)
 	switch {
+	case approval.Unanswered(err) && why == "":
+		return nil, value.Errorf(value.Unanswered, "%s", value.ErrorOf(err, value.Unanswered).Message()) // not Parked: nothing waits
 	case approval.Unanswered(err):
 		return nil, p.Run.ask(ctx, asked, why, nobody)
 	case err != nil && ctx.Err() != nil:

@@ -343,7 +343,7 @@ func (p commit) decide(ctx context.Context, commit *history.Entry, list value.Li
 	if err != nil {
 		return false, err
 	}
-	answer, err := askQuestion(ctx, s, unsettled.Question(list), parked.UnknownOutcome, 0)
+	answer, err := askQuestion(ctx, s, unsettled.Question(list), s.of.Run.gate.Ask, parked.UnknownOutcome, 0)
 	if err != nil {
 		return false, err
 	}

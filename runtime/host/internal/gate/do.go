@@ -86,7 +86,7 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 		ReadsOnly: p.rights.ReadsOnly(),
 		Key:       p.Run.record.Key(s.effect.StepPath),
 		Ask:       s.askPerson,
-		Form:      formsOf(s),
+		Form:      formsOf(ctx, s),
 		Sleep:     s.sleep,
 		Emit:      func(r tool.Report) { emitFor(s, r) },
 		Note: func(d *value.Dict) error {
