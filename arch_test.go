@@ -876,7 +876,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/runs/describe": {
 		"Package describe describes recorded runs for people and for programs",
-		"cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/review runtime/history runtime/tool runtime/value",
+		"cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/forms internal/hint internal/review runtime/history runtime/tool runtime/value",
 		"it describes what it is given, and prints nothing",
 	},
 	"cmd/cassidy/internal/setup": {

@@ -288,9 +288,44 @@ func (f *Field) String() string {
 	}
 	text += ": " + strings.Join(parts, ", ")
 	if f.Description != "" {
-		text += ". " + f.Description
+		text += ". " + strings.TrimRight(f.Description, ".")
 	}
 	return text
+}
+
+// Example returns the JSON of an answer with a value for each required field, or for the first one.
+func (f *Form) Example() string {
+	content := &value.Dict{}
+	for i := range f.Fields {
+		if field := &f.Fields[i]; field.Required {
+			content.Put(field.Name, field.example())
+		}
+	}
+	if content.Len() == 0 && len(f.Fields) > 0 {
+		content.Put(f.Fields[0].Name, f.Fields[0].example())
+	}
+	return value.FormatJSON(content, "")
+}
+
+// example returns a value for a field: its default, an option, a limit, or else a placeholder.
+func (f *Field) example() value.Value {
+	switch {
+	case f.Default != nil:
+		return f.Default
+	case f.Type == "array":
+		return value.List{f.Options[0].Value}
+	case len(f.Options) > 0:
+		return f.Options[0].Value
+	case f.Type == "boolean":
+		return true
+	case f.Type == "string":
+		return "…"
+	case f.Least != nil:
+		return f.Least
+	case f.Most != nil:
+		return f.Most
+	}
+	return int64(1)
 }
 
 func optionList(options []Option) string {

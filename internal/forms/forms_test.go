@@ -69,6 +69,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestExample checks the example of an answer, and the descriptions of fields that end with a full stop.
+func TestExample(t *testing.T) {
+	for _, test := range []struct{ form, want string }{
+		{trip, `{"city":"…","nights":2}`},
+		{`{"properties":{"a":{"type":"boolean"},"b":{"type":"string"}}}`, `{"a":true}`},
+		{`{"required":["n","o","l"],"properties":{"n":{"type":"number","maximum":0.5},"o":{"enum":["x","y"]},"l":{"type":"array","items":{"enum":["z"]}}}}`, `{"n":0.5,"o":"x","l":["z"]}`},
+		{`{}`, `{}`},
+	} {
+		form, err := Parse(dictOf(t, test.form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := form.Example(); got != test.want {
+			t.Errorf("the example of %s is %s, want %s", test.form, got, test.want)
+		}
+	}
+	form, err := Parse(dictOf(t, `{"properties":{"a":{"type":"string","description":"Your name."}}}`))
+	if err != nil || form.Lines()[0] != "a: text, optional. Your name" {
+		t.Errorf("the lines are %q, %v", form.Lines(), err)
+	}
+}
+
 // TestOneField checks that a form with one field is answered by its value.
 func TestOneField(t *testing.T) {
 	form, err := Parse(dictOf(t, `{"properties":{"action":{"type":"string"}},"required":["action"]}`))

@@ -69,6 +69,9 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	if err != nil {
 		return "", err
 	}
+	if _, missing := answer.Value.(missing); missing {
+		return "", value.Errorf(value.Invalid, "the answer is missing").WithHint("%s", describe.AnswerHint(questionWords(ctx.Args().Slice(), r.ID), q))
+	}
 	c.Person.AddRules = func(rules []tool.Rule) (*config.RuleChange, error) {
 		return config.AddRules(c.ConfigFile(), r.Project, rules)
 	}
@@ -132,7 +135,7 @@ func (c *command) ask(ctx context.Context, q *history.Asked) (tool.Answer, error
 	}
 	answer, err := ask(ctx, q.Question)
 	if value.KindOf(err) == value.Parked {
-		return answer, value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer ID")
+		return answer, value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer %s", q.Run)
 	}
 	return answer, err
 }
@@ -144,7 +147,7 @@ func (c *command) byRule(ctx context.Context, q *history.Asked) (tool.Answer, er
 	}
 	answer, ok, err := c.Person.ByRule(ctx, q.Question)
 	if err == nil && !ok {
-		err = value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer ID")
+		err = value.Errorf(value.Canceled, "the question was not answered").WithHint("answer later: cassidy runs answer %s", q.Run)
 	}
 	return answer, err
 }
@@ -228,11 +231,28 @@ func (c *command) readAnswer(ctx *cli.Context) (a tool.Answer, rest []string, er
 	return a, rest, nil
 }
 
+// questionWords returns the words that name a question on the command line, with the complete ID of its run.
+func questionWords(words []string, run string) string {
+	if strings.Contains(words[0], ":") {
+		return words[0]
+	}
+	return strings.Join(append([]string{run}, words[1:]...), " ")
+}
+
+// missing is the answer if there is none, and nobody can be asked.
+type missing struct{}
+
 // unasked is the answer that the person at the terminal is to be asked for.
 type unasked struct{}
 
-// readReply reads the answer itself: yes, no or a text, or unasked if there is none and
-// present says that somebody can be asked.
+// isStep reports whether a word names a step.
+func isStep(word string) bool {
+	_, err := history.ParseStepPath(word)
+	return err == nil
+}
+
+// readReply reads the answer itself: yes, no or a text, or if there is none, unasked if
+// present says that somebody can be asked, and else missing.
 func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value, rest []string, err error) {
 	rest = ctx.Args().Slice()
 	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
@@ -249,8 +269,8 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 		reply = ctx.String("text")
 	case present && !slices.Contains([]string{"yes", "no"}, rest[len(rest)-1]):
 		reply = unasked{}
-	case len(rest) == 1:
-		return nil, nil, value.Errorf(value.Invalid, "the answer is missing").WithHint("%s", usage)
+	case len(rest) == 1, len(rest) == 2 && isStep(rest[1]):
+		reply = missing{}
 	default:
 		word := rest[len(rest)-1]
 		if word != "yes" && word != "no" {

@@ -33,6 +33,10 @@ func TestAnswer(t *testing.T) {
 		{"a text for yes or no", "sure --text maybe", "", 2, `"Sure?" expects yes or no`, nil},
 		{"neither", "sure maybe", "", 2, `invalid answer "maybe"`, nil},
 		{"no answer", "sure", "", 2, "the answer is missing", nil},
+		{"no answer at a step", "several 3.1", "", 2, `hint: cassidy runs answer several 3.1 --text "…"`, nil},
+		{"no answer by the ID of a question", "several:2:1", "", 2, "hint: cassidy runs answer several:2:1 yes|no", nil},
+		{"no answer to a form", "form", "", 2, `hint: cassidy runs answer form --text '{"city":"…"}'; to decline: cassidy runs answer form no`, nil},
+		{"an answer that does not fit a form", "form --text town=Rome", "", 2, `hint: cassidy runs answer form --text '{"city":"…"}'`, nil},
 		{"no ID", "", "", 2, "ID is missing", nil},
 		{"too much", "sure 2 3 yes", "", 2, `unexpected argument "3"`, nil},
 		{"a place that asks nothing", "sure 1 yes", "", 2, `no open question at step "1"`, nil},
@@ -71,6 +75,8 @@ func TestAnswer(t *testing.T) {
 			h.check(err)
 			h.check(l.Close())
 			h.check(h.begin("going").Close())
+			form := value.NewDict("properties", value.NewDict("city", value.NewDict("type", "string"), "days", value.NewDict("type", "integer")), "required", value.List{"city"})
+			h.parked("form", history.Asked{StepPath: two, Question: tool.Question{Kind: tool.QuestionAsk, Text: "Where?", Form: form}})
 			args := append([]string{"runs", "answer"}, strings.Fields(tt.args)...)
 			stdout, stderr, code := h.cassidy(tt.in, args...)
 			if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {

@@ -1,7 +1,11 @@
 package describe
 
 import (
+	"strings"
+
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/forms"
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,6 +26,13 @@ func QuestionLine(q *history.Asked) string {
 
 // AnswerHint is the command that answers a question.
 func AnswerHint(run string, q *history.Asked) string {
+	if form, err := forms.Parse(q.Form); q.Form != nil && err == nil {
+		text := `{"NAME": VALUE}`
+		if example := form.Example(); !strings.Contains(example, ";") { // which separates the parts of a hint
+			text = example
+		}
+		return "cassidy runs answer " + run + " --text " + hint.Quote(text) + "; to decline: cassidy runs answer " + run + " no"
+	}
 	if q.Kind == tool.QuestionAsk {
 		return "cassidy runs answer " + run + ` --text "…"`
 	}
