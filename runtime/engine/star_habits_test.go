@@ -30,14 +30,14 @@ func TestHabits(t *testing.T) {
 		{`f"{d["a"]}"`, `1: f-string; write "{}".format(value), with a {} for each value`},
 		{`f"{a}" f"{b}"`, "1: f-string; write \"{}\".format(a)\n1: f-string; write \"{}\".format(b)\n1: two strings side by side; write + between them"},
 		{`x = u"a"`, "1: u before a string; leave the u out"},
-		{"import json\nimport json as j\nfrom json import loads", "1: import; json is already available: delete the line\n" +
-			"2: import; json is already available: delete the line and write json for j\n3: import; json is already available: delete the line and write json.decode"},
-		{"import re, os", "1: import; re is already available: delete the line\n1: import; os is not available: call a tool for files"},
-		{"import numpy as np\nfrom datetime import datetime\nimport requests", "1: import; numpy is not available: the modules are fs, json, math, re, text, time\n" +
-			"2: import; datetime is not available: write time.now(), time.parse(text) and time.format(time)\n3: import; requests is not available: the modules are fs, json, math, re, text, time"},
-		{"import typing\nfrom tools import read_file\nimport read_file", "1: import; delete the line\n2: import; delete the line\n3: import; delete the line"},
-		{"from dataclasses import dataclass", "1: import; dataclasses is not available: delete the line, and use lists, dicts and functions"},
-		{"import os\nos.listdir()\nos.listdir()", "1: import; os is not available: call a tool for files"},
+		{"import json\nimport json as j\nfrom json import loads", "1: import is not supported; json is already available: delete the line\n" +
+			"2: import is not supported; json is already available: delete the line and write json for j\n3: import is not supported; json is already available: delete the line and write json.decode"},
+		{"import re, os", "1: import is not supported; re is already available: delete the line\n1: import is not supported; os is not available: call a tool for files"},
+		{"import numpy as np\nfrom datetime import datetime\nimport requests", "1: import is not supported; numpy is not available: the modules are fs, json, math, re, text, time\n" +
+			"2: import is not supported; datetime is not available: write time.now(), time.parse(text) and time.format(time)\n3: import is not supported; requests is not available: the modules are fs, json, math, re, text, time"},
+		{"import typing\nfrom tools import read_file\nimport read_file", "1: import is not supported; delete the line\n2: import is not supported; delete the line\n3: import is not supported; delete the line"},
+		{"from dataclasses import dataclass", "1: import is not supported; dataclasses is not available: delete the line, and use lists, dicts and functions"},
+		{"import os\nos.listdir()\nos.listdir()", "1: import is not supported; os is not available: call a tool for files"},
 		{"try:\n    x = 1\nexcept ValueError as e:\n    raise ValueError(\"bad \" + str(e))\nfinally:\n    pass\nraise",
 			`1: try; write r = attempt(fn, arg) and look at r["ok"], r["value"] and r["error"]` + "\n4: raise; write fail(\"bad \" + str(e))\n7: raise; write fail(\"what is wrong\")"},
 		{"class A:\n    pass", "1: class; use functions, and dicts for the data"},
@@ -73,8 +73,8 @@ func TestHabits(t *testing.T) {
 		{"def main(): pass\nif __name__ == '__main__':\n    main()", "2: undefined: __name__; write main() without the if"},
 		{"x = sum([1])\nprint(f'x')", "1: undefined: sum; write math.sum(values)\n2: f-string; write 'x'"},
 		// Findings before a syntax error are reported too, but not those after it.
-		{"x = )\nimport os", "1: unexpected ')'\n2: import; os is not available: call a tool for files"},
-		{"import json\nx = )", "1: import; json is already available: delete the line"},
+		{"x = )\nimport os", "1: unexpected ')'\n2: import is not supported; os is not available: call a tool for files"},
+		{"import json\nx = )", "1: import is not supported; json is already available: delete the line"},
 		{strings.Repeat("f''\n", 52), strings.TrimSuffix(strings.Repeat("N: f-string; write ''\n", 50), "\n") + "\nand more"},
 	} {
 		e := scriptError(t, e.Compile(Program(test.src)))

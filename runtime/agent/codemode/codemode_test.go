@@ -124,6 +124,14 @@ func TestExecute(t *testing.T) {
 
 // TestExecuteWaits checks a recorded program whose call needs approval: it continues after the
 // answer, and makes no call again.
+// TestExecuteTooMuch checks that the hint of a program that reaches a limit advises only what a program can do.
+func TestExecuteTooMuch(t *testing.T) {
+	_, err := open(t).Call(t.Context(), cassidy.Call{Tool: codemode.ExecuteTool, Args: cassidy.NewDict("code", "[x for x in range(100000000) if x < 0]")})
+	if e := value.ErrorOf(err, value.Failed); e.Kind != value.Limit || e.Hint != "do less in one call, or replace long loops with builtin functions" {
+		t.Errorf("the error is %v, and the hint %q", e, e.Hint)
+	}
+}
+
 func TestExecuteWaits(t *testing.T) {
 	h := open(t)
 	made := 0

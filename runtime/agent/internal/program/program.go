@@ -267,7 +267,28 @@ func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
 	what := value.Clean(located(code, &e), max(least, value.MaxErrorText-len(about)-len("…\n\n")))
 	e.Op, e.Err = "", errors.New(what+"\n\n"+about)
 	e.Pos, e.Trace = value.Position{}, nil
+	e.Hint = withoutDeclaration(e.Hint)
 	return &e
+}
+
+// withoutDeclaration returns a hint without the advice to declare limits, which only tools can do.
+func withoutDeclaration(hint string) string {
+	before, after, found := strings.Cut(hint, ", or declare limits = {")
+	if !found {
+		return hint
+	}
+	_, rest, _ := strings.Cut(after, "}")
+	if first, last, several := cutLast(before, ", "); several {
+		before = first + ", or " + last
+	}
+	return before + rest
+}
+
+func cutLast(text, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, sep); i >= 0 {
+		return text[:i], text[i+len(sep):], true
+	}
+	return text, "", false
 }
 
 // located returns the message of an error with its line of the program, unless the message

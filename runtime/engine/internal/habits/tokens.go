@@ -189,7 +189,7 @@ func (h *Program) imported(i, j int) {
 	name := h.source(j, j+1, "it")
 	h.reported[name] = true
 	_, isModule := h.Predeclared[name].(starlark.HasAttrs)
-	there := "import; " + name + " is already available: delete the line"
+	there := "import is not supported; " + name + " is already available: delete the line"
 	switch {
 	case isModule && h.is(i, "from"):
 		h.addAt(i, "%s and write %s", there, h.renamed(name, h.source(j+2, j+3, "name")))
@@ -198,15 +198,15 @@ func (h *Program) imported(i, j int) {
 	case isModule:
 		h.addAt(i, "%s", there)
 	case h.Predeclared.Has(name) || name == "tools" || name == "typing" || name == "__future__":
-		h.addAt(i, "import; delete the line")
+		h.addAt(i, "import is not supported; delete the line")
 	case Advice(h.Predeclared, name) != "":
-		h.addAt(i, "import; %s is not available: %s", name, Advice(h.Predeclared, name))
+		h.addAt(i, "import is not supported; %s is not available: %s", name, Advice(h.Predeclared, name))
 	default:
 		modules := slices.DeleteFunc(h.Predeclared.Keys(), func(name string) bool {
 			_, ok := h.Predeclared[name].(starlark.HasAttrs)
 			return !ok
 		})
-		h.addAt(i, "import; %s is not available: the modules are %s", name, strings.Join(modules, ", "))
+		h.addAt(i, "import is not supported; %s is not available: the modules are %s", name, strings.Join(modules, ", "))
 	}
 }
 

@@ -38,7 +38,7 @@ func (l *Language) syntaxFault(err error, text string) syntaxFault {
 	}
 	first, _, _ := strings.Cut(f.err.Hint, ";")
 	switch first {
-	case "import":
+	case "import is not supported":
 		if _, rest, _ := strings.Cut(f.err.Hint, "; "); strings.Contains(rest, ": write ") || strings.Contains(rest, ": call ") {
 			f.err.Hint = "remove the import; " + rest
 			return f
