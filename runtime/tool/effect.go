@@ -264,9 +264,10 @@ type Grant struct {
 	// Form asks a person to fill in a form, see [Question.Form]. The result is a dict with an action,
 	// which is "accept", "decline" or "cancel", and the content of an accepted form. It is recorded
 	// with the effect: the same form is not asked again when the effect is repeated. If nobody can
-	// answer now, it parks the run like Ask; with live, or if the run cannot be parked, it fails instead,
-	// with kind Denied or Unanswered. It is nil if nobody can be asked and the run cannot be parked. It does not check the capability human: a
-	// function whose Target does not return human calls Check before Form.
+	// answer now, it parks the run like Ask; with live, or if the run cannot be parked, it fails with kind
+	// Unanswered instead. It is nil if nobody can be asked and the run cannot be parked. With live, it
+	// checks the capability human first, and fails with kind Denied. Otherwise the Target of the function
+	// must return human.
 	Form func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error)
 	// Sleep waits. For a long time it parks the run if that is possible: then its error
 	// must be returned unchanged.

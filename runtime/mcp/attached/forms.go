@@ -54,7 +54,7 @@ func (s *Server) steps(h *host.Host, t *tool.Tool) []tool.Func {
 		},
 		Untrusted: func(*value.Dict) bool { return true },
 		Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-			reply, err := s.request(ctx, &flight{form: g.Form, check: g.Check, hint: terminalHint(ctx, h, &g.Call)}, paramsOf(e.Args))
+			reply, err := s.request(ctx, &flight{form: g.Form, hint: terminalHint(ctx, h, &g.Call)}, paramsOf(e.Args))
 			if err != nil {
 				return tool.Outcome{}, err
 			}
@@ -302,19 +302,14 @@ func (f *flight) ask(params *value.Dict) *value.Dict {
 		f.err = unanswered(f.server, text, nil, f.hint)
 		return cancelled
 	}
-	err = f.check(tool.Capability{Name: "human"})
-	if value.KindOf(err) == value.Denied {
-		f.err = refusedForm(f.server, err)
-		return cancelled
-	}
-	var response *value.Dict
-	if err == nil {
-		response, err = f.form(f.ctx, text, form, true)
-	}
+	response, err := f.form(f.ctx, text, form, true)
 	switch {
 	case err == nil:
 		return response
-	case f.ctx.Err() == nil: // otherwise the call has ended without the answer
+	case f.ctx.Err() != nil: // the call has ended without the answer
+	case value.KindOf(err) == value.Denied: // by a rule, or by the needs of a tool that makes the call
+		f.err = refusedForm(f.server, err)
+	default:
 		f.err = unanswered(f.server, text, err, f.hint)
 	}
 	return cancelled

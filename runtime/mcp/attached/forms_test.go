@@ -120,7 +120,8 @@ const cityText = "The server weather asks: Which [31mcity?\n  units: text\n" +
 // A desk is a process with the tools of a clerk.
 type desk struct {
 	*host.Host
-	t *testing.T
+	t       *testing.T
+	approve func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nothing is approved
 }
 
 // newDesk opens a process. ask is nil if nobody can be asked, and j if nothing is recorded.
@@ -141,7 +142,13 @@ func newDeskOf(t *testing.T, c *clerk, j *history.Journal, ask asker, rules ...t
 // newDeskAt opens a process with the tools of a server. A nil asker asks nobody.
 func newDeskAt(t *testing.T, o Options, j *history.Journal, ask asker, rules ...tool.Rule) *desk {
 	t.Helper()
-	opts := &host.Options{Rules: rules}
+	d := &desk{t: t}
+	opts := &host.Options{Rules: rules, Approver: host.ApproverFunc(func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		if d.approve == nil {
+			return tool.Answer{}, value.Errorf(value.Unanswered, "nobody approves")
+		}
+		return d.approve(ctx, q)
+	})}
 	if ask != nil {
 		opts.Asker = ask
 	}
@@ -157,7 +164,8 @@ func newDeskAt(t *testing.T, o Options, j *history.Journal, ask asker, rules ...
 		t.Fatal(broken)
 	}
 	t.Cleanup(func() { h.Close() })
-	return &desk{h, t}
+	d.Host = h
+	return d
 }
 
 type asker func(ctx context.Context, q tool.Question) (tool.Answer, error)
@@ -336,6 +344,23 @@ func TestFormOutlived(t *testing.T) {
 		return tool.Answer{}, ctx.Err()
 	}
 	d := newDeskOf(t, &clerk{old: true, form: cityForm, hasty: begun}, nil, asker(ask))
+	if r, err := d.call(); err != nil || r.Value != "done" {
+		t.Errorf("call = %+v, %v", r, err)
+	}
+}
+
+// TestFormOutlivedByApproval checks the same for a call whose form needs an approval, because a rule asks.
+func TestFormOutlivedByApproval(t *testing.T) {
+	begun := make(chan struct{})
+	d := newDeskOf(t, &clerk{old: true, form: cityForm, hasty: begun}, nil, func(context.Context, tool.Question) (tool.Answer, error) {
+		t.Error("the user got the form")
+		return tool.Answer{}, nil
+	}, tool.Rule{Verdict: tool.Ask, Capability: tool.Capability{Name: "human"}})
+	d.approve = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		close(begun)
+		<-ctx.Done()
+		return tool.Answer{}, ctx.Err()
+	}
 	if r, err := d.call(); err != nil || r.Value != "done" {
 		t.Errorf("call = %+v, %v", r, err)
 	}

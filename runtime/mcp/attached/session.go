@@ -263,7 +263,6 @@ type flight struct {
 	ctx    context.Context
 	server string
 	form   func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) // see [tool.Grant]; nil: nobody can be asked
-	check  func(tool.Capability) error                                                              // see [tool.Grant]
 
 	hint string // where the user can answer a form that reaches nobody
 

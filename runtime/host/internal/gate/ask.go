@@ -63,6 +63,11 @@ func formsOf(ctx context.Context, s *step) func(ctx context.Context, text string
 		if live || !waits {
 			ask, why = liveAsker(ctx, ask), ""
 		}
+		if live { // here, so that an approval ends with the context, too
+			if err := s.check(ctx, tool.Capability{Name: "human"}); err != nil {
+				return nil, err
+			}
+		}
 		answer, err := askQuestion(ctx, s, q, ask, why, 0)
 		if err != nil {
 			return nil, err
@@ -123,6 +128,8 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 	switch {
 	case ctx.Value(askingKey{}) != nil:
 		return nil, nobody
+	case asker == nil && why == "":
+		return nil, value.Errorf(value.Unanswered, "no user can answer now")
 	case asker == nil:
 		return nil, p.Run.ask(ctx, asked, why, nobody)
 	}
