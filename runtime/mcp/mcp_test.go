@@ -572,24 +572,34 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestFirstListIsNoChange checks that a client is not asked to list the tools again after its first list.
+// TestFirstListIsNoChange checks that a client is not asked to list anything again after its first list, but
+// after a change.
 func TestFirstListIsNoChange(t *testing.T) {
-	b := serve(t, &mcp.Options{Resources: func() []mcp.Document { return []mcp.Document{{Name: "test://notes", Title: "notes"}} }})
-	var tools atomic.Int32
-	resources := make(chan struct{}, 8)
-	c := b.connect(t, &sdk.ClientOptions{
-		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { tools.Add(1) },
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { resources <- struct{}{} },
-	})
+	resources := []mcp.Document{{Name: "test://notes", Title: "notes"}}
+	prompts := []mcp.Document{{Name: "summary", Title: "summary"}}
+	b := serve(t, &mcp.Options{Resources: func() []mcp.Document { return resources }, Prompts: func() []mcp.Document { return prompts }})
+	var changes [3]atomic.Int32 // of tools, prompts and resources
+	changed := make(chan struct{}, 8)
+	c := b.connectAt(t, &sdk.ClientOptions{
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { changes[0].Add(1) },
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { changes[1].Add(1); changed <- struct{}{} },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { changes[2].Add(1); changed <- struct{}{} },
+	}, "2025-11-25")
 	if _, err := c.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	<-resources // the notification that the SDK sends after that of the tools
-	if _, err := c.ListPrompts(t.Context(), nil); err != nil {
+	resources = append(resources, mcp.Document{Name: "test://more", Title: "more"})
+	if err := b.server.Update(); err != nil {
 		t.Fatal(err)
 	}
-	if n := tools.Load(); n > 0 {
-		t.Errorf("the client was notified of %d changes, but nothing has changed", n)
+	<-changed
+	prompts = append(prompts, mcp.Document{Name: "more", Title: "more"})
+	if err := b.server.Update(); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	if tools, prompts, resources := changes[0].Load(), changes[1].Load(), changes[2].Load(); tools != 0 || prompts != 1 || resources != 1 {
+		t.Errorf("the client was notified of %d changes of tools, %d of prompts and %d of resources", tools, prompts, resources)
 	}
 }
 

@@ -29,8 +29,8 @@ type Document struct {
 type served struct {
 	sync.Mutex
 	known   definitions
-	begun   bool        // clients have seen something
-	changes atomic.Bool // the tools have changed since then
+	begun   bool           // clients have seen something
+	changes [3]atomic.Bool // whether the entries of a kind have changed since then
 }
 
 // definitions are the texts by which a change of what clients can see is noticed.
@@ -104,11 +104,13 @@ func (s *Server) Update() error {
 	}
 	for _, d := range documents(s.opts.Prompts) {
 		if s.changed(now, entry{aPrompt, d.Name}, d.definition()) {
+			s.noteChange(aPrompt)
 			s.sdk.AddPrompt(d.prompt(), d.getPrompt)
 		}
 	}
 	for _, d := range documents(s.opts.Resources) {
 		if s.changed(now, entry{aResource, d.Name}, d.definition()) {
+			s.noteChange(aResource)
 			s.sdk.AddResource(d.resource(), d.read)
 		}
 	}
@@ -127,11 +129,13 @@ func (s *Server) addTool(now definitions, t *tool.Tool) {
 	if t.Hints.Other[PromptHint] {
 		e.kind = aPrompt
 	}
-	switch changed := s.changed(now, e, value.FormatJSON(definition, "")); {
-	case changed && e.kind == aPrompt:
+	if !s.changed(now, e, value.FormatJSON(definition, "")) {
+		return
+	}
+	s.noteChange(e.kind)
+	if e.kind == aPrompt {
 		s.sdk.AddPrompt(sdkPrompt(t), s.getPrompt)
-	case changed:
-		s.noteChange()
+	} else {
 		s.sdk.AddTool(sdkTool(definition), s.callTool)
 	}
 }
@@ -156,9 +160,9 @@ func (s *Server) remove(now definitions) {
 		}
 	}
 	for kind, names := range gone {
+		s.noteChange(kind)
 		switch kind {
 		case aTool:
-			s.noteChange()
 			s.sdk.RemoveTools(names...)
 		case aPrompt:
 			s.sdk.RemovePrompts(names...)
@@ -168,21 +172,31 @@ func (s *Server) remove(now definitions) {
 	}
 }
 
-// toolsChanged is the notification that the tools have changed.
-const toolsChanged = "notifications/tools/list_changed"
+// changeOf returns the kind of the entries that a notification says have changed.
+func changeOf(method string) (k kind, ok bool) {
+	switch method {
+	case "notifications/tools/list_changed":
+		return aTool, true
+	case "notifications/prompts/list_changed":
+		return aPrompt, true
+	case "notifications/resources/list_changed":
+		return aResource, true
+	}
+	return 0, false
+}
 
-// noteChange notes a change of the tools, before the SDK notifies the clients of it.
-func (s *Server) noteChange() {
+// noteChange notes a change of entries, before the SDK notifies the clients of it.
+func (s *Server) noteChange(k kind) {
 	if s.served.begun {
-		s.served.changes.Store(true)
+		s.served.changes[k].Store(true)
 	}
 }
 
-// onlyChanges keeps clients from listing the tools twice at the beginning: the SDK notifies them of the
-// tools that the first Update adds.
+// onlyChanges keeps clients from listing everything twice at the beginning: the SDK notifies them of the
+// entries that the first Update adds.
 func (s *Server) onlyChanges(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if method == toolsChanged && !s.served.changes.Load() {
+		if k, ok := changeOf(method); ok && !s.served.changes[k].Load() {
 			return nil, nil
 		}
 		return next(ctx, method, r)
