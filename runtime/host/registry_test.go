@@ -113,6 +113,30 @@ func TestRegistryLookup(t *testing.T) {
 	}
 }
 
+// TestRegistryLookupOfServers checks what is suggested for an unknown tool of an attached server.
+func TestRegistryLookupOfServers(t *testing.T) {
+	r := newRegistry()
+	for _, name := range []string{"echo", "every-thing.echo", "every-thing.get-sum", "other.echo"} {
+		o := named(name, tool.Project)
+		if server, _, ok := strings.Cut(name, "."); ok {
+			o.Group = "mcp:" + server
+		}
+		if err := r.register(o, runNothing, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ name, want, hint string }{
+		{"every-thing.nope", "Unknown tool: every-thing.nope", "use one of the tools of the server every-thing: every-thing.echo, every-thing.get-sum"},
+		{"every-thing__get-some", `Unknown tool: every-thing__get-some; did you mean "every-thing.get-sum"?`, "use one of the tools of the server every-thing: every-thing.echo, every-thing.get-sum"},
+		{"nobody.echo", `Unknown tool: nobody.echo`, "use one of the tools: echo, every-thing.echo, every-thing.get-sum, other.echo; list the attached servers with: cassidy mcp list"},
+	} {
+		_, err := r.current().lookup(tt.name)
+		if e := value.ErrorOf(err, value.Internal); !strings.HasPrefix(e.Error(), tt.want) || e.Hint != tt.hint {
+			t.Errorf("Lookup(%q) = %v (hint %q), want %s (hint %q)", tt.name, e, e.Hint, tt.want, tt.hint)
+		}
+	}
+}
+
 func TestRegistryOfManyHintsAtSome(t *testing.T) {
 	r := newRegistry()
 	for i := range 100 {
