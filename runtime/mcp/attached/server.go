@@ -47,6 +47,9 @@ type Options struct {
 	TrustAnnotations bool
 	// Version is that of the program, which servers are given. "" is "(devel)".
 	Version string
+	// Compared is called after each comparison of the tools that the server offers with the reviewed ones.
+	// changes describes the differences; "" means that there are none. It may be nil.
+	Compared func(changes string)
 	// Now replaces the clock. Nil means time.Now.
 	Now func() time.Time
 }
@@ -217,10 +220,16 @@ func (s *Server) listed(ctx context.Context, running *session) (*session, error)
 
 // check refuses a set that is not the reviewed one.
 func (s *Server) check(offered Set) error {
-	changes := s.accept.Compare(offered)
-	if len(changes) == 0 {
+	changes, what := s.accept.Compare(offered), ""
+	if len(changes) > 0 {
+		what = summary(changes)
+	}
+	if s.opts.Compared != nil {
+		s.opts.Compared(what)
+	}
+	if what == "" {
 		return nil
 	}
-	return value.Errorf(value.Denied, "the tools of the server %s have changed since you reviewed them: %s", s.opts.Name, summary(changes)).
+	return value.Errorf(value.Denied, "the tools of the server %s have changed since you reviewed them: %s", s.opts.Name, what).
 		WithHint("the user can review the changes with: cassidy mcp review %s", s.opts.Name)
 }

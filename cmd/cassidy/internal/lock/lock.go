@@ -65,7 +65,11 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 		return c.PrintJSON(value.NewDict("file", lockfile.Name, "lock", now.Value(), "changes", list(changes)))
 	}
 	c.show(changes)
-	c.Note("locked %s and %s in %s", ui.Count(len(now.Tools), "tool"), ui.Count(len(now.Files), "other file"), lockfile.Name)
+	locked := ui.Count(len(now.Tools), "tool") + " and " + ui.Count(len(now.Files), "other file")
+	if n := len(now.Servers); n > 0 {
+		locked = ui.Count(len(now.Tools), "tool") + ", " + ui.Count(n, "server") + " and " + ui.Count(len(now.Files), "other file")
+	}
+	c.Note("locked %s in %s", locked, lockfile.Name)
 	return nil
 }
 

@@ -47,6 +47,8 @@ func (c *command) list(*cli.Context) error {
 	for i := range servers {
 		if f := &servers[i]; f.Trusted && !states[f.Name].reviewed {
 			c.Note("the tools of %s are not used yet; to review: cassidy mcp review %s", f.Name, f.Name)
+		} else if changed := states[f.Name].changed; f.Trusted && changed != "" {
+			c.Note("the calls of %s were refused, because its tools have changed: %s; to review: cassidy mcp review %s", f.Name, ui.VisibleLine(changed), f.Name)
 		}
 	}
 	return nil
@@ -55,7 +57,8 @@ func (c *command) list(*cli.Context) error {
 // A reviewState is what the user has reviewed of a server.
 type reviewState struct {
 	reviewed bool
-	tools    int // that were accepted
+	tools    int    // that were accepted
+	changed  string // how the server differed from the review when it was last started, or ""
 	signedIn bool
 }
 
@@ -67,7 +70,7 @@ func (c *command) states(root string) map[string]reviewState {
 	for i := range entries {
 		tools, ok := o.Reviewed(&entries[i])
 		s, err := entries[i].Expand(c.Env)
-		states[entries[i].Name] = reviewState{ok, tools.Len(), err == nil && s.URL != "" && oauth.SignedIn(o.Tokens, s.URL)}
+		states[entries[i].Name] = reviewState{ok, tools.Len(), o.Changed(&entries[i], tools), err == nil && s.URL != "" && oauth.SignedIn(o.Tokens, s.URL)}
 	}
 	return states
 }
@@ -79,6 +82,9 @@ func foundDict(f *mcpfile.Found, state reviewState) *value.Dict {
 	d.Put("state", string(stateOf(f)))
 	d.Put("reviewed", state.reviewed)
 	d.Put("tools", int64(state.tools))
+	if state.changed != "" {
+		d.Put("changed", state.changed)
+	}
 	if f.URL != "" {
 		d.Put("signed_in", state.signedIn)
 	}
@@ -115,6 +121,8 @@ func (c *command) printServers(servers []mcpfile.Found, states map[string]review
 			marks = append(marks, "signed in")
 		}
 		switch state := states[f.Name]; {
+		case f.Trusted && state.changed != "":
+			marks[2] = "changed since the review"
 		case f.Trusted && state.reviewed:
 			marks = append(marks, ui.Count(state.tools, "tool"))
 		case f.Trusted:

@@ -71,7 +71,9 @@ func (a *Attached) Update() []*value.Error {
 		if old := find(before, e); old != nil && old.digest == next.digest && reflect.DeepEqual(old.entry.Server, e.Server) {
 			next.server = old.server
 		} else {
-			next.server = attached.New(a.opts.Describe(&next.entry), tools)
+			d := a.opts.Describe(&next.entry)
+			d.Compared = func(changes string) { a.opts.compared(&next.entry, tools, changes) }
+			next.server = attached.New(d, tools)
 		}
 		a.now = append(a.now, next)
 	}

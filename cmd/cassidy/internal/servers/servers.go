@@ -23,6 +23,7 @@ type Options struct {
 	Launch  tool.Launcher // nil if programs cannot be confined
 	Version string        // of cassidy
 	Tokens  string        // the folder of what the user has signed in with
+	Changes string        // the folder of the notes about servers that differ from their review, or ""
 }
 
 // An Entry is a server that a file names.
@@ -81,6 +82,7 @@ func (o *Options) Reviewed(e *Entry) (tools attached.Set, ok bool) {
 
 // Accept records that the user has reviewed the tools of a server.
 func (o *Options) Accept(e *Entry, tools attached.Set) error {
+	o.compared(e, tools, "")
 	text := tools.Text()
 	hash := tool.HashBytes([]byte(text))
 	return o.Scope.Trust.Record(e.base, []trust.File{{Path: e.record(), Kind: trust.KindServerTools, Text: text, TextHash: hash, Hash: hash}}, false)
