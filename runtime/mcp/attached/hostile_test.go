@@ -299,3 +299,28 @@ func closeNow(s *Server) {
 	s.session.end()
 	<-s.session.ended
 }
+
+// TestExplain checks that the end of an error output stays beside a hint that explains it.
+func TestExplain(t *testing.T) {
+	o, _ := launched(func(_ context.Context, _ io.Reader, _, errs io.Writer) (int, error) {
+		fmt.Fprint(errs, "EACCES\n    at a\n    at b\n    at c\nNode.js v24\n")
+		return 1, nil
+	})
+	for _, hint := range []string{"", "let it read /opt"} {
+		o.Explain = func(output string) string {
+			if !strings.HasPrefix(output, "EACCES\n") {
+				t.Errorf("the output is %q", output)
+			}
+			return hint
+		}
+		_, err := Fetch(t.Context(), o)
+		e := value.ErrorOf(err, value.Failed)
+		want := "exit code 1: at b\n    at c\nNode.js v24"
+		if hint == "" {
+			want = "exit code 1: EACCES\n    at a\n    at b\n    at c\nNode.js v24"
+		}
+		if !strings.HasSuffix(e.Message(), want) || hint != "" && e.Hint != hint || hint == "" && !strings.Contains(e.Hint, "mcp.json") {
+			t.Errorf("the error is %q, and the hint %q", e.Message(), e.Hint)
+		}
+	}
+}

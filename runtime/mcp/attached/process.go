@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,8 @@ type process struct {
 	stop  chan struct{} // closed by Close
 	once  sync.Once
 
-	changed *atomic.Bool // the server says that its tools have changed
+	changed *atomic.Bool               // the server says that its tools have changed
+	explain func(output string) string // see Options.Explain
 
 	out, errs output
 }
@@ -60,7 +62,7 @@ func startProcess(ctx context.Context, o *Options, running *sync.WaitGroup, chan
 	input, toInput := io.Pipe()
 	p := &process{
 		name: o.Name, lines: make(chan []byte, 16), queue: make(chan []byte, maxQueued), input: input, end: end,
-		ended: make(chan struct{}), stop: make(chan struct{}), changed: changed,
+		ended: make(chan struct{}), stop: make(chan struct{}), changed: changed, explain: o.Explain,
 	}
 	p.out.line = p.received
 	spec := o.Process
@@ -127,10 +129,25 @@ func (p *process) exited(exit int, err error) error {
 	case exit != 0:
 		hint = "if the program could not use a file or open a connection, allow this with read, write or network in its entry in mcp.json"
 	}
-	if last := p.errs.last(); last != "" {
+	last := p.errs.last()
+	if exit > 0 && err == nil && p.explain != nil {
+		if why := p.explain(last); why != "" {
+			hint, last = why, lastLines(last)
+		}
+	}
+	if last != "" {
 		e = value.Errorf(e.Kind, "%w: %s", e, last)
 	}
 	return e.WithHint("%s", hint)
+}
+
+// maxLines is how many lines of an error output are shown that a hint explains.
+const maxLines = 3
+
+// lastLines returns the last lines of a text.
+func lastLines(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-maxLines):], "\n"))
 }
 
 // Read implements [sdk.Connection].

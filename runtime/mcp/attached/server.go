@@ -50,6 +50,9 @@ type Options struct {
 	// Compared is called after each comparison of the tools that the server offers with the reviewed ones.
 	// changes describes the differences; "" means that there are none. It may be nil.
 	Compared func(changes string)
+	// Explain returns a hint for a program that ended with an error, by the end of its error output; ""
+	// means the usual hint. It may be nil.
+	Explain func(output string) (hint string)
 	// Now replaces the clock. Nil means time.Now.
 	Now func() time.Time
 }

@@ -25,6 +25,7 @@ func (o *Options) Fetch(ctx context.Context, e *Entry) (attached.Set, error) {
 func (o *Options) Describe(e *Entry) attached.Options {
 	out := attached.Options{Name: e.Name, Timeout: e.Timeout, TrustAnnotations: e.TrustAnnotations, Version: o.Version}
 	if e.URL == "" {
+		out.Explain = func(output string) string { return o.explain(e, output) }
 		out.Launch = func(ctx context.Context, p *tool.Process) (int, error) { return o.launch(ctx, e, p) }
 		return out
 	}
