@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,6 +115,90 @@ func TestAttachedKilled(t *testing.T) {
 	code, out, errs := p.run("runs", "resume", id)
 	if code == 0 || !strings.Contains(errs, `mcp.call({"server":"slow","name":"act","arguments":{}}), which may have completed: do it again?`) || calls() != "call\n" {
 		t.Errorf("resume: exit code %d, calls %q\n%s\n%s", code, calls(), out, errs)
+	}
+}
+
+// askingServer asks for a form by its results, as servers of 2026-07-28 do. It writes a line for each call:
+// what the call brings.
+const askingServer = `
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while read -r line; do
+  id=${line#*\"id\":}
+  id=${id%%[,\}]*}
+  case $line in
+  *'"server/discover"'*) answer '{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"}}' ;;
+  *'"tools/list"'*) answer '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"forecast","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+  *'"tools/call"'*'"inputResponses"'*)
+    case $line in
+    *'"requestState":"s-1"'*'Rome'* | *'Rome'*'"requestState":"s-1"'*) echo answer >>out/calls ;;
+    *) echo "unexpected $line" >>out/calls ;;
+    esac
+    answer '{"resultType":"complete","content":[{"type":"text","text":"sun in Rome"}]}' ;;
+  *'"tools/call"'*)
+    echo call >>out/calls
+    answer '{"resultType":"input_required","requestState":"s-1","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}}}}}' ;;
+  *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+`
+
+// TestFormKilled kills cassidy mcp serve while a form of an attached server of 2026-07-28 is parked, and while
+// a client is asked. The run continues in new processes, and the server does not get the first request again.
+func TestFormKilled(t *testing.T) {
+	for name, test := range map[string]struct{ capabilities, until string }{
+		"parked":         {`{}`, `waits for an answer`},
+		"being answered": {`{"elicitation":{"form":{}}}`, `"elicitation/create"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newAttachedProject(t, `{"mcpServers": {"weather": {"command": "sh", "args": ["server.sh"], "cassidy": {"write": ["out"], "trust_annotations": true}}}}`)
+			putChatFile(t, p.dir, "server.sh", askingServer)
+			putChatFile(t, p.dir, "out/calls", "")
+			p.must("trust", "--yes")
+			p.must("mcp", "review", "weather", "--yes")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "--dir", p.dir, "mcp", "serve")
+			cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+p.home, "CASSIDY_WORKER="+testworker.Exec())
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + test.capabilities + `,"clientInfo":{"name":"test","version":"1"}}}`,
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+				`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"weather__forecast","arguments":{}}}`,
+			} {
+				if _, err := io.WriteString(in, line+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			replies, asked := bufio.NewScanner(out), false
+			replies.Buffer(nil, 1<<20)
+			for !asked && replies.Scan() {
+				asked = strings.Contains(replies.Text(), test.until)
+			}
+			if !asked {
+				t.Fatalf("the form was not asked for: %s", replies.Text())
+			}
+			_ = cmd.Process.Kill() // SIGKILL
+			_ = cmd.Wait()
+
+			id, _, _ := strings.Cut(p.must("runs", "list"), " ")
+			p.run("runs", "resume", id) // a run that was interrupted asks again
+			p.must("runs", "answer", id, "--text", `{"city":"Rome"}`)
+			if out := p.must("runs", "resume", id); !strings.Contains(out, "sun in Rome") {
+				t.Errorf("the resumed run gave %q", out)
+			}
+			calls, err := os.ReadFile(filepath.Join(p.dir, "out/calls"))
+			if err != nil || string(calls) != "call\nanswer\n" {
+				t.Errorf("the server got the calls %q, %v", calls, err)
+			}
+		})
 	}
 }
 
