@@ -83,7 +83,7 @@ func TestResumeWaits(t *testing.T) {
 			t.Errorf("%s ended with %d and reports\n%s\nwant %q", tt.args, code, stderr, tt.says)
 		}
 	}
-	if _, stderr, code := apptest.Run(t, p.Dir, env, p.Commands, "runs", "resume", "r", "--timeout", "-1s"); code != 2 || !strings.Contains(stderr, "--timeout must be a positive time") {
+	if _, stderr, code := apptest.Run(t, p.Dir, env, p.Commands, "runs", "resume", "r", "--timeout", "-1s"); code != 2 || !strings.Contains(stderr, "--timeout must be a positive duration") {
 		t.Errorf("a negative timeout ended with %d and reports\n%s", code, stderr)
 	}
 }

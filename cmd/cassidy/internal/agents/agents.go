@@ -139,7 +139,11 @@ func NewSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Sessi
 		return nil, value.Errorf(value.Invalid, "invalid session ID %q", runID).WithHint("use at most 52 letters, digits, - and _, without --, as in review-1")
 	}
 	if err == nil && runID != "" && (s.NextRun() != runID || s.Waiting() != "") {
-		return nil, value.Errorf(value.Conflict, "run '%s' already exists", runID).WithHint("choose another ID, or continue it: cassidy runs resume %s", runID)
+		exists := value.Errorf(value.Conflict, "run '%s' already exists", runID)
+		if run := s.Waiting(); run != "" {
+			return nil, exists.WithHint("choose another ID, or continue the run: cassidy runs resume %s", run)
+		}
+		return nil, exists.WithHint(`choose another ID, or continue the session: cassidy chat --session %s "MESSAGE"`, runID)
 	}
 	return s, err
 }

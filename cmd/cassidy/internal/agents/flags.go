@@ -115,7 +115,7 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	}
 	o.ModelName = a.Models().Lasting(o.ModelName)
 	if o.Idle = ctx.Duration("timeout"); o.Idle <= 0 {
-		return nil, value.Errorf(value.Invalid, "--timeout must be a positive time, not %s", o.Idle).WithHint("for example: --timeout 90s")
+		return nil, value.Errorf(value.Invalid, "--timeout must be a positive duration, not %s", o.Idle).WithHint("for example: --timeout 90s")
 	}
 	if o.Tools = defaultTools; o.As != nil {
 		policy, o.Tools = cmp.Or(o.As.Policy, policy), []string{"auto"}

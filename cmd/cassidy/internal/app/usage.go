@@ -68,7 +68,7 @@ func usageError(ctx *cli.Context, err error, _ bool) error {
 	case *cli.IntFlag:
 		return notACount(wrong[2], wrong[1])
 	case *cli.DurationFlag:
-		return value.Errorf(value.Invalid, "--%s must be a time with a unit, not %s", wrong[2], wrong[1]).WithHint("use a number and a unit, as in 90s, 5m or 720h")
+		return value.Errorf(value.Invalid, "--%s must be a duration with a unit, not %s", wrong[2], wrong[1]).WithHint("use a number and a unit, as in 90s, 5m or 720h")
 	}
 	return help
 }

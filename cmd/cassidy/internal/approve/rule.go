@@ -91,7 +91,7 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 		return tool.Answer{}, false, nil
 	}
 	if a.AddRules == nil {
-		a.reportHint(value.Errorf(value.Invalid, "no config can be written: no home folder is set").WithHint("set CASSIDY_HOME to a folder"))
+		a.reportHint(value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder"))
 		return tool.Answer{}, false, nil
 	}
 	change, err := a.AddRules(q.Rules)

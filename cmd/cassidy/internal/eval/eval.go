@@ -156,7 +156,7 @@ func (c *command) readFlags(ctx *cli.Context, j *job) (err error) {
 		}
 	}
 	if ctx.Duration("timeout") <= 0 {
-		return value.Errorf(value.Invalid, "--timeout must be a positive time, not %s", ctx.Duration("timeout")).WithHint("for example: --timeout 90s")
+		return value.Errorf(value.Invalid, "--timeout must be a positive duration, not %s", ctx.Duration("timeout")).WithHint("for example: --timeout 90s")
 	}
 	if words := app.Words(ctx.StringSlice("model")); len(words) > 0 {
 		j.suite.Models, j.given = words, true

@@ -116,8 +116,11 @@ func urlEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 	}
 	for _, flag := range []string{"env", "read", "write", "network"} {
 		if ctx.IsSet(flag) {
-			return nil, value.Errorf(value.Invalid, "--%s is only for a server with a command, and not for a URL", flag).
-				WithHint("send a secret to the URL with: --header 'NAME: ${VARIABLE}'")
+			e := value.Errorf(value.Invalid, "--%s is only for a server with a command, not for a URL", flag)
+			if flag == "env" {
+				return nil, e.WithHint("send a secret to the URL with: --header 'NAME: ${VARIABLE}'")
+			}
+			return nil, e.WithHint("omit --%s: it configures the sandbox of a command", flag)
 		}
 	}
 	headers := &value.Dict{}

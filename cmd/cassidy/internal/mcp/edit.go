@@ -34,7 +34,7 @@ func (c *command) serverFile(user bool) (*serverFile, error) {
 	f := &serverFile{root: root, home: c.Home(), shown: mcpfile.Name, trust: trust.New(c.State())}
 	if user || f.home != "" && folder.Same(filepath.Join(root, folder.Name), f.home) {
 		if f.home == "" {
-			return nil, value.Errorf(value.Invalid, "no home folder is set for your own servers").WithHint("set CASSIDY_HOME to a folder, or omit --user")
+			return nil, value.Errorf(value.Invalid, "change your own mcp.json: no home folder is set").WithHint("set CASSIDY_HOME to a folder, or omit --user")
 		}
 		f.root, f.shown = "", mcpfile.PersonalFile(f.home)
 	}

@@ -73,7 +73,7 @@ func (c *command) remote(name string) (s *mcpfile.Server, tokens string, err err
 	}
 	o := c.Servers(root)
 	if o.Tokens == "" {
-		return nil, "", value.Errorf(value.Invalid, "no home folder is set for the tokens").WithHint("set CASSIDY_HOME to a folder")
+		return nil, "", value.Errorf(value.Invalid, "open the folder of the tokens: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	}
 	if isURL(name) {
 		return &mcpfile.Server{URL: name}, o.Tokens, nil
@@ -83,7 +83,8 @@ func (c *command) remote(name string) (s *mcpfile.Server, tokens string, err err
 		return nil, "", err
 	}
 	if e.URL == "" {
-		return nil, "", value.Errorf(value.Invalid, "the server %s is a program, and needs no sign-in", name).WithHint("pass a secret to it with: cassidy mcp add --env NAME")
+		return nil, "", value.Errorf(value.Invalid, "the server %s is a program: only servers with a URL have a sign-in", name).
+			WithHint("to pass a secret: cassidy mcp add %s --replace --env VARIABLE -- COMMAND", name)
 	}
 	expanded, err := e.Expand(c.Env)
 	return &expanded, o.Tokens, err

@@ -180,7 +180,7 @@ func (p *provider) keyHint() string {
 
 // nameMissing returns the error of a provider without the name of a model.
 func (p *provider) nameMissing() error {
-	e := value.Errorf(value.Invalid, "the name of the model is missing: %s", p.name)
+	e := value.Errorf(value.Invalid, "the name of the model is missing after %s:", p.name)
 	switch {
 	case p.api == "cassidyai" && !p.added:
 		e = value.Errorf(value.Unavailable, "the provider cassidy needs an assistant: CASSIDY_ASSISTANT_ID is not set")

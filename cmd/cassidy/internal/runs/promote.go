@@ -275,7 +275,8 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, f setup.ToolFil
 			i++
 		}
 		if i == len(r.Files) {
-			return value.Errorf(value.Failed, "review %s: another program has changed the file", f.Shown).WithHint("cassidy tool validate %s", t.Name)
+			return value.Errorf(value.Failed, "review %s: the file is not in the review: another process may have changed or deleted it", f.Shown).
+				WithHint("check the tool: cassidy tool validate %s", t.Name)
 		}
 		review := &trust.Session{App: c.App, Review: r, Files: r.Files[i : i+1], Full: true}
 		if ctx.Bool("yes") {

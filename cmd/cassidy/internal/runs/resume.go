@@ -88,7 +88,7 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 		return err
 	}
 	if wait := ctx.Duration("timeout"); ctx.IsSet("timeout") && wait <= 0 {
-		return value.Errorf(value.Invalid, "--timeout must be a positive time, not %s", wait).WithHint("for example: --timeout 90s")
+		return value.Errorf(value.Invalid, "--timeout must be a positive duration, not %s", wait).WithHint("for example: --timeout 90s")
 	}
 	return c.Parking(func(ctx *cli.Context, h *host.Host) error {
 		parks := !ctx.Bool("deny")

@@ -442,7 +442,7 @@ func TestList(t *testing.T) {
 		{"list --limit -1", "--limit must be 0 or more, not -1"},
 		{"list --limit x", `--limit must be 0 or more, not "x"`},
 		{"prune --keep=-1", "--keep must be 0 or more, not -1"},
-		{"prune --older-than week", `--older-than must be a time with a unit, not "week"`},
+		{"prune --older-than week", `--older-than must be a duration with a unit, not "week"`},
 		{"show long", `"long" is a prefix of 2 run IDs`},
 		{"cancel lo", `"lo" is a prefix of 2 run IDs`},
 		{"answer b yes --args x", "hint: use --args with a JSON object"},

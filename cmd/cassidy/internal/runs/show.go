@@ -111,7 +111,7 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 	case err != nil:
 		return err
 	case !found && damage == nil:
-		return value.Errorf(value.NotFound, "the run '%s' has no step %q", r.ID, place).WithHint("cassidy runs show %s lists its steps", r.ID)
+		return value.Errorf(value.NotFound, "the run '%s' has no step %q", r.ID, place).WithHint("list the steps: cassidy runs show %s", r.ID)
 	}
 	return reportDamage(c.App, damage)
 }

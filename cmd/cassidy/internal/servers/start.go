@@ -196,7 +196,8 @@ func (o *Options) writable(root, name, at string) error {
 			p = real
 		}
 		if within(p, at) || within(at, p) {
-			return value.Errorf(value.Denied, "a server may not write %s, because the folder contains %s", name, p).WithHint("write another folder in mcp.json")
+			return value.Errorf(value.Denied, "a server may not write %s: the path overlaps %s, which is protected", name, p).
+				WithHint(`change the path in the list "write" of the server in mcp.json`)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (c *command) rules(ctx *cli.Context, root string) error {
 		return value.Errorf(value.Invalid, "RULE is missing").
 			WithHint(`write the rule as in the config, in quotes: cassidy trust --rule '{tool: deploy, capability: "shell:git"}'`)
 	case c.ConfigFile() == "":
-		return value.Errorf(value.Invalid, "no config can be written: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
+		return value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	}
 	rules := make([]tool.Rule, len(words))
 	for i, word := range words {
