@@ -58,5 +58,6 @@ func Refused(reason string) error {
 	if reason == "" {
 		return nil
 	}
-	return value.Errorf(value.Denied, "the answer was refused: %s", reason).WithHint("so that the model can continue after a refusal, call agent.stop in the policy")
+	return value.Errorf(value.Denied, "the answer was refused: %s", reason).
+		WithHint("in the policy, call agent.stop(answer) before agent.finish: it returns the refusal as a message for the model")
 }

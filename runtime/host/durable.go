@@ -354,7 +354,7 @@ func (h *Host) Answer(ctx context.Context, questionID string, a tool.Answer) err
 	}
 	run, at, n, err := history.ParseQuestionID(questionID)
 	if err != nil {
-		return value.Errorf(value.NotFound, "there is no question %q", value.Clean(questionID, 120)).WithHint("write the ID of the question as RUN:STEP:N")
+		return value.Errorf(value.NotFound, "invalid question ID %q", value.Clean(questionID, 120)).WithHint("write the ID of the question as RUN:STEP:N")
 	}
 	if err := j.Answer(ctx, run, at, n, a); err != nil {
 		return err

@@ -44,7 +44,7 @@ func TestRegistryB(t *testing.T) {
 		want    string // "" is no error
 		hint    string
 	}{
-		{"B16 name", nil, named("My Tool", tool.Project), runNothing, false, `Invalid tool name: "My Tool"`, `begin with a letter, and use lower-case letters, digits and single - or _; try "my_tool"`},
+		{"B16 name", nil, named("My Tool", tool.Project), runNothing, false, `Invalid tool name: "My Tool"`, `begin with a letter, and use lower-case letters and digits, with single - or _ between them; try "my_tool"`},
 		{"B17 hyphens", nil, named("my-tool", tool.Project), runNothing, false, "", ""},
 		{"A14 handler", nil, named("t", tool.Project), nil, false, "tool 't': handler must be a function", ""},
 		{"B20 C7 again", named("t", tool.Embedded), named("t", tool.Embedded), runNothing, false, "tool 't' is already registered", "each tool must have a unique name; - and _ are the same"},

@@ -215,9 +215,9 @@ func CheckName(name string) error {
 	}
 	e := value.Errorf(value.Invalid, "Invalid tool name: %q", value.Clean(name, 2*MaxName))
 	if s := suggestName(name); s != "" {
-		return e.WithHint("begin with a letter, and use lower-case letters, digits and single - or _; try %q", s)
+		return e.WithHint("begin with a letter, and use lower-case letters and digits, with single - or _ between them; try %q", s)
 	}
-	return e.WithHint("begin with a letter, and use at most %d lower-case letters, digits and single - or _", MaxName)
+	return e.WithHint("begin with a letter, and use lower-case letters and digits, with single - or _ between them; use at most %d characters", MaxName)
 }
 
 func validName(name string) bool {

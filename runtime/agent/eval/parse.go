@@ -220,7 +220,7 @@ func (n node) dollars() float64 {
 func (n node) duration() time.Duration {
 	d, err := time.ParseDuration(n.scalar())
 	if err != nil || d <= 0 {
-		n.fault("'%s' should be a positive time but got %s", n.name(), value.FormatJSON(n.v, ""))
+		n.fault("'%s' should be a positive duration but got %s", n.name(), value.FormatJSON(n.v, ""))
 		n.hint("write it with a unit, as in 90s or 5m")
 	}
 	return d

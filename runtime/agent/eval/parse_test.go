@@ -38,7 +38,7 @@ tasks:
 		"2: unknown key 'modles'; did you mean \"models\"?",
 		"3: unknown format \"pure_jsn\"; did you mean \"pure_json\"?",
 		"4: 'repeat' should be a number from 1 to 100 but got 0",
-		"5: 'timeout' should be a positive time but got 5",
+		"5: 'timeout' should be a positive duration but got 5",
 		"5: unknown key 'cots'; did you mean \"cost\"?",
 		"7: the task name \"a/b\" contains a slash or a line break",
 		"9: invalid path \"../x\"",

@@ -175,7 +175,7 @@ func (w *writer) findCalled() error {
 		i := slices.IndexFunc(w.Tools, func(t tool.Tool) bool { return tool.Key(t.Name) == tool.Key(name) })
 		if i < 0 {
 			return value.Errorf(value.NotFound, "the program calls the unknown tool '%s'", name).
-				WithHint("repeat the command in the folder of the run")
+				WithHint("repeat the command in the project in which the run was started")
 		}
 		if t := &w.Tools[i]; !slices.Contains(w.called, t) {
 			w.called = append(w.called, t)

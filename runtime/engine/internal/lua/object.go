@@ -79,7 +79,7 @@ func luaPartsAt(L *lua.LState, i int) (object, tool.Collection) {
 	o := luaObjectAt(L, i)
 	parts, ok := o.Object.(tool.Collection)
 	if !ok {
-		o.call.raise(L, value.Errorf(value.Failed, "a %s cannot be indexed", o.Type().Name))
+		o.call.raise(L, value.Errorf(value.Failed, "type %s is not a collection: #, == and ipairs are not supported", o.Type().Name))
 	}
 	return o, parts
 }
@@ -115,7 +115,7 @@ func (o object) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 			return nil, script.InScript(err)
 		}
 		if i == 0 || i > int64(n) {
-			return nil, value.Errorf(value.Failed, "index %[3]d is out of range: the %[1]s has %[2]d elements, and the first index is 1", o.Type().Name, n, i)
+			return nil, value.Errorf(value.Failed, "index %[3]d is out of range: the length of the %[1]s is %[2]d, and the first index is 1", o.Type().Name, n, i)
 		}
 		k = i - 1
 	}

@@ -283,7 +283,7 @@ func (m *Language) otherBlock(lines []string, start int) (lang string, line int)
 
 // wrongBlock returns the error of a code block that is in no known language.
 func (m *Language) wrongBlock(path, lang string, line int) error {
-	e := value.Errorf(value.Invalid, "%s: the block in line %d has no language", noBlock, line)
+	e := value.Errorf(value.Invalid, "%s: the block on line %d has no language", noBlock, line)
 	if lang != "" {
 		e = value.Errorf(value.Invalid, "%s: tools cannot be written in %q", noBlock, value.Clean(lang, 40))
 	}

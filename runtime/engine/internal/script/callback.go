@@ -60,7 +60,7 @@ func (r *Run) answer(out tool.Outcome) (tool.Outcome, error) {
 			return out, nil
 		}
 		if call.Raise || call.Func < 0 || int(call.Func) >= len(r.callbacks) {
-			return tool.Outcome{}, value.Errorf(value.Internal, "the host asks for a function that the script does not have")
+			return tool.Outcome{}, value.Errorf(value.Internal, "the host requested an unknown function of the script")
 		}
 		v, failed := r.callbacks[call.Func](call.Args...)
 		if r.Fatal != nil {

@@ -20,7 +20,7 @@ func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	}
 	fn, ok := args[0].(starlark.Callable)
 	if !ok {
-		return nil, script.WithOp(value.Errorf(value.Invalid, "the first argument should be a function but is %s", args[0].Type()).
+		return nil, script.WithOp(value.Errorf(value.Invalid, "the first argument should be a function but got %s", args[0].Type()).
 			WithHint("write attempt(f, x), not attempt(f(x))"), attemptName)
 	}
 	v, err := starlark.Call(thread, fn, args[1:], kwargs)

@@ -140,7 +140,7 @@ func (c *Check) stmts(stmts []ast.Stmt) (ends bool) {
 		if ends && !reported {
 			reported = true
 			c.fault(lint.Fault{At: lint.Range{Start: lint.Pos{Line: s.Line()}}, Warning: true, Code: diagnostic.Unreachable, Message: "this statement is never executed",
-				Hint: fmt.Sprintf("remove it, or the statement in line %d that ends before it", stmts[i-1].Line())})
+				Hint: fmt.Sprintf("remove it, or the statement on line %d that ends before it", stmts[i-1].Line())})
 		}
 		ends = c.stmt(s) || ends
 	}

@@ -47,7 +47,7 @@ func (f *flow) block(stmts []syntax.Stmt) (ends bool) {
 		if ends && i > 0 {
 			at := RangeOf(s)
 			f.report.Add(lint.Fault{At: lint.Range{Start: at.Start}, Warning: true, Code: diagnostic.Unreachable, Message: "this statement is never executed",
-				Hint: fmt.Sprintf("remove it, or the statement in line %d that ends before it", lineOf(stmts[i-1]))})
+				Hint: fmt.Sprintf("remove it, or the statement on line %d that ends before it", lineOf(stmts[i-1]))})
 			return true
 		}
 		ends = f.stmt(s)
