@@ -227,7 +227,7 @@ func agentSchema() object {
 		"output_schema": described("A JSON Schema of the answer, or a type such as list[str].", object{"type": []string{"string", "object"}}),
 		"limits": closedTo("Limits of the agent.", object{
 			"tokens": typed("integer", "Tokens."), "requests": typed("integer", "Requests."), "tool_calls": typed("integer", "Calls of tools."),
-			"cost": typed("number", "US dollars."), "time": typed("string", "A time with a unit, as in 5m."),
+			"cost": typed("number", "US dollars."), "time": typed("string", "A duration with a unit, as in 5m."),
 		}),
 		"mode":   oneOfWords("Who can start the agent.", "all", "primary", "subagent"),
 		"hidden": typed("boolean", "Whether the agent is left out of lists."), "disable": typed("boolean", "Whether the agent cannot be used."),

@@ -389,7 +389,7 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 		}
 		if id, given := fields.Get("id"); given {
 			if _, ok := fields.Get("project"); !ok {
-				return rule, false, value.Errorf(value.Invalid, "the field 'project' is missing beside 'id'").
+				return rule, false, value.Errorf(value.Invalid, "the field 'id' is set, but 'project' is missing").
 					WithHint("add 'project': the absolute path of the folder with this id")
 			}
 			if here && !r.everywhere && !r.isFolder(id) {

@@ -119,7 +119,7 @@ func (c *RuleChange) without(text, project string, r *ListedRule) (string, error
 			return changed, nil
 		}
 	}
-	return "", value.Errorf(value.Invalid, "the list 'allow' in the file cannot be edited automatically: the rule is in line %d", from+1)
+	return "", value.Errorf(value.Invalid, "the list 'allow' in the file cannot be edited automatically: the rule is on line %d", from+1)
 }
 
 // maxCommas is how many commas a rule in brackets may have to be removed: one that AddRules has written

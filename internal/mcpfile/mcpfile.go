@@ -125,7 +125,7 @@ var validName = regexp.MustCompile(`^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`)
 func CheckName(name string) error {
 	if len(name) > maxName || !validName.MatchString(name) {
 		return value.Errorf(value.Invalid, "invalid name of a server: %q", value.Clean(name, 60)).
-			WithHint("begin with a letter, and use at most %d lower-case letters, digits and single - or _", maxName)
+			WithHint("begin with a letter, and use lower-case letters and digits, with single - or _ between them; use at most %d characters", maxName)
 	}
 	return nil
 }

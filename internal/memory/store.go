@@ -32,7 +32,7 @@ func change(ctx context.Context, root string, scope *trust.Scope, do func(*store
 		return value.Errorf(value.Invalid, "add a note: no project is open").WithHint("ask the user to create a project in this folder")
 	}
 	if folder.Same(filepath.Join(root, folder.Name), scope.Home) {
-		return value.Errorf(value.Invalid, "add a note: this folder is your home folder, and not a project")
+		return value.Errorf(value.Invalid, "add a note: this folder is the user's home folder, not a project")
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -203,7 +203,8 @@ func (s *store) remove(n note) (removed bool, err error) {
 		return false, nil
 	}
 	if text, _ := read(items[i]); text != n.text {
-		return false, value.Errorf(value.Conflict, "the note in %s was changed after it was written", File).WithHint("edit the file")
+		return false, value.Errorf(value.Conflict, "remove the note from %s: the note has changed since it was added", File).
+			WithHint("to remove the note, delete it from the file")
 	}
 	items[i] = ""
 	text := before + strings.Join(items, "")

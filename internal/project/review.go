@@ -88,7 +88,7 @@ func (v *reviewing) tools() {
 		return
 	}
 	if more {
-		v.broken(folder.ToolsDir, value.Errorf(value.Limit, "the project has more than %d files: the remaining files are not reviewed", maxReviewed))
+		v.broken(folder.ToolsDir, value.Errorf(value.Limit, "the folder has more than %d entries: the remaining entries are not reviewed", maxReviewed))
 	}
 	v.tests(entries)
 	var tools []trust.File
@@ -206,7 +206,7 @@ func (v *reviewing) folder(dir string, kind trust.Kind, suffix string) {
 		case d.IsDir() && strings.Count(name, "/")-strings.Count(dir, "/") > maxRuleDirs:
 			return fs.SkipDir
 		case len(v.Files) >= maxReviewed:
-			return value.Errorf(value.Limit, "the project has more than %d files: the remaining files are not reviewed", maxReviewed)
+			return value.Errorf(value.Limit, "the review has more than %d files: the remaining files are not reviewed", maxReviewed)
 		case d.IsDir() || path.Ext(name) != suffix:
 		case kind == trust.KindWorkflow && IsTest(name):
 			v.file(name, trust.KindTest)

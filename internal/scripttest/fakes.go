@@ -288,7 +288,7 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 			result.Put(name, field)
 		}
 	default:
-		return tool.Outcome{}, x.wrong("the fake of the command %q should be a text or a dict but is %s", line, value.TypeOf(v))
+		return tool.Outcome{}, x.wrong("the fake of the command %q should be a string or a dict but got %s", line, value.TypeOf(v))
 	}
 	if exit := result.Int("exit_code"); exit != 0 && e.Args.Bool("check") {
 		return tool.Outcome{}, value.Errorf(value.Command, "%s: exit code %d\nstdout:\n%s\nstderr:\n%s", words[0], exit, result.Text("stdout"), result.Text("stderr"))
@@ -407,7 +407,7 @@ func (x *test) response(r *http.Request, key string, v value.Value) (*http.Respo
 					name, _ := k.(string)
 					text, ok := v.(string)
 					if !ok {
-						return nil, x.wrong("the header %q of the fake %q should be a text", name, key)
+						return nil, x.wrong("the header %q of the fake %q should be a string", name, key)
 					}
 					resp.Header.Set(name, text)
 				}
@@ -417,7 +417,7 @@ func (x *test) response(r *http.Request, key string, v value.Value) (*http.Respo
 				text, isText := field.(string)
 				data, isBytes := field.([]byte)
 				if !isText && !isBytes {
-					return nil, x.wrong("the body of the fake %q should be a text or bytes", key)
+					return nil, x.wrong("the body of the fake %q should be a string or bytes", key)
 				}
 				if body = data; isText {
 					body = []byte(text)
@@ -433,7 +433,7 @@ func (x *test) response(r *http.Request, key string, v value.Value) (*http.Respo
 			}
 		}
 	default:
-		return nil, x.wrong("the fake %q should be a text, bytes or a dict but is %s", key, value.TypeOf(v))
+		return nil, x.wrong("the fake %q should be a string, bytes or a dict but got %s", key, value.TypeOf(v))
 	}
 	if resp.Header.Get("Content-Type") == "" {
 		resp.Header.Set("Content-Type", kind)

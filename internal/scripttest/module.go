@@ -176,7 +176,7 @@ func callRows() []row {
 			check, _ := args.Get("check")
 			fn, ok := callback.Of(check)
 			if !ok {
-				return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'check' should be a function but is %s", value.TypeOf(check))
+				return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'check' should be a function but got %s", value.TypeOf(check))
 			}
 			return x.table(fn, args.Elements("cases"), 0, nil)
 		}},
@@ -243,7 +243,7 @@ func dictOf(args *value.Dict, name string) *value.Dict {
 func onlyValues(name string, args *value.Dict) error {
 	for k, v := range args.All() {
 		if hasFunction(v) {
-			return value.Errorf(value.Invalid, "argument '%v' of %s contains a function, but tools and workflows only get values", k, name).
+			return value.Errorf(value.Invalid, "argument '%v' of %s contains a function, but tools and workflows accept only data", k, name).
 				WithHint("pass the result of the function")
 		}
 	}
@@ -330,7 +330,7 @@ func (x *test) expectFailure(ctx context.Context, args *value.Dict, kinds []stri
 		e := value.ErrorOf(failure, value.Failed)
 		switch {
 		case kinds != nil && !slices.Contains(kinds, e.Kind.Type()):
-			return tool.Outcome{}, value.Errorf(value.Failed, "%s should be refused but failed otherwise: %s: %s", name, e.Kind.Type(), e.Message())
+			return tool.Outcome{}, value.Errorf(value.Failed, "%s should be denied but failed with another error: %s: %s", name, e.Kind.Type(), e.Message())
 		case !pattern.MatchString(e.Message()):
 			return tool.Outcome{}, value.Errorf(value.Failed, "the error of %s does not match %q: %s: %s", name, pattern, e.Kind.Type(), e.Message())
 		case wantType != "" && wantType != e.Kind.Type():
@@ -352,7 +352,7 @@ func (x *test) expectFailure(ctx context.Context, args *value.Dict, kinds []stri
 	}
 	name, ok := what.(string)
 	if !ok {
-		return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'what' should be the name of a tool or a function but is %s", value.TypeOf(what))
+		return tool.Outcome{}, value.Errorf(value.Invalid, "argument 'what' should be a function or the name of a tool but got %s", value.TypeOf(what))
 	}
 	return x.begin(ctx, x.caller(name, dictOf(args, "args")), func(r tool.Result, err error) (tool.Outcome, error) {
 		return check(name, r.Value, err)

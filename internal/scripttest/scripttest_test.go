@@ -155,7 +155,7 @@ func TestFakes(t *testing.T) {
 		"http function": {`t.http({"POST https://api.example.com/items": lambda r: {"json": [r["json"], r["method"]]}}); t.eq(t.call("effects", what = "post", arg = {"a": 1}), [{"a": 1}, "POST"])`, "ok"},
 		"http list":     {`t.http({"https://api.example.com/": ["a", "b"]}); t.eq([t.call("effects", what = "plain", arg = "https://api.example.com/") for _ in range(2)], ["a", "b"]); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "has 2 results, but is used again"},
 		"http error":    {`t.http({"https://api.example.com/": {"error": "connection refused"}}); t.fails("effects", what = "plain", arg = "https://api.example.com/", match = "connection refused")`, "ok"},
-		"http wrong":    {`t.http({"https://api.example.com/": 3}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "should be a text, bytes or a dict"},
+		"http wrong":    {`t.http({"https://api.example.com/": 3}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "should be a string, bytes or a dict but got int"},
 		"http none":     {`t.call("effects", what = "plain", arg = "https://api.example.com/a")`, `t.http({"GET https://api.example.com/a": {"json": {}}})`},
 		"http secret":   {`t.secret({"TOKEN": "secret-value"}); t.http({"*": lambda r: r["headers"]["authorization"]}); t.eq(t.call("effects", what = "get", arg = "https://api.example.com/")[1], "Bearer {{secret:TOKEN}}")`, "ok"},
 		"secret none":   {`t.call("effects", what = "get", arg = "https://api.example.com/")`, `t.secret({"TOKEN": "a value for tests"})`},
@@ -193,7 +193,7 @@ func TestFakes(t *testing.T) {
 		"fails function": {`t.fails(lambda: fail("own"), match = "own")`, "ok"},
 		"fails unfaked":  {`t.fails("effects", what = "env", arg = "LANG")`, `t.env({"LANG": "…"})`},
 		"denied":         {`t.fs({"a": ""}); t.denied("effects", what = "write", arg = "elsewhere", match = "fs.write"); t.denied("effects", what = "run", arg = ["ls"]); t.denied("effects", what = "plain", arg = "https://evil.example.com/")`, "ok"},
-		"denied not":     {`t.denied("effects", what = "fail")`, "should be refused but failed otherwise"},
+		"denied not":     {`t.denied("effects", what = "fail")`, "should be denied but failed with another error"},
 		"denied unknown": {`t.denied("nothing")`, "Unknown tool: nothing"},
 		"fails unknown":  {`t.fails("nothing", match = "Unknown")`, "Unknown tool: nothing"},
 		"fails caught":   {`t.fails(lambda: t.call("nothing"))`, "Unknown tool: nothing"},
@@ -223,9 +223,9 @@ func TestFakes(t *testing.T) {
 		"http field":   {`t.http({"https://*": {"statsu": 404}}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has the unknown field \"statsu\"; did you mean \"status\"? (at .cassidy/tools/effects.star:21:24)\nhint: the fields are: status, headers, body, json, error"},
 		"shell field":  {`t.shell({"git": {"code": 1}}); t.call("effects", what = "run", arg = ["git", "status"])`, "has the unknown field \"code\"; did you mean \"exit_code\"? (at .cassidy/tools/effects.star:23:25)\nhint: the fields are: exit_code, stdout, stderr"},
 		"no variable":  {`t.env({"LANG": None}); t.secret({"TOKEN": None}); t.eq(t.call("effects", what = "env", arg = "LANG"), None); t.http({"https://*": "a"}); t.fails("effects", what = "get", arg = "https://api.example.com/", match = "has no value")`, "ok"},
-		"lambda":       {`t.call("effects", what = "write", arg = [lambda: 1])`, "argument 'arg' of effects contains a function, but tools and workflows only get values"},
+		"lambda":       {`t.call("effects", what = "write", arg = [lambda: 1])`, "argument 'arg' of effects contains a function, but tools and workflows accept only data"},
 		"other names":  {`t.equal(1, 2)`, "t has no function equal; write t.eq"},
-		"forged":       {`t.eq(t.fails({"$function": 99}), 1)`, "the host asks for a function that the script does not have"},
+		"forged":       {`t.eq(t.fails({"$function": 99}), 1)`, "the host requested an unknown function of the script"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

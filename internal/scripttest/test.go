@@ -242,8 +242,8 @@ func (x *test) begin(ctx context.Context, run func(context.Context) (tool.Result
 }
 
 func errInFake(what string) error {
-	return value.Errorf(value.Failed, "a fake cannot %s: it is computed while a call is running", what).
-		WithHint("let the fake return a value only; to change fakes between calls, do it in the test itself")
+	return value.Errorf(value.Failed, "a fake cannot %s: the function of a fake runs during a call", what).
+		WithHint("the function may only return a value; to change fakes between calls, do it in the test itself")
 }
 
 // wait waits for the end of a call, or for a request of it.

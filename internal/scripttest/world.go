@@ -53,7 +53,7 @@ func (x *test) setFiles(args *value.Dict) error {
 			data, ok = []byte(text), true
 		}
 		if !ok {
-			return value.Errorf(value.Invalid, "the content of %q should be a text or bytes but is %s", name, value.TypeOf(v))
+			return value.Errorf(value.Invalid, "the content of %q should be a string or bytes but got %s", name, value.TypeOf(v))
 		}
 		if err := writeIn(root, name, data); err != nil {
 			return err
