@@ -179,7 +179,7 @@ func urlCheckParts(parts *value.Dict) error {
 		switch name {
 		case "scheme", "user", "password", "host", "hostname", "path", "fragment":
 			if !isText && v != nil {
-				return row.Invalid("part %q should be a string but is %s", name, value.TypeOf(v))
+				return row.Invalid("part %q should be a string but got %s", name, value.TypeOf(v))
 			}
 		case "port", "query":
 		default:
@@ -220,7 +220,7 @@ func urlQueryPart(v value.Value) (string, error) {
 	case *value.Dict:
 		return urls.Query(q)
 	}
-	return "", row.Invalid("part \"query\" should be a dict or a string but is %s", value.TypeOf(v))
+	return "", row.Invalid("part \"query\" should be a dict or a string but got %s", value.TypeOf(v))
 }
 
 func urlJoin(a *value.Dict) (value.Value, error) {

@@ -56,7 +56,7 @@ func TestURL(t *testing.T) {
 
 		{Fn: "url.encode_query", Args: []any{value.NewDict("b", "x y&é", "a", one(int64(1), true, 1.5), "n", nil, "e", "", "none", one())},
 			Want: "b=x+y%26%C3%A9&a=1&a=true&a=1.5&e="},
-		{Fn: "url.encode_query", Args: []any{value.NewDict("a", value.NewDict())}, Err: "but is object"},
+		{Fn: "url.encode_query", Args: []any{value.NewDict("a", value.NewDict())}, Err: "but got object"},
 		{Fn: "url.decode_query", Args: []any{"?b=x+y%26&a=1&a=2&&=z"}, Want: value.NewDict("b", one("x y&"), "a", one("1", "2"), "", one("z"))},
 		{Fn: "url.decode_query", Args: []any{""}, Want: value.NewDict()},
 

@@ -318,7 +318,7 @@ func (f *csvFile) allNotes() []string {
 		if f.filled == 1 {
 			were = "was"
 		}
-		notes = append(notes, fmt.Sprintf("%s %s short, the first in line %d: filled with missing values", counted(f.filled, "row"), were, f.firstFilled))
+		notes = append(notes, fmt.Sprintf("%s %s short, the first on line %d: filled with missing values", counted(f.filled, "row"), were, f.firstFilled))
 	}
 	return notes
 }

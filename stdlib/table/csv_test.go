@@ -112,7 +112,7 @@ func TestReadCSV(t *testing.T) {
 			notes: `columns without a name: renamed to column_3; repeated names: "a" is a_3, "a" is a_4`},
 		{name: "header only", in: "a,b", want: "a:text b:text"},
 		{name: "fill", in: "a,b,c\n1\n1,2,3\n4,5\n", set: func(o *readOptions) { o.fill = true }, want: "a:integer b:integer c:integer | 1 - - | 1 2 3 | 4 5 -",
-			notes: "2 rows were short, the first in line 2: filled with missing values"},
+			notes: "2 rows were short, the first on line 2: filled with missing values"},
 		{name: "skip", in: "report of\r\n\ra,b\n1,2\n", set: func(o *readOptions) { o.skip = 2 }, want: "a:integer b:integer | 1 2", notes: "2 lines skipped"},
 		{name: "thousands", in: "a,b,c\n\"1,234\",1,\"12,34\"\n\"-1,234,567.5\",2,1\n", set: func(o *readOptions) { o.thousands = "," }, want: "a:float b:integer c:text | 1234.0 1 '12,34' | -1234567.5 2 '1'"},
 		{name: "decimal", in: "a;b\n1.234,5;1.5\n2;x\n", set: func(o *readOptions) { o.thousands, o.decimal = ".", "," }, want: "a:float b:text | 1234.5 '1.5' | 2.0 'x'", notes: `delimiter ";" (detected)`},

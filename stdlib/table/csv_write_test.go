@@ -68,7 +68,7 @@ func TestMessages(t *testing.T) {
 	short := csvOptions()
 	short.fill, short.skip = true, 1
 	filled, err := csvBytes([]byte("title\na,b\n1\n"), short)
-	if want := "1 line skipped; 1 row was short, the first in line 3: filled with missing values"; err != nil || strings.Join(filled.notes, "; ") != want {
+	if want := "1 line skipped; 1 row was short, the first on line 3: filled with missing values"; err != nil || strings.Join(filled.notes, "; ") != want {
 		t.Errorf("notes = %q, %v, want %q", filled.notes, err, want)
 	}
 }

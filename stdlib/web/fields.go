@@ -46,7 +46,7 @@ func readFields(headers *value.Dict) ([]field, error) {
 		case v == nil:
 			continue
 		case !ok:
-			return nil, value.Errorf(value.Invalid, "the header %s should be a string but is %s", name, value.TypeOf(v))
+			return nil, value.Errorf(value.Invalid, "the header %s should be a string but got %s", name, value.TypeOf(v))
 		case !isPlain(text):
 			return nil, value.Errorf(value.Denied, "the header %s contains an invalid character: only printable ASCII is allowed", name)
 		case len(text) > maxValue:

@@ -42,7 +42,7 @@ func Query(d *value.Dict) (string, error) {
 		for _, v := range values {
 			text, plain := row.Scalar(v)
 			if !ok || !plain {
-				return "", row.Invalid("query: %s should be text, a number, a boolean or a list of them, but is %s",
+				return "", row.Invalid("query: %s should be text, a number, a boolean or a list of them, but got %s",
 					row.Short(value.FormatJSON(k, "")), value.TypeOf(v))
 			}
 			if v == nil {
