@@ -3,6 +3,7 @@ package scripttest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/clock"
+	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
 // fakes are what the effects of a test return. The lock of the test protects them.
@@ -91,6 +93,16 @@ func nearestKey(name string, d *value.Dict) string {
 	return value.Nearest(name, names)
 }
 
+// setHTTP sets the responses of servers.
+func (x *test) setHTTP(responses *value.Dict) error {
+	list := set(responses)
+	if err := checkValues(list, func(key string, v value.Value) error { _, err := parseResponse(key, v); return err }); err != nil {
+		return err
+	}
+	x.http = list
+	return nil
+}
+
 // value returns the value of a fake for a request.
 func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.Value, error) {
 	x.mu.Lock()
@@ -104,12 +116,7 @@ func (x *test) value(ctx context.Context, f *fake, request value.Value) (value.V
 			}
 			err := value.Errorf(value.Failed, "the fake %q has %d %s, but is used again", f.key, len(list), results).
 				WithHint("add a result to the list, or use a function instead of a list")
-			x.mu.Lock()
-			if x.missing == nil {
-				x.missing = err
-			}
-			x.mu.Unlock()
-			return nil, err
+			return nil, x.invalidate(err)
 		}
 		v = list[f.n]
 		f.n++
@@ -143,6 +150,9 @@ func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.
 		return tool.Outcome{Value: v}, err
 	}
 	if makesCalls {
+		if err := x.refuseCalls(e); err != nil {
+			return tool.Outcome{}, err
+		}
 		return f.Do(ctx, e, g)
 	}
 	switch module {
@@ -275,20 +285,9 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	result := value.NewDict("exit_code", int64(0), "stdout", "", "stderr", "", "truncated", false)
-	switch v := v.(type) {
-	case string:
-		result.Put("stdout", v)
-	case *value.Dict:
-		for k, field := range v.All() {
-			name, _ := k.(string)
-			if !result.Has(name) {
-				return tool.Outcome{}, x.unknownField("the fake of the command "+strconv.Quote(line), name, "exit_code", "stdout", "stderr")
-			}
-			result.Put(name, field)
-		}
-	default:
-		return tool.Outcome{}, x.wrong("the fake of the command %q should be a string or a dict but got %s", line, value.TypeOf(v))
+	result, err := commandResult(line, v)
+	if err != nil {
+		return tool.Outcome{}, x.invalidate(err)
 	}
 	if exit := result.Int("exit_code"); exit != 0 && e.Args.Bool("check") {
 		return tool.Outcome{}, value.Errorf(value.Command, "%s: exit code %d\nstdout:\n%s\nstderr:\n%s", words[0], exit, result.Text("stdout"), result.Text("stderr"))
@@ -296,24 +295,98 @@ func (x *test) command(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 	return tool.Outcome{Value: result}, nil
 }
 
-// wrong notes an invalid fake, which fails the test, and returns its error.
-func (x *test) wrong(format string, args ...any) error {
-	return x.invalid(value.Errorf(value.Failed, format, args...).WithHint("see docs/testing.md for what a fake returns"))
+// wrong returns the error of an invalid fake.
+func wrong(format string, args ...any) error {
+	return value.Errorf(value.Failed, format, args...).WithHint("see docs/testing.md for what a fake returns")
 }
 
-// unknownField is [test.wrong] for a field that a fake cannot have.
-func (x *test) unknownField(what, name string, fields ...string) error {
-	return x.invalid(value.Errorf(value.Failed, "%s has the unknown field %q%s", what, name, value.DidYouMean(name, fields)).
-		WithHint("the fields are: %s", strings.Join(fields, ", ")))
+// unknownField is [wrong] for a field that a fake cannot have.
+func unknownField(what, name string, fields ...string) error {
+	return value.Errorf(value.Failed, "%s has the unknown field %q%s", what, name, value.DidYouMean(name, fields)).
+		WithHint("the fields are: %s", strings.Join(fields, ", "))
 }
 
-func (x *test) invalid(err error) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.missing == nil {
-		x.missing = err
+// checkValues checks the values of fakes when they are set. The result of a function is checked
+// when it is used.
+func checkValues(list []fake, check func(key string, v value.Value) error) error {
+	for i := range list {
+		results := value.List{list[i].v}
+		if several, ok := list[i].v.(value.List); ok {
+			results = several
+		}
+		for _, v := range results {
+			if _, ok := callback.Of(v); ok {
+				continue
+			}
+			if err := check(list[i].key, v); err != nil {
+				return err
+			}
+		}
 	}
-	return err
+	return nil
+}
+
+// setShell sets the results of commands.
+func (x *test) setShell(commands *value.Dict) error {
+	list := set(commands)
+	if err := checkValues(list, func(key string, v value.Value) error { _, err := commandResult(key, v); return err }); err != nil {
+		return err
+	}
+	x.shell = list
+	return nil
+}
+
+// setEnv sets environment variables.
+func (x *test) setEnv(variables *value.Dict) error {
+	for name, v := range variables.All() {
+		if _, ok := v.(string); !ok && v != nil {
+			return value.Errorf(value.Invalid, "the environment variable %v should be a string or None but got %s", name, value.TypeOf(v)).
+				WithHint("write the value as a text, or None for a variable that is not set")
+		}
+	}
+	x.fakes.env = variables
+	return nil
+}
+
+// setSecrets sets secrets.
+func (x *test) setSecrets(values *value.Dict) error {
+	for name, v := range values.All() {
+		text, ok := v.(string)
+		switch {
+		case v == nil:
+		case !ok:
+			return value.Errorf(value.Invalid, "the secret %v should be a string or None but got %s", name, value.TypeOf(v)).
+				WithHint("write the value as a text, or None for a secret that has no value")
+		case len(text) < secret.MinLength:
+			return value.Errorf(value.Invalid, "the secret %v is too short: it must have at least %d characters", name, secret.MinLength).
+				WithHint(`write a longer value, such as "a value for tests"`)
+		}
+	}
+	x.secrets = values
+	return nil
+}
+
+// commandResult returns the result of a command that the value of a fake describes.
+func commandResult(line string, v value.Value) (*value.Dict, error) {
+	result := value.NewDict("exit_code", int64(0), "stdout", "", "stderr", "", "truncated", false)
+	switch v := v.(type) {
+	case string:
+		result.Put("stdout", v)
+	case *value.Dict:
+		for k, field := range v.All() {
+			name, _ := k.(string)
+			if name == "" || !result.Has(name) {
+				return nil, unknownField("the fake of the command "+strconv.Quote(line), fmt.Sprint(k), "exit_code", "stdout", "stderr")
+			}
+			if was, _ := result.Get(name); value.TypeOf(was) != value.TypeOf(field) {
+				return nil, wrong("the field %q of the fake of the command %q should be %s but got %s", name, line, value.TypeOf(was), value.TypeOf(field))
+			}
+			result.Put(name, field)
+		}
+	default:
+		return nil, wrong("the fake of the command %q should be a string or a dict but got %s", line, value.TypeOf(v))
+	}
+	return result, nil
 }
 
 // letters may be in names of golden values, and in words that need no quotes.
@@ -378,16 +451,23 @@ func requestDict(r *http.Request, body []byte) *value.Dict {
 	return d
 }
 
-// response returns the response that the value of a fake describes.
-func (x *test) response(r *http.Request, key string, v value.Value) (*http.Response, error) {
-	resp := &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r}
-	var body []byte
+// A response is what the value of a fake of a request describes.
+type response struct {
+	status  int
+	headers http.Header
+	body    []byte
+	failure error // of the request; or nil
+}
+
+// parseResponse returns the response that the value of a fake describes.
+func parseResponse(key string, v value.Value) (*response, error) {
+	resp := &response{status: http.StatusOK, headers: http.Header{}}
 	kind := "text/plain; charset=utf-8"
 	switch v := v.(type) {
 	case string:
-		body = []byte(v)
+		resp.body = []byte(v)
 	case []byte:
-		body, kind = v, "application/octet-stream"
+		resp.body, kind = v, "application/octet-stream"
 	case *value.Dict:
 		for k, field := range v.All() {
 			name, _ := k.(string)
@@ -395,53 +475,73 @@ func (x *test) response(r *http.Request, key string, v value.Value) (*http.Respo
 			case "status":
 				status, ok := field.(int64)
 				if !ok || status < 200 || status > 599 {
-					return nil, x.wrong("the fake %q has the invalid status %s", key, value.FormatJSON(field, ""))
+					return nil, wrong("the fake %q has the invalid status %s", key, value.FormatJSON(field, ""))
 				}
-				resp.StatusCode = int(status)
+				resp.status = int(status)
 			case "headers":
 				headers, ok := field.(*value.Dict)
 				if !ok {
-					return nil, x.wrong("the headers of the fake %q should be a dict", key)
+					return nil, wrong("the headers of the fake %q should be a dict", key)
 				}
 				for k, v := range headers.All() {
 					name, _ := k.(string)
 					text, ok := v.(string)
 					if !ok {
-						return nil, x.wrong("the header %q of the fake %q should be a string", name, key)
+						return nil, wrong("the header %q of the fake %q should be a string", name, key)
 					}
-					resp.Header.Set(name, text)
+					resp.headers.Set(name, text)
 				}
 			case "json":
-				body, kind = []byte(value.FormatJSON(field, "")), "application/json"
+				if hasFunction(field) {
+					return nil, wrong("the field \"json\" of the fake %q contains a function", key)
+				}
+				resp.body, kind = []byte(value.FormatJSON(field, "")), "application/json"
 			case "body":
 				text, isText := field.(string)
 				data, isBytes := field.([]byte)
 				if !isText && !isBytes {
-					return nil, x.wrong("the body of the fake %q should be a string or bytes", key)
+					return nil, wrong("the body of the fake %q should be a string or bytes", key)
 				}
-				if body = data; isText {
-					body = []byte(text)
+				if resp.body = data; isText {
+					resp.body = []byte(text)
 				}
-				if !utf8.Valid(body) {
+				if !utf8.Valid(resp.body) {
 					kind = "application/octet-stream"
 				}
 			case "error":
-				text, _ := field.(string)
-				return nil, value.Errorf(value.Unavailable, "%s", text)
+				text, ok := field.(string)
+				if !ok {
+					return nil, wrong("the error of the fake %q should be a string", key)
+				}
+				resp.failure = value.Errorf(value.Unavailable, "%s", text)
 			default:
-				return nil, x.unknownField("the fake "+strconv.Quote(key), name, "status", "headers", "body", "json", "error")
+				return nil, unknownField("the fake "+strconv.Quote(key), fmt.Sprint(k), "status", "headers", "body", "json", "error")
 			}
 		}
 	default:
-		return nil, x.wrong("the fake %q should be a string, bytes or a dict but got %s", key, value.TypeOf(v))
+		return nil, wrong("the fake %q should be a string, bytes or a dict but got %s", key, value.TypeOf(v))
 	}
-	if resp.Header.Get("Content-Type") == "" {
-		resp.Header.Set("Content-Type", kind)
+	if resp.headers.Get("Content-Type") == "" {
+		resp.headers.Set("Content-Type", kind)
 	}
+	return resp, nil
+}
+
+// response returns the response to a request that the value of a fake describes.
+func (x *test) response(r *http.Request, key string, v value.Value) (*http.Response, error) {
+	parsed, err := parseResponse(key, v)
+	if err != nil {
+		return nil, x.invalidate(err)
+	}
+	if parsed.failure != nil {
+		return nil, parsed.failure
+	}
+	body := parsed.body
 	if r.Method == http.MethodHead {
 		body = nil
 	}
-	resp.ContentLength = int64(len(body))
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
+	return &http.Response{
+		StatusCode: parsed.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: parsed.headers, Request: r,
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+	}, nil
 }

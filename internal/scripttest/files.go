@@ -33,7 +33,7 @@ type files struct {
 	declared []described       // the tools of source
 	tests    []testFile
 	broken   []*value.Error
-	refused  map[string]error // why tools and workflows cannot be used, by their names: they are untrusted or invalid
+	refused  map[string]error // why tools and workflows cannot be used, by their refusedKey: they are untrusted or invalid
 }
 
 // A described is a tool of the folder.
@@ -83,7 +83,9 @@ func (f *files) readProject(ctx context.Context, o *Options, h *host.Host) error
 	}
 	f.broken = r.Broken
 	for _, e := range f.broken {
-		f.refused[stem(e.Pos.File)] = e
+		if name, ok := sourceName(e.Pos.File); ok {
+			f.refused[refusedKey(name)] = e
+		}
 	}
 	for i := range r.Files {
 		x := &r.Files[i]
@@ -95,7 +97,7 @@ func (f *files) readProject(ctx context.Context, o *Options, h *host.Host) error
 		case !x.Trusted:
 			e := *value.ErrorOf(trust.Untrusted(x.Path, x.Reason), value.Denied)
 			e.Pos.File = x.Path
-			f.refused[stem(name)] = &e
+			f.refused[refusedKey(name)] = &e
 			if x.Kind == trust.KindTool {
 				f.broken = append(f.broken, &e)
 			}
@@ -194,7 +196,7 @@ func (f *files) readFolder(ctx context.Context, h *host.Host) error {
 		d, err := h.Describe(ctx, tool.Script{Path: name, Source: text, Libs: f.libs("")})
 		if err != nil {
 			e := folder.FileError(err, name)
-			f.broken, f.refused[stem(name)] = append(f.broken, e), e
+			f.broken, f.refused[refusedKey(name)] = append(f.broken, e), e
 			delete(f.source, name)
 			continue
 		}
@@ -240,6 +242,26 @@ func (f *files) libs(dir string) map[string]string {
 		}
 	}
 	return libs
+}
+
+// refusedKey returns the key of a file of source in files.refused.
+func refusedKey(name string) string { return path.Join(path.Dir(name), stem(name)) }
+
+// refusal returns why a tool or a workflow cannot be used, or nil. A workflow can also be called as a
+// tool.
+func (f *files) refusal(name string, workflow bool) error {
+	if err := f.refused[tool.Key(name)]; err != nil && !workflow {
+		return err
+	}
+	if err := f.refused[workflows+tool.Key(name)]; err != nil && (workflow || !f.hasTool(name)) {
+		return err
+	}
+	return nil
+}
+
+// hasTool reports whether the folder has a tool with the name that can be used.
+func (f *files) hasTool(name string) bool {
+	return slices.ContainsFunc(f.declared, func(d described) bool { return tool.Key(d.tool.Name) == tool.Key(name) })
 }
 
 func stem(name string) string {

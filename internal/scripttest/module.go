@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/callback"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -103,21 +105,19 @@ func fakeRows() []row {
 			return x.setFiles(args)
 		}),
 		define("http", `Set the responses of servers: by "METHOD URL" or the URL, in which * stands for any text. A URL without a query fakes all queries. A response is a text, bytes, a dict with status, headers, and body or json, or a dict with error; or a list of responses, or a function of the request.`,
-			dictParam("responses", results), func(x *test, args *value.Dict) error { x.http = set(dictOf(args, "responses")); return nil }),
+			dictParam("responses", results), func(x *test, args *value.Dict) error { return x.setHTTP(dictOf(args, "responses")) }),
 		define("shell", `Set the results of commands: by the command line or the program, in which * stands for any text. A result is the standard output, or a dict with exit_code, stdout and stderr; or a list of results, or a function of the command.`,
-			dictParam("commands", results), func(x *test, args *value.Dict) error { x.shell = set(dictOf(args, "commands")); return nil }),
+			dictParam("commands", results), func(x *test, args *value.Dict) error { return x.setShell(dictOf(args, "commands")) }),
 		define("effect", "Set the results of other effects by their names, such as those that a program has added, or replace those of any effect.",
 			dictParam("results", results), func(x *test, args *value.Dict) error {
 				x.effect = set(dictOf(args, "results"))
 				return nil
 			}),
 		define("env", "Set environment variables. None means that a variable is not set.", dictParam("variables", "values by name"), func(x *test, args *value.Dict) error {
-			x.fakes.env = dictOf(args, "variables")
-			return nil
+			return x.setEnv(dictOf(args, "variables"))
 		}),
 		define("secret", "Set secrets. A tool gets a placeholder, and so do the fakes of http. None means that a secret has no value.", dictParam("values", "values by name, of at least 8 characters"), func(x *test, args *value.Dict) error {
-			x.secrets = dictOf(args, "values")
-			return nil
+			return x.setSecrets(dictOf(args, "values"))
 		}),
 		define("clock", "Set the time that tools see. It does not advance by itself: time.sleep advances it, without waiting.", []tool.Param{tool.Required("time", tool.TypeString, "a time as in RFC 3339")}, func(x *test, args *value.Dict) error {
 			now, err := time.Parse(time.RFC3339Nano, args.Text("time"))
@@ -267,39 +267,72 @@ func hasFunction(v value.Value) bool {
 	return slices.ContainsFunc(items, hasFunction)
 }
 
-// caller returns a function that calls a tool.
+// caller returns a function that calls a tool. A call that the test cannot make, such as that of an
+// untrusted tool, is a mistake of the test.
 func (x *test) caller(name string, args *value.Dict) func(context.Context) (tool.Result, error) {
 	return func(ctx context.Context) (tool.Result, error) {
-		if err := onlyValues(name, args); err != nil {
-			return tool.Result{}, err
-		}
-		if err := x.record(ctx, Recording{Name: name, Args: args}); err != nil {
-			return tool.Result{}, err
-		}
-		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
+		if err := x.slot.suite.files.refusal(name, false); err != nil {
 			return tool.Result{}, x.invalidate(err)
 		}
 		if _, err := x.slot.host.Tool(name); err != nil {
+			return tool.Result{}, x.invalidate(err)
+		}
+		if err := x.prepare(ctx, Recording{Name: name, Args: args}); err != nil {
 			return tool.Result{}, x.invalidate(err)
 		}
 		return x.slot.host.Call(ctx, tool.Call{Tool: name, Args: args, Caller: tool.ByPerson})
 	}
 }
 
-// runner returns a function that runs a workflow.
+// runner returns a function that runs a workflow. It is like [test.caller].
 func (x *test) runner(name string, args *value.Dict) func(context.Context) (tool.Result, error) {
 	return func(ctx context.Context) (tool.Result, error) {
-		if err := onlyValues(name, args); err != nil {
-			return tool.Result{}, err
+		if err := x.slot.suite.files.refusal(name, true); err != nil {
+			return tool.Result{}, x.invalidate(err)
 		}
-		if err := x.record(ctx, Recording{Name: name, Workflow: true, Args: args}); err != nil {
-			return tool.Result{}, err
+		if err := x.checkWorkflow(ctx, name); err != nil {
+			return tool.Result{}, x.invalidate(err)
 		}
-		if err := x.slot.suite.files.refused[tool.Key(name)]; err != nil {
+		if err := x.prepare(ctx, Recording{Name: name, Workflow: true, Args: args}); err != nil {
 			return tool.Result{}, x.invalidate(err)
 		}
 		return x.slot.host.Run(ctx, name, args)
 	}
+}
+
+// checkWorkflow fails if there is no workflow with the name, or if its file is invalid.
+func (x *test) checkWorkflow(ctx context.Context, name string) error {
+	w, err := project.FindWorkflow(x.slot.suite.source(), &trust.Scope{TrustOnce: true}, name)
+	if err != nil {
+		return err
+	}
+	return w.Describe(ctx, x.slot.host.Describe)
+}
+
+// prepare checks the arguments of a call, and records the call if the test records a fixture.
+func (x *test) prepare(ctx context.Context, r Recording) error {
+	if err := onlyValues(r.Name, r.Args); err != nil {
+		return err
+	}
+	return x.record(ctx, r)
+}
+
+// refuseCalls fails if an effect would call a tool that a test cannot use. That is a mistake of the
+// test, even if the tool that requests the effect expects the error.
+func (x *test) refuseCalls(e tool.Effect) error {
+	names := []value.Value{e.Args.Text("name")}
+	for _, c := range e.Args.Elements("calls") {
+		if parts, ok := value.Elements(c); ok && len(parts) > 0 {
+			names = append(names, parts[0])
+		}
+	}
+	for _, name := range names {
+		text, _ := name.(string)
+		if err := x.slot.suite.files.refusal(text, false); err != nil {
+			return x.invalidate(err)
+		}
+	}
+	return nil
 }
 
 // succeed returns the outcome of a call that must succeed.
@@ -375,6 +408,9 @@ func (x *test) table(fn callback.Func, cases []value.Value, i int, failed []stri
 		return tool.Outcome{}, value.Errorf(value.Failed, "%d of %d cases failed:\n%s", len(failed), len(cases), text)
 	}
 	x.frames = append(x.frames, func(_ context.Context, _ value.Value, failure error) (tool.Outcome, error) {
+		if missing := x.unfaked(); missing != nil {
+			return tool.Outcome{}, missing // the other cases would only repeat it
+		}
 		if failure != nil {
 			failed = append(failed, fmt.Sprintf("%s: %s", caseName(cases[i], i), value.ErrorOf(failure, value.Failed).Message()))
 		}

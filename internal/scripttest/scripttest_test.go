@@ -116,6 +116,8 @@ def effects(what: str, arg: any = None) -> any:
         return model.ask("Say hello")
     if what == "other":
         return tools.other(n = arg)
+    if what == "gone":
+        return [attempt(tools.gone)["error"], tools.call_all([("gone", {})])]
     if what == "forbidden":
         return fs.read(".git/config")
     if what == "fail":
@@ -130,13 +132,15 @@ def effects(what: str, arg: any = None) -> any:
 
 tool(effects, needs = [
     "fs.read", "fs.write:out", "http:api.example.com", "secret:TOKEN@api.example.com", "shell:git",
-    "env:LANG", "human", "model", "tool:other",
+    "env:LANG", "human", "model", "tool:other", "tool:gone",
 ])
 `
 
 var project = map[string]string{
 	"tools/effects.star":   effects,
 	"tools/other.md":       "---\nname: other\ndescription: Double a number.\nparameters:\n  n: {type: integer, description: the number, required: true}\nexamples:\n  - {description: two, args: {n: 2}, expect: 4}\n  - {description: three, args: {n: 3}, expect: 7}\n---\n```lua\nfunction other(args)\n  return args.n * 2\nend\n```\n",
+	"tools/gone.star":      "def gone(:\n",
+	"workflows/later.star": "def main(:\n",
 	"workflows/twice.star": "def main(n: int):\n    \"\"\"Twice.\"\"\"\n    if human.confirm(\"Go on?\"):\n        return tools.other(n = tools.other(n = n))\n    return None\n",
 }
 
@@ -204,28 +208,43 @@ func TestFakes(t *testing.T) {
 		"table cut":      {`t.table(list(range(30)), lambda c: fail("bad"))`, "case 20, 19: bad\n(10 more)"},
 		"name":           {`t.call("effects", name = "x")`, "name"},
 
-		"fake fails":   {`t.http({"*": lambda r: fail("broken fake")}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "broken fake"},
-		"fake changes": {`t.http({"*": lambda r: t.http({})}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "a fake cannot change fakes"},
-		"fake calls":   {`t.http({"*": lambda r: t.call("other", n = 1)}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "a fake cannot call tools"},
-		"fake mutated": {`d = {"*": "a"}; t.http(d); d["*"] = "b"; t.eq(t.call("effects", what = "plain", arg = "https://api.example.com/"), "a")`, "ok"},
-		"sealed":       {`fs.read("a")`, "fs.read"},
-		"loop":         {"for _ in range(1000000000):\n        pass", "steps\nhint: do less in one test"},
-		"fake loops":   {"t.http({\"*\": lambda r: [x for x in range(1 << 40)]}); t.call(\"effects\", what = \"plain\", arg = \"https://api.example.com/\")", "hint: do less in one test"},
-		"tool loops":   {`t.call("effects", what = "loop")`, `or declare limits = {"steps": …}`},
-		"tool prints":  {`t.fails("effects", what = "print"); print("done")`, "ok"},
-		"prints":       {"for _ in range(1000000000):\n        print(1)", "CPU"},
-		"request":      {`f = lambda: fail("called"); t.fails(f); t.model([f]); t.effect({"model.ask": {"$call": 0, "args": []}}); t.eq(t.call("effects", what = "model"), {"$call": 0, "args": []})`, "ok"},
-		"calls":        {"for _ in range(100000):\n        t.files()", "requested more than"},
-		"results":      {`t.http({"https://api.example.com/": ["a"]}); [t.call("effects", what = "plain", arg = "https://api.example.com/") for _ in range(2)]`, "has 1 result, but is used again"},
-		"no request":   {`t.http({"POST /reports": "a"})`, "the fake \"POST /reports\" matches no request: its key is not a method and a URL\nhint: write a key such as \"POST https://api.example.com/reports\""},
-		"similar URL":  {`t.http({"GET https://api.example.com/itemz": "a"}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has no fake; a similar fake is \"GET https://api.example.com/itemz\" (at .cassidy/tools/effects.star:"},
-		"similar name": {`t.env({"LANGUAGE": "de"}); t.call("effects", what = "env", arg = "LANG")`, "has no fake; a similar fake is \"LANGUAGE\""},
-		"http field":   {`t.http({"https://*": {"statsu": 404}}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has the unknown field \"statsu\"; did you mean \"status\"? (at .cassidy/tools/effects.star:21:24)\nhint: the fields are: status, headers, body, json, error"},
-		"shell field":  {`t.shell({"git": {"code": 1}}); t.call("effects", what = "run", arg = ["git", "status"])`, "has the unknown field \"code\"; did you mean \"exit_code\"? (at .cassidy/tools/effects.star:23:25)\nhint: the fields are: exit_code, stdout, stderr"},
-		"no variable":  {`t.env({"LANG": None}); t.secret({"TOKEN": None}); t.eq(t.call("effects", what = "env", arg = "LANG"), None); t.http({"https://*": "a"}); t.fails("effects", what = "get", arg = "https://api.example.com/", match = "has no value")`, "ok"},
-		"lambda":       {`t.call("effects", what = "write", arg = [lambda: 1])`, "argument 'arg' of effects contains a function, but tools and workflows accept only data"},
-		"other names":  {`t.equal(1, 2)`, "t has no function equal; write t.eq"},
-		"forged":       {`t.eq(t.fails({"$function": 99}), 1)`, "the host requested an unknown function of the script"},
+		"fake fails":    {`t.http({"*": lambda r: fail("broken fake")}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "broken fake"},
+		"fake changes":  {`t.http({"*": lambda r: t.http({})}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "a fake cannot change fakes"},
+		"fake calls":    {`t.http({"*": lambda r: t.call("other", n = 1)}); t.call("effects", what = "plain", arg = "https://api.example.com/")`, "a fake cannot call tools"},
+		"fake mutated":  {`d = {"*": "a"}; t.http(d); d["*"] = "b"; t.eq(t.call("effects", what = "plain", arg = "https://api.example.com/"), "a")`, "ok"},
+		"sealed":        {`fs.read("a")`, "fs.read"},
+		"loop":          {"for _ in range(1000000000):\n        pass", "steps\nhint: do less in one test"},
+		"fake loops":    {"t.http({\"*\": lambda r: [x for x in range(1 << 40)]}); t.call(\"effects\", what = \"plain\", arg = \"https://api.example.com/\")", "hint: do less in one test"},
+		"tool loops":    {`t.call("effects", what = "loop")`, `or declare limits = {"steps": …}`},
+		"tool prints":   {`t.fails("effects", what = "print"); print("done")`, "ok"},
+		"prints":        {"for _ in range(1000000000):\n        print(1)", "CPU"},
+		"request":       {`f = lambda: fail("called"); t.fails(f); t.model([f]); t.effect({"model.ask": {"$call": 0, "args": []}}); t.eq(t.call("effects", what = "model"), {"$call": 0, "args": []})`, "ok"},
+		"calls":         {"for _ in range(100000):\n        t.files()", "requested more than"},
+		"results":       {`t.http({"https://api.example.com/": ["a"]}); [t.call("effects", what = "plain", arg = "https://api.example.com/") for _ in range(2)]`, "has 1 result, but is used again"},
+		"no request":    {`t.http({"POST /reports": "a"})`, "the fake \"POST /reports\" matches no request: its key is not a method and a URL\nhint: write a key such as \"POST https://api.example.com/reports\""},
+		"similar URL":   {`t.http({"GET https://api.example.com/itemz": "a"}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has no fake; a similar fake is \"GET https://api.example.com/itemz\" (at .cassidy/tools/effects.star:"},
+		"similar name":  {`t.env({"LANGUAGE": "de"}); t.call("effects", what = "env", arg = "LANG")`, "has no fake; a similar fake is \"LANGUAGE\""},
+		"http field":    {`t.http({"https://*": lambda r: {"statsu": 404}}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has the unknown field \"statsu\"; did you mean \"status\"? (at .cassidy/tools/effects.star:21:24)\nhint: the fields are: status, headers, body, json, error"},
+		"shell field":   {`t.shell({"git": lambda c: {"code": 1}}); t.call("effects", what = "run", arg = ["git", "status"])`, "has the unknown field \"code\"; did you mean \"exit_code\"? (at .cassidy/tools/effects.star:23:25)\nhint: the fields are: exit_code, stdout, stderr"},
+		"unused http":   {`t.http({"https://*": ["a", {"jsn": 5}]})`, "effects_test.star:2:11: the fake \"https://*\" has the unknown field \"jsn\"; did you mean \"json\"?"},
+		"unused status": {`t.http({"https://*": {"status": "200"}})`, "invalid status \"200\""},
+		"unused value":  {`t.http({"https://*": None})`, "should be a string, bytes or a dict but got null"},
+		"unused error":  {`t.http({"https://*": {"error": 5}})`, "the error of the fake \"https://*\" should be a string"},
+		"unused shell":  {`t.shell({"git": {"code": 1}})`, "effects_test.star:2:12: the fake of the command \"git\" has the unknown field \"code\""},
+		"unused exit":   {`t.shell({"git": {"exit_code": "1"}})`, "should be integer but got string"},
+		"unused secret": {`t.secret({"TOKEN": "x"})`, "effects_test.star:2:13: the secret TOKEN is too short: it must have at least 8 characters"},
+		"unused number": {`t.secret({"TOKEN": 12345678})`, "the secret TOKEN should be a string or None but got integer"},
+		"unused env":    {`t.env({"LANG": 1})`, "the environment variable LANG should be a string or None but got integer"},
+		"run unknown":   {`t.fails(lambda: t.run("twicee", n = 1))`, "twicee"},
+		"run denied":    {`t.fails(lambda: t.run("later"))`, "(at .cassidy/workflows/later.star:1:10)"},
+		"call denied":   {`t.fails(lambda: t.call("later"))`, "Unknown tool: later is a workflow"},
+		"call gone":     {`t.call("effects", what = "gone")`, "(at .cassidy/tools/gone.star:1:10)"},
+		"fails gone":    {`t.fails(lambda: t.call("effects", what = "gone"))`, "(at .cassidy/tools/gone.star:1:10)"},
+		"table unfaked": {`t.table(list(range(3)), lambda c: t.call("effects", what = "env", arg = "LANG"))`, "env.get(\"LANG\") has no fake"},
+		"no variable":   {`t.env({"LANG": None}); t.secret({"TOKEN": None}); t.eq(t.call("effects", what = "env", arg = "LANG"), None); t.http({"https://*": "a"}); t.fails("effects", what = "get", arg = "https://api.example.com/", match = "has no value")`, "ok"},
+		"lambda":        {`t.call("effects", what = "write", arg = [lambda: 1])`, "argument 'arg' of effects contains a function, but tools and workflows accept only data"},
+		"other names":   {`t.equal(1, 2)`, "t has no function equal; write t.eq"},
+		"forged":        {`t.eq(t.fails({"$function": 99}), 1)`, "the host requested an unknown function of the script"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

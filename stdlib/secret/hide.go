@@ -17,7 +17,7 @@ import (
 )
 
 // patterns are what a value looks like in each view of a text that holds it. Each has at
-// least minLength bytes.
+// least MinLength bytes.
 type patterns struct {
 	plain, dense, joined, base64, hex, decimal [][]byte
 }
@@ -67,10 +67,10 @@ func patternsOf(val string) patterns {
 	last := unescapeAll([]byte(val)) // an escape in the value is decoded with those of the text
 	for _, data := range [][]byte{[]byte(val), back, little, big, inForm, last} {
 		dense := project(nil, data, &denseBytes)
-		if len(dense) >= minLength {
+		if len(dense) >= MinLength {
 			p.dense = append(p.dense, dense)
 		}
-		if len(data) >= minLength && (len(dense) < minLength || denseBytes[data[0]] == 0 || denseBytes[data[len(data)-1]] == 0) {
+		if len(data) >= MinLength && (len(dense) < MinLength || denseBytes[data[0]] == 0 || denseBytes[data[len(data)-1]] == 0) {
 			p.plain = append(p.plain, data) // little of it or not its end is visible ASCII
 		}
 	}
@@ -89,7 +89,7 @@ func patternsOf(val string) patterns {
 	slices.SortFunc(inside, bytes.Compare)
 	for _, data := range slices.CompactFunc(inside, bytes.Equal) {
 		for before := range 3 {
-			if seen := project(nil, inBase64(data, before), &base64Bytes); len(seen) >= minLength {
+			if seen := project(nil, inBase64(data, before), &base64Bytes); len(seen) >= MinLength {
 				p.base64 = append(p.base64, seen)
 			}
 		}
@@ -198,11 +198,11 @@ func (m *matcher) add(patterns [][]byte, instead string) {
 
 // find returns where patterns are, by their starts.
 func (m *matcher) find(view []byte) (spans []span) {
-	if len(m.byStart) == 0 || len(view) < minLength {
+	if len(m.byStart) == 0 || len(view) < MinLength {
 		return nil
 	}
 	start := binary.BigEndian.Uint64(view) >> 8
-	for i, c := range view[minLength-1:] {
+	for i, c := range view[MinLength-1:] {
 		start = start<<8 | uint64(c)
 		if h := hash(start); m.filter[h/64]&(1<<(h%64)) == 0 {
 			continue

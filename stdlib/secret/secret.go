@@ -29,12 +29,12 @@ type Box struct {
 	hidden *matchers   // of them, or nil
 }
 
-// minLength is how long a value must be, in bytes. A shorter one occurs by chance. It
+// MinLength is how long a value must be, in bytes. A shorter one occurs by chance. It
 // could also be guessed: a script that lets a server send all values of few characters
 // sees which of them is hidden.
 //
 // A matcher compares so many bytes at a time.
-const minLength = 8
+const MinLength = 8
 
 // NewBox returns a box whose values come from a function: it returns the value of a
 // secret, or an error of kind NotFound where that is not set, is called concurrently,
@@ -81,7 +81,7 @@ func (b *Box) Open(ctx context.Context, name string) (string, error) {
 	case err != nil && ctx.Err() != nil:
 		return "", err
 	case err != nil:
-		if len(val) >= minLength {
+		if len(val) >= MinLength {
 			b.Hide(name, val)
 		}
 		e := *value.ErrorOf(err, value.Failed)
@@ -90,8 +90,8 @@ func (b *Box) Open(ctx context.Context, name string) (string, error) {
 	case !set || val == "":
 		return "", value.Errorf(value.Unavailable, "the secret %s has no value", name).
 			WithHint("set the secret in the user's config, as in secrets: {%s: {env: %s}}, or with {file: PATH}; then check that this variable is set, or that this file is readable", name, name)
-	case len(val) < minLength:
-		return "", value.Errorf(value.Failed, "the secret %s is too short to be redacted: the minimum is %d characters", name, minLength).
+	case len(val) < MinLength:
+		return "", value.Errorf(value.Failed, "the secret %s is too short to be redacted: the minimum is %d characters", name, MinLength).
 			WithHint("use a longer secret: a short value can also occur in other text, where it would be redacted too")
 	}
 	b.Hide(name, val)
@@ -99,7 +99,7 @@ func (b *Box) Open(ctx context.Context, name string) (string, error) {
 }
 
 // Hide makes Scrub replace a value by the placeholder of the secret name. The value has
-// at least minLength bytes.
+// at least MinLength bytes.
 func (b *Box) Hide(name, value string) {
 	opened := [2]string{value, Placeholder(name)}
 	b.mu.Lock()
@@ -123,7 +123,7 @@ func (b *Box) Scrub(text string) string {
 	b.mu.RLock()
 	hidden := b.hidden
 	b.mu.RUnlock()
-	if hidden == nil || len(text) < minLength {
+	if hidden == nil || len(text) < MinLength {
 		return text
 	}
 	return replaceAll(text, hidden.find([]byte(text), 0))
