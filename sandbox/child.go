@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -73,17 +74,23 @@ func (c *child) prepare(j job, confined bool) error {
 	case value.LimitWorker:
 		e.Limit, e.Hint = cause.Limit, cause.Hint
 	case value.LimitMemory: // no script has run yet
-		return errStart(errors.New("out of memory"))
+		return errStart(errors.New("out of memory")).WithHint(freeMemory)
 	}
 	return e
 }
 
+const freeMemory = "free memory, or end other processes"
+
 func errStart(err error) *value.Error {
-	return value.Errorf(value.Unavailable, "start worker: %w", err).WithHint("free memory, or end other processes")
+	e := value.Errorf(value.Unavailable, "start worker: %w", err)
+	if errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EAGAIN) {
+		return e.WithHint(freeMemory)
+	}
+	return e.WithHint("check the system with: cassidy doctor; in Go, check Workers.Program")
 }
 
 func errLate() *value.Error {
-	return value.Errorf(value.Unavailable, "start worker: the worker was not ready after %v", startTime)
+	return value.Errorf(value.Unavailable, "the worker was not ready after %v", startTime)
 }
 
 // An answer is the answer of a worker to a request: fields, or an error and the steps until

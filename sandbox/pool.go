@@ -121,7 +121,7 @@ var errFull = errors.New("all workers are in use")
 
 // awaitFree waits until another worker may be started.
 func (p *pool) awaitFree(ctx context.Context, free <-chan struct{}) error {
-	full := queueError("all %d workers are in use", p.opts.Max)
+	full := queueError("all workers are in use: limit %d", p.opts.Max)
 	if p.bounds(ctx).nested {
 		return full
 	}

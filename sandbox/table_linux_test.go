@@ -264,7 +264,7 @@ func TestTableStreamsIntoWorker(t *testing.T) {
 			{"short part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return b[:len(b)/2] }}, "the file was changed by another process"},
 			{"no part", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return []byte{} }}, "the file was changed by another process"},
 			{"long part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return append(b, b[:100]...) }}, "the file was changed by another process"},
-			{"no bytes", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return int64(1) }}, "fs.read_bytes: expected bytes, got integer"},
+			{"no bytes", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return int64(1) }}, "fs.read_bytes: expected bytes but got integer"},
 		} {
 			if got, err := run(script, "group", test.file); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s of a file that is %s: %v, %v, want %s", script.Path, test.name, got, err, test.want)

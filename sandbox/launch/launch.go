@@ -107,11 +107,11 @@ func complete(p *tool.Process) (*tool.Process, error) {
 	for _, text := range append(append([]string{p.Path, p.Dir}, p.Args...), p.Env...) {
 		size += len(text)
 		if strings.ContainsRune(text, 0) {
-			return nil, value.Errorf(value.Invalid, "an argument of the command contains a NUL character")
+			return nil, value.Errorf(value.Invalid, "run command: the path, folder, arguments or environment contain a NUL character")
 		}
 	}
 	if size > maxArgs {
-		return nil, value.Errorf(value.Invalid, "the arguments of the command are longer than %d KB in total", maxArgs>>10)
+		return nil, value.Errorf(value.Invalid, "the arguments and the environment of the command are longer than %d KB in total", maxArgs>>10)
 	}
 	for _, name := range append(append([]string{p.Path, p.Dir}, p.Read...), p.Write...) {
 		if !filepath.IsAbs(name) {

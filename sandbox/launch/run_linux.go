@@ -78,12 +78,12 @@ func newCommand(p *tool.Process) (*command, error) {
 func (c *command) openPlaces(p *tool.Process) error {
 	program, err := os.OpenFile(p.Path, unix.O_PATH, 0)
 	if err != nil {
-		return value.Errorf(value.Unavailable, "program %s not found: %w", p.Path, errors.Unwrap(err))
+		return value.Errorf(value.Unavailable, "open the program %s: %w", p.Path, errors.Unwrap(err))
 	}
 	c.add(p.Path, useProgram, program)
 	info, err := program.Stat()
 	if err != nil {
-		return value.Errorf(value.Unavailable, "program %s: %w", p.Path, errors.Unwrap(err))
+		return value.Errorf(value.Unavailable, "stat the program %s: %w", p.Path, errors.Unwrap(err))
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
@@ -280,7 +280,7 @@ func (l *supervisorLink) readReport() report {
 func (r report) outcome(p *tool.Process, why error) (int, error) {
 	switch {
 	case r.Reason == "":
-		return -1, value.Errorf(value.Internal, "run command: the launcher exited without a report")
+		return -1, value.Errorf(value.Internal, "run command: the supervisor process exited without a report")
 	case why != nil:
 		return -1, why
 	case r.Reason == reasonExited && r.Signal == 0:

@@ -419,7 +419,7 @@ func TestO02VerifyMisses(t *testing.T) {
 	// no_new_privs with them. Landlock cannot be seen from outside; Apply
 	// tries it, see TestLandlockIsTried.
 	wants := map[string]string{
-		"seccomp":               "Seccomp is 0",
+		"seccomp":               "Seccomp: expected 2 but got 0",
 		"inherited descriptors": "forbidden open file: /etc/passwd (descriptor 3)",
 		"resource limits":       "Max ",
 		"capabilities":          "Cap",

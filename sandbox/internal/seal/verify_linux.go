@@ -115,7 +115,7 @@ func verifyThread(file string, bounding bool) error {
 		}
 		if w, ok := want[name]; ok {
 			if value != w {
-				return fmt.Errorf("%s is %s, expected %s", name, value, w)
+				return fmt.Errorf("%s: expected %s but got %s", name, w, value)
 			}
 			delete(want, name)
 		}
