@@ -61,7 +61,7 @@ func TestTimeSleep(t *testing.T) {
 		stopped, stop := context.WithCancel(context.Background())
 		stop()
 		_, err = d.Run(stopped, "time.sleep", "seconds", int64(0))
-		rowtest.Wrong(t, err, value.Canceled, "canceled", "time.sleep")
+		rowtest.Wrong(t, err, value.Canceled, "the call was cancelled", "time.sleep")
 	})
 }
 

@@ -67,7 +67,7 @@ func TestCSVEncode(t *testing.T) {
 		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("a", "1"), value.List{"1"}}}, Err: "row 2 is a list, but"},
 		{Fn: "csv.encode", Args: []any{value.List{value.List{"1"}, value.List{value.List{}}}}, Err: "row 2, column 1: a cell cannot hold a value of type array"},
 		{Fn: "csv.encode", Args: []any{value.List{value.List{[]byte("x")}}}, Err: "type bytes"},
-		{Fn: "csv.encode", Args: []any{value.List{"x"}}, Err: "row 1: expected a dict or a list, got string"},
+		{Fn: "csv.encode", Args: []any{value.List{"x"}}, Err: "row 1: expected a dict or a list but got string"},
 		{Fn: "csv.encode", Args: []any{value.List{value.List{}}}, Err: "row 1 has no cells"},
 		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("", "1")}}, Err: "invalid column name"},
 		{Fn: "csv.encode", Args: []any{"x"}, Err: "should be array"},

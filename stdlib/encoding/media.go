@@ -60,7 +60,7 @@ func mediaRead(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, er
 	}
 	data, ok := out.Value.([]byte)
 	if !ok {
-		return tool.Outcome{}, value.Errorf(value.Internal, "fs.read_bytes: expected bytes, got %s", value.TypeOf(out.Value))
+		return tool.Outcome{}, value.Errorf(value.Internal, "fs.read_bytes: expected bytes but got %s", value.TypeOf(out.Value))
 	}
 	return row.Outcome(newMedia(path, data))
 }

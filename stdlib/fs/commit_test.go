@@ -152,10 +152,10 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 	d.Must("fs.exists", "path", "b")
 	rowtest.PutFile(t, d.Dir, "a", "2")
 	rowtest.PutFile(t, d.Dir, "b", "2")
-	d.Fails(value.Conflict, "a was changed by another program during the call", "fs.edit", "path", "a", "old", "2", "new", "3")
-	d.Fails(value.Conflict, "a was changed by another program during the call", "fs.remove", "path", "a")
-	d.Fails(value.Conflict, "b was changed by another program during the call", "fs.write", "path", "b", "content", "mine")
-	d.Fails(value.Conflict, "a was changed by another program during the call", "fs.move", "from", "a", "to", "c")
+	d.Fails(value.Conflict, "a was changed by another process during the call", "fs.edit", "path", "a", "old", "2", "new", "3")
+	d.Fails(value.Conflict, "a was changed by another process during the call", "fs.remove", "path", "a")
+	d.Fails(value.Conflict, "b was changed by another process during the call", "fs.write", "path", "b", "content", "mine")
+	d.Fails(value.Conflict, "a was changed by another process during the call", "fs.move", "from", "a", "to", "c")
 	d.Stage = &tool.Stage{}
 	d.Must("fs.edit", "path", "a", "old", "2", "new", "3")
 	d.after(map[string]string{"a": "3", "b": "2"})
@@ -207,7 +207,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 			rowtest.NoError(t, os.Chtimes(full, late, late))
 		}
 		changed := rowtest.Snapshot(t, d.Dir)
-		rowtest.Wrong(t, l.carryOut(ops), value.Conflict, "was changed by another program", fmt.Sprintf("carryOut with a changed %s", ops[i].Path))
+		rowtest.Wrong(t, l.carryOut(ops), value.Conflict, "was changed by another process", fmt.Sprintf("carryOut with a changed %s", ops[i].Path))
 		if diff := cmp.Diff(changed, rowtest.Snapshot(t, d.Dir)); diff != "" {
 			t.Errorf("after the failure at %s (-want +got):\n%s", ops[i].Path, diff)
 		}
@@ -239,7 +239,7 @@ func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
 	rowtest.NoError(t, l.change(ops[0], l.exchange))
 	rowtest.PutFile(t, d.Dir, "a", "theirs")
 	err = l.rollBack(ops[:1], ops, l.changed("b"))
-	rowtest.Wrong(t, err, value.Conflict, "b was changed by another program during the call; the changes to these files could not be undone: a", "rollBack")
+	rowtest.Wrong(t, err, value.Conflict, "b was changed by another process during the call; the changes to these files could not be undone: a", "rollBack")
 	if got := rowtest.GetFile(t, d.Dir, "a"); got != "theirs" {
 		t.Errorf("a = %q, want what was put there by somebody else", got)
 	}

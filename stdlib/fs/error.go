@@ -43,7 +43,7 @@ func CannotWrite(e *value.Error, err error) *value.Error {
 
 // changed returns the error of a path that was changed concurrently.
 func (l *look) changed(p string) error {
-	return value.Errorf(value.Conflict, "%s was changed by another program during the call", l.w.Shown(p)).WithLimit(value.LimitChanged).WithHint("read the file again, and repeat the call")
+	return value.Errorf(value.Conflict, "%s was changed by another process during the call", l.w.Shown(p)).WithLimit(value.LimitChanged).WithHint("read the file again, and repeat the call")
 }
 
 // irregular returns the error of a path that is not a regular file.
@@ -51,7 +51,7 @@ func (s *spot) irregular() error {
 	if s.disk.IsDir() {
 		return s.isFolder()
 	}
-	return value.Errorf(value.Denied, "%s: expected a regular file, got %s", s.look.w.Shown(s.asked), names.Kind(s.disk.Mode()))
+	return value.Errorf(value.Denied, "%s: expected a regular file but got %s", s.look.w.Shown(s.asked), names.Kind(s.disk.Mode()))
 }
 
 func (s *spot) isFolder() error {

@@ -222,7 +222,7 @@ func TestReadsStopWhenTheCallIs(t *testing.T) {
 		"fs.write": {"path", "b", "content", ""}, "fs.stat": {"path", "a"},
 	} {
 		_, err := d.Run(ctx, name, args...)
-		rowtest.Wrong(t, err, value.Canceled, "canceled", name)
+		rowtest.Wrong(t, err, value.Canceled, "the call was cancelled", name)
 	}
 	late, cancelLate := context.WithDeadline(context.Background(), time.Unix(0, 0))
 	defer cancelLate()

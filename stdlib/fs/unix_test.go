@@ -77,14 +77,14 @@ func TestF03LinksThatLeadOut(t *testing.T) {
 	}
 	// A link in the last place is neither followed nor replaced.
 	for _, p := range []string{"abs", "rel", "chain", "dir", "dangling-out", "good", "dangling", "loop1"} {
-		d.Fails(value.Denied, "expected a regular file, got a link", "fs.write", "path", p, "content", "evil")
-		d.Fails(value.Denied, "expected a regular file, got a link", "fs.append", "path", p, "content", "evil")
-		d.Fails(value.Denied, "expected a regular file, got a link", "fs.edit", "path", p, "old", "S", "new", "evil")
-		d.Fails(value.Denied, "expected a regular file, got a link", "fs.remove", "path", p, "recursive", true)
-		d.Fails(value.Denied, "expected a regular file, got a link", "fs.move", "from", p, "to", "mine")
+		d.Fails(value.Denied, "expected a regular file but got a link", "fs.write", "path", p, "content", "evil")
+		d.Fails(value.Denied, "expected a regular file but got a link", "fs.append", "path", p, "content", "evil")
+		d.Fails(value.Denied, "expected a regular file but got a link", "fs.edit", "path", p, "old", "S", "new", "evil")
+		d.Fails(value.Denied, "expected a regular file but got a link", "fs.remove", "path", p, "recursive", true)
+		d.Fails(value.Denied, "expected a regular file but got a link", "fs.move", "from", p, "to", "mine")
 	}
-	d.Fails(value.Denied, "expected a regular file, got a link", "fs.remove", "path", "sub", "recursive", true)
-	d.Fails(value.Denied, "expected a regular file, got a link", "fs.move", "from", "sub", "to", "elsewhere")
+	d.Fails(value.Denied, "expected a regular file but got a link", "fs.remove", "path", "sub", "recursive", true)
+	d.Fails(value.Denied, "expected a regular file but got a link", "fs.move", "from", "sub", "to", "elsewhere")
 	d.Fails(value.Failed, "too many symbolic links", "fs.read", "path", "loop1")
 	d.Fails(value.Failed, "File not found: dangling", "fs.read", "path", "dangling")
 	d.Fails(value.Failed, "a link whose target does not exist", "fs.read", "path", "dotted")
@@ -265,9 +265,9 @@ func TestF06APipeInThePlaceOfAFile(t *testing.T) {
 	}
 	rowtest.Within(t, "a pipe in the place of a file", func() {
 		_, err := file.read(10, nil)
-		rowtest.Wrong(t, err, value.Conflict, "file was changed by another program during the call", "read")
+		rowtest.Wrong(t, err, value.Conflict, "file was changed by another process during the call", "read")
 		_, err = l.openFolder(dir)
-		rowtest.Wrong(t, err, value.Conflict, "dir was changed by another program during the call", "openFolder")
+		rowtest.Wrong(t, err, value.Conflict, "dir was changed by another process during the call", "openFolder")
 	})
 }
 

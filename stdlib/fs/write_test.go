@@ -332,7 +332,7 @@ func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := d.Run(ctx, "fs.commit")
-	rowtest.Wrong(t, err, value.Canceled, "canceled", "fs.commit")
+	rowtest.Wrong(t, err, value.Canceled, "the call was cancelled", "fs.commit")
 	if got := rowtest.Snapshot(t, d.Dir); got["b"] != "" || d.Stage.Empty() {
 		t.Errorf("after a commit that was stopped: b = %q, stage empty = %v, want nothing done", got["b"], d.Stage.Empty())
 	}

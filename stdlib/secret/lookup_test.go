@@ -120,7 +120,7 @@ func TestLookupEndsWithItsEffect(t *testing.T) {
 			ctx, cancel = context.WithCancel(t.Context())
 			cancel()
 			_, err = d.Run(ctx, row, "name", "NAME")
-			rowtest.Wrong(t, err, value.Canceled, "canceled", row)
+			rowtest.Wrong(t, err, value.Canceled, "the call was cancelled", row)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func (r Rule) valid(name string) error {
 			WithHint("for example: %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
 	}
 	if r.Path != "" && !filepath.IsAbs(r.Path) {
-		return fail("path should be an absolute path, got %q", r.Path)
+		return fail("path should be an absolute path but got %q", r.Path)
 	}
 	for field, paths := range map[string][]string{"read": r.Read, "write": r.Write} {
 		for _, p := range paths {
@@ -123,7 +123,7 @@ func parseRule(name string, v value.Value) (Rule, error) {
 	}
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return fail("expected an object with exec or args, got %s", value.TypeOf(v))
+		return fail("expected an object with exec or args but got %s", value.TypeOf(v))
 	}
 	var rule Rule
 	for k, v := range d.All() {
@@ -131,16 +131,16 @@ func parseRule(name string, v value.Value) (Rule, error) {
 		switch field, _ := k.(string); field {
 		case "path":
 			if rule.Path, ok = v.(string); !ok || rule.Path == "" {
-				return fail("path should be an absolute path, got %s", value.FormatJSON(v, ""))
+				return fail("path should be an absolute path but got %s", value.FormatJSON(v, ""))
 			}
 		case "exec":
 			if v != "any" {
-				return fail("exec should be any, got %s", value.FormatJSON(v, ""))
+				return fail("exec should be any but got %s", value.FormatJSON(v, ""))
 			}
 			rule.Any = true
 		case "network":
 			if rule.Network, ok = v.(bool); !ok {
-				return fail("network should be true or false, got %s", value.FormatJSON(v, ""))
+				return fail("network should be true or false but got %s", value.FormatJSON(v, ""))
 			}
 		case "args":
 			rule.Args, err = readTexts(v)
@@ -163,7 +163,7 @@ func parseRule(name string, v value.Value) (Rule, error) {
 func readTexts(v value.Value) ([]string, error) {
 	list, ok := v.(value.List)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "expected a list, got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "expected a list but got %s", value.TypeOf(v))
 	}
 	var texts []string
 	for _, item := range list {
@@ -179,17 +179,17 @@ func readTexts(v value.Value) ([]string, error) {
 func readEnv(v value.Value) (map[string]string, error) {
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, `expected an object with environment variables, as in {GOFLAGS: "-race"}, got %s`, value.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, `expected an object with environment variables, as in {GOFLAGS: "-race"}, but got %s`, value.TypeOf(v))
 	}
 	env := map[string]string{}
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
-			return nil, value.Errorf(value.Invalid, "the name of a variable should be a string, got %s", value.FormatJSON(k, ""))
+			return nil, value.Errorf(value.Invalid, "the name of a variable should be a string but got %s", value.FormatJSON(k, ""))
 		}
 		val, ok := v.(string)
 		if !ok {
-			return nil, value.Errorf(value.Invalid, "the variable %q should be a string in quotes, got %s", name, value.FormatJSON(v, ""))
+			return nil, value.Errorf(value.Invalid, "the variable %q should be a string in quotes but got %s", name, value.FormatJSON(v, ""))
 		}
 		env[name] = val
 	}

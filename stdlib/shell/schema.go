@@ -65,15 +65,20 @@ func (s *commandSchema) read() (flags map[string]commandFlag, digits bool) {
 
 // argumentKinds are the kinds of values of flags and of other arguments. Those without an expression
 // are checked against the project.
-var argumentKinds = map[string]*regexp.Regexp{
-	"int":    regexp.MustCompile(`^[+-]?[0-9]+[A-Za-z]{0,3}$`),
-	"number": regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?[smhd]?$`),
-	"word":   regexp.MustCompile(`^[!-~]+$`),
-	"text":   regexp.MustCompile(`^[^\x00]*$`),
-	"format": regexp.MustCompile(`^[^\x00]*$`),
-	"plus":   regexp.MustCompile(`^\+[^\x00]*$`), // a format of date
-	"path":   nil,
-	"ref":    nil, // a commit, or a path
+var argumentKinds = map[string]argumentKind{
+	"int":    {"an integer, such as 20 or 10k", regexp.MustCompile(`^[+-]?[0-9]+[A-Za-z]{0,3}$`)},
+	"number": {"a number, such as 1.5 or 10s", regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?[smhd]?$`)},
+	"word":   {"printable ASCII without spaces", regexp.MustCompile(`^[!-~]+$`)},
+	"text":   {"text without a NUL character", regexp.MustCompile(`^[^\x00]*$`)},
+	"format": {"text without a NUL character", regexp.MustCompile(`^[^\x00]*$`)},
+	"plus":   {"a format that begins with +", regexp.MustCompile(`^\+[^\x00]*$`)}, // of date
+	"path":   {},
+	"ref":    {}, // a commit, or a path
+}
+
+type argumentKind struct {
+	shown string // in errors
+	form  *regexp.Regexp
 }
 
 // A checkFunc fails for a text that is not of a kind.
@@ -84,7 +89,7 @@ func (c *Commands) checker(dir string) checkFunc {
 	return func(kind, text string) error {
 		if word, ok := strings.CutPrefix(kind, "="); ok {
 			if text != word {
-				return value.Errorf(value.Denied, "expected %q, got %q", word, text)
+				return value.Errorf(value.Denied, "expected %q but got %q", word, text)
 			}
 			return nil
 		}
@@ -105,8 +110,8 @@ func (c *Commands) checker(dir string) checkFunc {
 				return value.Errorf(value.Denied, "the format is not allowed: '%%G' and 'signature' make git run a program that checks signatures").WithHint("remove '%%G' and 'signature' from the format")
 			}
 		}
-		if !argumentKinds[kind].MatchString(text) {
-			return value.Errorf(value.Denied, "invalid argument %q: expected %s", text, kind)
+		if k := argumentKinds[kind]; !k.form.MatchString(text) {
+			return value.Errorf(value.Denied, "invalid argument %q: expected %s", text, k.shown)
 		}
 		return nil
 	}

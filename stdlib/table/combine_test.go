@@ -172,7 +172,7 @@ func TestJoinErrors(t *testing.T) {
 		{[]value.Value{v, value.NewDict("note", "note", "when", "note")}, `column "note" of the right table is used twice as a key`, ""},
 		{[]value.Value{v, value.List{}}, "argument 'on' needs at least one column", "customer_id"},
 		{[]value.Value{v, int64(1)}, "argument 'on' should be column names but got 1", ""},
-		{[]value.Value{v, value.NewDict("id", int64(1))}, `argument 'on' should be column names, or a dict from left to right column names, as in {"id": "customer_id"}`, ""},
+		{[]value.Value{v, value.NewDict("id", int64(1))}, `argument 'on' should be column names, or a dict from columns of the left table to columns of the right table, as in {"id": "customer_id"}`, ""},
 		{[]value.Value{v, "note", "full"}, `unknown join "full"`, "inner, left, outer, semi, anti"},
 		{[]value.Value{"v", "note"}, "argument 'other' should be table but got string", "data.read"},
 	} {

@@ -45,7 +45,7 @@ func tooLongText() error {
 // writeCSV writes a table as CSV.
 func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (value.Value, error) {
 	if !oneCharacter(delimiter) || insideValues(delimiter) {
-		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a quote, a line break and the characters of numbers and dates").
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character, and not a quote, a line break or a character of numbers or dates").
 			WithHint(`for example: delimiter = ";" or "\t"`)
 	}
 	w := &csvTableWriter{delimiter: delimiter, columns: t.names}
@@ -79,7 +79,7 @@ func (w *csvTableWriter) names(names []string) error {
 	for i, name := range names {
 		if hasNUL(name) {
 			return value.Errorf(value.Invalid, "the name of column %d contains a NUL character: %s", i+1, quoteCut(name)).
-				WithHint("rename it")
+				WithHint("rename the column")
 		}
 		if i > 0 {
 			w.text.WriteString(w.delimiter)

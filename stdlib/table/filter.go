@@ -199,6 +199,6 @@ func (c *call) test(f tool.Function, record value.Value, row int) (bool, error) 
 	case nil:
 		return false, nil // as in r["x"] and r["x"] > 3 with a missing value
 	default:
-		return false, value.Errorf(value.Invalid, "row %d: expected True or False from the function, got %s", row+1, valueShown(v))
+		return false, value.Errorf(value.Invalid, "row %d: expected True or False from the function but got %s", row+1, valueShown(v))
 	}
 }

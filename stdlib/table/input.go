@@ -69,7 +69,7 @@ func (in *input) bytes(g tool.Grant, args *value.Dict) ([]byte, error) {
 	}
 	b, ok := v.([]byte)
 	if !ok {
-		return nil, value.Errorf(value.Internal, "fs.read_bytes: expected bytes, got %s", value.TypeOf(v))
+		return nil, value.Errorf(value.Internal, "fs.read_bytes: expected bytes but got %s", value.TypeOf(v))
 	}
 	return b, nil
 }

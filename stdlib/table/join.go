@@ -93,7 +93,7 @@ func (j *joinPlan) findKeys(on value.Value) error {
 		l, isLeft := k.(string)
 		r, isRight := v.(string)
 		if !isLeft || !isRight {
-			return value.Errorf(value.Invalid, `argument 'on' should be column names, or a dict from left to right column names, as in {"id": "customer_id"}`)
+			return value.Errorf(value.Invalid, `argument 'on' should be column names, or a dict from columns of the left table to columns of the right table, as in {"id": "customer_id"}`)
 		}
 		from, err := left(l)
 		if err != nil {

@@ -120,7 +120,7 @@ func (r *jsonReader) shapeError(s *jsonScanner) error {
 	if err != nil {
 		return err
 	}
-	return value.Errorf(value.Invalid, "%s: expected a table in JSON, got %s", r.in.name, value.TypeOf(v)).WithHint("%s", shapesRead)
+	return value.Errorf(value.Invalid, "%s: expected a table in JSON but got %s", r.in.name, value.TypeOf(v)).WithHint("%s", shapesRead)
 }
 
 const shapesRead = "use a list of objects, a list of lists, a list of plain values, an object of equally long lists, " +
@@ -252,7 +252,7 @@ func (r *jsonReader) survey(rec record) error {
 	if r.kind == 0 {
 		r.indexes = map[string]int{}
 		if r.lines && kind == aValue {
-			return value.Errorf(value.Invalid, "%s is %s, expected an object or a list", r.at(rec), value.TypeOf(rec.value))
+			return value.Errorf(value.Invalid, "%s should be an object or a list but got %s", r.at(rec), value.TypeOf(rec.value))
 		}
 		r.kind = kind
 		if header, err := r.begin(rec); header || err != nil {
@@ -367,7 +367,7 @@ func (r *jsonReader) cells(rec record) ([]value.Value, error) {
 	if r.kind == aList {
 		items, _ = value.Elements(rec.value)
 		if len(items) > len(r.names) || len(items) < len(r.names) && !r.o.fill {
-			e := value.Errorf(value.Invalid, "%s has %s, expected %d", r.at(rec), counted(len(items), "value"), len(r.names))
+			e := value.Errorf(value.Invalid, "%s: expected %s but got %d", r.at(rec), counted(len(r.names), "value"), len(items))
 			if len(items) < len(r.names) {
 				return nil, e.WithHint("to fill short rows with missing values, pass fill = True")
 			}

@@ -51,7 +51,7 @@ func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonSc
 		expected = found
 	}
 	if specified != "" && wide != strings.HasPrefix(specified, utf16Encoding) || specified == latin1Encoding || specified == windowsEncoding {
-		return nil, value.Errorf(value.Invalid, "%s: argument 'encoding' does not fit the JSON text: expected %s, got %s", name, expected, specified).
+		return nil, value.Errorf(value.Invalid, "%s: argument 'encoding' does not fit the JSON text: expected %s but got %s", name, expected, specified).
 			WithHint("omit encoding, or convert the file to UTF-8")
 	}
 	if wide {

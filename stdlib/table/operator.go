@@ -157,7 +157,7 @@ func (n *condition) misfit() error {
 func (n *condition) listTest() (test, error) {
 	items, ok := value.Elements(n.value)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "operator %q needs a list of values, got %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a list of values but got %s", n.op, value.TypeOf(n.value))
 	}
 	set := make(map[string]bool, len(items))
 	for _, item := range items {
@@ -195,7 +195,7 @@ func (n *condition) textTest(holds func(s, part string) bool) (test, error) {
 	}
 	part, ok := n.value.(string)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "operator %q needs a string, got %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a string but got %s", n.op, value.TypeOf(n.value))
 	}
 	if n.typ == Text {
 		return func(c *Column, i int) bool { return holds(c.Texts[i], part) }, nil
@@ -209,7 +209,7 @@ func (n *condition) textTest(holds func(s, part string) bool) (test, error) {
 // containsTest returns the test of contains in a column of type any.
 func (n *condition) containsTest(holds func(s, part string) bool) (test, error) {
 	if n.value == nil || checkPlain(n.value) != nil {
-		return nil, value.Errorf(value.Invalid, "operator %q needs a value, got %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a value but got %s", n.op, value.TypeOf(n.value))
 	}
 	part, isText := n.value.(string)
 	key := string(appendValueKey(nil, n.value))
@@ -226,7 +226,7 @@ func (n *condition) containsTest(holds func(s, part string) bool) (test, error) 
 func (n *condition) regexpTest() (test, error) {
 	pattern, ok := n.value.(string)
 	if !ok {
-		return nil, value.Errorf(value.Invalid, "operator %q needs a regular expression, got %s", n.op, value.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "operator %q needs a regular expression but got %s", n.op, value.TypeOf(n.value))
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {

@@ -74,7 +74,7 @@ func (c *call) sortOptions() (*sortOptions, error) {
 		return nil, err
 	}
 	if (o.key != nil) == (len(o.names) > 0) {
-		return nil, value.Errorf(value.Invalid, "sort: pass column names or one function of the row, not both").
+		return nil, value.Errorf(value.Invalid, "sort: pass either column names or one function of the row").
 			WithHint(`for example: sort("city", "-age"), or sort(key = lambda row: row["first"] + row["last"])`)
 	}
 	return o, nil

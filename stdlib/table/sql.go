@@ -124,14 +124,14 @@ func checkSQLNames(name string, t *Table) error {
 	case strings.HasPrefix(lower, "sqlite_"):
 		return value.Errorf(value.Invalid, "invalid name of a table: %q: names with sqlite_ at the beginning are reserved", cut(name)).WithHint(`choose another name for the table, as in tables = {"t": table}`)
 	case len(t.names) == 0:
-		return value.Errorf(value.Invalid, "the table %q has no columns: SQL needs at least one", cut(name)).WithHint("omit it")
+		return value.Errorf(value.Invalid, "the table %q has no columns: SQL needs at least one", cut(name)).WithHint("omit the table")
 	case len(t.names) > maxSQLColumns:
 		return value.Errorf(value.Invalid, "the table %q has %d columns: the limit of SQL is %d", cut(name), len(t.names), maxSQLColumns).
 			WithHint("choose fewer columns with select")
 	}
 	for _, column := range t.names {
 		if strings.ContainsRune(column, 0) {
-			return value.Errorf(value.Invalid, "the table %q has a column with an invalid name for SQL: %q", cut(name), cut(column)).WithHint("rename it")
+			return value.Errorf(value.Invalid, "the table %q has a column with an invalid name for SQL: %q", cut(name), cut(column)).WithHint("rename the column")
 		}
 	}
 	if a, b, ok := caseClash(t.names); ok {

@@ -52,7 +52,7 @@ func (t *Table) At(ctx context.Context, g tool.Grant, key value.Value) (value.Va
 	case int64:
 		return t.row(ctx, g, k)
 	}
-	return nil, value.Errorf(value.Invalid, "invalid index of a table: expected the name of a column or the number of a row, got %s", value.TypeOf(key))
+	return nil, value.Errorf(value.Invalid, "invalid index of a table: expected the name of a column or the number of a row but got %s", value.TypeOf(key))
 }
 
 // valuesOf returns the values of a column as a list.

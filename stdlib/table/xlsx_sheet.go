@@ -305,7 +305,9 @@ func columnNumber(x *xmlReader, last, row int) (int, error) {
 		}
 	}
 	switch {
-	case n == 0 || n > maxSheetColumn:
+	case n == 0:
+		return 0, x.errorf("cell %q has no column", cut(raw))
+	case n > maxSheetColumn:
 		return 0, x.errorf("cell %q is after the last possible column %s", cut(raw), columnLetters(maxSheetColumn))
 	case n <= last:
 		return 0, x.errorf("cell %s%d comes after %s%d", columnLetters(n), row, columnLetters(last), row)

@@ -413,7 +413,7 @@ func slice(a *value.Dict) (value.Value, error) {
 func position(v value.Value, length int64) (int64, error) {
 	n, ok := v.(int64)
 	if !ok {
-		return 0, row.Invalid("invalid position: expected an integer of at most 64 bits, got %s", value.FormatJSON(v, ""))
+		return 0, row.Invalid("invalid position: expected an integer of at most 64 bits but got %s", value.FormatJSON(v, ""))
 	}
 	if n < 0 {
 		n = max(0, n+length)

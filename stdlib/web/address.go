@@ -124,28 +124,31 @@ func (d *hostDialer) refuses(addr netip.Addr) error {
 	if what == "" {
 		return nil
 	}
-	verb, hint := "belongs to", netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()).String()
+	verb, which, hint := "belongs to", "", netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()).String()
 	if !d.url.addr.IsValid() {
 		verb = "resolves to"
 		if !isLocal(d.url.name) {
-			hint = "ADDRESS" // which one is not shown: that would draw a map of the network inside
+			which, hint = whichAddress, "ADDRESS" // which one is not shown: that would draw a map of the network inside
 		}
 	}
 	return value.Errorf(value.Denied, "access denied: %s %s %s", d.url.name, verb, what).
-		WithHint("to allow the address, add this line to the user's config: http: {private: [%s]}", hint)
+		WithHint("to allow the address, add this line to the user's config%s: http: {private: [%s]}", which, hint)
 }
+
+// whichAddress describes the placeholder ADDRESS of a hint.
+const whichAddress = ", where ADDRESS is the address of the host, such as 10.0.0.5/32"
 
 // secretOverHTTP returns the error of sending a secret unencrypted.
 func secretOverHTTP(u *hostURL) error {
-	address := "ADDRESS"
+	which, address := whichAddress, "ADDRESS"
 	switch {
 	case u.addr.IsValid():
-		address = netip.PrefixFrom(u.addr.Unmap(), u.addr.Unmap().BitLen()).String()
+		which, address = "", netip.PrefixFrom(u.addr.Unmap(), u.addr.Unmap().BitLen()).String()
 	case isLocal(u.name):
-		address = "127.0.0.1/32"
+		which, address = "", "127.0.0.1/32"
 	}
 	return value.Errorf(value.Denied, "send a secret to %s: the URL should begin with https:", u.name).
-		WithHint("use https:; for a server in your own network, add this line to the user's config: http: {private: [%q]}", address)
+		WithHint("use https:; for a server in your own network, add this line to the user's config%s: http: {private: [%q]}", which, address)
 }
 
 // isLocal reports whether a name is this machine by its words alone.

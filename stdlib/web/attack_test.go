@@ -52,7 +52,7 @@ func TestH01PrivateAddresses(t *testing.T) {
 		d.Fails(value.Denied, "access denied: ", "http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{"[fe80::1%25eth0]", "[::1%25lo]", "[::ffff:127.0.0.1%251]"} {
-		d.Fails(value.Denied, "not a public IPv6 address", "http.get", "url", "http://"+host)
+		d.Fails(value.Denied, "invalid IPv6 address", "http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{"[127.0.0.1]", "[1]", "[::1", "::1", "[::1]a", "[]"} {
 		d.Fails(value.Invalid, "invalid URL", "http.get", "url", "http://"+host)
@@ -432,14 +432,14 @@ func TestH07TooMuch(t *testing.T) {
 			z, _ := gzip.NewWriterLevel(w, gzip.NoCompression)
 			forever(z)
 		}},
-		{"a long header", "a header is longer than 64 KB", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }},
-		{"an endless header", "a header is longer than 64 KB", func(w http.ResponseWriter, _ *http.Request) {
+		{"a long header", "the headers are longer than 64 KB in total", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }},
+		{"an endless header", "the headers are longer than 64 KB in total", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			defer conn.Close()
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nX: ")
 			forever(conn)
 		}},
-		{"endless early hints", "a header is longer than 64 KB", func(w http.ResponseWriter, _ *http.Request) {
+		{"endless early hints", "the headers are longer than 64 KB in total", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			defer conn.Close()
 			for {

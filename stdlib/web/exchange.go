@@ -135,7 +135,7 @@ func (x *exchange) send(ctx context.Context, inQuery []string) (*http.Response, 
 		if fields > maxFields {
 			return nil, limitError("response of %s: more than %d headers", x.url.name, maxFields)
 		}
-		return nil, limitError("response of %s: a header is longer than %d KB", x.url.name, maxHead>>10)
+		return nil, limitError("response of %s: the headers are longer than %d KB in total", x.url.name, maxHead>>10)
 	}
 	return resp, nil
 }
@@ -312,7 +312,7 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return value.Errorf(value.Unavailable, "response of %s: the connection was closed early", host)
 	case strings.Contains(err.Error(), "headers exceeded"):
-		return limitError("response of %s: a header is longer than %d KB", host, maxHead>>10)
+		return limitError("response of %s: the headers are longer than %d KB in total", host, maxHead>>10)
 	}
 	return value.Errorf(value.Unavailable, "no response from %s: %s", host, errorText(err))
 }

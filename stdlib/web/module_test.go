@@ -490,7 +490,7 @@ func TestHTTPTurns(t *testing.T) {
 			t.Errorf("%s arrived, want /other", got)
 		}
 		stop()
-		rowtest.Wrong(t, <-fifth, value.Canceled, "canceled", "the fifth request")
+		rowtest.Wrong(t, <-fifth, value.Canceled, "the call was cancelled", "the fifth request")
 		close(release)
 		for _, done := range all {
 			rowtest.NoError(t, <-done)
@@ -538,7 +538,7 @@ func TestHTTPEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_, err := d.Run(ctx, "http.get", "url", url)
-			rowtest.Wrong(t, err, value.Canceled, "canceled", name)
+			rowtest.Wrong(t, err, value.Canceled, "the call was cancelled", name)
 			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			_, err = d.Run(ctx, "http.get", "url", url)

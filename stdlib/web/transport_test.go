@@ -119,7 +119,7 @@ func TestHTTPTransportAnswers(t *testing.T) {
 		"both":          {func(*http.Request) (*http.Response, error) { r, _ := ok(http.NoBody); return r, errors.New("no") }, value.Unavailable, "no response from example.com: no"},
 		"too long":      {func(*http.Request) (*http.Response, error) { return ok(zeroReader{}) }, value.Limit, "longer than 8 MB"},
 		"too many":      {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: many}, nil }, value.Limit, "more than 200 headers"},
-		"a long header": {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: long}, nil }, value.Limit, "a header is longer than 64 KB"},
+		"a long header": {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: long}, nil }, value.Limit, "the headers are longer than 64 KB in total"},
 		"no progress": {func(*http.Request) (*http.Response, error) {
 			return ok(bodyOf(func([]byte) (int, error) { return 0, nil }))
 		}, value.Unavailable, "no response"},
@@ -243,5 +243,5 @@ func TestHTTPTransportRetries(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := d.Run(ctx, "http.get", "url", "http://localhost/")
-	rowtest.Wrong(t, err, value.Canceled, "canceled", "a call that has ended")
+	rowtest.Wrong(t, err, value.Canceled, "the call was cancelled", "a call that has ended")
 }

@@ -102,7 +102,8 @@ func hostOf(u *url.URL) (name string, addr netip.Addr, err error) {
 	raw := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
 		if addr, err = netip.ParseAddr(raw); err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", addr, value.Errorf(value.Denied, "access denied: %s is not a public IPv6 address", row.Short(u.Host))
+			return "", addr, value.Errorf(value.Denied, "access denied: invalid IPv6 address %s", row.Short(u.Host)).
+				WithHint("write an IPv6 address in brackets and without a zone, as in http://[2001:db8::1]/")
 		}
 		addr = addr.Unmap() // what the system would connect to
 		return addr.String(), addr, nil

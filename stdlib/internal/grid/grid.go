@@ -38,7 +38,7 @@ func Cells(r value.Value, number int, columns []string, named bool) ([]string, e
 			items[i], _ = d.Get(name)
 		}
 	case !isList:
-		return nil, row.Invalid("row %d: expected a dict or a list, got %s", number, value.TypeOf(r))
+		return nil, row.Invalid("row %d: expected a dict or a list but got %s", number, value.TypeOf(r))
 	case len(columns) > 0 && !named:
 		return nil, row.Invalid("row %d is a list, but other rows are dicts", number)
 	case named && len(items) != len(columns):

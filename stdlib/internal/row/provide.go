@@ -19,7 +19,7 @@ func Stopped(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return value.Errorf(value.Timeout, "the call timed out")
 	}
-	return value.Errorf(value.Canceled, "canceled")
+	return value.Errorf(value.Canceled, "the call was cancelled")
 }
 
 // A Lookup returns the value of an environment variable or a secret, as

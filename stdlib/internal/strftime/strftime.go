@@ -181,9 +181,9 @@ type scanner struct {
 
 func (s *scanner) expected(what string) error {
 	if s.rest == "" {
-		return row.Invalid("the text does not match the format: expected %s, got the end of the text", what)
+		return row.Invalid("the text does not match the format: expected %s but got the end of the text", what)
 	}
-	return row.Invalid("the text does not match the format: expected %s, got %q", what, row.Short(s.rest))
+	return row.Invalid("the text does not match the format: expected %s but got %q", what, row.Short(s.rest))
 }
 
 // step reads what one step of a format has written.

@@ -21,7 +21,7 @@ func CheckPath(raw string) error {
 	case raw == "":
 		return value.Errorf(value.Security, "the path is empty").WithHint(`use "." for the working directory`)
 	case len(raw) > MaxPath:
-		return value.Errorf(value.Invalid, "the path is longer than %d bytes", MaxPath)
+		return value.Errorf(value.Invalid, "the path %q is longer than %d bytes", value.Cut(raw, 60), MaxPath)
 	case !Usable(raw):
 		return value.Errorf(value.Security, "the path %q contains a control character or is not UTF-8", raw)
 	case filepath.Separator == '\\' && strings.ContainsAny(strings.TrimPrefix(raw, filepath.VolumeName(raw)), `\:`):

@@ -76,7 +76,7 @@ func Restored(args *value.Dict, check func(path string) error) ([]tool.Change, e
 	for _, item := range items {
 		d, ok := item.(*value.Dict)
 		if !ok {
-			return nil, value.Errorf(value.Invalid, "restore files: expected an object for each file, got %s", value.TypeOf(item))
+			return nil, value.Errorf(value.Invalid, "restore files: expected an object for each file but got %s", value.TypeOf(item))
 		}
 		c := tool.Change{Path: d.Text("path")}
 		if err := check(c.Path); err != nil {
