@@ -40,19 +40,23 @@ func ParseSet(text string) (Set, error) {
 	if !ok && v != nil {
 		return Set{}, value.Errorf(value.Invalid, "read the definitions of the tools: expected a list but got %s", value.TypeOf(v))
 	}
-	return newSet(list)
+	s, err := newSet(list)
+	if err != nil {
+		return Set{}, value.Errorf(value.KindOf(err), "read the definitions of the tools: %w", err)
+	}
+	return s, nil
 }
 
 // newSet checks definitions, and sorts them.
 func newSet(list value.List) (Set, error) {
 	if len(list) > maxTools {
-		return Set{}, value.Errorf(value.Limit, "the server offers more than %d tools", maxTools)
+		return Set{}, value.Errorf(value.Limit, "more than %d tools", maxTools)
 	}
 	s := Set{make([]*value.Dict, 0, len(list))}
 	for _, v := range list {
 		d, ok := v.(*value.Dict)
 		if !ok || d.Text("name") == "" {
-			return Set{}, value.Errorf(value.Invalid, "the server offers a tool without a name")
+			return Set{}, value.Errorf(value.Invalid, "a tool without a name")
 		}
 		own := &value.Dict{}
 		for _, name := range definitionFields {
@@ -65,11 +69,11 @@ func newSet(list value.List) (Set, error) {
 	slices.SortFunc(s.tools, func(a, b *value.Dict) int { return cmp.Compare(a.Text("name"), b.Text("name")) })
 	for i := range s.tools[min(1, len(s.tools)):] {
 		if name := s.tools[i].Text("name"); name == s.tools[i+1].Text("name") {
-			return Set{}, value.Errorf(value.Invalid, "the server offers two tools with the name %q", value.Clean(name, maxShownName))
+			return Set{}, value.Errorf(value.Invalid, "two tools with the name %q", value.Clean(name, maxShownName))
 		}
 	}
 	if text := s.Text(); len(text) > maxSet {
-		return Set{}, value.Errorf(value.Limit, "the definitions of the tools are larger than %d KB", maxSet>>10)
+		return Set{}, value.Errorf(value.Limit, "the definitions are larger than %d KB", maxSet>>10)
 	}
 	return s, nil
 }

@@ -140,7 +140,7 @@ func (s *Server) requests(d *value.Dict) (*value.Dict, error) {
 	if v, ok := d.Get("requestState"); ok && v != nil {
 		state, isText := v.(string)
 		if !isText || len(state) > maxState {
-			return nil, value.Errorf(value.Limit, "the server %s asks for input with a requestState that is not a text of at most %d KB", s.opts.Name, maxState>>10)
+			return nil, value.Errorf(value.Limit, "the requestState of the server %s should be a string of at most %d KB", s.opts.Name, maxState>>10)
 		}
 		reply.Put(replyState, state)
 	}

@@ -67,7 +67,7 @@ func TestHostile(t *testing.T) {
 		{"lists without end", simple{
 			"initialize": offering("[]")["initialize"],
 			"tools/list": func(string, json.RawMessage) string { return `{"tools":[],"nextCursor":"again"}` },
-		}.serve, value.Limit, 0, "more than 100 parts"},
+		}.serve, value.Limit, 0, "more than 100 pages"},
 		{"large definitions", offering(many(20, `{"type":"object","description":"`+strings.Repeat("d", 60_000)+`"}`)).serve, value.Limit, 0, "larger than 1024 KB"},
 		{"a deep schema", offering(many(1, strings.Repeat(`{"a":`, 200)+"1"+strings.Repeat("}", 200))).serve, value.Unavailable, 0, "cannot be read"},
 		{"two tools of one name", offering(`[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]`).serve, value.Invalid, 0, "two tools with the name"},

@@ -98,7 +98,7 @@ func Broken(o Options, tools Set) (broken []*value.Error) {
 		t := s.toolOf(d)
 		err := t.Validate()
 		if other, taken := known[tool.Key(t.Name)]; err == nil && taken {
-			err = value.Errorf(value.Invalid, "the name %s is also the name of %s", t.Name, value.Clean(other, maxShownName))
+			err = value.Errorf(value.Invalid, "the tool %s already has the name %s", value.Clean(other, maxShownName), t.Name)
 		}
 		if err != nil {
 			broken = append(broken, value.Errorf(value.KindOf(err), "tool %s: %w", value.Clean(d.Text("name"), maxShownName), err))

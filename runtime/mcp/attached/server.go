@@ -157,7 +157,7 @@ func (s *Server) Call(ctx context.Context, name string, args *value.Dict) (value
 		return nil, err
 	}
 	if reply.Has(replyRequests) {
-		return nil, value.Errorf(value.Failed, "the tool asks for input, and nobody can be asked")
+		return nil, value.Errorf(value.Failed, "the tool %s of the server %s asks for input, and no user can answer now", value.Clean(name, maxShownName), s.opts.Name)
 	}
 	v, _ := reply.Get(replyResult)
 	return v, nil

@@ -109,7 +109,7 @@ func (r *session) wait(ctx context.Context, do func() error) error {
 	}
 }
 
-// maxPages is how many parts a list of tools may have.
+// maxPages is how many pages a list of tools may have.
 const maxPages = 100
 
 // list returns the tools that the server offers.
@@ -128,11 +128,15 @@ func (r *session) list(ctx context.Context) (Set, error) {
 			}
 		}
 		if len(all) > maxTools || page.NextCursor == "" {
-			return newSet(all)
+			s, err := newSet(all)
+			if err != nil {
+				return Set{}, value.Errorf(value.KindOf(err), "list the tools of the server %s: %w", r.name, err)
+			}
+			return s, nil
 		}
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
-	return Set{}, value.Errorf(value.Limit, "the list of the tools has more than %d parts", maxPages)
+	return Set{}, value.Errorf(value.Limit, "the server %s lists its tools on more than %d pages", r.name, maxPages)
 }
 
 // relistAfter is how long the tools of a server over HTTP are valid: it may be another one behind
@@ -253,7 +257,7 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(text, value.MaxErrorText))
 	}
 	if what == "call" {
-		return value.Errorf(value.Failed, "%s during the call: the call may have been carried out in part", own.Message())
+		return value.Errorf(value.Failed, "the call may have been carried out in part: %s", own.Message()).WithHint("%s", own.Hint)
 	}
 	return own
 }

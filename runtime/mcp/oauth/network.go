@@ -103,7 +103,10 @@ func (g *guard) allows(host, address string) error {
 	case addr.IsPrivate() && strings.EqualFold(host, own): // a server in the user's own network
 		return nil
 	}
-	return value.Errorf(value.Denied, "request not sent: the server at %s leads to %s, which belongs to %s", g.server.Hostname(), value.Clean(host, 100), what)
+	if strings.EqualFold(host, own) {
+		return value.Errorf(value.Denied, "request not sent: the address of %s belongs to %s", own, what)
+	}
+	return value.Errorf(value.Denied, "request not sent: the server at %s leads to %s, which belongs to %s", own, value.Clean(host, 100), what)
 }
 
 // allowedScheme reports whether a URL is encrypted, or stays on the machine of the server.

@@ -68,7 +68,7 @@ type Handler struct {
 func New(o Options) (*Handler, error) {
 	u, err := url.Parse(o.Server)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
-		return nil, value.Errorf(value.Invalid, "the sign-in at %s failed: the URL of the server should begin with https:", o.Name)
+		return nil, value.Errorf(value.Invalid, "the URL of the server %s should begin with https: (http: is allowed only for this machine)", o.Name)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -453,6 +453,15 @@ func TestAllows(t *testing.T) {
 			t.Errorf("for %s, %s at %s: %v, want allowed: %v", c.server, c.host, c.address, err, c.want)
 		}
 	}
+	g := &guard{server: &url.URL{Scheme: "https", Host: "a.example"}}
+	for host, want := range map[string]string{
+		"a.example":  "request not sent: the address of a.example belongs to this machine",
+		"as.example": "request not sent: the server at a.example leads to as.example, which belongs to this machine",
+	} {
+		if err := g.allows(host, "127.0.0.1:443"); err == nil || err.Error() != want {
+			t.Errorf("%s at this machine: %v, want %s", host, err, want)
+		}
+	}
 }
 
 // TestClientReaches asks the client itself for addresses that a server may name.
