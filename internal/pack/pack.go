@@ -145,7 +145,7 @@ var errForm = errors.New("the encoding is not canonical")
 func Decode(data string, x any) error {
 	rest, err := Next(data, x)
 	if err == nil && rest != "" {
-		err = fmt.Errorf("decode %T: %d unexpected bytes after the value", x, len(rest))
+		err = fmt.Errorf("decode %T: unexpected data after the value: %d bytes", x, len(rest))
 	}
 	return err
 }

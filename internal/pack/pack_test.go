@@ -172,7 +172,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("cut off at %d of %d: Decode = nil, want an error", n, len(good))
 		}
 	}
-	if err := Decode(string(good)+"x", &tool.Described{}); err == nil || !strings.Contains(err.Error(), "1 unexpected bytes after the value") {
+	if err := Decode(string(good)+"x", &tool.Described{}); err == nil || !strings.Contains(err.Error(), "unexpected data after the value: 1 bytes") {
 		t.Errorf("more after the tool: got %v", err)
 	}
 	type all struct {

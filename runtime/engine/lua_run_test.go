@@ -154,7 +154,7 @@ func TestLuaCallsByName(t *testing.T) {
 		{`fs.read("a", {path = "b"})`, `fs.read: argument "path" is given twice`},
 		{`fs.read{"a"}`, `fs.read: argument 'path' should be string but got`},
 		{`fs.read(3)`, `fs.read: argument 'path' should be string but got`},
-		{`fs.read("a", "b", "c")`, `fs.read: expected at most 2 arguments but got 3`},
+		{`fs.read("a", "b", "c")`, `fs.read: too many arguments: expected at most 2 but got 3`},
 		{`fs.read(print)`, `fs.read: expected data but got a function`},
 		{`fs.read("\255")`, `fs.read: argument 'path' should be string but got`},
 		{`pure.big()`, `pure.big: the integer 1152921504606846976 cannot be represented exactly as a Lua number`},

@@ -89,7 +89,7 @@ func ParseCapability(text string) (Capability, error) {
 		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invisible character or invalid UTF-8", text)
 	}
 	if len(target) > maxTarget {
-		return Capability{}, value.Errorf(value.Invalid, "capability %q is longer than %d bytes", value.Cut(text, 40), maxTarget)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q: the target is longer than %d bytes", value.Cut(text, 40), maxTarget)
 	}
 	if err := rule.check(target); err != nil {
 		return Capability{}, err
@@ -108,7 +108,7 @@ func (v Verdict) ParseCapability(text string) (Capability, error) {
 	case line == "" || strings.TrimSpace(line) != line || !utf8.ValidString(line) || strings.ContainsFunc(line, value.IsInvisible):
 		return Capability{}, value.Errorf(value.Invalid, "capability %q has an invalid command line", text).WithHint(`write one line, as in "shell:$ npm test"`)
 	case len(line) > maxTarget:
-		return Capability{}, value.Errorf(value.Invalid, "capability %q is longer than %d bytes", value.Cut(text, 40), maxTarget)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q: the target is longer than %d bytes", value.Cut(text, 40), maxTarget)
 	}
 	return Capability{Name: "shell", Target: commandLine + line}, nil
 }

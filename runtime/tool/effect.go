@@ -309,7 +309,7 @@ func (f *Func) Bind(positional []value.Value, named *value.Dict) (*value.Dict, e
 		positional = f.collect(positional)
 	}
 	if len(positional) > len(f.Params) {
-		return nil, value.Errorf(value.Invalid, "expected at most %d arguments but got %d", len(f.Params), len(positional))
+		return nil, value.Errorf(value.Invalid, "too many arguments: expected at most %d but got %d", len(f.Params), len(positional))
 	}
 	given := value.MakeDict(len(f.Params))
 	for i, v := range positional {

@@ -45,7 +45,7 @@ func TestBind(t *testing.T) {
 		{"null for an optional one", value.List{"a", nil, nil}, nil, `{"path":"a","limit":10,"encoding":null}`, ""},
 		{"missing", nil, nil, "", `missing argument "path"`},
 		{"null for a required one", value.List{nil}, nil, "", "argument 'path' should be string but got null"},
-		{"too many", value.List{"a", int64(1), "b", "c"}, nil, "", "expected at most 3 arguments but got 4"},
+		{"too many", value.List{"a", int64(1), "b", "c"}, nil, "", "too many arguments: expected at most 3 but got 4"},
 		{"unknown", value.List{"a"}, value.NewDict("limt", int64(1)), "", `unexpected argument "limt"; did you mean "limit"?`},
 		{"twice", value.List{"a"}, value.NewDict("path", "b"), "", `argument "path" is given twice`},
 		{"twice, by an alias", value.List{"a", int64(1)}, value.NewDict("max", int64(2)), "", `argument "limit" is given twice`},
@@ -83,7 +83,7 @@ func TestBindRest(t *testing.T) {
 		{"one with the name of them all", value.List{"a"}, value.NewDict("args", "b"), `{"name":"a","args":{"args":"b"}}`, ""},
 		{"the parameter by its name", nil, value.NewDict("x", int64(1), "name", "a"), `{"name":"a","args":{"x":1}}`, ""},
 		{"missing", nil, value.NewDict("x", int64(1)), "", `missing argument "name"`},
-		{"too many by place", value.List{"a", "b"}, nil, "", "expected at most 1 arguments but got 2"},
+		{"too many by place", value.List{"a", "b"}, nil, "", "too many arguments: expected at most 1 but got 2"},
 	}
 	for _, tt := range tests {
 		got, err := f.Bind(tt.positional, tt.named)

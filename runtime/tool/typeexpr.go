@@ -196,7 +196,7 @@ func (t Type) of(name string, args []Type) (Type, error) {
 	case t.Name == TypeObject && len(args) == 2:
 		return Type{}, value.Errorf(value.Invalid, "the keys of a dict must be str, as in dict[str, int]")
 	default:
-		return Type{}, value.Errorf(value.Invalid, "%s does not take %d types in brackets", name, len(args))
+		return Type{}, value.Errorf(value.Invalid, "unexpected number of types in the brackets of %s: %d", name, len(args))
 	}
 	return t, nil
 }

@@ -182,7 +182,7 @@ func DecodeString(data string) (Value, error) {
 	r := Decoder{Rest: data, Nodes: MaxNodes}
 	v, err := r.Value(MaxDepth)
 	if err == nil && r.Rest != "" {
-		err = fmt.Errorf("%d unexpected bytes after the value", len(r.Rest))
+		err = fmt.Errorf("unexpected data after the value: %d bytes", len(r.Rest))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode value at byte %d: %w", len(data)-len(r.Rest), err)

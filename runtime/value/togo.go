@@ -140,7 +140,7 @@ func (d *goDecoder) container(dst reflect.Value, v Value, depth int) error {
 			return expected("an array", v)
 		}
 		if len(items) != t.Len() {
-			return Errorf(Invalid, "expected %d items but got %d", t.Len(), len(items))
+			return Errorf(Invalid, "expected a list of length %d but got %d", t.Len(), len(items))
 		}
 		return d.items(dst, items, depth)
 	}

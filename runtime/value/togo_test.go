@@ -358,7 +358,7 @@ func TestToGoErrors(t *testing.T) {
 	_, err = value.ToGo[string]([]byte("a"))
 	try("bytes for text", err, value.Invalid, "expected a string but got bytes")
 	_, err = value.ToGo[[2]int](value.List{int64(1)})
-	try("an array", err, value.Invalid, "expected 2 items but got 1")
+	try("an array", err, value.Invalid, "expected a list of length 2 but got 1")
 	_, err = value.ToGo[uint8](int64(-1))
 	try("negative", err, value.Invalid, "expected an integer from 0 to 255 but got -1")
 	_, err = value.ToGo[float32](1e300)

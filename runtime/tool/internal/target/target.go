@@ -71,8 +71,12 @@ func CheckGlob(target string) error {
 	if !doublestar.ValidatePattern(target) {
 		return value.Errorf(value.Invalid, "%q is not a valid glob", target).WithHint("write a glob such as docs/** or *.csv")
 	}
-	if Leaves(target) || strings.Contains(target, `\`) {
+	if Leaves(target) {
 		return value.Errorf(value.Invalid, "the glob %q points outside the project", target).
+			WithHint("write a relative path with slashes, as in docs/**")
+	}
+	if strings.Contains(target, `\`) {
+		return value.Errorf(value.Invalid, "the glob %q contains a backslash", target).
 			WithHint("write a relative path with slashes, as in docs/**")
 	}
 	for part := range strings.SplitSeq(target, "/") {
@@ -144,8 +148,11 @@ func CheckWord(target string) error {
 // CheckSecret returns an error of kind Invalid for a secret without a name or a valid host.
 func CheckSecret(target string) error {
 	name, host, ok := strings.Cut(target, "@")
-	if !ok || name == "" {
+	switch {
+	case !ok:
 		return value.Errorf(value.Invalid, "secret %q has no host", target).WithHint("write secret:NAME@HOST")
+	case name == "":
+		return value.Errorf(value.Invalid, "secret %q has no name", target).WithHint("write secret:NAME@HOST")
 	}
 	if err := CheckWord(name); err != nil {
 		return err
