@@ -661,7 +661,7 @@ func cancelRows() []row {
 		b := k.start(t, options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		b.fails(ctx, hello(), value.Canceled, "canceled")
+		b.fails(ctx, hello(), value.Canceled, "the request was cancelled")
 		ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
 		defer cancel()
 		b.fails(ctx, hello(), value.Timeout, "timeout: no complete reply within the time limit")

@@ -60,7 +60,7 @@ type client struct {
 // missing, or the key or the address is invalid.
 func New(opts *Options) (model.Model, error) {
 	if opts == nil || opts.Model == "" {
-		return nil, wire.NoModel("anthropic", "anthropic:claude-sonnet-5-5")
+		return nil, wire.NoModel("anthropic", "claude-sonnet-5-5")
 	}
 	m, err := connect(opts, "anthropic:"+opts.Model)
 	if err != nil {

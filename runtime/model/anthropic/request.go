@@ -266,7 +266,7 @@ func (c *composer) attached(m *model.Message) (list value.List, err *value.Error
 				WithHint("download the file, and attach the local file")
 		}
 		if c.media += len(wire.Child(d, "source").Text("data")); c.media > mostMedia {
-			return nil, value.Errorf(value.Invalid, "%s is too large: the images and documents of a request may have %d MB in total", wire.MediaName(one), mostMedia*3/4>>20).
+			return nil, value.Errorf(value.Invalid, "attach %s: the images and documents of the request are too large: limit %d MB in total", wire.MediaName(one), mostMedia*3/4>>20).
 				WithHint("attach fewer or smaller files")
 		}
 		if d.Text("type") == "document" && one.Name != "" {

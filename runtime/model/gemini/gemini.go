@@ -49,7 +49,7 @@ func New(opts *Options) (model.Model, error) {
 	}
 	o.Model = strings.TrimPrefix(o.Model, "models/")
 	if o.Model == "" {
-		return nil, wire.NoModel("gemini", "gemini:gemini-2.5-flash")
+		return nil, wire.NoModel("gemini", "gemini-2.5-flash")
 	}
 	if strings.Trim(o.Model, nameCharacters+"/") != "" || strings.Contains(o.Model, "..") {
 		return nil, value.Errorf(value.Invalid, "gemini: the model name %q is invalid", value.Clean(o.Model, 100)).

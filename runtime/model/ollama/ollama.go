@@ -54,7 +54,7 @@ func New(opts *Options) (model.Model, error) {
 		o = *opts
 	}
 	if o.Model == "" {
-		return nil, wire.NoModel("ollama", "ollama:qwen3")
+		return nil, wire.NoModel("ollama", "qwen3")
 	}
 	m, err := connect(o)
 	if err != nil {

@@ -71,7 +71,7 @@ func newClient(opts *Options) (*client, error) {
 		m.o = *opts
 	}
 	if m.o.Model == "" {
-		return nil, wire.NoModel("openai", "openai:gpt-5")
+		return nil, wire.NoModel("openai", "gpt-5")
 	}
 	if !slices.Contains([]string{"", "responses", "chat"}, m.o.API) {
 		return nil, value.Errorf(value.Invalid, "openai: unknown API %q", m.o.API).WithHint(`use "responses", "chat" or ""`)

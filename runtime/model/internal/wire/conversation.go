@@ -50,7 +50,7 @@ func (w *Wire) Check(r *model.Request) *Failure {
 		return invalid("the tool call %q has no result", id)
 	}
 	if r.Messages[len(r.Messages)-1].Role == model.Assistant {
-		return invalid("the last message is from the model: expected one of the user, or results of calls")
+		return invalid("the last message is from the model: expected a message of the user, or results of calls")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 
 // NoModel returns the error of options without a model.
 func NoModel(kind, example string) error {
-	return value.Errorf(value.Invalid, "%s: the model name is missing", kind).WithHint("set Model, as in %q", example)
+	return value.Errorf(value.Invalid, "%s: the model name is missing", kind).WithHint("set Options.Model, as in %q", example)
 }
 
 // checkBase returns an address to which a path can be added. Its errors do not contain

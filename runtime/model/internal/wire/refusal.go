@@ -299,7 +299,7 @@ func (w *Wire) Ended(ctx context.Context, err error) *Failure {
 		return w.Fail(value.Errorf(value.Timeout, "timeout: no complete reply within the time limit of the call").
 			WithHint("allow more time; in Go, use a context with a later deadline"))
 	}
-	return w.Fail(value.Errorf(value.Canceled, "canceled"))
+	return w.Fail(value.Errorf(value.Canceled, "the request was cancelled"))
 }
 
 // BadResponse returns the failure of a response that the API does not document.
