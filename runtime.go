@@ -277,8 +277,8 @@ func (r *Runtime) gives(c config.SandboxConfig) error {
 	}
 	unconfined := r.opts.Sandbox == Inline || r.opts.AllowUnconfined
 	if c.Required != nil && *c.Required && unconfined {
-		return value.Errorf(value.Invalid, "the config requires a sandbox that confines scripts, but RuntimeOptions.AllowUnconfined is set").
-			WithHint("use the mode process or strict; in Go, do not set RuntimeOptions.AllowUnconfined")
+		return value.Errorf(value.Invalid, "the config requires a sandbox that confines scripts, but the runtime allows scripts without one").
+			WithHint("use the mode process or strict; in Go, set RuntimeOptions.Sandbox to cassidy.Process or cassidy.Strict, and do not set RuntimeOptions.AllowUnconfined")
 	}
 	return nil
 }

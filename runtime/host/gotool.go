@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/goschema"
@@ -147,7 +149,11 @@ func offerGo(t tool.Tool, do handler, opts []ToolOption) (*offered, error) {
 		return nil, err
 	}
 	if err := t.Validate(); err != nil {
-		return nil, err
+		e := value.ErrorOf(err, value.Invalid)
+		if strings.Contains(e.Message(), "'"+t.Name+"'") || strings.Contains(e.Message(), strconv.Quote(t.Name)) {
+			return nil, e
+		}
+		return nil, value.Errorf(e.Kind, "tool '%s': %w", t.Name, e).WithHint("%s", e.Hint)
 	}
 	info := &toolset.Info{Tool: t, Standing: toolset.Standing{Location: tool.Embedded}}
 	completeStanding(&info.Standing, t.Needs, true)

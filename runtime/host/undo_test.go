@@ -182,12 +182,34 @@ func testUndoInPart(t *testing.T, on keeper) {
 	if value.KindOf(err) != value.Conflict || out.Failed == nil || out.Failed.StepPath.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
 		t.Errorf("undo over a change: %v, %+v, want a conflict at 2.3 after one step", err, out)
 	}
+	if want := "a was not restored: the file has changed since step 2.3"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("undo over a change: %v, want %q", err, want)
+	}
 	if tree := m.tree(); tree["a"] != "mine\n" || tree["b"] != "" {
 		t.Errorf("the files are %v, want the changed one as it is", tree)
 	}
 	p.write("a", "one\ntwo\n")
 	if _, err := p.undo(host.Undo{Run: "r", To: tool.StepPath{2}}); err != nil || m.tree()["a"] != "one\n" {
 		t.Errorf("undo to step 2: %v, the files are %v", err, m.tree())
+	}
+}
+
+// TestLeftAlone checks how the conflicts of files are described to the person who undoes a run.
+func TestLeftAlone(t *testing.T) {
+	const changed = "what is new.md was not restored: the file has changed since step 3"
+	const skip = "to skip this step: cassidy runs undo r --skip; to undo only later steps: cassidy runs undo r --to STEP; in Go, set Undo.Skip or Undo.To"
+	for text, want := range map[string][2]string{
+		"what is new.md has changed on disk during the call; nothing was written": {changed, skip},
+		"what is new.md was changed by another process during the call":           {changed, skip},
+		"what is new.md is open for writing in another process; nothing was written": {
+			"what is new.md was not restored: the file is open for writing in another process",
+			"close the file there, and repeat: cassidy runs undo r; in Go, call Host.Undo again",
+		},
+	} {
+		e := value.ErrorOf(host.LeftAlone("r", tool.StepPath{3}, value.Errorf(value.Conflict, "%s", text)), value.Failed)
+		if got := [2]string{e.Message(), e.Hint}; got != want || e.Kind != value.Conflict {
+			t.Errorf("%s: %q (%s), want %q", text, got, e.Kind.Type(), want)
+		}
 	}
 }
 

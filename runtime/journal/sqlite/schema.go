@@ -167,7 +167,7 @@ func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) 
 		return 0, notJournal(path)
 	case found > version:
 		return 0, value.Errorf(value.Unavailable, "open the journal: %s was written by a newer cassidy: it has format %d, and this version reads %d", path, found, version).
-			WithHint("use the newer cassidy, or another folder; nothing was changed")
+			WithHint("use the newer cassidy, or another folder: set CASSIDY_HOME; nothing was changed; in Go, pass another folder to sqlite.Open")
 	case foreign > 0, found == 0 && objects > 0: // no version has triggers or views
 		return 0, notJournal(path)
 	case found == 1:

@@ -309,7 +309,7 @@ func (p commit) unchanged(ctx context.Context) error {
 }
 
 func changedSince(path string) error {
-	return value.Errorf(value.Conflict, "%s was changed by others since the call last read or wrote it: nothing more was written", path).WithLimit(value.LimitChanged).WithHint("call the tool again")
+	return value.Errorf(value.Conflict, "%s has changed since the call last read or wrote it: nothing more was written", path).WithLimit(value.LimitChanged).WithHint("call the tool again")
 }
 
 // reconcile reports whether a recorded commit is on disk. If that is not known, or if others

@@ -12,13 +12,13 @@ import (
 func Do(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
 	o, _ := ctx.Value(callKey{}).(*origin)
 	if o == nil || o.pass.tool.Location != tool.Embedded || !o.pass.tool.Repeats() || o.pass.program != nil {
-		return nil, value.Errorf(value.Invalid, "%s: only the handler of a tool in Go with Steps or OnlyCalls can do this", name).
+		return nil, value.Errorf(value.Invalid, "carry out %s: the context is not that of the handler of a tool in Go with Steps or OnlyCalls", name).
 			WithHint("in Go, set Steps or OnlyCalls of the tool, and pass the context of the handler")
 	}
 	p := o.pass
 	f, _ := p.fn(name)
 	if f == nil || f.Mode != tool.ModePlain || f.Kind == tool.Pure {
-		return nil, value.Errorf(value.NotFound, "there is no step and no effect %s", name)
+		return nil, value.Errorf(value.NotFound, "unknown step or effect %s", name)
 	}
 	bound, err := f.Bind(nil, args)
 	if err != nil {
