@@ -3,6 +3,7 @@ package check_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,30 @@ func TestFileText(t *testing.T) {
 	got := c.File(file, "def slug():\n    \"\"\"Return y.\"\"\"\n    return y\n\ntool(slug)\n")
 	if len(got) != 1 || got[0].Pos.Line != 3 || got[0].Pos.Col != 12 || got[0].Message != "undefined: y" {
 		t.Errorf("File(bad) = %+v, want one fault at 3:12", got)
+	}
+}
+
+// TestFilesOfTools checks that a Markdown file beside the tools is one even if its front matter is wrong.
+func TestFilesOfTools(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"tools/a.md", "tools/README.md", "tools/b.lua", "tools/lib/notes.md", "workflows/w.star", "workflows/notes.md"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("A note.\n---\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := check.Files(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		found[i], _ = filepath.Rel(dir, found[i])
+		found[i] = filepath.ToSlash(found[i])
+	}
+	if want := []string{"tools/a.md", "tools/b.lua", "workflows/w.star"}; !slices.Equal(found, want) {
+		t.Errorf("Files = %v, want %v", found, want)
 	}
 }
 

@@ -95,8 +95,16 @@ const (
 // sorted. A folder that does not exist has none.
 func Files(dir string) ([]string, error) {
 	var files []string
-	for _, name := range []string{"tools", "workflows", "policies"} {
-		list, err := Scripts(filepath.Join(dir, name), name == "tools")
+	tools := filepath.Join(dir, "tools")
+	list, err := scripts(tools, func(name string) bool { // each Markdown file beside the tools is one
+		return !strings.EqualFold(filepath.Base(name), "README.md") && (filepath.Dir(name) == tools || isFrontMatter(name))
+	})
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, list...)
+	for _, name := range []string{"workflows", "policies"} {
+		list, err := Scripts(filepath.Join(dir, name), false)
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +119,15 @@ func Files(dir string) ([]string, error) {
 // Scripts lists the scripts in a folder and in the folders inside it, sorted. Names that begin with a dot
 // or _ are skipped. all includes files in Lua and Markdown.
 func Scripts(dir string, all bool) ([]string, error) {
+	if !all {
+		return scripts(dir, nil)
+	}
+	return scripts(dir, isFrontMatter)
+}
+
+// scripts is Scripts with the function that reports which Markdown files are tools. Without it, neither Lua nor Markdown
+// is included.
+func scripts(dir string, isTool func(name string) bool) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -124,7 +141,7 @@ func Scripts(dir string, all bool) ([]string, error) {
 		case d.IsDir() && (hidden || strings.Count(name[len(dir):], string(filepath.Separator)) > maxDepth):
 			return fs.SkipDir
 		case d.IsDir(), hidden:
-		case ext == ".star", all && (ext == ".lua" || ext == ".md" && isFrontMatter(name)):
+		case ext == ".star", isTool != nil && (ext == ".lua" || ext == ".md" && isTool(name)):
 			if files = append(files, name); len(files) > maxFiles {
 				return value.Errorf(value.Limit, "the folder %s has more than %d scripts", dir, maxFiles)
 			}

@@ -100,6 +100,9 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 		}
 		e := yamlError(err)
 		e.Pos.Line = lineOf(text, err, e.Pos.Line)
+		if open := unclosed(text, err); open != "" {
+			e.Err = fmt.Errorf("invalid YAML: the closing '%s' is missing", open)
+		}
 		return yaml.Node{}, e
 	}
 	var second yaml.Node
@@ -130,6 +133,17 @@ func lineOf(text string, err error, reported int) int {
 		})
 	}
 	return reported
+}
+
+// unclosed returns the bracket that is missing at the end of a text, or "". The parser expects a value there.
+func unclosed(text string, err error) string {
+	for _, bracket := range []string{"]", "}"} {
+		var doc yaml.Node
+		if strings.HasSuffix(err.Error(), "node content") && yaml.Unmarshal([]byte(text+bracket), &doc) == nil {
+			return bracket
+		}
+	}
+	return ""
 }
 
 // plainly replaces the terms of the parser.

@@ -90,6 +90,8 @@ func TestParseYAMLRefuses(t *testing.T) {
 		{"second document", "a: 1\n---\nb: 2\n", 2, "the text has more than one YAML document"},
 		{"a tab", "a:\n\tb: 1\n", 2, "unexpected character: put the text in quotes, and indent with spaces, not with tabs"},
 		{"not closed", "a: [1, 2\n", 1, "a ',' or the closing ']' is missing"},
+		{"an open list", "a: 1\nb: [\n", 2, "the closing ']' is missing"},
+		{"an open mapping", "a: {", 1, "the closing '}' is missing"},
 		{"an indentation", "a:\n  b: 1\n  c:\n    d: 1\n   e: 2\nf: 3\n", 5, "expected a line that is indented as those above it"},
 		{"an element", "a:\n  - b\n  c: 1\n  - d\n", 3, "expected a line that is indented as those above it, and that begins with - as they do"},
 		{"no value", "a: 1\nb: ]\nc: 2\n", 2, "expected a value"},

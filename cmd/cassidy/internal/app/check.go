@@ -26,13 +26,18 @@ func ScriptModules(root string) ([]tool.Module, error) {
 		[]tool.Module{agent.ModelModule(nil), mcp.Module()}), nil
 }
 
-// NewChecker returns a checker of the scripts that can call the tools of a host, in the folder root.
+// NewChecker returns a checker of the scripts that can call the tools of a host, in the folder root. If the host is nil,
+// calls of tools are not checked.
 func NewChecker(h *host.Host, root string) (*check.Checker, error) {
 	modules, err := ScriptModules(root)
 	if err != nil {
 		return nil, err
 	}
-	return check.New(check.Options{Modules: modules, Tools: func() map[string]*tool.Tool { return toolsOf(h) }, Test: scripttest.Module().Funcs}), nil
+	o := check.Options{Modules: modules, Test: scripttest.Module().Funcs}
+	if h != nil {
+		o.Tools = func() map[string]*tool.Tool { return toolsOf(h) }
+	}
+	return check.New(o), nil
 }
 
 // toolsOf returns the tools of a host by their keys. Nothing is known of a tool whose file is

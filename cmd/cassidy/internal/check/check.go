@@ -2,6 +2,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -39,12 +40,40 @@ func Command(a *app.App) *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "exit with code 1 if there are warnings, too"},
 			&cli.BoolFlag{Name: "sarif", Usage: "print the faults in SARIF 2.1.0, for CI"},
 		},
-		Action: c.WithHost(c.check),
+		Action: func(ctx *cli.Context) error {
+			if fault := c.configFault(); fault != nil {
+				return c.check(ctx, nil, fault)
+			}
+			return c.WithHost(func(ctx *cli.Context, h *host.Host) error { return c.check(ctx, h, nil) })(ctx)
+		},
 	}
 }
 
-func (c *command) check(ctx *cli.Context, h *host.Host) error {
-	agents.RegisterForHelp(h)
+// configFault returns the fault of an invalid config, or nil. Without a valid config, there is no host, and the checker
+// does not know the tools.
+func (c *command) configFault() *faults.File {
+	dir, root, err := c.WorkProject()
+	if err != nil {
+		return nil
+	}
+	if _, err = c.ReadConfig(cmp.Or(root, dir)); err == nil {
+		return nil
+	}
+	e := value.ErrorOf(err, value.Invalid)
+	if e.Pos.File == "" {
+		return nil
+	}
+	d := invalid(shown(e.Pos.File), e)
+	d.Pos.Line, d.Pos.Col = max(e.Pos.Line, 1), max(e.Pos.Col, 1)
+	d.Hint = strings.TrimPrefix(d.Hint+"; correct the config first: without it, calls of tools are not checked", "; ")
+	return &faults.File{Name: d.Pos.File, Found: []diagnostic.Diagnostic{d}}
+}
+
+// check checks files. The host is nil if the config has a fault.
+func (c *command) check(ctx *cli.Context, h *host.Host, config *faults.File) error {
+	if h != nil {
+		agents.RegisterForHelp(h)
+	}
 	dir, err := c.Root()
 	if err != nil {
 		return err
@@ -58,6 +87,9 @@ func (c *command) check(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	r := &run{command: c, checker: checker, root: t.root, fix: ctx.Bool("fix"), conflicts: c.conflicts(h, t.root)}
+	if config != nil {
+		r.files = append(r.files, *config)
+	}
 	for _, file := range t.files {
 		if ctx.Context.Err() != nil {
 			return value.AsError(ctx.Context.Err(), value.Canceled)
@@ -169,10 +201,19 @@ func scriptsIn(dir, word string) ([]string, error) {
 
 func exists(file string) bool { _, err := os.Stat(file); return err == nil }
 
-func isTool(h *host.Host, name string) bool { _, err := h.Tool(name); return err == nil }
+func isTool(h *host.Host, name string) bool {
+	if h == nil {
+		return false
+	}
+	_, err := h.Tool(name)
+	return err == nil
+}
 
 // toolFile returns the file of a tool by its name.
 func (c *command) toolFile(h *host.Host, root, name string) ([]string, error) {
+	if h == nil {
+		return c.fileOf(root, name)
+	}
 	for _, e := range h.Broken() {
 		base := filepath.Base(e.Pos.File)
 		if tool.Key(strings.TrimSuffix(base, filepath.Ext(base))) == tool.Key(name) {
@@ -191,6 +232,20 @@ func (c *command) toolFile(h *host.Host, root, name string) ([]string, error) {
 		return nil, value.Errorf(value.Invalid, "the tool '%s' has no file to check", t.Name).WithHint("check a tool of the project, or a file")
 	}
 	return []string{c.inPlace(root, t.Path)}, nil
+}
+
+// fileOf returns the file of a tool, a workflow or a policy by its name, if no host knows it.
+func (c *command) fileOf(root, name string) ([]string, error) {
+	t := targets{root: root}
+	if err := c.all(&t); err != nil {
+		return nil, err
+	}
+	for _, file := range t.files {
+		if base := filepath.Base(file); tool.Key(strings.TrimSuffix(base, filepath.Ext(base))) == tool.Key(name) {
+			return []string{file}, nil
+		}
+	}
+	return nil, value.Errorf(value.NotFound, "there is no tool, workflow or file %q", value.Clean(name, 120))
 }
 
 // workflow returns the file of a workflow or policy by its name, or "".
@@ -273,6 +328,9 @@ func (r *run) file(file string) {
 // conflicts returns the tools that are not used because another tool has the same name.
 func (c *command) conflicts(h *host.Host, root string) map[string]*value.Error {
 	found := map[string]*value.Error{}
+	if h == nil {
+		return found
+	}
 	for _, e := range h.Broken() {
 		if message := e.Message(); !strings.Contains(message, " is also in ") && !strings.Contains(message, " already has the name ") {
 			continue
