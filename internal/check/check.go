@@ -74,7 +74,7 @@ func (c *Checker) File(file, text string) []diagnostic.Diagnostic {
 
 // policyEntries returns the function of a policy.
 func policyEntries() []engine.Entry {
-	name, params := agent.PolicyFunction()
+	name, params := agent.Policy{}.Function()
 	return []engine.Entry{{Name: name, Params: params, Types: []string{"string", "dict"}, Result: "the result of agent.finish", Return: `return agent.finish("final", answer)`}}
 }
 

@@ -22,9 +22,11 @@ type Policy struct {
 // entry is the function of a policy's script.
 const entry = "policy"
 
-// PolicyFunction returns the name of the function that a policy defines, and the names of its arguments. Further
+// Function returns the name of the function that each policy defines, and the names of its arguments. Further
 // parameters get the modules that have their names.
-func PolicyFunction() (name string, params []string) { return entry, []string{conversation.TaskArg} }
+func (Policy) Function() (name string, params []string) {
+	return entry, []string{conversation.TaskArg}
+}
 
 // Builtin returns a policy that is part of cassidy: task, chat, plan, review, best, debate or planner. It fails with
 // kind Invalid for other names.

@@ -125,6 +125,15 @@ func (r *Report) KeepUncertainNeeds() {
 	}
 }
 
+// WrongResult returns why a handler cannot return a value, or "" if it can. name is that of the tool.
+func WrongResult(name string, returns *tool.Type, v value.Value) string {
+	t := tool.Tool{Name: name, Returns: returns}
+	if _, err := t.CheckResult(v); err != nil {
+		return value.ErrorOf(err, value.Invalid).Message()
+	}
+	return ""
+}
+
 // Meant reports whether a fault suggests a name, so that the name would be used otherwise.
 func (r *Report) Meant(name string) bool { return r.meant[name] }
 

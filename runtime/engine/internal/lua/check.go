@@ -87,8 +87,8 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 	k.Handler = c.handler(table)
 	k.Params, k.Declared = t.Params, !t.AllowExtra && len(c.file.faults) == 0 && d.Fields.Has("params")
 	c.run(k)
-	if t, err := d.Result(); err == nil {
-		k.Result(t)
+	if returns, err := d.Result(); err == nil {
+		k.Result(t.Name, returns)
 	}
 	needs := k.NeedsOf(table, &t)
 	c.needs(k, *needs)
@@ -147,6 +147,11 @@ func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*
 		c.run(c.checker())
 		return
 	}
+	if c.hidden["function"] && tool.Key(name) != tool.Key(script.Stem(src.Path)) { // the handler may not parse
+		declared(nil)
+		c.run(c.checker())
+		return
+	}
 	d := script.New("", value.Position{}, map[string][]string{})
 	d.Handler = name
 	for name, fn := range c.file.functions {
@@ -175,8 +180,8 @@ func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*
 		}
 	}
 	c.run(k)
-	if t, err := d.Result(); err == nil {
-		k.Result(t)
+	if returns, err := d.Result(); err == nil {
+		k.Result(t.Name, returns)
 	}
 	if needs != nil {
 		c.needs(k, *needs)
@@ -235,7 +240,10 @@ func (c *checking) parse(parseText func(path, text string) (*file, error)) bool 
 		if c.shift != nil && e.Pos.Col > 0 {
 			e.Pos.Col = max(e.Pos.Col-c.shift(e.Pos.Line), 1)
 		}
-		lualint.SyntaxFault(c.report, &e)
+		lualint.SyntaxFault(c.report, &e, text, func(text string) bool {
+			_, err := parseText(c.src.Path, text)
+			return err == nil || value.ErrorOf(err, value.Invalid).Pos.Line >= end
+		})
 		if c.hidden == nil {
 			c.hidden = map[string]bool{}
 		}

@@ -19,6 +19,7 @@ func (m *Language) Check(src script.Source, r *lint.Report) {
 		r.AddDiagnostic(labeled(r, r.Error(err, diagnostic.Declaration)))
 	}
 	fields := readFields(r, file.meta, src.Path)
+	otherNames(r, fields, file.meta)
 	if err != nil {
 		return
 	}
@@ -59,6 +60,19 @@ func readFields(r *lint.Report, meta, path string) *value.Dict {
 		r.AddError(e, diagnostic.Declaration)
 	}
 	return fields
+}
+
+// otherNames warns of fields whose names are those of the other languages.
+func otherNames(r *lint.Report, fields *value.Dict, meta string) {
+	for name, field := range ownNames {
+		if fields.Has(name) || !fields.Has(field) {
+			continue
+		}
+		at := lint.Range{Start: lint.Pos{Line: yaml.Line(meta, field) + 1, Col: 1}}
+		if r.Source[r.Span(at).Start:r.Span(at).End] == field {
+			r.Add(lint.Fault{At: at, Warning: true, Code: diagnostic.Declaration, Message: fmt.Sprintf("the field '%s' is called '%s' in front matter", field, name), Rename: name})
+		}
+	}
 }
 
 // labeled adds the fix of a code block without a language whose language is certain.

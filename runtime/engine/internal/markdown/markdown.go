@@ -61,16 +61,23 @@ func inFrontMatter(err error, path string) error {
 	return &e
 }
 
+// ownNames are the fields that have other names in front matter than in the other languages, which are accepted, too.
+var ownNames = map[string]string{"parameters": "params", "token_overhead": "overhead"}
+
 // addFrontMatter adds the metadata, with its Markdown field names, to the handler's own
 // signature and documentation.
 func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) error {
+	d.Spelled = map[string]string{}
+	for name, field := range ownNames {
+		d.Spelled[field] = name
+	}
 	inText := yaml.Lines(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
 		if !ok {
 			return d.ErrorAt("", "the name of a field should be a string but got %s", value.TypeOf(k))
 		}
-		field := map[string]string{"parameters": "params", "token_overhead": "overhead"}[name]
+		field := ownNames[name]
 		if field == "" {
 			field = name
 		}

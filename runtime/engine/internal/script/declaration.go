@@ -33,6 +33,7 @@ type Declaration struct {
 	Elements  map[string][]value.Position // of each field that is a list, if known
 	Functions map[string][]string         // the parameters of the functions that a field may name
 	Loads     []string                    // all files that the file loads, also indirectly
+	Spelled   map[string]string           // the names of the fields in the file, where these differ
 	warnings  []string
 }
 

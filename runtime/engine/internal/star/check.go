@@ -57,7 +57,7 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 		c.entries()
 	default:
 		c.unused(starlint.Role{Roots: c.public()})
-		starlint.Flow(r, c.file.syntax, c.result(""))
+		starlint.Flow(r, c.file.syntax, c.result(nil))
 	}
 	c.calls.Types(c.file.syntax)
 	c.docstrings()
@@ -94,6 +94,10 @@ func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*
 		if c.hidden == nil {
 			r.AddError(err, diagnostic.Declaration)
 		}
+		declared(nil)
+		return
+	}
+	if c.hidden["def"] && tool.Key(handler.Name.Name) != tool.Key(script.Stem(src.Path)) { // the handler may not parse
 		declared(nil)
 		return
 	}
@@ -368,7 +372,7 @@ func (c *checking) undeclared() {
 	}
 	c.report.Add(f)
 	c.unused(starlint.Role{Roots: c.public()})
-	starlint.Flow(c.report, c.file.syntax, c.result(""))
+	starlint.Flow(c.report, c.file.syntax, c.result(nil))
 }
 
 // declared reports the faults of tool(…) or workflow(…), and of the functions that it names.
@@ -442,7 +446,7 @@ func (c *checking) tool(d *script.Declaration, needs *lint.Declaration) {
 		role.Roots[name] = true
 	}
 	c.unused(role)
-	starlint.Flow(c.report, c.file.syntax, c.result(d.Handler))
+	starlint.Flow(c.report, c.file.syntax, c.result(d))
 	c.results(d)
 	if needs != nil {
 		c.needs(roots, *needs)
@@ -456,19 +460,25 @@ func (c *checking) program(roots []string, needs lint.Declaration) {
 		role.Roots[name] = true
 	}
 	c.unused(role)
-	starlint.Flow(c.report, c.file.syntax, c.result(""))
+	starlint.Flow(c.report, c.file.syntax, c.result(nil))
 	if needs.Name != "" {
 		c.needs(roots, needs)
 	}
 }
 
-// result returns what functions declare of their results. That of the handler is checked by the host.
-func (c *checking) result(handler string) func(*syntax.DefStmt) starlint.Result {
+// result returns what functions declare of their results. That of the handler of d is checked by the host; d may be nil.
+func (c *checking) result(d *script.Declaration) func(*syntax.DefStmt) starlint.Result {
 	return func(def *syntax.DefStmt) starlint.Result {
 		for _, e := range c.report.Known.Entries {
 			if e.Name == def.Name.Name {
 				null := slices.Contains(e.Types, starlark.None.Type())
 				return starlint.Result{Null: null, Open: null, Checks: true, Must: map[bool]string{false: e.Result}[null], Return: e.Return}
+			}
+		}
+		handler := d != nil && def.Name.Name == d.Handler
+		if handler {
+			if t, err := d.Result(); err == nil && t != nil {
+				return starlint.Result{Type: t.String(), Null: lint.WrongResult(d.Handler, t, nil) == "", Checks: true}
 			}
 		}
 		text := c.file.signatureOf(def).Returns.Text
@@ -479,18 +489,15 @@ func (c *checking) result(handler string) func(*syntax.DefStmt) starlint.Result 
 		case text == "" || text == "None" || err != nil || t.Name == tool.TypeAny:
 			return starlint.Result{Type: text, Null: true}
 		}
-		return starlint.Result{Type: text, Null: t.Nullable, Checks: def.Name.Name == handler}
+		return starlint.Result{Type: text, Null: t.Nullable, Checks: handler}
 	}
 }
 
 // results checks the values that the handler returns and that are written out.
 func (c *checking) results(d *script.Declaration) {
 	def := c.file.defs[d.Handler]
-	if def == nil || d.Returns == nil {
-		return
-	}
 	returns, err := d.Result()
-	if err != nil || returns == nil {
+	if def == nil || err != nil || returns == nil {
 		return
 	}
 	starlint.Returns(def, func(x syntax.Expr) {
@@ -498,9 +505,8 @@ func (c *checking) results(d *script.Declaration) {
 		if !ok || v == nil {
 			return
 		}
-		probe := tool.Tool{Name: cmp.Or(d.Fields.Text("name"), script.Stem(c.src.Path)), Returns: returns}
-		if _, err := probe.CheckResult(v); err != nil {
-			c.report.Add(lint.Fault{At: starlint.RangeOf(x), Code: diagnostic.ResultType, Message: value.ErrorOf(err, value.Invalid).Message()})
+		if why := lint.WrongResult(cmp.Or(d.Fields.Text("name"), script.Stem(c.src.Path)), returns, v); why != "" {
+			c.report.Add(lint.Fault{At: starlint.RangeOf(x), Code: diagnostic.ResultType, Message: why})
 		}
 	})
 }

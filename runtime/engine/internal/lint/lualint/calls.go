@@ -57,20 +57,28 @@ func (c *Check) call(x *ast.FuncCallExpr) {
 	}
 	switch {
 	case x.Func == nil:
-		c.expr(x.Receiver)
+		c.method(x)
 	case c.isGlobal(x.Func, "pcall") && len(x.Args) > 0:
 		if called, g, ok := c.moduleFunction(x.Args[0]); ok && (g != nil || called != "") {
 			c.check(called, g, x.Args[0], x.Args[1:])
 			c.exprs(x.Args[1:])
 			return
 		}
+		c.protected(x.Args[0])
 	case ok:
+		c.topLevel(name, f, x.Func)
 		c.check(name, f, x.Func, x.Args)
 	default:
 		if id, isName := x.Func.(*ast.IdentExpr); isName {
 			c.read(id, true)
-		} else {
-			c.expr(x.Func)
+			break
+		}
+		c.expr(x.Func)
+		if dot, ok := x.Func.(*ast.AttrGetExpr); ok {
+			id, isName := dot.Object.(*ast.IdentExpr)
+			if key, isKey := dot.Key.(*ast.StringExpr); isName && isKey && c.bound[id] != nil {
+				c.indexed(id, key, true)
+			}
 		}
 	}
 	c.exprs(x.Args)

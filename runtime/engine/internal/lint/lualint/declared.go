@@ -2,6 +2,7 @@ package lualint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -9,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // PlaceParams records where parameters are declared.
@@ -27,13 +29,30 @@ func (c *Check) PlaceParams(table *ast.TableExpr) {
 	}
 }
 
-// Result reports a handler that returns nothing although it declares a result.
-func (c *Check) Result(t *tool.Type) {
-	if c.Handler == nil || t == nil || t.Nullable || t.Name == "" || t.Name == tool.TypeAny || Returns(c.Handler.Stmts) {
+// Result reports a handler that returns nothing, or a value that certainly does not have the declared type. name is
+// that of the tool.
+func (c *Check) Result(name string, t *tool.Type) {
+	if c.Handler == nil || t == nil || t.Nullable || t.Name == "" || t.Name == tool.TypeAny {
 		return
 	}
-	c.fault(lint.Fault{At: lint.Range{Start: lint.Pos{Line: c.Handler.Line()}}, Code: diagnostic.MissingReturn,
-		Message: fmt.Sprintf("the handler returns nothing, but its declared result is %s", t), Hint: "return a value, or remove the declared result"})
+	list, fails := returnsOf(c.Handler.Stmts)
+	if !fails && !slices.ContainsFunc(list, func(s *ast.ReturnStmt) bool { return len(s.Exprs) > 0 }) {
+		c.fault(lint.Fault{At: lint.Range{Start: lint.Pos{Line: c.Handler.Line()}}, Code: diagnostic.MissingReturn,
+			Message: fmt.Sprintf("the handler returns nothing, but its declared result is %s", t), Hint: "return a value, or remove the declared result"})
+		return
+	}
+	for _, s := range list {
+		if len(s.Exprs) != 1 {
+			continue
+		}
+		v, ok := constantOf(s.Exprs[0], 0)
+		if _, isTable := v.(value.List); !ok || isTable { // an empty table is a list or an object
+			continue
+		}
+		if why := lint.WrongResult(name, t, v); why != "" {
+			c.fault(lint.Fault{At: c.of(s.Exprs[0]), Code: diagnostic.ResultType, Message: why})
+		}
+	}
 }
 
 // NeedsOf returns the needs of tool{…}, with the edits that change them.

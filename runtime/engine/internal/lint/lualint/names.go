@@ -45,6 +45,7 @@ type Check struct {
 	fn        *function
 	undefined map[string]bool // the names that are reported
 	bound     map[*ast.IdentExpr]*variable
+	later     []func() // what is checked when it is known how often each variable is assigned
 }
 
 // A variable is a local name.
@@ -79,6 +80,9 @@ func (c *Check) Run(stmts []ast.Stmt) {
 	c.fields, c.written, c.functions, c.undefined = map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]bool{}
 	c.bound = map[*ast.IdentExpr]*variable{}
 	c.block(stmts)
+	for _, check := range c.later {
+		check()
+	}
 	c.unused()
 }
 
@@ -230,6 +234,8 @@ func (c *Check) local(s *ast.LocalAssignStmt) {
 		v := c.declare(name, c.name(s, i), h)
 		if h == local && i < len(s.Exprs) {
 			v.value = s.Exprs[i]
+		} else if len(s.Exprs) == 0 {
+			v.value = &ast.NilExpr{}
 		}
 	}
 }
@@ -276,32 +282,38 @@ func (c *Check) function(fn *ast.FunctionExpr, name string, at lint.Range) {
 	c.fn = outer
 }
 
-// Returns reports whether the handler returns a value anywhere. It follows no function inside of it.
-func Returns(stmts []ast.Stmt) bool {
-	return slices.ContainsFunc(stmts, func(s ast.Stmt) bool {
+// returnsOf lists the return statements of a function, without those of functions inside of it. fails says that it may
+// end with error(…) instead.
+func returnsOf(stmts []ast.Stmt) (list []*ast.ReturnStmt, fails bool) {
+	inside := func(stmts []ast.Stmt) {
+		more, also := returnsOf(stmts)
+		list, fails = append(list, more...), fails || also
+	}
+	for _, s := range stmts {
 		switch s := s.(type) {
 		case *ast.ReturnStmt:
-			return len(s.Exprs) > 0
+			list = append(list, s)
 		case *ast.DoBlockStmt:
-			return Returns(s.Stmts)
+			inside(s.Stmts)
 		case *ast.WhileStmt:
-			return Returns(s.Stmts)
+			inside(s.Stmts)
 		case *ast.RepeatStmt:
-			return Returns(s.Stmts)
+			inside(s.Stmts)
 		case *ast.IfStmt:
-			return Returns(s.Then) || Returns(s.Else)
+			inside(s.Then)
+			inside(s.Else)
 		case *ast.NumberForStmt:
-			return Returns(s.Stmts)
+			inside(s.Stmts)
 		case *ast.GenericForStmt:
-			return Returns(s.Stmts)
+			inside(s.Stmts)
 		case *ast.FuncCallStmt:
-			call, ok := s.Expr.(*ast.FuncCallExpr)
-			if id, isName := call.Func.(*ast.IdentExpr); ok && isName {
-				return id.Value == "error"
+			if call, ok := s.Expr.(*ast.FuncCallExpr); ok {
+				id, isName := call.Func.(*ast.IdentExpr)
+				fails = fails || isName && id.Value == "error"
 			}
 		}
-		return false
-	})
+	}
+	return list, fails
 }
 
 func (c *Check) assign(x ast.Expr) {
@@ -356,8 +368,10 @@ func (c *Check) expr(x ast.Expr) {
 		c.exprs([]ast.Expr{x.Lhs, x.Rhs})
 	case *ast.StringConcatOpExpr:
 		c.exprs([]ast.Expr{x.Lhs, x.Rhs})
+		c.operands("..", x.Lhs, x.Rhs)
 	case *ast.ArithmeticOpExpr:
 		c.exprs([]ast.Expr{x.Lhs, x.Rhs})
+		c.operands(x.Operator, x.Lhs, x.Rhs)
 	case *ast.UnaryMinusOpExpr:
 		c.expr(x.Expr)
 	case *ast.UnaryNotOpExpr:
@@ -442,6 +456,8 @@ func (c *Check) attribute(x *ast.AttrGetExpr) {
 	}
 	if v := c.lookup(id.Value); v != nil {
 		v.reads++
+		c.bound[id] = v
+		c.indexed(id, key, false)
 		if v == c.argument && c.argument.writes == 0 {
 			c.field(key)
 		}

@@ -1,6 +1,7 @@
 package lualint
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -15,21 +16,26 @@ import (
 var habits = []struct{ sign, hint string }{
 	{"!=", "write ~= for unequal"}, {"+=", "write n = n + 1"}, {"-=", "write n = n - 1"}, {"++", "write n = n + 1"},
 	{"&&", "write and"}, {"||", "write or"}, {"!", "write not"}, {"else if", "write elseif"}, {"elif", "write elseif"}, {"//", "write -- for a comment, and math.floor(a / b) to divide"},
+	{"&", "Lua has no operators for bits: write n % 2 for the lowest one"}, {"|", "Lua has no operators for bits: write or for a condition"},
 	{"continue", "put the rest of the loop into an if"}, {"def ", "write function f(x) … end"},
 }
 
 // braces is a line that opens a block in a language with braces.
 var braces = regexp.MustCompile(`^\s*(\}\s*)?(if|while|for|else|function)\b.*\{\s*$`)
 
-// SyntaxFault reports a fault of syntax, with a hint if the line has a sign of another language.
-func SyntaxFault(r *lint.Report, e *value.Error) {
+// SyntaxFault reports a fault of syntax in a text. It has a fix if the statement parses with one more word, which
+// parses finds out, and a hint if the line has a sign of another language.
+func SyntaxFault(r *lint.Report, e *value.Error, text string, parses func(text string) bool) {
 	line := r.Line(e.Pos.Line)
 	near := ""
 	if _, after, ok := strings.Cut(e.Message(), "near \""); ok {
 		near = strings.TrimSuffix(after, "\"")
 	}
+	missing, before := lacks(text, e.Pos, near, parses)
 	switch {
 	case e.Hint != "":
+	case missing != "":
+		e.Hint = fmt.Sprintf("insert %s before %s", missing, near)
 	case braces.MatchString(line):
 		e.Hint = "blocks begin with then or do, and end with end"
 	case near == "}" || near == ")":
@@ -43,6 +49,10 @@ func SyntaxFault(r *lint.Report, e *value.Error) {
 		}
 	}
 	d := r.Error(e, diagnostic.Syntax)
+	if missing != "" {
+		at := r.ByteOffset(before.Line, before.Col+1)
+		d.Fix = &diagnostic.Fix{Title: "insert " + missing, Edits: []diagnostic.Edit{{Span: diagnostic.Span{Start: at, End: at}, Text: inserted(missing)}}}
+	}
 	if e.Hint == habits[0].hint {
 		if i := strings.Index(line, "!="); i >= 0 && strings.Count(line, "!=") == 1 {
 			at := r.ByteOffset(e.Pos.Line, i+1)
@@ -50,6 +60,41 @@ func SyntaxFault(r *lint.Report, e *value.Error) {
 		}
 	}
 	r.AddDiagnostic(d)
+}
+
+// lacks returns the only word whose insertion before an unexpected one makes a text parse, or "". It is inserted after the
+// byte at a position.
+func lacks(text string, pos value.Position, near string, parses func(text string) bool) (word string, after value.Position) {
+	t := lint.NewText("", text)
+	if near == "" || pos.Line < 1 || pos.Col < len(near) || t.Line(pos.Line) == "" {
+		return "", after
+	}
+	start := t.Offset(pos.Line, pos.Col-len(near)+1) // the parser reports where the word ends
+	if !strings.HasPrefix(text[start:], near) {
+		return "", after
+	}
+	end := len(strings.TrimRight(text[:start], " \t\r\n"))
+	if end == 0 {
+		return "", after
+	}
+	for _, w := range []string{",", "..", "then", "do"} {
+		if parses(text[:end] + inserted(w) + text[end:]) {
+			if word != "" {
+				return "", after
+			}
+			word = w
+		}
+	}
+	line := t.LineOf(end - 1)
+	return word, value.Position{Line: line, Col: end - t.ByteOffset(line, 1)}
+}
+
+// inserted returns a word as it is written after another one.
+func inserted(word string) string {
+	if word == "," {
+		return word
+	}
+	return " " + word
 }
 
 // begins reports whether a statement of the top level begins in a line.
