@@ -56,7 +56,8 @@ type Options struct {
 	// Modules are further effects for scripts. A test fakes them with t.effect.
 	Modules []tool.Module
 	// Record makes a call for real, and returns what it did, also if the call has failed. Tests
-	// that use t.replay then write their fixtures. Nil reads them.
+	// that use t.replay then write their fixtures. A fixture that exists is only replaced if Paths or
+	// Filter select tests. Nil reads fixtures.
 	Record func(ctx context.Context, r Recording) (*fixture.Fixture, error)
 }
 
@@ -65,6 +66,8 @@ type Recording struct {
 	Name     string
 	Workflow bool // Name is the name of a workflow
 	Args     *value.Dict
+	Fixture  string // the path of the file that will be written, in Options.Dir
+	Replaces bool   // the file exists
 }
 
 // A Test is one test of a suite.
@@ -109,6 +112,7 @@ type Suite struct {
 
 	mu    sync.Mutex
 	slots []*slot
+	kept  []string
 }
 
 // defaultTimeout is the limit of a test.
@@ -146,6 +150,26 @@ func Open(ctx context.Context, o *Options) (*Suite, error) {
 
 // Tests returns the tests in the order of their files and lines.
 func (s *Suite) Tests() []*Test { return slices.Clone(s.tests) }
+
+// selective reports whether somebody has selected the tests of the suite.
+func (s *Suite) selective() bool { return s.opts.Filter != nil || len(s.opts.Paths) > 0 }
+
+// keep notes a fixture that was not recorded again.
+func (s *Suite) keep(fixture string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.kept, fixture) {
+		s.kept = append(s.kept, fixture)
+	}
+}
+
+// Kept returns the fixtures that were not recorded again, since they exist and their tests were not
+// selected.
+func (s *Suite) Kept() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.kept)
+}
 
 // Run runs all tests, some of them in parallel, and calls done with each result in the order of
 // the tests, not concurrently.

@@ -230,6 +230,8 @@ type replay struct {
 	file  string // in the folder of the suite
 	steps []fixture.Step
 	used  []bool
+	real  bool // the next call is recorded
+	old   bool // the fixture exists
 	wrote bool // the fixture was recorded by this test
 }
 
@@ -240,10 +242,15 @@ func (x *test) setReplay(name string) error {
 	}
 	r := &replay{name: name, file: path.Join(x.slot.suite.files.data, name)}
 	x.recorded = r
-	if x.slot.suite.opts.Record != nil {
-		return nil
+	suite := x.slot.suite
+	data, err := suite.files.readData(r.file)
+	r.old = !errors.Is(err, fs.ErrNotExist)
+	if suite.opts.Record != nil {
+		if r.real = !r.old || suite.selective(); r.real {
+			return nil
+		}
+		suite.keep(name)
 	}
-	data, err := x.slot.suite.files.readData(r.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return value.Errorf(value.Failed, "the fixture %s does not exist", name).WithHint("to record it, type: cassidy test --record --filter %s", x.Name)
@@ -291,12 +298,13 @@ func (x *test) record(ctx context.Context, r Recording) error {
 	x.mu.Lock()
 	to := x.recorded
 	x.mu.Unlock()
-	if do == nil || to == nil {
+	if do == nil || to == nil || !to.real {
 		return nil
 	}
 	if to.wrote {
 		return value.Errorf(value.Failed, "the fixture %s has one call, but the test makes another one", to.name).WithHint("write t.replay with another name before each call")
 	}
+	r.Fixture, r.Replaces = to.file, to.old
 	f, err := do(ctx, r)
 	if err == nil {
 		err = x.slot.suite.files.writeData(to.file, f.Format())

@@ -19,7 +19,11 @@ import (
 func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Recording) (*fixture.Fixture, error) {
 	return func(ctx context.Context, r scripttest.Recording) (*fixture.Fixture, error) {
 		id := agent.NewID()
-		c.Note("recording %s as the run %s", r.Name, id)
+		what := "new fixture"
+		if r.Replaces {
+			what = "replaces the fixture"
+		}
+		c.Note("recording %s into %s (%s), as the run %s", r.Name, r.Fixture, what, id)
 		var err error
 		entry := ""
 		if r.Workflow {

@@ -22,6 +22,8 @@ type report struct {
 	results []scripttest.Result
 	failed  int
 
+	causes map[string]string // of failures that were printed: the first test that each one failed
+
 	file   string // whose tests are being printed
 	passed int    // of its tests
 	took   time.Duration
@@ -72,10 +74,31 @@ func (r *report) line(word, color, what, more string) string {
 
 func (r *report) printFailure(result *scripttest.Result) {
 	r.c.Print(r.line("FAIL", ui.Red, result.File+": "+result.Name, milliseconds(result.Duration)))
-	r.c.Print(indent(failure(result)))
+	r.c.Print(indent(r.cause(result)))
 	if len(result.Output) > 0 {
 		r.c.Print(indent("output:\n" + strings.Join(result.Output, "\n")))
 	}
+}
+
+// cause describes why a test has failed. One cause often fails many tests, such as an untrusted tool that
+// they call: it is printed for the first of them.
+func (r *report) cause(result *scripttest.Result) string {
+	e := ui.ForUsers(result.Err)
+	key := e.Message() + "\n" + e.Hint
+	if first, ok := r.causes[key]; ok && e.Hint != "" {
+		at := e.Pos.String()
+		if at != "" {
+			at += ": "
+		}
+		return at + "the same error as in " + first
+	}
+	if r.causes == nil {
+		r.causes = map[string]string{}
+	}
+	if _, ok := r.causes[key]; !ok {
+		r.causes[key] = result.ID()
+	}
+	return failure(result)
 }
 
 // failure describes why a test has failed.

@@ -4,6 +4,7 @@ package test
 import (
 	"context"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -40,7 +41,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the statements that they have not run"},
 			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
 			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},
-			&cli.BoolFlag{Name: "record", Usage: "make the first call after each t.replay for real, with approvals, and write its fixture"},
+			&cli.BoolFlag{Name: "record", Usage: "make the first call after each t.replay for real, with approvals, and write its fixture. Existing fixtures are replaced only for tests that you select"},
 		}, approve.Flags()...),
 		Action: c.test,
 	}
@@ -107,6 +108,9 @@ func (c *command) round(ctx *cli.Context, o *scripttest.Options) error {
 	}
 	if err := r.end(); err != nil {
 		return err
+	}
+	if kept := s.Kept(); len(kept) > 0 {
+		c.Note("not recorded again: %s; to replace a fixture, select its test with a name, a path or --filter", strings.Join(kept, ", "))
 	}
 	if file := ctx.String("junit"); file != "" {
 		if err := writeJUnit(file, r); err != nil {
