@@ -3,6 +3,7 @@ package test
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
@@ -33,6 +34,9 @@ func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Record
 			_, err = h.Call(ctx, tool.Call{Tool: r.Name, Args: r.Args, Caller: tool.ByScript}, host.Durable(id))
 		}
 		f, failure := c.fixture(ctx, id)
+		if failure == nil && refused(err) && (len(f.Steps) == 0 || strings.Contains(err.Error(), "not approved")) {
+			failure = err // of the call itself
+		}
 		if failure != nil {
 			return nil, cmp.Or(err, failure)
 		}
@@ -41,7 +45,7 @@ func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Record
 	}
 }
 
-// fixture reads a run that has ended. It fails if an effect was denied, so that a fixture is complete.
+// fixture reads a run that has ended. It fails if an effect was refused, so that a fixture is complete.
 func (c *command) fixture(ctx context.Context, id string) (*fixture.Fixture, error) {
 	j, done, err := app.OpenRuns(c.Journal())
 	if err != nil {
@@ -61,9 +65,15 @@ func (c *command) fixture(ctx context.Context, id string) (*fixture.Fixture, err
 		return nil, err
 	}
 	for _, s := range f.Steps {
-		if s.End != nil && s.End.Err != nil && s.End.Err.Kind == value.Denied {
+		if s.End != nil && s.End.Err != nil && refused(s.End.Err) {
 			return nil, s.End.Err
 		}
 	}
 	return f, nil
+}
+
+// refused reports whether something was denied, or a question about it was not answered.
+func refused(err error) bool {
+	kind := value.KindOf(err)
+	return err != nil && (kind == value.Denied || kind == value.Unanswered)
 }
