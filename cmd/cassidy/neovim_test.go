@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -82,5 +83,68 @@ func TestNeovim(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Logf("%s%s", &out, &errs)
+	}
+}
+
+// TestNeovimRecipe opens a tool in Neovim with the recipe of docs/editors.md for its version.
+func TestNeovimRecipe(t *testing.T) {
+	nvim, err := exec.LookPath("nvim")
+	if err != nil {
+		t.Skip("SKIPPED: Neovim is not installed; on Debian: apt-get install neovim")
+	}
+	version, err := exec.Command(nvim, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/editors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := "For Neovim 0.11 or later,"
+	if regexp.MustCompile(`^NVIM v0\.([0-9]|10)\.`).Match(version) {
+		heading = "For Neovim 0.7 to 0.10,"
+	}
+	_, rest, _ := strings.Cut(string(page), heading)
+	_, rest, _ = strings.Cut(rest, "```lua\n")
+	recipe, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatalf("docs/editors.md has no recipe after %q", heading)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, ".cassidy/tools"), os.DirFS("testdata/neovim/tools")); err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "cassidy")); err != nil {
+		t.Skip(err)
+	}
+	const attached = `
+lua vim.wait(60000, function() return next(vim.lsp.buf_get_clients(0)) ~= nil end, 50)
+lua io.stdout:write(vim.bo.filetype .. " " .. vim.tbl_count(vim.lsp.buf_get_clients(0)) .. "\n")
+qall!
+`
+	init, script := filepath.Join(bin, "init.lua"), filepath.Join(bin, "attached.vim")
+	for name, text := range map[string]string{init: recipe, script: attached} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, filetype := range map[string]string{"page.star": "starlark", "page_lua.lua": "lua", "page_md.md": "markdown"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, nvim, "--headless", "-u", init, "-n", ".cassidy/tools/"+file, "-S", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+t.TempDir(), "CASSIDY_WORKER="+testworker.Exec(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"),
+			"HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir())
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != filetype+" 1" {
+			t.Errorf("%s: the filetype and the number of clients are %q, %v, want %q\n%s", file, got, err, filetype+" 1", &errs)
+		}
 	}
 }
