@@ -67,6 +67,8 @@ func usageError(ctx *cli.Context, err error, _ bool) error {
 	switch findFlag(ctx.Command.Flags, wrong[2]).(type) {
 	case *cli.IntFlag:
 		return notACount(wrong[2], wrong[1])
+	case *cli.Float64Flag:
+		return value.Errorf(value.Invalid, "--%s must be a number, not %s", wrong[2], wrong[1]).WithHint("for example: --%s 60", wrong[2])
 	case *cli.DurationFlag:
 		return value.Errorf(value.Invalid, "--%s must be a duration with a unit, not %s", wrong[2], wrong[1]).WithHint("use a number and a unit, as in 90s, 5m or 720h")
 	}

@@ -417,10 +417,11 @@ func (r *run) summary(errs, warnings, fixable int) {
 func Format(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "fmt", Usage: "format scripts in Starlark", ArgsUsage: "[FILE|FOLDER|- …]",
+		Name: "fmt", Usage: "format scripts in Starlark", ArgsUsage: "[NAME|FILE|FOLDER|- …]",
 		Description: "The format is that of buildifier. In a Markdown file, the Starlark block is formatted.\n" +
 			"Without arguments, the command formats the Starlark files of the project and your personal ones.\n" +
 			"To format standard input and print the result: cassidy fmt -\n" +
+			"A text that begins with the line --- is formatted as a tool in Markdown.\n" +
 			"A file that does not parse is not changed.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "check", Usage: "change nothing, list the files that differ, and exit with code 1 if there are any"},
@@ -455,12 +456,54 @@ func (c *command) format(ctx *cli.Context) error {
 			t.files = append(t.files, files...)
 			continue
 		}
-		named[file] = true
-		t.files = append(t.files, file)
+		files, err := c.scriptsOf(word, file)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			named[file] = true
+		}
+		t.files = append(t.files, files...)
 	}
 	t.files = slices.DeleteFunc(t.files, func(file string) bool { return filepath.Ext(file) == ".lua" && !named[file] })
 	t.files = once(t.files)
 	return c.formatFiles(checker, t, ctx.Bool("check"))
+}
+
+// scriptsOf returns the files that an argument of cassidy fmt names: a file, or the scripts with a name, such as
+// that of a tool.
+func (c *command) scriptsOf(word, file string) ([]string, error) {
+	if strings.ContainsAny(word, `/\`) || filepath.Ext(word) != "" || exists(file) {
+		return []string{file}, nil
+	}
+	var all targets
+	root, err := c.ProjectRoot()
+	if err == nil {
+		all.root = root
+		err = c.all(&all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	stem := func(file string) string { return tool.Key(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))) }
+	var names []string
+	files := slices.DeleteFunc(all.files, func(file string) bool {
+		names = append(names, stem(file))
+		return stem(file) != tool.Key(word)
+	})
+	if len(files) == 0 {
+		return nil, value.Errorf(value.NotFound, "format %s: there is no file, folder or script with this name%s", word, value.DidYouMean(tool.Key(word), names)).
+			WithHint("use a file that ends in .star or .md, a folder, or the name of a tool")
+	}
+	return files, nil
+}
+
+// inputName is the name of the text on standard input: a tool in Markdown begins with its front matter.
+func inputName(text string) string {
+	if first, _, _ := strings.Cut(text, "\n"); strings.TrimRight(first, " \r") == "---" {
+		return "stdin.md"
+	}
+	return "stdin.star"
 }
 
 // maxInput is how long the text on standard input may be.
@@ -474,7 +517,8 @@ func (c *command) formatInput(checker *check.Checker, only bool) error {
 	if len(data) > maxInput {
 		return value.Errorf(value.Limit, "read standard input: the text is longer than %d KB", maxInput>>10)
 	}
-	formatted, err := checker.Format("stdin.star", string(data))
+	name := inputName(string(data))
+	formatted, err := checker.Format(name, string(data))
 	if err != nil {
 		return err
 	}
@@ -483,7 +527,7 @@ func (c *command) formatInput(checker *check.Checker, only bool) error {
 		return nil
 	}
 	if formatted != string(data) {
-		c.Print("stdin.star\n")
+		c.Print(name + "\n")
 		return ui.ErrSilent
 	}
 	return nil

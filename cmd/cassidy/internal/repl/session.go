@@ -273,6 +273,9 @@ func withoutLibrary(e *value.Error) *value.Error {
 
 // explained returns an error with a hint for an input that lacks a capability of its tool.
 func (s *session) explained(e *value.Error) *value.Error {
+	if advice, _, ok := strings.Cut(e.Hint, ", or declare limits"); ok { // an input declares nothing
+		return e.WithHint("%s", advice)
+	}
 	if s.tool == "" || e.Kind != value.Denied || !strings.HasPrefix(e.Message(), "the "+programName+" may not use ") {
 		return e
 	}

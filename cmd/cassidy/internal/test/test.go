@@ -35,7 +35,7 @@ func Command(a *app.App) *cli.Command {
 			"tool has an effect without a fake fails, and prints the fake to write. The exit code is 1 if a test fails.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
-			&cli.IntFlag{Name: "parallel", Usage: "run `N` tests at a time", DefaultText: "two for each processor"},
+			parallelFlag(),
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
 			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
 			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the statements that they have not run"},
@@ -45,6 +45,13 @@ func Command(a *app.App) *cli.Command {
 		}, approve.Flags()...),
 		Action: c.test,
 	}
+}
+
+// parallelFlag returns the flag --parallel; 0 is its default.
+func parallelFlag() cli.Flag {
+	f := app.CountFlag("parallel", 0, "run `N` tests at a time; 0 means the default").(*cli.IntFlag)
+	f.DefaultText = "two for each processor"
+	return f
 }
 
 func (c *command) test(ctx *cli.Context) error {
@@ -85,8 +92,8 @@ func (c *command) options(ctx *cli.Context) (*scripttest.Options, error) {
 			return nil, value.Errorf(value.Invalid, "--filter: %w", err).WithHint("use a regular expression, such as --filter slug_test")
 		}
 	}
-	if o.Parallel < 0 || o.Timeout <= 0 {
-		return nil, value.Errorf(value.Invalid, "--parallel and --timeout must be positive")
+	if o.Timeout <= 0 {
+		return nil, value.Errorf(value.Invalid, "--timeout must be more than 0, not %v", ctx.Float64("timeout")).WithHint("for example: --timeout 60")
 	}
 	o.Dir, o.Paths, err = c.folder(o.Paths)
 	return o, err

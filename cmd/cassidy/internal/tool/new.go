@@ -260,6 +260,13 @@ func validPage(t *toolset.Info, found []diagnostic.Diagnostic, paint func(code, 
 		}
 		fmt.Fprintf(&b, "    %s (%s, %s)\n", ui.VisibleLine(p.Name), p.Type, need)
 	}
+	tick("Needs: %s", cmp.Or(ui.Join(t.Needs), noNeeds))
+	if limits := limitsText(t.Limits); limits != "" {
+		tick("Limits: %s", limits)
+	}
+	if t.Timeout > 0 {
+		tick("Timeout: %s", t.Timeout)
+	}
 	if len(t.Examples) > 0 {
 		tick("Examples (%d), with valid arguments", len(t.Examples))
 	}

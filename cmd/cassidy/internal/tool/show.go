@@ -229,11 +229,12 @@ func helpPage(t *toolset.Info, paint func(code, text string) string) string {
 	case server != "":
 		needs = "what the server " + server + " may do: see cassidy mcp list"
 	case needs == "":
-		needs = "nothing: the tool only computes"
+		needs = noNeeds
 	}
 	p.Fact("Needs", needs)
 	p.Fact("Tags", ui.Join(t.Tags))
 	p.Fact("Version", t.Version)
+	p.Fact("Limits", limitsText(t.Limits))
 	if t.Timeout > 0 {
 		p.Fact("Timeout", t.Timeout.String())
 	}
@@ -244,6 +245,35 @@ func helpPage(t *toolset.Info, paint func(code, text string) string) string {
 	p.Fact("From", from)
 	p.Fact("Overhead", fmt.Sprintf("about %d tokens in a model's context", t.EstimateOverhead()))
 	return p.String()
+}
+
+// noNeeds describes a tool without needs.
+const noNeeds = "nothing: the tool only computes"
+
+// limitsText lists the limits that a tool declares.
+func limitsText(l tool.Limits) string {
+	var list []string
+	add := func(name string, set bool, v any) {
+		if set {
+			list = append(list, fmt.Sprintf("%s %v", name, v))
+		}
+	}
+	add("steps", l.Steps > 0, l.Steps)
+	add("cpu", l.CPU > 0, l.CPU)
+	add("memory", l.Memory > 0, bytesText(l.Memory))
+	add("result", l.Result > 0, bytesText(int64(l.Result)))
+	return strings.Join(list, ", ")
+}
+
+// bytesText returns a size in the largest unit that gives a full number.
+func bytesText(n int64) string {
+	switch {
+	case n%(1<<20) == 0:
+		return fmt.Sprintf("%d MB", n>>20)
+	case n%(1<<10) == 0:
+		return fmt.Sprintf("%d KB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // serverOf returns the attached server of a tool, or "": no other tool has a name with a dot.
