@@ -416,7 +416,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/boxes": {
 		"Package boxes chooses the sandbox in which a script of a host runs",
-		"runtime/tool runtime/value runtime/host/internal/gate sandbox",
+		"runtime/tool runtime/value runtime/host/internal/gate runtime/host/internal/rights sandbox",
 		"it decides nothing about calls",
 	},
 	"runtime/host/internal/approval": {
@@ -791,7 +791,7 @@ var layers = map[string]struct {
 	},
 	"internal/scripttest": {
 		"Package scripttest runs the tests of tools and workflows that are written as scripts",
-		"runtime/engine internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock tools",
+		"runtime/engine internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock stdlib/secret tools",
 		"the command and Go tests run the same tests",
 	},
 	"internal/callback": {

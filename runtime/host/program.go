@@ -20,7 +20,7 @@ import (
 // It can compute, use the effects of its Modules, and use the host's effects that need no
 // capability. Unless it has Needs, it can read, write and send nothing itself. Calls of tools
 // that it makes through its Modules are not restricted by its Needs, but by the rights of the
-// caller of the program, and by Most if the program is Declared.
+// caller of the program, and by Most.
 //
 // A program has no timeout, since it waits for models and people. The limits of steps,
 // processor time and memory are those of a call. The program and everything that it calls
@@ -40,10 +40,6 @@ type Program struct {
 	// Needs are the capabilities of the program itself, such as model, human, tool for
 	// calls of any tool, or tool:NAME.
 	Needs []tool.Capability
-	// Declared says that Most are the only capabilities of the calls that the program makes, directly
-	// or not. Otherwise, the program does not restrict them.
-	Declared bool
-	Most     []tool.Capability
 	Wrapping
 	ID       string        // of the run; the host makes one up if it is empty
 	StepPath tool.StepPath // of its effects; nil for a run of its own
@@ -61,6 +57,8 @@ type Wrapping struct {
 	// They deny or ask; one that allows is an error of kind Invalid. They are not recorded: a
 	// program that is resumed needs the same ones.
 	Narrow []tool.Rule
+	// Most are the only capabilities that the calls may use. Nil does not restrict them.
+	Most []tool.Capability
 	// Review is called before a tool that was called for the program, directly or not,
 	// changes files. An error refuses the changes. Nil refuses nothing.
 	Review func(by *tool.Tool, from tool.Location, changes []tool.Change) error
@@ -183,7 +181,7 @@ func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner 
 		return nil, nil, done, err
 	}
 	own := &gate.Program{
-		Modules: p.Modules, Declared: p.Declared, Most: p.Most, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch, Within: p.Within, Start: p.startEvent(above != nil), End: p.End,
+		Modules: p.Modules, Most: p.Most, Review: p.Review, Reason: p.Reason, Session: p.Session, Watch: p.Watch, Within: p.Within, Start: p.startEvent(above != nil), End: p.End,
 	}
 	if p.Middleware != nil {
 		own.Middleware = func(next func(context.Context, *tool.Call) (tool.Result, error)) func(context.Context, *tool.Call) (tool.Result, error) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -37,8 +36,6 @@ const (
 	optionWorkflow = "workflow"
 	optionPath     = "path"
 	optionDeclared = "declared"
-	optionNeeds    = "needs"
-	optionMost     = "most"   // all capabilities that the workflow declares; older records do not have it
 	optionResult   = "result" // the type of the result, a workflowResult
 )
 
@@ -62,27 +59,12 @@ func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
 			args.Put(p.Name, workDir)
 		}
 	}
-	needs := value.List{"model", "human", "tool"}
-	if w.Declared {
-		needs = value.List{}
-		for _, n := range w.Tool.Needs {
-			if n.Name == "model" || n.Name == "human" || n.Name == "tool" {
-				needs = append(needs, n.String())
-			}
-		}
-	}
 	result, err := pack.Append(nil, &workflowResult{w.Tool.Returns})
 	if err != nil {
 		return nil, err
 	}
-	options := value.NewDict(optionWorkflow, w.Tool.Name, optionPath, w.Script.Path, optionDeclared, w.Declared, optionNeeds, needs, optionResult, result)
-	if w.Declared {
-		most := value.List{}
-		for _, n := range w.Tool.Needs {
-			most = append(most, n.String())
-		}
-		options.Put(optionMost, most)
-	}
+	options := value.NewDict(optionWorkflow, w.Tool.Name, optionPath, w.Script.Path, optionDeclared, w.Declared, optionResult, result)
+	rights.RecordNeeds(options, w.Declared, w.Tool.Needs)
 	p, err := workflowProgram(options)
 	if err == nil {
 		p.Title, p.Script, p.Args = title, w.Script, args
@@ -98,13 +80,8 @@ func workflowProgram(options *value.Dict) (*Program, error) {
 	p := &Program{Name: "workflow " + options.Text(optionWorkflow), Entry: "main"}
 	p.Options, p.Reason = options, workflowReason
 	var err error
-	if p.Needs, err = boxes.Capabilities(options.Elements(optionNeeds)); err != nil {
+	if p.Needs, p.Most, err = rights.ReadNeeds(options); err != nil {
 		return nil, gate.Unrecorded(err)
-	}
-	if p.Declared = options.Has(optionMost); p.Declared {
-		if p.Most, err = boxes.Capabilities(options.Elements(optionMost)); err != nil {
-			return nil, gate.Unrecorded(err)
-		}
 	}
 	form, _ := options.Get(optionResult)
 	data, _ := form.([]byte)

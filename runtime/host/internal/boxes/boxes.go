@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -79,21 +80,8 @@ func (b Boxes) Revive(ctx context.Context, note *value.Dict) (*gate.Callee, tool
 		return nil, nil, err
 	}
 	t := &gate.Callee{Tool: &d.Tool, Location: from, Path: s.Path, Hash: note.Text(NoteHash)}
-	if t.Granted, err = Capabilities(note.Elements(noteGranted)); err != nil {
+	if t.Granted, err = rights.ReadCapabilities(note.Elements(noteGranted)); err != nil {
 		return nil, nil, damaged
 	}
 	return t, b.Runner(t.Location, t.Limits, func() (tool.Script, error) { return s, nil }), nil
-}
-
-// Capabilities reads recorded capabilities.
-func Capabilities(list []value.Value) (takes []tool.Capability, err error) {
-	for _, v := range list {
-		text, _ := v.(string)
-		c, err := tool.ParseCapability(text)
-		if err != nil {
-			return nil, err
-		}
-		takes = append(takes, c)
-	}
-	return takes, nil
 }

@@ -11,11 +11,8 @@ import (
 
 // A Program is the part of a program that tools do not have.
 type Program struct {
-	Modules []tool.Module // which only this program may use
-	// Declared and Most are those of [rights.Rights].
-	Declared bool
-	Most     []tool.Capability
-
+	Modules []tool.Module     // which only this program may use
+	Most    []tool.Capability // see [rights.Rights]
 	Review  func(by *tool.Tool, from tool.Location, changes []tool.Change) error
 	Reason  func(v value.Value, err error) string // returns why it ended, in one word; or nil
 	Session string
@@ -49,8 +46,7 @@ func (p *Program) fn(name string) *tool.Func {
 func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pass {
 	c.Limits = r.gate.Bounds().of(c, t.Tool)
 	p := r.newPass(t, c, above)
-	p.program, p.rights.Program = own, true
-	p.rights.Declared, p.rights.Most = own.Declared, own.Most
+	p.program, p.rights.Program, p.rights.Most = own, true, own.Most
 	if start := own.Start; start != nil {
 		own.Start, own.started = nil, time.Now() // a program that waits does not hold it
 		report(p, *start)

@@ -79,3 +79,51 @@ func ReadNarrow(options *value.Dict) ([]tool.Rule, error) {
 	}
 	return rules, nil
 }
+
+// The names of the capabilities of a workflow in the options of its run.
+const (
+	optionNeeds = "needs" // of the workflow itself
+	optionMost  = "most"  // of its calls; earlier records do not have it
+)
+
+// RecordNeeds adds the capabilities of a workflow to the options of its run. needs are those that the workflow
+// declares, if it does.
+func RecordNeeds(options *value.Dict, declared bool, needs []tool.Capability) {
+	own := value.List{"model", "human", "tool"}
+	if declared {
+		most := value.List{}
+		own = value.List{}
+		for _, n := range needs {
+			most = append(most, n.String())
+			if n.Name == "model" || n.Name == "human" || n.Name == "tool" {
+				own = append(own, n.String())
+			}
+		}
+		options.Put(optionMost, most)
+	}
+	options.Put(optionNeeds, own)
+}
+
+// ReadNeeds returns the capabilities of a workflow, and those to which its calls are limited, from the options
+// of its run. most is nil if nothing limits the calls.
+func ReadNeeds(options *value.Dict) (own, most []tool.Capability, err error) {
+	own, err = ReadCapabilities(options.Elements(optionNeeds))
+	if err == nil && options.Has(optionMost) {
+		most, err = ReadCapabilities(options.Elements(optionMost))
+		most = append([]tool.Capability{}, most...) // an empty list is not nil
+	}
+	return own, most, err
+}
+
+// ReadCapabilities reads recorded capabilities.
+func ReadCapabilities(list []value.Value) (takes []tool.Capability, err error) {
+	for _, v := range list {
+		text, _ := v.(string)
+		c, err := tool.ParseCapability(text)
+		if err != nil {
+			return nil, err
+		}
+		takes = append(takes, c)
+	}
+	return takes, nil
+}

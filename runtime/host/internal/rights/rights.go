@@ -91,9 +91,8 @@ type Rights struct {
 	Location tool.Location
 	Granted  []tool.Capability // what the user has granted the tool
 	Program  bool              // the call is a program, which Of describes
-	Declared bool              // of a program: its calls may do nothing that Most does not include
-	Most     []tool.Capability
-	Above    *Rights // of the call that made this one, or nil
+	Most     []tool.Capability // of a program: all that its calls may use; nil does not restrict them
+	Above    *Rights           // of the call that made this one, or nil
 }
 
 // caller returns the rights of the nearest tool that made the call, or nil. It skips
@@ -203,12 +202,11 @@ func (r *Rights) Refusal(takes []tool.Capability, own bool) error {
 }
 
 // CallersHave is Within for the callers alone. A tool in Go does not restrict the calls that
-// it makes, as its own effects do not pass the gate either. A program only restricts them if it is
-// Declared.
+// it makes, as its own effects do not pass the gate either. A program only restricts them by Most.
 func (r *Rights) CallersHave(c tool.Capability) error {
 	for up := r.Above; up != nil; up = up.Above {
 		switch {
-		case up.Program && up.Declared:
+		case up.Program && up.Most != nil:
 			if !r.Policy.includes(up.Most, c) {
 				return r.undeclared(up, up.Most, c)
 			}
@@ -253,14 +251,15 @@ func (p *Policy) includes(set []tool.Capability, one tool.Capability) bool {
 // undeclared returns the error of a capability that of, which are r or the rights of a caller, do not
 // include. declared are those that they include.
 func (r *Rights) undeclared(of *Rights, declared []tool.Capability, c tool.Capability) error {
-	if of == r && r.Program && (!r.Declared || tool.AllowsAny(r.Most, c)) {
+	if of == r && r.Program && (r.Most == nil || tool.AllowsAny(r.Most, c)) {
 		err := value.Errorf(value.Denied, "%s may not use %s itself", r.who(of), c)
 		if name, ok := strings.CutPrefix(of.Of.Name, "workflow "); ok {
 			return err.WithHint("call a tool that has this capability; or end the file with workflow(main, needs = [%q, …]) and all other needs, and run it as a tool: cassidy tool run %s", c.String(), name)
 		}
 		return err.WithHint("call a tool that has this capability")
 	}
-	err := value.Errorf(value.Denied, "%s does not declare that it needs %s", r.who(of), c)
+	// The server of a secret is known only when the secret is sent.
+	err := value.Errorf(value.Denied, "%s does not declare that it needs %s", r.who(of), strings.TrimSuffix(c.String(), "@"))
 	same := slices.DeleteFunc(slices.Clone(declared), func(declared tool.Capability) bool { return declared.Name != c.Name })
 	if len(same) > 0 {
 		return err.WithHint("use only the declared capabilities: %s", List(same))
@@ -269,7 +268,7 @@ func (r *Rights) undeclared(of *Rights, declared []tool.Capability, c tool.Capab
 	if of.Program {
 		what = "workflow"
 	}
-	if c.Name == "secret" && strings.HasSuffix(c.Target, "@") { // the server is known only when the secret is sent
+	if c.Name == "secret" && strings.HasSuffix(c.Target, "@") {
 		return err.WithHint("add \"%sHOST\" to the needs of the %s: HOST is the server to which the secret is sent, such as api.example.com", c, what)
 	}
 	return err.WithHint("add %q to the needs of the %s", c.String(), what)

@@ -81,7 +81,7 @@ func rightsOf(chain []level, rules []tool.Rule) *Rights {
 			Location: tool.Project, Program: l.kind == "program", Above: above,
 		}
 		if l.kind == "declared" {
-			r.Program, r.Declared, r.Most = true, true, l.needs.list
+			r.Program, r.Most = true, append([]tool.Capability{}, l.needs.list...)
 		}
 		if l.kind == "go" {
 			r.Location = tool.Embedded
