@@ -82,18 +82,26 @@ func ReadText(files fs.FS, name string, limit int64) (string, error) {
 	return string(data), nil
 }
 
-// Cause returns an error of the file system without the operation and the path, which
+// errOutside replaces the error of [os.Root] for a path or a link that leads out of it.
+var errOutside = errors.New("the path leads out of the folder")
+
+// Cause returns an error of the file system without the operations and the paths, which
 // messages name otherwise.
 func Cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
+	for {
+		var path *fs.PathError
+		var link *os.LinkError
+		switch {
+		case errors.As(err, &path):
+			err = path.Err
+		case errors.As(err, &link):
+			err = link.Err
+		case err != nil && err.Error() == "path escapes from parent": // package os does not export it
+			return errOutside
+		default:
+			return err
+		}
 	}
-	return err
 }
 
 // FileError converts an error to one of a file, unless it names a file already.

@@ -74,7 +74,7 @@ func TestAgentsRefused(t *testing.T) {
 		if err := os.Symlink(secret, filepath.Join(b.root, ".cassidy", "agents", "link.md")); err != nil {
 			t.Fatal(err)
 		}
-		wants = append(wants, ".cassidy/agents/link.md: path escapes from parent")
+		wants = append(wants, ".cassidy/agents/link.md: the path leads out of the folder")
 	}
 	list, broken := b.agents()
 	if list != "good .cassidy/agents/good.md ready" {

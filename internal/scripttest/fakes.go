@@ -425,13 +425,34 @@ func (x *test) respond(r *http.Request) (*http.Response, error) {
 	f, known := find(x.http, names...), keys(x.http)
 	x.mu.Unlock()
 	if f == nil {
-		return nil, x.lacks("http."+strings.ToLower(r.Method)+"("+value.FormatJSON(r.URL.String(), "")+")", value.Nearest(names[0], known), `t.http({%s: {"json": {}}})`, value.FormatJSON(names[0], ""))
+		url, _, hasQuery := strings.Cut(r.URL.String(), "?")
+		shown := url
+		if hasQuery {
+			shown += "?…"
+		}
+		similar := otherMethod(known, names)
+		if similar == "" {
+			similar = value.Nearest(names[0], known)
+		}
+		return nil, x.lacks("http."+strings.ToLower(r.Method)+"("+value.FormatJSON(shown, "")+")", similar, `t.http({%s: {"json": {}}})`, value.FormatJSON(r.Method+" "+url, ""))
 	}
 	v, err := x.value(r.Context(), f, requestDict(r, body))
 	if err != nil {
 		return nil, err
 	}
 	return x.response(r, f.key, v)
+}
+
+// otherMethod returns the key of a fake that would match a request if the request had another method, or
+// "". names are those of the request.
+func otherMethod(known, names []string) string {
+	for _, key := range known {
+		_, url, ok := strings.Cut(key, " ")
+		if ok && find([]fake{{key: url}}, names...) != nil {
+			return key
+		}
+	}
+	return ""
 }
 
 // requestDict describes a request for a fake. It has placeholders in place of secrets.

@@ -17,6 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -337,6 +338,11 @@ func (s *Suite) list() (tests []*Test, err error) {
 			continue
 		}
 		of := Test{File: shown, Tool: name, script: script, data: path.Join(f.data, script.Name), lines: 1 + strings.Count(file.text, "\n")}
+		if err := engine.CheckSize(tool.Script{Path: shown, Source: file.text}); err != nil {
+			of.Name, of.broken = "file", err
+			tests = append(tests, &of)
+			continue
+		}
 		if file.reason != "" {
 			of.Name, of.broken = "file", trust.Untrusted(shown, file.reason)
 			tests = append(tests, &of)

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/history/fixture"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -223,6 +224,7 @@ func TestFakes(t *testing.T) {
 		"results":       {`t.http({"https://api.example.com/": ["a"]}); [t.call("effects", what = "plain", arg = "https://api.example.com/") for _ in range(2)]`, "has 1 result, but is used again"},
 		"no request":    {`t.http({"POST /reports": "a"})`, "the fake \"POST /reports\" matches no request: its key is not a method and a URL\nhint: write a key such as \"POST https://api.example.com/reports\""},
 		"similar URL":   {`t.http({"GET https://api.example.com/itemz": "a"}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has no fake; a similar fake is \"GET https://api.example.com/itemz\" (at .cassidy/tools/effects.star:"},
+		"other method":  {`t.http({"POST https://api.example.com/*": "a"}); t.call("effects", what = "plain", arg = "https://api.example.com/items?key=%7B%7B")`, "http.get(\"https://api.example.com/items?…\") has no fake; a similar fake is \"POST https://api.example.com/*\" (at .cassidy/tools/effects.star:21:24)\nhint: add to the test: t.http({\"GET https://api.example.com/items\": {\"json\": {}}})"},
 		"similar name":  {`t.env({"LANGUAGE": "de"}); t.call("effects", what = "env", arg = "LANG")`, "has no fake; a similar fake is \"LANGUAGE\""},
 		"http field":    {`t.http({"https://*": lambda r: {"statsu": 404}}); t.call("effects", what = "plain", arg = "https://api.example.com/items")`, "has the unknown field \"statsu\"; did you mean \"status\"? (at .cassidy/tools/effects.star:21:24)\nhint: the fields are: status, headers, body, json, error"},
 		"shell field":   {`t.shell({"git": lambda c: {"code": 1}}); t.call("effects", what = "run", arg = ["git", "status"])`, "has the unknown field \"code\"; did you mean \"exit_code\"? (at .cassidy/tools/effects.star:23:25)\nhint: the fields are: exit_code, stdout, stderr"},
@@ -325,6 +327,15 @@ func TestInvalidFiles(t *testing.T) {
 	})
 }
 
+// TestLargeFile checks that a test file has the limit of other scripts.
+func TestLargeFile(t *testing.T) {
+	t.Parallel()
+	got := runAll(t, &scripttest.Options{Filter: regexp.MustCompile("large_test"), Dir: newTests(t, map[string]string{
+		"tools/large_test.star": "def test_a(t):\n    pass\n" + strings.Repeat("#\n", engine.MaxSource/2),
+	})})
+	wantResults(t, got, map[string]string{"file": "the file is longer than 256 KB"})
+}
+
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	dir := newTests(t, map[string]string{"tools/double_test.star": "def test_text(t):\n    t.golden(\"text\", \"a\\nb\\n\")\n\ndef test_value(t):\n    t.golden(\"value\", {\"n\": t.call(\"double\", n = 2)})\n\ndef test_name(t):\n    t.golden(\"../x\", 1)\n"})
@@ -361,7 +372,7 @@ func TestLinks(t *testing.T) {
 	}
 	for _, update := range []bool{false, true} {
 		wantResults(t, runAll(t, &scripttest.Options{Dir: dir, Update: update, Filter: regexp.MustCompile("test_")}), map[string]string{
-			"test_golden": "escapes", "test_replay": "escapes", "test_folder": "escapes",
+			"test_golden": "the path leads out of the folder", "test_replay": "out.json: the path leads out", "test_folder": "out: the path leads out",
 		})
 	}
 	if data, err := os.ReadFile(file); string(data) != "old" {
