@@ -8,6 +8,3 @@ const (
 	MaxLogLines    = gate.MaxLogLines
 	MaxTreeEffects = maxTreeEffects
 )
-
-// LeftAlone returns the error of a file that could not be restored.
-var LeftAlone = leftAlone

@@ -153,7 +153,7 @@ func offerGo(t tool.Tool, do handler, opts []ToolOption) (*offered, error) {
 		if strings.Contains(e.Message(), "'"+t.Name+"'") || strings.Contains(e.Message(), strconv.Quote(t.Name)) {
 			return nil, e
 		}
-		return nil, value.Errorf(e.Kind, "tool '%s': %w", t.Name, e).WithHint("%s", e.Hint)
+		return nil, value.Errorf(e.Kind, "tool '%s': %w", value.Clean(t.Name, longName), e).WithHint("%s", e.Hint)
 	}
 	info := &toolset.Info{Tool: t, Standing: toolset.Standing{Location: tool.Embedded}}
 	completeStanding(&info.Standing, t.Needs, true)

@@ -216,10 +216,8 @@ func (o *Options) setDefaults() {
 func (h *Host) parts() gate.Parts {
 	o := &h.opts
 	p := gate.Parts{
-		Execute: o.Executor, Audit: o.Audit, Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir,
-		Bounds: o.bounds(),
-		Hub:    &h.hub, Inflight: &h.inflight, FileNames: o.FileNames,
-		Rules: h.rulesNow, CancelParked: h.cancelRecorded,
+		Execute: o.Executor, Audit: o.Audit, FileNames: o.FileNames, Rules: h.rulesNow, CancelParked: h.cancelRecorded,
+		Surroundings: gate.Surroundings{Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir, Bounds: o.bounds(), Hub: &h.hub, Inflight: &h.inflight},
 	}
 	if o.Approver != nil {
 		p.Approve = o.Approver.Approve
@@ -231,9 +229,9 @@ func (h *Host) parts() gate.Parts {
 }
 
 // bounds returns what returns the bounds of calls that are in force now.
-func (o *Options) bounds() func() *gate.Bounds {
-	fixed := gate.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects}
-	return func() *gate.Bounds {
+func (o *Options) bounds() func() *rights.Bounds {
+	fixed := rights.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects}
+	return func() *rights.Bounds {
 		if o.CurrentMaxima == nil {
 			return &fixed
 		}

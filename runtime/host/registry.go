@@ -247,51 +247,7 @@ func (c *catalog) lookup(name string) (*offered, error) {
 		return nil, value.Errorf(value.NotFound, "Unknown tool: %s is a workflow", name).
 			WithHint("run it with: cassidy run %s; in Go, call Host.Run", name)
 	}
-	names, heads := c.shownNames(), c.heads()
-	server, ofServer := c.serverOf(key)
-	if ofServer != nil {
-		names = slices.DeleteFunc(names, func(key string) bool { return !isOf(server, c.tools[key].head) })
-		heads = ofServer
-	}
-	var near []string
-	if key := value.Nearest(key, names); key != "" {
-		near = append(near, c.tools[key].head.Name)
-	}
-	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longName), value.DidYouMean(name, near)).WithLimit(value.LimitTool)
-	switch list := selection.List(heads); {
-	case ofServer != nil:
-		return nil, err.WithHint("use one of the tools of the server %s: %s", strings.TrimPrefix(ofServer[0].Group, "mcp:"), list)
-	case list != "" && server != "":
-		return nil, err.WithHint("use one of the tools: %s; list the attached servers with: cassidy mcp list", list)
-	case list != "":
-		return nil, err.WithHint("use one of the tools: %s", list)
-	}
-	return nil, err.WithHint("add a tool first: the host has no tools")
-}
-
-// serverOf returns the server in the key of a tool's name, or "", and the tools of this server.
-func (c *catalog) serverOf(key string) (server string, tools []toolset.Head) {
-	server, _, found := strings.Cut(key, "__")
-	if !found {
-		return "", nil
-	}
-	for _, h := range c.heads() {
-		if isOf(server, &h) {
-			tools = append(tools, h)
-		}
-	}
-	return server, tools
-}
-
-// isOf reports whether a tool is of the attached server in the key of a name.
-func isOf(server string, h *toolset.Head) bool {
-	return h.State != toolset.Untrusted && strings.HasPrefix(h.Group, "mcp:") && strings.HasPrefix(tool.Key(h.Name), server+"__")
-}
-
-// shownNames returns the keys of the tools that errors name: a model may read them, so those
-// that nobody has reviewed are left out.
-func (c *catalog) shownNames() []string {
-	return slices.DeleteFunc(slices.Clone(c.names), func(key string) bool { return c.tools[key].head.State == toolset.Untrusted })
+	return nil, selection.Unknown(name, c.heads())
 }
 
 // heads returns the heads of the tools.

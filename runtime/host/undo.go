@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -369,7 +368,7 @@ func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 	case value.KindOf(err) == value.Conflict && u.past.undone[s.At.String()]:
 		return tool.Outcome{Value: value.NewDict("done", false)}, nil // and an earlier step too
 	case value.KindOf(err) == value.Conflict:
-		return out, leftAlone(u.past.record.Run().ID, s.At, err)
+		return out, undos.NotRestored(u.past.record.Run().ID, s.At, err)
 	case err == nil && len(list) == 0 && out.Undo == nil:
 		out.Value = value.NewDict("done", false)
 	}
@@ -397,28 +396,9 @@ func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out t
 			return out, false, err
 		}
 		first, _ := list[0].(*value.Dict)
-		return out, false, changedSince(u.past.record.Run().ID, s.At, first.Text("path"))
+		return out, false, undos.ChangedSince(u.past.record.Run().ID, s.At, first.Text("path"))
 	}
 	return out, !d.Bool("done"), nil
-}
-
-// leftAlone returns the error of a file that could not be restored because of a conflict.
-func leftAlone(run string, at tool.StepPath, err error) error {
-	text := value.ErrorOf(err, value.Conflict).Message()
-	if name, _, open := strings.Cut(text, " is open for writing in another process"); open {
-		return value.Errorf(value.Conflict, "%s was not restored: the file is open for writing in another process", name).
-			WithHint("close the file there, and repeat: cassidy runs undo %s; in Go, call Host.Undo again", run)
-	}
-	for _, end := range []string{" has changed on disk ", " was changed by another process "} {
-		text, _, _ = strings.Cut(text, end)
-	}
-	return changedSince(run, at, text)
-}
-
-// changedSince returns the error of a file that has changed since the run.
-func changedSince(run string, at tool.StepPath, name string) error {
-	return value.Errorf(value.Conflict, "%s was not restored: the file has changed since step %s", name, at).
-		WithHint("to skip this step: cassidy runs undo %[1]s --skip; to undo only later steps: cassidy runs undo %[1]s --to STEP; in Go, set Undo.Skip or Undo.To", run)
 }
 
 // callUndo has a tool undo a call.

@@ -194,25 +194,6 @@ func testUndoInPart(t *testing.T, on keeper) {
 	}
 }
 
-// TestLeftAlone checks how the conflicts of files are described to the person who undoes a run.
-func TestLeftAlone(t *testing.T) {
-	const changed = "what is new.md was not restored: the file has changed since step 3"
-	const skip = "to skip this step: cassidy runs undo r --skip; to undo only later steps: cassidy runs undo r --to STEP; in Go, set Undo.Skip or Undo.To"
-	for text, want := range map[string][2]string{
-		"what is new.md has changed on disk during the call; nothing was written": {changed, skip},
-		"what is new.md was changed by another process during the call":           {changed, skip},
-		"what is new.md is open for writing in another process; nothing was written": {
-			"what is new.md was not restored: the file is open for writing in another process",
-			"close the file there, and repeat: cassidy runs undo r; in Go, call Host.Undo again",
-		},
-	} {
-		e := value.ErrorOf(host.LeftAlone("r", tool.StepPath{3}, value.Errorf(value.Conflict, "%s", text)), value.Failed)
-		if got := [2]string{e.Message(), e.Hint}; got != want || e.Kind != value.Conflict {
-			t.Errorf("%s: %q (%s), want %q", text, got, e.Kind.Type(), want)
-		}
-	}
-}
-
 // TestUndoOfATool checks that a tool says itself how its calls are taken back.
 func TestUndoOfATool(t *testing.T) { eachRecord(t, testUndoOfATool) }
 

@@ -25,8 +25,7 @@ func pivotRows() []member {
 				tool.Required("columns", tool.TypeString, "The column whose values become columns."),
 				tool.Required("values", tool.TypeString, "The column with the values of the cells."),
 				tool.Optional("agg", tool.TypeString, "first", "The function that aggregates several values: one of the functions of table.agg."),
-			},
-			Returns: "a table",
+			}, Returns: "a table",
 		}, pivot},
 		{tool.Func{
 			Name: "unpivot",
@@ -37,8 +36,7 @@ func pivotRows() []member {
 				tool.Maybe("keep", tool.TypeCharacter, "The columns to keep. Default: all that are not in columns."),
 				tool.Optional("name", tool.TypeString, "name", "The name of the new column of names."),
 				tool.Optional("value", tool.TypeString, "value", "The name of the new column of values."),
-			},
-			Returns: "a table",
+			}, Returns: "a table",
 		}, unpivot},
 	}
 }

@@ -119,8 +119,7 @@ func (s *sqlStatement) bind(v value.Value) ([]driver.NamedValue, error) {
 		return nil, value.Errorf(value.Invalid, "no value for the parameter %s of the query", s.names[0]).
 			WithHint("pass the value, as in params = {%q: …}", s.names[0])
 	case len(items) < s.positional:
-		return nil, value.Errorf(value.Invalid, "no value for parameter %d of the query: the query has %s, and params has %s",
-			len(items)+1, counted(s.positional, "parameter"), counted(len(items), "value"))
+		return nil, value.Errorf(value.Invalid, "no value for parameter %d of the query: the query has %s, and params has %s", len(items)+1, counted(s.positional, "parameter"), counted(len(items), "value"))
 	case len(items) > s.positional:
 		return nil, value.Errorf(value.Invalid, "value %d of params is unused: the query has %s", s.positional+1, counted(s.positional, "parameter")).
 			WithHint("write ? for a value, without quotes")

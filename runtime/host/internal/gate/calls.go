@@ -131,8 +131,8 @@ func readArguments(p *Pass, c *tool.Call) (*value.Dict, error) {
 // caller, and limited one that also ends with the wall time. After a valid result, execute
 // commits what the call has staged; otherwise the stage is dropped.
 func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
-	p.call.Limits = p.Run.gate.Bounds().of(p.call, p.tool.Tool)
-	p.wall.Start(p.Run.gate.Bounds().time(p.tool.Tool))
+	p.call.Limits = p.Run.gate.Bounds().Of(p.call, p.tool.Tool)
+	p.wall.Start(p.Run.gate.Bounds().Time(p.tool.Tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		if !p.tool.OnlyCalls && !p.tool.Hints.ReadOnly {
 			p.act()
@@ -279,7 +279,7 @@ func CallUndo(ctx context.Context, above *Pass, own, registered *Callee, tools T
 func (g *Gate) Probe(ctx context.Context, tools Tools, rules []tool.Rule, t *Callee, run tool.Runner) (tool.Outcome, error) {
 	ctx = &callContext{Context: ctx, gate: g}
 	c := tool.Call{ID: g.nextID(), Tool: t.Name, Args: &value.Dict{}, Entry: t.Available}
-	c.Limits = g.Bounds().of(c, t.Tool)
+	c.Limits = g.Bounds().Of(c, t.Tool)
 	probe := func() (tool.Outcome, error) {
 		p := g.NewRun(c.ID, tools, rules).newPass(t, c, nil)
 		p.consent.probe = true

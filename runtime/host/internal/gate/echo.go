@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -19,7 +20,7 @@ func (p echo) entry(entry *history.Entry) {
 	f, _ := p.fn(e.Func)
 	switch {
 	case e.Func == CommitEffect:
-		subjectOf(p.Pass).repeat(effectDone(e, changedPaths(entry.Change), entryError(entry), 0))
+		subjectOf(p.Pass).repeat(effectDone(e, rights.Written(entry.Change), entryError(entry), 0))
 	case f != nil && f.MakesCalls():
 		p.inside(e.StepPath)
 	case f != nil && f.Target != nil:
@@ -48,15 +49,6 @@ func (p echo) inside(at tool.StepPath) {
 			return
 		}
 	}
-}
-
-// changedPaths returns the capabilities that recorded changes took.
-func changedPaths(change *value.Dict) (takes []tool.Capability) {
-	for path := range change.All() {
-		name, _ := path.(string)
-		takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
-	}
-	return takes
 }
 
 // calls emits the events of the recorded calls of a script: programs that count calls need

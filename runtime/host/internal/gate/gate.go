@@ -57,20 +57,24 @@ type Gate struct {
 type Parts struct {
 	// Execute carries out an effect that was admitted, granted and recorded.
 	Execute func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error)
-	// Approve decides on what needs approval, and Ask answers other questions. Nil means
-	// that nobody does.
+	// Approve answers questions about approvals, and Ask all others. Either can be nil.
 	Approve, Ask func(ctx context.Context, q tool.Question) (tool.Answer, error)
 	Audit        func(e tool.Event) error // records each decision; or nil
 	FileNames    func() tool.FileNames    // of the project, for one run; or nil
 	Rules        func() []tool.Rule       // those of the host now
 	// CancelParked cancels a recorded run that this host does not execute any more.
 	CancelParked func(ctx context.Context, runID string) error
-	Clock        func() time.Time
-	Logger       *slog.Logger
-	WorkDir      string         // the value of the parameters that the host fills in
-	Bounds       func() *Bounds // those in force now
-	Hub          *events.Hub
-	Inflight     *inflight.Group
+	Surroundings
+}
+
+// Surroundings are what the calls of a host share.
+type Surroundings struct {
+	Clock    func() time.Time
+	Logger   *slog.Logger
+	WorkDir  string                // the value of the parameters that the host fills in
+	Bounds   func() *rights.Bounds // those in force now
+	Hub      *events.Hub
+	Inflight *inflight.Group
 }
 
 // Tools are the tools that a run calls, as they were when it began.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -19,7 +20,7 @@ type stand struct {
 	tool     *Callee // nil: there is none
 	unusable error
 	rules    []tool.Rule
-	bounds   Bounds
+	bounds   rights.Bounds
 	args     *value.Dict // of the call
 	answer   *tool.Answer
 	effect   tool.Effect // that the tool asks for; none without a Func
@@ -61,7 +62,9 @@ func (s *stand) call(t *testing.T) error {
 			s.executed = append(s.executed, e.Func)
 			return tool.Outcome{Value: "done"}, nil
 		},
-		Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Bounds: func() *Bounds { return &s.bounds }, Hub: &events.Hub{}, Inflight: &inflight.Group{},
+		Surroundings: Surroundings{
+			Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Bounds: func() *rights.Bounds { return &s.bounds }, Hub: &events.Hub{}, Inflight: &inflight.Group{},
+		},
 	}
 	if s.answer != nil {
 		p.Approve = s.approve
@@ -121,7 +124,7 @@ func TestOrderOfRefusalsOfACall(t *testing.T) {
 			{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool", Target: "t"}},
 			{Verdict: tool.Deny, Capability: out},
 		},
-		bounds: Bounds{Timeout: time.Minute, TreeEffects: 100, RunEffects: 100},
+		bounds: rights.Bounds{Timeout: time.Minute, TreeEffects: 100, RunEffects: 100},
 		args:   value.NewDict("wrong", true),
 	}
 	no, yes := tool.Answer{}, tool.Answer{Yes: true}
@@ -150,7 +153,7 @@ func TestOrderOfRefusalsOfAnEffect(t *testing.T) {
 	s := &stand{
 		tool:   &Callee{Tool: &tool.Tool{Name: "t"}, Location: tool.Project},
 		rules:  []tool.Rule{{Verdict: tool.Ask, Capability: out[0]}, {Verdict: tool.Deny, Capability: out[0]}},
-		bounds: Bounds{Timeout: time.Minute},
+		bounds: rights.Bounds{Timeout: time.Minute},
 		effect: tool.Effect{Func: "out.receive", Args: &value.Dict{}, StepPath: tool.StepPath{1}},
 	}
 	no, yes := tool.Answer{}, tool.Answer{Yes: true}
@@ -175,7 +178,7 @@ func TestAsksBeforeItIsUsed(t *testing.T) {
 	out := []tool.Capability{{Name: "use", Target: "out"}}
 	s := &stand{
 		tool:   &Callee{Tool: &tool.Tool{Name: "t", Needs: out}, Location: tool.Project, Granted: out},
-		bounds: Bounds{Timeout: time.Minute, TreeEffects: 1, RunEffects: 1},
+		bounds: rights.Bounds{Timeout: time.Minute, TreeEffects: 1, RunEffects: 1},
 		effect: tool.Effect{Func: "out.send", Args: value.NewDict("to", "Ann"), StepPath: tool.StepPath{1}},
 		answer: &tool.Answer{Yes: true},
 	}

@@ -31,7 +31,6 @@ type Run struct {
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
 	waits   parked.Waits
-	parked  bool // recorded as parked, at its end
 }
 
 // A memory is what a run knows of earlier calls, also those of other runs.
@@ -166,7 +165,7 @@ func park(ctx context.Context, r *Run, why value.LimitName, err error) error {
 		_ = r.record.Close() // it can be resumed from what was recorded
 		return Unrecorded(failure)
 	}
-	r.parked = true
+	r.waits.Recorded = true
 	return err
 }
 

@@ -127,6 +127,8 @@ type Waits struct {
 	mu     sync.Mutex
 	error  *history.ParkedError // nil while it waits for nothing
 	failed []Failure
+
+	Recorded bool // set by its owner at the end of the run, if the run is recorded as parked
 }
 
 // A Failure is the outcome of an effect that failed because of its environment, such as a full

@@ -127,3 +127,12 @@ func ReadCapabilities(list []value.Value) (takes []tool.Capability, err error) {
 	}
 	return takes, nil
 }
+
+// Written returns the capabilities that recorded changes of files took.
+func Written(change *value.Dict) (takes []tool.Capability) {
+	for path := range change.All() {
+		name, _ := path.(string)
+		takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
+	}
+	return takes
+}
