@@ -300,13 +300,11 @@ func columnNumber(x *xmlReader, last, row int) (int, error) {
 		for ; i < len(raw) && i < 4 && 'A' <= raw[i] && raw[i] <= 'Z'; i++ {
 			n = n*26 + int(raw[i]-'A') + 1
 		}
-		if in, ok := smallNumber(raw[i:]); !ok || in != row {
+		if in, ok := smallNumber(raw[i:]); !ok || in != row || i == 0 {
 			return 0, x.errorf("invalid cell %q in row %d", cut(raw), row)
 		}
 	}
 	switch {
-	case n == 0:
-		return 0, x.errorf("cell %q has no column", cut(raw))
 	case n > maxSheetColumn:
 		return 0, x.errorf("cell %q is after the last possible column %s", cut(raw), columnLetters(maxSheetColumn))
 	case n <= last:

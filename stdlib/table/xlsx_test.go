@@ -169,7 +169,7 @@ func TestReadXLSXErrors(t *testing.T) {
 		{name: "cells in disorder", in: sheet(`<row r="1"><c r="B1"/><c r="A1"/></row>`), want: "text: sheet1.xml is damaged: cell A1 comes after B1"},
 		{name: "cell of another row", in: sheet(`<row r="1"><c r="A2"/></row>`), want: `text: sheet1.xml is damaged: invalid cell "A2" in row 1`},
 		{name: "past the last column", in: sheet(`<row r="1"><c r="XFE1"/></row>`), want: `text: sheet1.xml is damaged: cell "XFE1" is after the last possible column XFD`},
-		{name: "no column", in: sheet(`<row r="1"><c r="1"/></row>`), want: `text: sheet1.xml is damaged: cell "1" has no column`},
+		{name: "no column", in: sheet(`<row r="1"><c r="1"/></row>`), want: `text: sheet1.xml is damaged: invalid cell "1" in row 1`},
 		{name: "type", in: sheet(`<row r="1">` + inline("A1", "a") + `</row><row r="2">` + inline("A2", "x") + `</row>`), o: readOptions{types: map[string]Type{"a": Integer}}, want: `text, sheet "One", cell A2: column "a": "x" is not of type integer`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
