@@ -214,7 +214,7 @@ func declined(server string, err error) string {
 
 // refusedForm returns the error that the user must not be asked.
 func refusedForm(server string, err error) *value.Error {
-	return value.Errorf(value.Denied, "the server %s needs an answer from the user: %w", server, err).WithHint("%s", value.ErrorOf(err, value.Denied).Hint)
+	return value.Errorf(value.Denied, "ask the user for the server %s: %w", server, err).WithHint("%s", value.ErrorOf(err, value.Denied).Hint)
 }
 
 // maxCommand is how long the arguments of a call in a command may be, in bytes.

@@ -329,7 +329,7 @@ func TestFormUnanswered(t *testing.T) {
 			return tool.Answer{Yes: true}, nil
 		}
 		r, err := newDesk(t, &clerk{old: old, form: cityForm}, nil, answer, deny).call()
-		if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "the server weather needs an answer from the user") || !strings.Contains(err.Error(), "human is refused by a rule") || asked != 0 {
+		if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "ask the user for the server weather: ") || !strings.Contains(err.Error(), "human is refused by a rule") || asked != 0 {
 			t.Errorf("with a rule, old %v: %+v, %v, asked %d", old, r, err, asked)
 		}
 	}

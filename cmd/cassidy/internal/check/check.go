@@ -225,7 +225,7 @@ func (c *command) toolFile(h *host.Host, root, name string) ([]string, error) {
 		if file := c.workflow(root, name); file != "" {
 			return []string{file}, nil
 		}
-		return nil, value.Errorf(value.NotFound, "there is no tool, workflow or file %q%s", value.Clean(name, 120), value.DidYouMean(name, names(h))).
+		return nil, value.Errorf(value.NotFound, "there is no tool, workflow, policy or file %q%s", value.Clean(name, 120), value.DidYouMean(name, names(h))).
 			WithHint("list the tools: cassidy tool list")
 	}
 	if t.Location == tool.Builtin || t.Path == "" {
@@ -245,7 +245,7 @@ func (c *command) fileOf(root, name string) ([]string, error) {
 			return []string{file}, nil
 		}
 	}
-	return nil, value.Errorf(value.NotFound, "there is no tool, workflow or file %q", value.Clean(name, 120))
+	return nil, value.Errorf(value.NotFound, "there is no tool, workflow, policy or file %q", value.Clean(name, 120))
 }
 
 // workflow returns the file of a workflow or policy by its name, or "".

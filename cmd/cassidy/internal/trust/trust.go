@@ -127,6 +127,9 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 	}
 	e := value.Errorf(value.Denied, "nothing was trusted: no terminal is available to ask").
 		WithHint("run cassidy trust on a terminal; or review the list above, then run cassidy trust --yes")
+	if c.JSON {
+		e = value.Errorf(value.Denied, "nothing was trusted: cassidy trust --json does not ask").WithHint("review the list above, then run cassidy trust --yes")
+	}
 	c.Report(e)
 	return ui.Reported(e)
 }

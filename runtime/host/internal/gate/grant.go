@@ -85,7 +85,7 @@ func (s *step) permit(ctx context.Context) error {
 	}
 	if asks != nil {
 		if p.consent.probe {
-			return value.Errorf(value.Denied, "a rule requires approval, which is impossible in an availability check: %s", rights.RuleText(asks))
+			return value.Errorf(value.Denied, "approval is impossible in an availability check, but a rule requires it: %s", rights.RuleText(asks))
 		}
 		return s.askFor(ctx, asked, asks, nil)
 	}
@@ -119,7 +119,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 			return nil
 		}
 		if s.of.consent.probe || s.fn.Kind == tool.Read {
-			return value.Errorf(value.Denied, "%s requires approval, which %s cannot request: %s", c, s.effect.Func, rights.RuleText(r))
+			return value.Errorf(value.Denied, "%s cannot request the approval that a rule requires for %s: %s", s.effect.Func, c, rights.RuleText(r))
 		}
 		return s.askFor(ctx, []tool.Capability{c}, r, nil)
 	}
