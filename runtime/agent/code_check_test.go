@@ -51,7 +51,7 @@ func TestFaultsBeforeTheFirstCall(t *testing.T) {
 		code string
 		want []string // the faults, from line 2 on
 	}{
-		{`mak("a")`, []string{`2: undefined: mak; did you mean "make"?`}},
+		{`mak("a")`, []string{`2: undefined: mak; did you mean "make" or "max"?`}},
 		{`make(nmae = "a")`, []string{`2: make has no parameter "nmae"; did you mean "name"?`}},
 		{`make(title = "a")`, []string{`2: make has no parameter "title"; write name`}},
 		{`make()`, []string{"2: make lacks the required argument name"}},
@@ -86,7 +86,7 @@ func TestFaultsBeforeTheFirstCall(t *testing.T) {
 		{`json.decode()`, []string{"2: json.decode lacks the required argument"}},
 		{`json.decode("1", txt = 2)`, []string{`2: json.decode has no parameter "txt"`}},
 		{`re.search(1, "a")`, []string{"2: re.search: argument"}},
-		{`",".jion(["a"])`, []string{`2: a string has no method jion; did you mean "join"?`}},
+		{`",".jion(["a"])`, []string{`2: the type string has no method jion; did you mean "join"?`}},
 		{`[1].push(2)`, []string{"2: "}},
 		{`len()`, []string{"2: len needs exactly 1 argument, but got 0"}},
 		{`len([], [])`, []string{"2: len accepts exactly 1 argument, but got 2"}},

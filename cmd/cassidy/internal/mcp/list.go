@@ -48,7 +48,7 @@ func (c *command) list(*cli.Context) error {
 		if f := &servers[i]; f.Trusted && !states[f.Name].reviewed {
 			c.Note("the tools of %s are not used yet; to review: cassidy mcp review %s", f.Name, f.Name)
 		} else if changed := states[f.Name].changed; f.Trusted && changed != "" {
-			c.Note("the calls of %s were refused, because its tools have changed: %s; to review: cassidy mcp review %s", f.Name, ui.VisibleLine(changed), f.Name)
+			c.Note("the calls of %s were refused, because its tools have changed: %s; to review: cassidy mcp review %s", f.Name, changed, f.Name)
 		}
 	}
 	return nil
