@@ -102,21 +102,6 @@ func (u *userRules) fits(root string, now fs.FileInfo) bool {
 	return os.SameFile(u.info, now) && u.info.ModTime().Equal(now.ModTime()) && u.info.Size() == now.Size()
 }
 
-// writable reports whether a file is in the folder that tools act on, where they could write it.
-func writable(file, dir string) bool {
-	if file == "" || dir == "" {
-		return false
-	}
-	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-		file = filepath.Join(real, filepath.Base(file))
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && filepath.IsLocal(rel) && !strings.HasPrefix(filepath.ToSlash(rel), ".cassidy/")
-}
-
 // currentRules returns the rules of the program, those of the user's config as they are now, and those of
 // the project's config as they were when it was searched. If the user's config cannot be read, its rules
 // are those that it had before. It returns nil, for the rules of the last search, if there are none.
@@ -150,6 +135,9 @@ func (f *finder) userNow() *userRules {
 		return last
 	}
 	c, err := config.Read(root, o)
+	if err == nil {
+		err = f.gives(c.Sandbox) // otherwise nothing is applied until a restart
+	}
 	switch {
 	case err == nil:
 		now := &userRules{root: root, info: info, rules: c.Rules, sources: flowSources{c.TrustedSources, c.UntrustedSources}, seen: time.Now()}
@@ -178,7 +166,7 @@ func newFinder(r *Runtime, o *Options, src Source) *finder {
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
 	}
-	f.fixed = writable((&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.Dir)
+	f.fixed = (&config.Options{Home: o.Home, File: o.Config}).IsWithin(o.Dir)
 	f.src.Store(&src)
 	return f
 }

@@ -122,9 +122,10 @@ func TestChatConfig(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		putChatFile(t, dir, name+".star", "def reply(messages, turn):\n    return '"+name+" has %d messages' % len(messages)\n")
 	}
-	config := func(text string) { putChatFile(t, dir, "home/config.yaml", text) }
+	home := t.TempDir()
+	config := func(text string) { putChatFile(t, home, "config.yaml", text) }
 	config("model: script:a.star\n")
-	s := sit(t, dir, nil)
+	s := sit(t, dir, []string{"CASSIDY_HOME=" + home})
 	say := func(want ...string) {
 		t.Helper()
 		s.atPrompt()
@@ -267,4 +268,22 @@ func TestChatTodo(t *testing.T) {
 	s.atPrompt()
 	s.types("/quit\r")
 	s.ends(0)
+}
+
+// TestChatConfigInTheProject edits a config that tools could write while a chat runs.
+func TestChatConfigInTheProject(t *testing.T) {
+	dir := t.TempDir()
+	putChatFile(t, dir, "a.star", "def reply(messages, turn):\n    return 'a has %d messages' % len(messages)\n")
+	putChatFile(t, dir, "home/config.yaml", "model: script:a.star\n")
+	s := sit(t, dir, nil)
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect("a has 1 messages")
+	putChatFile(t, dir, "home/config.yaml", "model: script:b.star\n")
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect("they apply after a restart, because tools can write this file")
+	s.expect("a has 3 messages")
+	s.atPrompt()
+	s.types("/quit\r")
 }

@@ -158,3 +158,26 @@ func (o *Options) UserFile() string {
 	}
 	return filepath.Join(o.Home, "config.yaml")
 }
+
+// IsWithin reports whether the user's file, or the file to which it links, is in a folder outside of
+// .cassidy. If tools act on this folder, they could write the file.
+func (o *Options) IsWithin(dir string) bool {
+	file := o.UserFile()
+	if file == "" || dir == "" {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	names := []string{file}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		names = append(names, filepath.Join(real, filepath.Base(file)))
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		names = append(names, real)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		rel, err := filepath.Rel(dir, name)
+		return err == nil && filepath.IsLocal(rel) && !strings.HasPrefix(filepath.ToSlash(rel), ".cassidy/")
+	})
+}

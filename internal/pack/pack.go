@@ -226,7 +226,7 @@ func (r *reader) value(v reflect.Value, depth int) error {
 	case reflect.Map:
 		return r.entries(v, depth)
 	}
-	return fmt.Errorf("encode value: unsupported type %s", v.Type())
+	return fmt.Errorf("unsupported type %s", v.Type())
 }
 
 func (r *reader) flag() (bool, error) {

@@ -92,7 +92,9 @@ func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 	}
 	ctx = s.conversation(ctx, r.client.session)
 	if c := s.liveOf(r); c != nil {
-		c.take(func(key string) sdk.InputResponse { return r.answers[key] })
+		if r.state != "" { // otherwise the client has not seen the questions
+			c.take(func(key string) sdk.InputResponse { return r.answers[key] })
+		}
 		return s.await(ctx, c, r)
 	}
 	tasks := r.client.tasks && s.host.HasStore()

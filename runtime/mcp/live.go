@@ -41,6 +41,7 @@ type liveCall struct {
 	mu       sync.Mutex
 	id       string                   // its run, or its call if nothing is recorded; "" before the first form
 	open     map[string]*liveQuestion // by key
+	asked    int                      // the number of its questions so far
 	changed  chan struct{}            // closed when a question is added
 	requests []*listener              // that wait for the call, the newest last
 }
@@ -239,8 +240,8 @@ func (c *liveCall) put(q *liveQuestion) (key string) {
 		c.open = map[string]*liveQuestion{}
 	}
 	key = stepOf(&q.Question)
-	for n := 1; key == "" || c.open[key] != nil; n++ { // without a record, questions have no ID
-		key = "form-" + strconv.Itoa(n)
+	if c.asked++; key == "" { // without a record, questions have no ID; a key is used once, since a request can be repeated
+		key = "form-" + strconv.Itoa(c.asked)
 	}
 	c.open[key] = q
 	close(c.changed)

@@ -67,7 +67,7 @@ func (s *Server) complete(_ context.Context, params *sdk.CompleteRequest) (*sdk.
 	out := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	ref := cmp.Or(params.Params.Ref, &sdk.CompleteReference{})
 	t, err := s.host.Tool(ref.Name)
-	if ref.Type != "ref/prompt" || err != nil || !t.Hints.Other[PromptHint] || !s.serves(entry{aPrompt, t.Name}) {
+	if ref.Type != "ref/prompt" || err != nil || !t.Hints.Other[PromptHint] || !s.serves(entry{aPrompt, t.ModelName()}) {
 		return out, nil
 	}
 	p, ok := t.Param(params.Params.Argument.Name)

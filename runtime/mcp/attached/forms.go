@@ -290,7 +290,7 @@ func (f *flight) ask(params *value.Dict) *value.Dict {
 	cancelled := value.NewDict("action", forms.Cancel)
 	text, form, err := questionOf(f.server, params)
 	switch f.asked++; {
-	case f.asked > maxForms || f.ctx.Err() != nil:
+	case f.asked > maxForms || f.err != nil || f.ctx.Err() != nil: // after a form without an answer, the call fails
 		return cancelled
 	case err != nil:
 		host.Emit(f.ctx, tool.Log{Message: declined(f.server, err)})

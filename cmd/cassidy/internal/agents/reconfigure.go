@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A choice is what the flags and the config choose of the options of an agent.
@@ -32,7 +33,8 @@ func (c *choice) apply(o *agent.Options) {
 
 // Reconfigure changes options of an agent as the config is now: its model, unless flags have chosen one,
 // how that is reached, and the format. It reports whether one of these fields has changed. If it fails, the
-// options are the same, and it does not fail again for the same config.
+// options are the same, and it does not fail again for the same config. It fails with kind Conflict if tools
+// could have written the config.
 func (s *Setup) Reconfigure(ctx context.Context, a *app.App, h *host.Host, o *agent.Options) (changed bool, err error) {
 	conf, err := a.ReadConfig("")
 	if err != nil {
@@ -43,6 +45,14 @@ func (s *Setup) Reconfigure(ctx context.Context, a *app.App, h *host.Host, o *ag
 		return false, nil
 	}
 	s.chosen = next
+	root, err := a.Root()
+	if err != nil {
+		return false, err
+	}
+	if file := a.ConfigFile(); (&config.Options{File: file}).IsWithin(root) {
+		return false, value.Errorf(value.Conflict, "%s: the model, its providers or the format have changed: they apply after a restart, because tools can write this file", file).
+			WithHint("begin a new chat, and move the file to a folder outside of the project")
+	}
 	own := *o
 	next.apply(&own)
 	if err := SetModel(ctx, a, h, &own, s.Word); err != nil {

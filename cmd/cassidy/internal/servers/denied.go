@@ -64,7 +64,10 @@ func (o *Options) denied(e *Entry, output string) string {
 			return o.grantable(filepath.Dir(file))
 		}
 	}
-	installed := filepath.Dir(filepath.Dir(program)) // of bin or .bin
+	if bin := filepath.Base(filepath.Dir(program)); bin != "bin" && bin != ".bin" {
+		return "" // it is unknown where its files are
+	}
+	installed := filepath.Dir(filepath.Dir(program))
 	own := func(name string) bool { return within(name, installed) || within(program, name) }
 	if o.readable(&s, installed) || len(named) > 0 && !slices.ContainsFunc(named, own) {
 		return ""
@@ -92,6 +95,9 @@ func (o *Options) grantable(dir string) string {
 		if name != "" && within(name, dir) {
 			return ""
 		}
+	}
+	if parent := filepath.Dir(dir); parent == "/" || parent == home {
+		return "" // such as ~/.local, in which other programs keep their data
 	}
 	return dir
 }
