@@ -78,6 +78,9 @@ func lacks(text string, pos value.Position, near string, parses func(text string
 		return "", after
 	}
 	for _, w := range []string{",", "..", "then", "do"} {
+		if w == "," && !parses(text[:end]+", nil,"+text[end:]) { // it would separate names, as in let, x = 5
+			continue
+		}
 		if parses(text[:end] + inserted(w) + text[end:]) {
 			if word != "" {
 				return "", after
