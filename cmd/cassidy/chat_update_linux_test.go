@@ -286,4 +286,5 @@ func TestChatConfigInTheProject(t *testing.T) {
 	s.expect("a has 3 messages")
 	s.atPrompt()
 	s.types("/quit\r")
+	s.ends(0)
 }
