@@ -277,7 +277,7 @@ func (c *checking) code() {
 		}
 	}
 	c.names = starlint.NamesOf(f.syntax)
-	calls.Value = c.valueOf
+	calls.Value, calls.Tested = c.valueOf, c.names.Tested
 	calls.PassModules(f.syntax, c.names, c.report.Known.Entries)
 	calls.Check(f.syntax)
 	c.calls = calls

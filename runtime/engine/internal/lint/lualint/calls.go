@@ -55,6 +55,13 @@ func (c *Check) call(x *ast.FuncCallExpr) {
 	if x.Func != nil && c.isGlobal(x.Func, "error") && len(x.Args) > 0 {
 		c.reported(x.Func, x.Args[0])
 	}
+	if x.Func != nil && c.isGlobal(x.Func, "type") && len(x.Args) > 0 {
+		if id, ok := x.Args[0].(*ast.IdentExpr); ok {
+			if v := c.lookup(id.Value); v != nil {
+				v.tested = true
+			}
+		}
+	}
 	switch {
 	case x.Func == nil:
 		c.method(x)

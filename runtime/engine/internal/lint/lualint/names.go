@@ -55,6 +55,7 @@ type variable struct {
 	reads, writes int
 	how           how
 	value         ast.Expr // its first value, or nil if that is unknown
+	tested        bool     // type(…) gets it
 }
 
 type how uint8

@@ -17,10 +17,13 @@ import (
 func (c *Check) typeOf(x ast.Expr) string {
 	if id, ok := x.(*ast.IdentExpr); ok {
 		v := c.bound[id]
-		if v == nil || v.writes > 0 || v.value == nil {
+		if v == nil || v.writes > 0 || v.value == nil || v.tested {
 			return ""
 		}
-		x = v.value
+		switch x = v.value; x.(type) {
+		case *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr: // it may be a setting that is switched off
+			return ""
+		}
 	}
 	switch x.(type) {
 	case *ast.NilExpr:

@@ -31,6 +31,7 @@ type Calls struct {
 	AllTools    bool                       // there are no tools besides Tools
 	Fault       func(lint.Fault)
 	Value       func(id *syntax.Ident) syntax.Expr // the only value of a variable, or nil; or Value is nil
+	Tested      func(id *syntax.Ident) bool        // the file tests the type of a variable; or Tested is nil
 	Params      map[*syntax.Ident]starlark.Value   // values of the types of parameters whose types the host checks
 	own         map[string]*lint.Signature         // functions of the top level of the file
 	passed      map[*syntax.Ident]string           // the modules that parameters have

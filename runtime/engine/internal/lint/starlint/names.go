@@ -33,6 +33,7 @@ type variable struct {
 	def    *syntax.DefStmt // if it is a function
 	value  syntax.Expr     // that was assigned last
 	adds   []*syntax.Ident // where it is changed by its own value, as by +=
+	tested bool            // type(…) gets it
 }
 
 // A Names has the names of a resolved file.
@@ -135,6 +136,11 @@ func (n *Names) walk(root syntax.Node) {
 		case *syntax.CallExpr:
 			if id, ok := x.Fn.(*syntax.Ident); ok {
 				callees[id] = true
+				if id.Name == "type" && ScopeOf(id) == resolve.Universal && len(x.Args) == 1 {
+					if v := n.variable(variableOf(x.Args[0])); v != nil {
+						v.tested = true
+					}
+				}
 			}
 		case *syntax.Ident:
 			if writes[x] {
@@ -223,6 +229,12 @@ func (n *Names) Global(name string) *syntax.Ident {
 func (n *Names) Once(id *syntax.Ident) bool {
 	v := n.known(id)
 	return v != nil && len(v.writes) == 1 && len(v.adds) == 0
+}
+
+// Tested reports whether the file tests the type of a variable, which may be another one than its value has.
+func (n *Names) Tested(id *syntax.Ident) bool {
+	v := n.known(id)
+	return v != nil && v.tested
 }
 
 // Called reports whether the file calls a function itself.

@@ -60,12 +60,15 @@ func (k *Calls) exampleOf(x syntax.Expr, steps *int) starlark.Value {
 			}
 			return starlark.None
 		}
+		if k.Tested != nil && k.Tested(x) {
+			return nil
+		}
 		if v := k.Params[bindingOf(x)]; v != nil {
 			return v
 		}
 		if k.Value != nil {
 			if v := k.Value(x); v != nil {
-				return k.exampleOf(v, steps)
+				return setting(k.exampleOf(v, steps))
 			}
 		}
 	case *syntax.BinaryExpr:
@@ -74,6 +77,15 @@ func (k *Calls) exampleOf(x syntax.Expr, steps *int) starlark.Value {
 		return k.exampleOfCall(x, steps)
 	}
 	return nil
+}
+
+// setting returns a value of a variable, or nil if the variable may be a setting that is switched off: the file may
+// only use it where it is on.
+func setting(v starlark.Value) starlark.Value {
+	if _, isBool := v.(starlark.Bool); isBool || v == starlark.None {
+		return nil
+	}
+	return v
 }
 
 func (k *Calls) exampleOfBinary(x *syntax.BinaryExpr, steps *int) starlark.Value {
