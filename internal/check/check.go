@@ -127,26 +127,32 @@ func invalidFile(file string, err error) diagnostic.Diagnostic {
 // KindOf returns what a file is for, by its path and its text.
 func KindOf(file, text string) engine.Kind {
 	dir, name := path.Split(path.Clean(file))
-	folders := strings.Split(dir, "/")
-	above := func(name string) bool { return slices.Contains(folders, name) }
+	nearest := ""
+	for _, folder := range strings.Split(dir, "/") {
+		if slices.Contains([]string{"tools", "workflows", "policies", "lib"}, folder) {
+			nearest = folder
+		}
+	}
 	switch {
 	case path.Ext(name) != ".star":
 		return engine.KindTool
 	case strings.HasSuffix(name, "_test.star"):
 		return engine.KindTest
-	case above("lib"):
+	case nearest == "lib":
 		return engine.KindLibrary
 	case declares(text, "tool("):
 		return engine.KindTool
 	case declares(text, "workflow("):
 		return engine.KindWorkflow
-	case declares(text, "def policy("), above("policies"):
-		return engine.KindPolicy
 	case name == "hooks.star":
 		return engine.KindHooks
+	case declares(text, "def policy(") && (nearest == "" || nearest == "policies"):
+		return engine.KindPolicy
 	case declares(text, "def main("):
 		return engine.KindWorkflow
-	case above("tools"):
+	case nearest == "policies":
+		return engine.KindPolicy
+	case nearest == "tools":
 		return engine.KindTool
 	}
 	return engine.KindScript
