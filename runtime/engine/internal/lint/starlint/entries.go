@@ -163,7 +163,9 @@ func (k *Calls) Entries(tree *syntax.File, n *Names, known *lint.Known, hidden m
 			public = append(public, def)
 		}
 	}
-	defined := len(roots) > 0 || slices.ContainsFunc(names, func(name string) bool { return hidden[name] })
+	defined := len(roots) > 0 || slices.ContainsFunc(names, func(name string) bool {
+		return hidden[name] || !known.Strict && n.Global(name) != nil // a variable may have the function
+	})
 	if defined && !known.Strict {
 		return roots
 	}

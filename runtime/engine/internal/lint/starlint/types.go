@@ -198,12 +198,22 @@ func (k *Calls) Types(tree *syntax.File) {
 func (k *Calls) keys(tree *syntax.File) {
 	var found []*syntax.IndexExpr
 	reads, uses := map[*syntax.Ident]int{}, map[*syntax.Ident]int{}
+	writes := func(target syntax.Expr) {
+		syntax.Walk(target, func(n syntax.Node) bool {
+			if x, ok := n.(*syntax.IndexExpr); ok {
+				uses[variableOf(x.X)]++
+			}
+			return true
+		})
+	}
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.AssignStmt:
-			if x, ok := n.LHS.(*syntax.IndexExpr); ok {
-				uses[variableOf(x.X)]++
-			}
+			writes(n.LHS)
+		case *syntax.ForStmt:
+			writes(n.Vars)
+		case *syntax.ForClause:
+			writes(n.Vars)
 		case *syntax.IndexExpr:
 			found = append(found, n)
 			reads[variableOf(n.X)]++
