@@ -278,7 +278,7 @@ func (c *checking) code() {
 	}
 	c.names = starlint.NamesOf(f.syntax)
 	calls.Value, calls.Tested = c.valueOf, c.names.Tested
-	calls.PassModules(f.syntax, c.names, c.report.Known.Entries)
+	calls.PassModules(f.syntax, c.names, c.report.Known)
 	calls.Check(f.syntax)
 	c.calls = calls
 	c.names.Recursion(c.report, f.syntax)

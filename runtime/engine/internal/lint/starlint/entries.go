@@ -16,10 +16,10 @@ import (
 
 // PassModules records the parameters that certainly are modules: those of functions that the host calls, and those that get
 // a module in each call.
-func (k *Calls) PassModules(tree *syntax.File, names *Names, entries []lint.Entry) {
+func (k *Calls) PassModules(tree *syntax.File, names *Names, known *lint.Known) {
 	k.passed = map[*syntax.Ident]string{}
 	for _, stmt := range tree.Stmts {
-		def, e := entryOf(stmt, entries)
+		def, e := entryOf(stmt, known.Entries)
 		if e == nil {
 			continue
 		}
@@ -29,7 +29,8 @@ func (k *Calls) PassModules(tree *syntax.File, names *Names, entries []lint.Entr
 			}
 		}
 	}
-	names.passOn(tree, func(p *syntax.Ident, args []syntax.Expr) bool {
+	loadable := known.Kind == lint.KindLibrary || known.Kind == lint.KindScript
+	names.passOn(tree, loadable, func(p *syntax.Ident, args []syntax.Expr) bool {
 		name := k.module(args[0])
 		if name == "" || k.passed[p] != "" || !all(args, func(x syntax.Expr) bool { return k.module(x) == name }) {
 			return false
@@ -56,25 +57,28 @@ func entryOf(stmt syntax.Stmt, entries []lint.Entry) (*syntax.DefStmt, *lint.Ent
 }
 
 // passOn calls add for the parameters of the functions that the file only calls, with the arguments that the parameter
-// gets, until nothing is added: a function may get an argument that another one has got.
-func (n *Names) passOn(tree *syntax.File, add func(param *syntax.Ident, args []syntax.Expr) bool) {
-	calls := map[*syntax.Ident][]*syntax.CallExpr{} // by the names of the called functions
+// gets, until nothing is added: a function may get an argument that another one has got. loadable says that other files
+// may load the file, and call its functions whose names do not begin with _.
+func (n *Names) passOn(tree *syntax.File, loadable bool, add func(param *syntax.Ident, args []syntax.Expr) bool) {
+	calls := map[*syntax.Ident][]*given{} // by the names of the called functions
 	syntax.Walk(tree, func(x syntax.Node) bool {
 		if call, ok := x.(*syntax.CallExpr); ok {
 			if id, ok := call.Fn.(*syntax.Ident); ok && bindingOf(id) != nil {
-				calls[bindingOf(id)] = append(calls[bindingOf(id)], call)
+				calls[bindingOf(id)] = append(calls[bindingOf(id)], givenBy(call))
 			}
 		}
 		return true
 	})
 	type passed struct {
-		param *syntax.Ident
-		args  []syntax.Expr
+		param  *syntax.Ident
+		args   []syntax.Expr
+		queued bool
 	}
-	var list []passed
+	var queue []*passed
+	using := map[*syntax.Ident][]*passed{} // by the parameters that are arguments
 	for _, stmt := range tree.Stmts {
 		def, ok := stmt.(*syntax.DefStmt)
-		if !ok || !n.onlyCalled(def.Name) {
+		if !ok || !n.onlyCalled(def.Name) || loadable && !strings.HasPrefix(def.Name.Name, "_") {
 			continue
 		}
 		for i, p := range def.Params {
@@ -83,45 +87,74 @@ func (n *Names) passOn(tree *syntax.File, add func(param *syntax.Ident, args []s
 				break // what follows is not by position
 			}
 			if args := argsOf(calls[bindingOf(def.Name)], i, id.Name); len(args) > 0 && n.Once(id) {
-				list = append(list, passed{id, args})
+				x := &passed{param: id, args: args, queued: true}
+				queue = append(queue, x)
+				for _, arg := range args {
+					if v := variableOf(arg); v != nil {
+						using[v] = append(using[v], x)
+					}
+				}
 			}
 		}
 	}
-	for added := true; added; {
-		added = false
-		for _, p := range list {
-			added = add(p.param, p.args) || added
+	for len(queue) > 0 {
+		x := queue[0]
+		queue, x.queued = queue[1:], false
+		if !add(x.param, x.args) {
+			continue
+		}
+		for _, next := range using[x.param] {
+			if !next.queued {
+				queue, next.queued = append(queue, next), true
+			}
 		}
 	}
 }
 
-// argsOf returns the argument of each call for a parameter, or nil if one is unknown.
-func argsOf(calls []*syntax.CallExpr, i int, name string) []syntax.Expr {
-	var args []syntax.Expr
-	for _, c := range calls {
-		var found syntax.Expr
-		for j, x := range c.Args {
-			switch x := x.(type) {
-			case *syntax.UnaryExpr:
-				if x.Op == syntax.STAR || x.Op == syntax.STARSTAR {
-					return nil
-				}
-			case *syntax.BinaryExpr:
-				if id, ok := x.X.(*syntax.Ident); ok && x.Op == syntax.EQ {
-					if id.Name == name {
-						found = x.Y
-					}
-					continue
-				}
+// A given has the arguments of a call.
+type given struct {
+	list  []syntax.Expr
+	named map[string]syntax.Expr
+}
+
+// givenBy returns the arguments of a call, or nil if one is unknown.
+func givenBy(c *syntax.CallExpr) *given {
+	g := &given{}
+	for _, x := range c.Args {
+		switch x := x.(type) {
+		case *syntax.UnaryExpr:
+			if x.Op == syntax.STAR || x.Op == syntax.STARSTAR {
+				return nil
 			}
-			if i == j {
-				found = x
+		case *syntax.BinaryExpr:
+			if id, ok := x.X.(*syntax.Ident); ok && x.Op == syntax.EQ {
+				if g.named == nil {
+					g.named = map[string]syntax.Expr{}
+				}
+				g.named[id.Name] = x.Y
+				continue
 			}
 		}
-		if found == nil {
+		g.list = append(g.list, x) // the named ones follow
+	}
+	return g
+}
+
+// argsOf returns the argument of each call for a parameter, or nil if one is unknown.
+func argsOf(calls []*given, i int, name string) []syntax.Expr {
+	var args []syntax.Expr
+	for _, g := range calls {
+		if g == nil {
 			return nil
 		}
-		args = append(args, found)
+		x := g.named[name]
+		if i < len(g.list) {
+			x = g.list[i]
+		}
+		if x == nil {
+			return nil
+		}
+		args = append(args, x)
 	}
 	return args
 }

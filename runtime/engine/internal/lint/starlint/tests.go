@@ -83,7 +83,7 @@ func (n *Names) testParams(tree *syntax.File) map[*syntax.Ident]bool {
 			}
 		}
 	}
-	n.passOn(tree, func(p *syntax.Ident, args []syntax.Expr) bool {
+	n.passOn(tree, false, func(p *syntax.Ident, args []syntax.Expr) bool {
 		if isT := func(x syntax.Expr) bool { id, ok := x.(*syntax.Ident); return ok && tests[bindingOf(id)] }; tests[p] || !all(args, isT) {
 			return false
 		}
