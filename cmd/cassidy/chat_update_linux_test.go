@@ -282,7 +282,7 @@ func TestChatConfigInTheProject(t *testing.T) {
 	putChatFile(t, dir, "home/config.yaml", "model: script:b.star\n")
 	s.atPrompt()
 	s.types("hello\r")
-	s.expect("they apply after a restart, because tools can write this file")
+	s.expect("are not applied to this chat, because tools can write this file")
 	s.expect("a has 3 messages")
 	s.atPrompt()
 	s.types("/quit\r")

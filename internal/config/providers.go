@@ -73,7 +73,7 @@ func (r *reader) providers(v value.Value) error {
 		r.at = []string{"providers", name}
 		if !providerName.MatchString(name) || name == "script" {
 			return value.Errorf(value.Invalid, "invalid name of a provider in 'providers': %s", quoted(name)).
-				WithHint("use letters, digits, -, _ and ., as in local; the name script is reserved")
+				WithHint("begin with a letter or a digit, followed by letters, digits or any of - _ . (for example: 'local'); the name 'script' is reserved")
 		}
 		p, err := r.provider(name, v)
 		if err != nil {

@@ -93,7 +93,7 @@ var formats = []string{"email", "uri", "date", "date-time"}
 func parseField(name string, d *value.Dict) (Field, error) {
 	f := Field{Name: name, Title: clean(d.Text("title"), maxLabel), Description: clean(d.Text("description"), maxLabel), Type: d.Text("type")}
 	if clean(name, maxName) != name || name == "" || strings.Contains(name, "=") {
-		return f, invalid("the name of a field is empty, longer than %d bytes, or has =, control characters or spaces: %q", maxName, clean(name, maxName))
+		return f, invalid("invalid name of a field: %q: expected 1 to %d bytes without \"=\", control characters and extra spaces", value.Cut(name, maxName), maxName)
 	}
 	if f.Type == "" && d.Has("enum") {
 		f.Type = "string"

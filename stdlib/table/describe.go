@@ -23,7 +23,7 @@ func describeMethods() []string { return []string{"basic", "skim", "codebook"} }
 
 const factsDoc = "The rows are read once, with a fixed amount of memory. Some results are therefore estimates, and are marked as estimates:\n\n" +
 	"- the number of distinct values and the most frequent values, if a column has more than 10,000 distinct values; the error is at most 2 %\n" +
-	"- quartiles, if a column has more than 10,000 distinct values and more than 100,000 values; the error is at most 0.5 % of the rank\n\n" +
+	"- quartiles, if a column has more than 10,000 distinct values and more than 100,000 values; they are accurate to half a percentile\n\n" +
 	"If a table has many columns, these limits are lower. Quartiles are interpolated linearly between the two nearest values, as in R and numpy. " +
 	"Between dates, the result is rounded down. " +
 	"The standard deviation treats the values as a sample. NaN is a value. Means and deviations with NaN are NaN. Minimum, maximum and quartiles ignore NaN."

@@ -44,7 +44,7 @@ func (d *description) head() {
 		d.line("~ marks an estimate, within 2 %%")
 	}
 	if len(quartiles) > 0 && !d.brief {
-		d.line("quartiles are estimates, within 0.5 %% of the rank: %s", someNames(quartiles))
+		d.line("quartiles are estimates, accurate to half a percentile: %s", someNames(quartiles))
 	}
 }
 

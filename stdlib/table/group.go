@@ -46,7 +46,7 @@ const aggDoc = "Each named argument is a column of the result. The value of the 
 	"- NaN is a value. Sums, means and deviations with NaN are NaN. min, max and quantiles ignore NaN.\n" +
 	"- Quantiles are interpolated linearly between the two nearest values, as in R and numpy. Between dates, the result is rounded down.\n" +
 	"- distinct is exact up to 10,000 values in a group. Larger results are estimates, within 2 %.\n" +
-	"- The quantiles of a group with more than 100,000 values are estimates, within 0.5 % of the rank. If all groups together have more than 1,000,000 values, this applies to groups with more than 2,048 values.\n\n" +
+	"- The quantiles of a group with more than 100,000 values are estimates, accurate to half a percentile. If all groups together have more than 1,000,000 values, this applies to groups with more than 2,048 values.\n\n" +
 	"All estimates are listed in `notes` of the result."
 
 func groupRows() []member {
@@ -219,7 +219,7 @@ func (a *aggregates) notes(t *Table) []string {
 			}
 		case *groupQuantiles:
 			if with.estimated() {
-				notes = append(notes, x.name+" is an estimate, within 0.5 % of the rank, for groups with many values")
+				notes = append(notes, x.name+" is an estimate, accurate to half a percentile, for groups with many values")
 			}
 		}
 	}

@@ -50,8 +50,8 @@ func (s *Setup) Reconfigure(ctx context.Context, a *app.App, h *host.Host, o *ag
 		return false, err
 	}
 	if file := a.ConfigFile(); (&config.Options{File: file}).IsWithin(root) {
-		return false, value.Errorf(value.Conflict, "%s: the model, its providers or the format have changed: they apply after a restart, because tools can write this file", file).
-			WithHint("begin a new chat, and move the file to a folder outside of the project")
+		return false, value.Errorf(value.Conflict, "%s: the changed model, providers or format are not applied to this chat, because tools can write this file", file).
+			WithHint("to apply the changes, quit this chat and start cassidy chat again; to apply later changes without a restart, move the file out of the project")
 	}
 	own := *o
 	next.apply(&own)

@@ -21,7 +21,7 @@ func importCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "attach servers from the settings of other programs", ArgsUsage: "[FILE]",
 		Description: "Without FILE, these files of the project are read: " + strings.Join(settingsFiles[:], ", ") + ".\n" +
-			"The command shows the program or the URL of each entry, and asks you before it attaches the servers. Secrets are not copied:\nthe new entry has the name of an environment variable.",
+			"The command shows the program or the URL of each entry, and asks you before it attaches the servers. Secrets are not copied.\nInstead of a secret, the new entry uses an environment variable, such as ${NAME}.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "attach all servers that are shown, without a question"},
 			&cli.BoolFlag{Name: "user", Usage: "attach the servers in all your projects"},

@@ -31,8 +31,9 @@ func Command(a *app.App) *cli.Command {
 			"Type :help for the commands of the session. Ctrl-C ends an input, and Ctrl-D the session.\n" +
 			"Without a terminal, the lines of standard input are run. With --json, each result is a line of JSON.\n" +
 			"Every effect that can write files, run commands or send data asks for approval first. To approve everything: --yes.\n" +
-			"With --tool NAME, inputs can do what the tool NAME can do, and are not asked about, as in cassidy tool run NAME.\n" +
-			"They can also call this tool, and the tools that are in its needs: such a call asks if the tool does such things.",
+			"With --tool NAME, inputs have only the capabilities of the tool NAME, and their effects need no approval, as in\n" +
+			"cassidy tool run NAME. Inputs can also call this tool, and the tools in its needs. A call of a tool that can write\n" +
+			"files, run commands or send data needs approval.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "tool", Usage: "give inputs the capabilities of the tool `NAME`"},
 			&cli.StringFlag{Name: "model", Usage: "if an input calls model.ask, ask `MODEL`: " + models.Choices}),

@@ -290,7 +290,7 @@ func (r *Reader) deprecated() *tool.Deprecation {
 	}
 	for k := range d.All() {
 		if name, _ := k.(string); !slices.Contains([]string{"since", "replacement", "message"}, name) {
-			r.fail("deprecated", "'deprecated' has no field '%s' (valid: since, replacement, message)", name)
+			r.fail("deprecated", "unknown field '%s' in 'deprecated' (valid: since, replacement, message)", name)
 		}
 	}
 	return &tool.Deprecation{Since: d.Text("since"), Replacement: d.Text("replacement"), Message: d.Text("message")}
@@ -387,7 +387,7 @@ func (r *Reader) example(d Declared) tool.Example {
 		case "expect":
 			e.Expect, e.HasExpect = v, true
 		default:
-			fail(name, "an example has no field '%s' (valid: description, args, expect)", name)
+			fail(name, "unknown field '%s' in an example (valid: description, args, expect)", name)
 		}
 	}
 	return e
