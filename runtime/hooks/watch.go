@@ -59,5 +59,5 @@ func Refused(reason string) error {
 		return nil
 	}
 	return value.Errorf(value.Denied, "the answer was refused: %s", reason).
-		WithHint("in the policy, call agent.stop(answer) before agent.finish: it returns the refusal as a message for the model")
+		WithHint("in the policy, call agent.stop(answer) before agent.finish; if the answer is refused, agent.stop returns a message for the model")
 }

@@ -179,9 +179,9 @@ func (p *typeParser) arguments(closing string, depth int) ([]Type, error) {
 		case closing:
 			return args, nil
 		case "":
-			return nil, value.Errorf(value.Invalid, "expected , or %s but got the end", closing)
+			return nil, value.Errorf(value.Invalid, "expected a comma or %s but got the end of the type", closing)
 		default:
-			return nil, value.Errorf(value.Invalid, "expected , or %s but got %q", closing, next)
+			return nil, value.Errorf(value.Invalid, "expected a comma or %s but got %q", closing, next)
 		}
 	}
 }
