@@ -96,7 +96,7 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	}
 	if _, unchecked := s.Libs[uncheckedLib]; !unchecked {
 		calls.Check(tree)
-		calls.Types(tree)
+		calls.Methods(tree)
 	}
 	if err := h.Parsed(tree, err); err != nil {
 		return nil, err

@@ -170,14 +170,10 @@ func (k *Calls) exampleOfCall(x *syntax.CallExpr, steps *int) starlark.Value {
 
 // Types finds operations that certainly fail, since the types of their operands are certain.
 func (k *Calls) Types(tree *syntax.File) {
-	called := map[syntax.Expr]bool{}
+	k.Methods(tree)
 	k.keys(tree)
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.CallExpr:
-			called[n.Fn] = true
-		case *syntax.DotExpr:
-			k.attribute(n, called[n])
 		case *syntax.BinaryExpr:
 			switch n.Op {
 			case syntax.PLUS, syntax.MINUS:
@@ -189,6 +185,20 @@ func (k *Calls) Types(tree *syntax.File) {
 			k.iterates(n.X)
 		case *syntax.ForClause:
 			k.iterates(n.X)
+		}
+		return true
+	})
+}
+
+// Methods finds methods and fields that values of certain types do not have.
+func (k *Calls) Methods(tree *syntax.File) {
+	called := map[syntax.Expr]bool{}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			called[n.Fn] = true
+		case *syntax.DotExpr:
+			k.attribute(n, called[n])
 		}
 		return true
 	})
