@@ -40,7 +40,7 @@ func timeTexts() []tool.Func {
 		{
 			Name: "format",
 			Doc: "Format a time. The directives are those of strftime: %Y %m %d %H %M %S %y %b %B %a %A %j " +
-				"%p %I %z %:z %Z %f %e %F %T %D %R %s %u %w %V %G %c %x %X %%. A - after the % omits leading zeros and spaces, as in %-d.",
+				"%p %I %z %:z %Z %f %e %F %T %D %R %s %u %w %V %G %c %x %X %%. A minus sign after the percent sign omits leading zeros and spaces, as in %-d.",
 			Params: []tool.Param{
 				timeNeed("time"),
 				tool.Maybe("format", tool.TypeString, `The format, such as "%d %B %Y". Default: RFC 3339.`),

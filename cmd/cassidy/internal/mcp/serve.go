@@ -40,8 +40,9 @@ func Command(a *app.App) *cli.Command {
 			Description: "A client starts this command, and exchanges messages with it over standard input and output. With --http, clients connect\n" +
 				"to an address. The tools of the project and your own tools are served. To serve other tools: --tools LIST. Untrusted tools\n" +
 				"are never served.\n" +
-				"If a call needs approval, a client that can show forms asks you. For all other clients, the call waits until you answer\n" +
-				"with cassidy runs answer ID. After that, the model makes the same call again, and the call continues.\n" +
+				"If a call needs approval, a client that can show forms asks you. For a client that has only the extension for tasks, the\n" +
+				"call becomes a task that waits for your answer. With any other client, the call is parked, and the model gets the question.\n" +
+				"Answer with cassidy runs answer ID. When the model makes the same call again, the parked call continues.\n" +
 				"Over HTTP, clients send the token in $" + tokenVariable + ". If this variable is not set, the command creates a token and prints it.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},

@@ -17,7 +17,7 @@ func retryCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "retry", Usage: "repeat an ended run from the step that failed", ArgsUsage: "ID",
 		Description: "A new run takes the steps before the failed step from the record. It does the failed step and all later steps\n" +
-			"again, with the current tools and workflow. The result has the same form as the result of the first run.",
+			"again, with the current tools and workflow.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "from", Usage: "repeat the run from `STEP`, such as 3.1 (default: the step that failed)"},
 			&cli.StringFlag{Name: "run-id", Usage: "record the new run under `ID`"}),

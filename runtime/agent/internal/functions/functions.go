@@ -57,7 +57,7 @@ func Agent(notes, reasons []string) []tool.Func {
 			`{"success", "text": the instructions for the model}`, text("name", "the skill's name", true)),
 		function("note", tool.Recorded, "Return one of the reminders for the model: "+strings.Join(notes, ", ")+".",
 			"the text", oneOf("name", "the name of the reminder", notes), text("detail", "the subject of the reminder, such as the name of a tool", false),
-			tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "for the reminder loop: how often the model made the same call", HasDefault: true, Default: int64(1)}),
+			tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "how often the model made the same call; used only by the reminder \"loop\"", HasDefault: true, Default: int64(1)}),
 		function("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
 			`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`),
 		function("limits", tool.Recorded, "Return the limits of the run.",
