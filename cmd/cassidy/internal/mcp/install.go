@@ -28,7 +28,7 @@ func installCommand(c *command) *cli.Command {
 		names = append(names, client.name)
 	}
 	return &cli.Command{
-		Name: "install", Usage: "add cassidy as a server to the settings of an MCP client", ArgsUsage: "CLIENT",
+		Name: "install", Usage: "add cassidy as a server to the settings of an MCP client", ArgsUsage: "[CLIENT]",
 		Description: "CLIENT is one of: " + strings.Join(names, ", ") + ".\n" +
 			"The command adds the server \"cassidy mcp serve\" to the settings that the client has for this project. If the client has no settings for\n" +
 			"projects, the command uses your own settings of the client. Other settings are not changed.\n" +
