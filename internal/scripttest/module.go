@@ -25,7 +25,7 @@ type row struct {
 }
 
 // Module describes the functions of t, for those who check or show test files. Their Do only checks the
-// arguments, of which some may be missing.
+// arguments. Some arguments may be missing.
 func Module() tool.Module {
 	m := testModules(nil)[0]
 	for i := range m.Funcs {

@@ -48,7 +48,7 @@ type Options struct {
 	// Version is that of the program, which servers are given. "" is "(devel)".
 	Version string
 	// Compared is called after each comparison of the tools that the server offers with the reviewed ones.
-	// changes describes the differences; "" means that there are none. It may be nil.
+	// changes describes the differences; "" means that both are equal. Compared may be nil.
 	Compared func(changes string)
 	// Explain returns a hint for a program that ended with an error, by the end of its error output; ""
 	// means the usual hint. It may be nil.

@@ -239,7 +239,7 @@ func questionWords(words []string, run string) string {
 	return strings.Join(append([]string{run}, words[1:]...), " ")
 }
 
-// missing is the answer if there is none, and nobody can be asked.
+// missing is returned instead of an answer if the command line has no answer and nobody can be asked.
 type missing struct{}
 
 // unasked is the answer that the person at the terminal is to be asked for.
@@ -251,8 +251,8 @@ func isStep(word string) bool {
 	return err == nil
 }
 
-// readReply reads the answer itself: yes, no or a text, or if there is none, unasked if
-// present says that somebody can be asked, and else missing.
+// readReply reads the answer itself: yes, no or a text. Without an answer, it returns unasked if somebody
+// is present who can be asked, and missing otherwise.
 func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value, rest []string, err error) {
 	rest = ctx.Args().Slice()
 	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
