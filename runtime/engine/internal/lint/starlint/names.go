@@ -76,22 +76,8 @@ func (n *Names) walk(root syntax.Node) {
 		}
 		return v
 	}
-	var targets func(x syntax.Expr, h how)
-	targets = func(x syntax.Expr, h how) {
-		switch x := x.(type) {
-		case *syntax.Ident:
-			write(x, h)
-		case *syntax.ParenExpr:
-			targets(x.X, h)
-		case *syntax.TupleExpr:
-			for _, x := range x.List {
-				targets(x, looped)
-			}
-		case *syntax.ListExpr:
-			for _, x := range x.List {
-				targets(x, looped)
-			}
-		}
+	targets := func(x syntax.Expr, h how) {
+		eachTarget(x, h, func(id *syntax.Ident, h how) { write(id, h) })
 	}
 	syntax.Walk(root, func(node syntax.Node) bool {
 		switch x := node.(type) {
@@ -136,31 +122,59 @@ func (n *Names) walk(root syntax.Node) {
 		case *syntax.CallExpr:
 			if id, ok := x.Fn.(*syntax.Ident); ok {
 				callees[id] = true
-				if id.Name == "type" && ScopeOf(id) == resolve.Universal && len(x.Args) == 1 {
-					if v := n.variable(variableOf(x.Args[0])); v != nil {
-						v.tested = true
-					}
-				}
+				n.test(id, x.Args)
 			}
 		case *syntax.Ident:
-			if writes[x] {
-				return true
+			if !writes[x] {
+				n.read(x, callees[x])
 			}
-			v := n.variable(x)
-			if v == nil {
-				return true
-			}
-			v.reads++
-			if callees[x] {
-				v.called++
-			}
-			if n.reads[n.top] == nil {
-				n.reads[n.top] = map[string]bool{}
-			}
-			n.reads[n.top][x.Name] = true
 		}
 		return true
 	})
+}
+
+// eachTarget calls a function with each name to which an assignment or a loop assigns.
+func eachTarget(x syntax.Expr, h how, write func(id *syntax.Ident, h how)) {
+	switch x := x.(type) {
+	case *syntax.Ident:
+		write(x, h)
+	case *syntax.ParenExpr:
+		eachTarget(x.X, h, write)
+	case *syntax.TupleExpr:
+		for _, x := range x.List {
+			eachTarget(x, looped, write)
+		}
+	case *syntax.ListExpr:
+		for _, x := range x.List {
+			eachTarget(x, looped, write)
+		}
+	}
+}
+
+// test notes the variable in a call of type, whose value may have another type than its declaration.
+func (n *Names) test(callee *syntax.Ident, args []syntax.Expr) {
+	if callee.Name != "type" || ScopeOf(callee) != resolve.Universal || len(args) != 1 {
+		return
+	}
+	if v := n.variable(variableOf(args[0])); v != nil {
+		v.tested = true
+	}
+}
+
+// read notes that a name is read, or called.
+func (n *Names) read(x *syntax.Ident, called bool) {
+	v := n.variable(x)
+	if v == nil {
+		return
+	}
+	v.reads++
+	if called {
+		v.called++
+	}
+	if n.reads[n.top] == nil {
+		n.reads[n.top] = map[string]bool{}
+	}
+	n.reads[n.top][x.Name] = true
 }
 
 // paramName returns the name of a parameter, or nil for a *.
