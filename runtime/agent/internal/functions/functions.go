@@ -23,8 +23,8 @@ func Agent(notes, reasons []string) []tool.Func {
 			"the text", text("task", "the task of the user", true),
 			tool.Param{Name: "iterations", Type: tool.Type{Name: tool.TypeInteger}, Description: "the maximum number of replies, for the text. With 0, the text does not name a maximum", HasDefault: true, Default: int64(0)}),
 		function("ask", tool.Repeatable, "Ask the model. Pass a message, the results of the model's calls, or both.",
-			`{"text", "calls", "stop", "iteration", "full", "thread", "input_tokens", "output_tokens", "cached_tokens", "references"}. `+
-				`"calls" are the native calls: calls in the format of the provider. "stop" is the reason why the reply ended: "end", "calls", "length" or "refuse". "iteration" is the number of the reply. "full" is True if the conversation should be compacted. `+
+			`{"text", "calls", "stop", "iteration", "full", "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted", "value"}. `+
+				`"calls" are the native calls: calls in the format of the provider. "stop" is the reason why the reply ended: "end", "calls", "length" or "refuse". "iteration" is the number of the reply. "full" is True if the conversation should be compacted. "thread" is the ID of the conversation at the provider, or "". "references" are the sources that the model names. `+
 				`"compacted" is the result of agent.compact. It is present only if the conversation was compacted before the request. "value" is present if a schema was passed`,
 			text("message", "the message", false),
 			tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `the results of calls: [{"id", "text"}]. "id" is the ID of the decision`, HasDefault: true, Default: value.List{}},
