@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +73,19 @@ func (w *weather) asked() (calls int, got []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls, w.got
+}
+
+// answered waits until the server has got the answer to a form, or its refusal, and returns all of them.
+func (w *weather) answered(t *testing.T) []string {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if _, got := w.asked(); len(got) > 0 {
+			return got
+		}
+		runtime.Gosched()
+	}
+	t.Fatal("the server got no answer")
+	return nil
 }
 
 // attachedBench serves a host with the tools of a weather, without an approval of its calls.
@@ -267,9 +281,7 @@ func TestLiveTimeout(t *testing.T) {
 	const params = `"name":"weather__forecast","arguments":{}`
 	asked, _ := e.send("tools/call", "weather__forecast", params)
 	if asked["resultType"] == "input_required" { // otherwise the time was over before the reply
-		for got := []string(nil); len(got) == 0; _, got = w.asked() {
-			time.Sleep(time.Millisecond)
-		}
+		w.answered(t)
 		asked, _ = e.send("tools/call", "weather__forecast", params+","+respond(t, asked, `{"action":"accept","content":{"city":"Rome"}}`)+stateOf(asked))
 	}
 	if text, _ := json.Marshal(asked); asked["isError"] != true || !strings.Contains(string(text), "no answer came within 1ms") {
@@ -388,10 +400,7 @@ func TestLiveCancelled(t *testing.T) {
 	if _, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "weather__forecast"}); err == nil {
 		t.Error("the cancelled call has a result")
 	}
-	for _, got := w.asked(); len(got) == 0; _, got = w.asked() {
-		time.Sleep(time.Millisecond)
-	}
-	if _, got := w.asked(); got[0] != "cancel <nil>" && got[0] != "no answer" { // its call was cancelled, too
+	if got := w.answered(t); got[0] != "cancel <nil>" && got[0] != "no answer" { // its call was cancelled, too
 		t.Errorf("the server got %q", got)
 	}
 }
