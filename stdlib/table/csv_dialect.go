@@ -50,57 +50,12 @@ func (f *csvFile) noteEncoding() {
 	}
 }
 
-// delimiters are the candidates for a delimiter, the most usual first.
-var delimiters = []string{",", ";", "\t", "|"}
-
-// findDelimiter detects the delimiter: the one for which the largest share of the first
-// rows has as many cells as the first row, and more than one. If several are equal, it
-// takes the one with more cells. A file without a delimiter has one column.
+// findDelimiter detects the delimiter.
 func (f *csvFile) findDelimiter(s *csv.Scanner) {
-	f.delimiter = delimiters[0]
-	best, cells := 0.0, 1
-	for _, d := range delimiters {
-		if d == f.quote {
-			continue
-		}
-		share, n := f.try(s, d)
-		if n > 1 && (share > best || share == best && n > cells) {
-			f.delimiter, best, cells = d, share, n
-		}
-	}
-	if f.delimiter != delimiters[0] {
+	f.delimiter = s.Delimiter(f.quote)
+	if f.delimiter != "," {
 		f.notes = append(f.notes, fmt.Sprintf("delimiter %q (detected)", f.delimiter))
 	}
-}
-
-// try returns the share of the first rows that have as many cells as the first row, and
-// that number of cells.
-func (f *csvFile) try(s *csv.Scanner, delimiter string) (share float64, cells int) {
-	const enough = 50 // rows
-	one := *s
-	one.Begin(delimiter, f.quote)
-	b := &csv.Rows{}
-	rows, alike := 0, 0
-	for rows < enough {
-		b.Spans, b.Lines = b.Spans[:0], b.Lines[:0]
-		ok, err := one.Row(b)
-		if err != nil {
-			return 0, 0 // the quotes are invalid with this delimiter
-		}
-		if !ok {
-			break
-		}
-		if rows++; rows == 1 {
-			cells = len(b.Spans)
-		}
-		if len(b.Spans) == cells {
-			alike++
-		}
-	}
-	if rows == 0 {
-		return 0, 0
-	}
-	return float64(alike) / float64(rows), cells
 }
 
 // findHeader determines whether the first row names the columns, and their names.
