@@ -243,7 +243,7 @@ func (x *test) begin(ctx context.Context, run func(context.Context) (tool.Result
 
 func errInFake(what string) error {
 	return value.Errorf(value.Failed, "a fake cannot %s: the function of a fake runs during a call", what).
-		WithHint("the function may only return a value; to change fakes between calls, do it in the test itself")
+		WithHint("the function may only return a value; call tools and change fakes in the test itself, before or after the call")
 }
 
 // wait waits for the end of a call, or for a request of it.

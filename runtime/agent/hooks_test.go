@@ -57,7 +57,7 @@ def after_tool(call, result):
 			t.Errorf("it wrote %q and %q, want only the first", s.file("out/x.txt"), s.file("x.txt"))
 		}
 		for _, want := range []string{
-			"the call of read_file was refused by the hook before_tool of the user: secret.txt is private",
+			"the call of read_file was refused by the hook before_tool: secret.txt is private",
 			"Note: A hook of the user changed the arguments. The call was made as write_file(filepath=\"out/x.txt\"",
 			"Note: it was read",
 			"hook run hook=\"before_tool\" action=\"edited\" path=\"hooks.star\" target=\"write_file\"",
@@ -84,9 +84,9 @@ def before_tool(call):
 	if err != nil || len(r.Calls) != 3 || !r.Calls[0].Success || r.Calls[1].Success || !r.Calls[2].Success {
 		t.Fatalf("the turn gave %+v, %v", r, err)
 	}
-	for i, want := range []string{"Note: note on a.txt", "of the user: not none.txt", "Note: note on b.txt"} {
+	for i, want := range []string{"Note: note on a.txt", "by the hook before_tool: not none.txt", "Note: note on b.txt"} {
 		text := s.session.Messages()[2+i].Text
-		if !strings.Contains(text, want) || strings.Count(text, "Note: ")+strings.Count(text, "of the user: ") != 1 {
+		if !strings.Contains(text, want) || strings.Count(text, "Note: ")+strings.Count(text, "by the hook before_tool: ") != 1 {
 			t.Errorf("the result of call %d is %q, want %q and no other note", i, text, want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestHooksBelow(t *testing.T) {
 	if err != nil || r.Text != "done" {
 		t.Fatalf("the turn gave %+v, %v\n%s", r, err, s.log.String())
 	}
-	for _, want := range []string{"the user: model may not", "the user: script may not"} {
+	for _, want := range []string{"before_tool: model may not", "before_tool: script may not"} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, s.log.String())
 		}

@@ -245,7 +245,7 @@ func (f *file) failed(ctx context.Context, name string, err error) error {
 // refused reports that a function refused, and returns the error. what is refused, such as "the call".
 func (f *file) refused(ctx context.Context, name, target, what, why string) error {
 	host.Emit(ctx, tool.Hooked{Hook: name, Action: "denied", Path: f.script.Path, Target: target, Text: why})
-	return value.Errorf(value.Denied, "%s was refused by the hook %s of the user: %s", what, name, why)
+	return value.Errorf(value.Denied, "%s was refused by the hook %s: %s", what, name, why)
 }
 
 // noted reports that a function added a note.

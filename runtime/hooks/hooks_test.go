@@ -87,7 +87,7 @@ func TestCalls(t *testing.T) {
 		{"an empty dict", "def before_tool(call): return {}", hi, ""},
 		{"None as a value", `def before_tool(call): return {"deny": None, "edit": None, "note": None}`, hi, ""},
 		{"a change of what it sees", "def before_tool(call): call['args']['text'] = 'x'", hi, ""},
-		{"a refusal", `def before_tool(call): return {"deny": "not today"}`, "denied: the call of echo was refused by the hook before_tool of the user: not today", ""},
+		{"a refusal", `def before_tool(call): return {"deny": "not today"}`, "denied: the call of echo was refused by the hook before_tool: not today", ""},
 		{"what it sees", `def before_tool(call): return {"note": json.encode(call)}`, hi, "\n\nNote: " + `{"tool":"echo","args":{"text":"hi","times":1},"caller":"model","reasoning":"why not"}`},
 		{"an edit", `def before_tool(call): return {"edit": {"times": 3}}`, `{"text":"hi","times":3}`, "\n\nNote: A hook of the user changed the arguments. The call was made as echo(text=\"hi\", times=3)"},
 		{"the same edit", `def before_tool(call): return {"edit": {"times": 1}}`, hi, ""},
@@ -96,7 +96,7 @@ func TestCalls(t *testing.T) {
 		{"an edit with another parameter", `def before_tool(call): return {"edit": {"nothing": 1}}`, "denied: the hook before_tool in .cassidy/hooks.star failed: the edited arguments are invalid: ", ""},
 		{"an edit with a number as a name", `def before_tool(call): return {"edit": {1: 1}}`, "denied: the hook before_tool in .cassidy/hooks.star failed: ", ""},
 		{"a result", `def after_tool(call, result): return {"note": "got " + result["value"]["text"]}`, hi, "\n\nNote: got hi"},
-		{"a refused result", `def after_tool(call, result): return {"deny": "secret"}`, "denied: the result of echo was refused by the hook after_tool of the user: secret", ""},
+		{"a refused result", `def after_tool(call, result): return {"deny": "secret"}`, "denied: the result of echo was refused by the hook after_tool: secret", ""},
 		{"another result", `def after_tool(call, result): return {"result": "x"}`, `"x"`, ""},
 		{"no result", `def after_tool(call, result): return {"result": None}`, `null`, ""},
 		{"both", "def before_tool(call): return {'edit': {'text': 'a'}}\ndef after_tool(call, result): return {'result': [call['args']['text'], result['success']]}", `["a",true]`, "\n\nNote: A hook of the user changed the arguments. The call was made as echo(text=\"a\", times=1)"},
@@ -298,7 +298,7 @@ func TestBeforeAsk(t *testing.T) {
 		got != `Note: [{"role":"user","content":"hi"},{"role":"assistant","content":"x","calls":[{"tool":"t","args":{"a":1}}]},{"role":"tool","content":"done","tool":"t"}]` {
 		t.Errorf("a note after a result gave %q, %v", got, err)
 	}
-	if got, err := asked(`def before_ask(request): return {"deny": "no"}`, user); value.KindOf(err) != value.Denied || got != "hi" || !strings.Contains(err.Error(), "the request to the model was refused by the hook before_ask of the user: no") {
+	if got, err := asked(`def before_ask(request): return {"deny": "no"}`, user); value.KindOf(err) != value.Denied || got != "hi" || !strings.Contains(err.Error(), "the request to the model was refused by the hook before_ask: no") {
 		t.Errorf("a refusal gave %q, %v", got, err)
 	}
 	if _, err := asked(`def before_ask(request): return {"edit": {}}`, user); value.KindOf(err) != value.Denied {
@@ -333,7 +333,7 @@ func TestStopAndCompact(t *testing.T) {
 		`def on_compact(summary): return None`:                                   "old",
 		`def on_compact(summary): return {"note": "n"}`:                          "old\n\nNote: n",
 		`def on_compact(summary): return {"edit": {"summary": summary.upper()}}`: "OLD",
-		`def on_compact(summary): return {"deny": "d"}`:                          "denied: the summary was refused by the hook on_compact of the user: d",
+		`def on_compact(summary): return {"deny": "d"}`:                          "denied: the summary was refused by the hook on_compact: d",
 		`def on_compact(summary): return {"edit": {"summary": ""}}`:              "denied: the hook on_compact in .cassidy/hooks.star failed: the function returned an invalid \"edit\"",
 		`def on_compact(summary): return {"edit": {"text": "x"}}`:                "denied: the hook on_compact in .cassidy/hooks.star failed: the function returned an invalid \"edit\"",
 	} {

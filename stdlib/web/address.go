@@ -147,8 +147,8 @@ func secretOverHTTP(u *hostURL) error {
 	case isLocal(u.name):
 		which, address = "", "127.0.0.1/32"
 	}
-	return value.Errorf(value.Denied, "send a secret to %s: the URL should begin with https:", u.name).
-		WithHint("use https:; for a server in your own network, add this line to the user's config%s: http: {private: [%q]}", which, address)
+	return value.Errorf(value.Denied, "send a secret to %s: the URL should begin with https://", u.name).
+		WithHint("use https://; for a server in your own network, add this line to the user's config%s: http: {private: [%q]}", which, address)
 }
 
 // isLocal reports whether a name is this machine by its words alone.
@@ -248,7 +248,7 @@ func (d *hostDialer) connect(ctx context.Context, addr netip.Addr, left int) (ne
 func (d *hostDialer) control(network, address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || to.Port() != d.url.port {
-		return value.Errorf(value.Denied, "unexpected connection to %s", d.url.name)
+		return value.Errorf(value.Denied, "connect to %s: unexpected address or port", d.url.name)
 	}
 	return d.refuses(to.Addr())
 }

@@ -239,7 +239,7 @@ func (h *Handler) config(back *callback, before *record) *auth.AuthorizationCode
 func (h *Handler) fetch(ctx context.Context, back *callback, address string) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || !allowedScheme(h.server, u) {
-		return nil, value.Errorf(value.Denied, "the sign-in at %s failed: the address of its authorization server does not begin with https:", h.opts.Name)
+		return nil, value.Errorf(value.Denied, "the sign-in at %s failed: the address of its authorization server is invalid or does not use HTTPS", h.opts.Name)
 	}
 	back.expect(u.Query().Get("state"))
 	if err := h.opts.Show(ctx, address); err != nil {

@@ -28,7 +28,7 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "decision", Usage: "read the tool calls or the final answer in a model's reply",
 		Subcommands: []*cli.Command{{
-			Name: "parse", Usage: "print the decision in a model's reply: a tool call or the final answer", ArgsUsage: "[FILE]",
+			Name: "parse", Usage: "print the decision in a model's reply: the tool calls or the final answer", ArgsUsage: "[FILE]",
 			Description: "The reply is read from FILE or standard input. The decision is printed as a JSON object with these fields:\n" +
 				"  kind       call, final (the answer), none (neither a call nor an answer) or error (an invalid call)\n" +
 				"  action     the name of the tool\n" +

@@ -74,6 +74,16 @@ func (c *command) compareLock(root, name string, tools attached.Set) {
 	}
 }
 
+// notAsked is the error of a review that asks nobody.
+func (r *toolReview) notAsked() *value.Error {
+	if r.JSON {
+		return value.Errorf(value.Denied, "nothing was accepted: with --json, the command does not ask").
+			WithHint("review the list above, then run cassidy mcp review %s --yes", r.entry.Name)
+	}
+	return value.Errorf(value.Denied, "nothing was accepted: no terminal is available to ask").
+		WithHint("run the command on a terminal; or review the list above, then run cassidy mcp review %s --yes", r.entry.Name)
+}
+
 // decide shows what is new, and asks about it.
 func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 	yes = yes || !r.first && len(r.changes) == 0
@@ -104,8 +114,7 @@ func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 	}
 	switch {
 	case !yes:
-		e := value.Errorf(value.Denied, "nothing was accepted: no terminal is available to ask").
-			WithHint("run the command on a terminal; or review the list above, then run cassidy mcp review %s --yes", r.entry.Name)
+		e := r.notAsked()
 		r.Report(e)
 		return ui.Reported(e)
 	case !r.first && len(r.changes) == 0:

@@ -61,9 +61,9 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
 			`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`),
 		function("limits", tool.Recorded, "Return the limits of the run.",
-			`{"iterations", "tools", "native", "used", "limit", "full"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
+			`{"iterations", "tools", "native", "used", "limit", "full", "schema", "stops"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
 				`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is the maximum number. `+
-				`"full" is True if the conversation should be compacted. "schema" is the JSON Schema that the answer must match. It is present only if the user passed a schema. "stops" is True if agent.stop can refuse an answer, and absent otherwise`),
+				`"full" is True if the conversation should be compacted. "schema" is the JSON Schema that the answer must match. It is present only if the user passed a schema. "stops" is True if a hook can refuse an answer (see agent.stop), and absent otherwise`),
 		function("stop", tool.Recorded, "Ask the hooks whether the run may end with an answer. If agent.limits() has no field stops, no hook can refuse an answer.",
 			`{"stop", "message"}. "stop" is True if the run may end. If it is False, "message" is a text for the model`, text("answer", "the answer for the user", true)),
 		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",

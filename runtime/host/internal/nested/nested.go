@@ -25,7 +25,7 @@ func Modules() []tool.Module {
 			Target:  toolTarget,
 		}, {
 			Name:    CallAll[len(Prefix):],
-			Doc:     "Call several tools in parallel: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. A call is repeated if it failed only because another call changed its files.",
+			Doc:     "Call several tools in parallel. Each call needs the capability tool:NAME, as in tools.call. Example: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. A call is repeated if it failed only because another call changed its files.",
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
 			Returns: `a list of {"ok", "value", "error", "error_type", "hint"}, in the order of the calls`,
 			Kind:    tool.External,
