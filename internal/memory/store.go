@@ -189,7 +189,7 @@ func (s *store) add(n note) (added bool, err error) {
 	}
 	if text += n.item(); len(text) > MaxFile {
 		return false, value.Errorf(value.Limit, "%s would be longer than %d KB", File, MaxFile>>10).
-			WithHint("ask the user to delete notes that are no longer needed from %s", File)
+			WithHint("ask the user to delete from %s the notes that are no longer needed", File)
 	}
 	return true, s.replace(text)
 }

@@ -52,7 +52,7 @@ func (w *Folder) guard(paths []string, exists func(p string) bool) error {
 	hit, target, err := w.Project().Find(paths, func(a, b string) bool { return a == b || Fold(a) == Fold(b) })
 	switch {
 	case err != nil:
-		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files")
+		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files and folders")
 	case target != nil:
 		return value.Errorf(value.Denied, "%s is protected: %s leads to %s, by a link or by a setting of git", w.Shown(hit), w.Shown(target.Of), w.Shown(target.Path)).
 			WithHint("ask the user to change the file")

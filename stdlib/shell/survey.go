@@ -261,7 +261,7 @@ func (c *Commands) guardTargets(root *beneath.Dir, s *survey) error {
 	}
 	targets, err := c.folder.Project().Targets(dirs)
 	if err != nil {
-		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files").WithLimit(value.LimitEntries)
+		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files and folders").WithLimit(value.LimitEntries)
 	}
 	for _, t := range targets {
 		if !s.guards(t.Path) {

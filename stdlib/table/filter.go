@@ -98,7 +98,7 @@ func (c *call) filteredWhere(name, op string) (*Table, error) {
 	}
 	switch {
 	case op == "":
-		return nil, value.Errorf(value.Invalid, "filter(%q): the operator is missing", cut(name)).WithHint(`for example: filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
+		return nil, value.Errorf(value.Invalid, "filter(%q): expected an operator after the column", cut(name)).WithHint(`for example: filter(%[1]q, "==", value); or filter(%[1]q, "missing") for the rows without a value`, cut(name))
 	case op != "missing" && op != "present":
 	case c.value("value") != nil:
 		return nil, value.Errorf(value.Invalid, "operator %q does not accept a value", op)

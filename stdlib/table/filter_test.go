@@ -148,7 +148,7 @@ func TestFilterErrors(t *testing.T) {
 		want, hint string
 	}{
 		{[]value.Value{"citi", "==", "x"}, `no column "citi"; did you mean "city"?`, "the columns are"},
-		{[]value.Value{"city"}, `filter("city"): the operator is missing`, `filter("city", "missing")`},
+		{[]value.Value{"city"}, `filter("city"): expected an operator after the column`, `filter("city", "missing")`},
 		{[]value.Value{"city", "="}, `unknown operator "="; did you mean "==" or "!=" or "<="?`, "the operators are ==, !="},
 		{[]value.Value{"city", "starts", "x"}, `unknown operator "starts"; did you mean "starts_with"?`, "the operators are"},
 		{[]value.Value{"city", "=="}, `filter("city", "=="): the value is missing`, `"missing"`},

@@ -34,7 +34,7 @@ func Command(a *app.App) *cli.Command {
 				"  action     the name of the tool\n" +
 				"  input      the arguments of the call\n" +
 				"  reasoning  the model's explanation of the call\n" +
-				"  status     final if the model says that this call is its last one, else continue\n" +
+				"  status     final if the model marks this call as its last call, else continue\n" +
 				"  format     the format of the call, such as pure_json\n" +
 				"  answer     the final answer, or the text of a reply without a call\n" +
 				"  error      the error in an invalid call\n" +

@@ -46,7 +46,7 @@ func Command(a *app.App) *cli.Command {
 				"Over HTTP, clients send the token in $" + tokenVariable + ". If this variable is not set, the command creates a token and prints it.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
-				&cli.StringSliceFlag{Name: "allow-host", Usage: "also accept requests to the host name `NAME`, by which clients on other machines reach this machine"},
+				&cli.StringSliceFlag{Name: "allow-host", Usage: "also accept requests to the host name `NAME`, which clients on other machines use for this machine"},
 				&cli.BoolFlag{Name: "no-token", Usage: "accept requests without a token, from every program on this machine; only for an address such as 127.0.0.1"},
 				&cli.BoolFlag{Name: "code", Usage: "serve only three tools: the first searches all tools, the second describes tools, and the third runs programs that call tools"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the project's and your own"},

@@ -159,7 +159,7 @@ func table(groups []models.Group, standard string, paint func(code, text string)
 		p.Line("%s", line)
 	}
 	p.Line("")
-	p.Line("%s", "Sizes are in tokens, prices in US dollars for a million tokens; - is not known.")
+	p.Line("%s", "Sizes are in tokens, prices in US dollars for a million tokens; \"-\" means unknown.")
 	if marked {
 		p.Line("%s", markDefault+" is used without --model.")
 	}

@@ -25,7 +25,7 @@ a:größer         1,050,000      -  10.00   0.005       50.00 +
 b:x⟨U+001B⟩[31m          -      -      -       -           -
 b:y                      -      -   0.30       -  1000000.00
 
-Sizes are in tokens, prices in US dollars for a million tokens; - is not known.
+Sizes are in tokens, prices in US dollars for a million tokens; "-" means unknown.
 * is used without --model.
 + costs more if the input is long; --json has these prices.
 `

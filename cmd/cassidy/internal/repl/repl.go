@@ -25,7 +25,7 @@ type command struct{ *app.App }
 func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "repl", Usage: "run Starlark line by line, with the functions of tools", ArgsUsage: " ",
+		Name: "repl", Usage: "run Starlark line by line, with the functions that tools can use", ArgsUsage: " ",
 		Description: "Type Starlark at the prompt: the value of each expression is shown. The modules, such as fs and http, and all\n" +
 			"tools are available as functions. Variables and functions are kept until the session ends.\n" +
 			"Type :help for the commands of the session. Ctrl-C ends an input, and Ctrl-D the session.\n" +

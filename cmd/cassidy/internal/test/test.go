@@ -31,8 +31,9 @@ func Command(a *app.App) *cli.Command {
 		Description: "A test is a function test_* in the file NAME_test.star beside the file of the tool or workflow NAME. An example\n" +
 			"of a tool is a test too, if the example has an expected result.\n" +
 			"PATH is a test file, the file of a tool, or a folder. Without arguments, the command runs all tests of the project.\n" +
-			"Tests do not access the network, commands, the environment, secrets or the files of the project. If a tool\n" +
-			"has an effect that has no fake, the test fails and prints the fake to write. The exit code is 1 if a test fails.",
+			"Except with --record, tests do not run commands, and do not access the network, the environment, secrets or the\n" +
+			"files of the project. If a tool has an effect that has no fake, the test fails and prints the fake to write.\n" +
+			"The exit code is 1 if a test fails.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
 			parallelFlag(),

@@ -175,7 +175,7 @@ func groupsCommand(c *command) *cli.Command {
 
 func refreshCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "refresh", Usage: "clear the cache, and read the files of all tools again",
+		Name: "refresh", Usage: "clear the cache, and reload all tools",
 		Action: func(ctx *cli.Context) error {
 			if err := clearCache(c.App); err != nil {
 				return err
