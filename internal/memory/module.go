@@ -37,7 +37,7 @@ func textParam(name, doc string) tool.Param {
 func addFunc(root string, scope func() *trust.Scope) tool.Func {
 	return tool.Func{
 		Name:    "add",
-		Doc:     "Add a note to .cassidy/memory.md, which models get at the beginning of later conversations. Each note needs approval, even if the call of the tool was approved, unless a rule allows memory.add.",
+		Doc:     "Add a note to .cassidy/memory.md, which models get at the beginning of later conversations. Each note needs approval, unless a rule allows memory.add. The approval of the call of the tool is not enough.",
 		Params:  []tool.Param{textParam(argNote, "the note, at most 2,000 characters")},
 		Returns: "True if the note was added, False if there is already a note with the same text",
 		Kind:    tool.Repeatable, // a repetition finds the note

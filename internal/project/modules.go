@@ -30,7 +30,7 @@ func contextRead(root string, o func() *trust.Scope) tool.Func {
 	}
 	return tool.Func{
 		Name:    "read",
-		Doc:     "Describe the project. All levels describe its notes and skills. Level standard adds its files and its git branch; level comprehensive also adds recent commits and the largest and the newest files.",
+		Doc:     "Describe the project. The description has the notes and skills of the project. Level standard adds the files and the git branch of the project. Level comprehensive also adds the recent commits, the largest files and the newest files.",
 		Params:  []tool.Param{level},
 		Returns: "Markdown of at most 8,000 characters",
 		Kind:    tool.Read,

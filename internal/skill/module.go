@@ -30,7 +30,7 @@ func createFunc(root string, o func() *trust.Scope) tool.Func {
 	}
 	auto := tool.Param{
 		Name: "auto_invoke", Type: tool.Type{Name: tool.TypeBoolean},
-		Description: "whether a model may choose the skill without being asked", Default: true, HasDefault: true,
+		Description: "whether a model may load the skill if the user did not ask for it", Default: true, HasDefault: true,
 	}
 	return tool.Func{
 		Name: "create",

@@ -30,7 +30,7 @@ func CSV() tool.Module {
 					tool.Optional("header", tool.TypeBoolean, true, "Whether the first row has the names of the columns. If True, each row after the first row becomes a dict. If False, each row becomes a list."),
 					tool.Optional("types", tool.TypeBoolean, false, "Convert JSON numbers to numbers, true and false to booleans, "+
 						"and empty cells to None. A number with a leading zero, such as 007, remains text."),
-					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells. A row that is longer than the header is an error."),
+					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells. If header is True, a row that is longer than the header is an error. If header is False, all rows get the length of the longest row."),
 				},
 				Returns: "a list of dicts; with header = False, a list of lists",
 				Do:      row.Do(csvParse),

@@ -29,7 +29,7 @@ func urlWholes() []tool.Func {
 			Doc:    "Parse a URL.",
 			Params: []tool.Param{tool.Required("url", tool.TypeString, "The URL, absolute or relative.")},
 			Returns: `a dict {"scheme", "user", "password", "host" (with the port), "hostname", "port" (an integer or None), "path", ` +
-				`"query" (a dict of lists of texts), "fragment"}. A missing part is empty. Path and fragment remain percent-encoded. ` +
+				`"query" (a dict of lists of texts), "fragment"}. A missing port is None, a missing query is an empty dict, and any other missing part is an empty text. Path and fragment remain percent-encoded. ` +
 				`The other parts are decoded`,
 			Do: row.Do(urlParse),
 		},

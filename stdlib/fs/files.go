@@ -156,7 +156,7 @@ func (w *Folder) Close() error {
 func (w *Files) Module() tool.Module {
 	return tool.Module{
 		Name:  "fs",
-		Doc:   "Files of the project. Paths are relative to the working directory. A call sees its own changes immediately. The changes are written to disk when the call succeeds. If the call runs a command, calls another tool, asks a person or a model, sends a request or sleeps, its earlier changes are written to disk before this step.",
+		Doc:   "Files of the project. Paths are relative to the working directory. A call of a tool sees its own changes immediately. The changes are written to disk when the call of the tool succeeds. If the call runs a command, calls another tool, asks a person or a model, sends a request or sleeps, its earlier changes are written to disk before this step.",
 		Funcs: slices.Concat(w.readFuncs(), w.walkFuncs(), w.writeFuncs(), w.commitFuncs()),
 	}
 }

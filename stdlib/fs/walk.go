@@ -29,7 +29,7 @@ func (w *Files) walkFuncs() []tool.Func {
 				tool.Optional("hidden", tool.TypeBoolean, true, "also list names that begin with a dot"),
 				total("entries"),
 			},
-			Returns: `a list of {"name", "path", "kind": "file", "dir" or "other", "size", "modified"}. More than 10,000 entries are an error, unless total is True`,
+			Returns: `a list of {"name", "path", "kind": "file", "dir" or "other", "size", "modified"}. More than 9,090 entries are an error, unless total is True. Then "entries" has the first 9,090 entries`,
 		}),
 		w.globFunc(),
 		w.searchFunc(),

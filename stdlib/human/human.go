@@ -27,7 +27,7 @@ const (
 // can answer, and parks a run that can wait.
 func Module() tool.Module {
 	question := tool.Required("question", tool.TypeString, "the question, at most 4 KB")
-	otherwise := tool.Optional("default", tool.TypeString, nil, "the result for an empty answer; it is shown with the question")
+	otherwise := tool.Optional("default", tool.TypeString, nil, "the result for an empty answer, and after the timeout; the default is shown with the question")
 	otherwise.Type.Nullable = true
 	timeout := tool.Optional("timeout", tool.TypeNumber, nil, "the number of seconds to wait for the answer, also while the run is parked; default: the limit of the host")
 	timeout.Type.Nullable = true

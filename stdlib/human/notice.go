@@ -21,7 +21,7 @@ func Notices() tool.Module {
 	return tool.Module{Doc: "Functions that report to the user while the call runs.", Funcs: []tool.Func{
 		noticeFunc(func(args *value.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
 			Name:   "emit",
-			Doc:    "Show a piece of output to the user before the call ends. The output is not part of the result.",
+			Doc:    "Show a piece of output to the user while the tool runs. The output is not part of the result of the tool.",
 			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the output to show")},
 		}),
 		noticeFunc(readProgress, tool.Func{

@@ -18,8 +18,8 @@ func Random() tool.Module {
 	list := tool.Required("list", tool.TypeArray, "The list. It is not changed.")
 	return row.Pure(tool.Module{
 		Name: "random",
-		Doc: "Random numbers. The seed of each call is recorded: a resumed or " +
-			"replayed run gets the same numbers. Do not use these numbers for keys or passwords.",
+		Doc: "Random numbers. Each call of a tool has one seed, which is recorded. " +
+			"So a resumed or replayed run gets the same numbers. Do not use these numbers for keys or passwords.",
 		Funcs: []tool.Func{
 			{
 				Name: "number", Doc: "Return a random number, at least 0 and less than 1.",

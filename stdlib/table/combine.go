@@ -14,11 +14,11 @@ func combineRows() []member {
 	return []member{
 		{tool.Func{
 			Name: "concat",
-			Doc: "Append the rows of other tables. All tables must have the same columns, in any order. " +
+			Doc: "Append the rows of other tables. All tables must have the same columns, in any order, unless fill is True. " +
 				"Integer and float columns become float. Other columns with different types become any.",
 			Params: []tool.Param{
 				tool.Required("others", "tables", "The tables, as a list or as separate arguments."),
-				tool.Optional("fill", tool.TypeBoolean, false, "What happens if one of the tables lacks a column. If True, its rows get missing values in this column. If False, this is an error."),
+				tool.Optional("fill", tool.TypeBoolean, false, "What happens if one of the tables lacks a column. If True, the rows of this table get missing values in the column. If False, the missing column is an error."),
 			},
 			Mode: tool.ModeVariadic, Returns: "a table",
 		}, func(c *call) (value.Value, error) { return asTable(c.concatenated()) }},
@@ -36,7 +36,7 @@ func combineRows() []member {
 				"Rows of the right table without a match come last.",
 			Params: []tool.Param{
 				tool.Required("other", "table", "The right table. It is kept in memory."),
-				tool.Required("on", tool.TypeAny, `The key columns: names of columns in both tables, or {"left": "right"}.`),
+				tool.Required("on", tool.TypeAny, `The key columns: the names of columns that both tables have, or a dict from columns of this table to columns of the right table, as in {"id": "customer_id"}.`),
 				tool.Optional("how", tool.TypeString, "inner", "inner, left, outer, semi or anti."),
 				tool.Optional("suffix", tool.TypeString, "_right", "The suffix for a column of the right table, if this table has a column with the same name."),
 			},

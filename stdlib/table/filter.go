@@ -61,7 +61,7 @@ func filterRows() []member {
 		}, func(c *call) (value.Value, error) { return asTable(c.withoutMissing()) }},
 		{tool.Func{
 			Name: "fill_missing",
-			Doc: "Replace missing values. A single value is used for all columns with a suitable type. A dict has a value for each column. A value with the wrong type for the column is an error. " +
+			Doc: "Replace missing values. A single value is used for all columns with a suitable type. A dict has values by column name. Columns that are not in the dict are not changed. A value in the dict with the wrong type for its column is an error. " +
 				"Pass dates and times as texts.",
 			Params:  []tool.Param{tool.Required("value", tool.TypeAny, `The value, or values by column name, as in {"price": 0, "note": ""}.`)},
 			Returns: "a table",

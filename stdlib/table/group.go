@@ -32,14 +32,14 @@ func (s *groups) Text(context.Context, tool.Grant) (string, error) {
 	return "<groups of a table: call agg(…)>", nil
 }
 
-const aggDoc = "Each named argument is a column of the result. The value of the argument is a pair of a column and a function, as in `(\"amount\", \"sum\")`. In Lua, write `{\"amount\", \"sum\"}`. The value can also be \"count\", which counts the rows. The functions are:\n\n" +
+const aggDoc = "Pass one named argument for each column of the result, as in `agg(total = (\"amount\", \"sum\"), n = \"count\")`. The name of the argument is the name of the column. The value is a pair of a column and a function. In Lua, write `agg{total = {\"amount\", \"sum\"}, n = \"count\"}`. The value \"count\", without a column, counts the rows. The functions are:\n\n" +
 	"- count and missing: the numbers of present and missing values\n" +
 	"- distinct: the number of different values\n" +
 	"- first and last: the first and the last value that is present\n" +
 	"- min and max: for all types except any\n" +
 	"- sum and mean: for numbers and bools\n" +
 	"- stdev and variance: for numbers; the values are treated as a sample\n" +
-	"- median, q1, q3 and p01 to p99: quantiles, for numbers and dates\n\n" +
+	"- median, q1, q3 and p01 to p99: quantiles, for numbers, dates, datetimes and instants\n\n" +
 	"These rules apply:\n\n" +
 	"- Missing values are ignored. If a column has only missing values, count and distinct are 0, and the other results are missing.\n" +
 	"- A sum of integers is an integer. If a sum does not fit in 64 bits, the column is float.\n" +

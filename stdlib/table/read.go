@@ -45,7 +45,7 @@ type readOptions struct {
 // readParams are the parameters that data.read and data.parse share.
 func readParams() []tool.Param {
 	return []tool.Param{
-		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx. Default: detected from the extension of the path or the beginning of the text."),
+		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx. Default: data.read uses the extension of the path. A path without an extension is read as csv, and an unknown extension is an error. data.parse detects the format from the beginning of the text."),
 		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file. Default: detected from the first lines, among , ; tab and |."),
 		tool.Optional("quote", tool.TypeString, `"`, "The character around quoted cells; an empty text means that no cell is quoted."),
 		tool.Maybe("header", tool.TypeBoolean, "Whether the first row has the column names. Default for CSV: False if each cell of the first row is empty, a number, a date or a time; else True. Default for sheets and JSON lists: True if all values of the first row are texts. Columns without a name are named column_1, column_2 and so on."),
@@ -70,7 +70,7 @@ const csvRules = "\n\nThe rules for CSV:\n\n" +
 	"datetime, instant (with a zone), or else text. 007 and integers of more than 64 bits are text.\n" +
 	"- Spaces around a number are ignored. Spaces in a text are kept.\n" +
 	"- A cell without quotes that is empty or has only spaces is missing. \"\" is the empty text in a column of texts, and missing in other columns.\n" +
-	"- A cell needs quotes if it contains a delimiter, a quote or a line break. If a cell has quotes that it does not need, its column is text. If all cells and names of a file have quotes, the quotes do not affect the types.\n" +
+	"- A cell needs quotes if it contains a delimiter, a quote or a line break. If a cell has quotes that it does not need, its column is text. If all cells and all column names of a file have quotes, the quotes do not affect the types.\n" +
 	"- Spaces around column names are removed. A repeated name gets a number, as in name_2.\n" +
 	"- A cell has at most 8 MB. A row has at most 16 MB and 100,000 cells.\n"
 
@@ -95,7 +95,7 @@ func readRows() []member {
 			Name: "read",
 			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
 				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
-				"Exceptions: the tables from XLSX files and from JSON objects of columns are always kept in memory. " +
+				"The tables from XLSX files and from JSON objects of columns are always kept in memory, even if the file has more than 8 MB. " +
 				csvRules + otherRules + "Needs `fs.read`.",
 			Params:   append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns:  "a table",

@@ -40,11 +40,12 @@ func Module() tool.Module {
 			"instant (in UTC) or any. Type any is for lists, objects and mixed types.\n\n" +
 			"- `t[\"name\"]`: the values of a column as a list\n" +
 			"- `t[0]`: a row as a dict; in Lua the first row is `t[1]`\n" +
-			"- `len(t)`: the number of rows\n" +
+			"- `len(t)`: the number of rows; in Lua `#t`\n" +
+			"- `t.head(3)`: a method; in Lua with a colon, as in `t:head(3)`\n" +
 			"- a loop iterates over the rows\n\n" +
 			"A missing value is None, not the empty text. In Lua, a missing value in a row is null. null is true in a condition, so compare: `row.x == null`. " +
 			"A table is immutable: each method returns a new table. For a file that is not kept in memory, at most 1,000 operations can be chained. " +
-			"If a tool returns a table, its result is a list of dicts. print(t) and str(t) show the table as text.",
+			"If a tool returns a table, its result is a list of dicts. print(t) shows the table as text. str(t) returns this text; in Lua, write tostring(t).",
 		Lacks:   tableLacks,
 		Fields:  bound(k, tableFields()),
 		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), writeRows())),

@@ -60,7 +60,7 @@ func shapeRows() []member {
 			Name: "with_types",
 			Doc: "Convert columns to other types:\n\n" +
 				"- A text is parsed as a number as in JSON, as true or false, or as a date or time in ISO 8601. Spaces around the text are ignored.\n" +
-				"- A float without a fraction converts to integer.\n" +
+				"- A float without a fraction converts to integer. An integer converts to float if the float has exactly this value.\n" +
 				"- A bool converts to 0 or 1, and 0 and 1 convert to bool.\n" +
 				"- A date converts to midnight of the day. A datetime or instant converts to a date only if it is midnight.\n" +
 				"- A datetime converts to an instant in UTC, and an instant to a datetime.\n" +

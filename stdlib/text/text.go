@@ -144,7 +144,7 @@ func edits() []tool.Func {
 		},
 		{
 			Name: "slug",
-			Doc: "Convert a text to a name for URLs and files. The name has lower-case letters and digits, joined by the separator. Accents " +
+			Doc: "Convert a text to a name for URLs and files. The name has the words of the text in lower-case letters and digits. The separator joins the words. Accents " +
 				"of Latin letters are removed (é becomes e, ß becomes ss). Letters of other scripts are kept.",
 			Params: []tool.Param{
 				text,

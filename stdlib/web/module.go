@@ -18,8 +18,8 @@ import (
 
 const moduleDoc = "HTTP requests to servers of the public internet. A tool declares http.METHOD:HOST in needs for each host and method, " +
 	"or http:HOST for all methods. The targets of redirects must be declared too. Addresses of this machine, private networks and metadata " +
-	"services of clouds are denied, unless the user's config lists them. One call may make 20 requests, " +
-	"each with at most 3 redirects and 8 MB. Requests share no cookies and no connections.\n\nIn a recorded run, " +
+	"services of clouds are denied, unless the user's config lists them. One call of a tool may make 20 requests. " +
+	"Each redirect counts as a request, and one function call follows at most 3 redirects. The body of a request and the body of a response have at most 8 MB each. Requests share no cookies and no connections.\n\nIn a recorded run, " +
 	"a request that may change data has the header Idempotency-Key, unless the script sets the header. If the request is sent again, it has the same key. A server that supports the header carries out the request only once.\n\n" +
 	"The functions return the response, even if its status is 404 or 500. If there is no response, the call fails. A response is a dict:\n\n- `status`: an integer\n- `ok`: True if " +
 	"the status is less than 400\n- `url`: the URL after redirects\n- `headers`: a dict with lower-case names\n- `text`: the body as text, or None if " +
@@ -32,12 +32,12 @@ func (n *Network) Module() tool.Module {
 		name, doc string
 		kind      tool.EffectKind
 	}{
-		{"get", "Fetch the resource at a URL. Needs http.get for the host.", tool.Repeatable},
-		{"head", "Request the status and the headers of a URL, without the body. Needs http.head for the host.", tool.Repeatable},
-		{"post", "Send data to a URL. Needs http.post for the host.", tool.External},
-		{"put", "Create or replace the resource at a URL. Needs http.put for the host.", tool.External},
-		{"patch", "Change a part of the resource at a URL. Needs http.patch for the host.", tool.External},
-		{"delete", "Delete the resource at a URL. Needs http.delete for the host.", tool.External},
+		{"get", "Fetch the resource at a URL. Needs `http.get:HOST`.", tool.Repeatable},
+		{"head", "Request the status and the headers of a URL, without the body. Needs `http.head:HOST`.", tool.Repeatable},
+		{"post", "Send data to a URL. Needs `http.post:HOST`.", tool.External},
+		{"put", "Create or replace the resource at a URL. Needs `http.put:HOST`.", tool.External},
+		{"patch", "Change a part of the resource at a URL. Needs `http.patch:HOST`.", tool.External},
+		{"delete", "Delete the resource at a URL. Needs `http.delete:HOST`.", tool.External},
 	} {
 		m.Funcs = append(m.Funcs, n.row(strings.ToUpper(f.name), tool.Func{
 			Name: f.name, Doc: f.doc, Kind: f.kind, Params: rowParams(f.kind == tool.External),
@@ -45,7 +45,7 @@ func (n *Network) Module() tool.Module {
 	}
 	method := tool.Required("method", tool.TypeString, "GET, HEAD, POST, PUT, PATCH or DELETE")
 	return tool.Module{Name: m.Name, Doc: m.Doc, Funcs: append(m.Funcs, n.row("", tool.Func{
-		Name: "request", Doc: "Make a request with a computed method. Needs http.METHOD for the URL's host.", Kind: tool.External,
+		Name: "request", Doc: "Make a request with a computed method. Needs `http.METHOD:HOST`, with the method in lower case.", Kind: tool.External,
 		Params: append([]tool.Param{method}, rowParams(true)...),
 		ReadsOnly: func(args *value.Dict) bool {
 			return slices.Contains([]string{"GET", "HEAD"}, strings.ToUpper(args.Text("method")))
@@ -69,7 +69,7 @@ func rowParams(withBody bool) []tool.Param {
 		params = append(params,
 			tool.Optional("json", tool.TypeAny, nil, "a value to send as JSON"),
 			tool.Optional("form", tool.TypeObject, &value.Dict{}, "form fields to send, by name"),
-			tool.Optional("body", tool.TypeAny, nil, "text or bytes to send unchanged"))
+			tool.Optional("body", tool.TypeAny, nil, "text or bytes to send unchanged; json, form and body are mutually exclusive. None of them may contain the placeholder of a secret"))
 	}
 	auth := maybe(tool.Optional("auth", tool.TypeArray, nil, "[user, password] for basic authentication; both may contain placeholders of secrets"))
 	auth.Type.Items = &tool.Type{Name: tool.TypeString}

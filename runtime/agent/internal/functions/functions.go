@@ -33,20 +33,20 @@ func Agent(notes, reasons []string) []tool.Func {
 		function("value", tool.Recorded, "Parse an answer as the value that the user wants. The schema of this value is in the field schema of agent.limits().",
 			`{"success", "value", "message"}. If the answer does not match the schema, "success" is False, and "message" is a text for the model`, text("answer", "the answer of the model", true)),
 		function("decide", tool.Recorded, "Read the decisions in a reply of the model, such as a call of a tool or the final answer.",
-			`a list of {"kind", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}, with at least one decision. The value of "kind" is "call", "final", "skill", "none" or "error"`, val("reply", "the result of agent.ask")),
+			`a list of {"kind", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}, with at least one decision. "kind" is "call", "final" (the answer), "skill" (the model asks for a skill), "none" (the reply asks for nothing) or "error" (an invalid call). "action" is the name of the tool or of the skill, and "input" has the arguments of the call. "status" is "final" if the answer follows the result of the call. "answer" is the text of the answer, or of a reply that asks for nothing. "error" is the error for the model. "inferred" is True if the reply describes a call but does not write it. "id" is the ID of a native call`, val("reply", "the result of agent.ask")),
 		function("call", tool.External, "Call a tool for the model. If the call fails or is denied, agent.call does not fail: its result describes the failure.",
 			`{"success", "result", "error", "error_type", "suggestion", "text", "denied", "redundant", "complete", "made", "read", "wrote", "shown", "fingerprint"}. `+
 				`"text" is the outcome as a text for the model. "redundant" is True if the model already has the result. "complete" is True if the call ends the task. `+
 				`"made" is True if the host ran or denied the call. "read" and "wrote" are the paths of the files that the call read and wrote. `+
 				`If the result has images or documents, "shown" lists the numbers of the images and documents that the model gets, counted from 0. "fingerprint" is a text that identifies the content of these images and documents`, val("decision", `a decision of agent.decide: {"action", "input", "id"}`)),
 		function("calls", tool.External, "Make all calls that the model has requested in a reply. Consecutive calls are made in parallel if their tools only read, start agents, or have the hint \"parallel\". All other calls are made one at a time, in the order of the reply.",
-			`{"outcomes", "read", "wrote"}. "outcomes" is a list with one outcome for each decision, in the order of the decisions. An outcome has the fields of the result of agent.call, except "read" and "wrote". `+
+			`{"outcomes", "read", "wrote"}. "outcomes" is a list of outcomes, in the order of the decisions. It has one outcome for each decision, unless a call ends the task: then the decisions after this call are skipped. An outcome has the fields of the result of agent.call, except "read" and "wrote". `+
 				`"read" and "wrote" are the paths of the files that the calls read and wrote. If a call ends the task, its outcome is the last one`, tool.Param{Name: "decisions", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeObject}}, Description: "decisions of agent.decide", Required: true}),
-		function("spawn", tool.External, "Start an agent that works on a part of the task while the policy continues. To get its result, call agent.wait. At most eight agents work at a time. When the policy ends, agents that are still working are stopped.",
+		function("spawn", tool.External, "Start an agent that works on a part of the task while the policy continues. The tool agent must be among the tools of this run. To get the result of the new agent, call agent.wait. At most eight agents work at a time. When the policy ends, agents that are still working are stopped.",
 			`the agent, for agent.wait`, text("task", "what to do, and what to answer", true),
 			tool.Param{Name: "agent", Type: tool.Type{Name: tool.TypeString}, Description: "the name of an agent that the user has defined", HasDefault: true, Default: nil},
 			tool.Param{Name: "model", Type: tool.Type{Name: tool.TypeString}, Description: "the model of the new agent, as in --model. Default: the model of the named agent, or the model of this run", HasDefault: true, Default: nil},
-			tool.Param{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that the new agent may use. Default: the tools of this run", HasDefault: true, Default: nil},
+			tool.Param{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that the new agent may use. Default: the tools of this run. A named agent gets only those of the tools that its definition allows", HasDefault: true, Default: nil},
 			tool.Param{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "the policy of the new agent. Default: the policy of the named agent, or the built-in policy \"task\"", HasDefault: true, Default: nil}),
 		function("wait", tool.External, "Wait until agents have ended.",
 			`{"results": a list of {"ok", "value", "error", "error_type", "notes"}, in the order of the agents}. "notes" is a list of the notes that hooks have added to the call of the agent`,
@@ -117,7 +117,7 @@ func Ask() tool.Func {
 			text("effort", "how much the model reasons: none, minimal, low, medium, high, xhigh or max. Default: the effort of the run", false),
 			{Name: "temperature", Type: tool.Type{Name: tool.TypeNumber}, Description: "from 0 to 2. Default: the temperature of the run", HasDefault: true, Default: nil},
 			{Name: "max_output_tokens", Type: tool.Type{Name: tool.TypeInteger}, Description: "the maximum length of the answer in tokens. Default: the maximum of the run, or of the model", HasDefault: true, Default: int64(0)}},
-		Returns: "the text of the answer, or the value if a schema was passed. An answer that is longer than the model's limit is cut off",
+		Returns: "the text of the answer, or the value if a schema was passed. An answer that is longer than the maximum length in max_output_tokens is cut off, without an error",
 		Kind:    tool.Repeatable,
 		Target:  model,
 	}

@@ -16,7 +16,7 @@ func Modules() []tool.Module {
 		Doc:  "Call other tools. In needs, a tool declares the tools that it may call: tool:NAME for one tool, or tool:@GROUP for all tools of a group. A called tool can use only capabilities that its caller also has.",
 		Funcs: []tool.Func{{
 			Name:    CallTool[len(Prefix):],
-			Doc:     "Call a tool: tools.call(\"slug\", title = \"x\"), or tools.slug(title = \"x\"). In Lua: tools.call(\"slug\", {title = \"x\"}), or tools.slug{title = \"x\"}. If the tool fails, the call fails with the same error.",
+			Doc:     "Call a tool. Pass the arguments of the tool by name, as in tools.call(\"slug\", title = \"x\") or tools.slug(title = \"x\"). In Lua: tools.call(\"slug\", {title = \"x\"}), or tools.slug{title = \"x\"}. If the tool fails, the call fails with the same error.",
 			Params:  []tool.Param{name},
 			Rest:    "args",
 			Returns: "the tool's result",
@@ -25,7 +25,7 @@ func Modules() []tool.Module {
 			Target:  toolTarget,
 		}, {
 			Name:    CallAll[len(Prefix):],
-			Doc:     "Call several tools in parallel. Each call needs the capability tool:NAME, as in tools.call. Example: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. A call is repeated if it failed only because another call changed its files.",
+			Doc:     "Call several tools in parallel. Each call needs the capability tool:NAME, as in tools.call. Example: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. If a call fails only because another call in the list has changed a file, the failed call is repeated. A call that has sent data, run a command or asked a question is never repeated.",
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
 			Returns: `a list of {"ok", "value", "error", "error_type", "hint"}, in the order of the calls`,
 			Kind:    tool.External,
