@@ -112,7 +112,7 @@ func libraryFolder(file string) string {
 		if filepath.Base(up) == "lib" {
 			return filepath.Dir(up)
 		}
-		if filepath.Dir(up) == up || filepath.Base(up) == "tools" {
+		if filepath.Dir(up) == up || slices.Contains([]string{"tools", "workflows", ".cassidy"}, filepath.Base(up)) {
 			return dir
 		}
 	}
@@ -127,8 +127,11 @@ func invalidFile(file string, err error) diagnostic.Diagnostic {
 // KindOf returns what a file is for, by its path and its text.
 func KindOf(file, text string) engine.Kind {
 	dir, name := path.Split(path.Clean(file))
-	nearest := ""
+	nearest := "" // the folders above .cassidy have no meaning
 	for _, folder := range strings.Split(dir, "/") {
+		if folder == ".cassidy" {
+			nearest = ""
+		}
 		if slices.Contains([]string{"tools", "workflows", "policies", "lib"}, folder) {
 			nearest = folder
 		}

@@ -31,6 +31,8 @@ func TestKindOf(t *testing.T) {
 		{"/x/policies/p/.cassidy/hooks.star", "def before_call(call): pass", engine.KindHooks},
 		{"/x/policies/p/page.star", "def main():\n  pass\n", engine.KindWorkflow},
 		{"/x/lib/p/.cassidy/tools/slug.star", "def slug(): pass", engine.KindTool},
+		{"/x/lib/p/.cassidy/workflows/page.star", "def main():\n  pass\n", engine.KindWorkflow},
+		{"/x/lib/p/.cassidy/page.star", "def main():\n  pass\n", engine.KindWorkflow},
 		{"/x/tools/p/.cassidy/policies/mine.star", "policy = 1\n", engine.KindPolicy},
 		{".cassidy/tools/part.star", "def policy(x): pass", engine.KindTool},
 		{".cassidy/hooks.star", "def before_call(call): pass", engine.KindHooks},
@@ -60,6 +62,22 @@ func TestFileText(t *testing.T) {
 	got := c.File(file, "def slug():\n    \"\"\"Return y.\"\"\"\n    return y\n\ntool(slug)\n")
 	if len(got) != 1 || got[0].Pos.Line != 3 || got[0].Pos.Col != 12 || got[0].Message != "undefined: y" {
 		t.Errorf("File(bad) = %+v, want one fault at 3:12", got)
+	}
+}
+
+// TestLibrariesBelowAFolderLib checks that the folder lib of a workflow is the one beside it, also if the
+// project is in another folder with this name.
+func TestLibrariesBelowAFolderLib(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lib", "project", ".cassidy", "workflows")
+	if err := os.MkdirAll(filepath.Join(dir, "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "lib", "x.star"), []byte("x = 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const text = "load(\"lib/x.star\", \"x\")\n\ndef main():\n    \"\"\"Return x.\"\"\"\n    return x\n"
+	if got := check.New(check.Options{}).File(filepath.Join(dir, "page.star"), text); len(got) != 0 {
+		t.Errorf("File = %v, want nothing", got)
 	}
 }
 
