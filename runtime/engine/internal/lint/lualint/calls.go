@@ -134,19 +134,59 @@ func (c *Check) check(name string, f *tool.Func, callee ast.Expr, args []ast.Exp
 		c.knownTool(c.at(callee.(*ast.AttrGetExpr).Key), u.Tool, tool.Key)
 		signature = lint.ToolSignature(tools[tool.Key(u.Tool)], "tools."+tool.Key(u.Tool))
 	case f.Mode == tool.ModeOther && len(args) > 0:
-		if s, ok := args[0].(*ast.StringExpr); ok {
-			c.knownTool(c.of(s), s.Value, func(key string) string { return fmt.Sprintf("%q", key) })
-			if signature = lint.ToolSignature(tools[tool.Key(s.Value)], name); signature != nil {
-				signature.Check(lint.Call{At: at, Args: c.args(nil, args[1:]), Fault: c.fault})
-			}
-			signature = nil
+		if signature = c.toolNamed(args[0]); signature != nil {
+			signature.Check(lint.Call{At: at, Args: c.args(nil, args[1:]), Fault: c.fault})
 		}
+		signature = nil
+	case name == "tools.call_all" && len(args) == 1:
+		c.listed(args[0])
 	}
 	u.Args = c.args(f, args)
 	if signature != nil {
 		signature.Check(lint.Call{At: at, Args: u.Args, Fault: c.fault})
 	}
 	c.Uses.List = append(c.Uses.List, u)
+}
+
+// toolNamed checks an expression that is the name of a tool. It returns what the tool accepts, or nil.
+func (c *Check) toolNamed(x ast.Expr) *lint.Signature {
+	s, ok := x.(*ast.StringExpr)
+	if !ok {
+		return nil
+	}
+	c.knownTool(c.of(s), s.Value, func(key string) string { return fmt.Sprintf("%q", key) })
+	key := tool.Key(s.Value)
+	return lint.ToolSignature(c.Report.Known.Tools[key], "tools."+key)
+}
+
+// listed checks the calls that tools.call_all makes: pairs of a name and arguments.
+func (c *Check) listed(calls ast.Expr) {
+	for _, x := range elementsOf(calls) {
+		pair := elementsOf(x)
+		if len(pair) == 0 || len(pair) > 2 {
+			continue
+		}
+		table, isTable := pair[len(pair)-1].(*ast.TableExpr)
+		if s := c.toolNamed(pair[0]); s != nil && (len(pair) == 1 || isTable && namesOnly(table)) {
+			s.Check(lint.Call{At: c.of(pair[0]), Args: c.args(nil, pair[1:]), Fault: c.fault})
+		}
+	}
+}
+
+// elementsOf returns the elements of a table without keys, or nil.
+func elementsOf(x ast.Expr) []ast.Expr {
+	table, ok := x.(*ast.TableExpr)
+	if !ok {
+		return nil
+	}
+	var list []ast.Expr
+	for _, field := range table.Fields {
+		if field.Key != nil {
+			return nil
+		}
+		list = append(list, field.Value)
+	}
+	return list
 }
 
 // reported checks the error value of error({message = …, type = …, hint = …}). An error value without a

@@ -127,6 +127,9 @@ func (k *Calls) call(c *syntax.CallExpr) {
 		if len(args) > 0 {
 			k.named(c, args)
 		}
+	case k.isToolsCallAll(c.Fn) && len(args) == 1:
+		k.listed(args[0])
+		fallthrough
 	default:
 		k.unknownTool(c.Fn)
 		if s := k.signature(c.Fn); s != nil {
@@ -171,24 +174,101 @@ func (k *Calls) isAttempt(x syntax.Expr) bool {
 
 // isToolsCall reports whether an expression is the function tools.call, which calls a tool by its
 // name.
-func (k *Calls) isToolsCall(x syntax.Expr) bool {
+func (k *Calls) isToolsCall(x syntax.Expr) bool { return k.isOfTools(x, "call") }
+
+// isToolsCallAll reports whether an expression is the function tools.call_all, which calls several tools.
+func (k *Calls) isToolsCallAll(x syntax.Expr) bool { return k.isOfTools(x, "call_all") }
+
+func (k *Calls) isOfTools(x syntax.Expr, function string) bool {
 	dot, ok := x.(*syntax.DotExpr)
-	return ok && dot.Name.Name == "call" && k.module(dot.X) == "tools"
+	return ok && dot.Name.Name == function && k.module(dot.X) == "tools"
 }
 
 // named checks the call that tools.call makes, if its first argument is a name.
 func (k *Calls) named(c *syntax.CallExpr, args []syntax.Expr) {
-	name, ok := ConstantOf(args[0])
-	text, isText := name.(string)
-	if !ok || !isText {
-		return
-	}
-	if k.AllTools {
-		k.checkTool(RangeOf(args[0]), text, func(meant string) string { return fmt.Sprintf("%q", meant) })
-	}
-	if s := k.Tools[tool.Key(text)]; s != nil {
+	if s := k.toolNamed(args[0]); s != nil {
 		k.arguments(s, calleeOf(c), args[1:])
 	}
+}
+
+// toolNamed checks an expression that is the name of a tool. It returns what the tool accepts, or nil.
+func (k *Calls) toolNamed(x syntax.Expr) *lint.Signature {
+	name, _ := ConstantOf(x)
+	text, ok := name.(string)
+	if !ok {
+		return nil
+	}
+	if k.AllTools {
+		k.checkTool(RangeOf(x), text, func(meant string) string { return fmt.Sprintf("%q", meant) })
+	}
+	return k.Tools[tool.Key(text)]
+}
+
+// listed checks the calls that tools.call_all makes: pairs of a name and arguments, in a list or a
+// comprehension.
+func (k *Calls) listed(calls syntax.Expr) {
+	var pairs []syntax.Expr
+	switch x := calls.(type) {
+	case *syntax.ListExpr:
+		pairs = x.List
+	case *syntax.Comprehension:
+		pairs = []syntax.Expr{x.Body}
+	}
+	for _, x := range pairs {
+		pair := partsOf(x)
+		if len(pair) == 0 || len(pair) > 2 {
+			continue
+		}
+		s := k.toolNamed(pair[0])
+		if s == nil {
+			continue
+		}
+		call := lint.Call{At: RangeOf(pair[0]), Fault: k.Fault}
+		if len(pair) == 2 {
+			d, ok := pair[1].(*syntax.DictExpr)
+			if !ok {
+				continue
+			}
+			call.Args = entriesOf(d)
+		}
+		s.Check(call)
+	}
+}
+
+// partsOf returns the elements of a tuple or a list.
+func partsOf(x syntax.Expr) []syntax.Expr {
+	switch x := x.(type) {
+	case *syntax.ParenExpr:
+		return partsOf(x.X)
+	case *syntax.TupleExpr:
+		return x.List
+	case *syntax.ListExpr:
+		return x.List
+	}
+	return nil
+}
+
+// entriesOf returns the entries of a dict as named arguments.
+func entriesOf(d *syntax.DictExpr) []lint.Arg {
+	args := make([]lint.Arg, len(d.List))
+	for i, x := range d.List {
+		a, entry := &args[i], x.(*syntax.DictEntry)
+		a.At = RangeOf(entry.Value)
+		a.Value, a.Known = ConstantOf(entry.Value)
+		if key, ok := entry.Key.(*syntax.Literal); ok && isPlainText(key) {
+			a.Name, a.NameAt = key.Value.(string), lint.Range{Start: PosOf(key.TokenPos)}
+			a.NameAt.Start.Col++ // the word in the quotes
+		} else {
+			*a = lint.Arg{At: RangeOf(entry), Dict: true}
+		}
+	}
+	return args
+}
+
+// isPlainText reports whether a literal is a text in quotes, which are one character each.
+func isPlainText(x *syntax.Literal) bool {
+	text, ok := x.Value.(string)
+	return ok && x.Token == syntax.STRING && len(x.Raw) == len(text)+2
 }
 
 // signature returns the signature of the function that an expression certainly is, or nil.
