@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,14 +103,14 @@ func newStage(t testing.TB, set setting) *stage {
 // model plays the replies. What it is sent is written down, as far as it is
 // new, and must be a conversation that every API would take.
 func (s *stage) model(native bool, replies play) model.Model {
-	asked := 0
+	var asked atomic.Int64 // agents may work in parallel
 	return script.New("replies", native, func(ctx context.Context, messages value.List, _ int) (value.Value, error) {
 		s.seen(messages)
-		if asked == len(replies) {
+		turn := int(asked.Add(1))
+		if turn > len(replies) {
 			return nil, value.Errorf(value.Failed, "the model has no more to say")
 		}
-		next := replies[asked]
-		asked++
+		next := replies[turn-1]
 		if f, ok := next.(func(ctx context.Context) any); ok {
 			next = f(ctx)
 		}
