@@ -50,9 +50,7 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 	case kind == lint.KindTool && !c.hidden[script.ToolWord] && !c.hidden[script.WorkflowWord]:
 		c.undeclared()
 	case kind == lint.KindWorkflow:
-		c.program([]string{scan.MainName}, lint.Declaration{Name: "the workflow", Free: []string{"model", "human", "tool"},
-			Refuses: "which a workflow without needs may not use itself",
-			Hint:    "call a tool that has this capability; or end the file with workflow(main, needs = […]) and run it as a tool"})
+		c.workflow()
 	case len(r.Known.Entries) > 0:
 		c.entries()
 	default:
@@ -61,6 +59,21 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 	}
 	c.calls.Types(c.file.syntax)
 	c.docstrings()
+}
+
+// workflow reports the faults of a workflow without a declaration. Its main is read as that of workflow(main).
+func (c *checking) workflow() {
+	needs := lint.Declaration{Name: "the workflow", Free: []string{"model", "human", "tool"},
+		Refuses: "which a workflow without needs may not use itself",
+		Hint:    "call a tool that has this capability; or end the file with workflow(main, needs = […]) and run it as a tool"}
+	main := c.file.defs[scan.MainName]
+	if main == nil {
+		c.program([]string{scan.MainName}, needs)
+		return
+	}
+	d := script.New(script.WorkflowWord, position(main.Name.NamePos), c.file.parameters())
+	c.file.readHandler(main, d)
+	c.handled(d, func(*tool.Tool) *lint.Declaration { return &needs })
 }
 
 // entries reports the faults of a file whose functions the host calls by their names.
@@ -377,8 +390,20 @@ func (c *checking) undeclared() {
 
 // declared reports the faults of tool(…) or workflow(…), and of the functions that it names.
 func (c *checking) declared(call *syntax.CallExpr) {
+	d, _ := c.file.declaration()
+	c.handled(d, func(t *tool.Tool) *lint.Declaration {
+		needs := c.needsOf(call, t)
+		if d.Word == script.WorkflowWord {
+			needs.Name = "the workflow"
+		}
+		return needs
+	})
+}
+
+// handled reports the faults of a declaration, which may be nil, and of the functions that it names. needsOf
+// returns what its code may use, or nil.
+func (c *checking) handled(d *script.Declaration, needsOf func(*tool.Tool) *lint.Declaration) {
 	f := c.file
-	d, _ := f.declaration()
 	for _, err := range f.faults {
 		c.report.AddError(err, diagnostic.Declaration)
 	}
@@ -387,10 +412,7 @@ func (c *checking) declared(call *syntax.CallExpr) {
 	}
 	t := c.report.Declaration(d, script.Stem(c.src.Path), len(f.faults) == 0 && d.Handler != "")
 	c.describe(d, &t)
-	needs := c.needsOf(call, &t)
-	if d.Word == script.WorkflowWord {
-		needs.Name = "the workflow"
-	}
+	needs := needsOf(&t)
 	if d.Handler != "" {
 		c.tool(d, needs)
 		c.typed(d.Handler, &t)
