@@ -99,9 +99,9 @@ Generated from the descriptions in the code; do not edit.
 The functions are the same in Starlark and in Lua. Pass arguments in order or by name:
 ` + "`fs.glob(\"*.md\", hidden = True)`, and in Lua `fs.glob(\"*.md\", {hidden = true})`" + `.
 "Needs ` + "`fs.read`" + `" means that a tool must declare the capability ` + "`fs.read` in its `needs`" + ` to call the function.
-The type ` + "`character`" + ` takes a list of strings, or one string. The types ` + "`table`" + ` and ` + "`function`" + ` take
-a table of the module data and a function of the script. The types ` + "`names`" + ` and ` + "`tables`" + ` take one or several
-column names or tables. In the descriptions, "text" means a string.
+The type ` + "`character`" + ` takes a list of strings, or one string. The type ` + "`table`" + ` takes a table,
+as the module data returns it, and ` + "`tables`" + ` takes one or several tables. The type ` + "`function`" + ` takes a function
+of the script. The type ` + "`names`" + ` takes one or several column names, or a function. In the descriptions, "text" means a string.
 `
 
 // referenceObjects writes what scripts can do with the objects of a module.

@@ -358,7 +358,7 @@ func (x *test) setSecrets(values *value.Dict) error {
 			return value.Errorf(value.Invalid, "the secret %v should be a string or None but got %s", name, value.TypeOf(v)).
 				WithHint("write the value as a text, or None for a secret that has no value")
 		case len(text) < secret.MinLength:
-			return value.Errorf(value.Invalid, "the secret %v is too short: it must have at least %d characters", name, secret.MinLength).
+			return value.Errorf(value.Invalid, "the secret %v is too short: it must have at least %d bytes", name, secret.MinLength).
 				WithHint(`write a longer value, such as "a value for tests"`)
 		}
 	}

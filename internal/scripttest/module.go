@@ -116,7 +116,7 @@ func fakeRows() []row {
 		define("env", "Set environment variables. None means that a variable is not set.", dictParam("variables", "values by name"), func(x *test, args *value.Dict) error {
 			return x.setEnv(dictOf(args, "variables"))
 		}),
-		define("secret", "Set secrets. A tool gets a placeholder, and so do the fakes of http. None means that a secret has no value.", dictParam("values", "values by name, of at least 8 characters"), func(x *test, args *value.Dict) error {
+		define("secret", "Set secrets. A tool gets a placeholder, and so do the fakes of http. None means that a secret has no value.", dictParam("values", "values by name, of at least 8 bytes"), func(x *test, args *value.Dict) error {
 			return x.setSecrets(dictOf(args, "values"))
 		}),
 		define("clock", "Set the time that tools see. It does not advance by itself: time.sleep advances it, without waiting.", []tool.Param{tool.Required("time", tool.TypeString, "a time as in RFC 3339")}, func(x *test, args *value.Dict) error {

@@ -234,7 +234,7 @@ func TestFakes(t *testing.T) {
 		"unused error":  {`t.http({"https://*": {"error": 5}})`, "the error of the fake \"https://*\" should be a string"},
 		"unused shell":  {`t.shell({"git": {"code": 1}})`, "effects_test.star:2:12: the fake of the command \"git\" has the unknown field \"code\""},
 		"unused exit":   {`t.shell({"git": {"exit_code": "1"}})`, "should be integer but got string"},
-		"unused secret": {`t.secret({"TOKEN": "x"})`, "effects_test.star:2:13: the secret TOKEN is too short: it must have at least 8 characters"},
+		"unused secret": {`t.secret({"TOKEN": "x"})`, "effects_test.star:2:13: the secret TOKEN is too short: it must have at least 8 bytes"},
 		"unused number": {`t.secret({"TOKEN": 12345678})`, "the secret TOKEN should be a string or None but got integer"},
 		"unused env":    {`t.env({"LANG": 1})`, "the environment variable LANG should be a string or None but got integer"},
 		"run unknown":   {`t.fails(lambda: t.run("twicee", n = 1))`, "twicee"},

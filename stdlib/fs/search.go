@@ -37,7 +37,7 @@ func (w *Files) searchFunc() tool.Func {
 		Returns: `a list of matches, at most limit, sorted by path: {"path", "line": the line number from 1, "text"}. ` +
 			`After the matches, the list has one item for each file, folder or line that was skipped: {"path", "line", "text", "skipped"}. "skipped" is the reason, and "text" is empty. "line" is 0 for a file or folder. ` +
 			`Files and folders that cannot be read are skipped. The end of a line that is longer than 64 KB is skipped. After 1 GB, all other files are skipped. ` +
-			`At most 100 skipped items are listed. If there are more, the last item has their number. The skipped items do not count toward limit`,
+			`At most 100 skipped items are listed. If there are more, one more item follows, whose "skipped" is a text such as "5 more". The skipped items do not count toward limit`,
 	})
 }
 

@@ -117,8 +117,10 @@ func (c *Commands) tameGit(ctx context.Context, plan *plan) error {
 	}
 	keys := bytes.Split(captured.streams[0].text, []byte{0})
 	switch {
-	case exit != 0 || captured.full:
-		return value.Errorf(value.Failed, "read the settings of the git repository: git config failed:%s", captured.shown())
+	case captured.full:
+		return value.Errorf(value.Failed, "read the settings of the git repository: they are too long").WithHint("remove some settings; to list them, run git config --list --local")
+	case exit != 0:
+		return value.Errorf(value.Failed, "read the settings of the git repository: git config ended with exit code %d%s", exit, captured.shown())
 	case !bytes.Contains(captured.streams[0].text, []byte(gitProbe+"\x00")):
 		return value.Errorf(value.Unavailable, "git is too old for the sandbox: it runs programs from the settings of a repository").WithHint("install git 2.31 or later")
 	}

@@ -446,5 +446,5 @@ func TestGitTooOld(t *testing.T) {
 		return 0, err
 	}
 	d = projectAt(t, r.dir, &Options{Launch: many}, "shell:git")
-	d.Fails(value.Failed, "read the settings of the git repository: git config failed", "shell.run", "argv", line("git status"))
+	d.Fails(value.Failed, "read the settings of the git repository: they are too long", "shell.run", "argv", line("git status"))
 }
