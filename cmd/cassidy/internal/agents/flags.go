@@ -28,12 +28,12 @@ import (
 // Flags returns the flags of the commands that ask a model, with the defaults of some.
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 	return append(append(approve.Flags(), append(CeilingFlags(), RequestFlags()...)...),
-		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
+		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices, DefaultText: "the model of --agent, else " + models.Default},
 		&cli.StringFlag{Name: "agent", Usage: "run the agent `NAME`, which is defined by a file in .cassidy/agents; to list the agents: cassidy agents"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "let the model call the tools in `LIST`: auto (all available tools), none, or items with commas between them; an item is the name of a tool, @GROUP (all tools of a group) or preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "control the conversation with the policy `NAME`, which is a script: task, chat, plan, review, best, debate, planner, or a file in .cassidy/policies", DefaultText: policy},
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},
-		&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times; \"unlimited\" sets no limit"},
+		&cli.StringFlag{Name: "max-iterations", Usage: "send at most `N` requests to the model for a task or message; \"unlimited\" sets no limit", DefaultText: "set by the policy, such as 10 for task and 5 for chat"},
 		&cli.StringFlag{Name: "context", Usage: "give the model a description of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: context},
 		&cli.StringSliceFlag{Name: "context-file", Usage: "add the text of `FILE` to the description of the project that the model gets"},
 		&cli.StringFlag{Name: "docs", Usage: "set how the tools are described to the model: `LENGTH` is detailed (each parameter with its description), brief (one line for each tool, with the types of its parameters) or auto (detailed for at most ten tools, else brief)", DefaultText: "auto"},

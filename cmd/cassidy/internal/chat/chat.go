@@ -36,13 +36,15 @@ func Command(a *app.App) *cli.Command {
 	c := &command{App: a}
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model: one message, or a session on the terminal", ArgsUsage: `["MESSAGE"|-]`,
-		Description: "To send one message, pass it as MESSAGE. With -, or without a terminal, all of standard input is one message.\n" +
+		Description: "To send one message, pass it as MESSAGE. If MESSAGE is -, or if it is omitted and standard input is not a terminal,\n" +
+			"all of standard input is one message.\n" +
 			"With --lines, each line of standard input is a message. It is sent after the answer to the previous line.\n" +
 			"The answer goes to standard output.\n" +
 			"@FILE in a message attaches a file: an image, a PDF or text. To begin a word with @, write @@. A message from standard input cannot attach files.\n" +
 			"On a terminal without MESSAGE, a session begins. Type /help in the session to list its commands.\n" +
-			"By default, the model gets no tools. To offer tools: --tools LIST.\n" +
-			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.",
+			"By default, the model gets no tools. To give the model tools: --tools LIST.\n" +
+			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
+			"Without a terminal, calls that need approval are refused, unless you pass --yes.",
 		Flags: append(agents.Flags("none", "chat", "none; with tools: minimal", chatTimeout),
 			&cli.BoolFlag{Name: "lines", Usage: "send each line of standard input as a message of one session"},
 			&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},

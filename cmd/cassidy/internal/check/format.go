@@ -26,8 +26,8 @@ func Format(a *app.App) *cli.Command {
 		Description: "The format is that of buildifier. In a Markdown file, the Starlark block is formatted.\n" +
 			"Without arguments, the command formats the Starlark files of the project and your personal ones.\n" +
 			"To format standard input and print the result: cassidy fmt -\n" +
-			"A text that begins with the line --- is formatted as a tool in Markdown.\n" +
-			"A file that does not parse is not changed.",
+			"If standard input begins with the line ---, it is formatted as a tool in Markdown.\n" +
+			"NAME is the name of a script, such as a tool or a workflow. A file that does not parse is not changed.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "check", Usage: "change nothing, list the files that differ, and exit with code 1 if there are any"},
 		},

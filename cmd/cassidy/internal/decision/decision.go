@@ -41,11 +41,11 @@ func Command(a *app.App) *cli.Command {
 				"  inferred   true if the model announces the call in plain text, but does not write it\n" +
 				"  repaired   the repairs that were needed to read the call\n" +
 				"If the reply has several calls, the fields describe the first call. The field \"calls\" lists all calls.\n" +
-				"If standard output is a terminal, the output is text instead of JSON. With --explain, it is always text.\n" +
+				"With --json, the output is always JSON. Otherwise, the output is text if standard output is a terminal, or with --explain.\n" +
 				"The exit code is 0 for every kind of decision, even for error. It is 2 if FILE or a flag is invalid.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "tools", Usage: "check calls against the tool definitions in `FILE`. FILE is in the format of OpenAI, Anthropic or MCP, or is the output of cassidy tool list --json", DefaultText: "the tools of this folder"},
-				&cli.StringFlag{Name: "format", Usage: "try `FORMAT` first, then the other formats; FORMAT is auto, pure_json, xml_json, markdown, native or code", Value: "auto"},
+				&cli.StringFlag{Name: "format", Usage: "try `FORMAT` first, then all other formats except code; FORMAT is auto (no format first), pure_json, xml_json, markdown, native or code", Value: "auto"},
 				&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
 				&cli.BoolFlag{Name: "explain", Usage: "explain as text how the reply was read and repaired"},
 			},

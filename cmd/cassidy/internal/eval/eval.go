@@ -37,7 +37,7 @@ func Command(a *app.App) *cli.Command {
 		Description: "A case is a task with one model and one format of tool calls, such as native or pure_json. Each case runs in a new\n" +
 			"temporary folder. The checks of the task decide whether the case passes. The command prints a table with a row for\n" +
 			"each model and format. The row shows how many cases passed, and what all cases cost together. It also shows\n" +
-			"averages per case: iterations, tokens and time.\n" +
+			"averages per case: iterations (requests to the model), tokens and time.\n" +
 			"The model's tools can change files in the folder of the case. Everything else that needs approval is refused,\n" +
 			"unless you pass --yes. If checks run commands, you are asked once before the first case; --yes or\n" +
 			"--allow-commands approves them. The exit code is 1 if a case fails.",

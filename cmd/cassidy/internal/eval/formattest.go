@@ -31,10 +31,10 @@ func FormatTest(a *app.App) *cli.Command {
 			"Each try takes about two requests to the model. The exit code is 1 if no try succeeds.\n" +
 			"To measure tasks of your own: cassidy eval.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices},
+			&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices, DefaultText: models.Default},
 			&cli.StringSliceFlag{Name: "format", Usage: "test only `FORMAT`: pure_json, xml_json, markdown or native", DefaultText: "all formats of the model"},
 			&cli.StringFlag{Name: "repeat", Usage: "do each task `N` times", Value: "1"},
-			&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times for each task", Value: "3"},
+			&cli.StringFlag{Name: "max-iterations", Usage: "send at most `N` requests to the model in each try", Value: "3"},
 		},
 		Action: c.WithHost(c.testFormats),
 	}

@@ -25,8 +25,8 @@ func Command(a *app.App) *cli.Command {
 		Name: "lock", Usage: "record the tools of the project and their capabilities, or check that nothing has changed",
 		Description: "The lock is the file " + lockfile.Name + ". It has the capabilities of each tool, and a hash of each file that needs a review.\n" +
 			"Commit the lock with the tools.\n" +
-			"With --check, the command writes nothing. It lists the changes since the lock was written, first those of capabilities.\n" +
-			"If there is a change, the exit code is 1. Use --check in CI, and before a review.",
+			"With --check, the command writes nothing. It lists the changes since the lock was written. Changes of capabilities are\n" +
+			"listed first. If there is a change, the exit code is 1. Use --check in CI, and before a code review.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare the files with the lock, and write nothing"}},
 		Action: c.WithHost(c.lock),
 	}

@@ -36,7 +36,7 @@ func Command(a *app.App) *cli.Command {
 			"docs/editors.md shows how to set up Neovim, VS Code, Zed and Helix.\n" +
 			"The server reads scripts and runs none.\n" +
 			"With --luacats, the command writes " + luaFile + " with the definitions of all modules and tools, for lua-language-server.\n" +
-			"FOLDER is the folder for this file. The default is the folder .cassidy of the project.",
+			"FOLDER is the folder in which " + luaFile + " is written (default: the folder .cassidy of the project).",
 		ArgsUsage: "[FOLDER]",
 		Flags:     []cli.Flag{&cli.BoolFlag{Name: "luacats", Usage: "write the definitions for lua-language-server, and do not serve"}},
 		Action:    c.run,

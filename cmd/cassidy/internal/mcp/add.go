@@ -20,7 +20,8 @@ func addCommand(c *command) *cli.Command {
 		Description: "A server is a COMMAND that cassidy starts, or a URL. For example:\n" +
 			"   cassidy mcp add files -- mcp-server-filesystem .\n" +
 			"   cassidy mcp add weather https://weather.example/mcp --header 'X-Key: ${WEATHER_KEY}'\n" +
-			"cassidy writes an entry for the server to .cassidy/mcp.json, or with --user to your own mcp.json.\n" +
+			"cassidy writes an entry for the server to .cassidy/mcp.json, or with --user to your personal file ~/.cassidy/mcp.json\n" +
+			"($CASSIDY_HOME/mcp.json if CASSIDY_HOME is set). Before the first use, review the tools of the server: cassidy mcp review NAME.\n" +
 			"The entry has the names of environment variables, but not their values.\n" +
 			"COMMAND runs in a sandbox. It can read the project; other files and the network need a flag.\n" +
 			"If an argument of COMMAND begins with -, put -- before COMMAND.",

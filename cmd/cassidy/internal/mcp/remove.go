@@ -10,7 +10,7 @@ import (
 func removeCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "remove", Usage: "detach a server", ArgsUsage: "NAME",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "user", Usage: "detach one of your own servers, which are used in all your projects"}},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "user", Usage: "detach a server that you attached with --user, for all your projects"}},
 		Action: c.remove,
 	}
 }

@@ -25,9 +25,10 @@ type command struct{ *app.App }
 func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
-		Name: "models", Usage: "list the models of your providers, with their sizes and prices", ArgsUsage: "[PROVIDER]",
+		Name: "models", Usage: "list the models of your providers, with context sizes, reply limits and prices", ArgsUsage: "[PROVIDER]",
 		Description: "PROVIDER is cassidy, openai, anthropic, gemini, ollama or a provider of your config.yaml.\n" +
-			"Without PROVIDER, the command lists the models of all providers that have a key in the environment or an entry in your config.yaml.",
+			"Without PROVIDER, the command lists the models of all providers that have a key in the environment\n" +
+			"or an entry in your config.yaml. If a provider fails, the others are still listed, and the exit code is 7.",
 		Action: c.list,
 	}
 }

@@ -38,7 +38,10 @@ type Opener struct {
 }
 
 // Choices are the values of --model.
-const Choices = "cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star, or PROVIDER:NAME with a provider of your config.yaml (to list models: cassidy models)"
+const Choices = "cassidy, openai:NAME, anthropic:NAME, gemini:NAME, ollama:NAME, script:FILE.star (a script that acts as the model), or PROVIDER:NAME with a provider of your config.yaml; to list models: cassidy models"
+
+// Default describes the model without --model, see [Opener.Open].
+const Default = "the model in your config.yaml, else the first provider with a key in the environment"
 
 // Open opens the model with a name: by default that of the user's config, or the first one
 // whose key is set.

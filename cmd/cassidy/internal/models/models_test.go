@@ -240,7 +240,7 @@ func TestWrongModels(t *testing.T) {
 		{"OPENAI_BASE_URL=http://localhost:1", "", "", "no model is configured", "openai:NAME with OPENAI_BASE_URL"},
 		{"", local, "", "no model is configured", "Your config.yaml has the providers local: use --model local:NAME"},
 		{"", "", "opnai:x", `unknown provider of models "opnai"; did you mean "openai"?`, "cassidy models"},
-		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, "a provider of your config.yaml (to list models: cassidy models). Your config.yaml has local"},
+		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, "a provider of your config.yaml; to list models: cassidy models. Your config.yaml has local"},
 		{"", "", "gpt-5", `unknown provider of models "gpt-5"; did you mean "openai:gpt-5"?`, ""},
 		{"OPENAI_API_KEY=k OPENAI_API=response", "", "openai:x", `unknown API "response" in OPENAI_API; did you mean "responses"?`, `use "responses" or "chat"`},
 		{"OPENAI_API_KEY=k OPENAI_API=anthropic", "", "openai:x", `unknown API "anthropic" in OPENAI_API`, ""},

@@ -138,7 +138,7 @@ const help = `Type Starlark. The value of each expression is shown, and is also 
   :tools   list the tools, which are functions here
   :quit    end the session, as Ctrl-D does
 
-A block, such as def or for, ends with an empty line. Ctrl-C ends an input.
+A block, such as def or for, ends with an empty line. Ctrl-C cancels the current input.
 The modules are those of tools: fs, http, shell, text, data and others.
 `
 

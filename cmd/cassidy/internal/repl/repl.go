@@ -28,15 +28,15 @@ func Command(a *app.App) *cli.Command {
 		Name: "repl", Usage: "run Starlark line by line, with the functions that tools can use", ArgsUsage: " ",
 		Description: "Type Starlark at the prompt: the value of each expression is shown. The modules, such as fs and http, and all\n" +
 			"tools are available as functions. Variables and functions are kept until the session ends.\n" +
-			"Type :help for the commands of the session. Ctrl-C ends an input, and Ctrl-D the session.\n" +
+			"Type :help for the commands of the session. Ctrl-C cancels the current input. Ctrl-D ends the session.\n" +
 			"Without a terminal, the lines of standard input are run. With --json, each result is a line of JSON.\n" +
 			"Every effect that can write files, run commands or send data asks for approval first. To approve everything: --yes.\n" +
-			"With --tool NAME, inputs have only the capabilities of the tool NAME, and their effects need no approval, as in\n" +
-			"cassidy tool run NAME. Inputs can also call this tool, and the tools in its needs. A call of a tool that can write\n" +
-			"files, run commands or send data needs approval.",
+			"With --tool NAME, inputs have only the capabilities of the tool NAME. As in cassidy tool run NAME, the effects of\n" +
+			"these capabilities need no approval. Inputs can call the tool NAME and the tools that its needs name. If a called\n" +
+			"tool can write files, run commands or send data, the call needs approval.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "tool", Usage: "give inputs the capabilities of the tool `NAME`"},
-			&cli.StringFlag{Name: "model", Usage: "if an input calls model.ask, ask `MODEL`: " + models.Choices}),
+			&cli.StringFlag{Name: "model", Usage: "if an input calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default}),
 		Action: c.Asking(c.run),
 	}
 }

@@ -27,18 +27,22 @@ func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *
 		&cli.StringFlag{Name: "text", Usage: "answer with `TEXT`; - reads standard input"},
 		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason for the answer; the reason is recorded, and the tool or model gets it"},
 		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE; - reads it from standard input"},
-		&cli.BoolFlag{Name: "always", Usage: "also approve all other questions of the same kind from the same tool in this run"},
-		&cli.BoolFlag{Name: "rule", Usage: "answer yes, and add a rule to your config that allows exactly what the question names, in this project only; the command first shows the rule and the change of the config, and asks you"},
+		&cli.BoolFlag{Name: "always", Usage: "with yes: also approve all other requests of the same kind from the same tool in this run"},
+		&cli.BoolFlag{Name: "rule", Usage: "answer yes, and add a rule to your config that allows exactly what the question names, in this project only"},
 		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},
 		&cli.BoolFlag{Name: "resume", Usage: "resume the run after the answer"},
-		&cli.BoolFlag{Name: "yes", Usage: "with --resume: approve everything that asks for approval after this answer; to answer yes, write yes after the ID"},
-		&cli.BoolFlag{Name: "deny", Usage: "with --resume: refuse everything that asks for approval after this answer; to answer no, write no after the ID"},
+		&cli.BoolFlag{Name: "yes", Usage: "with --resume: approve everything that asks for approval after this answer, except the notes that models write for later conversations"},
+		&cli.BoolFlag{Name: "deny", Usage: "with --resume: refuse everything that asks for approval after this answer"},
 	}
 	return &cli.Command{
 		Name: "answer", Usage: "answer a question of a run", ArgsUsage: `ID [STEP] [yes|no], or ID [STEP] --text "…"`,
 		Description: "Without an answer, this command shows the question on the terminal and asks you for the answer.\n" +
-			"To see the full question first: cassidy runs show ID.\nSTEP is the step that asks, such as 3.1. You can omit STEP if the run has only one open question. ID is\n" +
-			"the ID of a run, or the ID of a question. You can change the answer until the run has used it.",
+			"To see the full question first: cassidy runs show ID.\n" +
+			"STEP is the step that asks, such as 3.1. You can omit STEP if the run has only one open question. ID is\n" +
+			"the ID of a run, or the ID of a question. You can change the answer until the run has used it.\n" +
+			"The flags --yes and --deny do not answer the question. To answer it, write yes or no after ID or STEP.\n" +
+			"With --rule, the command first shows the rule and the change of your config, and asks you to confirm.\n" +
+			"Do not combine --rule with yes, no, --text, --always or --args.",
 		Flags: flags,
 		Action: func(ctx *cli.Context) error {
 			var id string

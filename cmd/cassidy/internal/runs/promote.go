@@ -27,12 +27,13 @@ import (
 func promoteCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "promote", Usage: "create a tool from a program that a model wrote", ArgsUsage: "ID",
+		UsageText: "cassidy runs promote [command options] ID --name NAME",
 		Description: "The program becomes the tool .cassidy/tools/NAME.star, with typed parameters and a docstring.\n" +
 			"The tool declares the tools and the capabilities that the program used. The file is shown for review.\n" +
 			"--step selects the program if the run has several.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "step", Usage: "use the program of `STEP`, such as 3.1"},
-			&cli.StringFlag{Name: "name", Usage: "name the tool `NAME`"},
+			&cli.StringFlag{Name: "name", Usage: "name the tool `NAME` (required)"},
 			&cli.BoolFlag{Name: "print", Usage: "print the file instead of writing it"},
 			&cli.BoolFlag{Name: "yes", Usage: "trust the tool without asking"},
 		},

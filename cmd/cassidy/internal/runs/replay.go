@@ -22,9 +22,10 @@ import (
 func replayCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "replay", Usage: "repeat a run from its record, without effects or questions", ArgsUsage: "ID",
-		Description: "The scripts run again. The record provides the outcome of each effect. The replay ends at the\n" +
-			"first difference from the record, and prints the difference.\n" +
-			"To test a change, replace a recorded script with a file: --with FILE. In this case, the replay continues after a different result or write.",
+		Description: "The recorded scripts run again. The record provides the outcome of each effect. The replay ends at the first\n" +
+			"difference from the record, and prints the difference. Calls of cassidy tool run and undos cannot be replayed.\n" +
+			"To test a change, replace a recorded script with a file: --with FILE. The replay then prints different results\n" +
+			"and writes, and continues after them. The replay ends at any other effect that is not in the record.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "with", Usage: "use `FILE` instead of the recorded tool, policy or workflow with the same name"},
 			&cli.StringFlag{Name: "from", Usage: "with --with, use the recorded script before `STEP`, such as 3.1, and FILE from there on"},

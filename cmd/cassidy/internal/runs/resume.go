@@ -22,10 +22,12 @@ func resumeCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "resume a parked or interrupted run", ArgsUsage: "[ID]",
 		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
-			"the same as if the command that began the run had not been interrupted.",
+			"the same as if the command that began the run had not been interrupted.\n" +
+			"With --due, the command resumes all runs that can continue now: a question was answered, the waiting time is over,\n" +
+			"or the process was interrupted or died. Turns of chats whose process died are not resumed.",
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop waiting if the model sends no data for `TIME`, such as 30m", DefaultText: "as recorded"},
-			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue, because their question is answered, their waiting time is over, or their process died"},
+			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue now"},
 			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait until a fault is repaired, such as a full disk"},
 			app.CountFlag("jobs", defaultJobs, "with --due, resume at most `N` runs at the same time")),
 		Action: func(ctx *cli.Context) error {

@@ -16,8 +16,9 @@ import (
 func retryCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "retry", Usage: "repeat an ended run from the step that failed", ArgsUsage: "ID",
-		Description: "A new run takes the steps before the failed step from the record. It does the failed step and all later steps\n" +
-			"again, with the current tools and workflow.",
+		Description: "A new run reuses the recorded outcomes of the steps before the failed step. The new run executes the failed step\n" +
+			"and all later steps again, with the current tools and workflow. If the run is done and no step has failed,\n" +
+			"--from STEP is required. A turn of a chat cannot be retried.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "from", Usage: "repeat the run from `STEP`, such as 3.1 (default: the step that failed)"},
 			&cli.StringFlag{Name: "run-id", Usage: "record the new run under `ID`"}),

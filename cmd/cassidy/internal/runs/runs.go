@@ -17,7 +17,8 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "runs", Usage: "show, answer, resume, retry, replay and undo runs",
 		Description: "Each task, each workflow and each turn of a chat is recorded as a run. A call of cassidy tool run is recorded too if the\n" +
-			"tool can do more than read. A parked run waits for an answer or until a time, and continues when you resume it.\n" +
+			"tool can do more than read. A parked run was interrupted, or waits for an answer, for a point in time, for the repair of\n" +
+			"a fault, or for a higher limit. The run continues when you resume it.\n" +
 			"The records are in ~/.cassidy/state/runs, or in $CASSIDY_HOME/state/runs if CASSIDY_HOME is set.\n" +
 			"Instead of an ID, you can pass its first characters if no other ID begins with them. The ID \"last\" is the newest run.",
 		Subcommands: []*cli.Command{

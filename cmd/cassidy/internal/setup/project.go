@@ -24,8 +24,9 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "create a project in this folder: .cassidy/tools and .cassidy/config.yaml",
 		Description: "A new project is marked as yours: its new and changed files are trusted, except files that need more\n" +
-			"capabilities than before. If .cassidy or files that need review exist already, the project is not marked, and these\n" +
-			"files stay untrusted. To review them: cassidy trust. If you wrote all of them: cassidy trust --author.",
+			"capabilities than before. If the folder already has .cassidy or files that need review, the project is not marked as\n" +
+			"yours, and the existing files stay untrusted. To review the untrusted files: cassidy trust. If you wrote all files:\n" +
+			"cassidy trust --author.",
 		Action: func(*cli.Context) error { return initProject(a) },
 	}
 }

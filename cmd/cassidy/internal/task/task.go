@@ -28,8 +28,12 @@ func Command(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "task", Usage: "have a model work on a task with tools", ArgsUsage: `"TASK"`,
-		Description: "The model calls tools until the task is done. The answer goes to standard output. Messages go to standard error.\n" +
+		UsageText: `cassidy task [command options] "TASK"|-`,
+		Description: "The model calls tools until the task is done. With -, the task is read from standard input.\n" +
+			"The answer goes to standard output. Messages go to standard error.\n" +
 			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
+			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with\n" +
+			"cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
 		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
 			&cli.StringSliceFlag{Name: "attach", Usage: "send `FILE` with the task: an image (PNG, JPEG, GIF, WebP), a PDF or a text file; or the https:// address of an image or a PDF"},

@@ -33,16 +33,18 @@ func Command(a *app.App) *cli.Command {
 			"PATH is a test file, the file of a tool, or a folder. Without arguments, the command runs all tests of the project.\n" +
 			"Except with --record, tests do not run commands, and do not access the network, the environment, secrets or the\n" +
 			"files of the project. If a tool has an effect that has no fake, the test fails and prints the fake to write.\n" +
+			"With --record, calls that need approval ask for it. An existing fixture is replaced only if you select its test with\n" +
+			"an argument or --filter.\n" +
 			"The exit code is 1 if a test fails.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
 			parallelFlag(),
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
 			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
-			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script the tests have run, and the lines of the statements that they have not run"},
+			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script were run, and the lines of the statements that were not run"},
 			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
 			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},
-			&cli.BoolFlag{Name: "record", Usage: "make the first call after each t.replay for real, with approvals, and write its fixture. Existing fixtures are replaced only for tests that you select"},
+			&cli.BoolFlag{Name: "record", Usage: "make the first call after each t.replay with real effects, and record the call as a fixture"},
 		}, approve.Flags()...),
 		Action: c.test,
 	}

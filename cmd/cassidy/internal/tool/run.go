@@ -24,7 +24,8 @@ func runCommand(c *command) *cli.Command {
 		Name: "run", Usage: "run a tool", ArgsUsage: "NAME [key=value …]",
 		Description: "Write each argument as key=value: the value is converted to the type of the parameter. Or write key:=JSON: the\n" +
 			"value is parsed as JSON, and not converted.\n" +
-			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.",
+			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
+			"Without a terminal, calls that need approval are refused, unless you pass --yes.",
 		Flags: append(append(approve.Flags(), calls.TraceFlags()...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"}),
 		Action: c.Asking(c.runTool),

@@ -32,12 +32,12 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "review the files of this project, and trust them", ArgsUsage: "[FILE … | RULE …]",
 		Description: "The scripts, skills, agent files and notes of a project may come from an untrusted author. cassidy uses a file only after you have\n" +
-			"reviewed it. If the file changes, you review it again. The review then shows the changes.\n" +
+			"reviewed it. If the file changes later, it is not used until you review it again. The new review shows the changes.\n" +
 			"Without FILE, you review all untrusted files.\n" +
 			"The rules of your config decide what tools may do without a question. The error of a refused call shows the command\n" +
 			`with the narrowest rule that allows it, such as: cassidy trust --rule '{tool: deploy, capability: "shell:git"}'`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "yes", Usage: "trust the files without asking"},
+			&cli.BoolFlag{Name: "yes", Usage: "trust the files, or add or remove the rules, without asking"},
 			&cli.BoolFlag{Name: "author", Usage: "mark the project as yours: its new and changed files are trusted, except files that need more capabilities than before"},
 			&cli.BoolFlag{Name: "list", Usage: "list the reviewed files, and when they were reviewed"},
 			&cli.BoolFlag{Name: "revoke", Usage: "revoke the trust in FILE, or, if FILE is not given, in all files"},

@@ -49,7 +49,7 @@ func Command(a *app.App) *cli.Command {
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
 		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags()),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
-			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices},
+			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default},
 			agents.HooksFlag(),
 			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
 		Action: func(ctx *cli.Context) error {
