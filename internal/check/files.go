@@ -22,7 +22,7 @@ func Read(root, file string) (string, error) {
 	if err != nil {
 		e := *folder.FileError(err, filepath.ToSlash(file))
 		if errors.Is(e.Err, folder.ErrNotRegular) {
-			e.Err = errors.New("not a file")
+			e.Err = errors.New("not a regular file")
 		}
 		return "", &e
 	}

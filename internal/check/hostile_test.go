@@ -102,7 +102,7 @@ func TestRead(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		filepath.Join(root, "missing.star"): "no such file",
-		filepath.Join(root, "folder.star"):  "not a file",
+		filepath.Join(root, "folder.star"):  "not a regular file",
 		link:                                "the link points outside the project",
 		write(filepath.Join(root, "text.txt"), "x"):                       "not a script",
 		write(filepath.Join(root, "nul.star"), "x\x00"):                   "NUL byte at offset 1",

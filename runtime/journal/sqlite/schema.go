@@ -172,10 +172,10 @@ func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) 
 		return 0, notJournal(path)
 	case found == 1:
 		return 0, value.Errorf(value.Invalid, "open the journal: %s has format 1, which this version cannot read", path).
-			WithHint("move the folder away to start a new journal: mv %s %s; nothing was changed", quote(dir), quote(dir+".old"))
+			WithHint("move the folder away to start a new journal: mv %s %s", quote(dir), quote(dir+".old"))
 	case found < 0:
 		return 0, value.Errorf(value.Invalid, "open the journal: %s has an unknown format: %d", path, found).
-			WithHint("move the folder away to start a new journal: mv %s %s; nothing was changed", quote(dir), quote(dir+".old"))
+			WithHint("move the folder away to start a new journal: mv %s %s", quote(dir), quote(dir+".old"))
 	}
 	return found, nil
 }

@@ -225,7 +225,7 @@ func (c *command) chatSetup(ctx *cli.Context, h *host.Host) (*agents.Setup, erro
 // inUse returns the error of a session that has a turn in progress on another terminal.
 func inUse(id string) error {
 	return value.Errorf(value.Conflict, "the session '%s' has a turn in progress in another process", id).
-		WithHint("wait until the answer there has ended, and then send the message again; or begin another session: cassidy chat")
+		WithHint("wait until that turn has ended, and then send the message again; or begin another session: cassidy chat")
 }
 
 // chatOnce has the model answer one message.

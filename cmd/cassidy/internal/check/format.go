@@ -98,7 +98,7 @@ func (c *command) scriptsOf(word, file string) ([]string, error) {
 	})
 	if len(files) == 0 {
 		return nil, value.Errorf(value.NotFound, "format %s: there is no file, folder or script with this name%s", word, value.DidYouMean(tool.Key(word), names)).
-			WithHint("use a file that ends in .star or .md, a folder, or the name of a tool")
+			WithHint("use a file that ends in .star or .md, a folder, or the name of a tool or a workflow")
 	}
 	return files, nil
 }

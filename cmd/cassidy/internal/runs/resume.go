@@ -40,7 +40,7 @@ func resumeCommand(c *command) *cli.Command {
 			case due:
 				return c.resumeDue(ctx)
 			case id == "":
-				return value.Errorf(value.Invalid, "ID is missing").WithHint("cassidy runs resume ID, or --due")
+				return value.Errorf(value.Invalid, "ID is missing").WithHint("cassidy runs resume ID, or cassidy runs resume --due")
 			}
 			return c.resume(ctx, id)
 		},
