@@ -259,19 +259,24 @@ func isStep(word string) bool {
 // is present who can be asked, and missing otherwise.
 func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value, rest []string, err error) {
 	rest = ctx.Args().Slice()
+	answers := len(rest) > 0 && slices.Contains([]string{"yes", "no"}, rest[len(rest)-1])
 	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
 	switch {
 	case len(rest) == 0:
 		return nil, nil, value.Errorf(value.Invalid, "ID is missing").WithHint("%s", usage)
 	case ctx.Bool("rule") && (ctx.IsSet("text") || ctx.Bool("always") || ctx.IsSet("args")):
 		return nil, nil, value.Errorf(value.Invalid, "--rule and --text, --always or --args are mutually exclusive").WithHint("cassidy runs answer ID --rule")
-	case ctx.Bool("rule") && slices.Contains([]string{"yes", "no"}, rest[len(rest)-1]):
+	case ctx.Bool("rule") && answers:
 		return nil, nil, value.Errorf(value.Invalid, "--rule and the answer %q are mutually exclusive", rest[len(rest)-1]).WithHint("cassidy runs answer ID --rule")
 	case ctx.Bool("rule"):
 		reply = unasked{}
 	case ctx.IsSet("text"):
 		reply = ctx.String("text")
-	case present && !slices.Contains([]string{"yes", "no"}, rest[len(rest)-1]):
+	case !answers && ctx.Bool("always"):
+		return nil, nil, value.Errorf(value.Invalid, "--always needs the answer yes").WithHint("cassidy runs answer %s yes --always", strings.Join(rest, " "))
+	case !answers && ctx.IsSet("args"):
+		return nil, nil, value.Errorf(value.Invalid, "--args needs the answer yes").WithHint("cassidy runs answer %s yes --args JSON", strings.Join(rest, " "))
+	case present && !answers:
 		reply = unasked{}
 	case len(rest) == 1, len(rest) == 2 && isStep(rest[1]):
 		reply = missing{}

@@ -52,6 +52,8 @@ func TestAnswer(t *testing.T) {
 		{"an ID that is not one", "several:2 yes", "", 2, "invalid question ID", nil},
 		{"yes where a text is wanted", "who yes", "", 2, "expects a string\ncassidy: hint: cassidy runs answer who --text", nil},
 		{"contradicting flags", "sure yes --resume --yes --deny", "", 2, "--yes and --deny are mutually exclusive", nil},
+		{"always without an answer", "sure --always", "", 2, "--always needs the answer yes\ncassidy: hint: cassidy runs answer sure yes --always", nil},
+		{"arguments without an answer", "sure 2 --args {}", "", 2, "--args needs the answer yes\ncassidy: hint: cassidy runs answer sure 2 yes --args JSON", nil},
 		{"with a reason", "sure no --why later --by Bob", "", 0, "answered no: Sure?", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
