@@ -235,7 +235,7 @@ func header(at, name string, v value.Value) (Header, error) {
 	if isText {
 		got = quoted(value.Cut(text, 40))
 	}
-	return Header{}, value.Errorf(value.Invalid, "'%s' should be a string of ASCII characters on one line, or {env: VARIABLE}, but got %s", at, got).
+	return Header{}, value.Errorf(value.Invalid, "'%s' should be a non-empty string of printable ASCII characters, or {env: VARIABLE}, but got %s", at, got).
 		WithHint("write %s: \"VALUE\", or %s: {env: MY_VARIABLE} for a secret", name, name)
 }
 

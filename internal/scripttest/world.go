@@ -253,7 +253,7 @@ func (x *test) setReplay(name string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return value.Errorf(value.Failed, "the fixture %s does not exist", name).WithHint("to record it, type: cassidy test --record --filter %s", x.Name)
+		return value.Errorf(value.Failed, "the fixture %s does not exist", name).WithHint("to record it, type: cassidy test --record --filter '%s$'", x.Name)
 	case err != nil:
 		return value.Errorf(value.Failed, "read the fixture %s: %w", name, folder.Cause(err))
 	}

@@ -194,7 +194,7 @@ func TestWhoIsOfferedPrograms(t *testing.T) {
 	}
 	s := newStage(t, setting{})
 	_, err := agent.New(s.Host, &agent.Options{Model: s.model(false, nil), Format: decision.Code})
-	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "the tool execute_code is not registered") {
+	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "needs the tool execute_code, which is not registered") {
 		t.Errorf("without the tool, New gave %v", err)
 	}
 }

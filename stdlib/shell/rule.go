@@ -135,7 +135,7 @@ func parseRule(name string, v value.Value) (Rule, error) {
 			}
 		case "exec":
 			if v != "any" {
-				return fail("exec should be any but got %s", value.FormatJSON(v, ""))
+				return fail("exec should be \"any\" but got %s", value.FormatJSON(v, ""))
 			}
 			rule.Any = true
 		case "network":

@@ -45,7 +45,7 @@ func tooLongText() error {
 // writeCSV writes a table as CSV.
 func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (value.Value, error) {
 	if !oneCharacter(delimiter) || insideValues(delimiter) {
-		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character, and not a quote, a line break or a character of numbers or dates").
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character, and not a letter, a digit, a space, a line break or one of \" . - + : /").
 			WithHint(`for example: delimiter = ";" or "\t"`)
 	}
 	w := &csvTableWriter{delimiter: delimiter, columns: t.names}

@@ -31,7 +31,7 @@ func Wrong(t Tester, err error, kind value.Kind, says, what string) {
 		t.Errorf("%s: error of type %s (%d), want %s (%d): %v", what, e.Kind.Type(), e.Kind, kind.Type(), kind, err)
 	}
 	if text := e.Message() + "\n" + e.Hint; !strings.Contains(text, says) {
-		t.Errorf("%s: error %q, want it to say %q", what, text, says)
+		t.Errorf("%s: error %q does not contain %q", what, text, says)
 	}
 }
 

@@ -31,7 +31,7 @@ func addCommand(c *command) *cli.Command {
 			&cli.StringSliceFlag{Name: "write", Usage: "allow COMMAND to write to the file or folder `PATH`"},
 			&cli.BoolFlag{Name: "network", Usage: "allow COMMAND to open network connections"},
 			&cli.StringSliceFlag{Name: "header", Usage: "send the `HEADER` 'NAME: ${VARIABLE}' to the URL"},
-			&cli.BoolFlag{Name: "user", Usage: "attach the server in all your projects"},
+			&cli.BoolFlag{Name: "user", Usage: "attach the server for all your projects"},
 			&cli.BoolFlag{Name: "replace", Usage: "replace the server with the same name"},
 		},
 		Action: c.add,

@@ -24,7 +24,7 @@ func importCommand(c *command) *cli.Command {
 			"The command shows the program or the URL of each entry, and asks you before it attaches the servers. Secrets are not copied.\nInstead of a secret, the new entry uses an environment variable, such as ${NAME}.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "attach all servers that are shown, without a question"},
-			&cli.BoolFlag{Name: "user", Usage: "attach the servers in all your projects"},
+			&cli.BoolFlag{Name: "user", Usage: "attach the servers for all your projects"},
 		},
 		Action: c.importServers,
 	}

@@ -23,10 +23,11 @@ func replayCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "replay", Usage: "repeat a run from its record, without effects or questions", ArgsUsage: "ID",
 		Description: "The recorded scripts run again. The record provides the outcome of each effect. The replay ends at the first\n" +
-			"difference from the record, and prints the difference. Calls of cassidy tool run and undos cannot be replayed.\n" +
-			"To test a change, replace a recorded script with a file: --with FILE. The replay then does not end if a call has\n" +
-			"another result than in the record, or if the script writes other files. It prints these differences, and writes\n" +
-			"no files. Any other new effect, except a call of a tool, ends the replay.",
+			"difference from the record, and prints the difference. Undos, and calls that were made with \"cassidy tool run\", cannot be replayed.\n" +
+			"To test a change, replace a recorded script with a file: --with FILE. The replay then continues if a call has\n" +
+			"another result than in the record, or if the script would write other files. The replay prints these differences,\n" +
+			"and writes no files. A call of a tool that is not in the record is run in the same way. Each other effect that is\n" +
+			"not in the record ends the replay.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "with", Usage: "use `FILE` instead of the recorded tool, policy or workflow with the same name"},
 			&cli.StringFlag{Name: "from", Usage: "with --with, use the recorded script before `STEP`, such as 3.1, and FILE from there on"},

@@ -53,7 +53,7 @@ func withCode(h *host.Host, tools []toolset.Info, words []string, f decision.For
 	}
 	t, err := h.Tool(decision.ProgramTool)
 	if err != nil || !runsPrograms(&t) {
-		return nil, value.Errorf(value.Invalid, "use the format %s: the tool %s is not registered", decision.Code, decision.ProgramTool).
+		return nil, value.Errorf(value.Invalid, "the format %s needs the tool %s, which is not registered", decision.Code, decision.ProgramTool).
 			WithHint("use another format, such as %s; in Go, call agent.RegisterCode", decision.PureJSON)
 	}
 	return append(tools, t), nil

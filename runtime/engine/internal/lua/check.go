@@ -230,7 +230,7 @@ func (c *checking) parse(parseText func(path, text string) (*file, error)) bool 
 				begin, end = lualint.StatementAround(text, e.Pos.Line)
 			} else {
 				e.Pos.Line, e.Pos.Col = begin, 0
-				e.Err, e.Hint = errors.New("an end, or a closing bracket, is missing in the statement that begins here"), "add the end"
+				e.Err, e.Hint = errors.New("'end' or a closing bracket is missing in the statement that begins here"), "add the missing end or bracket"
 			}
 		}
 		if e.Pos.Line == 0 {

@@ -304,16 +304,16 @@ func (r *Reader) limits() tool.Limits {
 		switch {
 		case name == "cpu":
 			l.CPU = r.duration("limits", v)
+		case !slices.Contains([]string{"steps", "memory", "result"}, name):
+			r.fail("limits", "unknown limit '%s' (valid: steps, cpu, memory, result)", name)
 		case !isInt || n <= 0:
 			r.fail("limits", "limit '%s' should be a positive integer but got %s", name, shown(v))
 		case name == "steps":
 			l.Steps = n
 		case name == "memory":
 			l.Memory = n
-		case name == "result":
-			l.Result = int(n)
 		default:
-			r.fail("limits", "unknown limit '%s' (valid: steps, cpu, memory, result)", name)
+			l.Result = int(n)
 		}
 	}
 	return l
