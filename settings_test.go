@@ -93,35 +93,33 @@ func TestConfigOfRequests(t *testing.T) {
 	c.call("without the secret", "ask", "KEY")
 }
 
-// TestConfigOfLimits changes limits while a host is open.
-func TestConfigOfLimits(t *testing.T) {
-	c := newConfigured(t, "", map[string]string{"loop": starTool("loop", "return len([i for i in range(20000)])", "")})
-	c.call("without a limit", "loop", "")
-	c.must("limits: {steps: 1000}\n")
-	c.call("with a limit", "loop", "steps")
-	if err := c.set("limits: {steps: -1}\n"); !errors.Is(err, cassidy.ErrInvalid) {
-		t.Errorf("an invalid limit gave %v", err)
+// TestConfigOfCalls changes a field for the calls of a tool while a host is open. A mistake has no effect.
+func TestConfigOfCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		code, needs, field, mistake string
+		without, with               string // a word of the error of the call, or ""
+		skip                        bool
+	}{
+		"limits": {code: "return len([i for i in range(20000)])", field: "limits: {steps: 1000}", mistake: "limits: {steps: -1}", with: "steps"},
+		"commands": {code: "return shell.run([\"mkfifo\", \"--version\"])[\"exit_code\"]", needs: "\"shell:mkfifo\"", field: "commands: {mkfifo: {exec: any}}",
+			mistake: "commands: {mkfifo: {exec: any, path: relative}}", without: "shell:sh", skip: !launch.Confined()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.skip {
+				t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
+			}
+			c := newConfigured(t, "", map[string]string{"work": starTool("work", test.code, test.needs)})
+			c.call("without the field", "work", test.without)
+			c.must(test.field + "\n")
+			c.call("with the field", "work", test.with)
+			if err := c.set(test.mistake + "\n"); !errors.Is(err, cassidy.ErrInvalid) {
+				t.Errorf("a mistake gave %v", err)
+			}
+			c.call("after a mistake", "work", test.with)
+			c.must("{}\n")
+			c.call("again without the field", "work", test.without)
+		})
 	}
-	c.call("after a mistake", "loop", "steps")
-	c.must("{}\n")
-	c.call("without the limit", "loop", "")
-}
-
-// TestConfigOfCommands changes the rules for commands while a host is open.
-func TestConfigOfCommands(t *testing.T) {
-	if !launch.Confined() {
-		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
-	}
-	c := newConfigured(t, "", map[string]string{"make": starTool("make", "return shell.run([\"mkfifo\", \"--version\"])[\"exit_code\"]", "\"shell:mkfifo\"")})
-	c.call("without a rule", "make", "shell:sh")
-	c.must("commands: {mkfifo: {exec: any}}\n")
-	c.call("with a rule", "make", "")
-	if err := c.set("commands: {mkfifo: {exec: any, path: relative}}\n"); !errors.Is(err, cassidy.ErrInvalid) {
-		t.Errorf("an invalid rule gave %v", err)
-	}
-	c.call("after a mistake", "make", "")
-	c.must("{}\n")
-	c.call("without the rule", "make", "shell:sh")
 }
 
 // TestConfigOfQuestions changes runs.answer_within while a host is open.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,38 +153,10 @@ func TestFormKilled(t *testing.T) {
 			putChatFile(t, p.dir, "out/calls", "")
 			p.must("trust", "--yes")
 			p.must("mcp", "review", "weather", "--yes")
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "--dir", p.dir, "mcp", "serve")
-			cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+p.home, "CASSIDY_WORKER="+testworker.Exec())
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			for _, line := range []string{
-				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + test.capabilities + `,"clientInfo":{"name":"test","version":"1"}}}`,
-				`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-				`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"weather__forecast","arguments":{}}}`,
-			} {
-				if _, err := io.WriteString(in, line+"\n"); err != nil {
-					t.Fatal(err)
-				}
-			}
-			replies, asked := bufio.NewScanner(out), false
-			replies.Buffer(nil, 1<<20)
-			for !asked && replies.Scan() {
-				asked = strings.Contains(replies.Text(), test.until)
-			}
-			if !asked {
-				t.Fatalf("the form was not asked for: %s", replies.Text())
-			}
-			_ = cmd.Process.Kill() // SIGKILL
-			_ = cmd.Wait()
+			s := startMCPFor(t, test.capabilities, p.dir, p.home, "mcp", "serve")
+			s.begin("tools/call", `{"name":"weather__forecast","arguments":{}}`)
+			s.expect(test.until)
+			s.kill()
 
 			id, _, _ := strings.Cut(p.must("runs", "list"), " ")
 			p.run("runs", "resume", id) // a run that was interrupted asks again

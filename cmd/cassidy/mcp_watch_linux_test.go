@@ -1,151 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/cassidy-run/cassidy/internal/testworker"
 )
-
-// lockedBuffer is a buffer that several goroutines use.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
-
-// A watchedServer is cassidy mcp serve in a process of its own, and a client of its standard input and
-// output.
-type watchedServer struct {
-	*testing.T
-	requests io.WriteCloser
-	lines    chan string
-	told     lockedBuffer
-	id       int
-	cmd      *exec.Cmd
-}
-
-// serveWatched starts the server in a project, and opens a session.
-func serveWatched(t *testing.T, dir, home string, args ...string) *watchedServer {
-	t.Helper()
-	s := &watchedServer{T: t, lines: make(chan string, 1000)}
-	s.cmd = exec.Command(os.Args[0], append([]string{"--dir", dir}, args...)...)
-	s.cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
-	s.cmd.Stderr = &s.told
-	var err error
-	if s.requests, err = s.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	answers, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-	})
-	go func() {
-		in := bufio.NewScanner(answers)
-		in.Buffer(nil, 1<<20)
-		for in.Scan() {
-			s.lines <- in.Text()
-		}
-		close(s.lines)
-	}()
-	s.request("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
-	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	s.request("logging/setLevel", `{"level":"info"}`)
-	return s
-}
-
-func (s *watchedServer) send(line string) {
-	s.Helper()
-	if _, err := io.WriteString(s.requests, line+"\n"); err != nil {
-		s.Fatalf("%v; the server said:\n%s", err, s.told.String())
-	}
-}
-
-// begin sends a request, and returns the words of its answer.
-func (s *watchedServer) begin(method, params string) string {
-	s.Helper()
-	s.id++
-	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, s.id, method, params))
-	return fmt.Sprintf(`"id":%d,`, s.id)
-}
-
-// request sends a request, and returns the answer.
-func (s *watchedServer) request(method, params string) string {
-	s.Helper()
-	return s.expect(s.begin(method, params))
-}
-
-// call calls a tool without arguments.
-func (s *watchedServer) call(name string) string {
-	s.Helper()
-	return s.request("tools/call", fmt.Sprintf(`{"name":"%s","arguments":{}}`, name))
-}
-
-// expect returns the next line that has all words. It drops the lines before.
-func (s *watchedServer) expect(words ...string) string {
-	s.Helper()
-	for late := time.After(60 * time.Second); ; {
-		select {
-		case line, ok := <-s.lines:
-			if !ok {
-				s.Fatalf("the server has ended without %q; it said:\n%s", words, s.told.String())
-			}
-			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
-				return line
-			}
-		case <-late:
-			s.Fatalf("the server has not sent %q; it said:\n%s", words, s.told.String())
-		}
-	}
-}
-
-// end ends the server, which must have printed each text so often.
-func (s *watchedServer) end(printed map[string]int) {
-	s.Helper()
-	s.requests.Close()
-	for range s.lines {
-	}
-	err := s.cmd.Wait()
-	for text, n := range printed {
-		if strings.Count(s.told.String(), text) != n {
-			err = errors.Join(err, fmt.Errorf("want %d times %q", n, text))
-		}
-	}
-	if err != nil {
-		s.Errorf("%v, standard error:\n%s", err, s.told.String())
-	}
-}
 
 // listChanged is the notification of changed tools.
 const listChanged = "notifications/tools/list_changed"
@@ -155,7 +19,7 @@ const listChanged = "notifications/tools/list_changed"
 func TestMCPServeFollowsFiles(t *testing.T) {
 	dir := t.TempDir()
 	putChatFile(t, dir, ".cassidy/tools/first.star", echoTool("first", "one"))
-	s := serveWatched(t, dir, filepath.Join(dir, "home"), "--trust-once", "mcp", "serve")
+	s := startMCP(t, dir, filepath.Join(dir, "home"), "--trust-once", "mcp", "serve")
 	if list := s.request("tools/list", "{}"); !strings.Contains(list, `"first"`) {
 		t.Errorf("the tools are %s", list)
 	}
@@ -209,7 +73,7 @@ func TestMCPServeFollowsServers(t *testing.T) {
 		}
 		return errors.Is(syscall.Kill(n, 0), syscall.ESRCH)
 	}
-	s := serveWatched(t, p.dir, p.home, "mcp", "serve")
+	s := startMCP(t, p.dir, p.home, "mcp", "serve")
 	has := func(name string) bool { return strings.Contains(s.request("tools/list", "{}"), `"`+name+`"`) }
 	if has("slow__act") {
 		t.Error("a server is attached before it is added")
