@@ -239,7 +239,7 @@ func (r *reader) seconds(d *value.Dict, name string) time.Duration {
 	}
 	n, ok := v.(int64)
 	if !ok || n < 1 || n > int64(maxTimeout/time.Second) {
-		r.fail("%s.%s: expected a number of seconds from 1 to %d", r.at, name, int64(maxTimeout/time.Second))
+		r.fail("%s.%s: expected an integer from 1 to %d (seconds)", r.at, name, int64(maxTimeout/time.Second))
 		return 0
 	}
 	return time.Duration(n) * time.Second

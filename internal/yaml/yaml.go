@@ -293,8 +293,11 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 		return value.Integer(i), "!!int", nil
 	}
 	if coreFloat.MatchString(text) {
+		if len(text) > value.MaxDigits {
+			return nil, "", value.Limitf(value.LimitDigits, "the number has more than %d digits", value.MaxDigits)
+		}
 		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || len(text) > value.MaxDigits {
+		if err != nil {
 			return nil, "", value.Errorf(value.Invalid, "the number %s is out of range", value.Cut(text, 40))
 		}
 		return f, "!!float", nil

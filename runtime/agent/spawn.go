@@ -15,7 +15,7 @@ import (
 // effect.
 func (t *turn) doSpawn(ctx context.Context, e tool.Effect) (value.Value, error) {
 	if t.offered(stub.AgentTool) == nil || !t.agent.starts {
-		return nil, value.Errorf(value.Denied, "agent.spawn: the tool agent is not among the tools of this run").WithHint("offer the tool, as in --tools auto or --tools agent,read_file; in Go, call agent.Register, and name the tool in Options.Tools")
+		return nil, value.Errorf(value.Denied, "agent.spawn: the tool \"agent\" is not among the tools of this run").WithHint("offer the tool, as in --tools auto or --tools agent,read_file; in Go, call agent.Register, and name the tool in Options.Tools")
 	}
 	number := t.kept.NextAgent()
 	t.addSpawned(e, number)

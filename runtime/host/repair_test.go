@@ -31,7 +31,7 @@ type fault struct {
 
 func systemError(err error) func() error {
 	return func() error {
-		return fs.CannotWrite(value.Errorf(value.Failed, "Failed to write file: a.txt: %w", err), err)
+		return fs.CannotWrite(value.Errorf(value.Failed, "write a.txt: %w", err), err)
 	}
 }
 

@@ -22,7 +22,11 @@ func (l *look) failed(doing, p string, err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	failed := value.Errorf(value.Failed, "Failed to %s file: %s: %w", doing, l.w.Shown(p), err)
+	operation := doing
+	if doing == "read" {
+		operation = "Failed to read file:"
+	}
+	failed := value.Errorf(value.Failed, "%s %s: %w", operation, l.w.Shown(p), err)
 	if doing == "write" {
 		failed = CannotWrite(failed, err)
 	}

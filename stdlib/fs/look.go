@@ -143,7 +143,7 @@ func (d *descent) run() (*spot, error) {
 	if len(d.parts) == 0 {
 		info, err := d.dir.Lstat(".")
 		if err != nil {
-			return nil, d.look.failed("read", ".", err)
+			return nil, d.look.failed("list", ".", err)
 		}
 		return d.spot(&spot{path: ".", name: ".", disk: info}), nil
 	}

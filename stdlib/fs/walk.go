@@ -156,7 +156,7 @@ func (l *look) names(dir *os.Root, folder string) ([]string, error) {
 	const batch = 1000 // the context is checked between batches
 	f, err := dir.Open(".")
 	if err != nil {
-		return nil, l.failed("read", folder, err)
+		return nil, l.failed("list", folder, err)
 	}
 	defer f.Close()
 	var names []string
@@ -173,7 +173,7 @@ func (l *look) names(dir *os.Root, folder string) ([]string, error) {
 			err = row.Stopped(l.ctx)
 		}
 		if err != nil {
-			return nil, l.failed("read", folder, err)
+			return nil, l.failed("list", folder, err)
 		}
 	}
 }

@@ -85,12 +85,16 @@ func (c *Commands) Module() tool.Module {
 	return tool.Module{Name: "shell", Doc: "Commands: programs that are installed on the system.", Funcs: []tool.Func{{
 		Name: "run",
 		Doc: "Run a program, and wait until the program and all child processes have ended. Arguments are passed unchanged, without a shell. " +
-			"The program can read the project and the programs of the system. The program has no input and none of the user's environment variables. The program has no network, unless the user's rule for the command allows it. " +
-			"To run a command, a tool must declare shell:NAME with the name of the program, such as shell:git. " +
-			"A command is the program with its arguments, and some commands, such as git log, can only read. For any other command, the tool must also declare shell:sh, unless the user has a rule for the command. " +
-			`If the tool also declares fs.write or "fs.write:**", a command that can do more than read can change files in the folders of the project. ` +
-			`To run a command line, such as a line with a pipe, pass ["sh", "-c", line]. For a command line, the tool needs only shell:sh. ` +
-			"A command cannot create files or folders in the root folder of the project. A command cannot change .git, .cassidy, git repositories, or files with hard links outside the project. If a command creates a forbidden file or folder, the call fails, and the file or folder is removed. A command that can change files gets a temporary folder. The environment variable TMPDIR has its path.",
+			"The program has no input and none of the user's environment variables.\n\n" +
+			"A tool must declare these capabilities:\n\n" +
+			"- shell:NAME with the name of the program, such as shell:git. Some commands, such as git log, can only read, and need no other capability.\n" +
+			"- shell:sh, for any other command, unless the user has a rule for the command\n" +
+			"- fs.write or \"fs.write:**\", for a command that changes files of the project\n\n" +
+			`To run a command line, such as a line with a pipe, pass ["sh", "-c", line]. For a command line, the tool needs only shell:sh.` + "\n\n" +
+			"A program can read the project and the programs of the system. It has no network, unless the user's rule for the command allows it. " +
+			"No command can create files or folders in the root folder of the project, or change .git, .hg, .jj, .cassidy, git repositories, or files with hard links outside the project. " +
+			"If a command creates a forbidden file or folder, the call fails, and the file or folder is removed. " +
+			"A command that can change files gets a temporary folder. The environment variable TMPDIR has its path.",
 		Params: []tool.Param{
 			argv,
 			tool.Optional("cwd", tool.TypeString, ".", "the working directory of the program"),

@@ -405,7 +405,7 @@ func isoTime(s string) (value.Value, error) {
 	n, zoned, ok := parseDateTime(s)
 	switch {
 	case !ok:
-		return nil, value.Errorf(value.Invalid, "invalid date %q", cut(s))
+		return nil, value.Errorf(value.Invalid, "invalid date or time %q", cut(s))
 	case zoned:
 		return formatTime(Instant, n), nil
 	}

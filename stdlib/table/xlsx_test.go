@@ -160,7 +160,7 @@ func TestReadXLSXErrors(t *testing.T) {
 		{name: "number", in: sheet(`<row r="1"><c r="A1"><v>1,5</v></c></row>`), want: `text, sheet "One", cell A1: invalid number "1,5"`},
 		{name: "no finite number", in: sheet(`<row r="1"><c r="A1"><v>NaN</v></c></row>`), want: `text, sheet "One", cell A1: invalid number "NaN"`},
 		{name: "bool", in: sheet(`<row r="1"><c r="A1" t="b"><v>2</v></c></row>`), want: `text, sheet "One", cell A1: invalid bool "2"`},
-		{name: "date", in: sheet(`<row r="1"><c r="A1" t="d"><v>2024-02-30</v></c></row>`), want: `text, sheet "One", cell A1: invalid date "2024-02-30"`},
+		{name: "date", in: sheet(`<row r="1"><c r="A1" t="d"><v>2024-02-30</v></c></row>`), want: `text, sheet "One", cell A1: invalid date or time "2024-02-30"`},
 		{name: "kind", in: sheet(`<row r="1"><c r="A1" t="q"><v>2</v></c></row>`), want: `text, sheet "One", cell A1: unknown kind of cell "q"`},
 		{name: "rows in disorder", in: sheet(`<row r="2"/><row r="1"/>`), want: "text: sheet1.xml is damaged: row 1 comes after row 2"},
 		{name: "row 0", in: sheet(`<row r="0"/>`), want: "text: sheet1.xml is damaged: row 0 comes after row 0"},

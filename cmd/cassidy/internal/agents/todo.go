@@ -34,7 +34,7 @@ func todoMark(status string) string {
 // and describe tools. A tool of the project or the user with such a name is kept.
 func RegisterForHelp(h *host.Host) {
 	_ = agent.Register(h, func() (*agent.Options, error) {
-		return nil, value.Errorf(value.Invalid, "only an agent can call this tool")
+		return nil, value.Errorf(value.Invalid, "only agents and workflows can call this tool")
 	})
 	_ = agent.RegisterCode(h)
 	_ = registerTodo(h)

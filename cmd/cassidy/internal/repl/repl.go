@@ -32,8 +32,8 @@ func Command(a *app.App) *cli.Command {
 			"Without a terminal, the lines of standard input are run. With --json, each result is a line of JSON.\n" +
 			"Every effect that can write files, run commands or send data asks for approval first. To approve everything: --yes.\n" +
 			"With --tool NAME, inputs have only the capabilities of the tool NAME. As in cassidy tool run NAME, the effects of\n" +
-			"these capabilities need no approval. Inputs can call the tool NAME and the tools that its needs name. If a called\n" +
-			"tool can write files, run commands or send data, the call needs approval.",
+			"these capabilities need no approval. Inputs can call the tool NAME and the tools that are listed in the\n" +
+			"field needs of this tool. If a called tool can write files, run commands or send data, the call needs approval.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "tool", Usage: "give inputs the capabilities of the tool `NAME`"},
 			&cli.StringFlag{Name: "model", Usage: "if an input calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default}),
