@@ -148,7 +148,7 @@ func (d disk) at(p string, do func(*spot, swap.Place) error) error {
 	if known {
 		info, err := h.spot.dir.Lstat(h.spot.name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return d.failed("read", p, err)
+			return d.failed(reading, p, err)
 		}
 		h.spot.disk = info // nil after an error
 	} else {

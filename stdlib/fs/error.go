@@ -12,9 +12,11 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
+const reading = "Failed to read file:" // an operation of failed; tools print it
+
 // failed returns an error of the operating system, with the path that the script used. It leaves
 // out paths of the host.
-func (l *look) failed(doing, p string, err error) error {
+func (l *look) failed(operation, p string, err error) error {
 	var known *value.Error
 	if errors.As(err, &known) {
 		return known
@@ -22,12 +24,8 @@ func (l *look) failed(doing, p string, err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	operation := doing
-	if doing == "read" {
-		operation = "Failed to read file:"
-	}
 	failed := value.Errorf(value.Failed, "%s %s: %w", operation, l.w.Shown(p), err)
-	if doing == "write" {
+	if operation == "write" {
 		failed = CannotWrite(failed, err)
 	}
 	return failed

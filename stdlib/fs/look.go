@@ -187,7 +187,7 @@ func (d *descent) step(i int) (*spot, error) {
 	case err == nil:
 		s.disk = info
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, l.failed("read", d.asked, err)
+		return nil, l.failed(reading, d.asked, err)
 	}
 	last := i == len(d.parts)-1
 	if s.disk != nil && s.disk.Mode()&fs.ModeSymlink != 0 && d.follow != followNone && (!last || d.follow == followAll) {
@@ -200,7 +200,7 @@ func (d *descent) step(i int) (*spot, error) {
 func (d *descent) turn(i int) error {
 	target, err := d.dir.Readlink(d.parts[i])
 	if err != nil {
-		return d.look.failed("read", d.asked, err)
+		return d.look.failed(reading, d.asked, err)
 	}
 	if d.look.w.isAbsolute(target) {
 		return d.escapes()
@@ -295,7 +295,7 @@ func (s *spot) cannotOpen(err error) error {
 	if gone != nil || !os.SameFile(info, s.disk) || info.Mode().Type() != s.disk.Mode().Type() {
 		return s.look.changed(s.asked)
 	}
-	return s.look.failed("read", s.asked, err)
+	return s.look.failed(reading, s.asked, err)
 }
 
 // read returns the content of the regular file at a spot, in buf if that is large enough.
@@ -343,7 +343,7 @@ func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		err = s.look.failed("read", s.asked, err)
+		err = s.look.failed(reading, s.asked, err)
 	case !info.Mode().IsRegular() || !os.SameFile(info, s.disk):
 		err = s.look.changed(s.asked)
 	case linkCount(info) > 1 && s.look.ruled != nil && s.look.ruled("fs.read") != "":
@@ -374,7 +374,7 @@ func (s *spot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
 	data, err := readAll(io.LimitReader(f, limit+1), buf[:0], info.Size())
 	switch {
 	case err != nil:
-		return nil, nil, s.look.failed("read", s.asked, err)
+		return nil, nil, s.look.failed(reading, s.asked, err)
 	case int64(len(data)) > limit:
 		return nil, nil, s.tooLarge(limit)
 	}

@@ -200,7 +200,7 @@ func readLines(l *look, args *value.Dict, offset, limit int64) (value.Value, err
 	text, err := grep.Part(l.ctx, in, offset, min(limit, math.MaxInt64-offset), l.w.limits.Read)
 	switch {
 	case err != nil:
-		return nil, l.failed("read", s.asked, err)
+		return nil, l.failed(reading, s.asked, err)
 	case !utf8.Valid(text):
 		return nil, notText(args.Text("path"))
 	}
@@ -250,7 +250,7 @@ func readPart(l *look, args *value.Dict, offset, length int64) (value.Value, err
 	data := make([]byte, length)
 	n, err := f.ReadAt(data, offset)
 	if err != nil && err != io.EOF {
-		return nil, l.failed("read", s.asked, err)
+		return nil, l.failed(reading, s.asked, err)
 	}
 	return data[:n], nil
 }

@@ -141,7 +141,7 @@ func (k *searcher) file(s *spot) error {
 		return len(k.found) < k.limit
 	}, func(line int64, why string) { k.skip(s.path, line, why) })
 	if err != nil {
-		return k.look.failed("read", s.path, err)
+		return k.look.failed(reading, s.path, err)
 	}
 	if len(k.found) == k.limit {
 		return errFsEnough
