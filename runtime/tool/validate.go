@@ -112,7 +112,7 @@ func (t Type) validate(what string) error {
 	}
 	if t.MinLength != nil && *t.MinLength < 0 || t.MaxLength != nil && *t.MaxLength < 0 ||
 		t.MinLength != nil && t.MaxLength != nil && *t.MinLength > *t.MaxLength {
-		return value.Errorf(value.Invalid, "min_length and max_length of %s should satisfy 0 <= min_length <= max_length", what).WithHint("use a min_length from 0 to max_length")
+		return value.Errorf(value.Invalid, "min_length and max_length of %s should satisfy 0 <= min_length <= max_length", what).WithHint("use 0 or more for both, and a min_length of at most max_length")
 	}
 	bare := t
 	bare.Enum = nil

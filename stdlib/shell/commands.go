@@ -90,7 +90,7 @@ func (c *Commands) Module() tool.Module {
 			"- shell:NAME with the name of the program, such as shell:git. Some commands, such as git log, can only read, and need no other capability.\n" +
 			"- shell:sh, for any other command, unless the user has a rule for the command\n" +
 			"- fs.write or \"fs.write:**\", for a command that changes files of the project\n\n" +
-			`To run a command line, such as a line with a pipe, pass ["sh", "-c", line]. For a command line, the tool needs only shell:sh.` + "\n\n" +
+			`To run a command line, such as a line with a pipe, pass ["sh", "-c", line]. For a command line, declare shell:sh instead of shell:NAME. If the command line changes files of the project, declare fs.write, too.` + "\n\n" +
 			"A program can read the project and the programs of the system. It has no network, unless the user's rule for the command allows it. " +
 			"No command can create files or folders in the root folder of the project, or change .git, .hg, .jj, .cassidy, git repositories, or files with hard links outside the project. " +
 			"If a command creates a forbidden file or folder, the call fails, and the file or folder is removed. " +

@@ -65,5 +65,5 @@ func checkLast(ctx context.Context, db *sql.DB, dir string, at int64) error {
 		what = "the run '" + id + "'"
 	}
 	return value.Errorf(value.Failed, "open the journal: its last writes are lost, because journal.db-wal was removed or truncated, or journal.db was replaced by an older copy: record %d of %s is %w", at&journal.MaxSeq, what, errLost).
-		WithHint("restore both files from a backup; or accept that the lost effects may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
+		WithHint("restore both files from a backup; or open the journal without the lost records, so that effects in these records may be repeated: rm %s", quote(filepath.Join(dir, lastName)))
 }

@@ -29,7 +29,7 @@ import (
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 	return append(append(approve.Flags(), append(CeilingFlags(), RequestFlags()...)...),
 		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices, DefaultText: "the model of --agent, else " + models.Default},
-		&cli.StringFlag{Name: "agent", Usage: "run the agent `NAME`, which is defined by a file in .cassidy/agents; to list the agents: cassidy agents"},
+		&cli.StringFlag{Name: "agent", Usage: "run the agent `NAME`, which is defined by an agent file; to list the agents: cassidy agents"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "let the model call the tools in `LIST`: auto (all available tools), none, or items with commas between them; an item is the name of a tool, @GROUP (all tools of a group) or preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "control the conversation with the policy `NAME`, which is a script: task, chat, plan, review, best, debate, planner, or a file in .cassidy/policies", DefaultText: policy},
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},

@@ -39,8 +39,10 @@ func Command(a *app.App) *cli.Command {
 			Name: "serve", Usage: "serve the tools over the Model Context Protocol",
 			Description: "A client starts this command, and exchanges messages with it over standard input and output. With --http, clients connect\n" +
 				"to an address.\n" +
-				"By default, the tools of the project and your personal tools are served, and with --code also the built-in tools.\n" +
-				"To serve built-in tools, or only some tools: --tools LIST. Untrusted tools are never served.\n" +
+				"By default, the tools of the project and your personal tools are served. To serve built-in tools, or only some tools:\n" +
+				"--tools LIST. Untrusted tools are never served.\n" +
+				"With --code, clients get three tools instead: the first searches the tools in LIST, the second describes them, and the\n" +
+				"third runs programs that call them. The default LIST then also includes the built-in tools.\n" +
 				"If a call needs approval, a client that can show forms asks you. If a client cannot show forms but supports the tasks\n" +
 				"extension of MCP, the call becomes an MCP task that waits for your answer. With any other client, the call is parked,\n" +
 				"and the model gets the question with the ID of the run. Answer on a terminal: cassidy runs answer ID. When the model\n" +
@@ -50,7 +52,7 @@ func Command(a *app.App) *cli.Command {
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
 				&cli.StringSliceFlag{Name: "allow-host", Usage: "also accept requests to the host name `NAME`, which clients on other machines use for this machine"},
 				&cli.BoolFlag{Name: "no-token", Usage: "accept requests without a token, from every program on this machine; only for an address such as 127.0.0.1"},
-				&cli.BoolFlag{Name: "code", Usage: "serve only three tools: the first searches all tools, the second describes tools, and the third runs programs that call tools"},
+				&cli.BoolFlag{Name: "code", Usage: "serve three tools instead of the tools in LIST, which search, describe and call the tools in LIST"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the tools of the project and your personal tools"},
 			},
 			Action: c.Recording(c.watching(c.WithHost(c.serve))),

@@ -128,7 +128,7 @@ func (o *Opener) scriptModel(ctx context.Context, h *host.Host, file string, nat
 	}
 	source, err := os.ReadFile(o.scriptFile(file))
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "read the model script:%s: %w", file, ui.FileError(err)).WithHint("use a Starlark file that defines reply(messages, turn)")
+		return nil, value.Errorf(value.Invalid, "read the model script:%s: %w", file, ui.FileError(err)).WithHint("use the path of a Starlark file that defines reply(messages, turn)")
 	}
 	s := tool.Script{Name: "model", Path: filepath.ToSlash(file), Source: string(source)}
 	if !hasReply.MatchString(s.Source) {

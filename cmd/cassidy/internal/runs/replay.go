@@ -24,10 +24,10 @@ func replayCommand(c *command) *cli.Command {
 		Name: "replay", Usage: "repeat a run from its record, without effects or questions", ArgsUsage: "ID",
 		Description: "The recorded scripts run again. The record provides the outcome of each effect. The replay ends at the first\n" +
 			"difference from the record, and prints the difference. Undos, and calls that were made with \"cassidy tool run\", cannot be replayed.\n" +
-			"To test a change, replace a recorded script with a file: --with FILE. The replay then continues if a call has\n" +
-			"another result than in the record, or if the script would write other files. The replay prints these differences,\n" +
-			"and writes no files. A call of a tool that is not in the record is run in the same way. Each other effect that is\n" +
-			"not in the record ends the replay.",
+			"To test a change, replace a recorded script with a file: --with FILE. The replay then does not end at a call with a\n" +
+			"different result, or at a different write. It prints these differences. The replay never writes files. If the script\n" +
+			"makes a call that is not in the record, the called tool also gets the outcomes of its effects from the record. Any\n" +
+			"other effect that is not in the record ends the replay.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "with", Usage: "use `FILE` instead of the recorded tool, policy or workflow with the same name"},
 			&cli.StringFlag{Name: "from", Usage: "with --with, use the recorded script before `STEP`, such as 3.1, and FILE from there on"},

@@ -20,7 +20,7 @@ import (
 
 func resumeCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "resume", Usage: "resume a parked or interrupted run", ArgsUsage: "[ID]",
+		Name: "resume", Usage: "resume a run that is parked or broken off", ArgsUsage: "[ID]",
 		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
 			"the same as if the command that began the run had not been interrupted.\n" +
 			"With --due, the command resumes all runs that can continue now: a question was answered, the waiting time is over,\n" +

@@ -40,7 +40,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.StringFlag{Name: "filter", Usage: "run only the tests whose FILE:NAME matches the regular expression `REGEX`"},
 			parallelFlag(),
 			&cli.Float64Flag{Name: "timeout", Usage: "end each test after `SECONDS`", Value: 30},
-			&cli.BoolFlag{Name: "update", Usage: "write the golden values of t.golden, instead of comparing them"},
+			&cli.BoolFlag{Name: "update", Usage: "write the golden files of t.golden, instead of comparing them"},
 			&cli.BoolFlag{Name: "cover", Usage: "show how many statements of each script were run, and the lines of the statements that were not run"},
 			&cli.StringFlag{Name: "junit", Usage: "write the results to `FILE` in the format of JUnit"},
 			&cli.BoolFlag{Name: "watch", Usage: "run the tests again after each change of files, until Ctrl-C"},

@@ -135,7 +135,7 @@ func (r *Reader) integer(field string) int64 {
 	}
 	i, ok := v.(int64)
 	if !ok || i < 0 {
-		r.fail(field, "'%s' should be a positive integer but got %s", field, shown(v))
+		r.fail(field, "'%s' should be 0 or a positive integer but got %s", field, shown(v))
 	}
 	return i
 }
