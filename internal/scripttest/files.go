@@ -171,7 +171,7 @@ func (f *files) readFolder(ctx context.Context, h *host.Host) error {
 	}
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
-		return value.Errorf(value.Failed, "open the folder: %w", folder.Cause(err))
+		return value.Errorf(value.Failed, "open the folder %s: %w", f.dir, folder.Cause(err))
 	}
 	defer root.Close()
 	for _, dir := range []string{".", "lib"} {
@@ -180,7 +180,7 @@ func (f *files) readFolder(ctx context.Context, h *host.Host) error {
 			continue
 		}
 		if err != nil {
-			return value.Errorf(value.Failed, "read the folder: %w", folder.Cause(err))
+			return value.Errorf(value.Failed, "read the folder %s: %w", path.Join(f.dir, dir), folder.Cause(err))
 		}
 		for _, e := range entries {
 			f.readEntry(root.FS(), path.Join(dir, e.Name()))

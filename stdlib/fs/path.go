@@ -41,7 +41,7 @@ func (w *Folder) Resolve(raw string) (clean string, slash bool, err error) {
 		return "", false, outside(raw)
 	}
 	if strings.Count(clean, "/") >= maxDepth {
-		return "", false, value.Errorf(value.Invalid, "the path %q has more than %d folders", value.Cut(raw, 60), maxDepth)
+		return "", false, value.Errorf(value.Invalid, "the path %q has more than %d parts", value.Cut(raw, 60), maxDepth)
 	}
 	return clean, strings.HasSuffix(raw, "/") || strings.HasSuffix(raw, "/."), nil
 }

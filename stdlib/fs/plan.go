@@ -101,7 +101,7 @@ func (p *plan) moved(found *spot, st tool.FileState, to *spot, under string) err
 	l, at := p.look, to.path+under
 	if under != "" {
 		if strings.Count(at, "/") >= maxDepth || len(at) > names.MaxPath {
-			return value.Errorf(value.Invalid, "move to %s: the path is too long or has more than %d folders", l.w.Shown(at), maxDepth)
+			return value.Errorf(value.Invalid, "move to %s: the path is too long or has more than %d parts", l.w.Shown(at), maxDepth)
 		}
 		for _, c := range []tool.Capability{reads(found.path), writes(found.path), writes(at)} {
 			if err := l.allows(c); err != nil {

@@ -105,7 +105,7 @@ func (s *sqlStatement) readParams() {
 // bind assigns the values to the parameters.
 func (s *sqlStatement) bind(v value.Value) ([]driver.NamedValue, error) {
 	if s.positional > 0 && len(s.names) > 0 {
-		return nil, value.Errorf(value.Invalid, "the query has both ? and :%s", s.names[0]).WithHint("use one form for all parameters")
+		return nil, value.Errorf(value.Invalid, "the query has both ? and the named parameter %s", s.names[0]).WithHint("use one form for all parameters")
 	}
 	if d, ok := v.(*value.Dict); ok && (d.Len() > 0 || s.positional == 0) {
 		return s.bindNames(d)

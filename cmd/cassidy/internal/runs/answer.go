@@ -272,6 +272,8 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 		reply = unasked{}
 	case ctx.IsSet("text"):
 		reply = ctx.String("text")
+	case len(rest) > 2 && !answers, len(rest) == 2 && !answers && !isStep(rest[1]):
+		return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes or no", rest[len(rest)-1]).WithHint("%s", usage)
 	case !answers && ctx.Bool("always"):
 		return nil, nil, value.Errorf(value.Invalid, "--always needs the answer yes").WithHint("cassidy runs answer %s yes --always", strings.Join(rest, " "))
 	case !answers && ctx.IsSet("args"):
@@ -281,11 +283,7 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 	case len(rest) == 1, len(rest) == 2 && isStep(rest[1]):
 		reply = missing{}
 	default:
-		word := rest[len(rest)-1]
-		if word != "yes" && word != "no" {
-			return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes or no", word).WithHint("%s", usage)
-		}
-		reply, rest = word == "yes", rest[:len(rest)-1]
+		reply, rest = rest[len(rest)-1] == "yes", rest[:len(rest)-1]
 	}
 	if len(rest) > 2 {
 		return nil, nil, value.Errorf(value.Invalid, "unexpected argument %q", rest[2]).WithHint("%s", usage)

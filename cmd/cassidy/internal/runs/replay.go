@@ -22,12 +22,11 @@ import (
 func replayCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "replay", Usage: "repeat a run from its record, without effects or questions", ArgsUsage: "ID",
-		Description: "The recorded scripts run again. The record provides the outcome of each effect. The replay ends at the first\n" +
-			"difference from the record, and prints the difference. Undos, and calls that were made with \"cassidy tool run\", cannot be replayed.\n" +
-			"To test a change, replace a recorded script with a file: --with FILE. The replay then does not end at a call with a\n" +
-			"different result, or at a different write. It prints these differences. The replay never writes files. If the script\n" +
-			"makes a call that is not in the record, the called tool also gets the outcomes of its effects from the record. Any\n" +
-			"other effect that is not in the record ends the replay.",
+		Description: "The recorded scripts run again. Each effect returns its recorded outcome, so nothing is changed. The replay ends\n" +
+			"at the first difference from the record, and prints the difference.\n" +
+			"You cannot replay an undo, or a call that was made with \"cassidy tool run\".\n" +
+			"To test a change of a script, replace the recorded script with a file: --with FILE. This replay prints different\n" +
+			"results and writes, and continues. It ends at a read, a request or a command that the record does not have.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "with", Usage: "use `FILE` instead of the recorded tool, policy or workflow with the same name"},
 			&cli.StringFlag{Name: "from", Usage: "with --with, use the recorded script before `STEP`, such as 3.1, and FILE from there on"},

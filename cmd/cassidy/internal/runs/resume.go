@@ -28,7 +28,7 @@ func resumeCommand(c *command) *cli.Command {
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop waiting if the model sends no data for `TIME`, such as 30m", DefaultText: "as recorded"},
 			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue now"},
-			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait until a fault is repaired, such as a full disk"},
+			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait for a repair, such as of a full disk, before their waiting time is over"},
 			app.CountFlag("jobs", defaultJobs, "with --due, resume at most `N` runs at the same time")),
 		Action: func(ctx *cli.Context) error {
 			id, due := ctx.Args().First(), ctx.Bool("due")
