@@ -193,7 +193,7 @@ func (c *Checker) Fix(file, text string) (fixed string, done, left []diagnostic.
 			break
 		}
 		after := c.File(file, next)
-		if count(after, diagnostic.Error) > count(left, diagnostic.Error) {
+		if count(after, diagnostic.Error) > count(left, diagnostic.Error) || syntaxFaults(after) > syntaxFaults(left) {
 			break // a fix must not break the file
 		}
 		fixable = applied(text, fixable)
@@ -207,6 +207,16 @@ func (c *Checker) Fix(file, text string) (fixed string, done, left []diagnostic.
 		done[i].Pos = diagnostic.At(done[i].Pos.File, text, done[i].Span.Start)
 	}
 	return text, done, left
+}
+
+// syntaxFaults returns how many statements do not parse.
+func syntaxFaults(list []diagnostic.Diagnostic) (n int) {
+	for i := range list {
+		if list[i].Code == diagnostic.Syntax {
+			n++
+		}
+	}
+	return n
 }
 
 // applied returns the diagnostics whose fixes [diagnostic.Apply] applies.

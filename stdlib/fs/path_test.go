@@ -130,7 +130,7 @@ func TestNoFilesLent(t *testing.T) {
 
 func TestPathTooDeepOrLong(t *testing.T) {
 	d := newProject(t, nil)
-	d.Fails(value.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
+	d.Fails(value.Invalid, "parts", "fs.read", "path", strings.Repeat("a/", 200)+"b")
 	d.Fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
 	d.Fails(value.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
 }

@@ -102,6 +102,7 @@ func TestReadCSV(t *testing.T) {
 		{name: "semicolons", in: "a;b\n1,5;x, y\n", want: "a:text b:text | '1,5' 'x, y'", notes: `delimiter ";" (detected); column "a" is text, but its first values are numbers: pass decimal = ","`},
 		{name: "bars", in: "a|b\n1|2\n", want: "a:integer b:integer | 1 2", notes: `delimiter "|" (detected)`},
 		{name: "bars in quotes", in: "x,\"a|b|c\"\n", set: func(o *readOptions) { o.header = &yes }, want: "x:text a|b|c:text"},
+		{name: "a quote that says nothing of the delimiter", in: "name;note, remarks\nAnn;likes\nBob;dislikes\nCy;said,\"hi\"\n", want: "name:text note, remarks:text | 'Ann' 'likes' | 'Bob' 'dislikes' | 'Cy' 'said,\"hi\"'", notes: `delimiter ";" (detected)`},
 		{name: "a wide delimiter", in: "a→b\n1→↓\n", set: func(o *readOptions) { o.delimiter = "→" }, want: "a:integer b:text | 1 '↓'"},
 		{name: "one column", in: "a\n1\n\n2\n", want: "a:integer | 1 | 2"},
 		{name: "one column, missing", in: "a\nx\n \n\"\"\n", want: "a:text | 'x' | - | ''"},

@@ -26,7 +26,7 @@ func (s *Scanner) Delimiter(quote string) string {
 type fit struct {
 	cells int     // of the first row
 	share float64 // of the rows that have as many cells as the first row
-	// stray reports whether a quote stands inside a cell without quotes. A wrong
+	// stray reports whether the quotes in a cell without quotes are not pairs. A wrong
 	// delimiter often divides a quoted cell: that of x,"a|b" is not |.
 	stray bool
 }
@@ -76,9 +76,10 @@ func (s *Scanner) fit(delimiter, quote string) (found fit) {
 	return found
 }
 
-// strayQuote reports whether a cell without quotes contains a quote.
+// strayQuote reports whether a cell without quotes contains an odd number of quotes, as a part of a quoted cell
+// does.
 func (b *Rows) strayQuote(quote string) bool {
 	return quote != "" && slices.ContainsFunc(b.Spans, func(sp Span) bool {
-		return sp.Mark == Plain && strings.Contains(b.Text[sp.Start:sp.End], quote)
+		return sp.Mark == Plain && strings.Count(b.Text[sp.Start:sp.End], quote)%2 == 1
 	})
 }

@@ -67,8 +67,8 @@ func (r *Report) Add(f Fault) {
 	}
 	if f.Rename != "" && f.Fix == nil {
 		r.meant[f.Rename] = true
-		if r.isMisspelled(f.At, f.Rename) {
-			f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: r.Span(f.At), Text: f.Rename}}}
+		if span, ok := r.renamed(f.At, f.Rename); ok && r.isMisspelled(f.At, f.Rename) {
+			f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: span, Text: f.Rename}}}
 		}
 	}
 	severity := diagnostic.Error
@@ -78,6 +78,20 @@ func (r *Report) Add(f Fault) {
 	d := r.At(r.Span(f.At), severity, f.Code, f.Message)
 	d.Hint, d.Fix = f.Hint, f.Fix
 	r.AddDiagnostic(d)
+}
+
+// renamed returns what a name replaces: a name without quotes leaves the quotes of a text. ok is false if the text
+// cannot be replaced.
+func (r *Report) renamed(at Range, name string) (span diagnostic.Span, ok bool) {
+	span = r.Span(at)
+	old := r.Source[span.Start:span.End]
+	switch quoted := quotedLength(old) == len(old) && old != ""; {
+	case quoted && quotedLength(name) == 0:
+		return diagnostic.Span{Start: span.Start + 1, End: span.End - 1}, true
+	case quoted || at.End != (Pos{}):
+		return span, true
+	}
+	return span, strings.IndexFunc(old, func(r rune) bool { return !isNameRune(r) }) < 0
 }
 
 // isMisspelled reports whether a name certainly stands for the one that it resembles. A name that

@@ -104,10 +104,13 @@ func (t *Text) At(span diagnostic.Span, severity diagnostic.Severity, code, mess
 	return diagnostic.Diagnostic{Pos: pos, Span: span, Severity: severity, Code: code, Message: message}
 }
 
-// Word returns the span of the word that begins at an offset, or of one character.
+// Word returns the span of the word, or of the text in quotes, that begins at an offset, or of one character.
 func (t *Text) Word(offset int) diagnostic.Span {
 	offset = min(max(offset, 0), len(t.Source))
 	rest := t.Source[offset:]
+	if n := quotedLength(rest); n > 0 {
+		return diagnostic.Span{Start: offset, End: offset + n}
+	}
 	n := strings.IndexFunc(rest, func(r rune) bool { return !isNameRune(r) })
 	if n < 0 {
 		n = len(rest)
@@ -116,6 +119,19 @@ func (t *Text) Word(offset int) diagnostic.Span {
 		_, n = utf8.DecodeRuneInString(rest)
 	}
 	return diagnostic.Span{Start: offset, End: offset + n}
+}
+
+// quotedLength returns the length of the text in quotes that a code begins with, or 0. It is 0 for a text with
+// an escape or a quote in it, and for three quotes.
+func quotedLength(code string) int {
+	if code == "" || code[0] != '"' && code[0] != '\'' {
+		return 0
+	}
+	n := strings.IndexAny(code[1:], "\"'\\\n")
+	if n <= 0 || code[1+n] != code[0] {
+		return 0
+	}
+	return n + 2
 }
 
 func isNameRune(r rune) bool {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"unicode/utf8"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -257,7 +258,8 @@ func entriesOf(d *syntax.DictExpr) []lint.Arg {
 		a.Value, a.Known = ConstantOf(entry.Value)
 		if key, ok := entry.Key.(*syntax.Literal); ok && isPlainText(key) {
 			a.Name, a.NameAt = key.Value.(string), lint.Range{Start: PosOf(key.TokenPos)}
-			a.NameAt.Start.Col++ // the word in the quotes
+			a.NameAt.Start.Col++ // the text in the quotes
+			a.NameAt.End = lint.Pos{Line: a.NameAt.Start.Line, Col: a.NameAt.Start.Col + utf8.RuneCountInString(a.Name)}
 		} else {
 			*a = lint.Arg{At: RangeOf(entry), Dict: true}
 		}
