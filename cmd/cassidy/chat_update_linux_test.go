@@ -182,7 +182,7 @@ func TestChatOnTwoTerminals(t *testing.T) {
 	const refused = "the session 'shared' has a turn in progress in another process"
 	second.types("me too\r")
 	second.expect(refused)
-	second.expect("hint: wait until the answer there has ended")
+	second.expect("hint: wait until that turn has ended")
 	second.atPrompt()
 	third := sit(t, dir, env, "--continue")
 	third.expect(refused)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/engine"
@@ -108,14 +109,28 @@ func withBeside(tools map[string]*tool.Tool, test string) map[string]*tool.Tool 
 // libraryFolder returns the folder that has the folder lib of a file: the file may be in it.
 func libraryFolder(file string) string {
 	dir := filepath.Dir(file)
-	for up := dir; ; up = filepath.Dir(up) {
-		if filepath.Base(up) == "lib" {
-			return filepath.Dir(up)
-		}
-		if filepath.Dir(up) == up || slices.Contains([]string{"tools", "workflows", ".cassidy"}, filepath.Base(up)) {
-			return dir
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	names := strings.Split(filepath.ToSlash(dir), "/")
+	first := 0 // the folders above .cassidy have no meaning
+	for i, name := range names {
+		if name == folder.Name {
+			first = i + 1
 		}
 	}
+	if _, err := os.Stat(filepath.Join(dir, libFolder)); first == 0 && err == nil {
+		return dir
+	}
+	if i := slices.Index(names[first:], libFolder); first > 0 && i >= 0 {
+		return filepath.FromSlash(strings.Join(names[:first+i], "/"))
+	}
+	for up := dir; first == 0 && filepath.Dir(up) != up; up = filepath.Dir(up) {
+		if filepath.Base(up) == libFolder {
+			return filepath.Dir(up)
+		}
+	}
+	return dir
 }
 
 // invalidFile returns the diagnostic of a file that cannot be checked.
@@ -124,16 +139,20 @@ func invalidFile(file string, err error) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{Pos: value.Position{File: file, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.InvalidFile, Message: e.Message(), Hint: e.Hint}
 }
 
+// libFolder is the folder of the files that scripts load.
+const libFolder = "lib"
+
 // KindOf returns what a file is for, by its path and its text.
 func KindOf(file, text string) engine.Kind {
 	dir, name := path.Split(path.Clean(file))
-	nearest := "" // the folders above .cassidy have no meaning
-	for _, folder := range strings.Split(dir, "/") {
-		if folder == ".cassidy" {
-			nearest = ""
-		}
-		if slices.Contains([]string{"tools", "workflows", "policies", "lib"}, folder) {
-			nearest = folder
+	nearest, inside := "", false
+	for _, one := range strings.Split(dir, "/") {
+		switch {
+		case one == folder.Name:
+			nearest, inside = "", true
+		case inside && nearest == libFolder:
+		case slices.Contains([]string{"tools", "workflows", "policies", libFolder}, one):
+			nearest = one
 		}
 	}
 	switch {
@@ -141,7 +160,7 @@ func KindOf(file, text string) engine.Kind {
 		return engine.KindTool
 	case strings.HasSuffix(name, "_test.star"):
 		return engine.KindTest
-	case nearest == "lib":
+	case nearest == libFolder && (inside || !declaresAny(text)):
 		return engine.KindLibrary
 	case declares(text, "tool("):
 		return engine.KindTool
@@ -155,10 +174,17 @@ func KindOf(file, text string) engine.Kind {
 		return engine.KindWorkflow
 	case nearest == "policies":
 		return engine.KindPolicy
+	case nearest == "workflows" && inside:
+		return engine.KindWorkflow
 	case nearest == "tools":
 		return engine.KindTool
 	}
 	return engine.KindScript
+}
+
+// declaresAny reports whether a text is certainly not that of a library.
+func declaresAny(text string) bool {
+	return slices.ContainsFunc([]string{"tool(", "workflow(", "def policy(", "def main("}, func(words string) bool { return declares(text, words) })
 }
 
 // declares reports whether a line of a text begins with words.

@@ -33,6 +33,11 @@ func TestKindOf(t *testing.T) {
 		{"/x/lib/p/.cassidy/tools/slug.star", "def slug(): pass", engine.KindTool},
 		{"/x/lib/p/.cassidy/workflows/page.star", "def main():\n  pass\n", engine.KindWorkflow},
 		{"/x/lib/p/.cassidy/page.star", "def main():\n  pass\n", engine.KindWorkflow},
+		{"/x/lib/p/page.star", "def main():\n  pass\n", engine.KindWorkflow},
+		{"/x/lib/p/slug.star", "def slug():\n  pass\n\ntool(slug)\n", engine.KindTool},
+		{"/x/lib/words.star", "def words():\n  pass\n", engine.KindLibrary},
+		{".cassidy/tools/lib/workflows/deep.star", "def deep(): pass", engine.KindLibrary},
+		{".cassidy/tools/lib/tools/deep.star", "def deep(): pass", engine.KindLibrary},
 		{"/x/tools/p/.cassidy/policies/mine.star", "policy = 1\n", engine.KindPolicy},
 		{".cassidy/tools/part.star", "def policy(x): pass", engine.KindTool},
 		{".cassidy/hooks.star", "def before_call(call): pass", engine.KindHooks},
@@ -65,19 +70,60 @@ func TestFileText(t *testing.T) {
 	}
 }
 
-// TestLibrariesBelowAFolderLib checks that the folder lib of a workflow is the one beside it, also if the
+// TestLibraryFolder checks that load reads the folder lib beside a file, or the one that the file is in, also if the
 // project is in another folder with this name.
-func TestLibrariesBelowAFolderLib(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "lib", "project", ".cassidy", "workflows")
-	if err := os.MkdirAll(filepath.Join(dir, "lib"), 0o755); err != nil {
+func TestLibraryFolder(t *testing.T) {
+	const (
+		words = "def words():\n    \"\"\"Return a word.\"\"\"\n    return \"w\"\n"
+		loads = "load(\"lib/words.star\", \"words\")\n\ndef "
+		body  = "():\n    \"\"\"Return a word.\"\"\"\n    return words()\n"
+	)
+	root := filepath.Join(t.TempDir(), "lib", "project")
+	for file, text := range map[string]string{
+		"lib/words.star":                         words,
+		"flow.star":                              loads + "main" + body,
+		".cassidy/workflows/lib/words.star":      words,
+		".cassidy/workflows/page.star":           loads + "main" + body,
+		".cassidy/tools/lib/words.star":          words,
+		".cassidy/tools/lib/workflows/deep.star": loads + "deep" + body,
+		".cassidy/tools/lib/tools/deep.star":     loads + "deep" + body,
+		"lib/deep.star":                          loads + "deep" + body,
+	} {
+		at := filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := check.New(check.Options{})
+	files, err := filepath.Glob(filepath.Join(root, "*.star"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "lib", "x.star"), []byte("x = 1\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, more := range []string{"lib", ".cassidy/workflows", ".cassidy/tools/lib/workflows", ".cassidy/tools/lib/tools"} {
+		found, err := filepath.Glob(filepath.Join(root, more, "*.star"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
-	const text = "load(\"lib/x.star\", \"x\")\n\ndef main():\n    \"\"\"Return x.\"\"\"\n    return x\n"
-	if got := check.New(check.Options{}).File(filepath.Join(dir, "page.star"), text); len(got) != 0 {
-		t.Errorf("File = %v, want nothing", got)
+	if len(files) != 6 {
+		t.Fatalf("the files are %v", files)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.File(file, string(text)); len(got) != 0 {
+			t.Errorf("File(%s) = %v, want nothing", file, got)
+		}
+	}
+	t.Chdir(filepath.Join(root, "lib"))
+	if got := c.File("deep.star", loads+"deep"+body); len(got) != 0 {
+		t.Errorf("File(deep.star) = %v, want nothing", got)
 	}
 }
 

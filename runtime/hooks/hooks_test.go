@@ -218,7 +218,7 @@ func TestOrder(t *testing.T) {
 	if got, _ := r.call("echo", value.NewDict("text", "a")); got != `{"text":"a12","times":1}` {
 		t.Errorf("the call gave %s", got)
 	}
-	if got, _ := r.call("echo", value.NewDict("text", "abcd")); !strings.HasSuffix(got, "of the user: abcd1") {
+	if got, _ := r.call("echo", value.NewDict("text", "abcd")); !strings.HasSuffix(got, "by the hook before_tool: abcd1") {
 		t.Errorf("the call gave %s", got)
 	}
 	if r.set.Stops() != true || newRig(t, first).set.Stops() || newRig(t, third).set.Middleware() != nil || newRig(t).set != nil {

@@ -106,7 +106,8 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 	case q.Kind == QuestionAsk && a.Yes:
 		return a, value.Errorf(value.Invalid, "the question %q expects a string, not yes or no", q.Text).WithHint("set Answer.Value instead of Answer.Yes")
 	case q.Kind != QuestionApproval && (a.Always || a.Args != nil || a.Rules != nil || a.Each):
-		return a, value.Errorf(value.Invalid, "the question %q is not an approval, but the answer has Args, Always, Rules or Each", q.Text).WithHint("omit Answer.Args, Answer.Always, Answer.Rules and Answer.Each")
+		return a, value.Errorf(value.Invalid, "the question %q does not ask for approval, but the answer has arguments or rules, or is permanent", q.Text).
+			WithHint("omit the arguments and the rules; in Go, omit Answer.Args, Answer.Always, Answer.Rules and Answer.Each")
 	case q.Kind == QuestionAsk:
 		return a, nil
 	case isBool && q.Kind != QuestionApproval && (yes || !a.Yes):

@@ -131,7 +131,7 @@ func TestAccepts(t *testing.T) {
 		{"no text", ask, Answer{}, false, nil, "expects a string"},
 		{"a number", ask, Answer{Value: 1}, false, nil, "expects a string"},
 		{"a text and yes", ask, Answer{Value: "x", Yes: true}, false, nil, "not yes or no"},
-		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "is not an approval, but the answer has Args, Always, Rules or Each"},
+		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "does not ask for approval, but the answer has arguments or rules, or is permanent"},
 		{"no value", ask, Answer{Value: make(chan int)}, false, nil, "the answer to"},
 		{"a confirm by a bool", confirm, Answer{Value: true}, true, nil, ""},
 		{"a confirm by false", confirm, Answer{Value: false}, false, nil, ""},
@@ -146,9 +146,9 @@ func TestAccepts(t *testing.T) {
 		{"each effect", Question{Kind: QuestionApproval, Each: true}, Answer{Yes: true, Each: true, Args: args}, true, nil, ""},
 		{"each effect of an effect", effect, Answer{Yes: true, Each: true}, false, nil, "Answer.Each does not answer"},
 		{"each effect, always", Question{Kind: QuestionApproval, Each: true}, Answer{Yes: true, Each: true, Always: true}, false, nil, "Answer.Each does not answer"},
-		{"an ask with a rule", ask, Answer{Value: "x", Rules: ruled.Rules}, false, nil, "is not an approval"},
+		{"an ask with a rule", ask, Answer{Value: "x", Rules: ruled.Rules}, false, nil, "does not ask for approval"},
 		{"an unknown", unknown, Answer{Yes: true}, true, nil, ""},
-		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "is not an approval, but the answer has Args, Always, Rules or Each"},
+		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "does not ask for approval, but the answer has arguments or rules, or is permanent"},
 	} {
 		got, err := c.q.Accepts(c.a)
 		if c.wrong != "" {

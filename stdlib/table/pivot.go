@@ -79,7 +79,7 @@ func widen(ctx context.Context, g tool.Grant, long *Table, index int) (*Table, e
 	across := newInterner(false)
 	across.ids(all.Columns[index], ids)
 	if across.n > pivotColumns {
-		return nil, value.Errorf(value.Limit, "pivot: the result has %s columns: the limit is 1,000", thousands(int64(across.n))).
+		return nil, value.Errorf(value.Limit, "pivot: the result has %s new columns: the limit is 1,000", thousands(int64(across.n))).
 			WithHint("choose a column with fewer values, or filter first")
 	}
 	indexes := make([][]int, across.n) // the rows with the cells of each new column

@@ -40,7 +40,7 @@ func TestPivotErrors(t *testing.T) {
 		kind value.Kind
 		want string
 	}{
-		{wide, []value.Value{"a", "b", "b"}, value.Limit, "the result has 1,001 columns: the limit is 1,000"},
+		{wide, []value.Value{"a", "b", "b"}, value.Limit, "the result has 1,001 new columns: the limit is 1,000"},
 		{wide, []value.Value{"a", "a", "b"}, value.Invalid, "cannot be both in index and in columns"},
 		{sales(), []value.Value{"region", "product", "amuont"}, value.Invalid, "no column"},
 		{sales(), []value.Value{"region", "product", "day", "sum"}, value.Invalid, "needs columns of numbers"},

@@ -70,7 +70,7 @@ const csvRules = "\n\nThe rules for CSV:\n\n" +
 	"datetime, instant (with a zone), or else text. 007 and integers of more than 64 bits are text.\n" +
 	"- Spaces around a number are ignored. Spaces in a text are kept.\n" +
 	"- A cell without quotes that is empty or has only spaces is missing. \"\" is the empty text in a column of texts, and missing in other columns.\n" +
-	"- A cell needs quotes if it contains a delimiter, a quote or a line break. If a cell that is not empty has quotes that it does not need, its column is text. If all cells and all column names of a file have quotes, the quotes do not affect the types.\n" +
+	"- A cell needs quotes if it contains a delimiter, a quote or a line break. If a cell that is not empty has quotes that it does not need, its column is text. If all column names and all cells that are not empty have quotes, the quotes do not affect the types.\n" +
 	"- Spaces around column names are removed. A repeated name gets a number, as in name_2.\n" +
 	"- A cell has at most 8 MB. A row has at most 16 MB and 100,000 cells.\n"
 

@@ -19,7 +19,7 @@ func sqlRows() []member {
 		Name: "sql",
 		Doc: "Run a SQL query (SQLite) on tables, and return the rows as a table. These rules apply:\n\n" +
 			"- The query begins with SELECT, WITH, VALUES or EXPLAIN, and cannot change anything.\n" +
-			"- The argument tables gives the tables their names. Names are case-insensitive. In the query, use double quotes around a name that is not a plain word, as in \"total price\".\n" +
+			"- The keys of the second argument are the names of the tables. Names are case-insensitive. In the query, use double quotes around a name that is not a plain word, as in \"total price\".\n" +
 			"- A missing value is NULL. NaN is NULL too.\n" +
 			"- A bool is 0 or 1. A date, datetime or instant is a text as in a CSV file. Lists and objects are JSON text.\n" +
 			"- A selected column keeps its type. The type of an expression is inferred: integer, float, text, or any for mixed values.\n" +

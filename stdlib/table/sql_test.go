@@ -199,7 +199,7 @@ func TestSQLErrors(t *testing.T) {
 		{"select :a", &value.Dict{}, value.List{int64(1)}, "no value for the parameter a of the query"},
 		{"select ?", &value.Dict{}, value.NewDict("a", int64(1)), `no parameter "a"`},
 		{"select ?", &value.Dict{}, &value.Dict{}, "no value for parameter 1 of the query"},
-		{"select ?, :a", &value.Dict{}, value.List{int64(1)}, "both ? and :a"},
+		{"select ?, :a", &value.Dict{}, value.List{int64(1)}, "both ? and the named parameter a"},
 		{"select ?", &value.Dict{}, value.List{value.List{int64(1)}}, "parameter 1: unsupported type array"},
 		{"select 1", &value.Dict{}, "x", "should be a list or a dict"},
 		{"select 1", tablesNamed("t", "x"), nil, "should be table but got string"},

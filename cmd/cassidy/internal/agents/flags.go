@@ -227,7 +227,7 @@ func positive(ctx *cli.Context, name, example string) (int, error) {
 	}
 	n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(text))
 	if err != nil || n < 1 {
-		return 0, value.Errorf(value.Invalid, "--%s must be a positive number, not %q", name, text).WithHint("for example: --%s %s", name, example)
+		return 0, value.Errorf(value.Invalid, "--%s must be a positive integer, not %q", name, text).WithHint("for example: --%s %s", name, example)
 	}
 	return n, nil
 }

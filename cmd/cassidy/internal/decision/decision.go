@@ -45,7 +45,7 @@ func Command(a *app.App) *cli.Command {
 				"The exit code is 0 for every kind of decision, even for error. It is 2 if FILE or a flag is invalid.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "tools", Usage: "check calls against the tool definitions in `FILE`. FILE is in the format of OpenAI, Anthropic or MCP, or is the output of cassidy tool list --json", DefaultText: "the tools of this folder"},
-				&cli.StringFlag{Name: "format", Usage: "try `FORMAT` first, then all other formats except code; FORMAT is auto (no format first), pure_json, xml_json, markdown, native or code", Value: "auto"},
+				&cli.StringFlag{Name: "format", Usage: "try `FORMAT` first, then all other formats except code; FORMAT is pure_json, xml_json, markdown, native, code, or auto, which prefers no format", Value: "auto"},
 				&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
 				&cli.BoolFlag{Name: "explain", Usage: "explain as text how the reply was read and repaired"},
 			},

@@ -52,7 +52,7 @@ func Command(a *app.App) *cli.Command {
 				&cli.StringFlag{Name: "http", Usage: "serve over HTTP at `ADDR`, such as 127.0.0.1:8808 or :8808 (which is 127.0.0.1:8808)"},
 				&cli.StringSliceFlag{Name: "allow-host", Usage: "also accept requests to the host name `NAME`, which clients on other machines use for this machine"},
 				&cli.BoolFlag{Name: "no-token", Usage: "accept requests without a token, from every program on this machine; only for an address such as 127.0.0.1"},
-				&cli.BoolFlag{Name: "code", Usage: "serve three tools instead of the tools in LIST, which search, describe and call the tools in LIST"},
+				&cli.BoolFlag{Name: "code", Usage: "instead of the tools in LIST, serve three tools, which search, describe and call the tools in LIST"},
 				&cli.StringSliceFlag{Name: "tools", Usage: "serve the tools in `LIST`: all, or a comma-separated list of names of tools, @GROUP and preset:NAME", DefaultText: "the tools of the project and your personal tools"},
 			},
 			Action: c.Recording(c.watching(c.WithHost(c.serve))),

@@ -30,10 +30,10 @@ func Command(a *app.App) *cli.Command {
 			"tools are available as functions. Variables and functions are kept until the session ends.\n" +
 			"Type :help for the commands of the session. Ctrl-C cancels the current input. Ctrl-D ends the session.\n" +
 			"Without a terminal, the lines of standard input are run. With --json, each result is a line of JSON.\n" +
-			"Every effect that can write files, run commands or send data asks for approval first. To approve everything: --yes.\n" +
+			"Every effect that can write files, run commands or send data asks for approval first. To approve everything except notes: --yes.\n" +
 			"With --tool NAME, inputs have only the capabilities of the tool NAME. As in cassidy tool run NAME, the effects of\n" +
-			"these capabilities need no approval. Inputs can call the tool NAME and the tools that are listed in the\n" +
-			"field needs of this tool. If a called tool can write files, run commands or send data, the call needs approval.",
+			"these capabilities need no approval. Inputs can call the tool NAME, and each tool that NAME lists in its\n" +
+			"field 'needs'. If a called tool can write files, run commands or send data, the call needs approval.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "tool", Usage: "give inputs the capabilities of the tool `NAME`"},
 			&cli.StringFlag{Name: "model", Usage: "if an input calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default}),

@@ -255,6 +255,12 @@ func isStep(word string) bool {
 	return err == nil
 }
 
+// needsYes returns the error of a flag that only an approval can have. words are ID [STEP] [no].
+func needsYes(words []string, flag, placeholder string) error {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "no" })
+	return value.Errorf(value.Invalid, "--%s needs the answer yes", flag).WithHint("cassidy runs answer %s yes --%s%s", strings.Join(words, " "), flag, placeholder)
+}
+
 // readReply reads the answer itself: yes, no or a text. Without an answer, it returns unasked if somebody
 // is present who can be asked, and missing otherwise.
 func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value, rest []string, err error) {
@@ -270,14 +276,16 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 		return nil, nil, value.Errorf(value.Invalid, "--rule and the answer %q are mutually exclusive", rest[len(rest)-1]).WithHint("cassidy runs answer ID --rule")
 	case ctx.Bool("rule"):
 		reply = unasked{}
+	case ctx.IsSet("text") && (ctx.Bool("always") || ctx.IsSet("args")):
+		return nil, nil, value.Errorf(value.Invalid, "--text and --always or --args are mutually exclusive").WithHint(`cassidy runs answer ID --text "…"`)
 	case ctx.IsSet("text"):
 		reply = ctx.String("text")
 	case len(rest) > 2 && !answers, len(rest) == 2 && !answers && !isStep(rest[1]):
 		return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes or no", rest[len(rest)-1]).WithHint("%s", usage)
-	case !answers && ctx.Bool("always"):
-		return nil, nil, value.Errorf(value.Invalid, "--always needs the answer yes").WithHint("cassidy runs answer %s yes --always", strings.Join(rest, " "))
-	case !answers && ctx.IsSet("args"):
-		return nil, nil, value.Errorf(value.Invalid, "--args needs the answer yes").WithHint("cassidy runs answer %s yes --args JSON", strings.Join(rest, " "))
+	case rest[len(rest)-1] != "yes" && ctx.Bool("always"):
+		return nil, nil, needsYes(rest, "always", "")
+	case rest[len(rest)-1] != "yes" && ctx.IsSet("args"):
+		return nil, nil, needsYes(rest, "args", " JSON")
 	case present && !answers:
 		reply = unasked{}
 	case len(rest) == 1, len(rest) == 2 && isStep(rest[1]):

@@ -20,7 +20,7 @@ import (
 
 func resumeCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "resume", Usage: "resume a run that is parked or broken off", ArgsUsage: "[ID]",
+		Name: "resume", Usage: "resume a run that is parked, or whose process has died", ArgsUsage: "[ID]",
 		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
 			"the same as if the command that began the run had not been interrupted.\n" +
 			"With --due, the command resumes all runs that can continue now: a question was answered, the waiting time is over,\n" +
@@ -28,7 +28,7 @@ func resumeCommand(c *command) *cli.Command {
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop waiting if the model sends no data for `TIME`, such as 30m", DefaultText: "as recorded"},
 			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue now"},
-			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume runs that wait for a repair, such as of a full disk, before their waiting time is over"},
+			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume the runs that wait because of a fault, such as a full disk, even if their waiting time is not over"},
 			app.CountFlag("jobs", defaultJobs, "with --due, resume at most `N` runs at the same time")),
 		Action: func(ctx *cli.Context) error {
 			id, due := ctx.Args().First(), ctx.Bool("due")

@@ -63,6 +63,21 @@ func ToolSignature(t *tool.Tool, name string) *Signature {
 	return s
 }
 
+// OfUnknownServer reports whether a tool is one of an attached server of which no tool is known. The tools of a
+// server are known when it has been reviewed.
+func OfUnknownServer[T any](name string, tools map[string]T) bool {
+	server, _, ok := strings.Cut(tool.Key(name), "__")
+	if !ok || server == "" {
+		return false
+	}
+	for key := range tools {
+		if strings.HasPrefix(key, server+"__") {
+			return false
+		}
+	}
+	return true
+}
+
 // schemaSignature returns the signature of a tool whose arguments are described by a JSON Schema, or nil if
 // the schema has no list of parameters. Values are checked only by types without further keywords, which
 // mean the same here.

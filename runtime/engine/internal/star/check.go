@@ -68,6 +68,9 @@ func (c *checking) workflow() {
 		Hint:    "call a tool that has this capability; or end the file with workflow(main, needs = […]) and run it as a tool"}
 	main := c.file.defs[scan.MainName]
 	if main == nil {
+		if !c.hidden[scan.MainName] {
+			c.report.AddError(c.file.noMain(), diagnostic.Declaration)
+		}
 		c.program([]string{scan.MainName}, needs)
 		return
 	}

@@ -1,6 +1,7 @@
 package star
 
 import (
+	"errors"
 	"math/big"
 	"slices"
 	"strings"
@@ -96,9 +97,12 @@ func (f *file) declaration() (*script.Declaration, error) {
 	return d, nil
 }
 
-// fault records a fault of the declaration, unless err is nil.
+// errHidden means that a name may be defined in a part of the file that does not parse.
+var errHidden = errors.New("the name may be in a part that does not parse")
+
+// fault records a fault of the declaration, unless err is nil or follows from a part that does not parse.
 func (f *file) fault(err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, errHidden) {
 		f.faults = append(f.faults, err)
 	}
 }
@@ -431,6 +435,9 @@ func (f *file) name(x *syntax.Ident, depth int) (value.Value, error) {
 	}
 	if value, ok := f.constants[x.Name]; ok {
 		return f.literal(value, depth-1)
+	}
+	if f.hidden[x.Name] {
+		return nil, errHidden
 	}
 	err := errorAt(x.NamePos, "%s is not a constant or function of this file", x.Name)
 	if slices.Contains([]string{"int", "str", "float", "bool", "list", "dict"}, x.Name) {

@@ -232,7 +232,7 @@ func (c *Check) misspelled(table *ast.TableExpr, known []string) {
 // knownTool checks that a tool exists.
 func (c *Check) knownTool(at lint.Range, name string, written func(key string) string) {
 	tools := c.Report.Known.Tools
-	if _, known := tools[tool.Key(name)]; known || tools == nil {
+	if _, known := tools[tool.Key(name)]; known || tools == nil || lint.OfUnknownServer(name, tools) {
 		return
 	}
 	names := slices.Sorted(maps.Keys(tools))

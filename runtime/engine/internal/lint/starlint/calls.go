@@ -150,7 +150,7 @@ func (k *Calls) unknownTool(x syntax.Expr) {
 
 // checkTool checks the name of a tool that is called.
 func (k *Calls) checkTool(at lint.Range, name string, written func(meant string) string) {
-	if _, known := k.Tools[tool.Key(name)]; known {
+	if _, known := k.Tools[tool.Key(name)]; known || lint.OfUnknownServer(name, k.Tools) {
 		return
 	}
 	names := slices.Sorted(maps.Keys(k.Tools))
@@ -251,18 +251,23 @@ func partsOf(x syntax.Expr) []syntax.Expr {
 
 // entriesOf returns the entries of a dict as named arguments.
 func entriesOf(d *syntax.DictExpr) []lint.Arg {
-	args := make([]lint.Arg, len(d.List))
-	for i, x := range d.List {
-		a, entry := &args[i], x.(*syntax.DictEntry)
-		a.At = RangeOf(entry.Value)
+	args := make([]lint.Arg, 0, len(d.List))
+	seen := map[string]bool{} // a key that is given twice is reported as such
+	for _, x := range d.List {
+		entry := x.(*syntax.DictEntry)
+		a := lint.Arg{At: RangeOf(entry.Value)}
 		a.Value, a.Known = ConstantOf(entry.Value)
 		if key, ok := entry.Key.(*syntax.Literal); ok && isPlainText(key) {
 			a.Name, a.NameAt = key.Value.(string), lint.Range{Start: PosOf(key.TokenPos)}
 			a.NameAt.Start.Col++ // the text in the quotes
 			a.NameAt.End = lint.Pos{Line: a.NameAt.Start.Line, Col: a.NameAt.Start.Col + utf8.RuneCountInString(a.Name)}
 		} else {
-			*a = lint.Arg{At: RangeOf(entry), Dict: true}
+			a = lint.Arg{At: RangeOf(entry), Dict: true}
 		}
+		if a.Dict || !seen[a.Name] {
+			args = append(args, a)
+		}
+		seen[a.Name] = true
 	}
 	return args
 }
@@ -270,7 +275,7 @@ func entriesOf(d *syntax.DictExpr) []lint.Arg {
 // isPlainText reports whether a literal is a text in quotes, which are one character each.
 func isPlainText(x *syntax.Literal) bool {
 	text, ok := x.Value.(string)
-	return ok && x.Token == syntax.STRING && len(x.Raw) == len(text)+2
+	return ok && text != "" && x.Token == syntax.STRING && len(x.Raw) == len(text)+2
 }
 
 // signature returns the signature of the function that an expression certainly is, or nil.
