@@ -271,13 +271,13 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 	case len(rest) == 0:
 		return nil, nil, value.Errorf(value.Invalid, "ID is missing").WithHint("%s", usage)
 	case ctx.Bool("rule") && (ctx.IsSet("text") || ctx.Bool("always") || ctx.IsSet("args")):
-		return nil, nil, value.Errorf(value.Invalid, "--rule and --text, --always or --args are mutually exclusive").WithHint("cassidy runs answer ID --rule")
+		return nil, nil, value.Errorf(value.Invalid, "--rule cannot be used with --text, --always or --args").WithHint("cassidy runs answer ID --rule")
 	case ctx.Bool("rule") && answers:
 		return nil, nil, value.Errorf(value.Invalid, "--rule and the answer %q are mutually exclusive", rest[len(rest)-1]).WithHint("cassidy runs answer ID --rule")
 	case ctx.Bool("rule"):
 		reply = unasked{}
 	case ctx.IsSet("text") && (ctx.Bool("always") || ctx.IsSet("args")):
-		return nil, nil, value.Errorf(value.Invalid, "--text and --always or --args are mutually exclusive").WithHint(`cassidy runs answer ID --text "…"`)
+		return nil, nil, value.Errorf(value.Invalid, "--text cannot be used with --always or --args").WithHint(`cassidy runs answer ID --text "…"`)
 	case ctx.IsSet("text"):
 		reply = ctx.String("text")
 	case len(rest) > 2 && !answers, len(rest) == 2 && !answers && !isStep(rest[1]):

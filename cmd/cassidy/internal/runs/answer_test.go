@@ -55,7 +55,7 @@ func TestAnswer(t *testing.T) {
 		{"always without an answer", "sure --always", "", 2, "--always needs the answer yes\ncassidy: hint: cassidy runs answer sure yes --always", nil},
 		{"arguments without an answer", "sure 2 --args {}", "", 2, "--args needs the answer yes\ncassidy: hint: cassidy runs answer sure 2 yes --args JSON", nil},
 		{"always with no", "sure no --always", "", 2, "--always needs the answer yes\ncassidy: hint: cassidy runs answer sure yes --always", nil},
-		{"always with a text", "who --text Ann --always", "", 2, "--text and --always or --args are mutually exclusive", nil},
+		{"always with a text", "who --text Ann --always", "", 2, "--text cannot be used with --always or --args", nil},
 		{"always with another word", "sure maybe --always", "", 2, `invalid answer "maybe"`, nil},
 		{"with a reason", "sure no --why later --by Bob", "", 0, "answered no: Sure?", false},
 	} {
