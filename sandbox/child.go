@@ -343,7 +343,8 @@ func (c *child) exitError(state *os.ProcessState, stderr string) error {
 		return value.Errorf(value.Internal, "the script crashed the interpreter%s", line). // and would again
 													WithHint("change the script, and report this error: no script should crash the interpreter")
 	}
-	return value.Errorf(value.Unavailable, "the tool's worker exited unexpectedly: %v%s", state, line).WithHint("call the tool again")
+	return value.Errorf(value.Unavailable, "the tool's worker exited unexpectedly: %v%s", state, line).
+		WithHint("call the tool again; if the worker exits again, free memory on this machine")
 }
 
 func memoryError(budget int64) *value.Error {

@@ -255,10 +255,9 @@ func isStep(word string) bool {
 	return err == nil
 }
 
-// needsYes returns the error of a flag that only an approval can have. words are ID [STEP] [no].
-func needsYes(words []string, flag, placeholder string) error {
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "no" })
-	return value.Errorf(value.Invalid, "--%s needs the answer yes", flag).WithHint("cassidy runs answer %s yes --%s%s", strings.Join(words, " "), flag, placeholder)
+// question returns the words ID [STEP] of an answer.
+func question(words []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "no" }), " ")
 }
 
 // readReply reads the answer itself: yes, no or a text. Without an answer, it returns unasked if somebody
@@ -283,9 +282,9 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 	case len(rest) > 2 && !answers, len(rest) == 2 && !answers && !isStep(rest[1]):
 		return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes or no", rest[len(rest)-1]).WithHint("%s", usage)
 	case rest[len(rest)-1] != "yes" && ctx.Bool("always"):
-		return nil, nil, needsYes(rest, "always", "")
+		return nil, nil, value.Errorf(value.Invalid, "--always needs the answer yes").WithHint("cassidy runs answer %s yes --always", question(rest))
 	case rest[len(rest)-1] != "yes" && ctx.IsSet("args"):
-		return nil, nil, needsYes(rest, "args", " JSON")
+		return nil, nil, value.Errorf(value.Invalid, "--args needs the answer yes").WithHint("cassidy runs answer %s yes --args JSON", question(rest))
 	case present && !answers:
 		reply = unasked{}
 	case len(rest) == 1, len(rest) == 2 && isStep(rest[1]):
