@@ -15,7 +15,8 @@ import (
 func pruneCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "prune", Usage: "delete old runs", Description: "Without flags, the limits under \"runs:\" in your config.yaml apply. If there are no such limits, the command fails.\n" +
-			"With a flag, the limits of the config are ignored. Runs that have not ended are always kept.",
+			"With a flag, the limits of the config are ignored. With both flags, a run is deleted if one of the limits applies. Runs that have not\n" +
+			"ended, and damaged runs, are always kept.",
 		Flags: []cli.Flag{
 			&cli.DurationFlag{Name: "older-than", DefaultText: "no limit", Usage: "delete runs that ended more than `TIME` ago, such as 720h"},
 			app.CountFlag("keep", 0, "keep only the newest `N` of the runs that have ended"),

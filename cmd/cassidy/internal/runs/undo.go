@@ -18,7 +18,7 @@ import (
 func undoCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "undo", Usage: "undo the file changes of a run, and other effects that can be undone", ArgsUsage: "ID",
-		Description: "The last step is undone first. Without --skip, the undo stops at a file that was changed after the run.\n" +
+		Description: "The last step is undone first. Without --skip, the undo stops at the first step that it cannot undo, such as a file that was changed later.\n" +
 			"An effect outside the project is listed if it cannot be undone. The exit code is 7 if a part of the run is not\n" +
 			"undone. To continue an interrupted undo, repeat the command. An undo is a run and can be undone too.",
 		Flags: append(approve.Flags(),

@@ -22,7 +22,7 @@ func ReadResults(args *value.Dict) (list []CallResult, err error) {
 		text, isText := valueOf(r, "text").(string)
 		id, isID := valueOf(r, "id").(string)
 		if !isText || !isID && r.Has("id") {
-			return nil, value.Errorf(value.Invalid, `agent.ask: expected results as [{"id": …, "text": …}]`)
+			return nil, value.Errorf(value.Invalid, `agent.ask: argument 'results' should be a list such as [{"text": …}] or [{"id": …, "text": …}]`)
 		}
 		list = append(list, CallResult{id, text})
 	}
