@@ -168,7 +168,7 @@ func TestParseRefused(t *testing.T) {
 		"---\ndescription: d\nmode: sub\n---":                       `3: unknown mode "sub"`,
 		"---\ndescription: d\nlimits: {costs: 3}\n---":              `3: unknown field 'limits.costs'; did you mean "cost"?`,
 		"---\ndescription: d\nlimits: {cost: -1}\n---":              "3: 'limits.cost' should be a positive amount in US dollars but got -1",
-		"---\ndescription: d\nlimits: {time: 5}\n---":               "3: 'limits.time' should be a duration with a unit but got 5",
+		"---\ndescription: d\nlimits: {time: 5}\n---":               "3: 'limits.time' should be a positive duration with a unit but got 5",
 		"---\ndescription: d\nlimits: 5\n---":                       "3: 'limits' should be an object",
 		"---\ndescription: d\ntemperature: 3\n---":                  "3: 'temperature' should be a number from 0 to 2 but got 3",
 		"---\ndescription: d\noutput_schema: {$ref: '#/none'}\n---": "3: 'output_schema' is invalid",

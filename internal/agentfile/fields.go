@@ -247,7 +247,7 @@ func duration(name string, v value.Value) (time.Duration, error) {
 	text, _ := v.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, value.Errorf(value.Invalid, "'%s' should be a duration with a unit but got %s", name, brief(v)).WithHint(`for example: "time: 5m"`)
+		return 0, value.Errorf(value.Invalid, "'%s' should be a positive duration with a unit but got %s", name, brief(v)).WithHint(`for example: "time: 5m"`)
 	}
 	return d, nil
 }

@@ -21,7 +21,7 @@ func Media() tool.Module {
 		Funcs: []tool.Func{
 			{
 				Name:     "read",
-				Doc:      "Read an image or a PDF file. Needs fs.read.",
+				Doc:      "Read an image or a PDF file. Needs `fs.read`.",
 				Params:   []tool.Param{tool.Required("path", tool.TypeString, "The file.")},
 				Returns:  "the image or document",
 				Requests: []string{"fs.read"},

@@ -87,8 +87,8 @@ func (c *Commands) Module() tool.Module {
 		Doc: "Run a program, and wait until the program and all child processes have ended. Arguments are passed unchanged, without a shell. " +
 			"The program has no input and none of the user's environment variables.\n\n" +
 			"A tool must declare these capabilities:\n\n" +
-			"- shell:NAME with the name of the program, such as shell:git. Some commands, such as git log, can only read, and need no other capability.\n" +
-			"- shell:sh, for any other command, unless the user has a rule for the command\n" +
+			"- shell:NAME, with the name of the program, such as shell:git\n" +
+			"- shell:sh as well, if the command can do more than read. git log, for example, can only read. shell:sh is not needed if the user has a rule for the command\n" +
 			"- fs.write or \"fs.write:**\", for a command that changes files of the project\n\n" +
 			`To run a command line, such as a line with a pipe, pass ["sh", "-c", line]. For a command line, declare shell:sh instead of shell:NAME. If the command line changes files of the project, declare fs.write, too.` + "\n\n" +
 			"A program can read the project and the programs of the system. It has no network, unless the user's rule for the command allows it. " +

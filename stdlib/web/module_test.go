@@ -447,10 +447,10 @@ func TestHTTPRequestsOfOneCall(t *testing.T) {
 		d.Must("http.get", "url", "http://example.com/moved") // two each
 	}
 	d.Must("http.get", "url", "http://example.com/")
-	d.Fails(value.Limit, "more than 20 requests", "http.get", "url", "http://example.com/moved")
-	d.Fails(value.Limit, "more than 20 requests", "http.get", "url", "http://example.com/")
+	d.Fails(value.Limit, "at most 20 requests", "http.get", "url", "http://example.com/moved")
+	d.Fails(value.Limit, "at most 20 requests", "http.get", "url", "http://example.com/")
 	d.Stage.Committed() // the call continues
-	d.Fails(value.Limit, "more than 20 requests", "http.get", "url", "http://example.com/")
+	d.Fails(value.Limit, "at most 20 requests", "http.get", "url", "http://example.com/")
 	d.Stage = &tool.Stage{} // the next call
 	d.Must("http.get", "url", "http://example.com/")
 }

@@ -40,7 +40,7 @@ func (t *quotas) spend(s *tool.Stage) error {
 	}
 	n, known := t.spent[key]
 	if n >= maxRequests {
-		return limitError("the call made more than %d requests", maxRequests)
+		return limitError("the call may make at most %d requests, including redirects", maxRequests)
 	}
 	t.spent[key] = n + 1
 	if !known {

@@ -32,7 +32,8 @@ func loginCommand(c *command) *cli.Command {
 
 func (c *command) login(ctx *cli.Context) error {
 	if isURL(ctx.Args().First()) {
-		return value.Errorf(value.Invalid, "a sign-in needs an entry with this URL").WithHint("cassidy mcp add NAME %s", value.Clean(ctx.Args().First(), 200))
+		return value.Errorf(value.Invalid, "sign in: expected the name of a server but got a URL").
+			WithHint("add the server: cassidy mcp add NAME %s; then sign in: cassidy mcp login NAME", value.Clean(ctx.Args().First(), 200))
 	}
 	s, dir, err := c.remote(ctx.Args().First())
 	if err != nil {

@@ -25,8 +25,9 @@ func replayCommand(c *command) *cli.Command {
 		Description: "The recorded scripts run again. Each effect returns its recorded outcome, so nothing is changed. The replay ends\n" +
 			"at the first difference from the record, and prints the difference.\n" +
 			"You cannot replay an undo, or a call that was made with \"cassidy tool run\".\n" +
-			"To test a change of a script, replace the recorded script with a file: --with FILE. This replay prints different\n" +
-			"results and writes, and continues. It ends at a read, a request or a command that the record does not have.",
+			"To test a change of a script, replace the recorded script with a file: --with FILE. This replay continues\n" +
+			"after a difference: it prints each result that differs from the record, and each new write. It ends at a read,\n" +
+			"a request or a command that the record does not have.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "with", Usage: "use `FILE` instead of the recorded tool, policy or workflow with the same name"},
 			&cli.StringFlag{Name: "from", Usage: "with --with, use the recorded script before `STEP`, such as 3.1, and FILE from there on"},

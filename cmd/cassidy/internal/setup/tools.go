@@ -34,7 +34,7 @@ func CheckToolName(h *host.Host, name string) error {
 
 // toolExists returns the error of a new tool whose file exists.
 func toolExists(path string) error {
-	return value.Errorf(value.Invalid, "Tool already exists: %s", path).WithHint("choose a different name, or edit the existing file")
+	return value.Errorf(value.Invalid, "create the tool: the file %s already exists", path).WithHint("choose a different name, or edit the existing file")
 }
 
 // A ToolFile is the file of a new tool.

@@ -31,8 +31,8 @@ func Command(a *app.App) *cli.Command {
 		Description: "A test is a function test_* in the file NAME_test.star beside the file of the tool or workflow NAME. An example\n" +
 			"of a tool is a test too, if the example has an expected result.\n" +
 			"PATH is a test file, the file of a tool, or a folder. Without arguments, the command runs all tests of the project.\n" +
-			"Except with --record and t.fs(copy = …), tests do not run commands, and do not access the network, the environment, secrets or the\n" +
-			"files of the project. If a tool has an effect that has no fake, the test fails and prints the fake to write.\n" +
+			"Tests do not run commands, and do not access the network, the environment, secrets or the files of the project.\n" +
+			"There are two exceptions: t.fs(copy = …) copies files of the project, and --record makes real calls. If a tool has an effect that has no fake, the test fails and prints the fake to write.\n" +
 			"With --record, calls that need approval ask for it. An existing fixture is replaced only if you select its test with\n" +
 			"an argument or --filter.\n" +
 			"The exit code is 1 if a test fails.",

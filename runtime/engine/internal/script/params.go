@@ -68,7 +68,7 @@ func (r *Reader) paramSpecs() (specs map[string]Declared, order []string) {
 		}
 		d, ok := DeclaredOf("param", v)
 		if !ok {
-			r.fail("params", "'%s' in params should be param(…) but got %s", name, describe(v))
+			r.fail("params", "'%s' in params should be a type or param(…) but got %s", name, describe(v))
 			continue
 		}
 		specs[name] = d
