@@ -193,7 +193,7 @@ func (c *Checker) Fix(file, text string) (fixed string, done, left []diagnostic.
 			break
 		}
 		after := c.File(file, next)
-		if count(after, diagnostic.Error) > count(left, diagnostic.Error) || syntaxFaults(after) > syntaxFaults(left) {
+		if mistakes(after) > mistakes(left) || syntaxFaults(after) > syntaxFaults(left) {
 			break // a fix must not break the file
 		}
 		fixable = applied(text, fixable)
@@ -248,10 +248,10 @@ func moved(offset int, list []diagnostic.Diagnostic) int {
 	return to
 }
 
-func count(list []diagnostic.Diagnostic, s diagnostic.Severity) int {
-	n := 0
-	for _, d := range list {
-		if d.Severity == s {
+// mistakes returns the number of errors. Missing needs do not count: a fix of a misspelled name shows what is missing.
+func mistakes(list []diagnostic.Diagnostic) (n int) {
+	for i := range list {
+		if list[i].Severity == diagnostic.Error && list[i].Code != diagnostic.MissingNeed {
 			n++
 		}
 	}

@@ -116,7 +116,8 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 		return a, value.Errorf(value.Invalid, "the question %q expects yes or no", q.Text).WithHint("set Answer.Yes instead of Answer.Value")
 	}
 	if a.Args != nil && (q.Func != "" || len(q.Changes) > 0) {
-		return a, value.Errorf(value.Invalid, "Answer.Args can only change the arguments of a tool call, but the question is about %s", q.about()).WithHint("omit Answer.Args")
+		return a, value.Errorf(value.Invalid, "the answer has arguments, which only the approval of a call can have, but the question is about %s", q.about()).
+			WithHint("omit the arguments; in Go, omit Answer.Args")
 	}
 	return q.acceptsRules(a)
 }

@@ -135,7 +135,7 @@ func (a *Asker) ByRule(ctx context.Context, q tool.Question) (answer tool.Answer
 		a.page(true, of.review())
 		return a.rule(ctx, &of)
 	case q.Each:
-		return tool.Answer{Yes: true, Each: true}, true, nil
+		return tool.Answer{}, false, value.Errorf(value.Denied, "no rule was written: no terminal is available to ask").WithHint("run the command on a terminal, or answer yes")
 	case len(q.Rules) == 0:
 		return tool.Answer{}, false, value.Errorf(value.Invalid, "no rule answers the question %q: %s", q.Text, q.NoRule).WithHint("answer yes or no")
 	}

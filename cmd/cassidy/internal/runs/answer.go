@@ -97,7 +97,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	}
 	if err := j.Answer(ctx.Context, r.ID, q.StepPath, q.N, answer); err != nil {
 		if e := value.ErrorOf(err, value.Failed); e.Kind == value.Invalid {
-			return "", e.WithHint("%s", describe.AnswerHint(r.ID, q))
+			return "", e.WithHint("%s", describe.AnswerHint(questionWords(rest, r.ID), q))
 		}
 		return "", err
 	}

@@ -266,7 +266,7 @@ func (c *Check) args(f *tool.Func, list []ast.Expr) []lint.Arg {
 			if last && f != nil { // a nil at the end is absent
 				continue
 			}
-		case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.FunctionExpr, *ast.StringConcatOpExpr, *ast.ArithmeticOpExpr:
+		case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.FunctionExpr, *ast.StringConcatOpExpr, *ast.ArithmeticOpExpr, *ast.TableExpr:
 		default:
 			a.Dict = last // it may be a table with the named arguments
 		}
