@@ -115,6 +115,9 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 			why = ": " + q.Answer.Why
 		}
 		switch {
+		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Answer.Args != nil:
+			lines = append(lines, "approved with the arguments "+FirstLine(value.FormatJSON(q.Answer.Args, ""))+why)
+			continue
 		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes:
 			lines = append(lines, "approved"+why)
 			continue

@@ -38,3 +38,13 @@ func TestStepThatWaits(t *testing.T) {
 		t.Errorf("a step that was surely not done: %+v", s)
 	}
 }
+
+// TestStepApprovedWithArguments describes a call that was approved with other arguments.
+func TestStepApprovedWithArguments(t *testing.T) {
+	asked := history.Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "Call it?"}, Answer: &history.Answered{Answer: tool.Answer{Yes: true, Why: "safer", Args: value.NewDict("command", "echo 2")}}}
+	e := &history.Entry{Intent: history.Intent{StepPath: tool.StepPath{1}, Func: "tools.call", Kind: tool.External}, Intended: time.Now(), Questions: []history.Asked{asked}}
+	const want = `approved with the arguments {"command":"echo 2"}: safer`
+	if s := StepOf(e, history.Parked, false, Tokens{}); len(s.Below) != 1 || s.Below[0] != want {
+		t.Errorf("below the step: %q, want %q", s.Below, want)
+	}
+}
