@@ -112,25 +112,33 @@ func libraryFolder(file string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	names := strings.Split(filepath.ToSlash(dir), "/")
-	first := 0 // the folders above .cassidy have no meaning
-	for i, name := range names {
-		if name == folder.Name {
-			first = i + 1
-		}
+	if below, ok := belowProject(dir); ok {
+		return below
 	}
-	if _, err := os.Stat(filepath.Join(dir, libFolder)); first == 0 && err == nil {
+	if _, err := os.Stat(filepath.Join(dir, libFolder)); err == nil {
 		return dir
 	}
-	if i := slices.Index(names[first:], libFolder); first > 0 && i >= 0 {
-		return filepath.FromSlash(strings.Join(names[:first+i], "/"))
-	}
-	for up := dir; first == 0 && filepath.Dir(up) != up; up = filepath.Dir(up) {
+	for up := dir; filepath.Dir(up) != up; up = filepath.Dir(up) {
 		if filepath.Base(up) == libFolder {
 			return filepath.Dir(up)
 		}
 	}
 	return dir
+}
+
+// belowProject is libraryFolder for a folder below .cassidy: the outermost lib counts there. ok is false for any
+// other folder.
+func belowProject(dir string) (found string, ok bool) {
+	found = dir
+	for up := dir; filepath.Dir(up) != up; up = filepath.Dir(up) {
+		switch filepath.Base(up) {
+		case libFolder:
+			found = filepath.Dir(up)
+		case folder.Name:
+			return found, true
+		}
+	}
+	return "", false
 }
 
 // invalidFile returns the diagnostic of a file that cannot be checked.

@@ -32,7 +32,7 @@ type fit struct {
 }
 
 // betterThan reports whether a delimiter with the fit f is more likely than one with the
-// fit best, which is zero if there is none.
+// fit best, which is zero before the first candidate.
 func (f fit) betterThan(best fit) bool {
 	switch {
 	case best.cells == 0:

@@ -63,8 +63,8 @@ func ToolSignature(t *tool.Tool, name string) *Signature {
 	return s
 }
 
-// OfUnknownServer reports whether a tool is one of an attached server of which no tool is known. The tools of a
-// server are known when it has been reviewed.
+// OfUnknownServer reports whether a name has the form of a tool of an attached server, and no tool of that server is
+// known. The tools of a server are known after its review.
 func OfUnknownServer[T any](name string, tools map[string]T) bool {
 	server, _, ok := strings.Cut(tool.Key(name), "__")
 	if !ok || server == "" {
