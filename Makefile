@@ -39,11 +39,6 @@ fmt:
 fmt-check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
 
-# Where comments, strings and docs have words that CONTRIBUTING.md advises against.
-.PHONY: words
-words:
-	go test -count 1 -v -run '^TestWords$$' .
-
 bench:
 	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/... ./bench/
 

@@ -3,13 +3,13 @@ package cassidy_test
 import (
 	"go/ast"
 	"go/token"
-	"iter"
 	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/sourcetest"
@@ -1049,23 +1049,17 @@ var powers = map[string]struct {
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }
 
-// The size beyond which a package cannot be read in one sitting.
-const (
-	maxLines = 3000 // of code, without tests, comments and empty lines
-	maxNames = 45   // that it exports, without methods and fields
-)
+// tree returns the Go files of the repository, which are parsed once for all tests of their structure.
+var tree = sync.OnceValues(func() ([]sourcetest.File, error) { return sourcetest.Files(".") })
 
-// large are the packages beyond that size, and how large they may be. What is still to
-// be divided is here too, so that it does not grow.
-var large = map[string]struct {
-	lines, names int
-	why          string
-}{
-	".":             {maxLines, 150, "the names of the other packages that programs need"},
-	"runtime/value": {maxLines, 132, "the types of all packages: values, media, errors and their excerpts, limits, and what fails in the environment of a run"},
-	"runtime/tool":  {3100, 150, "the types of all packages above: tools, calls, effects, events, questions"},
-	"runtime/host":  {3010, 46, "the host, its calls, and the options of tools in Go; the next addition has to move something out"},
-	"stdlib/table":  {10950, maxNames, "its parts import each other; it is divided when its speed is worked on"},
+// goFiles returns the Go files of the repository.
+func goFiles(t *testing.T) []sourcetest.File {
+	t.Helper()
+	files, err := tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // imports returns the packages that a file imports.
@@ -1080,7 +1074,7 @@ func imports(f sourcetest.File) []string {
 
 func TestLayers(t *testing.T) {
 	documented := map[string]bool{}
-	for _, f := range sourcetest.Files(t, ".") {
+	for _, f := range goFiles(t) {
 		layer, known := layers[f.Dir]
 		if !known {
 			if !f.Test {
@@ -1124,7 +1118,7 @@ func TestDrawing(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md: the drawing lacks %s", dir)
 		}
 	}
-	for _, f := range sourcetest.Files(t, ".") {
+	for _, f := range goFiles(t) {
 		from, ok := level[f.Dir]
 		if f.Test || !ok {
 			continue
@@ -1142,7 +1136,7 @@ func TestDrawing(t *testing.T) {
 // CONTRIBUTING.md name exist.
 func TestArchitectureFiles(t *testing.T) {
 	names := map[string]bool{}
-	for _, f := range sourcetest.Files(t, ".") {
+	for _, f := range goFiles(t) {
 		for name := f.Name; name != ""; _, name, _ = strings.Cut(name, "/") {
 			names[name] = true // a page may leave out the first folders
 		}
@@ -1207,7 +1201,7 @@ func ours(p string) string {
 }
 
 func TestPowers(t *testing.T) {
-	for _, f := range sourcetest.Files(t, ".") {
+	for _, f := range goFiles(t) {
 		if f.Test {
 			continue
 		}
@@ -1243,121 +1237,10 @@ func root(p string) string {
 	return p
 }
 
-// TestPackageSizes checks that each package of the library can be read in one sitting, and
-// that what is listed as larger is.
-func TestPackageSizes(t *testing.T) {
-	lines, names := map[string]int{}, map[string]int{}
-	for _, f := range sourcetest.Files(t, ".") {
-		if f.Test || strings.HasPrefix(f.Dir, "cmd/") || strings.HasPrefix(f.Dir, "examples/") || f.Dir == "bench" {
-			continue
-		}
-		text, err := os.ReadFile(f.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
-				lines[f.Dir]++
-			}
-		}
-		for name := range exportedNames(f.AST) {
-			names[f.Dir+" "+name]++
-		}
-	}
-	exports := map[string]int{}
-	for name := range names { // a name that each system declares counts once
-		dir, _, _ := strings.Cut(name, " ")
-		exports[dir]++
-	}
-	for dir, n := range lines {
-		most, known := large[dir]
-		if !known {
-			most.lines, most.names = maxLines, maxNames
-		}
-		if n > most.lines || exports[dir] > most.names {
-			t.Errorf("package %s has %d lines of code and exports %d names, more than %d and %d", dir, n, exports[dir], most.lines, most.names)
-		}
-		if known && n <= maxLines && exports[dir] <= maxNames {
-			t.Errorf("package %s has %d lines of code and exports %d names: it need not be listed as large", dir, n, exports[dir])
-		}
-	}
-}
-
-// exportedNames yields what a file declares for other packages, without methods.
-func exportedNames(f *ast.File) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, d := range f.Decls {
-			var declared []*ast.Ident
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil {
-					declared = append(declared, d.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						declared = append(declared, spec.Name)
-					case *ast.ValueSpec:
-						declared = append(declared, spec.Names...)
-					}
-				}
-			}
-			for _, id := range declared {
-				if id.IsExported() && !yield(id.Name) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// TestGateTypes checks that what an effect passes is in types that can be
-// surveyed: those of package host and its internal packages have no more than
-// maxFields and maxMethods, the options and the host apart.
-func TestGateTypes(t *testing.T) {
-	const maxFields, maxMethods = 12, 20
-	apart := []string{"host.Options", "host.Host"}
-	fields, methods := map[string]int{}, map[string]int{}
-	for _, f := range sourcetest.Files(t, ".") {
-		if f.Dir != "runtime/host" && !strings.HasPrefix(f.Dir, "runtime/host/internal/") || f.Test {
-			continue
-		}
-		of := path.Base(f.Dir) + "."
-		ast.Inspect(f.AST, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				if n.Recv != nil {
-					methods[of+base(n.Recv.List[0].Type).(*ast.Ident).Name]++
-				}
-			case *ast.TypeSpec:
-				if s, ok := n.Type.(*ast.StructType); ok {
-					fields[of+n.Name.Name] = s.Fields.NumFields()
-				}
-			}
-			return true
-		})
-	}
-	const step = "gate.step"
-	if fields[step] == 0 || methods[step] == 0 {
-		t.Fatalf("%s has %d fields and %d methods: they are not counted", step, fields[step], methods[step])
-	}
-	for name, n := range fields {
-		if n > maxFields && !slices.Contains(apart, name) {
-			t.Errorf("%s has %d fields, more than %d", name, n, maxFields)
-		}
-	}
-	for name, n := range methods {
-		if n > maxMethods && !slices.Contains(apart, name) {
-			t.Errorf("%s has %d methods, more than %d", name, n, maxMethods)
-		}
-	}
-}
-
 // TestNoState checks that a library keeps nothing of its own: no init, and no
 // package-level variable that is ever assigned to.
 func TestNoState(t *testing.T) {
-	files := sourcetest.Files(t, ".")
+	files := goFiles(t)
 	vars := map[string]bool{} // "dir name"
 	for _, f := range files {
 		for _, d := range f.AST.Decls {

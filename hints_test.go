@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/hint"
-	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
 // TestHintsForModels checks for every hint in the source that what a model gets of it has no advice
@@ -35,7 +34,7 @@ func TestHintsForModels(t *testing.T) {
 func hintsOf(t *testing.T) map[string]string {
 	t.Helper()
 	hints := map[string]string{}
-	for _, f := range sourcetest.Files(t, ".") {
+	for _, f := range goFiles(t) {
 		if f.Test || strings.HasPrefix(f.Dir, "cmd") {
 			continue
 		}

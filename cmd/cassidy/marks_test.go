@@ -14,7 +14,11 @@ func TestMarksOnce(t *testing.T) {
 	messages := []string{"Note", "Log", "Debug", "Errorf", "WithHint", "MarkUntrusted"} // errors are shown by Report
 	marks := []string{"Visible", "VisibleLine", "Brief"}
 	seen := 0
-	for _, f := range sourcetest.Files(t, ".") {
+	files, err := sourcetest.Files(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
 		if f.Test {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"testing"
 )
 
 // A File is a Go file.
@@ -23,8 +22,7 @@ type File struct {
 
 // Files returns the Go files in a folder, sorted by their names, without those in folders that are
 // named testdata or begin with a dot.
-func Files(t testing.TB, root string) []File {
-	t.Helper()
+func Files(root string) ([]File, error) {
 	var files []File
 	set := token.NewFileSet()
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -46,10 +44,7 @@ func Files(t testing.TB, root string) []File {
 		files = append(files, File{Name: rel, Dir: path.Dir(rel), AST: file, Set: set, Test: strings.HasSuffix(rel, "_test.go")})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return files, err
 }
 
 // Where returns the file and line of a node.
