@@ -1,0 +1,84 @@
+package testutil
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Build returns the program of a main package of this module, such as "cmd/cassidy", built without
+// cgo and without the race detector. The program is in the user's cache folder, and is linked again
+// only if its sources have changed, so all tests of a run share it. A test must not change it.
+func Build(t testing.TB, pkg string) string {
+	t.Helper()
+	program, err := build(pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func build(pkg string) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	if err := noteSources(root); err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(root))
+	dir := filepath.Join(cache, "cassidy-test", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	program := filepath.Join(dir, filepath.Base(pkg)+".exe")
+	cmd := exec.Command("go", "build", "-o", program, "./"+pkg)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+root)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./%s: %w\n%s", pkg, err, out)
+	}
+	return program, nil
+}
+
+// noteSources opens the folders of the module, so that go test uses no cached result of a test whose
+// program has changed: it notes which folders of the module a test opens.
+func noteSources(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		return err
+	})
+}
+
+// moduleRoot returns the folder with the go.mod file, at or above the working directory.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is not in a Go module: build programs before you change the working directory", dir)
+		}
+	}
+}
