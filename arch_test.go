@@ -411,7 +411,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/host/toolset internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/checks runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox runtime/tool/trace",
+		"runtime/host/toolset runtime/internal/flow internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/checks runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox runtime/tool/trace",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/host/internal/boxes": {

@@ -233,9 +233,8 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	if err != nil {
 		return nil, err
 	}
-	finder.searched(&config)
-	finder.world, finder.opened = world, config.Sandbox
-	finder.settings.Store(settings)
+	finder.world = world
+	finder.begin(&config, settings)
 	defer func() {
 		if h == nil {
 			err = errors.Join(err, world.Close())
@@ -256,11 +255,8 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
-		Timeout: o.Timeout, MaxTimeout: settings.maxima.Timeout, QuestionTimeout: settings.maxima.Question, Limits: o.Limits, MaxLimits: settings.maxima.Limits, CurrentMaxima: finder.maxima,
-		Rules: rules(o.Rules, &config), CurrentRules: finder.currentRules, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
-		TrustedSources: slices.Concat(o.TrustedSources, config.TrustedSources), UntrustedSources: slices.Concat(o.UntrustedSources, config.UntrustedSources),
-		CurrentSources: finder.currentSources,
-		Presets:        tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
+		Timeout: o.Timeout, Limits: o.Limits, Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {
 			finder.unwatch()
@@ -328,7 +324,7 @@ const maxSecret = 64 << 10
 // the secret is used.
 func (f *finder) secrets(ctx context.Context, name string) (string, error) {
 	o := f.own
-	from, ok := f.settings.Load().secrets[name]
+	from, ok := f.now.Load().secrets[name]
 	switch {
 	case ok && from.Env != "" && o.Env != nil:
 		return o.Env(ctx, from.Env)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/index"
@@ -28,145 +27,32 @@ import (
 // among those that come with cassidy.
 type finder struct {
 	opts  project.Options                  // for any source
-	rules []Rule                           // of the program
 	gives func(config.SandboxConfig) error // refuses what the runtime does not confine enough
 	known atomic.Pointer[index.Known]
 	src   atomic.Pointer[Source] // that was found last
 
-	user      atomic.Pointer[userRules]
-	restricts atomic.Pointer[projectRules]
-	sources   flowSources // of the program
-	fixed     bool        // tools could write the user's config, so it is read only when the source is searched
-	own       *Options    // of the program
-
-	settings atomic.Pointer[settings] // in force
-	found    atomic.Pointer[settings] // at the last search; nil: there was none
-	opened   config.SandboxConfig     // when the host was opened
-	world    *stdlib.World
+	own   *Options // of the program
+	fixed bool     // tools could write the user's config, so it is read only when the source is searched
+	file  string   // the user's config; "" means that there is none
+	live
+	found  atomic.Pointer[settings] // at the last search; nil: there was none
+	opened config.SandboxConfig     // when the host was opened
+	world  *stdlib.World
 
 	watching sync.Mutex // guards what follows
 	stop     func()     // ends the watcher of the files; nil: there is none
 	closed   bool
 }
 
-// flowSources are sources of text that are trusted, and others that are not.
-type flowSources struct{ trusted, untrusted []string }
-
-// userRules are the rules and the sources in the user's config for a project, and the state of the file
-// when they were read.
-type userRules struct {
-	root    string
-	info    fs.FileInfo // nil: there is no file
-	rules   []Rule
-	sources flowSources
-
-	seen time.Time   // when this state of the file was noticed
-	held restriction // of the state before, until the file has settled
-}
-
-// A restriction is the part of rules and sources that only restricts.
-type restriction struct {
-	rules     []Rule
-	untrusted []string
-}
-
-// settleTime is how long what the file denied before is kept after a change: the file may be half-written.
-const settleTime = 100 * time.Millisecond
-
-// holding returns what is held of the state before.
-func (u *userRules) holding() restriction {
-	if time.Since(u.seen) < settleTime {
-		return u.held
-	}
-	return restriction{}
-}
-
-// restricts returns what the rules and sources restrict now.
-func (u *userRules) restricts() restriction {
-	held := u.holding()
-	deny := slices.DeleteFunc(slices.Concat(u.rules, held.rules), func(r Rule) bool { return r.Verdict == Allow })
-	return restriction{deny, slices.Concat(u.sources.untrusted, held.untrusted)}
-}
-
-// projectRules are the rules and the untrusted sources in the project's config, at the last search.
-type projectRules struct {
-	rules     []Rule
-	untrusted []string
-}
-
-// fits reports whether the rules are those of a project, in the file as it is now.
-func (u *userRules) fits(root string, now fs.FileInfo) bool {
-	if u == nil || u.root != root || u.info == nil || now == nil {
-		return u != nil && u.root == root && u.info == now
-	}
-	return os.SameFile(u.info, now) && u.info.ModTime().Equal(now.ModTime()) && u.info.Size() == now.Size()
-}
-
-// currentRules returns the rules of the program, those of the user's config as they are now, and those of
-// the project's config as they were when it was searched. If the user's config cannot be read, its rules
-// are those that it had before. It returns nil, for the rules of the last search, if there are none.
-func (f *finder) currentRules() []Rule {
-	user := f.userNow()
-	if user == nil {
-		return nil
-	}
-	return slices.Concat([]Rule{}, f.rules, user.rules, user.holding().rules, f.restricts.Load().rules)
-}
-
-// currentSources is currentRules for the sources of text. ok is false for those of the program.
-func (f *finder) currentSources() (trusted, untrusted []string, ok bool) {
-	user := f.userNow()
-	if user == nil {
-		return nil, nil, false
-	}
-	return slices.Concat(f.sources.trusted, user.sources.trusted), slices.Concat(f.sources.untrusted, user.sources.untrusted, user.holding().untrusted, f.restricts.Load().untrusted), true
-}
-
-// userNow returns what the user's config has now, or had before it became invalid. It returns nil if tools
-// could write the config, or if it was always invalid.
-func (f *finder) userNow() *userRules {
-	if f.fixed {
-		return nil
-	}
-	root, o := f.root(*f.src.Load()), &config.Options{Home: f.opts.Home, File: f.opts.Config, UserOnly: true}
-	info, _ := os.Stat(o.UserFile()) // Read reports what is wrong with it
-	last := f.user.Load()
-	if last.fits(root, info) {
-		return last
-	}
-	c, err := config.Read(root, o)
-	if err == nil {
-		err = f.gives(c.Sandbox) // otherwise nothing is applied until a restart
-	}
-	switch {
-	case err == nil:
-		now := &userRules{root: root, info: info, rules: c.Rules, sources: flowSources{c.TrustedSources, c.UntrustedSources}, seen: time.Now()}
-		if last != nil && last.root == root {
-			now.held = last.restricts()
-		}
-		last = now
-		f.user.Store(last)
-	case last != nil && last.root != root:
-		return nil
-	}
-	return last
-}
-
-// searched notes what a project's config has, among the contents of all configs.
-func (f *finder) searched(c *config.Config) {
-	rules := slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool { return r.Source != config.ProjectSource })
-	f.restricts.Store(&projectRules{rules, c.ProjectUntrusted})
-}
-
 func newFinder(r *Runtime, o *Options, src Source) *finder {
-	f := &finder{own: o, rules: o.Rules, sources: flowSources{o.TrustedSources, o.UntrustedSources}, gives: r.gives, opts: project.Options{
+	user := &config.Options{Home: o.Home, File: o.Config}
+	f := &finder{own: o, gives: r.gives, fixed: user.IsWithin(o.Dir), file: user.UserFile(), opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(), Keep: o.Watch != nil,
 		Scope: trust.Scope{Home: o.Home, Trust: trust.New(o.State), TrustOnce: o.TrustSource},
 	}}
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
 	}
-	f.fixed = (&config.Options{Home: o.Home, File: o.Config}).IsWithin(o.Dir)
 	f.src.Store(&src)
 	return f
 }
@@ -259,7 +145,7 @@ func (f *finder) discover(ctx context.Context, src Source) (toolset.Discovered, 
 		return toolset.Discovered{}, err
 	}
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
-	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src); f.searched(&p.Config); f.apply(now) }}
+	d := toolset.Discovered{Tools: found(append(p.Tools, workflows...)), Workflows: others, Accepted: func() { f.known.Store(p.Known); f.src.Store(&src); f.accept(&p.Config, now) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == value.Busy {
 			return toolset.Discovered{}, e // search again: it says nothing about the file

@@ -11,6 +11,17 @@ import (
 	"github.com/cassidy-run/cassidy"
 )
 
+// lookInterval is how long after a change of the user's config, by another process, calls that begin may not
+// have it yet.
+const lookInterval = 100 * time.Millisecond
+
+// changeFile writes a file as another process, and waits until each call that begins must have the change.
+func changeFile(t *testing.T, file, text string) {
+	t.Helper()
+	putFile(t, file, text)
+	time.Sleep(lookInterval)
+}
+
 // TestRulesOfTheConfigNow checks that a host has the rules of the user's config as they are now, without a
 // refresh: added ones, removed ones, and those before a mistake in the file. The exception is a config which
 // tools could write.
@@ -39,27 +50,27 @@ func TestRulesOfTheConfigNow(t *testing.T) {
 				}
 			}
 			put("without a rule", "a.txt", false)
-			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n")
+			changeFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n")
 			put("with a rule", "a.txt", tt.live)
 			put("another file", "b.txt", false)
 			if !tt.live {
 				return
 			}
-			putFile(t, file, "allow: 1\n")
+			changeFile(t, file, "allow: 1\n")
 			put("with a mistake in the file", "a.txt", true)
-			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\ndeny: [\"fs.write:a.txt\"]\n")
+			changeFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\ndeny: [\"fs.write:a.txt\"]\n")
 			put("with a rule that denies", "a.txt", false)
-			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n") // as half of the file before
+			changeFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n") // as half of the file before
 			put("with half of the file", "a.txt", false)
-			putFile(t, file, "")
+			changeFile(t, file, "")
 			put("with an empty file", "a.txt", false)
-			putFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n")
+			changeFile(t, file, "allow:\n  - {tool: put, capability: \"fs.write:a.txt\"}\n")
 			settled := func() bool {
 				n++
 				_, err := h.Call(ctx, cassidy.Call{Tool: "put", Args: cassidy.NewDict("path", "a.txt", "text", string(rune('a'+n%20)))})
 				return err == nil
 			}
-			for late := time.Now().Add(20 * time.Second); !settled(); {
+			for late := time.Now().Add(2 * time.Minute); !settled(); {
 				if time.Now().After(late) {
 					t.Fatal("a removed rule still denies")
 				}
@@ -67,6 +78,7 @@ func TestRulesOfTheConfigNow(t *testing.T) {
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(lookInterval)
 			put("without the file", "a.txt", false)
 		})
 	}
@@ -88,7 +100,7 @@ func TestSourcesOfTheConfigNow(t *testing.T) {
 			putFile(t, filepath.Join(dir, name), "a")
 		}
 		file := filepath.Join(home, "config.yaml")
-		putFile(t, file, "{}\n")
+		changeFile(t, file, "{}\n")
 		asked := 0
 		h := openIn(t, newRuntime(t, nil), cassidy.Dir(dir), &cassidy.Options{
 			Dir: dir, Home: home, State: t.TempDir(), TrustSource: true, NoBuiltins: true, UntrustedSources: []string{"fs.read:own.txt"},
@@ -114,14 +126,14 @@ func TestSourcesOfTheConfigNow(t *testing.T) {
 		asks("at first", "inbox/a.txt", false)
 		asks("at first", "theirs/a.txt", true)
 		asks("at first", "own.txt", true)
-		putFile(t, file, "untrusted_sources: [\"fs.read:inbox/**\"]\n")
+		changeFile(t, file, "untrusted_sources: [\"fs.read:inbox/**\"]\n")
 		asks("listed", "inbox/a.txt", live)
-		putFile(t, file, "untrusted_sources: [\"fs.read:inbox/**\"]\ntrusted_sources: [\"fs.read:own.txt\"]\n")
+		changeFile(t, file, "untrusted_sources: [\"fs.read:inbox/**\"]\ntrusted_sources: [\"fs.read:own.txt\"]\n")
 		asks("trusted", "inbox/a.txt", live)
 		asks("trusted", "own.txt", !live)
-		putFile(t, file, "untrusted_sources: 1\n")
+		changeFile(t, file, "untrusted_sources: 1\n")
 		asks("with a mistake", "inbox/a.txt", live)
-		putFile(t, file, "{}\n")
+		changeFile(t, file, "{}\n")
 		asks("removed just now", "inbox/a.txt", live) // the file may be half-written
 		removed := func() bool {
 			before := asked
@@ -130,7 +142,7 @@ func TestSourcesOfTheConfigNow(t *testing.T) {
 			_, err := h.Call(ctx, cassidy.Call{Tool: "send"})
 			return err == nil && asked == before
 		}
-		for late := time.Now().Add(20 * time.Second); !removed(); {
+		for late := time.Now().Add(2 * time.Minute); !removed(); {
 			if time.Now().After(late) {
 				t.Fatal("a removed source is still untrusted")
 			}

@@ -74,11 +74,6 @@ const (
 	TypeMedia   = tool.TypeMedia
 )
 
-// rules returns the rules of the program and those of the config. It is not nil.
-func rules(own []Rule, c *config.Config) []Rule {
-	return append(append([]Rule{}, own...), c.Rules...)
-}
-
 // maxTimeout returns the smaller of the maxima of the program and of the user's
 // config; 0 means that neither sets one.
 func maxTimeout(o *Options, c *config.Config) time.Duration {

@@ -37,23 +37,9 @@ func settingsOf(o *Options, c *config.Config) (*settings, error) {
 	}, nil
 }
 
-// apply makes the settings those of effects and calls that begin later, unless tools could write the
-// config. A search calls it after it has succeeded, one at a time.
-func (f *finder) apply(s *settings) {
-	f.found.Store(s)
-	if f.fixed {
-		return
-	}
-	f.settings.Store(s)
-	f.world.Replace(s.commands, s.private)
-}
-
-// maxima returns the maxima of the settings.
-func (f *finder) maxima() toolset.Maxima { return f.settings.Load().maxima }
-
 // restarts returns an error for what has changed in the configs and is not applied to the running program.
 func (f *finder) restarts() []*Error {
-	now, found := f.settings.Load(), f.found.Load()
+	now, found := f.now.Load().settings, f.found.Load()
 	if found == nil {
 		return nil
 	}
@@ -70,7 +56,7 @@ func (f *finder) restarts() []*Error {
 	}
 	for i, e := range wrong {
 		own := *e
-		own.Pos.File = (&config.Options{Home: f.opts.Home, File: f.opts.Config}).UserFile()
+		own.Pos.File = f.file
 		wrong[i] = &own
 	}
 	return wrong

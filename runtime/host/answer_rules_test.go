@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -208,9 +209,9 @@ func TestDenyOverridesAnswers(t *testing.T) {
 	var sent []string
 	who := &ruler{answer: byRules}
 	var mu sync.Mutex
-	now := rules(t)
+	now := &toolset.Settings{}
 	r := netRig(t, &sent, who, func(o *host.Options) {
-		o.CurrentRules = func() []tool.Rule { mu.Lock(); defer mu.Unlock(); return now }
+		o.Settings = func() *toolset.Settings { mu.Lock(); defer mu.Unlock(); return now }
 	})
 	r.script("to: str", "net.send(to)", "needs = ['http']")
 	if err := r.callTo("a.example"); err != nil {
@@ -218,13 +219,13 @@ func TestDenyOverridesAnswers(t *testing.T) {
 	}
 	who.taken()
 	mu.Lock()
-	now = rules(t, "deny http.post:a.example")
+	now = &toolset.Settings{Rules: rules(t, "deny http.post:a.example")}
 	mu.Unlock()
 	if err := r.callTo("a.example"); value.KindOf(err) != value.Denied || err == nil || len(sent) != 1 {
 		t.Errorf("with a rule that denies: %v, sent %v", err, sent)
 	}
 	mu.Lock()
-	now = rules(t, "ask http.post:a.example")
+	now = &toolset.Settings{Rules: rules(t, "ask http.post:a.example")}
 	mu.Unlock()
 	who.taken()
 	if err := r.callTo("a.example"); err != nil {
@@ -239,7 +240,8 @@ func TestDenyOverridesAnswers(t *testing.T) {
 func TestRulesInFlight(t *testing.T) {
 	var sent []string
 	var mu sync.Mutex
-	var now []tool.Rule
+	model := tool.Rule{Verdict: tool.Allow, Capability: tool.Capability{Name: "model"}}
+	now := &toolset.Settings{Rules: []tool.Rule{model}}
 	who := &ruler{}
 	who.answer = func(q *tool.Question) tool.Answer {
 		if q.Each {
@@ -247,14 +249,14 @@ func TestRulesInFlight(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		now = rules(t, "allow http.post:c.example for t") // another process adds it
+		now = &toolset.Settings{Rules: append(rules(t, "allow http.post:c.example for t"), model)} // another process adds it
 		return tool.Answer{Yes: true}
 	}
 	r := netRig(t, &sent, who, func(o *host.Options) {
-		o.CurrentRules = func() []tool.Rule {
+		o.Settings = func() *toolset.Settings {
 			mu.Lock()
 			defer mu.Unlock()
-			return append(slices.Clone(now), tool.Rule{Verdict: tool.Allow, Capability: tool.Capability{Name: "model"}})
+			return now
 		}
 	})
 	r.script("to: str", "net.send(to)\nnet.send('c.example')\nnet.send('d.example')", "needs = ['http']")

@@ -40,7 +40,7 @@ func (c *catalog) listable(t *gate.Callee) error {
 
 // denies returns a function that reports whether a rule denies all calls of a tool that a model makes.
 func denies(c *catalog) func(name string) bool {
-	policy := rights.Policy{Rules: c.host.rulesOr(c.rules), Tools: c}
+	policy := rights.Policy{Rules: c.host.settings().Rules, Tools: c}
 	return func(name string) bool {
 		o, err := c.lookup(name)
 		if err != nil || o.complete() != nil {
@@ -62,8 +62,7 @@ func (c *catalog) askAvailable(ctx context.Context, t *gate.Callee, run tool.Run
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, value.Errorf(value.Timeout, "the availability check took longer than %v", availableTimeout))
 	defer cancel()
-	tools := c.host.tools(ctx)
-	out, err := c.host.gate.Probe(ctx, tools, c.host.rulesOr(tools.rules), t, run)
+	out, err := c.host.gate.Probe(ctx, c.host.tools(ctx), t, run)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -45,7 +45,7 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 		ctx, done = h.inflight.Until(ctx)
 		defer done()
 	}
-	return h.tools(ctx).newRun(c.ID, o.narrow).Within(ctx).Call(ctx, c)
+	return h.gate.NewRun(c.ID, h.tools(ctx), o.narrow).Within(ctx).Call(ctx, c)
 }
 
 // Conversation returns a context for the calls of one conversation with a model, for a program that

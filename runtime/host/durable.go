@@ -110,7 +110,7 @@ func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, re
 		return gate.Failed(gate.Unrecorded(err))
 	}
 	now := d.host.tools(ctx)
-	r := now.newRun(log.Run().ID, narrow).Within(ctx)
+	r := d.host.gate.NewRun(log.Run().ID, now, narrow).Within(ctx)
 	r.Parks = true
 	err = now.keep(ctx, r, log, resumed)
 	if err == nil && !resumed {

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/agentfile"
@@ -23,7 +24,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -84,27 +84,20 @@ type Options struct {
 	// MaxLimits are the maximum of any call, whatever the call or its tool sets. A zero
 	// field means no maximum.
 	MaxLimits tool.Limits
-	// CurrentMaxima returns the values of MaxTimeout, MaxLimits and QuestionTimeout that are in force
-	// now, instead of these. It is called concurrently: when a call begins, and when a question is
-	// asked. Nil: they do not change.
-	CurrentMaxima func() toolset.Maxima
-	// Rules allow, ask for or deny what tools do. A search replaces them if it finds
-	// others; see [toolset.Discovered].
+	// Rules allow, ask for or deny what tools do.
 	Rules []tool.Rule
-	// CurrentRules returns the rules that are in force now, instead of Rules and those of a
-	// search; nil, or invalid rules, keep these. It is called concurrently: when a root call begins, and when a call
-	// needs what no rule allows, so that added rules which allow something are used by calls that
-	// are being made. Nil: the rules change only with a search.
-	CurrentRules func() []tool.Rule
 	// TrustedSources name sources whose text is trusted, and UntrustedSources others whose text
 	// is not: http:HOST, tool:NAME, tool:@GROUP, or fs.read:GLOB for files. After a model has
 	// read untrusted text, its calls that send or run something ask for approval, whatever was
 	// granted; see docs/approvals.md.
 	TrustedSources, UntrustedSources []string
-	// CurrentSources returns the sources that are in force now, instead of TrustedSources and
-	// UntrustedSources; false, or an invalid source, keeps these. It is called concurrently, when a run begins
-	// or is resumed. Nil: the sources do not change.
-	CurrentSources func() (trusted, untrusted []string, ok bool)
+	// Settings returns the settings in force now, which replace Rules, TrustedSources,
+	// UntrustedSources, MaxTimeout, MaxLimits and QuestionTimeout. It returns the same pointer as
+	// long as nothing changes, and nothing may change what it has returned. Nil and invalid settings
+	// keep those before. It is called concurrently: once when a call or a run begins, when a question
+	// is asked, and when a call needs what no rule allows, so that calls in progress use added
+	// rules that allow something. Nil: the settings are those of the options.
+	Settings func() *toolset.Settings
 	// FileNames returns, for one run, the names by which rules that ask or deny cover the
 	// files of the project beside their paths; see [stdlib.World.FileNames]. Nil means none.
 	FileNames func() tool.FileNames
@@ -153,7 +146,8 @@ type Host struct {
 	inflight inflight.Group
 	wake     chan struct{} // has a value when ResumeDue has to look for due runs
 
-	kinds kinds // of runs
+	kinds   kinds // of runs
+	inForce atomic.Pointer[inForce]
 
 	mu     sync.Mutex
 	closed bool
@@ -169,14 +163,13 @@ func New(o *Options) (*Host, error) {
 	}
 	o = &h.opts
 	o.setDefaults()
-	rules, err := rights.CheckRules("Options.Rules", o.Rules)
+	now, err := o.read(o.first())
 	if err != nil {
 		return nil, err
 	}
-	h.registry.begin(h, o.Source, o.Reserved, rules)
-	if err := h.gate.Open(h.parts(), gate.Sources{Trusted: o.TrustedSources, Untrusted: o.UntrustedSources, Current: o.CurrentSources}); err != nil {
-		return nil, err
-	}
+	h.inForce.Store(now)
+	h.registry.begin(h, o.Source, o.Reserved)
+	h.gate.Open(h.parts())
 	h.boxes = boxes.Boxes{Others: o.Sandbox, Builtin: o.Builtin}
 	h.kinds.begin()
 	if err := h.wrap(o.Middleware); err != nil {
@@ -186,9 +179,6 @@ func New(o *Options) (*Host, error) {
 		if err := h.gate.Effects.Provide(m); err != nil {
 			return nil, err
 		}
-	}
-	if i := slices.Index([]bool{o.Timeout < 0, o.MaxTimeout < 0, o.QuestionTimeout < 0, o.Limits.Negative(), o.MaxLimits.Negative()}, true); i >= 0 {
-		return nil, value.Errorf(value.Invalid, "Options.%s must not be negative", []string{"Timeout", "MaxTimeout", "QuestionTimeout", "Limits", "MaxLimits"}[i])
 	}
 	if o.Discover != nil && o.Sandbox == nil {
 		return nil, value.Errorf(value.Invalid, "Options.Discover is set, but Options.Sandbox is missing")
@@ -216,8 +206,8 @@ func (o *Options) setDefaults() {
 func (h *Host) parts() gate.Parts {
 	o := &h.opts
 	p := gate.Parts{
-		Execute: o.Executor, Audit: o.Audit, FileNames: o.FileNames, Rules: h.rulesNow, CancelParked: h.cancelRecorded,
-		Surroundings: gate.Surroundings{Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir, Bounds: o.bounds(), Hub: &h.hub, Inflight: &h.inflight},
+		Execute: o.Executor, Audit: o.Audit, FileNames: o.FileNames, Settings: h.settings, CancelParked: h.cancelRecorded,
+		Surroundings: gate.Surroundings{Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir, Hub: &h.hub, Inflight: &h.inflight},
 	}
 	if o.Approver != nil {
 		p.Approve = o.Approver.Approve
@@ -226,19 +216,6 @@ func (h *Host) parts() gate.Parts {
 		p.Ask = o.Asker.Ask
 	}
 	return p
-}
-
-// bounds returns what returns the bounds of calls that are in force now.
-func (o *Options) bounds() func() *rights.Bounds {
-	fixed := rights.Bounds{Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, Limits: o.Limits, MaxLimits: o.MaxLimits, Question: o.QuestionTimeout, TreeEffects: maxTreeEffects, RunEffects: MaxRunEffects}
-	return func() *rights.Bounds {
-		if o.CurrentMaxima == nil {
-			return &fixed
-		}
-		m, now := o.CurrentMaxima(), fixed
-		now.MaxTimeout, now.MaxLimits, now.Question = m.Timeout, m.Limits, m.Question
-		return &now
-	}
 }
 
 // Modules returns the functions with which scripts use other tools. Every host has them. A

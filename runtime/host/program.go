@@ -222,7 +222,7 @@ func (p *Program) runOf(ctx context.Context, h *Host, c *tool.Call, above *gate.
 	if err != nil {
 		return nil, gate.Unrecorded(err)
 	}
-	r := now.newRun(c.ID, narrow).Within(ctx)
+	r := h.gate.NewRun(c.ID, now, narrow).Within(ctx)
 	r.Parks = p.Parks
 	err = p.open(ctx, r, now, c)
 	if err == nil && p.named != nil {

@@ -2,38 +2,12 @@ package host
 
 import (
 	"context"
-	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-// newRun returns a run that is not recorded. narrow are additional rules.
-func (c *catalog) newRun(id string, narrow []tool.Rule) *gate.Run {
-	rules := c.host.rulesOr(c.rules)
-	if narrow != nil {
-		rules = slices.Concat(rules, narrow)
-	}
-	return c.host.gate.NewRun(id, c, rules)
-}
-
-// rulesOr returns the rules that are in force now, or else those of a search.
-func (h *Host) rulesOr(searched []tool.Rule) []tool.Rule {
-	if h.opts.CurrentRules == nil {
-		return searched
-	}
-	now, err := rights.CheckRules("Options.CurrentRules", h.opts.CurrentRules())
-	if now == nil || err != nil {
-		return searched
-	}
-	return now
-}
-
-// rulesNow returns the rules that are in force now, if they can change without a search.
-func (h *Host) rulesNow() []tool.Rule { return h.rulesOr(nil) }
 
 // keep sets the record of a run. resumed says that an earlier process may have begun it.
 func (c *catalog) keep(ctx context.Context, r *gate.Run, record history.Record, resumed bool) error {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/checks"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -38,7 +37,6 @@ type catalog struct {
 	reserved map[string]bool     // the keys of built-in tools
 	tools    map[string]*offered // by key
 	names    []string            // the keys, in the order in which tools are listed
-	rules    []tool.Rule
 	flows    map[string]bool               // the keys of workflows that are not tools
 	broken   []*value.Error                // the files without a usable tool
 	searched bool                          // the source was searched
@@ -101,9 +99,9 @@ func layerOf(t *toolset.Head) layer {
 	return layerSource
 }
 
-func (r *registry) begin(h *Host, src toolset.Source, reserved []string, rules []tool.Rule) {
+func (r *registry) begin(h *Host, src toolset.Source, reserved []string) {
 	r.searching, r.src = make(chan struct{}, 1), src
-	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, rules: rules, answers: &checks.Results[*gate.Callee]{}}
+	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &checks.Results[*gate.Callee]{}}
 	for _, name := range reserved {
 		r.now.reserved[tool.Key(name)] = true
 	}
@@ -201,9 +199,6 @@ func (c *catalog) found(d *toolset.Discovered, offer func(*toolset.Found) *offer
 		c.layers[l] = nil
 	}
 	c.broken, broken = slices.Concat(d.Broken, d.Beside), slices.Clone(d.Broken)
-	if d.Rules != nil {
-		c.rules = d.Rules
-	}
 	c.flows = map[string]bool{}
 	for _, name := range d.Workflows {
 		c.flows[tool.Key(name)] = true
@@ -390,9 +385,6 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (toolset.Source
 	}
 	found.Broken = append(found.Broken, src.Misnamed()...)
 	if err != nil {
-		return err
-	}
-	if found.Rules, err = rights.CheckRules("Discovered.Rules", found.Rules); err != nil {
 		return err
 	}
 	return r.change(func(c *catalog) error {

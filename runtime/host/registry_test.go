@@ -25,7 +25,7 @@ func named(name string, at tool.Location) *toolset.Info {
 
 func newRegistry(reserved ...string) *registry {
 	r := &registry{}
-	r.begin(nil, toolset.Source{}, reserved, nil)
+	r.begin(nil, toolset.Source{}, reserved)
 	return r
 }
 

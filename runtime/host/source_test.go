@@ -204,15 +204,13 @@ func TestSearchIsCancelled(t *testing.T) {
 	}
 }
 
-// TestRulesOfASearch checks that the rules which a search finds take the place of those
-// of the options, and that wrong ones change nothing.
-func TestRulesOfASearch(t *testing.T) {
-	var found []tool.Rule
+// TestSettingsInForce checks that the settings which are in force replace those of the options for calls
+// that begin later, and that invalid ones change nothing.
+func TestSettingsInForce(t *testing.T) {
+	now := &toolset.Settings{Rules: rules(t, "deny fs.read:a")}
 	r := newRig(t, func(o *host.Options) {
-		o.Rules = rules(t, "deny fs.read:a")
-		o.Discover = func(context.Context, toolset.Source) (toolset.Discovered, error) {
-			return toolset.Discovered{Rules: found}, nil
-		}
+		o.Rules = rules(t, "deny fs.read")
+		o.Settings = func() *toolset.Settings { return now }
 	})
 	r.write("a", "a")
 	r.write("b", "b")
@@ -227,19 +225,20 @@ func TestRulesOfASearch(t *testing.T) {
 		}
 	}
 	denied("at first", "a")
-	found = rules(t, "deny fs.read:b")
-	if err := r.Refresh(context.Background()); err != nil {
-		t.Fatal(err)
+	now = &toolset.Settings{Rules: rules(t, "deny fs.read:b")}
+	denied("after a change", "b")
+	for name, invalid := range map[string]*toolset.Settings{
+		"a rule without a capability": {Rules: []tool.Rule{{Verdict: tool.Deny}}},
+		"an invalid source":           {UntrustedSources: []string{"fs.write:a"}},
+		"a negative limit":            {Maxima: toolset.Maxima{Timeout: -1}},
+		"nil":                         nil,
+	} {
+		now = invalid
+		denied("after "+name, "b")
+		if _, err := host.New(&host.Options{Settings: func() *toolset.Settings { return invalid }}); (value.KindOf(err) == value.Invalid) != (invalid != nil) {
+			t.Errorf("a host with %s gave %v", name, err)
+		}
 	}
-	denied("after a search", "b")
-	found = []tool.Rule{{Verdict: tool.Deny}}
-	if err := r.Refresh(context.Background()); value.KindOf(err) != value.Invalid {
-		t.Errorf("a rule without a capability gave %v", err)
-	}
-	denied("after one that failed", "b")
-	found = []tool.Rule{}
-	if err := r.Refresh(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	now = &toolset.Settings{}
 	denied("without rules", "")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing/fstest"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -68,9 +67,6 @@ type Discovered struct {
 	// Workflows are the names of the workflows that are not tools, for the error of a
 	// call of one.
 	Workflows []string
-	// Rules replace Options.Rules of the host, for calls that begin later; nil keeps the
-	// rules.
-	Rules []tool.Rule
 	// Accepted is called when the host accepts the result; it may be nil.
 	Accepted func()
 }

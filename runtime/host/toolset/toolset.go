@@ -63,6 +63,15 @@ type Found struct {
 	Load func() (tool.Script, error)
 }
 
+// Settings are what the user and the program of a host may change while it is open. What uses them may not
+// change them.
+type Settings struct {
+	Rules []tool.Rule
+	// The sources whose text is trusted, and others whose text is not, as in the options of a host.
+	TrustedSources, UntrustedSources []string
+	Maxima
+}
+
 // Maxima bound what any call of a host may use. The zero value bounds nothing.
 type Maxima struct {
 	Timeout  time.Duration // the wall time of a call; 0 means no maximum

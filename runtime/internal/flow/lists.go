@@ -15,31 +15,6 @@ type Lists struct {
 	Files              Files
 }
 
-// Sources are Lists as they are written in a config, which can change between runs.
-type Sources struct {
-	Trusted, Untrusted []string
-	// Current returns those that are in force now; false, or an invalid source, means the others. It
-	// can be nil.
-	Current func() (trusted, untrusted []string, ok bool)
-	Files   Files
-}
-
-// Parse returns the lists without Current. It fails with kind Invalid for an invalid source.
-func (s *Sources) Parse() (Lists, error) { return ParseLists(s.Trusted, s.Untrusted, s.Files) }
-
-// Now returns the lists that are in force now.
-func (s *Sources) Now() *Lists {
-	if s.Current != nil {
-		if trusted, untrusted, ok := s.Current(); ok {
-			if lists, err := ParseLists(trusted, untrusted, s.Files); err == nil {
-				return &lists
-			}
-		}
-	}
-	lists, _ := s.Parse() // was checked when the host was opened
-	return &lists
-}
-
 // ParseSource reads a source as it is written in a config.
 func ParseSource(text string) (tool.Capability, error) {
 	c, err := tool.ParseCapability(text)

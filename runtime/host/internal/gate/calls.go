@@ -131,8 +131,9 @@ func readArguments(p *Pass, c *tool.Call) (*value.Dict, error) {
 // caller, and limited one that also ends with the wall time. After a valid result, execute
 // commits what the call has staged; otherwise the stage is dropped.
 func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
-	p.call.Limits = p.Run.gate.Bounds().Of(p.call, p.tool.Tool)
-	p.wall.Start(p.Run.gate.Bounds().Time(p.tool.Tool))
+	bounds := &p.now.Bounds
+	p.call.Limits = bounds.Of(p.call, p.tool.Tool)
+	p.wall.Start(bounds.Time(p.tool.Tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		if !p.tool.OnlyCalls && !p.tool.Hints.ReadOnly {
 			p.act()
@@ -276,12 +277,12 @@ func CallUndo(ctx context.Context, above *Pass, own, registered *Callee, tools T
 
 // Probe calls the function of a tool that reports whether the tool can be used here. That
 // is not part of a call: the function may only read, and nobody is asked for approval.
-func (g *Gate) Probe(ctx context.Context, tools Tools, rules []tool.Rule, t *Callee, run tool.Runner) (tool.Outcome, error) {
+func (g *Gate) Probe(ctx context.Context, tools Tools, t *Callee, run tool.Runner) (tool.Outcome, error) {
 	ctx = &callContext{Context: ctx, gate: g}
 	c := tool.Call{ID: g.nextID(), Tool: t.Name, Args: &value.Dict{}, Entry: t.Available}
-	c.Limits = g.Bounds().Of(c, t.Tool)
+	c.Limits = g.Settings().Bounds.Of(c, t.Tool)
 	probe := func() (tool.Outcome, error) {
-		p := g.NewRun(c.ID, tools, rules).newPass(t, c, nil)
+		p := g.NewRun(c.ID, tools, nil).newPass(t, c, nil)
 		p.consent.probe = true
 		return safely(ctx, p, run, p.probe)
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Sources are the sources of text that a host trusts, and others that it does not trust.
-type Sources = flow.Sources
-
 // Within makes the run one of the conversation in a context, which knows what was read before.
 func (r *Run) Within(ctx context.Context) *Run {
 	r.marks = flow.Of(ctx)

@@ -45,7 +45,6 @@ type Gate struct {
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
-	sources   flow.Sources
 	approvals approval.List
 	answered  rights.Answered
 	executing executing.Runs
@@ -61,7 +60,7 @@ type Parts struct {
 	Approve, Ask func(ctx context.Context, q tool.Question) (tool.Answer, error)
 	Audit        func(e tool.Event) error // records each decision; or nil
 	FileNames    func() tool.FileNames    // of the project, for one run; or nil
-	Rules        func() []tool.Rule       // those of the host now
+	Settings     func() *Settings         // those in force now
 	// CancelParked cancels a recorded run that this host does not execute any more.
 	CancelParked func(ctx context.Context, runID string) error
 	Surroundings
@@ -71,10 +70,17 @@ type Parts struct {
 type Surroundings struct {
 	Clock    func() time.Time
 	Logger   *slog.Logger
-	WorkDir  string                // the value of the parameters that the host fills in
-	Bounds   func() *rights.Bounds // those in force now
+	WorkDir  string // the value of the parameters that the host fills in
 	Hub      *events.Hub
 	Inflight *inflight.Group
+}
+
+// Settings are what can change while a host is open. They do not change themselves: a change makes new
+// ones. A run reads those in force when it begins.
+type Settings struct {
+	Rules   []tool.Rule
+	Bounds  rights.Bounds
+	Sources flow.Lists // whose text is trusted
 }
 
 // Tools are the tools that a run calls, as they were when it began.
@@ -100,27 +106,16 @@ type Callee struct {
 	Refusal    error             // why it cannot be called, or nil
 }
 
-// Open sets the parts of the gate and the sources, see [flow.Sources], and registers the functions that every host has.
-// Effects.Provide adds others. It fails with kind Invalid for a source that cannot be one.
-func (g *Gate) Open(p Parts, sources Sources) error {
+// Open sets the parts of the gate, and registers the functions that every host has. Effects.Provide adds
+// others.
+func (g *Gate) Open(p Parts) {
 	g.Parts, g.Effects = p, effects.Table{}
 	g.registerOwn()
-	sources.Files = flow.Files{Names: p.FileNames, WorkDir: p.WorkDir}
-	g.sources = sources
-	_, err := sources.Parse()
-	return err
 }
 
-// grantedNow returns what returns the rules that allow something now: those of the host and those of
-// answers.
-func grantedNow(g *Gate) func() []tool.Rule {
-	return func() []tool.Rule {
-		if g.Rules == nil {
-			return g.answered.With(nil)
-		}
-		return g.answered.With(g.Rules())
-	}
-}
+// granted returns the rules that allow something now: those of the host, also those added after a run began,
+// and those of answers.
+func (g *Gate) granted() []tool.Rule { return g.answered.With(g.Settings().Rules) }
 
 // panicked returns the error of a panic in what, such as "the tool", and logs the stack.
 // It does not log the value of the panic, which may hold arguments. name is the name of
@@ -153,7 +148,8 @@ type step struct {
 // A Pass is one call, or one program, on its way through the gate.
 type Pass struct {
 	Run     *Run
-	above   *Pass // of the call that made this one, or nil
+	above   *Pass     // of the call that made this one, or nil
+	now     *Settings // those in force when the call began: those of the run, or newer ones in a program
 	tool    *Callee
 	rights  rights.Rights
 	call    tool.Call
@@ -203,11 +199,14 @@ func (s *step) authorize(ctx context.Context) error {
 // newPass returns the pass of a call. above is the pass of the call that made it, or nil: the
 // pass is then the root of the run.
 func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
-	p := &Pass{Run: r, above: above, tool: t, call: c}
+	p := &Pass{Run: r, above: above, now: r.now, tool: t, call: c}
 	p.rights = rights.Rights{Policy: &r.policy, Of: t.Tool, Location: t.Location, Granted: t.Granted}
 	if above == nil {
 		r.root = p
 	} else {
+		if p.now = above.now; above.program != nil { // which may have begun long ago
+			p.now = r.gate.Settings()
+		}
 		p.rights.Policy, p.rights.Above = above.rights.Policy, &above.rights
 		p.call.Trace |= above.call.Trace
 	}

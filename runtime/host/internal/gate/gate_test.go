@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -62,17 +61,16 @@ func (s *stand) call(t *testing.T) error {
 			s.executed = append(s.executed, e.Func)
 			return tool.Outcome{Value: "done"}, nil
 		},
+		Settings: func() *Settings { return &Settings{Rules: s.rules, Bounds: s.bounds} },
 		Surroundings: Surroundings{
-			Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Bounds: func() *rights.Bounds { return &s.bounds }, Hub: &events.Hub{}, Inflight: &inflight.Group{},
+			Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Hub: &events.Hub{}, Inflight: &inflight.Group{},
 		},
 	}
 	if s.answer != nil {
 		p.Approve = s.approve
 	}
 	g := &Gate{}
-	if err := g.Open(p, flow.Sources{}); err != nil {
-		panic(err)
-	}
+	g.Open(p)
 	send := tool.Func{Name: "send", Kind: tool.External, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 		return tool.Outcome{}, nil
 	}, Target: func(args *value.Dict) ([]tool.Capability, error) {
@@ -84,7 +82,7 @@ func (s *stand) call(t *testing.T) error {
 	if err := g.Effects.Provide(tool.Module{Name: "out", Funcs: []tool.Func{send}}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := g.NewRun("r", s, s.rules).Call(t.Context(), tool.Call{ID: "c", Tool: "t", Args: s.args})
+	_, err := g.NewRun("r", s, nil).Call(t.Context(), tool.Call{ID: "c", Tool: "t", Args: s.args})
 	return err
 }
 

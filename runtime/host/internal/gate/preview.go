@@ -25,7 +25,7 @@ func previewOf(ctx context.Context, p *Pass, run tool.Runner, v value.Value) pre
 	ctx, cancel := context.WithTimeoutCause(ctx, previewTime, value.Errorf(value.Timeout, "the preview took longer than %v", previewTime))
 	defer cancel()
 	c := tool.Call{ID: p.call.ID + "/preview", Tool: p.tool.Name, Entry: p.tool.Preview, Args: value.NewDict(NoteResult, v, NoteArgs, p.shown().Args)}
-	c.Limits = tool.Limits{Steps: previewSteps, CPU: previewTime, Result: previewSize}.AtMost(p.Run.gate.Bounds().Of(p.call, p.tool.Tool))
+	c.Limits = tool.Limits{Steps: previewSteps, CPU: previewTime, Result: previewSize}.AtMost(p.now.Bounds.Of(p.call, p.tool.Tool))
 	own := p.Run.gate.NewRun(c.ID, p.Run.tools, nil).newPass(p.tool, c, nil)
 	out, err := safely(ctx, own, run, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not allowed in a preview", e.Func)

@@ -44,8 +44,8 @@ func (p *Program) fn(name string) *tool.Func {
 // NewProgram returns the pass of a program, and emits its RunStart. above is the pass of
 // the call that runs it, or nil.
 func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pass {
-	c.Limits = r.gate.Bounds().Of(c, t.Tool)
 	p := r.newPass(t, c, above)
+	p.call.Limits = p.now.Bounds.Of(c, t.Tool)
 	p.program, p.rights.Program, p.rights.Most = own, true, own.Most
 	if start := own.Start; start != nil {
 		own.Start, own.started = nil, time.Now() // a program that waits does not hold it

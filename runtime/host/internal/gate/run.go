@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -22,6 +23,7 @@ type Run struct {
 	ID     string
 	record history.Record // [history.None] if nothing is recorded
 	tools  Tools
+	now    *Settings     // those in force when the run began or was resumed
 	policy rights.Policy // without rules in a replay: its record decides
 	memory
 	Approve func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nobody approves anything
@@ -40,15 +42,20 @@ type memory struct {
 	sources   *flow.Lists    // whose text is trusted, as it was when the run began or was resumed
 }
 
-// NewRun returns a run that is not recorded, with the given tools and rules.
-func (g *Gate) NewRun(id string, tools Tools, rules []tool.Rule) *Run {
-	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, policy: rights.NewPolicy(rules, tools, g.FileNames, grantedNow(g)), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}, g.sources.Now()}}
+// NewRun returns a run that is not recorded, with the given tools, and rules in addition to those of the host.
+func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
+	now := g.Settings()
+	rules := now.Rules
+	if len(narrow) > 0 {
+		rules = slices.Concat(rules, narrow)
+	}
+	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}, &now.Sources}}
 }
 
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
 // everything: the record has the refusals, and nothing else is reached.
 func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
-	return &Run{gate: g, ID: id, record: record, tools: tools, policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
+	return &Run{gate: g, ID: id, record: record, tools: tools, now: g.Settings(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
 }
 
 // ApproveAll approves everything.
