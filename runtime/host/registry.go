@@ -34,9 +34,9 @@ type registry struct {
 type catalog struct {
 	host     *Host
 	layers   [layers][]*offered
-	reserved map[string]bool     // the keys of built-in tools
-	tools    map[string]*offered // by key
-	names    []string            // the keys, in the order in which tools are listed
+	reserved map[string]bool               // the keys of built-in tools
+	tools    map[string]*offered           // by key
+	names    []string                      // the keys, in the order in which tools are listed
 	flows    map[string]bool               // the keys of workflows that are not tools
 	broken   []*value.Error                // the files without a usable tool
 	searched bool                          // the source was searched

@@ -115,11 +115,15 @@ func (c *checker) params(params []Param, args *value.Dict, allowExtra bool) (che
 		if p.FromHost {
 			continue
 		}
-		v, _ := args.Get(givenAs(args, p))
+		given, has := args.Lookup(givenAs(args, p))
 		switch {
-		case v != nil, p.Type.Nullable && p.Required && givenAs(args, p) != "":
+		case given.Value != nil, p.Type.Nullable && p.Required && has:
 			before := len(c.problems)
-			checked.Put(p.Name, c.value(&p.Type, v))
+			given.Value = c.value(&p.Type, given.Value)
+			if given.Key != p.Name {
+				given.Key = p.Name
+			}
+			checked.PutEntry(given)
 			c.in(before, "Parameter '", p.Name, "'")
 		case p.Required:
 			missing = true

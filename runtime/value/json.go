@@ -151,13 +151,14 @@ func (p *jsonParser) object(depth int) (Value, error) {
 		return nil, Limitf(LimitDepth, "the JSON is nested more than %d levels deep", p.depth)
 	}
 	p.at++
-	d := &Dict{}
+	p.space()
+	if p.at < len(p.data) && p.data[p.at] == '}' {
+		p.at++
+		return &Dict{}, nil
+	}
+	d := MakeDict(smallDict)
 	for {
 		p.space()
-		if p.at < len(p.data) && p.data[p.at] == '}' && d.Len() == 0 {
-			p.at++
-			return d, nil
-		}
 		if p.at >= len(p.data) || p.data[p.at] != '"' {
 			return nil, p.unexpected(`a name in double quotes`)
 		}

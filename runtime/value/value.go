@@ -72,7 +72,21 @@ type Entry struct {
 const linearEntries = 8
 
 // MakeDict returns an empty dict with capacity for n entries.
-func MakeDict(n int) *Dict { return &Dict{entries: make([]Entry, 0, n)} }
+func MakeDict(n int) *Dict {
+	if n > smallDict {
+		return &Dict{entries: make([]Entry, 0, n)}
+	}
+	d := &struct {
+		Dict
+		entries [smallDict]Entry
+	}{}
+	d.Dict.entries = d.entries[:0]
+	return &d.Dict
+}
+
+// smallDict is the capacity of a dict that is allocated together with its entries: the arguments and
+// results of most calls fit.
+const smallDict = 4
 
 // NewDict returns a dict of string keys from alternating keys and values, as in
 // NewDict("path", "a.txt", "limit", 3). The values are encoded as by [FromGo], but a
@@ -307,7 +321,7 @@ func (d *Dict) put(hash any, key, v Value) {
 // add appends a key that is not in the dict yet.
 func (d *Dict) add(hash any, key, v Value) {
 	if d.entries == nil {
-		d.entries = make([]Entry, 0, 4)
+		d.entries = make([]Entry, 0, smallDict)
 	}
 	d.entries = append(d.entries, Entry{key, v})
 	switch {

@@ -146,13 +146,13 @@ type key struct{}
 // With returns the context of a conversation with these marks.
 func With(ctx context.Context, m *Marks) context.Context { return context.WithValue(ctx, key{}, m) }
 
-// Of returns the marks of the conversation in a context, for its next run, or new ones.
+// Of returns the marks of the conversation in a context, for its next run, or nil if it has none.
 func Of(ctx context.Context) *Marks {
-	if m, _ := ctx.Value(key{}).(*Marks); m != nil {
+	m, _ := ctx.Value(key{}).(*Marks)
+	if m != nil {
 		m.carry()
-		return m
 	}
-	return &Marks{}
+	return m
 }
 
 // The names in the recorded form of a source.

@@ -179,7 +179,7 @@ func (c *converter) dict(d *starlark.Dict, depth int) (value.Value, error) {
 	if depth == 0 {
 		return nil, script.TooDeep()
 	}
-	result := &value.Dict{}
+	result := value.MakeDict(d.Len())
 	iter := d.Iterate() // in a recursive function, d.Entries allocates more
 	defer iter.Done()
 	for k := starlark.Value(nil); iter.Next(&k); {

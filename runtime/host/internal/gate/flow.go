@@ -12,7 +12,9 @@ import (
 
 // Within makes the run one of the conversation in a context, which knows what was read before.
 func (r *Run) Within(ctx context.Context) *Run {
-	r.marks = flow.Of(ctx)
+	if m := flow.Of(ctx); m != nil {
+		r.marks = m
+	}
 	return r
 }
 
@@ -31,7 +33,11 @@ func NoteSources(ctx context.Context, r *Run) error {
 func Conversation(ctx context.Context) context.Context { return flow.With(ctx, &flow.Marks{}) }
 
 // AddSources adds to the conversation of a context what a recorded run has read, by its notes.
-func AddSources(ctx context.Context, notes []*value.Dict) { flow.Of(ctx).AddNotes(notes) }
+func AddSources(ctx context.Context, notes []*value.Dict) {
+	if m := flow.Of(ctx); m != nil {
+		m.AddNotes(notes)
+	}
+}
 
 // addSource notes in a run that untrusted text was read.
 func addSource(ctx context.Context, r *Run, s flow.Source) error {

@@ -45,6 +45,7 @@ type Gate struct {
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
+	granted   func() []tool.Rule // the rules that allow something now
 	approvals approval.List
 	answered  rights.Answered
 	executing executing.Runs
@@ -110,12 +111,9 @@ type Callee struct {
 // others.
 func (g *Gate) Open(p Parts) {
 	g.Parts, g.Effects = p, effects.Table{}
+	g.granted = func() []tool.Rule { return g.answered.With(g.Settings().Rules) } // also those added after a run began
 	g.registerOwn()
 }
-
-// granted returns the rules that allow something now: those of the host, also those added after a run began,
-// and those of answers.
-func (g *Gate) granted() []tool.Rule { return g.answered.With(g.Settings().Rules) }
 
 // panicked returns the error of a panic in what, such as "the tool", and logs the stack.
 // It does not log the value of the panic, which may hold arguments. name is the name of

@@ -29,6 +29,7 @@ type Run struct {
 	Approve func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nobody approves anything
 	Parks   bool                                                            // a question that nobody answers parks it
 	root    *Pass                                                           // of the root call or program, once that is admitted
+	read    flow.Marks                                                      // the marks of a run outside of conversations
 
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
@@ -49,7 +50,9 @@ func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
 	if len(narrow) > 0 {
 		rules = slices.Concat(rules, narrow)
 	}
-	return &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve, memory: memory{&g.approvals, &flow.Marks{}, &now.Sources}}
+	r := &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve}
+	r.memory = memory{&g.approvals, &r.read, &now.Sources}
+	return r
 }
 
 // NewReplay returns a run whose effects the record answers. It has no rules and approves

@@ -139,9 +139,12 @@ func (a *Answered) Add(rules []tool.Rule) {
 	}
 }
 
-// With returns rules, and those that were added.
+// With returns rules, and those that were added. The caller must not change the result.
 func (a *Answered) With(rules []tool.Rule) []tool.Rule {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(a.rules) == 0 {
+		return rules
+	}
 	return slices.Concat(rules, a.rules)
 }

@@ -66,8 +66,10 @@ func (p *Policy) decide(t *tool.Tool, c tool.Capability) (tool.Verdict, *tool.Ru
 	return tool.Unruled, nil
 }
 
-// unruled reports whether the policy has no rules.
-func (p *Policy) unruled() bool { return len(p.Rules) == 0 && p.Granted == nil }
+// unruled reports whether no rule can decide anything now.
+func (p *Policy) unruled() bool {
+	return len(p.Rules) == 0 && (p.Granted == nil || len(p.Granted()) == 0)
+}
 
 // allowing returns the rules that may allow something.
 func (p *Policy) allowing() []tool.Rule {
