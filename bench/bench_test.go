@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -24,35 +23,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-// compare measures ours and theirs alternately and reports both times and their ratio,
-// which should be at most goal.
-func compare(b *testing.B, goal float64, ours, theirs func()) {
-	b.Helper()
-	const batch = 16
-	var t, u time.Duration
-	ours() // one-time work is done now
-	theirs()
-	n := 0
-	for b.Loop() {
-		start := time.Now()
-		for range batch {
-			ours()
-		}
-		middle := time.Now()
-		for range batch {
-			theirs()
-		}
-		t += middle.Sub(start)
-		u += time.Since(middle)
-		n += batch
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(t.Nanoseconds())/float64(n), "ours-ns")
-	b.ReportMetric(float64(u.Nanoseconds())/float64(n), "theirs-ns")
-	b.ReportMetric(float64(t)/float64(u), "ratio")
-	b.ReportMetric(goal, "goal")
-}
 
 const greet = `def greet(name: str, times: int = 1) -> dict[str, str]:
     """Greet somebody."""
@@ -94,17 +64,22 @@ func openHost(b *testing.B, dir string, mode cassidy.Mode) *host.Host {
 	return h
 }
 
-func writeTool(b *testing.B, dir, name, source string) {
+func writeTool(b testing.TB, dir, name, source string) {
 	b.Helper()
 	file := filepath.Join(dir, ".cassidy", "tools", name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	writeFile(b, file, source)
 	old := time.Now().Add(-time.Hour) // older files have reliable times in the index
 	if err := os.Chtimes(file, old, old); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func writeFile(b testing.TB, file, text string) {
+	b.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -112,7 +87,7 @@ func writeTool(b *testing.B, dir, name, source string) {
 var input = []byte(`{"name": "Ada", "times": 2}`)
 
 // callJSON makes a call with JSON input and output, as programs do.
-func callJSON(b *testing.B, h *host.Host, name string) {
+func callJSON(b testing.TB, h *host.Host, name string) {
 	v, err := value.ParseJSON(input)
 	if err != nil {
 		b.Fatal(err)
@@ -145,14 +120,14 @@ func bareStarlark(b *testing.B) func() {
 }
 
 // BenchmarkCall is a call of a trivial tool with all steps: lookup, check, gate, run,
-// check of the result, deadline. On a busy machine the ratio is steadier on one
-// processor: taskset -c 0 go test -run '^$' -bench Call$ ./bench
+// check of the result, deadline, on one processor.
 func BenchmarkCall(b *testing.B) {
+	oneProcessor(b)
 	h := toolHost(b, cassidy.Inline, "greet.star", greet)
-	compare(b, 1.5, func() { callJSON(b, h, "greet") }, bareStarlark(b))
+	compare(b, 1.3, func() { callJSON(b, h, "greet") }, bareStarlark(b))
 }
 
-// BenchmarkCallAllocs counts what a call allocates; the goal is 45.
+// BenchmarkCallAllocs is the call alone, to be profiled.
 func BenchmarkCallAllocs(b *testing.B) {
 	h := toolHost(b, cassidy.Inline, "greet.star", greet)
 	b.ReportAllocs()
@@ -247,20 +222,6 @@ func BenchmarkList(b *testing.B) {
 		})
 	}
 }
-
-func timed(do func()) time.Duration {
-	start := time.Now()
-	do()
-	return time.Since(start)
-}
-
-// median returns the median of the times.
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // BenchmarkVersion is the smallest complete process, compared with /bin/true.
 func BenchmarkVersion(b *testing.B) {

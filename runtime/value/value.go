@@ -73,19 +73,26 @@ const linearEntries = 8
 
 // MakeDict returns an empty dict with capacity for n entries.
 func MakeDict(n int) *Dict {
-	if n > smallDict {
-		return &Dict{entries: make([]Entry, 0, n)}
+	switch { // the arguments and results of most calls fit into dicts that are allocated with their entries
+	case n <= 2:
+		d := &struct {
+			Dict
+			entries [2]Entry
+		}{}
+		d.Dict.entries = d.entries[:0]
+		return &d.Dict
+	case n <= smallDict:
+		d := &struct {
+			Dict
+			entries [smallDict]Entry
+		}{}
+		d.Dict.entries = d.entries[:0]
+		return &d.Dict
 	}
-	d := &struct {
-		Dict
-		entries [smallDict]Entry
-	}{}
-	d.Dict.entries = d.entries[:0]
-	return &d.Dict
+	return &Dict{entries: make([]Entry, 0, n)}
 }
 
-// smallDict is the capacity of a dict that is allocated together with its entries: the arguments and
-// results of most calls fit.
+// smallDict is the capacity of a dict that grows.
 const smallDict = 4
 
 // NewDict returns a dict of string keys from alternating keys and values, as in

@@ -133,7 +133,7 @@ func readArguments(p *Pass, c *tool.Call) (*value.Dict, error) {
 func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
 	bounds := &p.now.Bounds
 	p.call.Limits = bounds.Of(p.call, p.tool.Tool)
-	p.wall.Start(bounds.Time(p.tool.Tool))
+	p.Run.gate.Inflight.Start(&p.wall, bounds.Time(p.tool.Tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		if !p.tool.OnlyCalls && !p.tool.Hints.ReadOnly {
 			p.act()

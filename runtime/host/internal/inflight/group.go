@@ -19,6 +19,7 @@ type Group struct {
 	nothing chan struct{} // closed when a closed group is empty; nil before it is closed
 	walls   Wall          // the head of the ring of those that can be stopped
 	stopped error         // why they were stopped, or nil
+	clocks  sync.Pool     // of *clock, for the walls of calls
 }
 
 // Closed returns the error of a closed host.

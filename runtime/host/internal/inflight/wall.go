@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -16,7 +17,7 @@ type Wall struct {
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	timer *time.Timer   // nil until Start
+	clock *clock        // nil before it is started and after Stop
 	left  time.Duration // when the clock was last started
 	since time.Time     // when that was
 	waits int           // the number of pauses
@@ -32,20 +33,45 @@ func (w *Wall) Open(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Start starts the clock, with the time that the call may take.
-func (w *Wall) Start(limit time.Duration) {
+// A clock is a timer that calls use one after the other: to make one takes longer than to start one.
+type clock struct {
+	timer *time.Timer
+	wall  atomic.Pointer[Wall] // of the call that uses it, or nil
+	pool  *sync.Pool           // where it waits for the next call
+}
+
+// ring is called when the timer fires, which may be when the next call uses the clock already.
+func (c *clock) ring() {
+	if w := c.wall.Load(); w != nil {
+		w.ring()
+	}
+}
+
+// Start starts the clock of a wall, with the time that the call may take.
+func (f *Group) Start(w *Wall, limit time.Duration) {
+	c, _ := f.clocks.Get().(*clock)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limit, w.left, w.since = limit, limit, time.Now()
-	w.timer = time.AfterFunc(limit, w.ring)
+	if c == nil {
+		c = &clock{pool: &f.clocks}
+		c.timer = time.AfterFunc(limit, c.ring)
+	} else {
+		c.timer.Reset(limit)
+	}
+	c.wall.Store(w)
+	w.clock = c
 }
 
 // Stop ends the context, and stops the clock permanently.
 func (w *Wall) Stop() {
 	w.mu.Lock()
 	w.ended = true
-	if w.timer != nil {
-		w.timer.Stop()
+	if c := w.clock; c != nil {
+		c.timer.Stop()
+		c.wall.Store(nil)
+		c.pool.Put(c)
+		w.clock = nil
 	}
 	w.mu.Unlock()
 	w.cancel(nil)
@@ -54,7 +80,7 @@ func (w *Wall) Stop() {
 // ring ends the context because the time is over.
 func (w *Wall) ring() {
 	w.mu.Lock()
-	over := w.waits == 0 && !w.ended
+	over := w.waits == 0 && !w.ended && time.Since(w.since) >= w.left
 	w.over = w.over || over
 	w.mu.Unlock()
 	if over {
@@ -66,10 +92,10 @@ func (w *Wall) ring() {
 func (w *Wall) Pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waits++; w.waits > 1 || w.timer == nil {
+	if w.waits++; w.waits > 1 || w.clock == nil {
 		return
 	}
-	w.timer.Stop()
+	w.clock.timer.Stop()
 	w.left = max(0, w.left-time.Since(w.since))
 }
 
@@ -78,7 +104,7 @@ func (w *Wall) Left() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.timer == nil:
+	case w.limit == 0: // it was not started
 		return math.MaxInt64
 	case w.waits > 0:
 		return w.left
@@ -102,9 +128,9 @@ func (w *Wall) Spend(d time.Duration) {
 func (w *Wall) Resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waits--; w.waits > 0 || w.timer == nil || w.ended || w.over {
+	if w.waits--; w.waits > 0 || w.clock == nil || w.over {
 		return
 	}
 	w.since = time.Now()
-	w.timer.Reset(w.left)
+	w.clock.timer.Reset(w.left)
 }

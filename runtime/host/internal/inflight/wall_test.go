@@ -15,11 +15,12 @@ import (
 // stopped or waits does not.
 func TestWall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		walls, contexts := make([]Wall, 5), make([]context.Context, 5)
+		walls, contexts, g := make([]Wall, 5), make([]context.Context, 5), &Group{}
 		for i, limit := range []time.Duration{3 * time.Second, time.Second, 2 * time.Second, time.Second, math.MaxInt64} {
 			contexts[i] = walls[i].Open(t.Context())
-			walls[i].Start(limit)
+			g.Start(&walls[i], limit)
 		}
+		second, last := walls[2].clock, walls[4].clock
 		walls[2].Stop()
 		walls[3].Pause()
 		over := func(want ...int) {
@@ -45,8 +46,33 @@ func TestWall(t *testing.T) {
 		time.Sleep(time.Second)
 		over(0, 1, 3)
 		walls[4].Stop()
-		if walls[2].timer.Stop() || walls[4].timer.Stop() {
+		if second.timer.Stop() || last.timer.Stop() {
 			t.Error("the timer of a stopped wall still runs")
+		}
+	})
+}
+
+// TestClockIsReused checks that a clock which rings for a call that has ended does not end the next call
+// that uses it.
+func TestClockIsReused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &Group{}
+		var before, now Wall
+		before.Open(t.Context())
+		g.Start(&before, time.Second)
+		late := before.clock
+		before.Stop()
+		ctx := now.Open(t.Context())
+		g.Start(&now, time.Minute)
+		now.clock.wall.Store(nil)
+		late.wall.Store(&now)
+		late.ring()
+		if err := context.Cause(ctx); err != nil {
+			t.Errorf("the next call ended with %v", err)
+		}
+		now.Stop()
+		if now.Left() != time.Minute {
+			t.Errorf("a stopped wall has %v left", now.Left())
 		}
 	})
 }
