@@ -94,9 +94,8 @@ type Options struct {
 	// Settings returns the settings in force now, which replace Rules, TrustedSources,
 	// UntrustedSources, MaxTimeout, MaxLimits and QuestionTimeout. It returns the same pointer as
 	// long as nothing changes, and nothing may change what it has returned. Nil and invalid settings
-	// keep those before. It is called concurrently: once when a call or a run begins, when a question
-	// is asked, and when a call needs what no rule allows, so that calls in progress use added
-	// rules that allow something. Nil: the settings are those of the options.
+	// keep those before. It is called concurrently: once when a call or a run begins, and before a
+	// question is asked, which added rules may make unnecessary. Nil: the settings are those of the options.
 	Settings func() *toolset.Settings
 	// FileNames returns, for one run, the names by which rules that ask or deny cover the
 	// files of the project beside their paths; see [stdlib.World.FileNames]. Nil means none.

@@ -119,7 +119,7 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 		return answerValue(q.Kind, &answer.Answer), nil
 	}
 	now := p.Run.gate.Clock()
-	q.Expires = parked.Expiry(q.Kind, open, cmp.Or(timeout, p.Run.gate.Settings().Bounds.Question), now)
+	q.Expires = parked.Expiry(q.Kind, open, cmp.Or(timeout, p.Run.gate.look().Bounds.Question), now)
 	if err := parked.Expired(&q, now); err != nil {
 		return nil, err
 	}

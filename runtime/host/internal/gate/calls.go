@@ -280,7 +280,7 @@ func CallUndo(ctx context.Context, above *Pass, own, registered *Callee, tools T
 func (g *Gate) Probe(ctx context.Context, tools Tools, t *Callee, run tool.Runner) (tool.Outcome, error) {
 	ctx = &callContext{Context: ctx, gate: g}
 	c := tool.Call{ID: g.nextID(), Tool: t.Name, Args: &value.Dict{}, Entry: t.Available}
-	c.Limits = g.Settings().Bounds.Of(c, t.Tool)
+	c.Limits = g.look().Bounds.Of(c, t.Tool)
 	probe := func() (tool.Outcome, error) {
 		p := g.NewRun(c.ID, tools, nil).newPass(t, c, nil)
 		p.consent.probe = true

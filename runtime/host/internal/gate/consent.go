@@ -71,6 +71,9 @@ func (p *Pass) approve(ctx context.Context) error {
 	default:
 		d.why = "the tool may use " + rights.List(open)
 	}
+	if p.Run.gate.changed() {
+		return p.approve(ctx)
+	}
 	how, err := p.askCall(ctx, d, read, !risky && verdict != tool.Ask && rights.Partly(&p.rights, open))
 	if err != nil {
 		return p.refused(d, err)

@@ -45,7 +45,8 @@ type Gate struct {
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
-	granted   func() []tool.Rule // the rules that allow something now
+	last      atomic.Pointer[Settings] // those that were last looked at
+	granted   func() []tool.Rule       // the rules that allow something now
 	approvals approval.List
 	answered  rights.Answered
 	executing executing.Runs
@@ -111,8 +112,26 @@ type Callee struct {
 // others.
 func (g *Gate) Open(p Parts) {
 	g.Parts, g.Effects = p, effects.Table{}
-	g.granted = func() []tool.Rule { return g.answered.With(g.Settings().Rules) } // also those added after a run began
+	g.granted = func() []tool.Rule { return g.answered.With(g.last.Load().Rules) } // also those added after a run began
+	g.look()
 	g.registerOwn()
+}
+
+// look returns the settings in force. It may look at files, so it is called when a call begins and before
+// somebody is asked, and not in between.
+func (g *Gate) look() *Settings {
+	now := g.Settings()
+	if g.last.Load() != now {
+		g.last.Store(now)
+	}
+	return now
+}
+
+// changed reports whether the settings have changed since they were last looked at: a question may not be
+// necessary then.
+func (g *Gate) changed() bool {
+	last := g.last.Load()
+	return g.look() != last
 }
 
 // panicked returns the error of a panic in what, such as "the tool", and logs the stack.
@@ -203,7 +222,7 @@ func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
 		r.root = p
 	} else {
 		if p.now = above.now; above.program != nil { // which may have begun long ago
-			p.now = r.gate.Settings()
+			p.now = r.gate.look()
 		}
 		p.rights.Policy, p.rights.Above = above.rights.Policy, &above.rights
 		p.call.Trace |= above.call.Trace

@@ -56,12 +56,13 @@ func (s *stand) approve(context.Context, tool.Question) (tool.Answer, error) {
 func (s *stand) call(t *testing.T) error {
 	t.Helper()
 	s.asked, s.executed, s.called = 0, nil, false
+	now := &Settings{Rules: s.rules, Bounds: s.bounds}
 	p := Parts{
 		Execute: func(_ context.Context, _ *tool.Func, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			s.executed = append(s.executed, e.Func)
 			return tool.Outcome{Value: "done"}, nil
 		},
-		Settings: func() *Settings { return &Settings{Rules: s.rules, Bounds: s.bounds} },
+		Settings: func() *Settings { return now },
 		Surroundings: Surroundings{
 			Clock: time.Now, Logger: slog.New(slog.DiscardHandler), Hub: &events.Hub{}, Inflight: &inflight.Group{},
 		},

@@ -90,6 +90,9 @@ func (s *step) permit(ctx context.Context) error {
 		return s.askFor(ctx, asked, asks, nil)
 	}
 	if asksFirst(s, unruled) {
+		if p.Run.gate.changed() {
+			return s.permit(ctx)
+		}
 		if p.consent.probe {
 			return value.Errorf(value.Denied, "%s requires approval, which is impossible in an availability check", s.effect.Func)
 		}
@@ -113,6 +116,9 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	case verdict == tool.Deny:
 		return rights.Denied(c.String(), r)
 	case verdict == tool.Unruled && s.of.consent.each && asksItself(s, c) && !slices.Contains(s.approved, c):
+		if s.of.Run.gate.changed() {
+			return s.check(ctx, c)
+		}
 		return s.askFor(ctx, []tool.Capability{c}, nil, nil)
 	case verdict == tool.Ask:
 		if slices.Contains(s.approved, c) {

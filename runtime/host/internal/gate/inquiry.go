@@ -114,7 +114,7 @@ func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 		return nil, nil
 	}
 	a, asked, err := q.of.Run.answer(ctx, q.At, q.Matches)
-	q.Expires = parked.Expiry(tool.QuestionApproval, asked, q.of.Run.gate.Settings().Bounds.Question, q.of.Run.gate.Clock())
+	q.Expires = parked.Expiry(tool.QuestionApproval, asked, q.of.Run.gate.look().Bounds.Question, q.of.Run.gate.Clock())
 	if err != nil || a == nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type memory struct {
 
 // NewRun returns a run that is not recorded, with the given tools, and rules in addition to those of the host.
 func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
-	now := g.Settings()
+	now := g.look()
 	rules := now.Rules
 	if len(narrow) > 0 {
 		rules = slices.Concat(rules, narrow)
@@ -58,7 +58,7 @@ func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
 // everything: the record has the refusals, and nothing else is reached.
 func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
-	return &Run{gate: g, ID: id, record: record, tools: tools, now: g.Settings(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
+	return &Run{gate: g, ID: id, record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
 }
 
 // ApproveAll approves everything.
