@@ -16,7 +16,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy"
-
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -45,11 +45,11 @@ func toolHost(b *testing.B, mode cassidy.Mode, name, source string) *host.Host {
 	return openHost(b, dir, mode)
 }
 
-func openHost(b *testing.B, dir string, mode cassidy.Mode) *host.Host {
+func openHost(b testing.TB, dir string, mode cassidy.Mode) *host.Host {
 	b.Helper()
 	workers := cassidy.Workers{}
 	if mode == cassidy.Process {
-		workers.Program = buildCommand(b, "cassidy-worker") // the test binary is several times as large
+		workers.Program = testutil.Build(b, "cmd/cassidy-worker") // the test binary is several times as large
 	}
 	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: mode, Workers: workers})
 	if err != nil {
@@ -183,7 +183,7 @@ func BenchmarkFirstCall(b *testing.B) {
 // does. All are medians. The goals are 1.5 for cold/parse, and 60 ms for 10,000 tools
 // warm.
 func BenchmarkList(b *testing.B) {
-	binary := buildCommand(b, "cassidy")
+	binary := testutil.Build(b, "cmd/cassidy")
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			dir, sources := b.TempDir(), make([]string, n)
@@ -225,25 +225,13 @@ func BenchmarkList(b *testing.B) {
 
 // BenchmarkVersion is the smallest complete process, compared with /bin/true.
 func BenchmarkVersion(b *testing.B) {
-	binary := buildCommand(b, "cassidy")
+	binary := testutil.Build(b, "cmd/cassidy")
 	run := func(name string, args ...string) {
 		if err := exec.Command(name, args...).Run(); err != nil {
 			b.Fatal(err)
 		}
 	}
 	compare(b, 9, func() { run(binary, "version") }, func() { run("true") })
-}
-
-// buildCommand builds one of the commands, without cgo.
-func buildCommand(b *testing.B, name string) string {
-	b.Helper()
-	binary := filepath.Join(b.TempDir(), name)
-	cmd := exec.Command("go", "build", "-o", binary, "../cmd/"+name)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	return binary
 }
 
 // typicalTool is a tool of 40 lines.

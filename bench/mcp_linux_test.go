@@ -6,24 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
-
-// buildProgram builds a program for a benchmark.
-func buildProgram(b *testing.B, pkg string) string {
-	b.Helper()
-	program := filepath.Join(b.TempDir(), filepath.Base(pkg))
-	if out, err := exec.Command("go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
-	return program
-}
 
 // cassidyServer is the command that serves the tools of a folder, which its user trusts.
 func cassidyServer(b *testing.B, program, dir string) func() *exec.Cmd {
@@ -58,9 +48,9 @@ func connect(b *testing.B, cmd *exec.Cmd) *mcp.ClientSession {
 func BenchmarkMCPCall(b *testing.B) {
 	dir := b.TempDir()
 	writeTool(b, dir, "greet.star", greet)
-	ours := connect(b, cassidyServer(b, buildProgram(b, "../cmd/cassidy"), dir)())
+	ours := connect(b, cassidyServer(b, testutil.Build(b, "cmd/cassidy"), dir)())
 	defer ours.Close()
-	theirs := connect(b, exec.Command(buildProgram(b, "github.com/modelcontextprotocol/go-sdk/examples/server/hello")))
+	theirs := connect(b, exec.Command(testutil.Build(b, "github.com/modelcontextprotocol/go-sdk/examples/server/hello")))
 	defer theirs.Close()
 	call := func(c *mcp.ClientSession) func() {
 		return func() {
@@ -80,7 +70,7 @@ func BenchmarkMCPStart(b *testing.B) {
 	for i := range 1000 {
 		writeTool(b, dir, fmt.Sprintf("tool%d.star", i), fmt.Sprintf(echoTool, fmt.Sprint("tool", i)))
 	}
-	start := cassidyServer(b, buildProgram(b, "../cmd/cassidy"), dir)
+	start := cassidyServer(b, testutil.Build(b, "cmd/cassidy"), dir)
 	var ready, listed time.Duration
 	n := 0
 	for b.Loop() {
@@ -125,7 +115,7 @@ func BenchmarkMCPCodeMode(b *testing.B) {
 	for i := range 100 {
 		writeTool(b, dir, fmt.Sprintf("order_of_shop%d.star", i), fmt.Sprintf(orderTool, fmt.Sprint("order_of_shop", i)))
 	}
-	start := cassidyServer(b, buildProgram(b, "../cmd/cassidy"), dir)
+	start := cassidyServer(b, testutil.Build(b, "cmd/cassidy"), dir)
 	plain := connect(b, start())
 	defer plain.Close()
 	coded := start()

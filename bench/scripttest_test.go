@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // scriptKinds are the tools of [BenchmarkScriptTests]: the suffix and the source of a tool whose name is
@@ -118,7 +120,7 @@ func writeScriptTests(b *testing.B, dir string, tools int) {
 // BenchmarkScriptTests runs cassidy test in a project with 1,000 tests: files, servers with a secret,
 // commands and pure functions in Starlark, and files in Lua. Each fifth tool has an example, too.
 func BenchmarkScriptTests(b *testing.B) {
-	command := buildCommand(b, "cassidy")
+	command := testutil.Build(b, "cmd/cassidy")
 	dir := b.TempDir()
 	writeScriptTests(b, dir, 100)
 	home := b.TempDir()

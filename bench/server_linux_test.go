@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // The tools of each tenant: one waits for an effect in Go, and five return their
@@ -39,10 +41,7 @@ func tokenOf(tenant int) string { return fmt.Sprintf("the-token-of-tenant-%d", t
 func serve(b *testing.B) *served {
 	b.Helper()
 	dir := b.TempDir()
-	program, config, tenants := filepath.Join(dir, "server"), filepath.Join(dir, "config.json"), map[string]string{}
-	if out, err := exec.Command("go", "build", "-o", program, "../examples/server").CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
+	program, config, tenants := testutil.Build(b, "examples/server"), filepath.Join(dir, "config.json"), map[string]string{}
 	for i := range serverTenants {
 		name := fmt.Sprint("tenant-", i)
 		tenants[name] = tokenOf(i)

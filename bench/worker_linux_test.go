@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -22,7 +24,7 @@ import (
 func BenchmarkWorkerStart(b *testing.B) {
 	for _, name := range []string{"cassidy", "cassidy-worker"} {
 		b.Run(name, func(b *testing.B) {
-			program := buildCommand(b, name)
+			program := testutil.Build(b, "cmd/"+name)
 			var ours, theirs []time.Duration
 			for b.Loop() {
 				start := time.Now()
@@ -55,6 +57,31 @@ func BenchmarkWorkerStart(b *testing.B) {
 	}
 }
 
+// processes returns how many processes 100 calls in a worker start.
+func processes(tb testing.TB) int {
+	tb.Helper()
+	dir := tb.TempDir()
+	writeTool(tb, dir, "greet.star", greet)
+	h := openHost(tb, dir, cassidy.Process)
+	seen := map[int]bool{}
+	for range 100 {
+		callJSON(tb, h, "greet")
+		for _, pid := range children(tb) {
+			seen[pid] = true
+		}
+	}
+	return len(seen)
+}
+
+// TestProcesses bounds the processes that calls start: one that describes the tool, one that runs it, and others
+// that are ready to replace them.
+func TestProcesses(t *testing.T) {
+	const most = 4
+	if n := processes(t); n < 1 || n > most {
+		t.Errorf("100 calls have started %d processes, want at most %d", n, most)
+	}
+}
+
 // startWorker returns a sandbox with one worker that has answered.
 func startWorker(b *testing.B, program string) *sandbox.Process {
 	b.Helper()
@@ -69,7 +96,7 @@ func startWorker(b *testing.B, program string) *sandbox.Process {
 }
 
 // children returns the living processes that this one has started.
-func children(b *testing.B) []int {
+func children(b testing.TB) []int {
 	b.Helper()
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

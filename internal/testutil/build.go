@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Build returns the program of a main package of this module, such as "cmd/cassidy", built without
-// cgo and without the race detector. The program is in the user's cache folder, and is linked again
+// Build returns the program of a main package of this module, such as "cmd/cassidy", or of a module that
+// it requires, by its import path. It is built without cgo and without the race detector. The program is in the user's cache folder, and is linked again
 // only if its sources have changed, so all tests of a run share it. A test must not change it.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
@@ -47,11 +47,14 @@ func build(pkg string) (string, error) {
 	}
 	defer unlock()
 	program := filepath.Join(dir, filepath.Base(pkg)+".exe")
-	cmd := exec.Command("go", "build", "-o", program, "./"+pkg)
+	if first, _, _ := strings.Cut(pkg, "/"); !strings.Contains(first, ".") {
+		pkg = "./" + pkg
+	}
+	cmd := exec.Command("go", "build", "-o", program, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+root)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./%s: %w\n%s", pkg, err, out)
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
 	return program, nil
 }
