@@ -1,26 +1,30 @@
-# The same as CI does, by hand. Everything works without cgo but the race
-# detector, which needs a C compiler.
+# What CI does, by hand. Everything works without cgo but the race detector, which needs a C compiler.
 
-.PHONY: check test race lint fmt bench fuzz soak
+.PHONY: check
+check: fmt-check lint test race cross
 
-check: fmt-check lint test race
-
+.PHONY: test
 test:
-	go test ./...
+	CGO_ENABLED=0 go test ./...
 
-# Without the option, each process of a test waits a second before it exits.
+# The packages that are concurrent; .ci/race.txt has the reasons. Without the option, each process of a
+# test waits a second before it exits.
+.PHONY: race
 race: export GORACE = atexit_sleep_ms=10
 race:
-	CGO_ENABLED=1 go test -race -timeout 30m ./...
+	CGO_ENABLED=1 go test -race -short -timeout 30m $$(sed 's/#.*//' .ci/race.txt)
 
+# One architecture for each system, the one that make cross builds for: its packages are compiled once.
+.PHONY: lint
 lint: .ci/bin/staticcheck
-	go vet ./...
-	GOOS=darwin go vet ./...
-	GOOS=windows go vet ./...
-	.ci/bin/staticcheck ./...
+	CGO_ENABLED=0 go vet ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go vet ./...
+	CGO_ENABLED=0 GOOS=windows go vet ./...
+	CGO_ENABLED=0 .ci/bin/staticcheck ./...
 
 # It builds for the other systems, where nobody runs it here.
 .PHONY: cross
+cross: export CGO_ENABLED = 0
 cross:
 	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/cassidy
 	GOOS=windows go build -o /dev/null ./cmd/cassidy
@@ -32,6 +36,11 @@ cross:
 .ci/bin/staticcheck: .ci/lint/go.mod
 	go build -C .ci/lint -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 
+# It runs go test, and reports which tests are slow.
+.ci/bin/gotestsum: .ci/lint/go.mod
+	go build -C .ci/lint -o ../bin/gotestsum gotest.tools/gotestsum
+
+.PHONY: fmt
 fmt:
 	gofmt -w .
 
@@ -39,26 +48,46 @@ fmt:
 fmt-check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
 
+# Fails if a ratio or a counter is worse than in bench/baseline.json; make baseline writes that file and
+# bench/RESULTS.md.
+.PHONY: bench baseline
 bench:
-	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/... ./bench/
+	go run ./bench/guard
+baseline:
+	go run ./bench/guard -update
+
+# The benchmarks of single packages, which nothing compares.
+.PHONY: bench-packages
+bench-packages:
+	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/...
 
 # Each fuzz target for a little while.
+.PHONY: fuzz
 fuzz:
 	@for pkg in $$(go list ./...); do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s $$pkg || exit 1; \
 	  done; done
 
-# The suites that a test run has in a reduced form, in full, for an hour or so: hostile
-# calls in a row, the races of hostile commands, runs that are killed, and runs around which
-# something breaks.
-soak: export CASSIDY_SOAK = 1
-soak:
-	go test -count 1 -timeout 2h -v -run '^TestR42Soak$$' ./sandbox/
-	go test -count 1 -timeout 2h -v -run '^TestEscape' ./stdlib/shell/
-	CASSIDY_KILLS=200 go test -count 1 -timeout 1h -v -run '^TestKill$$' ./cmd/cassidy/
-	go test -count 1 -timeout 1h -v -run '^(TestSoak|TestPairs|TestUndoKilled)$$' ./cmd/cassidy/
-	go test -count 1 -timeout 1h -v -run '^TestNoLineIsLostBesideAnEditor$$' ./stdlib/fs/
+# All tests in full, of which a test run does a fixed sample: attacks, bombs, kills, storms and large
+# inputs, for an hour or so. Each part also runs alone. CONTRIBUTING.md says what each part does.
+.PHONY: soak soak-sandbox soak-runs soak-engine soak-files
+soak: soak-sandbox soak-runs soak-engine soak-files
+soak-sandbox soak-runs soak-engine soak-files: export CASSIDY_SOAK = 1
+soak-sandbox soak-runs soak-engine soak-files: export CGO_ENABLED = 0
+soak-sandbox:
+	go test -count 1 -timeout 1h ./sandbox/... ./stdlib/shell
+soak-runs:
+	go test -count 1 -timeout 1h . ./cmd/... ./runtime/host/... ./runtime/history/... ./runtime/journal/... ./runtime/mcp/... ./examples/...
+soak-engine:
+	go test -count 1 -timeout 1h ./runtime/engine/... ./runtime/agent/... ./runtime/model/... ./scripts/... ./tools/...
+soak-files:
+	go test -count 1 -timeout 1h $$(go list ./stdlib/... | grep -v /shell) ./internal/...
+
+# All tests three times, while six loops keep two processors busy: a test that depends on the clock fails.
+.PHONY: steady
+steady:
+	.ci/steady
 
 # The conformance suite of the Model Context Protocol, against the server and the client in examples/mcp-conformance.
 .PHONY: conformance

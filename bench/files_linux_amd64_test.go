@@ -2,9 +2,12 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +20,30 @@ import (
 
 // countFiles has TestFileSystemCalls count in its own process.
 const countFiles = "CASSIDY_TEST_COUNT_FILES"
+
+// insideLine is followed by the number of system calls between the beginning and the end of calls.
+const insideLine = "inside calls: "
+
+// BenchmarkCounters reports what the tests of counters check.
+func BenchmarkCounters(b *testing.B) {
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestFileSystemCalls$", "-test.v")
+	cmd.Env = append(os.Environ(), countFiles+"=1")
+	out, err := cmd.CombinedOutput()
+	_, rest, ok := strings.Cut(string(out), insideLine)
+	line, _, _ := strings.Cut(rest, "\n")
+	inside, failed := strconv.ParseFloat(line, 64)
+	if !ok || failed != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	h := userHost(b, "", nil)
+	for b.Loop() {
+		b.ReportMetric(testing.AllocsPerRun(500, func() { callJSON(b, h, "greet") }), "allocs")
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(inside, "files")
+	b.ReportMetric(stepBytes(b), "step-B")
+	b.ReportMetric(float64(processes(b)), "processes")
+}
 
 // TestFileSystemCalls counts the system calls about files that 10,000 calls in a row make, in the host:
 // at most ten rounds a second to look for a change of the user's config, all of them before a call
@@ -63,6 +90,7 @@ func TestFileSystemCalls(t *testing.T) {
 	if rounds > allowed {
 		t.Errorf("%d rounds of system calls, want at most %d", rounds, allowed)
 	}
+	fmt.Printf("%s%d\n", insideLine, inside)
 	if inside != 0 {
 		t.Errorf("%d system calls were made between the beginning and the end of calls", inside)
 	}

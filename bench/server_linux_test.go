@@ -159,6 +159,7 @@ func BenchmarkServerWaiting(b *testing.B) {
 	b.StopTimer()
 	b.ReportMetric(float64(each*atOnce)/b.Elapsed().Seconds(), "calls/s")
 	b.ReportMetric(100*float64(each)*wait.Seconds()/b.Elapsed().Seconds(), "%ideal")
+	b.ReportMetric(b.Elapsed().Seconds()/(float64(each)*wait.Seconds()), "ratio")
 	number, pss := s.workers(b)
 	b.ReportMetric(float64(number), "workers")
 	b.ReportMetric(pss, "MB")

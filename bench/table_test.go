@@ -382,6 +382,7 @@ func BenchmarkTable(b *testing.B) {
 	b.ReportMetric(ours.Seconds()/float64(rounds), "ours-s")
 	if python > 0 {
 		b.ReportMetric(float64(python)/float64(ours), "python/ours")
+		b.ReportMetric(float64(ours)/float64(python), "ours/python")
 	}
 	if sqlite > 0 {
 		b.ReportMetric(float64(ours)/float64(sqlite), "ours/sqlite")

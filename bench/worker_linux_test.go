@@ -52,6 +52,7 @@ func BenchmarkWorkerStart(b *testing.B) {
 			b.ReportMetric(ms(median(ours)), "median-ms")
 			b.ReportMetric(ms(ours[0]), "least-ms")
 			b.ReportMetric(ms(median(theirs)), "true-ms")
+			b.ReportMetric(float64(median(ours))/float64(median(theirs)), "ratio")
 			b.ReportMetric(float64(pss)/workers/1024, "pss-MB")
 		})
 	}

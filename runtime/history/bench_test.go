@@ -132,4 +132,5 @@ func BenchmarkReplay(b *testing.B) {
 		}
 		l.Close()
 	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/op")
 }
