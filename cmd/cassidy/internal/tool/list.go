@@ -140,7 +140,7 @@ func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, tex
 		b.WriteString(text)
 	}
 	if len(marks) > 0 {
-		b.WriteString(paint(ui.Dim, "  "+ui.Pad("", width)+"  ["+ui.VisibleLine(strings.Join(marks, " · "))+"]"))
+		b.WriteString(paint(ui.Dim, "  "+ui.Pad("", width)+"  ["+strings.Join(value.Map(marks, ui.VisibleLine), " · ")+"]"))
 		b.WriteByte('\n')
 	}
 }
