@@ -799,6 +799,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"the engine and the host speak it",
 	},
+	"bench/guard": {
+		"Guard runs the benchmarks whose results do not depend on the speed of the machine",
+		"",
+		"it starts the benchmarks as programs",
+	},
 	"internal/testutil": {
 		"Package testutil lets tests decide how much they do, and builds the programs that they start.",
 		"",
@@ -811,7 +816,7 @@ var layers = map[string]struct {
 	},
 	"internal/testworker": {
 		"Package testworker lets tests run scripts in workers",
-		"runtime/tool runtime/value sandbox",
+		"internal/testutil runtime/tool runtime/value sandbox",
 		"tests only; the modules of workers are parameters",
 	},
 	"cmd/cassidy": {
@@ -1007,8 +1012,8 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
-	"os/exec":       {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
+	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test, and benchmarks"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},

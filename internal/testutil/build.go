@@ -17,15 +17,17 @@ import (
 // only if its sources have changed, so all tests of a run share it. A test must not change it.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
-	program, err := build(pkg)
+	program, err := Program("", pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return program
 }
 
-func build(pkg string) (string, error) {
-	root, err := moduleRoot()
+// Program is [Build] for code that has no test to fail. dir is a folder of this module; "" is the working
+// directory.
+func Program(dir, pkg string) (string, error) {
+	root, err := moduleRoot(dir)
 	if err != nil {
 		return "", err
 	}
@@ -37,16 +39,16 @@ func build(pkg string) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(root))
-	dir := filepath.Join(cache, "cassidy-test", hex.EncodeToString(sum[:8]))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	programs := filepath.Join(cache, "cassidy-test", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(programs, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(dir, "lock"))
+	unlock, err := lock(filepath.Join(programs, "lock"))
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	program := filepath.Join(dir, filepath.Base(pkg)+".exe")
+	program := filepath.Join(programs, filepath.Base(pkg)+".exe")
 	if first, _, _ := strings.Cut(pkg, "/"); !strings.Contains(first, ".") {
 		pkg = "./" + pkg
 	}
@@ -70,9 +72,9 @@ func noteSources(root string) error {
 	})
 }
 
-// moduleRoot returns the folder with the go.mod file, at or above the working directory.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
+// moduleRoot returns the folder with the go.mod file, at or above dir or the working directory.
+func moduleRoot(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}

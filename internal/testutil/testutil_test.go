@@ -28,7 +28,7 @@ func TestBuild(t *testing.T) {
 	var errs [4]error
 	var all sync.WaitGroup
 	for i := range programs {
-		all.Go(func() { programs[i], errs[i] = build("cmd/cassidy-worker") })
+		all.Go(func() { programs[i], errs[i] = Program("", "cmd/cassidy-worker") })
 	}
 	all.Wait()
 	if err := errors.Join(errs[:]...); err != nil {

@@ -1,6 +1,6 @@
 // Package testworker lets tests run scripts in workers, however the tests are built. A
-// test is its own worker; a test with the race detector uses a copy of itself that is
-// built without it.
+// test is its own worker. A test with the race detector uses cassidy-worker, or a copy of
+// itself that is built without the race detector if its scripts have other modules.
 //
 // A package whose tests need workers declares it once:
 //
@@ -21,20 +21,24 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
 // Main is the body of a TestMain. In a worker it does not return. The modules are those
-// of [sandbox.Main].
+// of [sandbox.Main] in cassidy-worker: stdlib.Pure().
 func Main(m *testing.M, modules ...tool.Module) {
 	sandbox.Main(modules...)
-	os.Exit(Suite{m}.Run())
+	os.Exit(Suite{M: m}.Run())
 }
 
 // A Suite runs the tests of a package from a TestMain that does more than [Main]: it
 // calls sandbox.Main first, and Suite.Run instead of m.Run.
-type Suite struct{ M *testing.M }
+type Suite struct {
+	M   *testing.M
+	Own bool // its worker has other modules than cassidy-worker
+}
 
 // Run runs the tests, removes the files of [Exec], and returns the exit code.
 func (s Suite) Run() int {
@@ -43,7 +47,7 @@ func (s Suite) Run() int {
 		fmt.Fprintln(os.Stderr, "testworker:", err)
 		return 1
 	}
-	b := &builder{source: dir}
+	b := &builder{source: dir, own: s.Own}
 	current.Store(b)
 	code := s.M.Run()
 	if err := b.remove(); err != nil {
@@ -94,6 +98,7 @@ var current atomic.Pointer[builder]
 // A builder builds one worker on first use.
 type builder struct {
 	source  string // the package's folder: tests may change the working directory
+	own     bool   // the worker has modules of the package
 	once    sync.Once
 	dir     string // made for the program
 	program string
@@ -103,6 +108,10 @@ type builder struct {
 // build compiles the package's own tests without the race detector: no other program
 // has the modules of their TestMain.
 func (b *builder) build() {
+	if !b.own {
+		b.program, b.err = testutil.Program(b.source, "cmd/cassidy-worker")
+		return
+	}
 	if b.dir, b.err = os.MkdirTemp("", "testworker"); b.err != nil {
 		return
 	}

@@ -49,7 +49,7 @@ type Workers struct {
 // Main is the body of a TestMain. In a worker it does not return.
 func (w *Workers) Main(m *testing.M) {
 	sandbox.Main(pureOf(w.programSet())...)
-	code := testworker.Suite{M: m}.Run()
+	code := testworker.Suite{M: m, Own: true}.Run()
 	if err := w.close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
