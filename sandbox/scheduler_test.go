@@ -40,7 +40,7 @@ func TestTurnsAreFair(t *testing.T) {
 	s.count(ann1)
 	got := make(chan string)
 	waiting := func(n int) {
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 			s.mu.Lock()
 			is := len(s.waiting)
 			s.mu.Unlock()

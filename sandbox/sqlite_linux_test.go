@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -36,7 +37,7 @@ func TestSQLInWorker(t *testing.T) {
 			args.Put("after", after)
 		}
 		limits := tool.DefaultLimits()
-		limits.CPU = cpu
+		limits.CPU, limits.Memory = cpu, int64(testutil.Times(48<<20, tool.DefaultMemory))
 		out, err := p.Run(context.Background(), sqlScript, tool.Call{Args: args, Limits: limits}, nil)
 		return out.Value, err
 	}
@@ -74,7 +75,7 @@ func TestSQLInWorker(t *testing.T) {
 		"files":        "select * from pragma_database_list, pragma_compile_options where compile_options like 'x'; attach 'x' as y",
 	} {
 		start := time.Now()
-		_, err := ask(time.Second, query, "")
+		_, err := ask(time.Duration(testutil.Times(50, 1000))*time.Millisecond, query, "")
 		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v, want an error", name, err)
