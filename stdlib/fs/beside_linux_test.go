@@ -9,20 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // besideEnv makes the test below the process that appends: a file, and how many lines.
 const besideEnv = "CASSIDY_TEST_BESIDE"
-
-// soaked returns how often to repeat something: more with CASSIDY_SOAK=1.
-func soaked(reduced, full int) int {
-	if os.Getenv("CASSIDY_SOAK") == "1" {
-		return full
-	}
-	return reduced
-}
 
 // An editor that knows no locks appends lines while commits replace the file: each line of both
 // is there once, or in a file beside it to which a commit that met a conflict has saved it.
@@ -43,7 +36,7 @@ func TestNoLineIsLostBesideAnEditor(t *testing.T) {
 		return
 	}
 	d := newProject(t, map[string]string{"log": "begin\n"})
-	n := soaked(500, 10_000)
+	n := testutil.Times(500, 10_000)
 	editor := exec.Command(os.Args[0], "-test.run=^TestNoLineIsLostBesideAnEditor$")
 	editor.Env = append(os.Environ(), besideEnv+"="+filepath.Join(d.Dir, "log")+"\n"+strconv.Itoa(n))
 	rowtest.NoError(t, editor.Start())

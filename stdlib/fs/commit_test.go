@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
@@ -432,9 +434,24 @@ func seenByScript(t rowtest.Tester, d *project, folder string, all map[string]st
 	return all
 }
 
+// fewChecks has rapid make a few checks, always the same ones, among which each test that calls it
+// finds all that it must see. A soak, or a flag of rapid, makes others.
+func fewChecks(t *testing.T) {
+	t.Helper()
+	checks, seed := flag.Lookup("rapid.checks"), flag.Lookup("rapid.seed")
+	if testutil.Soak() || checks.Value.String() != checks.DefValue || seed.Value.String() != seed.DefValue {
+		return
+	}
+	for f, few := range map[*flag.Flag]string{checks: "25", seed: "6"} {
+		rowtest.NoError(t, f.Value.Set(few))
+		t.Cleanup(func() { rowtest.NoError(t, f.Value.Set(f.DefValue)) })
+	}
+}
+
 // Whatever a call does: the disk does not change before the commit, the commit
 // makes of it what the call saw, and the undo makes it what it was.
 func TestCommitAndRestoreAreInverse(t *testing.T) {
+	fewChecks(t)
 	root := t.TempDir()
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
@@ -81,7 +82,7 @@ func TestReconcileAfterAKill(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "undo")
 	random := rand.New(rand.NewPCG(3, 4))
 	states := map[string]int{}
-	for range 40 {
+	for range testutil.Times(8, 40) {
 		killed := exec.Command(os.Args[0], "-test.run=^TestReconcileAfterAKill$")
 		killed.Env = append(os.Environ(), turnLoopEnv+"="+d.Dir+"\n"+record)
 		out, err := killed.StdoutPipe()

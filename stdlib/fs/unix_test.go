@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
@@ -384,10 +385,10 @@ func TestF04SwapsWhileReadingAndWriting(t *testing.T) {
 		stop := make(chan struct{})
 		swapped := swapUntil(t, stop, d.Dir, "d", target)
 		var read, refused, committed int
-		// On a slow machine a swap can meet every one of 1000 commits: the
+		// On a slow machine a swap can meet every commit: the
 		// rounds continue until each outcome was seen.
 		seenAll := func() bool { return refused > 0 && read > 0 && committed > 0 }
-		for i := 0; i < 1000 || !seenAll() && i < 50_000; i++ {
+		for i := 0; i < testutil.Times(100, 1000) || !seenAll() && i < 50_000; i++ {
 			for _, p := range []string{"d/file", "d/deep/file"} {
 				v, err := d.Call("fs.read", "path", p)
 				text, _ := v.(string)
@@ -445,7 +446,7 @@ func TestF09KilledAtAnyInstant(t *testing.T) {
 	rowtest.PutFile(t, dir, "sub/g", contentOf('A'))
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[byte]int{}
-	for range 50 {
+	for range testutil.Times(8, 50) {
 		killed := exec.Command(os.Args[0], "-test.run=^TestF09KilledAtAnyInstant$")
 		killed.Env = append(os.Environ(), commitLoopEnv+"="+dir)
 		out, err := killed.StdoutPipe()

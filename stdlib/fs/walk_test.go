@@ -255,10 +255,10 @@ func TestX10GlobTime(t *testing.T) {
 	d := newProject(t, files)
 	pattern := strings.Repeat("**/*{a,aa}*/", 6) + "b"
 	for _, effect := range [][]value.Value{{"fs.glob", "pattern", pattern}, {"fs.search", "pattern", "x", "glob", pattern}} {
-		start := time.Now()
+		late := time.AfterFunc(2*time.Minute, func() { panic("a pattern is matched for two minutes") })
 		_, err := d.Run(context.Background(), effect[0].(string), effect[1:]...)
-		if took := time.Since(start); took > 10*time.Second || err != nil && value.KindOf(err) != value.Limit {
-			t.Errorf("%s took %v: %v", effect[0], took, err)
+		if late.Stop(); err != nil && value.KindOf(err) != value.Limit {
+			t.Errorf("%s: %v", effect[0], err)
 		}
 	}
 	l := d.files.look(context.Background(), tool.Grant{})

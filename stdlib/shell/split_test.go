@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -75,11 +76,9 @@ func TestShellSplit(t *testing.T) {
 func TestShellSplitDeep(t *testing.T) {
 	for _, part := range []string{"(", "$((", "$(", "`", "${a:-", "\"$(", "{ ", "! ", "if a; then ", "while a; do ", "case a in a) ", "a|", "a&&", "a;", "\\\n", "'", "<<a ", "f() ", "a\n", "\"", "[", "{a,", "#"} {
 		line := strings.Repeat(part, longestLine/len(part))
-		start := time.Now()
+		late := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("%q, so often, takes two minutes", part)) })
 		_, _, _ = splitLine(line)
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%q, so often: it took %v", part, took)
-		}
+		late.Stop()
 	}
 }
 
@@ -94,11 +93,9 @@ func FuzzSplit(f *testing.F) {
 		f.Skip("THIS MACHINE HAS NO sh")
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		start := time.Now()
+		late := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("%.100q (%d bytes) takes two minutes", line, len(line))) })
 		argv, dynamic, err := splitLine(line)
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%.100q (%d bytes) took %v", line, len(line), took)
-		}
+		late.Stop()
 		if err != nil || dynamic != "" {
 			return
 		}
@@ -107,7 +104,7 @@ func FuzzSplit(f *testing.F) {
 			return // x would stand before an empty line, and be a command of its own
 		}
 		// The shell says what it takes the words for; it runs nothing else.
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, sh, "-c", `x() { for i in "$@"; do printf '%s\0' "$i"; done; }`+"\nx "+line)
 		cmd.Env = []string{"HOME=/home/me", "LC_ALL=C"}

@@ -148,7 +148,7 @@ func startProbe(uid int, name, without string) (*probe, error) {
 
 // read returns the next message, or "" when there is none.
 func (p *probe) read() string {
-	p.socket.SetDeadline(time.Now().Add(30 * time.Second)) // it hangs
+	p.socket.SetDeadline(time.Now().Add(2 * time.Minute)) // it hangs
 	b := make([]byte, 4096)
 	n, _ := p.socket.Read(b)
 	return string(b[:n])
