@@ -58,7 +58,7 @@ func TestR41Neighbours(t *testing.T) {
 		}
 		s := script(fmt.Sprintf("bomb%d", i%8), body)
 		bombs.Go(func() {
-			_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 100 * time.Millisecond}}, nil)
+			_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: time.Duration(testutil.Times(20, 100)) * time.Millisecond}}, nil)
 			if e := value.ErrorOf(err, value.Internal); e == nil || string(e.Limit) != want {
 				t.Errorf("%s ended by %v, want the limit %s", s.Path, err, want)
 			}
@@ -69,6 +69,9 @@ func TestR41Neighbours(t *testing.T) {
 	calls := 0
 	for going := true; going; calls++ {
 		nextCallIsRight(t, box)
+		if !testutil.Soak() {
+			time.Sleep(5 * time.Millisecond) // it need not compute all the time
+		}
 		select {
 		case <-over:
 			going = false
@@ -195,10 +198,10 @@ func TestCloseInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestNested has calls make calls, of their own script and of others, sixteen
-// deep, where one may compute at a time.
+// TestNested has calls make calls, of their own script and of others, eight deep
+// and in a soak sixteen, where one may compute at a time.
 func TestNested(t *testing.T) {
-	const deep = 16
+	deep := testutil.Times(8, 16)
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict %v", strict), func(t *testing.T) {
 			box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{PerTool: 1}, Running: 1, Strict: strict}, world)
@@ -215,7 +218,7 @@ func TestNested(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() {
-					out, err := call(ctx, deep-1)
+					out, err := call(ctx, int64(deep-1))
 					if err != nil || out.Value != int64(deep) {
 						t.Errorf("nested calls gave %v, %v, want %d", out.Value, err, deep)
 					}
@@ -268,7 +271,7 @@ func TestStrictSharesNothing(t *testing.T) {
 	seen := map[int]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	const calls = 30
+	calls := testutil.Times(12, 30)
 	for range 3 {
 		all.Go(func() {
 			for range calls / 3 {

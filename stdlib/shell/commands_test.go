@@ -385,7 +385,11 @@ func TestS08Shell(t *testing.T) {
 	}
 	for _, needs := range [][]string{{"shell"}, {"shell:sh", "fs.write"}} {
 		d.Grant(needs...)
-		for _, l := range attempts {
+		some := attempts
+		if len(needs) == 1 { // then nothing can be written at all
+			some = testutil.Sample(attempts, 8)
+		}
+		for _, l := range some {
 			before := rowtest.Snapshot(t, outside)["secret"]
 			out, stderr, exit := d.ran(argvOf("sh", "-c", l))
 			if exit == 0 || strings.Contains(out, "secret") || stderr == "" && !strings.Contains(l, "curl") {
