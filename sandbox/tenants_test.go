@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -119,11 +118,7 @@ func TestATenantHasItsShare(t *testing.T) {
 // BenchmarkTenants is 60 tenants that each call five tools once, and what is left of
 // that five seconds later: at most 24 workers, which hold at most 120 MB.
 func BenchmarkTenants(b *testing.B) {
-	cassidy := filepath.Join(b.TempDir(), "cassidy")
-	build := exec.Command("go", "build", "-o", cassidy, "../cmd/cassidy") // a test program is larger than what users start
-	if said, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, said)
-	}
+	cassidy := testutil.Build(b, "cmd/cassidy") // a test program is larger than what users start
 	for b.Loop() {
 		pool, open := newPool(b, sandbox.Workers{Program: cassidy})
 		var all sync.WaitGroup
