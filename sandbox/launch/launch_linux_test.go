@@ -646,6 +646,9 @@ func TestMemory(t *testing.T) {
 	needConfined(t)
 	t.Parallel()
 	memory := testutil.Times(128, 512) // MB: to fill it takes long
+	if raceBuild {
+		memory = 512 // its programs need as much
+	}
 	run := func(mode string) (string, int, error) {
 		var out syncBuffer
 		exit, err := Run(t.Context(), &tool.Process{
