@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -48,8 +49,8 @@ func FuzzRead(f *testing.F) {
 			f.Add(string(archive.Files[i].Data))
 		}
 	}
-	for _, reply := range hostileReplies() {
-		f.Add(reply[:300])
+	for _, reply := range hostileReplies(replySize) {
+		f.Add(reply()[:300])
 	}
 	tools := caseTools(f)
 	f.Fuzz(func(t *testing.T, reply string) {
@@ -83,14 +84,17 @@ func TestProseIsNoCall(t *testing.T) {
 	})
 }
 
-// TestReadIsLinear reads hostile replies that are long enough to exceed the limit of the test in
-// quadratic time.
+// TestReadIsLinear reads hostile replies of two lengths. A reader that searches for the end of each
+// thing, or keeps something of each place, needs more than in proportion.
 func TestReadIsLinear(t *testing.T) {
 	tools := caseTools(t)
-	for name, reply := range hostileReplies() {
-		t.Log(name) // the last line, if it does not end
-		Read(strings.Repeat(reply, 5), Options{Tools: tools, Heard: []string{reply}})
-		checkDecisions(t, Read(strings.Repeat(reply, 5), Options{Tools: tools}))
+	for name := range hostileReplies(1) {
+		testutil.Linear(t, name, 10_000, 5*replySize, func(n int) {
+			checkDecisions(t, Read(hostileReplies(n)[name](), Options{Tools: tools}))
+		})
+		reply := hostileReplies(testutil.Times(20_000, replySize))[name]()
+		heard := strings.Repeat(reply, testutil.Times(1, 5))
+		checkDecisions(t, Read(heard, Options{Tools: tools, Heard: []string{reply}}))
 	}
 }
 

@@ -10,10 +10,11 @@ import (
 const replySize = 200_000
 
 // hostileReplies are texts that a reader which tries again at each place, or
-// looks for the end of each thing that begins, takes quadratic time for.
-func hostileReplies() map[string]string {
-	fill := func(unit string) string { return strings.Repeat(unit, replySize/len(unit)) }
-	replies := map[string]string{}
+// looks for the end of each thing that begins, takes quadratic time for. They
+// have a size of about n bytes.
+func hostileReplies(n int) map[string]func() string {
+	fill := func(unit string) string { return strings.Repeat(unit, n/len(unit)) }
+	replies := map[string]func() string{}
 	for name, unit := range map[string]string{
 		"braces": "{", "quotes": `"`, "open_strings": `{"`, "nested": `{"a":`, "single": "{'", "tags": "<TOOL_DECISION>", "fences": "```",
 		"brackets": "[", "backslashes": `\\`, "escaped": `{"\`, "actions": "ACTION:", "action_lines": "ACTION: read_file\n",
@@ -27,37 +28,48 @@ func hostileReplies() map[string]string {
 		"xml": "<read_file><filepath>", "parameters": "<TOOL_DECISION>ACTION: a\n## Parameters\n- a:\n```\n", "reasoning": "REASONING: a\n", "smart": "{“", "ticks": "`a` ", "smart_calls": "read_file(“\n",
 		"thoughts": "<think></think>{\"name\":\"clock\",\"arguments\":{}}", "blocks_on_a_line": "<TOOL_DECISION>ACTION: x ",
 	} {
-		replies[name] = fill(unit)
+		replies[name] = func() string { return fill(unit) }
 	}
-	replies["blanks_then_ticks"] = strings.Repeat(" ", 100_000) + strings.Repeat("`a`\n", 25_000)
-	replies["smart_calls_closed"] = fill("read_file(“\n") + "”) x"
-	replies["prose_then_broken"] = strings.Repeat("word ", 36_000) + strings.Repeat(`{"tool_decision":{"action":x}}`, 400)
-	replies["block_then_parameters"] = "<TOOL_DECISION>\nACTION: read_file\n## Parameters\n" + fill("- a: b\n")
-	replies["block_then_list"] = "<TOOL_DECISION>\nACTION: read_file\n## Parameters\n- a: b\n" + fill("  \n")
+	for name, reply := range map[string]func() string{
+		"blanks_then_ticks":  func() string { return strings.Repeat(" ", n/2) + strings.Repeat("`a`\n", n/8) },
+		"smart_calls_closed": func() string { return fill("read_file(“\n") + "”) x" },
+		"prose_then_broken": func() string {
+			return strings.Repeat("word ", n/6) + strings.Repeat(`{"tool_decision":{"action":x}}`, n/500)
+		},
+		"block_then_parameters": func() string { return "<TOOL_DECISION>\nACTION: read_file\n## Parameters\n" + fill("- a: b\n") },
+		"block_then_list":       func() string { return "<TOOL_DECISION>\nACTION: read_file\n## Parameters\n- a: b\n" + fill("  \n") },
+	} {
+		replies[name] = reply
+	}
 	return replies
 }
 
-func ordinaryReplies() map[string]string {
+func ordinaryReplies() map[string]func() string {
 	prose := strings.Repeat("The tests of the parser fail, since it's reading `one` line too few (see [1], and \"notes\").\nI looked at <b>all</b> of them.\n\n", replySize/130)
 	content := value.FormatJSON(strings.Repeat("func main() { fmt.Println(\"x\") }\n", 150_000/33), "")
 	list := value.List{}
 	for range 5000 {
 		list = append(list, value.NewDict("id", 17, "name", "a name", "on", true))
 	}
-	return map[string]string{
+	replies := map[string]func() string{}
+	for name, reply := range map[string]string{
 		"prose":     prose,
 		"json":      `{"tool_decision":{"action":"write_file","input":{"path":"a.go","content":` + content + `},"reasoning":"","status":"continue"}}`,
 		"xml_json":  "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"a.go\", \"content\": " + content + "}\nSTATUS: final\n</TOOL_DECISION>",
 		"data":      "```json\n" + value.FormatJSON(list, "") + "\n```",
 		"prose_end": prose + "\n{\"tool_decision\":{\"action\":\"read_file\",\"input\":{\"filepath\":\"a.txt\"}}}",
 		"code":      "```go\n" + strings.Repeat("func f(a []int) map[string]int { return map[string]int{\"a\": a[0]} }\n", replySize/68) + "```\n",
+	} {
+		replies[name] = func() string { return reply }
 	}
+	return replies
 }
 
 func BenchmarkRead(b *testing.B) {
 	o := Options{Tools: caseTools(b)}
-	for kind, replies := range map[string]map[string]string{"ordinary": ordinaryReplies(), "hostile": hostileReplies()} {
-		for name, reply := range replies {
+	for kind, replies := range map[string]map[string]func() string{"ordinary": ordinaryReplies(), "hostile": hostileReplies(replySize)} {
+		for name, make := range replies {
+			reply := make()
 			b.Run(kind+"/"+name, func(b *testing.B) {
 				b.SetBytes(int64(len(reply)))
 				b.ReportAllocs()

@@ -53,10 +53,15 @@ type reader struct {
 	indent   int         // the indent of all lines, plus 1; 0 before the first use
 	off      rule        // a rule that is disabled, to measure its effect
 	words    phrases.Table
+
+	nameKey, argsKey keyPlace // used by unread
 }
 
 func newReader(text string, o Options) *reader {
-	return &reader{text: text, o: o, tools: offered.New(o.Tools), ends: loose.NewFinder(text)}
+	return &reader{
+		text: text, o: o, tools: offered.New(o.Tools), ends: loose.NewFinder(text),
+		nameKey: keyPlace{class: phrases.NameKey, start: -1}, argsKey: keyPlace{class: phrases.ArgsKey, start: -1},
+	}
 }
 
 func (s *reader) scan() {

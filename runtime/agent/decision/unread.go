@@ -122,8 +122,7 @@ func (s *reader) likeJSON(at int) (*loose.Fault, int) {
 	p := s.jsonAt(at)
 	v, err := p.Value()
 	if err != nil {
-		head := s.text[at:min(len(s.text), at+maxUnread)]
-		if s.words.QuotesKey(head, phrases.NameKey) && s.words.QuotesKey(head, phrases.ArgsKey) {
+		if s.nameKey.isIn(s, at, at+maxUnread) && s.argsKey.isIn(s, at, at+maxUnread) {
 			return err.Of("this looks like a call, but its JSON is not valid"), len(s.text)
 		}
 		return nil, err.At
@@ -136,6 +135,21 @@ func (s *reader) likeJSON(at int) (*loose.Fault, int) {
 		return &loose.Fault{At: at, What: "there is no tool with the name " + value.FormatJSON(prose.Clip(name, 60), "") + value.DidYouMean(name, s.tools.Names())}, p.At
 	}
 	return &loose.Fault{At: at, What: looksOther}, p.At
+}
+
+// A keyPlace is where the next key of a class is, in double quotes. It is kept, since a search at
+// each place would take too long.
+type keyPlace struct {
+	class      phrases.Class
+	start, end int
+}
+
+// isIn reports whether there is a key of the class in a part of the reply.
+func (k *keyPlace) isIn(s *reader, from, to int) bool {
+	if k.start < from {
+		k.start, k.end = s.words.FindKey(s.text, from, k.class)
+	}
+	return k.end <= min(to, len(s.text))
 }
 
 // likeValue reports whether a value has the name of a tool and arguments, and returns the name.

@@ -46,3 +46,14 @@ func TestUnread(t *testing.T) {
 		}
 	}
 }
+
+// The words of a call are searched for once in a reply, not at each brace.
+func TestUnreadIsCheap(t *testing.T) {
+	tools := caseTools(t)
+	for _, name := range []string{"braces", "open_strings", "triple", "escaped"} {
+		reply := hostileReplies(10_000)[name]()
+		if n := testing.AllocsPerRun(1, func() { Read(reply, Options{Tools: tools}) }); n > 20*float64(len(reply)) {
+			t.Errorf("%s: %v allocations for %d bytes", name, n, len(reply))
+		}
+	}
+}

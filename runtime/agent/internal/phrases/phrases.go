@@ -167,15 +167,28 @@ func (t Table) Refuses(sentence string) bool {
 func (t Table) Quotes(clause string) bool { return t.Has(clause, Source) && !t.Has(clause, User) }
 
 // IsKey reports whether a JSON key is of a class, possibly as the last word, as in function_name.
-func (t Table) IsKey(key string, c Class) bool {
+func (t Table) IsKey(key string, c Class) bool { return isKey(key, c, t.Of(c)) }
+
+func isKey(key string, c Class, names []string) bool {
 	key = strings.ToLower(key)
-	return c == ArgsKey && strings.HasSuffix(key, "params") || slices.ContainsFunc(t.Of(c), func(name string) bool {
-		return key == name || strings.HasSuffix(key, "_"+name)
+	return c == ArgsKey && strings.HasSuffix(key, "params") || slices.ContainsFunc(names, func(name string) bool {
+		before, ok := strings.CutSuffix(key, name)
+		return ok && (before == "" || before[len(before)-1] == '_')
 	})
 }
 
-// QuotesKey reports whether a text has a key of a class in double quotes.
-func (t Table) QuotesKey(text string, c Class) bool {
-	parts := strings.Split(text, `"`)
-	return len(parts) > 2 && slices.ContainsFunc(parts[1:len(parts)-1], func(part string) bool { return t.IsKey(part, c) })
+// FindKey returns the start and the end of the first key of a class in double quotes, at or after a
+// position, with its quotation marks. Without such a key, both are greater than the length of the text.
+func (t Table) FindKey(text string, from int, c Class) (start, end int) {
+	names := t.Of(c)
+	for start = from + strings.IndexByte(text[from:], '"'); start >= from; start = end - 1 {
+		n := strings.IndexByte(text[start+1:], '"')
+		if n < 0 {
+			break
+		}
+		if end = start + n + 2; isKey(text[start+1:end-1], c, names) {
+			return start, end
+		}
+	}
+	return len(text) + 1, len(text) + 1
 }
