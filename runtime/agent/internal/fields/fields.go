@@ -196,9 +196,9 @@ func (b *Block) plausible(f field, at int) bool {
 	return !b.fields[f]
 }
 
-// moreReasoning adds the lines that follow, up to the next field.
+// moreReasoning adds the lines that follow, except empty ones, up to the next field.
 func (b *Block) moreReasoning() {
-	text := b.text
+	text, lines := b.text, []string{b.Reasoning}
 	for b.at < len(text) && text[b.at] == '\n' {
 		i := prose.SkipBlank(text, b.at+1)
 		f, value := fieldAt(text, i, false)
@@ -206,8 +206,11 @@ func (b *Block) moreReasoning() {
 			break
 		}
 		b.at = b.lineEnd(i)
-		b.Reasoning = strings.TrimSpace(b.Reasoning + "\n" + strings.TrimSpace(text[i:b.at]))
+		if line := strings.TrimSpace(text[i:b.at]); line != "" {
+			lines = append(lines, line)
+		}
 	}
+	b.Reasoning = strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 
 // fieldAt reads the name of a field, with the emphasis of Markdown, and returns the start of its

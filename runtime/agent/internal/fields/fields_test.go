@@ -1,9 +1,11 @@
 package fields
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 )
 
@@ -108,22 +110,24 @@ func TestActionAndTag(t *testing.T) {
 	}
 }
 
-// TestReadIsLinear reads blocks of hostile texts. A reader that looks for the end of each line
-// or field anew takes minutes.
+// TestReadIsLinear reads blocks of hostile texts of two lengths. A reader that looks for the end of
+// each line or field anew needs more than in proportion.
 func TestReadIsLinear(t *testing.T) {
 	for _, c := range []struct{ before, unit string }{
 		{"", "ACTION: f\n"}, {"", "<TOOL_DECISION>"}, {"", " "}, {"", "\n"}, {"", "<"}, {"REASONING: ", "INPUT: a "}, {"REASONING: a\n", "STATUS: two words\n"},
 		{"## Parameters\n", "- a: b\n"}, {"## Parameters\n- a: b\n", "  c\n"}, {"## Parameters\n- a: b\n", "\n"}, {"## Parameters\n- a:\n", "```\n"},
 		{"INPUT: ", "{"}, {"INPUT: ", `{"a":`}, {"INPUT: ", "```\n"}, {"INPUT: ", `"`}, {"ACTION: ", "ACTION: "}, {"REASONING: ", "a <"},
 	} {
-		text := "<TOOL_DECISION>\n" + c.before + strings.Repeat(c.unit, 300_000/len(c.unit))
-		ends := loose.NewFinder(text)
-		for at, n := 0, 0; at < len(text) && n < 20; n++ { // some blocks are as short as a tag
-			b := Read(text, at, true, ends)
-			if b.End < at || b.End > len(text) {
-				t.Fatalf("%q: the block at %d ends at %d", c.unit, at, b.End)
+		testutil.Linear(t, fmt.Sprintf("%q %q", c.before, c.unit), 8_000, 300_000, func(size int) {
+			text := "<TOOL_DECISION>\n" + c.before + strings.Repeat(c.unit, size/len(c.unit))
+			ends := loose.NewFinder(text)
+			for at, n := 0, 0; at < len(text) && n < 20; n++ { // some blocks are as short as a tag
+				b := Read(text, at, true, ends)
+				if b.End < at || b.End > len(text) {
+					t.Fatalf("%q: the block at %d ends at %d", c.unit, at, b.End)
+				}
+				at = max(b.End, at+1)
 			}
-			at = max(b.End, at+1)
-		}
+		})
 	}
 }
