@@ -38,7 +38,7 @@ func TestLinear(t *testing.T) {
 		}, false},
 	} {
 		f := &failures{TB: t}
-		if Linear(f, c.name, 10_000, 100_000, c.work); len(f.text) == 0 != c.linear {
+		if Linear(f, c.name, 5_000, 100_000, c.work); len(f.text) == 0 != c.linear {
 			t.Errorf("%s: %q, want linear: %v", c.name, f.text, c.linear)
 		}
 	}

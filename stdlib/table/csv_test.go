@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	scan "github.com/cassidy-run/cassidy/stdlib/internal/csv"
@@ -267,16 +268,28 @@ func TestReadCSVDecodesAcrossParts(t *testing.T) {
 	}
 }
 
-// The time for a very wide table or a very long row must be linear.
+// A very wide table, a very long cell and many lines take linear time.
 func TestReadCSVTakesLinearTime(t *testing.T) {
-	wide := strings.Repeat("name,", maxCells-1) + "name\n" + strings.Repeat(strings.Repeat("1,", maxCells-1)+"1\n", 5)
-	long := "a,b\n\"" + strings.Repeat(`""`, scan.MaxCell/4) + "\"," + strings.Repeat("x", scan.MaxCell-1) + "\n"
-	for name, text := range map[string]string{"wide": wide, "long": long, "blank": "a\n" + strings.Repeat("\n", 4<<20) + "1\n", "commas": strings.Repeat(",\n", 2<<20)} {
+	for name, c := range map[string]struct {
+		text func(n int) string
+		soak int
+	}{
+		"wide": {func(n int) string {
+			return strings.Repeat("name,", n-1) + "name\n" + strings.Repeat(strings.Repeat("1,", n-1)+"1\n", 5)
+		}, maxCells},
+		"long": {func(n int) string {
+			return "a,b\n\"" + strings.Repeat(`""`, n/2) + "\"," + strings.Repeat("x", n) + "\n"
+		}, scan.MaxCell - 1},
+		"blank":  {func(n int) string { return "a\n" + strings.Repeat("\n", n) + "1\n" }, 4 << 20},
+		"commas": {func(n int) string { return strings.Repeat(",\n", n) }, 2 << 20},
+	} {
 		for kind, read := range map[string]func([]byte, *readOptions) (*Table, error){"held": csvBytes, "stream": csvStream} {
-			got, err := read([]byte(text), csvOptions())
-			if err != nil || got.rows == 0 {
-				t.Errorf("%s (%s): %v", name, kind, err)
-			}
+			testutil.Linear(t, name+" ("+kind+")", 2_000, c.soak, func(n int) {
+				got, err := read([]byte(c.text(n)), csvOptions())
+				if err != nil || got.rows == 0 {
+					t.Errorf("%s (%s): %v", name, kind, err)
+				}
+			})
 		}
 	}
 }

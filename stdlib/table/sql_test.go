@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -309,8 +310,9 @@ func bigTable() *Table {
 func TestSQLHostile(t *testing.T) {
 	f := sqlFunc()
 	tables := tablesNamed("big", bigTable())
+	seconds := 0.05 * float64(testutil.Times(1, 6)) // in which some queries reach other limits
 	for name, query := range hostileSQL() {
-		got, err := askSQL(t, f, query, tables, nil, 0.3)
+		got, err := askSQL(t, f, query, tables, nil, seconds)
 		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v, %v, want an error", name, got, err)

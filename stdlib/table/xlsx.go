@@ -29,6 +29,11 @@ func readXLSX(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 	if err != nil {
 		return nil, err
 	}
+	return f.read(o)
+}
+
+// read reads the table on the chosen sheet.
+func (f *xlsxFile) read(o *readOptions) (*Table, error) {
 	sheet, note, err := f.choose(o.sheet)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/xuri/excelize/v2"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -217,9 +218,6 @@ func bomb(t *testing.T, part, before, text string, times int, after string) []by
 }
 
 func TestXLSXBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("unpacks hundreds of megabytes")
-	}
 	const sheet1 = "xl/worksheets/sheet1.xml"
 	const begin = "<worksheet><sheetData>"
 	var many bytes.Buffer
@@ -229,14 +227,12 @@ func TestXLSXBounds(t *testing.T) {
 	}
 	w.Close()
 	for name, in := range map[string][]byte{
-		"spaces":                    bomb(t, sheet1, begin, "<!--"+strings.Repeat("x", 60_000)+"-->", 9_000, "</sheetData></worksheet>"),
 		"a cell":                    bomb(t, sheet1, begin+`<row r="1"><c r="A1" t="inlineStr"><is><t>`, "x", 10<<20, "</t></is></c></row></sheetData></worksheet>"),
-		"a cell of pieces":          bomb(t, sheet1, begin+`<row r="1"><c r="A1"><v>`, "x<!---->", 2<<20, "</v></c></row></sheetData></worksheet>"),
+		"a cell of pieces":          bomb(t, sheet1, begin+`<row r="1"><c r="A1"><v>`, "x<!---->", testutil.Times(1_100_000, 2<<20), "</v></c></row></sheetData></worksheet>"),
 		"a tag":                     bomb(t, sheet1, begin+`<row r="1"`, ` a=""`, 1<<20, "></row></sheetData></worksheet>"),
 		"a comment":                 bomb(t, sheet1, begin+`<!--`, `x`, 10<<20, "--></sheetData></worksheet>"),
 		"a tag of texts":            bomb(t, sheet1, begin+"<![CDATA[", `<`, 10<<20, "]]></sheetData></worksheet>"),
 		"nested":                    bomb(t, sheet1, begin, `<a>`, 100_000, ""),
-		"shared texts":              bomb(t, "xl/sharedStrings.xml", "<sst>", "<si/>", 5<<20, "</sst>"),
 		"formats":                   bomb(t, "xl/styles.xml", "<styleSheet><cellXfs>", "<xf/>", 200_000, "</cellXfs></styleSheet>"),
 		"relations":                 bomb(t, "_rels/.rels", "<Relationships>", `<Relationship Id="1"/>`, 1, strings.Repeat(" ", 1)+relationsOf(20_000)+"</Relationships>"),
 		"from one end to the other": book(`<row r="1">`+inline("A1", "x")+`</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>`, nil),
@@ -253,6 +249,33 @@ func TestXLSXBounds(t *testing.T) {
 	} {
 		if _, err := parseAs("xlsx", string(in), readOptions{}); err == nil || !strings.Contains(err.Error(), "after the last possible") {
 			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// TestXLSXUnpacked reads files that need too much memory only when they are unpacked. By default the
+// limits, and the files, are smaller.
+func TestXLSXUnpacked(t *testing.T) {
+	unpacked, memory := int64(maxUnpacked), int64(tool.DefaultMemory)
+	if !testutil.Soak() {
+		unpacked, memory = 4<<20, 10<<20
+	}
+	comment := "<!--" + strings.Repeat("x", 60_000) + "-->"
+	for name, in := range map[string][]byte{
+		"comments":     bomb(t, "xl/worksheets/sheet1.xml", "<worksheet><sheetData>", comment, int(unpacked)/len(comment)+100, "</sheetData></worksheet>"),
+		"shared texts": bomb(t, "xl/sharedStrings.xml", "<sst>", "<si/>", int(memory/50), "</sst>"),
+	} {
+		f, err := openXLSX(t.Context(), tool.Grant{Memory: memory}, &input{name: "text", held: in, size: int64(len(in))})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if f.left > maxUnpacked || f.left < maxUnpacked-1<<20 {
+			t.Errorf("%s: %d bytes may be unpacked after the lists of parts and sheets, want about %d", name, f.left, maxUnpacked)
+		}
+		f.left -= maxUnpacked - unpacked
+		_, err = f.read(&readOptions{})
+		if e := value.ErrorOf(err, value.Internal); err == nil || e.Kind != value.Limit || e.Limit != value.LimitMemory {
+			t.Errorf("%s: the error is %v, want a limit of memory", name, err)
 		}
 	}
 }

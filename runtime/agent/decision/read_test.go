@@ -89,7 +89,7 @@ func TestProseIsNoCall(t *testing.T) {
 func TestReadIsLinear(t *testing.T) {
 	tools := caseTools(t)
 	for name := range hostileReplies(1) {
-		testutil.Linear(t, name, 10_000, 5*replySize, func(n int) {
+		testutil.Linear(t, name, 5_000, 5*replySize, func(n int) {
 			checkDecisions(t, Read(hostileReplies(n)[name](), Options{Tools: tools}))
 		})
 		reply := hostileReplies(testutil.Times(20_000, replySize))[name]()

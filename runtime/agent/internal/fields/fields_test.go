@@ -118,7 +118,7 @@ func TestReadIsLinear(t *testing.T) {
 		{"## Parameters\n", "- a: b\n"}, {"## Parameters\n- a: b\n", "  c\n"}, {"## Parameters\n- a: b\n", "\n"}, {"## Parameters\n- a:\n", "```\n"},
 		{"INPUT: ", "{"}, {"INPUT: ", `{"a":`}, {"INPUT: ", "```\n"}, {"INPUT: ", `"`}, {"ACTION: ", "ACTION: "}, {"REASONING: ", "a <"},
 	} {
-		testutil.Linear(t, fmt.Sprintf("%q %q", c.before, c.unit), 8_000, 300_000, func(size int) {
+		testutil.Linear(t, fmt.Sprintf("%q %q", c.before, c.unit), 4_000, 300_000, func(size int) {
 			text := "<TOOL_DECISION>\n" + c.before + strings.Repeat(c.unit, size/len(c.unit))
 			ends := loose.NewFinder(text)
 			for at, n := 0, 0; at < len(text) && n < 20; n++ { // some blocks are as short as a tag
