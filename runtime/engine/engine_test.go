@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/cassidy-run/cassidy/internal/pack"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -111,11 +114,22 @@ func TestEngineHandler(t *testing.T) {
 
 // TestEngineWorstSources gives the engine files of maximal length that are made to
 // exhaust a parser. Each must end, in a tool or an error, within a quarter of a
-// worker's stack: beyond the stack the process, and this test, would die.
+// worker's stack: beyond the stack the process, and this test, would die. By default each
+// is in one of its forms, and both the files and the stack are a third as large, which is
+// enough for the limits of the scanner.
 func TestEngineWorstSources(t *testing.T) {
-	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
+	size := testutil.Times(engine.MaxSource/3, engine.MaxSource)
+	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20 / engine.MaxSource * size))
 	e := both(t, "none").Allow("cpu", "memory")
-	for _, s := range worstSources() {
+	var scripts []tool.Script
+	for i, forms := range worstSources(size) {
+		if testutil.Soak() {
+			scripts = append(scripts, forms...)
+		} else {
+			scripts = append(scripts, forms[i%len(forms)])
+		}
+	}
+	for _, s := range scripts {
 		s.Libs = map[string]string{"lib/x.star": "x = 1"}
 		_, err := e.Describe(s)
 		for _, err := range []error{err, e.Compile(s)} {
@@ -127,9 +141,11 @@ func TestEngineWorstSources(t *testing.T) {
 	}
 }
 
-func worstSources() []tool.Script {
+// worstSources returns files with a length of about size, each in one or several forms.
+func worstSources(size int) [][]tool.Script {
+	times := func(n int) int { return n * size / engine.MaxSource } // of n in a file of maximal length
 	filled := func(before, unit, after string) string {
-		return before + strings.Repeat(unit, (engine.MaxSource-len(before)-len(after)-150)/len(unit)) + after
+		return before + strings.Repeat(unit, (size-len(before)-len(after)-150)/len(unit)) + after
 	}
 	numbered := func(n int, format string) string {
 		var b strings.Builder
@@ -140,13 +156,12 @@ func worstSources() []tool.Script {
 	}
 	nested := func(line string) string {
 		var b strings.Builder
-		for depth := 0; b.Len() < engine.MaxSource-2000; depth++ {
+		for depth := 0; b.Len() < size-2000; depth++ {
 			b.WriteString(strings.Repeat(" ", depth) + line + "\n")
 		}
 		return b.String() + strings.Repeat(" ", 1000) + "pass\n"
 	}
-	var scripts []tool.Script
-	for name, src := range map[string]string{
+	sources := map[string]string{
 		"a chain of +":                 filled("x = y", "+y", ""),
 		"a chain of and":               filled("x = y", " and y", ""),
 		"a chain of attributes":        filled("x = y", ".a", ""),
@@ -176,28 +191,32 @@ func worstSources() []tool.Script {
 		"a tuple":                      filled("x = (", "1,", ")"),
 		"a dict":                       filled("x = {", "1:1,", "}"),
 		"comments":                     filled("", "#\n", ""),
-		"locals":                       "def g():\n" + numbered(20000, " v%d = 1\n"),
-		"parameters":                   "def f(" + numbered(20000, "v%d,") + "): pass",
-		"a docstring's parameters":     "def f(a):\n '''x\n\n Args:\n" + numbered(15000, "  w%d: x\n") + " '''",
-		"functions":                    numbered(15000, "def f%d(): pass\n"),
-		"constants":                    "A = []\n" + numbered(8000, "B%d = [A, A]\n"),
-		"loads":                        numbered(6000, "load('lib/x.star', x%d = 'x')\n"),
-		"properties":                   "P = param('object', properties = {" + numbered(6000, "'v%d': 'string',") + "}, required = [" + numbered(6000, "'v%d',") + "])",
-	} {
-		scripts = append(scripts,
-			tool.Script{Name: name, Path: "x.star", Source: "y = 1\nb = []\ndef f(a: int = 1):\n  'Says.' # c\ntool(f, name = 'x')\n" + src},
-			tool.Script{Name: name, Path: "x.star", Source: src + "\ntool(f, name = 'x', params = {'a': P}, tags = [B7])"},
-			tool.Script{Name: name, Path: "x.md", Source: "---\ndescription: x\n---\n```python\n" + src + "\n```"})
+		"locals":                       "def g():\n" + numbered(times(20000), " v%d = 1\n"),
+		"parameters":                   "def f(" + numbered(times(20000), "v%d,") + "): pass",
+		"a docstring's parameters":     "def f(a):\n '''x\n\n Args:\n" + numbered(times(15000), "  w%d: x\n") + " '''",
+		"functions":                    numbered(times(15000), "def f%d(): pass\n"),
+		"constants":                    "A = []\n" + numbered(times(8000), "B%d = [A, A]\n"),
+		"loads":                        numbered(times(6000), "load('lib/x.star', x%d = 'x')\n"),
+		"properties":                   "P = param('object', properties = {" + numbered(times(6000), "'v%d': 'string',") + "}, required = [" + numbered(times(6000), "'v%d',") + "])",
+	}
+	var scripts [][]tool.Script
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		src := sources[name]
+		scripts = append(scripts, []tool.Script{
+			{Name: name, Path: "x.star", Source: "y = 1\nb = []\ndef f(a: int = 1):\n  'Says.' # c\ntool(f, name = 'x')\n" + src},
+			{Name: name, Path: "x.star", Source: src + "\ntool(f, name = 'x', params = {'a': P}, tags = [B7])"},
+			{Name: name, Path: "x.md", Source: "---\ndescription: x\n---\n```python\n" + src + "\n```"},
+		})
 	}
 	for name, src := range map[string]string{
-		"fields":      "---\n" + numbered(7000, "v%d: 1\n") + "---\n```python\ndef f(): pass\n```",
-		"parameters":  "---\nparameters:\n" + numbered(4500, "- name: v%d\n") + "---\n```python\ndef f(): pass\n```",
-		"fences":      "---\n---\n" + strings.Repeat("```x\n```\n", 29000),
-		"open fences": "---\n---\n" + strings.Repeat("````\n```\n", 29000),
-		"brackets":    "---\nx: " + strings.Repeat("[", 60000) + "\n---\n",
-		"dashes":      "---\n" + strings.Repeat("- ", 30000) + "\n---\n```python\ndef f(): pass\n```",
+		"fields":      "---\n" + numbered(times(7000), "v%d: 1\n") + "---\n```python\ndef f(): pass\n```",
+		"parameters":  "---\nparameters:\n" + numbered(times(4500), "- name: v%d\n") + "---\n```python\ndef f(): pass\n```",
+		"fences":      "---\n---\n" + strings.Repeat("```x\n```\n", times(29000)),
+		"open fences": "---\n---\n" + strings.Repeat("````\n```\n", times(29000)),
+		"brackets":    "---\nx: " + strings.Repeat("[", times(60000)) + "\n---\n",
+		"dashes":      "---\n" + strings.Repeat("- ", times(30000)) + "\n---\n```python\ndef f(): pass\n```",
 	} {
-		scripts = append(scripts, tool.Script{Name: name, Path: "x.md", Source: src})
+		scripts = append(scripts, []tool.Script{{Name: name, Path: "x.md", Source: src}})
 	}
 	return scripts
 }

@@ -395,33 +395,33 @@ func (r *Reader) example(d Declared) tool.Example {
 
 // unknown rejects fields that were not read.
 func (r *Reader) unknown() {
+	var names []string
 	for k := range r.D.Fields.All() {
-		name, _ := k.(string)
-		if slices.Contains(r.used, name) {
-			continue
+		if name, _ := k.(string); !slices.Contains(r.used, name) {
+			names = append(names, name)
 		}
-		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
-		for i, field := range valid {
-			valid[i] = cmp.Or(r.D.Spelled[field], field)
-		}
-		slices.Sort(valid)
-		valid = slices.Compact(valid)
-		r.errs = append(r.errs, r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, r.D.didYouMean(name, valid)).
+	}
+	if len(names) == 0 {
+		return
+	}
+	valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
+	for i, field := range valid {
+		valid[i] = cmp.Or(r.D.Spelled[field], field)
+	}
+	slices.Sort(valid)
+	valid = slices.Compact(valid)
+	given := &value.Dict{} // a field that is given too cannot replace another
+	for k, v := range r.D.Fields.All() {
+		field, _ := k.(string)
+		given.Put(cmp.Or(r.D.Spelled[field], field), v)
+	}
+	for _, name := range names {
+		r.errs = append(r.errs, r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, didYouMean(name, valid, given)).
 			WithHint("the fields are %s", strings.Join(valid, ", ")))
 	}
 }
 
 // didYouMean suggests a field for an unknown one. One that is given too cannot replace it.
-func (d *Declaration) didYouMean(name string, names []string) string {
-	given := &value.Dict{}
-	for k, v := range d.Fields.All() {
-		field, _ := k.(string)
-		given.Put(cmp.Or(d.Spelled[field], field), v)
-	}
-	return didYouMean(name, names, given)
-}
-
-// didYouMean is the method of a declaration for given fields.
 func didYouMean(name string, names []string, given *value.Dict) string {
 	if meant := value.Nearest(name, names); meant != "" && given.Has(meant) {
 		return `; did you mean "` + meant + `", which is given too?`
