@@ -776,7 +776,7 @@ var layers = map[string]struct {
 	},
 	"runtime/engine/internal/enginetest": {
 		"Package enginetest runs scripts twice, by an engine in this process and in a worker",
-		"internal/pack runtime/engine runtime/tool runtime/value sandbox internal/testworker",
+		"internal/pack runtime/engine runtime/tool runtime/value sandbox internal/testutil internal/testworker",
 		"tests only; scripts run the same in both processes",
 	},
 	"internal/sourcetest": {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -34,7 +35,9 @@ func bomb(t *testing.T, body string, call tool.Call) (*value.Error, uint64) {
 	return value.ErrorOf(err, value.Internal), after.TotalAlloc - before.TotalAlloc
 }
 
+// TestLuaBombs has a fifth of the default limit of steps, except in make soak.
 func TestLuaBombs(t *testing.T) {
+	limits := tool.Limits{Steps: int64(testutil.Times(tool.DefaultSteps/5, tool.DefaultSteps))}
 	const megabyte = 1 << 20
 	for _, c := range []struct {
 		id, body, limit string
@@ -82,7 +85,7 @@ func TestLuaBombs(t *testing.T) {
 		{"R40 concat with long separators", "local t = {} for i = 1, 1000 do t[i] = '' end return table.concat(t, ('x'):rep(1e5))", "memory", 4 * megabyte},
 	} {
 		t.Run(c.id, func(t *testing.T) {
-			err, allocated := bomb(t, c.body, tool.Call{})
+			err, allocated := bomb(t, c.body, tool.Call{Limits: limits})
 			if err == nil || string(err.Limit) != c.limit || c.limit != "" && err.Kind != value.Limit {
 				t.Errorf("error %v, limit %q; want limit %q", err, err.Limit, c.limit)
 			}

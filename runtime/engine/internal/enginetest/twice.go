@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/internal/pack"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -41,9 +43,32 @@ type Workers struct {
 	// name of its set in the name of its program.
 	Sets map[string]func() []tool.Module
 
-	mu   sync.Mutex
-	dir  string
-	open map[string]*sandbox.Process
+	mu    sync.Mutex
+	dir   string
+	open  map[string]*sandbox.Process
+	calls map[string]int // by the name of the test
+}
+
+// alwaysTwice is how many calls of a test are always also made in a worker, and oneOf that one of so
+// many others is.
+const alwaysTwice, oneOf = 5, 16
+
+// isTwice reports whether a call of a script is also made in a worker, which starts a process. In a
+// run of make soak all calls are; else the first ones of each test, and a fixed sample of the others.
+func (w *Workers) isTwice(t testing.TB, s tool.Script, entry string) bool {
+	if testutil.Soak() {
+		return true
+	}
+	name, _, _ := strings.Cut(t.Name(), "/")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls == nil {
+		w.calls = map[string]int{}
+	}
+	w.calls[name]++
+	sum := fnv.New32a()
+	fmt.Fprintf(sum, "%s %s %s", s.Path, entry, s.Source)
+	return w.calls[name] <= alwaysTwice || sum.Sum32()%oneOf == 0
 }
 
 // Main is the body of a TestMain. In a worker it does not return.
@@ -123,7 +148,8 @@ func (w *Workers) close() error {
 // worker with the same effect results. The test fails if the two transcripts differ:
 // the effects in their order, with arguments and paths; the result, byte for byte; the
 // error with its kind, text, hint, limit, position and trace; the number of steps and
-// effects. It returns the engine's answer.
+// effects. It returns the engine's answer. By default the worker gets only a sample of
+// the calls, and all of them in make soak.
 //
 // Not compared, because they differ by nature:
 //
@@ -135,6 +161,7 @@ func (w *Workers) close() error {
 //     see [Twice.Allow].
 type Twice struct {
 	t      testing.TB
+	all    *Workers
 	Engine *engine.Engine
 	worker *sandbox.Process
 	steps  int64             // per call; 0: the engine's default
@@ -145,7 +172,7 @@ type Twice struct {
 // Both returns an engine whose scripts have the modules of a set.
 func (w *Workers) Both(t testing.TB, set string) *Twice {
 	t.Helper()
-	return &Twice{t: t, Engine: engine.New(&engine.Options{Modules: w.Sets[set]()}), worker: w.get(t, set)}
+	return &Twice{t: t, all: w, Engine: engine.New(&engine.Options{Modules: w.Sets[set]()}), worker: w.get(t, set)}
 }
 
 // BothSteps is Both with a limit of steps for each call.
@@ -166,6 +193,9 @@ func (e *Twice) Allow(limits ...value.LimitName) *Twice {
 func (e *Twice) Describe(s tool.Script) (tool.Described, error) {
 	e.t.Helper()
 	want, wantErr := e.Engine.Describe(s)
+	if !e.all.isTwice(e.t, s, "") {
+		return want, wantErr
+	}
 	got, gotErr := e.worker.Describe(context.Background(), s)
 	if e.same("Describe", s, wantErr, gotErr) && wantErr == nil {
 		e.equal("Describe", s, form(pack.Append(nil, &want)), form(pack.Append(nil, &got)))
@@ -185,6 +215,9 @@ func (e *Twice) Compile(s tool.Script) error {
 		_, _ = e.Run(context.Background(), s, tool.Call{Entry: noEntry}, nil) // compares
 		return nil
 	}
+	if !e.all.isTwice(e.t, s, noEntry) {
+		return wantErr
+	}
 	_, gotErr := e.worker.Run(context.Background(), s, tool.Call{Entry: noEntry}, nil)
 	e.same("Compile", s, wantErr, gotErr)
 	return wantErr
@@ -203,6 +236,9 @@ func (e *Twice) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Eff
 	around(func() { want, wantErr = e.Engine.Run(ctx, s, c, r.recorder()) })
 	ended := ctx.Err() != nil
 
+	if !e.all.isTwice(e.t, s, c.Entry) {
+		return want, wantErr
+	}
 	if c.Limits.Steps == 0 {
 		c.Limits.Steps = e.steps
 	}
