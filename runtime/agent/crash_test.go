@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -224,10 +225,7 @@ func (c *countingAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // work, and continues all of them in another one: each has its full conversation,
 // and no request to the model is made again but those that were not answered.
 func TestSessionsSurviveTheirProcess(t *testing.T) {
-	n := 200
-	if testing.Short() || raceDetector {
-		n = 40
-	}
+	n := testutil.Times(25, 200)
 	api := &countingAPI{requests: map[string]int{}, last: map[string]string{}}
 	server := httptest.NewServer(api)
 	defer server.Close()
