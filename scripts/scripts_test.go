@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/yaml"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -24,7 +25,7 @@ import (
 var langs = []string{"star", "lua", "md"}
 
 // create writes tools into a new project with no other files, and opens it.
-func create(t *testing.T, template, lang string, names ...string) *host.Host {
+func create(t *testing.T, on testhost.On, template, lang string, names ...string) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -44,7 +45,7 @@ func create(t *testing.T, template, lang string, names ...string) *host.Host {
 		}
 		write("tools/"+name+"."+lang, text)
 	}
-	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
+	h, err := testhost.Open(t, on, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func find(t *testing.T, h *host.Host, name string) toolset.Info {
 func TestExamples(t *testing.T) {
 	for _, template := range scripts.Templates() {
 		for _, lang := range langs {
-			h := create(t, template, lang, "word-count2")
+			h := create(t, testhost.On{}, template, lang, "word-count2")
 			made := find(t, h, "word_count2")
 			if made.Title != "Word Count2" || made.Name != "word-count2" || len(made.Warnings) > 0 || len(made.Examples) == 0 {
 				t.Errorf("%s in %s: %q, %q, %d examples, warnings %q", template, lang, made.Name, made.Title, len(made.Examples), made.Warnings)
@@ -126,7 +127,7 @@ func TestSameTool(t *testing.T) {
 	for _, template := range scripts.Templates() {
 		want := ""
 		for _, lang := range langs {
-			h := create(t, template, lang, "my_tool")
+			h := create(t, testhost.On{}, template, lang, "my_tool")
 			got := portrait(t, h, find(t, h, "my_tool"), calls[template])
 			if lang == langs[0] {
 				want = got
@@ -145,7 +146,7 @@ func TestSameTool(t *testing.T) {
 // elsewhere.
 func TestDataOperation(t *testing.T) {
 	for _, lang := range langs {
-		h := create(t, "data_operation", lang, "my_tool")
+		h := create(t, testhost.On{}, "data_operation", lang, "my_tool")
 		for _, test := range []struct {
 			args *value.Dict
 			want string
@@ -196,8 +197,12 @@ func portrait(t *testing.T, h *host.Host, made toolset.Info, calls []*value.Dict
 }
 
 // TestNames checks that a tool with any name runs, also if its name is reserved in the
-// language.
+// language. By default no worker is started for each of them.
 func TestNames(t *testing.T) {
+	on := testhost.On{Sandbox: cassidy.Inline}
+	if testutil.Soak() {
+		on = testhost.On{}
+	}
 	names := strings.Fields(`
 		and break class def do else end fail false for from function global if import in is lambda load local nil
 		not or param pass raise repeat return then tool true try until while with yield example example2 null
@@ -207,7 +212,7 @@ func TestNames(t *testing.T) {
 		a a1 x-1_y aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`)
 	for _, template := range scripts.Templates() {
 		for _, lang := range langs {
-			h := create(t, template, lang, names...)
+			h := create(t, on, template, lang, names...)
 			for _, name := range names {
 				made := find(t, h, name)
 				if made.Location != tool.Project {

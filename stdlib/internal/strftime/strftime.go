@@ -3,7 +3,6 @@ package strftime
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func (f *Format) add(format, known string) error {
 		switch {
 		case directive == "":
 			return row.Invalid("invalid time format: it ends with a single %%").WithHint("write a percent sign as %%%%")
-		case !slices.Contains(strings.Fields(known), directive):
+		case !isKnown(directive, known):
 			return row.Invalid("invalid time format: unknown directive %%%s", directive).
 				WithHint("the directives are %s; write each after a percent sign, as in %%Y, and a percent sign as %%%%", known)
 		case directive == "%" || directive == "n" || directive == "t":
@@ -74,6 +73,16 @@ func (f *Format) add(format, known string) error {
 			f.steps = append(f.steps, step{directive: directive, bare: bare})
 		}
 	}
+}
+
+// isKnown reports whether a directive is one of these, without a list of them for each directive.
+func isKnown(directive, known string) bool {
+	for k := range strings.FieldsSeq(known) {
+		if k == directive {
+			return true
+		}
+	}
+	return false
 }
 
 // composite returns what a directive is short for, or "".
@@ -127,7 +136,6 @@ func (f *Format) Text(t time.Time) (value.Value, error) {
 
 // written writes one part of a time.
 func written(t time.Time, directive string) string {
-	year, week := t.ISOWeek()
 	switch directive {
 	case "f":
 		return fmt.Sprintf("%06d", t.Nanosecond()/1000)
@@ -138,8 +146,10 @@ func written(t time.Time, directive string) string {
 	case "w":
 		return strconv.Itoa(int(t.Weekday()))
 	case "V":
+		_, week := t.ISOWeek()
 		return fmt.Sprintf("%02d", week)
 	case "G":
+		year, _ := t.ISOWeek()
 		return fmt.Sprintf("%04d", year)
 	case "Z":
 		if name, _ := t.Zone(); name != "" {
