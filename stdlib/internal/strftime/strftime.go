@@ -157,8 +157,48 @@ func written(t time.Time, directive string) string {
 		}
 		directive = ":z"
 	}
-	return t.Format(map[string]string{"Y": "2006", "y": "06", "m": "01", "b": "Jan", "h": "Jan", "B": "January", "d": "02", "e": "_2", "j": "002",
-		"a": "Mon", "A": "Monday", "H": "15", "I": "03", "p": "PM", "M": "04", "S": "05", "z": "-0700", ":z": "-07:00"}[directive])
+	return t.Format(layout(directive))
+}
+
+// layout returns the layout of package time for a directive.
+func layout(directive string) string {
+	switch directive {
+	case "Y":
+		return "2006"
+	case "y":
+		return "06"
+	case "m":
+		return "01"
+	case "b", "h":
+		return "Jan"
+	case "B":
+		return "January"
+	case "d":
+		return "02"
+	case "e":
+		return "_2"
+	case "j":
+		return "002"
+	case "a":
+		return "Mon"
+	case "A":
+		return "Monday"
+	case "H":
+		return "15"
+	case "I":
+		return "03"
+	case "p":
+		return "PM"
+	case "M":
+		return "04"
+	case "S":
+		return "05"
+	case "z":
+		return "-0700"
+	case ":z":
+		return "-07:00"
+	}
+	return ""
 }
 
 // Parse reads a time. A text without an offset is in the zone; what the format does not
