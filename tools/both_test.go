@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"bytes"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,20 +13,32 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
 )
 
 // These tests call each tool twice: in this process, and in workers, in an equal
-// project. The results must be the same.
+// project. The results must be the same. By default only a sample of the tests does so:
+// each tool needs a process of its own.
 
-// lay writes a project, and an equal one whose tools run in workers: the same files, as
-// tools of the user.
+// inBoth reports whether a test calls the tools in workers too: all do in make soak.
+func inBoth(t *testing.T) bool {
+	sum := fnv.New32a()
+	sum.Write([]byte(t.Name()))
+	return testutil.Soak() || sum.Sum32()%4 == 2
+}
+
+// lay writes a project, and, for [inBoth], an equal one whose tools run in workers: the
+// same files, as tools of the user.
 func lay(t *testing.T, files []txtar.File) *project {
 	t.Helper()
 	p := layFiles(t, files)
 	p.open(t, cassidy.Inline, &cassidy.Options{})
+	if !inBoth(t) {
+		return p
+	}
 	p.worker = layFiles(t, files)
 	err := os.CopyFS(filepath.Join(p.worker.home, "tools"), onlyTools(t))
 	if err != nil {
@@ -61,14 +74,22 @@ func (p *project) open(t *testing.T, mode cassidy.Mode, o *cassidy.Options) {
 	t.Cleanup(func() { p.host.Close() })
 }
 
-// both are the project and the one whose tools run in workers.
-func (p *project) both() []*project { return []*project{p, p.worker} }
+// both are the project and the one whose tools run in workers, if there is one.
+func (p *project) both() []*project {
+	if p.worker == nil {
+		return []*project{p}
+	}
+	return []*project{p, p.worker}
+}
 
 // do calls a tool in both projects and compares the results except for the duration. It
 // returns that of this process.
 func (p *project) do(t *testing.T, c tool.Call) (tool.Result, error) {
 	t.Helper()
 	r, err := p.host.Call(t.Context(), c)
+	if p.worker == nil {
+		return r, err
+	}
 	first := r
 	again, errAgain := p.worker.host.Call(t.Context(), c)
 	if (err == nil) != (errAgain == nil) || value.KindOf(err) != value.KindOf(errAgain) {
