@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 )
 
@@ -22,8 +23,8 @@ func hostile() map[string]string {
 		"brackets.star":     strings.Repeat("(", many),
 		"open.star":         "def open():\n    return " + strings.Repeat("[", 5000),
 		"chain.star":        "def chain(a):\n    \"\"\"Add.\"\"\"\n    return " + chain + "\n\ntool(chain)\n",
-		"texts.star":        "def texts(a):\n    \"\"\"Add.\"\"\"\n    return fs.read(" + strings.Repeat("a + \"/\" + ", 4_000) + "a)\n\ntool(texts)\n",
-		"faults.star":       strings.Repeat("def f(:\n", many/8),
+		"texts.star":        "def texts(a):\n    \"\"\"Add.\"\"\"\n    return fs.read(" + strings.Repeat("a + \"/\" + ", testutil.Times(1_000, 4_000)) + "a)\n\ntool(texts)\n",
+		"faults.star":       strings.Repeat("def f(:\n", testutil.Times(many/64, many/8)),
 		"unknown.star":      "def unknown():\n" + strings.Repeat("    x = y\n", many/10),
 		"loads.star":        strings.Repeat("load(\"lib/a.star\", \"a\")\n", 5_000),
 		"quotes.star":       "\"\"\"",
@@ -32,7 +33,7 @@ func hostile() map[string]string {
 		"bom.star":          "\ufeffdef bom():\n    return x\n",
 		"deep.lua":          "return " + strings.Repeat("{", 10_000),
 		"minus.lua":         "return " + strings.Repeat("- ", many/2) + "1",
-		"ends.lua":          strings.Repeat("local function f()\n", 10_000),
+		"ends.lua":          strings.Repeat("local function f()\n", testutil.Times(3_000, 10_000)),
 		"faults.lua":        strings.Repeat("x = = 1\n", many/8),
 		"names.lua":         strings.Repeat("f(x)\n", many/5),
 		"fences.md":         "---\ndescription: x\n---\n" + strings.Repeat("```\n", many/4),
@@ -49,7 +50,7 @@ func hostile() map[string]string {
 		"nearly_mega.md":    strings.Repeat("#", 1<<20),
 		"not_a_script.py":   "x = 1\n",
 		"annotations.star":  "def annotations(" + strings.Repeat("a: list[", 10_000) + "):\n",
-		"declarations.star": "a = [1]\n" + strings.Repeat("tool(a)\n", 20_000),
+		"declarations.star": "a = [1]\n" + strings.Repeat("tool(a)\n", testutil.Times(5_000, 20_000)),
 		"needs.star":        "def needs():\n    \"\"\"x\"\"\"\ntool(needs, needs = [" + strings.Repeat("\"fs.read\", ", 10_000) + "])\n",
 	}
 }

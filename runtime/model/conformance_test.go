@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/model/anthropic"
 	"github.com/cassidy-run/cassidy/runtime/model/cassidyai"
@@ -531,12 +533,13 @@ func failureRows() []row {
 			t.Errorf("waited %v, want four waits", b.f.slept)
 		}
 	}}, {"very long reply", "remote", func(t *testing.T, k kind) {
-		b := k.start(t, options{maxReply: 100_000})
-		b.next(turn{text: strings.Repeat("long ", 10_000)}, turn{text: strings.Repeat("long ", 100_000)})
-		if got := b.ask(hello()); len(got.Text) != 50_000 {
-			t.Errorf("%d bytes, want 50000", len(got.Text))
+		words := testutil.Times(1000, 10_000)
+		b := k.start(t, options{maxReply: int64(10 * words)})
+		b.next(turn{text: strings.Repeat("long ", words)}, turn{text: strings.Repeat("long ", 10*words)})
+		if got := b.ask(hello()); len(got.Text) != 5*words {
+			t.Errorf("%d bytes, want %d", len(got.Text), 5*words)
 		}
-		if e := b.fails(t.Context(), hello(), value.Limit, "too long: limit 100000 bytes"); e.Limit != value.LimitReply {
+		if e := b.fails(t.Context(), hello(), value.Limit, fmt.Sprintf("too long: limit %d bytes", 10*words)); e.Limit != value.LimitReply {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"not UTF-8", "remote", func(t *testing.T, k kind) {
@@ -740,7 +743,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // settles waits until there are no more goroutines than before.
 func settles(t *testing.T, before int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<16)
 			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
