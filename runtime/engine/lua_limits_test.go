@@ -29,7 +29,7 @@ func bomb(t *testing.T, body string, call tool.Call) (*value.Error, uint64) {
 		run()
 		runtime.ReadMemStats(&after)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err := e.Run(ctx, luaTool(body), call, (&world{}).do)
 	return value.ErrorOf(err, value.Internal), after.TotalAlloc - before.TotalAlloc

@@ -92,7 +92,7 @@ func runLuaNatively(name, text string) error {
 // runLuaHere runs a program as the handler of a tool, with the same lines.
 func runLuaHere(t *testing.T, name, text string) error {
 	s := tool.Script{Path: name, Source: "return tool{description = 'a test', handler = function(...) (function(...) " + text + "\nend)(...) end}"}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	seed := func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{Value: int64(1)}, nil }
 	_, err := scripts.Both(t, "none").Run(ctx, s, tool.Call{Limits: tool.Limits{Steps: 1 << 40}}, seed)
