@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -349,7 +350,8 @@ func TestSketchBound(t *testing.T) {
 // TestDescribeWideAndLong has 100 columns of long distinct texts. They fit in the memory
 // of a process, because each column keeps fewer of them.
 func TestDescribeWideAndLong(t *testing.T) {
-	const columns, batches, rows = 100, 6, 500
+	const columns, rows = 100, 500
+	batches := testutil.Times(3, 6)
 	var names []string
 	for i := range columns {
 		names = append(names, "c"+strconv.Itoa(i))
