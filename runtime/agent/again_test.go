@@ -136,7 +136,7 @@ func TestResumedAfterEachStep(t *testing.T) {
 			if err != nil || !want.Success() {
 				t.Fatalf("the run = %+v, %v", want, err)
 			}
-			for _, k := range testutil.Sample(countFrom(0, len(whole.turns[0].steps)), 4) {
+			for _, k := range testutil.Sample(countFrom(0, len(whole.turns[0].steps)), 3) {
 				s := newStage(t, c.setting)
 				steps := s.killedAfter(k)
 				got, err := s.goOn(steps)

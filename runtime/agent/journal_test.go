@@ -138,7 +138,7 @@ func TestATaskSurvivesItsProcess(t *testing.T) {
 	if err != nil || want.Text != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {
 		t.Fatalf("the task gave %+v, %v", want, err)
 	}
-	for _, dies := range testutil.Sample(countFrom(1, effects), 8) {
+	for _, dies := range testutil.Sample(countFrom(1, effects), 5) {
 		d := newDesk(t)
 		if _, _, err := d.work("Do it", false, dies, all); err == nil {
 			continue // all that it had to do was done

@@ -159,12 +159,13 @@ func parallelAgentsAskAtOnce(t *testing.T, by string) {
 		between bool // whether the run is resumed in between
 	}
 	var all []answers
-	for _, between := range []bool{false, true} {
-		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-			all = append(all, answers{order, between})
-		}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}} {
+		all = append(all, answers{order, false}, answers{order, true})
 	}
-	for _, c := range testutil.Sample(all, 3) {
+	for _, order := range [][]int{{2, 1, 0}, {2, 0, 1}, {1, 2, 0}} {
+		all = append(all, answers{order, true}, answers{order, false})
+	}
+	for _, c := range testutil.Sample(all, 2) { // in order, and backwards with resumes in between
 		order, between := c.order, c.between
 		t.Run(fmt.Sprintf("%v, resumed in between: %t", order, between), func(t *testing.T) {
 			c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, by: by, asked: map[string]int{}, ids: map[string]bool{}}

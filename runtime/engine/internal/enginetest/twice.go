@@ -51,7 +51,7 @@ type Workers struct {
 
 // alwaysTwice is how many calls of a test are always also made in a worker, and oneOf that one of so
 // many others is.
-const alwaysTwice, oneOf = 5, 16
+const alwaysTwice, oneOf = 2, 16
 
 // isTwice reports whether a call of a script is also made in a worker, which starts a process. In a
 // run of make soak all calls are; else the first ones of each test, and a fixed sample of the others.
