@@ -118,11 +118,13 @@ func testAnInterruptedRunIsDue(t *testing.T, on keeper) {
 		_, err := p.runIn(ctx, "r", false, "tools.call_all([('ask', {}), ('nap', {})])")
 		done <- err
 	}()
-	for { // until it has asked
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // until it has asked
 		if open, _ := p.j.Questions(ctx, "r"); len(open) == 1 {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		if time.Now().After(end) {
+			t.Fatal("the run did not ask")
+		}
 	}
 	cancel()
 	if err := <-done; value.KindOf(err) != value.Canceled {

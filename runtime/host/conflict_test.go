@@ -137,7 +137,7 @@ func TestCallsThatActedAreNotRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedCallsSurviveTheirProcess ends the process at each effect of parallel calls of one
+// TestRepeatedCallsSurviveTheirProcess ends the process at effects of parallel calls of one
 // file, and has another one resume the run.
 func TestRepeatedCallsSurviveTheirProcess(t *testing.T) {
 	whole := newMachine(t, inStore)
@@ -148,22 +148,20 @@ func TestRepeatedCallsSurviveTheirProcess(t *testing.T) {
 	if _, err := p.run("r", false, fmt.Sprintf(increments, "inc")); err != nil {
 		t.Fatal(err)
 	}
-	for dies := 1; dies <= p.effects; dies++ {
-		for _, after := range []bool{false, true} {
-			m := newMachine(t, inStore)
-			m.collide()
-			first := m.process(dies, after)
-			first.incrementTools()
-			first.write("count", "0")
-			if _, err := first.run("r", false, fmt.Sprintf(increments, "inc")); err == nil {
-				continue // it met fewer conflicts
-			}
-			second := m.process(0, false)
-			second.incrementTools()
-			out, err := second.run("r", true, fmt.Sprintf(increments, "inc"))
-			if err != nil || m.tree()["count"] != "10" {
-				t.Errorf("killed at effect %d, after: %v: got %v, %v, and the file says %s, want 10", dies, after, out.Value, err, m.tree()["count"])
-			}
+	for _, at := range crashes(p.effects, 15) {
+		m := newMachine(t, inStore)
+		m.collide()
+		first := m.process(at.dies, at.after)
+		first.incrementTools()
+		first.write("count", "0")
+		if _, err := first.run("r", false, fmt.Sprintf(increments, "inc")); err == nil {
+			continue // it met fewer conflicts
+		}
+		second := m.process(0, false)
+		second.incrementTools()
+		out, err := second.run("r", true, fmt.Sprintf(increments, "inc"))
+		if err != nil || m.tree()["count"] != "10" {
+			t.Errorf("%s: got %v, %v, and the file says %s, want 10", at, out.Value, err, m.tree()["count"])
 		}
 	}
 }

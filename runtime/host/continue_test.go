@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -54,10 +55,14 @@ func testOneRunIsResumedByMany(t *testing.T, on keeper) {
 	if _, err := p.Call(context.Background(), toStaging, host.Durable("r")); value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
+	times := 25
+	if on == onDisk {
+		times = testutil.Times(5, 25)
+	}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 25 {
+			for range times {
 				if _, err := p.Resume(context.Background(), "r"); value.KindOf(err) != value.Parked && value.KindOf(err) != value.Conflict {
 					t.Errorf("a resume gave %v", err)
 				}

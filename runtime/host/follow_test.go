@@ -104,6 +104,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowEnds checks how a follower ends that gets no last event.
 func TestFollowEnds(t *testing.T) {
+	t.Parallel() // the record of a run that waits is read every two seconds
 	ctx := context.Background()
 	j := history.Open(journal.Memory(), nil)
 	t.Cleanup(func() { j.Close() })

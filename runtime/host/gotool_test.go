@@ -309,6 +309,7 @@ func TestAvailableFunc(t *testing.T) {
 // TestAnAvailableFuncThatFails checks what becomes of a panic and of an answer
 // that comes too late.
 func TestAnAvailableFuncThatFails(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		f    func(context.Context) error

@@ -192,7 +192,7 @@ func TestStagedWritesAreCommittedFirst(t *testing.T) {
 // all of it, however often its writes are committed on the way.
 func TestCommitsDoNotResetLimits(t *testing.T) {
 	r := newRig(t, nil)
-	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 200: time.sleep(0)", "needs = ['fs.write']")
+	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 60: time.sleep(0)", "needs = ['fs.write']")
 	if _, err := r.call(); err == nil || value.ErrorOf(err, value.Internal).Limit != value.LimitFiles {
 		t.Errorf("300 files gave %v, want the limit of files", err)
 	}

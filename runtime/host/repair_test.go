@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -115,7 +116,11 @@ func TestFaultsPark(t *testing.T) { eachStore(t, testFaultsPark) }
 
 func testFaultsPark(t *testing.T, on keeper) {
 	ctx := context.Background()
-	for _, f := range faults() {
+	all := faults()
+	if on == onDisk {
+		all = testutil.Sample(all, 4)
+	}
+	for _, f := range all {
 		for _, kind := range []string{"workflow", "call"} {
 			if kind == "call" && !f.root {
 				continue
@@ -169,7 +174,7 @@ func testFaultsPark(t *testing.T, on keeper) {
 				m.answers(open[0].StepPath, true)
 				return start(true)
 			}
-			for n := range 3 {
+			for n := range testutil.Times(2, 3) {
 				_, err := try(n > 0)
 				e := value.ErrorOf(err, value.Internal)
 				run := m.state("r")

@@ -8,17 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// The workflow of many steps: each is a call of a tool that reads a file and
-// writes another.
-const (
-	manySteps = 1000
-	killedAt  = 990
-)
+// tenLeft is how many steps of the workflow of many steps are left when it breaks off.
+const tenLeft = 10
 
-// steps is the workflow of so many steps.
+// steps is the workflow of so many steps: each is a call of a tool that reads a file and writes
+// another.
 func (p *process) steps(n int) string {
 	p.m.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, "in.txt"), []byte("something to read\n"), 0o600); err != nil {
@@ -28,9 +26,9 @@ func (p *process) steps(n int) string {
 	return fmt.Sprintf("done = 0\nfor i in range(%d):\n    done += 1 if tools.step(n = i) == i else 0\nreturn done", n)
 }
 
-// killed returns a machine on which the workflow broke off at a step, and what
-// had been done of it.
-func killed(t testing.TB) (*machine, []string) {
+// killed returns a machine on which a workflow of so many steps broke off ten steps before its
+// end, and what had been done of it.
+func killed(t testing.TB, steps int) (*machine, []string) {
 	t.Helper()
 	one := newMachine(t, onDisk)
 	p := one.process(0, false)
@@ -38,46 +36,48 @@ func killed(t testing.TB) (*machine, []string) {
 		t.Fatal(err)
 	}
 	m, each := newMachine(t, onDisk), p.effects
-	p = m.process(each*(killedAt-1)+2, false)
-	if _, err := p.run("r", false, p.steps(manySteps)); err == nil {
+	p = m.process(each*(steps-tenLeft-1)+2, false)
+	if _, err := p.run("r", false, p.steps(steps)); err == nil {
 		t.Fatal("the process did not die")
 	}
 	return m, p.did[:len(p.did)-1] // the last was not done
 }
 
 // resumes goes on with the workflow in another process.
-func (m *machine) resumes() *process {
+func (m *machine) resumes(steps int) *process {
 	m.t.Helper()
 	p := m.process(0, false)
-	out, err := p.run("r", true, p.steps(manySteps))
-	if err != nil || out.Value != int64(manySteps) {
+	out, err := p.run("r", true, p.steps(steps))
+	if err != nil || out.Value != int64(steps) {
 		m.t.Fatalf("the resumed run gave %v, %v", out.Value, err)
 	}
 	return p
 }
 
-// TestALongRunIsResumedWithoutRepeating checks that a workflow of 1,000 steps
-// that broke off in the 990th does nothing again that its record has.
+// TestALongRunIsResumedWithoutRepeating checks that a workflow of many steps
+// that broke off ten steps before its end does nothing again that its record has.
 func TestALongRunIsResumedWithoutRepeating(t *testing.T) {
-	m, before := killed(t)
-	p := m.resumes()
+	steps := testutil.Times(100, 1000)
+	m, before := killed(t, steps)
+	p := m.resumes(steps)
 	for _, did := range p.did {
 		if slices.Contains(before, did) {
 			t.Errorf("%s was done again", did)
 		}
 	}
-	if all := len(before) + len(p.did); all != len(before)/(killedAt-1)*manySteps {
-		t.Errorf("%d effects were done before and %d after, want %d for each of %d steps", len(before), len(p.did), len(before)/(killedAt-1), manySteps)
+	if all := len(before) + len(p.did); all != len(before)/(steps-tenLeft-1)*steps {
+		t.Errorf("%d effects were done before and %d after, want %d for each of %d steps", len(before), len(p.did), len(before)/(steps-tenLeft-1), steps)
 	}
-	if files := m.tree(); len(files) != manySteps+1 {
+	if files := m.tree(); len(files) != steps+1 {
 		t.Errorf("there are %d files, want one for each step", len(files))
 	}
 }
 
-// BenchmarkResume is the same workflow, resumed at its 990th step in a new
+// BenchmarkResume is the same workflow of 1,000 steps, resumed in a new
 // process, against the last ten steps as a run of their own.
 func BenchmarkResume(b *testing.B) {
-	m, _ := killed(b)
+	const steps = 1000
+	m, _ := killed(b, steps)
 	dir, record := m.dir, m.journal
 	var resumed, alone time.Duration
 	for b.Loop() {
@@ -85,12 +85,12 @@ func BenchmarkResume(b *testing.B) {
 		copyTree(b, dir, m.dir)
 		copyTree(b, record, m.journal)
 		start := time.Now()
-		m.resumes()
+		m.resumes(steps)
 		resumed += time.Since(start)
 		few := newMachine(b, onDisk)
 		start = time.Now()
 		p := few.process(0, false)
-		if _, err := p.run("r", false, p.steps(manySteps-killedAt)); err != nil {
+		if _, err := p.run("r", false, p.steps(tenLeft)); err != nil {
 			b.Fatal(err)
 		}
 		alone += time.Since(start)

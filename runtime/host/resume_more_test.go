@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// survives runs a workflow, ends its process before or after each effect, and
+// survives runs a workflow, ends its process before or after effects, and
 // compares what comes of it, resumed, with the run that nothing happened to.
 // It replays the whole one too.
 func survives(t *testing.T, on keeper, setup func(*machine), tools func(*process), flow string) {
@@ -32,17 +31,16 @@ func survives(t *testing.T, on keeper, setup func(*machine), tools func(*process
 	if !value.Equal(r.Outcome.Value, want.Value) || textOf(r.Err) != textOf(wantErr) {
 		t.Errorf("replayed: %v, %v, want %v, %v", r.Outcome.Value, r.Err, want.Value, wantErr)
 	}
-	for dies := 1; dies <= effects; dies++ {
-		after := dies%2 == 0
+	some := map[keeper]int{onDisk: 2, inStore: 3}[on]
+	for _, at := range crashes(effects, some) {
 		m := newMachine(t, on)
 		setup(m)
-		first := m.process(dies, after)
+		first := m.process(at.dies, at.after)
 		tools(first)
 		_, _ = first.run("r", false, flow)
 		second := m.process(0, false)
 		tools(second)
 		out, err := second.run("r", true, flow)
-		at := fmt.Sprintf("killed at effect %d, after: %v", dies, after)
 		switch {
 		case textOf(err) != textOf(wantErr):
 			t.Errorf("%s: %v, want %v", at, err, wantErr)

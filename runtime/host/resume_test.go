@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -298,7 +299,28 @@ func (m *machine) tree() map[string]string {
 	return files
 }
 
-// TestARunSurvivesItsProcess ends a process before and after each effect of a
+// A crash is the moment at which a process dies: before or after one of its effects, by their
+// numbers from 1.
+type crash struct {
+	dies  int
+	after bool
+}
+
+func (c crash) String() string { return fmt.Sprintf("killed at effect %d, after: %v", c.dies, c.after) }
+
+// crashes returns the moments of a run with so many effects, or some of them, spread over the run,
+// unless this is a run of make soak.
+func crashes(effects, some int) []crash {
+	var all []crash
+	for _, after := range []bool{false, true} {
+		for dies := 1; dies <= effects; dies++ {
+			all = append(all, crash{dies, after})
+		}
+	}
+	return testutil.Sample(all, some)
+}
+
+// TestARunSurvivesItsProcess ends a process before and after effects of a
 // run, has another one resume it, which may die too, and compares what comes of
 // it with the run that nothing happened to.
 func TestARunSurvivesItsProcess(t *testing.T) { eachRecord(t, testARunSurvivesItsProcess) }
@@ -315,36 +337,34 @@ func testARunSurvivesItsProcess(t *testing.T, on keeper) {
 	if len(files) != 7 || whole.sent["report 2"] != 1 || p.effects < 20 {
 		t.Fatalf("the run without a crash made %v and sent %v with %d effects", files, whole.sent, p.effects)
 	}
-	for dies := 1; dies <= p.effects; dies++ {
-		for _, after := range []bool{false, true} {
-			m := newMachine(t, on)
-			first := m.process(dies, after)
-			first.tools()
-			_, err := first.run("r", false, flow)
-			if err == nil {
-				t.Fatalf("the process did not die at effect %d", dies)
-			}
-			second := m.process(3, after) // dies soon, and again
-			second.tools()
-			out, err := second.run("r", true, flow)
-			if err != nil {
-				third := m.process(0, false)
-				third.tools()
-				out, err = third.run("r", true, flow)
-			}
-			at := fmt.Sprintf("killed at effect %d, after: %v", dies, after)
-			switch {
-			case err != nil:
-				t.Errorf("%s: %v", at, err)
-			case !value.Equal(out.Value, want.Value):
-				t.Errorf("%s: gave %v, want %v", at, out.Value, want.Value)
-			case !maps.Equal(m.tree(), files):
-				t.Errorf("%s: the files are %v, want %v", at, m.tree(), files)
-			case !maps.Equal(m.sent, whole.sent):
-				t.Errorf("%s: sent were %v, want each once", at, m.sent)
-			case len(m.asked) > 0:
-				t.Errorf("%s: somebody was asked %q", at, m.asked)
-			}
+	some := map[keeper]int{onDisk: 3, inStore: 5, inMemory: 7}[on]
+	for _, at := range crashes(p.effects, some) {
+		m := newMachine(t, on)
+		first := m.process(at.dies, at.after)
+		first.tools()
+		_, err := first.run("r", false, flow)
+		if err == nil {
+			t.Fatalf("the process did not die at effect %d", at.dies)
+		}
+		second := m.process(3, at.after) // dies soon, and again
+		second.tools()
+		out, err := second.run("r", true, flow)
+		if err != nil {
+			third := m.process(0, false)
+			third.tools()
+			out, err = third.run("r", true, flow)
+		}
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", at, err)
+		case !value.Equal(out.Value, want.Value):
+			t.Errorf("%s: gave %v, want %v", at, out.Value, want.Value)
+		case !maps.Equal(m.tree(), files):
+			t.Errorf("%s: the files are %v, want %v", at, m.tree(), files)
+		case !maps.Equal(m.sent, whole.sent):
+			t.Errorf("%s: sent were %v, want each once", at, m.sent)
+		case len(m.asked) > 0:
+			t.Errorf("%s: somebody was asked %q", at, m.asked)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// TestUndoOfABrokenRun ends a process at each effect, gives its run up, and takes
+// TestUndoOfABrokenRun ends a process at effects, gives its run up, and takes
 // it back, in processes that end too.
 func TestUndoOfABrokenRun(t *testing.T) { eachStore(t, testUndoOfABrokenRun) }
 
@@ -31,16 +31,15 @@ func testUndoOfABrokenRun(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, body); err != nil {
 		t.Fatal(err)
 	}
-	for dies := 1; dies <= p.effects; dies++ {
-		after := dies%2 == 0
+	some := map[keeper]int{onDisk: 3, inStore: 7}[on]
+	for _, at := range crashes(p.effects, some) {
 		m := newMachine(t, on)
 		first := start(m, 0, false)
 		first.write("log", "before\n")
 		first.j.Close()
 		before := m.tree()
-		_, _ = start(m, dies, after).run("r", false, body)
-		at := fmt.Sprintf("killed at effect %d, after: %v", dies, after)
-		p := start(m, 1+dies%4, after) // dies soon
+		_, _ = start(m, at.dies, at.after).run("r", false, body)
+		p := start(m, 1+at.dies%4, at.after) // dies soon
 		log, err := p.j.Resume(context.Background(), "r")
 		if err != nil {
 			continue // it had ended

@@ -1,9 +1,9 @@
 package diffs
 
 import (
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -67,15 +67,21 @@ func TestClipped(t *testing.T) {
 	}
 }
 
-// TestDiffsTakeNoTime compares the most that is compared, with nothing in common.
-func TestDiffsTakeNoTime(t *testing.T) {
-	a, b := stateOf(strings.Repeat("a\n", maxDiffed/2)), stateOf(strings.Repeat("b\n", maxDiffed/2))
-	start := time.Now()
-	if got := diff(&tool.Change{Path: "f", Before: a, After: b}); got == "" {
-		t.Error("there is no diff")
+// TestDiffsAreLinear compares the most that is compared, with nothing in common, and half of it.
+// An algorithm that is quadratic in the number of differences keeps as much as it computes.
+func TestDiffsAreLinear(t *testing.T) {
+	allocated := func(lines int) uint64 {
+		a, b := stateOf(strings.Repeat("a\n", lines)), stateOf(strings.Repeat("b\n", lines))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if got := diff(&tool.Change{Path: "f", Before: a, After: b}); got == "" {
+			t.Errorf("there is no diff of %d lines", lines)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
 	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %v", took)
+	if half, whole := allocated(maxDiffed/4), allocated(maxDiffed/2); whole > 3*half {
+		t.Errorf("a diff allocates %d bytes, and %d for twice as many lines", half, whole)
 	}
 }
 
