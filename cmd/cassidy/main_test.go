@@ -4,10 +4,10 @@ import (
 	"flag"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMortal) != "" {
 		os.Exit(mortalProcess())
 	}
-	if os.Getenv(asCassidy) != "" {
+	if os.Getenv(asCassidy) != "" || strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "cassidy" {
 		main()
 	}
 	if signal.Ignored(syscall.SIGHUP) {
@@ -32,22 +32,5 @@ func TestMain(m *testing.M) {
 		// not a signal that is handled.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	testscript.Main(testworker.Suite{M: m}, map[string]func(){"cassidy": main})
-}
-
-// TestScripts runs the command as a user would; each file of testdata/script
-// is a story.
-func TestScripts(t *testing.T) {
-	providers := fakeProviders(t)
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
-		UpdateScripts: *update,
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("CASSIDY_HOME", env.WorkDir+"/home")
-			env.Setenv("CASSIDY_WORKER", testworker.Exec())
-			env.Setenv("PROVIDERS", providers)
-			env.Setenv("GORACE", os.Getenv("GORACE"))
-			return nil
-		},
-	})
+	testworker.Main(m)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
@@ -27,6 +28,8 @@ type World struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) (string, bool)
+	// Sandbox is where scripts run if the config does not name a mode.
+	Sandbox cassidy.Mode
 	// Interrupts lets Ctrl-C end a turn of a session. It may be nil.
 	Interrupts *interrupt.Handler
 }
@@ -52,6 +55,7 @@ type App struct {
 	config     string                           // the value of --config
 	trustOnce  bool                             // everything in the project is trusted for this command
 	reported   *sync.Map                        // the paths of files that were reported as trusted for this command
+	sandbox    cassidy.Mode                     // where scripts run if the config does not name a mode
 	approver   host.Approver                    // decides on what needs approval; nil denies it
 	asker      host.Asker                       // answers other questions; nil without a terminal
 }
@@ -74,7 +78,7 @@ func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *c
 
 // New returns an app without flags.
 func New(w *World) *App {
-	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, reported: &sync.Map{}}
+	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, sandbox: w.Sandbox, reported: &sync.Map{}}
 	a.Person = approve.New(a.Printer, w.In, &a.Screen)
 	return a
 }
@@ -84,7 +88,7 @@ func New(w *World) *App {
 func (a *App) Fork(w *World) *App {
 	f := New(w)
 	f.JSON, f.Quiet, f.Verbose = a.JSON, a.Quiet, a.Verbose
-	f.Dir, f.Model, f.Patience, f.config, f.trustOnce, f.reported = a.Dir, a.Model, a.Patience, a.config, a.trustOnce, a.reported
+	f.Dir, f.Model, f.Patience, f.config, f.trustOnce, f.reported, f.sandbox = a.Dir, a.Model, a.Patience, a.config, a.trustOnce, a.reported, a.sandbox
 	return f
 }
 

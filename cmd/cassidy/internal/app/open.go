@@ -87,9 +87,11 @@ func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	mode, err := cassidy.ParseMode(string(config.Sandbox.Mode))
-	if err != nil {
-		return nil, nil, err
+	mode := a.sandbox
+	if config.Sandbox.Mode != "" {
+		if mode, err = cassidy.ParseMode(string(config.Sandbox.Mode)); err != nil {
+			return nil, nil, err
+		}
 	}
 	o := &cassidy.RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines(), Workers: cassidy.Workers{Program: a.Worker()}}
 	closeStore := func() error { return nil }

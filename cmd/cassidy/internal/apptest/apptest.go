@@ -12,7 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -64,12 +66,21 @@ func (p *Project) Want(args []string, wantCode int, wantOut, wantErr string) {
 	}
 }
 
+// Sandbox is where scripts run in tests of what commands do and print: in workers under make soak,
+// and otherwise in this process, because a worker costs more than most commands.
+func Sandbox() cassidy.Mode {
+	if testutil.Soak() {
+		return cassidy.Process
+	}
+	return cassidy.Inline
+}
+
 // Run runs cassidy with some commands, in a folder and with an environment.
 func Run(t testing.TB, dir string, env map[string]string, commands []func(*app.App) *cli.Command, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = app.Run(context.Background(), append([]string{"--dir", dir}, args...), &app.World{
-		In: strings.NewReader(""), Out: &out, Err: &errs,
+		In: strings.NewReader(""), Out: &out, Err: &errs, Sandbox: Sandbox(),
 		Env: func(name string) (string, bool) {
 			if name == "CASSIDY_WORKER" {
 				return testworker.Exec(), true
