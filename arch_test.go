@@ -846,7 +846,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/apptest": {
 		"Package apptest runs the command in tests",
-		"cmd/cassidy/internal/app internal/testworker",
+		". cmd/cassidy/internal/app internal/testutil internal/testworker",
 		"tests only",
 	},
 	"cmd/cassidy/internal/approve": {
