@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // badModels is a server of models, each of which does one thing wrong, until it is reminded.
@@ -41,13 +42,13 @@ func badModels(t *testing.T) string {
 		}
 		switch reminded := len(q.Messages) > 2; {
 		case q.Model == "calls" && !reminded:
-			say("", `, "tool_calls": [`+list(4000, `{"id": "c%d", "type": "function", "function": {"name": "read_file", "arguments": "{\"filepath\": \"a.txt\", \"offset\": %[1]d}"}}`)+`]`)
+			say("", `, "tool_calls": [`+list(testutil.Times(400, 4000), `{"id": "c%d", "type": "function", "function": {"name": "read_file", "arguments": "{\"filepath\": \"a.txt\", \"offset\": %[1]d}"}}`)+`]`)
 		case q.Model == "text" && !reminded:
 			say(list(10_000, `{"tool_decision": {"action": "read_file", "input": {"filepath": "a.txt", "offset": %d}, "reasoning": "x", "status": "continue"}}`), "")
 		case q.Model == "sources":
-			say("TASK COMPLETE: 42", `, "annotations": [`+list(90_000, `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", 1000)+`%d"}}`)+`]`)
+			say("TASK COMPLETE: 42", `, "annotations": [`+list(90_000, `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", testutil.Times(1, 1000))+`%d"}}`)+`]`)
 		case q.Model == "few-sources":
-			say("TASK COMPLETE: 42", `, "annotations": [`+list(5000, `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", 3000)+`%d"}}`)+`]`)
+			say("TASK COMPLETE: 42", `, "annotations": [`+list(testutil.Times(500, 5000), `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", 3000)+`%d"}}`)+`]`)
 		case q.Model == "plain":
 			say("I will not call anything.", "")
 		case q.Model == "strict" && q.Format != nil:

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
@@ -30,7 +31,7 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
-// killsVariable says how many runs TestKill interrupts; not set, 20.
+// killsVariable says how many runs TestKill interrupts; not set, 3, and 200 under make soak.
 const killsVariable = "CASSIDY_KILLS"
 
 // weaponsVariable says how, as in "SIGTERM,worker"; not set, in every way.
@@ -554,10 +555,7 @@ func anyDeath(r *rand.Rand, whole end, requests int) death {
 // time somewhere else, until one gets to the end. Then the result, the files and
 // what was sent are as if nothing had happened.
 func TestKill(t *testing.T) {
-	loops := 20
-	if testing.Short() || testworker.Exec() != "" {
-		loops = 5
-	}
+	loops := testutil.Times(3, 200)
 	if text, ok := os.LookupEnv(killsVariable); ok {
 		var err error
 		if loops, err = strconv.Atoi(text); err != nil {

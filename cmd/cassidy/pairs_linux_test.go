@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
@@ -49,7 +50,7 @@ workflow(main, needs = ["tool:add", "fs.read:count", "fs.write:count"])
 // once, no run reports another number of them, and each line is there, or in a file beside it
 // to which a conflict has saved it. CASSIDY_SOAK=1 makes 50 pairs.
 func TestPairs(t *testing.T) {
-	pairs, random := timesOf(t, 2, 50)
+	pairs, random := timesOf(t, 1, 50)
 	dir := t.TempDir()
 	var both []*pairProcess
 	for range 2 {
@@ -144,18 +145,18 @@ type pairProcess struct {
 }
 
 // timesOf returns how often a test with kills repeats what it does: some times, or with
-// CASSIDY_SOAK=1 more often. Its random numbers have a new seed each time, which is logged.
+// CASSIDY_SOAK=1 more often. Then its random numbers have a new seed each time, which is logged.
 func timesOf(t *testing.T, some, soak int) (times int, random *rand.Rand) {
 	t.Helper()
 	if !launch.Confined() {
 		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	if times = some; os.Getenv("CASSIDY_SOAK") == "1" {
-		times = soak
+	seed := uint64(1)
+	if testutil.Soak() {
+		seed = uint64(time.Now().UnixNano())
 	}
-	return times, rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	return testutil.Times(some, soak), rand.New(rand.NewPCG(seed, 0))
 }
 
 // newPairProcess returns a new home for a project with the workflow "all" and some tools, which

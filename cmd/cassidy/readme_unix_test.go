@@ -51,7 +51,8 @@ func TestReadme(t *testing.T) {
 	}
 	shell := exec.Command("bash", "-e", "-c", script.String())
 	shell.Dir = clone
-	shell.Env = append(os.Environ(), "HOME="+home, "CASSIDY_HOME=", "CASSIDY_WORKER="+testworker.Exec())
+	shell.Env = append(os.Environ(), "HOME="+home, "CASSIDY_HOME=", "CASSIDY_WORKER="+testworker.Exec(),
+		"PATH="+binOf(t)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	var stderr strings.Builder
 	shell.Stderr = &stderr
 	stdout, err := shell.Output()

@@ -27,18 +27,7 @@ import (
 // variables that the packages of Go read only once, such as HTTP_PROXY. Under make soak, all
 // scripts of tools and workflows run in workers.
 func TestScripts(t *testing.T) {
-	providers, bin := fakeProviders(t), t.TempDir()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(bin, "cassidy")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
-	if err := testworker.Copy(program, exe); err != nil {
-		t.Fatal(err)
-	}
+	providers, bin := fakeProviders(t), binOf(t)
 	testscript.RunT(inOrder{t}, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
@@ -64,6 +53,23 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// binOf returns a folder with the command, for the variable PATH.
+func binOf(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "cassidy")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	exe, err := os.Executable()
+	if err == nil {
+		err = testworker.Copy(program, exe)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(program)
 }
 
 // variables is the key of the names of a script's environment variables, among its values.

@@ -18,12 +18,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // Variables of TestSoak: whether it has its full number of runs, the seed, the names of the
 // faults, and the number of the only run.
 const (
-	soakVariable   = "CASSIDY_SOAK"
 	seedVariable   = "CASSIDY_SOAK_SEED"
 	faultsVariable = "CASSIDY_SOAK_FAULTS"
 	onlyVariable   = "CASSIDY_SOAK_ONLY"
@@ -506,11 +507,18 @@ func (s *soak) begin(task bool, id string) []string {
 		"--tools", "note,put,post,add,work,fill,look,once,late,report"}
 }
 
-// soakSize returns how many runs there are, and their seed.
-func soakSize(t *testing.T) (runs int, seed uint64) {
-	runs, seed = len(soakFaults), 1
-	if os.Getenv(soakVariable) != "" {
-		runs, seed = 200, uint64(time.Now().UnixNano())
+// soakSize returns the numbers of the runs, and their seed.
+func soakSize(t *testing.T) (runs []int, seed uint64) {
+	few := 5
+	if os.Getenv(faultsVariable)+os.Getenv(onlyVariable) != "" {
+		few = len(soakFaults)
+	}
+	for i := range testutil.Times(len(soakFaults), 200) {
+		runs = append(runs, i)
+	}
+	runs, seed = testutil.Sample(runs, few), 1
+	if testutil.Soak() {
+		seed = uint64(time.Now().UnixNano())
 	}
 	if text, ok := os.LookupEnv(seedVariable); ok {
 		var err error
@@ -559,10 +567,10 @@ func TestSoak(t *testing.T) {
 		s.restore(&fault{})
 	}
 	runs, seed := soakSize(t)
-	t.Logf("%d runs, %s=%d", runs, seedVariable, seed)
+	t.Logf("%d runs, %s=%d", len(runs), seedVariable, seed)
 	began := time.Now()
 	failed := map[string]int{}
-	for i := range runs {
+	for _, i := range runs {
 		if only, ok := os.LookupEnv(onlyVariable); ok && only != strconv.Itoa(i) {
 			continue
 		}
@@ -602,7 +610,7 @@ func TestSoak(t *testing.T) {
 		}
 		s.restore(f)
 	}
-	t.Logf("%d runs took %v", runs, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d runs took %v", len(runs), time.Since(began).Round(time.Millisecond))
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		t.Errorf("%s: %d runs failed", name, failed[name])
 	}

@@ -39,7 +39,7 @@ tool(grow, needs = ["fs.read", "fs.write"])
 // TestUndoKilled kills undos at random moments, and continues them: the files are what they
 // were before the run. CASSIDY_SOAK=1 does so 200 times.
 func TestUndoKilled(t *testing.T) {
-	times, random := timesOf(t, 5, 200)
+	times, random := timesOf(t, 2, 200)
 	dir := t.TempDir()
 	p := newPairProcess(t, dir, undoFlow, map[string]string{"grow": undoTool})
 	for name, text := range map[string]string{"same": "first\n", "gone": "to remove\n", "moved": "to move\n"} {
