@@ -13,6 +13,8 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/testutil"
+	"github.com/cassidy-run/cassidy/internal/testworker"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -119,8 +121,8 @@ func runDocCommands(t *testing.T, dir string, blocks []docBlock) {
 		t.Skip("there is no sh")
 	}
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "cassidy"), "./cmd/cassidy").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := testworker.Copy(filepath.Join(bin, "cassidy"), testutil.Build(t, "cmd/cassidy")); err != nil {
+		t.Fatal(err)
 	}
 	for _, b := range blocks {
 		if b.lang != "console" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/sandbox/launch"
@@ -191,7 +192,7 @@ func TestConfigEditsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for n := range 1000 {
+	for n := range testutil.Times(80, 1000) {
 		limit := 100_000 + n
 		text := fmt.Sprintf("limits: {steps: %d, timeout: 60}\nsecrets: {KEY: {env: KEY_%d}}\nhttp: {private: [\"10.0.0.1\"]}\ncommands: {mkfifo: {exec: any}}\n", limit, n)
 		switch n % 4 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/trust"
 )
 
@@ -80,7 +81,7 @@ func TestEditsUnderLoad(t *testing.T) {
 	seen := newReports()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline}) // each version would start a process
 	h := openIn(t, r, cassidy.Dir(dir), &cassidy.Options{Dir: dir, TrustSource: true, NoBuiltins: true, Watch: seen.add})
-	const edits = 1000
+	edits := testutil.Times(60, 1000)
 	call := func() int64 {
 		v, err := callOf(t, h, "version")
 		list, _ := v.(cassidy.List)
@@ -120,7 +121,7 @@ func TestEditsUnderLoad(t *testing.T) {
 	}
 	close(ended)
 	load.Wait()
-	seen.until(t, "the last version is served", func() bool { return call() == edits })
+	seen.until(t, "the last version is served", func() bool { return call() == int64(edits) })
 }
 
 // edit writes version n of a tool, in one of the ways of editors. It calls read for each state

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -431,10 +432,7 @@ func TestWrongInput(t *testing.T) {
 
 // TestEmbed builds and runs the program that embedders copy from.
 func TestEmbed(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "embed.exe")
-	if out, err := exec.Command("go", "build", "-o", program, "./embed").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := testutil.Build(t, "examples/embed")
 	cmd := exec.Command(program)
 	cmd.Dir = ".." // where its default is
 	out, err := cmd.CombinedOutput()

@@ -16,6 +16,8 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/testutil"
+	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -38,8 +40,8 @@ func newBakery(t *testing.T) *bakery {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/cassidy").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := testworker.Copy(program, testutil.Build(t, "cmd/cassidy")); err != nil {
+		t.Fatal(err)
 	}
 	b := &bakery{t: t, dir: t.TempDir()}
 	if err := os.CopyFS(b.dir, os.DirFS("workflow")); err != nil {

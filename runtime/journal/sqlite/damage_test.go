@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -155,7 +156,7 @@ func rounds(n int) int {
 	if raceDetector {
 		return n / 10
 	}
-	return n
+	return testutil.Times(n/10, n)
 }
 
 func TestFlippedBits(t *testing.T) {

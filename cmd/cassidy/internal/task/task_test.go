@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -79,7 +81,7 @@ func (a *assistant) message(w http.ResponseWriter, body map[string]string) {
 		status, a.trouble = a.trouble[0], a.trouble[1:]
 	}
 	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "0")
+		w.Header().Set("Retry-After-Ms", "1")
 		http.Error(w, "<html><title>busy</title></html>", status)
 		return
 	}
@@ -143,7 +145,10 @@ func TestTaskOverCassidyAI(t *testing.T) {
 	}
 	noKey(t, key, home, stdout, stderr)
 
-	server.Close()
+	if testutil.Soak() { // the tries take 20 seconds
+		server.Close()
+	}
+	env["CASSIDY_API_KEY"], a.trouble = key, slices.Repeat([]int{http.StatusServiceUnavailable}, 100)
 	_, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
 	if code != 5 || !strings.Contains(stderr, "hint: ") {
 		t.Errorf("without a server it ended with %d: %s, want 5 and what to do", code, stderr)
