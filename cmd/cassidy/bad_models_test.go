@@ -48,7 +48,7 @@ func badModels(t *testing.T) string {
 		case q.Model == "sources":
 			say("TASK COMPLETE: 42", `, "annotations": [`+list(90_000, `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", testutil.Times(1, 1000))+`%d"}}`)+`]`)
 		case q.Model == "few-sources":
-			say("TASK COMPLETE: 42", `, "annotations": [`+list(testutil.Times(500, 5000), `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", 3000)+`%d"}}`)+`]`)
+			say("TASK COMPLETE: 42", `, "annotations": [`+list(5000, `{"type": "url_citation", "url_citation": {"url": "https://example.com/`+strings.Repeat("x", 3000)+`%d"}}`)+`]`)
 		case q.Model == "plain":
 			say("I will not call anything.", "")
 		case q.Model == "strict" && q.Format != nil:

@@ -147,12 +147,13 @@ func Spans(line string) []Span {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(line[i:])
-		n := run(line[i:], size)
-		switch m := s.markOf(r, size, i); {
-		case m == "":
+		m := s.markOf(r, size, i)
+		if m == "" {
 			s.plain(i, i+size)
 			i += size
 			continue
+		}
+		switch n := run(line[i:], size); {
 		case m == Alike && n <= maxAlike:
 			s.add(Span{name(line[i:i+size], r, m, 1), m, size})
 			i += size

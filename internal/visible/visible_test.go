@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -177,6 +178,17 @@ func TestNothingIsHidden(t *testing.T) {
 
 // TestCost shows long texts of each kind: the time is linear in their length.
 func TestCost(t *testing.T) {
+	// A line of equal letters beside one that is not shown: counting them from each one is quadratic.
+	done := make(chan int)
+	go func() { done <- len(visible.Spans(strings.Repeat("x", 2<<20) + "\x00")) }()
+	select {
+	case got := <-done:
+		if got != 2 {
+			t.Errorf("a long line has %d spans, want 2", got)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("a line of equal letters takes more than linear time")
+	}
 	for _, part := range hostile {
 		text := strings.Repeat(part+"x", 20_000)
 		if got := len(visible.Lines(text)); got == 0 {
