@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -79,7 +80,7 @@ func TestHostileHTTP(t *testing.T) {
 	}{
 		{"an endless message", endless("application/json", `{"a":"`, strings.Repeat("x", 1<<20))},
 		{"an endless line of a stream", endless("text/event-stream", "data: {", strings.Repeat("x", 1<<20))},
-		{"endless events", endless("text/event-stream", "", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n")},
+		{"endless events", endless("text/event-stream", "", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\""+strings.Repeat("x", testutil.Times(16<<10, 0))+"\"}}\n\n")},
 		{"endless comments", endless("text/event-stream", "", ": x\n")},
 		{"an endless page", endless("text/html", "<html>", strings.Repeat("x", 1<<20))},
 		{"a deep message", func(w http.ResponseWriter, _ *http.Request) {
@@ -99,7 +100,7 @@ func TestHostileHTTP(t *testing.T) {
 			}
 			site := httptest.NewServer(test.serve)
 			defer site.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			_, err := Fetch(ctx, Options{Name: "site", URL: site.URL})
 			var own *value.Error
