@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -33,7 +34,7 @@ func addTool(t *testing.T, h *cassidy.Host, name string, f func(context.Context)
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("in 20 s it did not come true that %s", what)
 		}
@@ -259,7 +260,7 @@ func TestManyHosts(t *testing.T) {
 	r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory(), Workers: cassidy.Workers{IdleTime: time.Millisecond}})
 	before := held()
 	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")})
-	for i := range 1000 {
+	for i := range testutil.Times(100, 1000) {
 		h := openIn(t, r, src, &cassidy.Options{Tenant: fmt.Sprint("tenant ", i), TrustSource: true, NoBuiltins: true})
 		if i%20 == 0 {
 			if v, err := callOf(t, h, "one", cassidy.Durable("r")); v != int64(1) || err != nil {
@@ -276,12 +277,26 @@ func TestManyHosts(t *testing.T) {
 	nothingLeft(t, before)
 }
 
-// TestManyTools adds ten thousand tools in Go, and calls and removes them.
+// TestManyTools adds thousands of tools in Go, and calls and removes them. Twice as many tools
+// allocate about twice as much.
 func TestManyTools(t *testing.T) {
-	const many = 10_000
+	allocated := func(many int) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		manyTools(t, many)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	n := testutil.Times(500, 5000)
+	if half, whole := allocated(n), allocated(2*n); whole > 3*half {
+		t.Errorf("%d tools allocate %d bytes, and twice as many %d", n, half, whole)
+	}
+}
+
+func manyTools(t *testing.T, many int) {
+	t.Helper()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	h := openIn(t, r, cassidy.Source{}, &cassidy.Options{NoBuiltins: true})
-	begin := time.Now()
 	for i := range many {
 		addTool(t, h, fmt.Sprint("tool_", i), func(context.Context) (any, error) { return i, nil })
 	}
@@ -304,9 +319,6 @@ func TestManyTools(t *testing.T) {
 	}
 	if n := len(h.Tools()); n != 0 {
 		t.Errorf("%d tools are left", n)
-	}
-	if d := time.Since(begin); d > time.Minute {
-		t.Errorf("all of it took %v", d)
 	}
 }
 
@@ -361,7 +373,7 @@ func TestWorkersAreBusy(t *testing.T) {
 	}
 }
 
-// TestCloseUnderWorkers checks that a runtime is closed within a second or so where a
+// TestCloseUnderWorkers checks that a runtime is closed where a
 // handler that a script called ignores its context, and ends the worker of that.
 func TestCloseUnderWorkers(t *testing.T) {
 	newRuntime(t, nil)
@@ -381,16 +393,23 @@ func TestCloseUnderWorkers(t *testing.T) {
 			done <- err
 		}()
 		<-begun
-		start, ended := time.Now(), error(nil)
-		if shutdown {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-			ended = r.Shutdown(ctx)
-			cancel()
-		} else {
-			ended = r.Close()
-		}
-		if took := time.Since(start); took > 10*time.Second || errors.Is(ended, context.DeadlineExceeded) != shutdown || !shutdown && ended != nil {
-			t.Errorf("closed with %v after %v", ended, took)
+		closed := make(chan error, 1)
+		go func() {
+			if shutdown {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+				defer cancel()
+				closed <- r.Shutdown(ctx)
+			} else {
+				closed <- r.Close()
+			}
+		}()
+		select {
+		case ended := <-closed:
+			if errors.Is(ended, context.DeadlineExceeded) != shutdown || !shutdown && ended != nil {
+				t.Errorf("closed with %v", ended)
+			}
+		case <-time.After(2 * time.Minute):
+			t.Error("the runtime waits for a handler")
 		}
 		close(end)
 		if err := <-done; !errors.Is(err, cassidy.ErrClosed) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testworker"
@@ -247,14 +246,13 @@ func TestRuntimeClosed(t *testing.T) {
 		done <- err
 	}()
 	<-began
-	begun := time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := r.Shutdown(ctx); !errors.Is(err, cassidy.ErrCanceled) {
 		t.Errorf("Shutdown without time gave %v", err)
 	}
-	if err := <-done; err == nil || time.Since(begun) > 15*time.Second {
-		t.Errorf("the call gave %v after %v", err, time.Since(begun))
+	if err := <-done; err == nil { // it was not waited for
+		t.Error("the call ended by itself")
 	}
 	_, err := r.Open(src, nil)
 	_, called := callOf(t, h, "one")

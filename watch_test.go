@@ -62,7 +62,7 @@ func (r *reports) count(text string) int {
 // until waits until a condition holds after a report.
 func (r *reports) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for late := time.After(20 * time.Second); !holds(); {
+	for late := time.After(2 * time.Minute); !holds(); {
 		select {
 		case <-r.each:
 		case <-late:

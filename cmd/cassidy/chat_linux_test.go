@@ -92,7 +92,7 @@ func (s *sitting) expect(want string) {
 	late := false
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer time.AfterFunc(time.Minute, func() {
+	defer time.AfterFunc(2*time.Minute, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		late = true
@@ -132,7 +132,7 @@ func (s *sitting) types(keys string) {
 // restored.
 func (s *sitting) ends(code int) {
 	s.t.Helper()
-	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	late := time.AfterFunc(2*time.Minute, func() { _ = s.cmd.Process.Kill() })
 	_ = s.cmd.Wait() // the exit code says it
 	late.Stop()
 	if got := s.cmd.ProcessState.ExitCode(); got != code {

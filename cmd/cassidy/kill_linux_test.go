@@ -410,7 +410,7 @@ func (o *ordeal) orphans() {
 			return
 		}
 		for _, pid := range found {
-			late := time.AfterFunc(20*time.Second, func() {
+			late := time.AfterFunc(2*time.Minute, func() {
 				o.TB.Errorf("the process %d outlives the one that started it", pid)
 				_ = unix.Kill(pid, unix.SIGKILL)
 			})

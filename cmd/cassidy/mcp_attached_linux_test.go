@@ -175,7 +175,7 @@ func TestFormKilled(t *testing.T) {
 // until waits for a condition.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for late := time.Now().Add(30 * time.Second); !done(); {
+	for late := time.Now().Add(2 * time.Minute); !done(); {
 		if time.Now().After(late) {
 			t.Fatalf("%s did not come", what)
 		}

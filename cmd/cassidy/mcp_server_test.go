@@ -123,7 +123,7 @@ func (s *mcpServer) call(name string) string {
 // expect returns the next line that has all words. It drops the lines before.
 func (s *mcpServer) expect(words ...string) string {
 	s.Helper()
-	for late := time.After(60 * time.Second); ; {
+	for late := time.After(2 * time.Minute); ; {
 		select {
 		case line, ok := <-s.lines:
 			if !ok {

@@ -105,7 +105,7 @@ const (
 )
 
 // endTime is how long a process may take to end that is asked to.
-const endTime = 10 * time.Second
+const endTime = 2 * time.Minute
 
 func mortalProcess() int {
 	d := &deadly{w: os.Stdout}

@@ -184,7 +184,7 @@ func (c client) ends(run, state string) (result any) {
 // until waits for a condition; what is wrong is "" when it holds.
 func until(t testing.TB, wrong func() string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		text := wrong()
 		if text == "" {
 			return

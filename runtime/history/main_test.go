@@ -145,7 +145,7 @@ func second[T any](_ T, err error) error { return err }
 // until waits for a condition.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); runtime.Gosched() {
+	for end := time.Now().Add(2 * time.Minute); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatalf("waited too long: %s", what)
 		}

@@ -380,7 +380,7 @@ func TestTimerOfNothing(t *testing.T) {
 	a, b := begin(t, j, "a"), begin(t, j, "b")
 	until := func(what string, done func(w *writer) bool) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 			j.w.mu.Lock()
 			is := done(j.w)
 			j.w.mu.Unlock()
