@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,5 +33,6 @@ func TestMain(m *testing.M) {
 		// not a signal that is handled.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
+	debug.SetGCPercent(400) // as main does
 	testworker.Main(m)
 }
