@@ -242,8 +242,11 @@ func TestP01HostileWorkers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // whose end is none of the errors below
 			defer cancel()
 			call := tool.Call{Args: value.NewDict("value", "x"), Limits: tool.Limits{CPU: 200 * time.Millisecond}}
-			if mode == "drags" {
+			switch mode {
+			case "drags":
 				call.Limits.CPU = 4 * time.Millisecond
+			case "swells": // it takes long to make the message
+				call.Limits.CPU = time.Minute
 			}
 			long := strings.Repeat("answer ", 1<<20)
 			_, err := box.Run(ctx, echoScript, call, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {

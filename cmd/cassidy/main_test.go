@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,6 +32,5 @@ func TestMain(m *testing.M) {
 		// not a signal that is handled.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	debug.SetGCPercent(400) // as main does
 	testworker.Main(m)
 }

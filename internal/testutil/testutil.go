@@ -5,7 +5,26 @@
 // all of it under make soak, which sets the environment variable CASSIDY_SOAK to 1.
 package testutil
 
-import "os"
+import (
+	"os"
+	"runtime/debug"
+	"testing"
+)
+
+// Main is the body of a TestMain: it collects garbage as rarely as the command does. Tests with a small heap
+// otherwise spend a quarter of their time on that.
+func Main(m *testing.M) {
+	CollectRarely()
+	os.Exit(m.Run())
+}
+
+// CollectRarely has the garbage of this process collected as rarely as that of the command, unless the
+// environment variable GOGC says otherwise.
+func CollectRarely() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
 
 // Soak reports whether this is a run of make soak.
 func Soak() bool { return os.Getenv("CASSIDY_SOAK") == "1" }

@@ -42,6 +42,7 @@ type Suite struct {
 
 // Run runs the tests, removes the files of [Exec], and returns the exit code.
 func (s Suite) Run() int {
+	testutil.CollectRarely()
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testworker:", err)
