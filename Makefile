@@ -14,13 +14,17 @@ race: export GORACE = atexit_sleep_ms=10
 race:
 	CGO_ENABLED=1 go test -race -short -timeout 30m $$(sed 's/#.*//' .ci/race.txt)
 
-# One architecture for each system, the one that make cross builds for: its packages are compiled once.
+# The packages with files for some systems only. All others are the same everywhere, and make cross compiles
+# them for the other systems. The architectures are those of make cross, so that each is compiled once.
+by_system = $$({ go list -f '{{if .IgnoredGoFiles}}{{.ImportPath}}{{end}}' ./...; GOOS=windows go list -f '{{if .IgnoredGoFiles}}{{.ImportPath}}{{end}}' ./...; } | sort -u)
+
 .PHONY: lint
+lint: export CGO_ENABLED = 0
 lint: .ci/bin/staticcheck
-	CGO_ENABLED=0 go vet ./...
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go vet ./...
-	CGO_ENABLED=0 GOOS=windows go vet ./...
-	CGO_ENABLED=0 .ci/bin/staticcheck ./...
+	go vet ./...
+	GOOS=darwin GOARCH=arm64 go vet $(by_system)
+	GOOS=windows go vet $(by_system)
+	.ci/bin/staticcheck ./...
 
 # It builds for the other systems, where nobody runs it here.
 .PHONY: cross
