@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ func TestMain(m *testing.M) {
 	if hostileMain() {
 		return
 	}
-	testworker.Main(m, stdlib.Pure()...)
+	sandbox.Main(stdlib.Pure()...)
+	os.Exit(testworker.Suite{M: m, Measures: true}.Run())
 }
 
 // skipWithoutWorkers skips where no worker can be confined.

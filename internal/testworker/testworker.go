@@ -38,11 +38,15 @@ func Main(m *testing.M, modules ...tool.Module) {
 type Suite struct {
 	M   *testing.M
 	Own bool // its worker has other modules than cassidy-worker
+	// Measures says that tests bound the memory of this process, so garbage is collected as often as by default.
+	Measures bool
 }
 
 // Run runs the tests, removes the files of [Exec], and returns the exit code.
 func (s Suite) Run() int {
-	testutil.CollectRarely()
+	if !s.Measures {
+		testutil.CollectRarely()
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testworker:", err)
