@@ -12,13 +12,13 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
-// TestMain makes the test its own worker; with the race detector it builds one.
+// TestMain makes the test its own worker, also with the race detector: its worker can be hostile.
 func TestMain(m *testing.M) {
 	if hostileMain() {
 		return
 	}
 	sandbox.Main(stdlib.Pure()...)
-	os.Exit(testworker.Suite{M: m, Measures: true}.Run())
+	os.Exit(testworker.Suite{M: m, Own: true, Measures: true}.Run())
 }
 
 // skipWithoutWorkers skips where no worker can be confined.
