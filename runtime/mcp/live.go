@@ -157,7 +157,10 @@ func (s *Server) await(ctx context.Context, c *liveCall, r *request) (reply, err
 		}
 		select {
 		case <-c.done:
-			return c.reply, c.err
+			if c.detached == nil || !c.detached.is() {
+				return c.reply, c.err
+			}
+			return s.taskReply(ctx, c) // it ended, or waits, right after it became a task
 		case <-changed:
 		case <-ctx.Done():
 			if !leave() { // another request waits for it
@@ -167,14 +170,19 @@ func (s *Server) await(ctx context.Context, c *liveCall, r *request) (reply, err
 			<-c.done
 			return c.reply, c.err
 		case <-begun:
-			t, err := s.taskOf(ctx, c.name(""))
-			if err != nil {
-				return reply{}, invalidParams(err)
-			}
-			t.ResultType, t.Inputs, t.Result = "task", nil, nil
-			return reply{task: t}, nil
+			return s.taskReply(ctx, c)
 		}
 	}
+}
+
+// taskReply returns the reply to a request whose call has become a task.
+func (s *Server) taskReply(ctx context.Context, c *liveCall) (reply, error) {
+	t, err := s.taskOf(ctx, c.name(""))
+	if err != nil {
+		return reply{}, invalidParams(err)
+	}
+	t.ResultType, t.Inputs, t.Result = "task", nil, nil
+	return reply{task: t}, nil
 }
 
 // join adds a request that waits for the call. leave removes it, and reports whether it was the last one.

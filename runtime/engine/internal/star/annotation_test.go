@@ -217,7 +217,7 @@ func TestStripAnnotationsLikeBazel(t *testing.T) {
 			t.Fatalf("annotations of %q: (-Bazel +ours)\n%s", with, diff)
 		}
 	})
-	if accepted < 10 {
+	if accepted < 10 && !testing.Short() { // which generates a fifth of the files
 		t.Errorf("Bazel's parser accepted %d files, want more to compare", accepted)
 	}
 }
