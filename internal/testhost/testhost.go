@@ -25,6 +25,9 @@ func Open(tb testing.TB, on On, dir string, o *cassidy.Options) (*cassidy.Host, 
 		opts = *o
 	}
 	opts.Dir = dir
+	if opts.Cache == "" {
+		opts.Cache = testworker.Cache()
+	}
 	shared := &cassidy.RuntimeOptions{Sandbox: on.Sandbox, Workers: cassidy.Workers{Program: testworker.Exec()}}
 	if on.Journal != "" {
 		store, err := sqlite.Open(on.Journal)

@@ -52,7 +52,12 @@ func (s Suite) Run() int {
 		fmt.Fprintln(os.Stderr, "testworker:", err)
 		return 1
 	}
-	b := &builder{source: dir, own: s.Own}
+	cache, err := os.MkdirTemp("", "testworker")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testworker:", err)
+		return 1
+	}
+	b := &builder{source: dir, own: s.Own, dir: cache}
 	current.Store(b)
 	code := s.M.Run()
 	if err := b.remove(); err != nil {
@@ -62,13 +67,14 @@ func (s Suite) Run() int {
 	return code
 }
 
+// Cache returns a folder for the Cache of hosts, which is removed after the tests: with it the built-in tools
+// are described once, and not for each host.
+func Cache() string { return running().dir }
+
 // Exec returns the program for sandbox.Workers.Program: "" if the test itself can be
 // the worker. Otherwise it builds one, once.
 func Exec() string {
-	b := current.Load()
-	if b == nil {
-		panic("testworker: the TestMain of the package must call testworker.Main")
-	}
+	b := running()
 	if !raceDetector {
 		return ""
 	}
@@ -100,12 +106,20 @@ func Copy(to, from string) error {
 // current builds the worker of these tests.
 var current atomic.Pointer[builder]
 
+func running() *builder {
+	b := current.Load()
+	if b == nil {
+		panic("testworker: the TestMain of the package must call testworker.Main")
+	}
+	return b
+}
+
 // A builder builds one worker on first use.
 type builder struct {
 	source  string // the package's folder: tests may change the working directory
 	own     bool   // the worker has modules of the package
 	once    sync.Once
-	dir     string // made for the program
+	dir     string // of this process
 	program string
 	err     error
 }
@@ -115,9 +129,6 @@ type builder struct {
 func (b *builder) build() {
 	if !b.own {
 		b.program, b.err = testutil.Program(b.source, "cmd/cassidy-worker")
-		return
-	}
-	if b.dir, b.err = os.MkdirTemp("", "testworker"); b.err != nil {
 		return
 	}
 	b.program = filepath.Join(b.dir, "worker.exe")
@@ -130,8 +141,5 @@ func (b *builder) build() {
 }
 
 func (b *builder) remove() error {
-	if b.dir == "" {
-		return nil
-	}
 	return os.RemoveAll(b.dir)
 }
