@@ -22,6 +22,7 @@ import (
 )
 
 func TestErrorTargets(t *testing.T) {
+	t.Parallel()
 	for kind, target := range map[value.Kind]error{
 		value.Failed: cassidy.ErrFailed, value.Invalid: cassidy.ErrInvalid, value.NotFound: cassidy.ErrNotFound,
 		value.Denied: cassidy.ErrDenied, value.Limit: cassidy.ErrLimit, value.Canceled: cassidy.ErrCanceled,
@@ -118,6 +119,7 @@ func (foreign) Ask(context.Context, cassidy.Question) (cassidy.Answer, error) {
 // TestFields writes every field as programs do, each with a value that is not zero
 // and of the type that is documented.
 func TestFields(t *testing.T) {
+	t.Parallel()
 	lookup := func(context.Context, string) (string, error) { return "", cassidy.ErrNotFound }
 	text, now := "x", time.Unix(1, 0)
 	var none *cassidy.Error = &cassidy.Error{Kind: value.Limit, Hint: text, Limit: value.LimitSteps}

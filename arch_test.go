@@ -1083,6 +1083,7 @@ func imports(f sourcetest.File) []string {
 }
 
 func TestLayers(t *testing.T) {
+	t.Parallel()
 	documented := map[string]bool{}
 	for _, f := range goFiles(t) {
 		layer, known := layers[f.Dir]
@@ -1122,6 +1123,7 @@ func TestLayers(t *testing.T) {
 // TestDrawing checks that the drawing in ARCHITECTURE.md has each package that is not the
 // inside of another one, and that imports lead downwards in it, or stay on their level.
 func TestDrawing(t *testing.T) {
+	t.Parallel()
 	level := drawn(t)
 	for dir := range layers {
 		if _, ok := level[dir]; !ok && !isInside(dir) {
@@ -1145,6 +1147,7 @@ func TestDrawing(t *testing.T) {
 // TestArchitectureFiles checks that the files and folders that ARCHITECTURE.md and
 // CONTRIBUTING.md name exist.
 func TestArchitectureFiles(t *testing.T) {
+	t.Parallel()
 	names := map[string]bool{}
 	for _, f := range goFiles(t) {
 		for name := f.Name; name != ""; _, name, _ = strings.Cut(name, "/") {
@@ -1211,6 +1214,7 @@ func ours(p string) string {
 }
 
 func TestPowers(t *testing.T) {
+	t.Parallel()
 	for _, f := range goFiles(t) {
 		if f.Test {
 			continue
@@ -1250,6 +1254,7 @@ func root(p string) string {
 // TestNoState checks that a library keeps nothing of its own: no init, and no
 // package-level variable that is ever assigned to.
 func TestNoState(t *testing.T) {
+	t.Parallel()
 	files := goFiles(t)
 	vars := map[string]bool{} // "dir name"
 	for _, f := range files {

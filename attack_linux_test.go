@@ -65,6 +65,7 @@ func workers(t *testing.T) []int {
 // TestR43WorkerKilledInAWrite kills the worker of a call after each of its
 // writes: what it staged must not be on disk, and the next call must be right.
 func TestR43WorkerKilledInAWrite(t *testing.T) {
+	t.Parallel()
 	for at := 1; at <= 4; at++ {
 		dir, h := attacked(t, "f.star", `def f(at: int):
     """Write much."""
@@ -115,6 +116,7 @@ tool(f, needs = ["fs.write"], limits = {"steps": 4000000000})
 // TestI01NothingOfTheSystem checks that a Lua script finds nothing that reaches
 // the system or reads code.
 func TestI01NothingOfTheSystem(t *testing.T) {
+	t.Parallel()
 	const names = "os io debug package channel dofile loadfile load loadstring require module newproxy collectgarbage setfenv getfenv"
 	_, h := attacked(t, "f.lua", `return tool{ description = "Look around.", handler = function()
   local found = {}
@@ -133,6 +135,7 @@ end }
 // TestI03NothingIsKept checks that a script can change neither what its file
 // made nor what it was given, and that the next call sees none of it.
 func TestI03NothingIsKept(t *testing.T) {
+	t.Parallel()
 	_, h := attacked(t, "f.star", `STATE = {"n": 0}
 
 def f(how: str, given: list = [1]) -> str:

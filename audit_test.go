@@ -23,6 +23,7 @@ func auditEvent(data any) tool.Event {
 }
 
 func TestAuditLine(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		data []value.Value
@@ -68,6 +69,7 @@ func unescaped(text string) string {
 
 // TestAuditFile goes through a host, as a program would.
 func TestAuditFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "home", "state", "audit.jsonl")
 	r, err := New(&RuntimeOptions{Workers: Workers{Program: testworker.Exec()}})
 	if err != nil {
@@ -129,6 +131,7 @@ func decisions(t *testing.T, file string) []string {
 
 // TestAuditRotates fills the file: it is put aside, once, and goes on.
 func TestAuditRotates(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	line, err := auditLine(auditEvent(tool.Audit{Decision: "0"}))
 	if err != nil {
@@ -153,6 +156,7 @@ func TestAuditRotates(t *testing.T) {
 
 // TestAuditTogether has several hosts record in one file at a time.
 func TestAuditTogether(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	const hosts, lines = 8, 100
 	var done sync.WaitGroup
@@ -175,6 +179,7 @@ func TestAuditTogether(t *testing.T) {
 // TestAuditFails checks that a file that cannot be written fails nothing, and is
 // reported once, and again only after it could be.
 func TestAuditFails(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	if err := os.Mkdir(file, 0o700); err != nil {
 		t.Fatal(err)
@@ -230,6 +235,7 @@ func TestAuditFails(t *testing.T) {
 
 // TestAuditNoFolder checks a folder that cannot be made.
 func TestAuditNoFolder(t *testing.T) {
+	t.Parallel()
 	blocked := filepath.Join(t.TempDir(), "state")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)

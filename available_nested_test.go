@@ -12,6 +12,7 @@ import (
 // TestToolsInsideAvailable checks that a check which lists the tools, and so asks itself,
 // runs once and ends.
 func TestToolsInsideAvailable(t *testing.T) {
+	t.Parallel()
 	h := openIn(t, newRuntime(t, nil), cassidy.Source{}, &cassidy.Options{NoBuiltins: true})
 	var asked atomic.Int32
 	asks := cassidy.AvailableFunc(func(context.Context) error {

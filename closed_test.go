@@ -29,6 +29,7 @@ func within(t *testing.T, what string, f func()) {
 // TestAClosedHost checks what a closed host answers: its tools as it knew them, and for
 // the rest that it is closed, without waiting for anything.
 func TestAClosedHost(t *testing.T) {
+	t.Parallel()
 	_, h := onStore(t, filepath.Join(t.TempDir(), "store"), "")
 	checks := 0
 	for _, name := range []string{"known", "late"} {
@@ -108,6 +109,7 @@ func TestAClosedHost(t *testing.T) {
 // TestAHostThatNeverSearched checks that a host which is closed before it has searched
 // its source says so.
 func TestAHostThatNeverSearched(t *testing.T) {
+	t.Parallel()
 	h := openIn(t, newRuntime(t, nil), asks(), &cassidy.Options{TrustSource: true})
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
@@ -119,6 +121,7 @@ func TestAHostThatNeverSearched(t *testing.T) {
 
 // TestIteratorsEndWithTheHost closes everything in the middle of a loop.
 func TestIteratorsEndWithTheHost(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Waiting", "Runs", "Due", "Events"} {
 		store, err := sqlite.Open(filepath.Join(t.TempDir(), "store"))
 		if err != nil {

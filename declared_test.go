@@ -13,6 +13,7 @@ import (
 // TestDeclared checks that Declared lists a tool without the function that reports whether the tool
 // can be used, which Tools calls.
 func TestDeclared(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	putFile(t, filepath.Join(dir, ".cassidy/tools/gone.star"), "def gone():\n    \"\"\"Be gone.\"\"\"\n\ndef here():\n    return False\n\ntool(gone, available = here)\n")
 	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})

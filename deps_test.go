@@ -10,6 +10,7 @@ import (
 // areas of the standard library, does not link the database that package table and the
 // journal bring.
 func TestFilesNeedNoDatabase(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "./runtime/host", "./sandbox", "./stdlib/fs",
 		"./stdlib/clock", "./stdlib/encoding", "./stdlib/human", "./stdlib/number", "./stdlib/secret", "./stdlib/shell", "./stdlib/text", "./stdlib/web")
 	out, err := cmd.CombinedOutput()

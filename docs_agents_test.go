@@ -21,6 +21,7 @@ import (
 // TestDocsPolicies has each policy that the page on agents shows lead an agent
 // to its end, in a worker.
 func TestDocsPolicies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	putFile(t, filepath.Join(dir, "a.txt"), "the answer is 42")
 	var names []string
@@ -85,6 +86,7 @@ func TestDocsPolicies(t *testing.T) {
 // TestDocsAgentFile checks that the agent file of the page on agents can be used as it is, and that the
 // table has every field.
 func TestDocsAgentFile(t *testing.T) {
+	t.Parallel()
 	page := readPage(t, "docs/agents.md")
 	found := 0
 	for _, b := range docBlocks(page) {
@@ -112,6 +114,7 @@ func TestDocsAgentFile(t *testing.T) {
 // TestAgentsOfASource checks that the agents of a source can be used if the source is trusted, and that
 // Swap replaces them.
 func TestAgentsOfASource(t *testing.T) {
+	t.Parallel()
 	source := func(name string) cassidy.Source {
 		return cassidy.Scripts(map[string]string{"agents/" + name + ".md": "---\ndescription: d\n---\nYou are " + name + "."})
 	}

@@ -27,6 +27,7 @@ var fileComment = regexp.MustCompile(`^(?:#|--) (\S+\.(?:star|lua|md))\n`)
 // TestDocsCheck checks that cassidy check finds nothing in the complete files that the pages show: in the blocks
 // whose file is named in the line before or in the first line, and in those that declare a tool.
 func TestDocsCheck(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +100,7 @@ func TestDocsCheck(t *testing.T) {
 
 // TestDocsCodes checks that docs/checking.md explains the codes of faults as SARIF does.
 func TestDocsCodes(t *testing.T) {
+	t.Parallel()
 	var table strings.Builder
 	for _, c := range diagnostic.Codes() {
 		fmt.Fprintf(&table, "| `%s` | %s |\n", c.ID, c.Meaning)

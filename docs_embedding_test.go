@@ -9,6 +9,7 @@ import (
 // TestDocsEmbeddingGo checks that the Go of the page on embedding is that of programs
 // and examples, which are compiled and tested.
 func TestDocsEmbeddingGo(t *testing.T) {
+	t.Parallel()
 	indent := regexp.MustCompile(`(?m)^\s+`)
 	var all strings.Builder
 	for _, file := range []string{

@@ -24,6 +24,7 @@ import (
 // tool's file if the last line of text before it ends in the file's name, as
 // in "This is `word_count.star`:".
 func TestDocsTools(t *testing.T) {
+	t.Parallel()
 	for _, page := range []struct {
 		file string
 		want []string // the files it shows
@@ -85,6 +86,7 @@ func runDocExamples(t *testing.T, h *host.Host, name string) {
 // TestDocsConfig loads docs/config.yaml as the user's, and looks whether its
 // field means what the page says, as it is and the other way round.
 func TestDocsConfig(t *testing.T) {
+	t.Parallel()
 	asWritten := readPage(t, "docs/config.yaml")
 	const field = "\nproject_overrides_personal: "
 	otherwise := strings.Replace(asWritten, field+"false", field+"true", 1)
@@ -124,6 +126,7 @@ func TestDocsConfig(t *testing.T) {
 // TestDocsConfigFields checks that docs/config.yaml has every field, says the
 // defaults, and gives examples that are right.
 func TestDocsConfigFields(t *testing.T) {
+	t.Parallel()
 	asWritten := readPage(t, "docs/config.yaml")
 	example := regexp.MustCompile(`(?m)^#(\S.*|  .*)$`)
 	var examples []string

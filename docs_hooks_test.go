@@ -17,6 +17,7 @@ import (
 
 // TestDocsHooks has the file that the page on hooks shows watch an agent, in a worker.
 func TestDocsHooks(t *testing.T) {
+	t.Parallel()
 	source := ""
 	for _, b := range docBlocks(readPage(t, "docs/hooks.md")) {
 		if b.lang == "python" {

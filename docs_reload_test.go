@@ -11,6 +11,7 @@ import (
 
 // TestDocsReload checks that the table of the fields of the config has each of them once.
 func TestDocsReload(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("docs/schemas/config.schema.json")
 	if err != nil {
 		t.Fatal(err)

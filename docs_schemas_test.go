@@ -247,6 +247,7 @@ func agentSchema() object {
 
 // TestSchemas compares the schemas of docs/schemas with the tables of the code.
 func TestSchemas(t *testing.T) {
+	t.Parallel()
 	want := schemas()
 	for name, s := range want {
 		text, err := json.MarshalIndent(s, "", "  ")
@@ -283,6 +284,7 @@ func schemaOf(t *testing.T, name string) *jsonschema.Schema {
 
 // TestSchemasMatch checks that the files of the repository match the schemas.
 func TestSchemasMatch(t *testing.T) {
+	t.Parallel()
 	check := func(schema, what, text string) {
 		t.Helper()
 		v, err := yaml.Parse(text)
@@ -344,6 +346,7 @@ func TestSchemasMatch(t *testing.T) {
 
 // TestSchemasReject checks that the schemas find mistakes.
 func TestSchemasReject(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ schema, text string }{
 		{"tool.schema.json", "need: [fs.read]\ndescription: x\n"},
 		{"tool.schema.json", "needs: [fs.reed]\ndescription: x\n"},
@@ -381,6 +384,7 @@ func keysOf(s object) (names []string) {
 
 // TestSchemasHaveAllFields compares the fields that readers accept with those of the schemas.
 func TestSchemasHaveAllFields(t *testing.T) {
+	t.Parallel()
 	// fields returns the fields that an error about an unknown field names.
 	fields := func(text string) (names []string) {
 		t.Helper()

@@ -24,6 +24,7 @@ import (
 // TestDocsTables runs all that the page on tables shows: its tools, its snippets,
 // whose output is the block of text below them, and its commands.
 func TestDocsTables(t *testing.T) {
+	t.Parallel()
 	dir, blocks := t.TempDir(), docBlocks(readPage(t, "docs/tables.md"))
 	var tools, snippets []string
 	said := map[string]string{} // what a snippet prints, by its name
@@ -61,6 +62,7 @@ func TestDocsTables(t *testing.T) {
 // TestDocsTablesSame checks that the tool that the page shows in both languages
 // gives the same bytes.
 func TestDocsTablesSame(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, b := range docBlocks(readPage(t, "docs/tables.md")) {
 		if strings.HasPrefix(b.name, "city_sales") {

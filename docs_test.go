@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference.md")
 
 // TestReference keeps docs/reference.md what the rows of stdlib say.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	world, err := stdlib.Open(&stdlib.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +177,7 @@ func pythonLiteral(v value.Value) string {
 
 // TestReadmeGo checks that the Go of the README is that of examples/embed.
 func TestReadmeGo(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 // TestDocsTesting runs the tests that docs/testing.md shows: its blocks that begin with the name of a file.
 func TestDocsTesting(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("docs/testing.md")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 // TestDocsWorkflows runs the workflows that the page on them shows, with a
 // person who says yes, and looks at what they wrote.
 func TestDocsWorkflows(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	putFile(t, filepath.Join(dir, "notes/a.md"), "# A\n")
 	var names []string
@@ -93,6 +94,7 @@ func runDocWorkflow(t *testing.T, h *host.Host, w *project.Workflow) value.Value
 // TestDocsRunsGo checks that the Go of the page on runs is that of the examples,
 // which are run.
 func TestDocsRunsGo(t *testing.T) {
+	t.Parallel()
 	example := strings.ReplaceAll(readPage(t, "runs_example_test.go"), "\n\t", "\n")
 	blocks := strings.Split(readPage(t, "docs/runs.md"), "```go\n")[1:]
 	if len(blocks) == 0 {

@@ -38,6 +38,7 @@ func recorded(t *testing.T, h *cassidy.Host, run string, after uint64) (list []c
 // is the same live and recorded, and that subscribers with other filters get other
 // events with the same numbers.
 func TestNumbersOfEvents(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
 	_, h := onStore(t, dir, "")
 	all, one := h.Subscribe(ctx, cassidy.EventFilter{Run: "r"}), h.Subscribe(ctx, cassidy.EventFilter{Call: "r/1"})
@@ -151,6 +152,7 @@ func TestSilentSubscriber(t *testing.T) {
 
 // TestSameCallAgain makes the same durable call many times at a time: it is made once.
 func TestSameCallAgain(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: journal.Memory()})
 	h := openIn(t, r, asks(), &cassidy.Options{TrustSource: true, NoBuiltins: true})
 	var made atomic.Int32
@@ -191,6 +193,7 @@ func TestSameCallAgain(t *testing.T) {
 // TestParkedRunsStayParked checks that a run which waits survives the end of its host
 // and of its runtime, and that the loop over what waits may answer, resume and stop.
 func TestParkedRunsStayParked(t *testing.T) {
+	t.Parallel()
 	ctx, store := context.Background(), journal.Memory()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: store})
 	h := openIn(t, r, asks(), &cassidy.Options{TrustSource: true})
@@ -246,6 +249,7 @@ func TestParkedRunsStayParked(t *testing.T) {
 // time leave a durable call resumable, wherever it is: in a handler, in a question, or
 // before its files are written.
 func TestInterruptedInMidCall(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for name, end := range map[string]func(r *cassidy.Runtime, h *cassidy.Host, leave func()) error{
 		"the client left": func(_ *cassidy.Runtime, _ *cassidy.Host, leave func()) error { leave(); return nil },
@@ -326,6 +330,7 @@ func TestInterruptedInMidCall(t *testing.T) {
 
 // TestJSONReadsBack checks that what programs send as JSON reads back as it was.
 func TestJSONReadsBack(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	args := cassidy.NewDict("b", "B", "a", 1, "big", uint64(1)<<63, "f", 1.0, "nested", map[string]any{"x": []int{1}}, "none", nil)
 	for _, v := range []any{
@@ -365,6 +370,7 @@ func TestJSONReadsBack(t *testing.T) {
 
 // TestNewDictPanics checks what NewDict refuses.
 func TestNewDictPanics(t *testing.T) {
+	t.Parallel()
 	for name, pairs := range map[string][]any{"odd": {"a"}, "a key": {1, 2}, "no key": {nil, 2}, "a value": {"a", make(chan int)}} {
 		func() {
 			defer func() {
@@ -382,6 +388,7 @@ func TestNewDictPanics(t *testing.T) {
 
 // TestSimilarNames checks that names which differ in - and _ alone are one name.
 func TestSimilarNames(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	src := cassidy.Scripts(map[string]string{
 		"a-b.star": strings.Replace(starTool("f", "return 1", ""), "tool(f", "tool(f, name = \"a-b\"", 1), "a_b.star": strings.Replace(starTool("f", "return 2", ""), "tool(f", "tool(f, name = \"a_b\"", 1),

@@ -119,6 +119,7 @@ tool(report, needs = ["fs.read:reports/*"])
 }
 
 func TestOpenRefusesModulesThatHideOurs(t *testing.T) {
+	t.Parallel()
 	text := tool.Module{Name: "text", Funcs: []tool.Func{{Name: "count"}}}
 	if h, err := cassidy.Open(t.TempDir(), &cassidy.Options{Modules: []tool.Module{text}}); err == nil {
 		h.Close()

@@ -91,6 +91,7 @@ func TestOrdinaryTasks(t *testing.T) {
 // TestPersonsAreNotSteered checks that a tool that a person runs, and whose script alone chooses
 // what it sends, asks nothing, whatever it reads.
 func TestPersonsAreNotSteered(t *testing.T) {
+	t.Parallel()
 	w := newFlowWorld(t)
 	h := w.open(t)
 	for _, c := range []tool.Call{
@@ -112,6 +113,7 @@ func TestPersonsAreNotSteered(t *testing.T) {
 
 // TestPermanentAnswers checks that a permanent answer holds until another source is read.
 func TestPermanentAnswers(t *testing.T) {
+	t.Parallel()
 	w := newFlowWorld(t)
 	w.yes, w.always, w.rules = true, true, []cassidy.Rule{{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: "tool", Target: "fetch_url"}}}
 	s := w.session(t, w.open(t), "")

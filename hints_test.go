@@ -13,6 +13,7 @@ import (
 // TestHintsForModels checks for every hint in the source that what a model gets of it has no advice
 // that only a person can follow, and that what a person gets has none for programmers.
 func TestHintsForModels(t *testing.T) {
+	t.Parallel()
 	advice := regexp.MustCompile(`cassidy [a-z-]|--[a-z]|config\.yaml|(user's|your) config|in Go,|Options\.|\bterminal\b|~/|export [A-Z]`)
 	mayStay := regexp.MustCompile(`git config --list|--local|--flag`) // models run these commands
 	seen := 0

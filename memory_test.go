@@ -15,6 +15,7 @@ import (
 // TestNotesAreShown checks that each note of a model's call is approved with its text, unless a rule
 // allows it: also if the call was approved, and for each note of a call.
 func TestNotesAreShown(t *testing.T) {
+	t.Parallel()
 	allow := func(c string) cassidy.Rule {
 		return cassidy.Rule{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: c}}
 	}
@@ -91,6 +92,7 @@ func keptNotes(t *testing.T, dir string) (notes []string) {
 
 // TestApproveAllButNotes checks that neither ApproveAll nor a missing approver keeps a note.
 func TestApproveAllButNotes(t *testing.T) {
+	t.Parallel()
 	for _, approver := range []cassidy.Approver{cassidy.ApproveAll(), nil} {
 		dir := t.TempDir()
 		h := seamHostIn(t, dir, cassidy.Options{Approver: approver}, `"memory.add"`, `return memory.add("one")`)
@@ -103,6 +105,7 @@ func TestApproveAllButNotes(t *testing.T) {
 // TestNotesAfterUntrustedText checks that a model that has read an untrusted text is asked about each
 // note, whatever was granted, and that the question shows the text's source.
 func TestNotesAfterUntrustedText(t *testing.T) {
+	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		w := newFlowWorld(t)
 		w.yes = yes

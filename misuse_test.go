@@ -111,6 +111,7 @@ func TestOpenStartsNothing(t *testing.T) {
 // TestShutdownWaits checks that Shutdown waits for calls, that Close cancels them while
 // it does, and that both return when all has ended.
 func TestShutdownWaits(t *testing.T) {
+	t.Parallel()
 	for name, hurry := range map[string]bool{"a call that ends": false, "Close meanwhile": true} {
 		r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 		h := openIn(t, r, cassidy.Source{}, nil)
@@ -160,6 +161,7 @@ func TestShutdownWaits(t *testing.T) {
 // resumes while the runtime is closed. What comes too late fails with kind Closed, and
 // nothing is left.
 func TestEverythingAtOnce(t *testing.T) {
+	t.Parallel()
 	newRuntime(t, nil)
 	before := held()
 	for round, shutdown := range []bool{false, true, false, true} {
@@ -257,6 +259,7 @@ func TestEverythingAtOnce(t *testing.T) {
 
 // TestManyHosts opens and closes a thousand hosts, of as many tenants.
 func TestManyHosts(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory(), Workers: cassidy.Workers{IdleTime: time.Millisecond}})
 	before := held()
 	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")})
@@ -325,6 +328,7 @@ func manyTools(t *testing.T, many int) {
 // TestWorkersAreBusy checks that a call waits for a worker until its context ends or its
 // time runs out, which is an error of kind Busy, and that a call in a call does not wait.
 func TestWorkersAreBusy(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Workers: cassidy.Workers{Max: 2, PerTenant: 2}})
 	files := map[string]string{"inner.star": starTool("inner", "return 1", "")}
 	for i := range 3 {
@@ -376,6 +380,7 @@ func TestWorkersAreBusy(t *testing.T) {
 // TestCloseUnderWorkers checks that a runtime is closed where a
 // handler that a script called ignores its context, and ends the worker of that.
 func TestCloseUnderWorkers(t *testing.T) {
+	t.Parallel()
 	newRuntime(t, nil)
 	before := held()
 	for _, shutdown := range []bool{false, true} {

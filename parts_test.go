@@ -107,6 +107,7 @@ func (p part) open(t *testing.T, r *cassidy.Runtime, do func(ctx context.Context
 // TestPartsThatPanic checks that a part of the program that panics fails the call, and
 // nothing else, whether it is recorded or not.
 func TestPartsThatPanic(t *testing.T) {
+	t.Parallel()
 	for _, p := range parts() {
 		r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: journal.Memory()})
 		panics := true
@@ -196,6 +197,7 @@ func TestPartsThatBlock(t *testing.T) {
 // TestApproversAreCalledConcurrently checks that as many questions are put at a time as
 // there are calls, and one where the Approver is serial.
 func TestApproversAreCalledConcurrently(t *testing.T) {
+	t.Parallel()
 	const calls = 5
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	var mu sync.Mutex
@@ -246,6 +248,7 @@ func TestApproversAreCalledConcurrently(t *testing.T) {
 // TestSwapUnderLoad swaps to other sources and to broken ones while calls are made: no
 // call fails, and none sees two sources.
 func TestSwapUnderLoad(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, nil)
 	source := func(n int) cassidy.Source {
 		files := map[string]string{

@@ -14,6 +14,7 @@ import (
 // TestRulesCoverWhatTheirPathsLeadTo checks that a rule covers a file by each of its names:
 // the links that lead to it, and the folders that it is in.
 func TestRulesCoverWhatTheirPathsLeadTo(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		rule, do string
 		refused  bool
@@ -76,6 +77,7 @@ func TestRulesCoverWhatTheirPathsLeadTo(t *testing.T) {
 // TestAllowRulesCoverOnlyTheirNames checks that nothing is allowed by another name, or in a
 // folder that the rule names.
 func TestAllowRulesCoverOnlyTheirNames(t *testing.T) {
+	t.Parallel()
 	for rule, do := range map[string]string{"fs.write:lnk/**": `fs.write("priv/k", "y")`, "fs.write:priv": `fs.write("priv/k", "y")`} {
 		capability, err := tool.ParseCapability(rule)
 		if err != nil {

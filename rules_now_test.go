@@ -26,6 +26,7 @@ func changeFile(t *testing.T, file, text string) {
 // refresh: added ones, removed ones, and those before a mistake in the file. The exception is a config which
 // tools could write.
 func TestRulesOfTheConfigNow(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, tt := range []struct {
 		name, home string
@@ -87,6 +88,7 @@ func TestRulesOfTheConfigNow(t *testing.T) {
 // TestSourcesOfTheConfigNow checks that a host has the sources of the user's config as they are now: a model
 // that reads a listed file is asked before it sends something.
 func TestSourcesOfTheConfigNow(t *testing.T) {
+	t.Parallel()
 	for _, live := range []bool{true, false} {
 		dir, home := t.TempDir(), t.TempDir()
 		if !live { // tools could write it

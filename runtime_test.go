@@ -57,6 +57,7 @@ func callOf(t *testing.T, h *cassidy.Host, name string, opts ...cassidy.CallOpti
 // same, that a broken file is listed and hides none, and that nothing is trusted
 // unless the program says so.
 func TestSources(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{
 		"one.star":         "load(\"lib/words.star\", \"word\")\n" + starTool("one", "return word", ""),
 		"lib/words.star":   "word = 1",
@@ -119,6 +120,7 @@ func TestSources(t *testing.T) {
 // TestSwapKeepsWhatWorks checks that a swap to a broken source changes nothing, and
 // that a refresh keeps the last good version of a file.
 func TestSwapKeepsWhatWorks(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	version := func(n string) cassidy.Source {
 		return cassidy.Scripts(map[string]string{"one.star": starTool("one", "return "+n, "")})
@@ -159,6 +161,7 @@ func TestSwapKeepsWhatWorks(t *testing.T) {
 // TestTenants checks that the runs and questions of one tenant are nobody else's,
 // and that two hosts of one tenant share them.
 func TestTenants(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory()})
 	src := cassidy.Scripts(map[string]string{"ask.star": starTool("ask", "return human.ask(\"Who?\")", "\"human\"")})
@@ -205,6 +208,7 @@ func TestTenants(t *testing.T) {
 // TestCacheOfTenants checks that what was read for one tenant is not believed for
 // another one with the same files.
 func TestCacheOfTenants(t *testing.T) {
+	t.Parallel()
 	r, cache := newRuntime(t, nil), t.TempDir()
 	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")})
 	for _, tenant := range []string{"", "ann", "bob"} {
@@ -230,6 +234,7 @@ func TestCacheOfTenants(t *testing.T) {
 
 // TestRuntimeClosed checks that hosts end with their runtime.
 func TestRuntimeClosed(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, nil)
 	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", ""), "long.star": starTool("long", "time.sleep(20)", "")})
 	h := openIn(t, r, src, &cassidy.Options{TrustSource: true})
@@ -269,6 +274,7 @@ func TestRuntimeClosed(t *testing.T) {
 // TestNoSuchFolder checks that a source whose folder does not exist is an error, and
 // that a swap to it changes nothing.
 func TestNoSuchFolder(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	file := configFile(t, "")
 	h := openIn(t, r, cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")}), &cassidy.Options{TrustSource: true})
@@ -287,6 +293,7 @@ func TestNoSuchFolder(t *testing.T) {
 
 // TestScriptsWithoutSuffix checks that a text that is named after its tool is reported.
 func TestScriptsWithoutSuffix(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	files := map[string]string{"one": starTool("one", "return 1", ""), "two.star": starTool("two", "return 2", ""), "lib/notes": "any", "_draft": "any"}
 	h := openIn(t, r, cassidy.Scripts(files), &cassidy.Options{TrustSource: true})
@@ -304,6 +311,7 @@ func TestScriptsWithoutSuffix(t *testing.T) {
 
 // TestRuntimeOptions checks what cannot be.
 func TestRuntimeOptions(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]*cassidy.RuntimeOptions{
 		"no such mode": {Sandbox: 7}, "no such program": {Workers: cassidy.Workers{Program: filepath.Join(t.TempDir(), "none")}},
 		"a folder": {Workers: cassidy.Workers{Program: t.TempDir()}},

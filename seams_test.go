@@ -67,6 +67,7 @@ func configFile(t *testing.T, text string) string {
 }
 
 func TestOptionsRules(t *testing.T) {
+	t.Parallel()
 	const needs, body = `"env:HOME"`, `return env.get("HOME")`
 	env := func(_ context.Context, name string) (string, error) { return "/" + name, nil }
 	rule := func(v cassidy.Verdict) []cassidy.Rule {
@@ -94,6 +95,7 @@ func TestOptionsRules(t *testing.T) {
 }
 
 func TestOptionsLimits(t *testing.T) {
+	t.Parallel()
 	const body = "x = 0\nfor i in range(10000):\n    x += i\nreturn x"
 	config := configFile(t, "limits: {steps: 100}\n")
 	for _, tt := range []struct {
@@ -120,6 +122,7 @@ func TestOptionsLimits(t *testing.T) {
 }
 
 func TestOptionsMaxTimeout(t *testing.T) {
+	t.Parallel()
 	long, short := configFile(t, "limits: {timeout: 60}\n"), configFile(t, "limits: {timeout: 0.02}\n")
 	for _, o := range []cassidy.Options{
 		{MaxTimeout: 20 * time.Millisecond}, {MaxTimeout: 20 * time.Millisecond, Config: long},
@@ -132,6 +135,7 @@ func TestOptionsMaxTimeout(t *testing.T) {
 }
 
 func TestOptionsCommands(t *testing.T) {
+	t.Parallel()
 	if !launch.Confined() {
 		t.Skip("commands cannot be confined here")
 	}
@@ -168,6 +172,7 @@ func TestOptionsCommands(t *testing.T) {
 // TestOptionsEnvAndSecrets checks that the functions of the program come after the
 // sources of the user's config, and that their errors reach the caller.
 func TestOptionsEnvAndSecrets(t *testing.T) {
+	t.Parallel()
 	file := configFile(t, "file-value\n")
 	config := configFile(t, "secrets: {A: {env: A_TOKEN}, B: {file: \""+filepath.ToSlash(file)+"\"}, C: {env: NONE}}\n")
 	asked := map[string]bool{}
@@ -208,6 +213,7 @@ func TestOptionsEnvAndSecrets(t *testing.T) {
 // TestOptionsHTTP checks that the program's transport gets the requests of scripts,
 // and that its base reaches no address that scripts may not.
 func TestOptionsHTTP(t *testing.T) {
+	t.Parallel()
 	allow := []cassidy.Rule{{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: "http.get"}}}
 	o := cassidy.Options{Rules: allow, HTTP: func(base http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {

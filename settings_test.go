@@ -68,6 +68,7 @@ func newConfigured(t *testing.T, home string, tools map[string]string) *configur
 
 // TestConfigOfRequests changes http.private and secrets while a host is open.
 func TestConfigOfRequests(t *testing.T) {
+	t.Parallel()
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Key") }))
 	defer server.Close()
@@ -96,6 +97,7 @@ func TestConfigOfRequests(t *testing.T) {
 
 // TestConfigOfCalls changes a field for the calls of a tool while a host is open. A mistake has no effect.
 func TestConfigOfCalls(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		code, needs, field, mistake string
 		without, with               string // a word of the error of the call, or ""
@@ -125,6 +127,7 @@ func TestConfigOfCalls(t *testing.T) {
 
 // TestConfigOfQuestions changes runs.answer_within while a host is open.
 func TestConfigOfQuestions(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := newConfigured(t, "", map[string]string{"ask": starTool("ask", "return human.ask(\"Why?\")", "\"human\"")})
 	for run, config := range map[string]string{"never": "{}\n", "expires": "runs: {answer_within: 1h}\n"} {
@@ -147,6 +150,7 @@ func TestConfigOfQuestions(t *testing.T) {
 // TestConfigThatNeedsARestart checks that a host reports, once, what it does not apply: a changed sandbox, and
 // changes of a config that tools could write.
 func TestConfigThatNeedsARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	home := filepath.Join(dir, "settings")
 	file := filepath.Join(home, "config.yaml")
@@ -174,6 +178,7 @@ func TestConfigThatNeedsARestart(t *testing.T) {
 // TestConfigEditsUnderLoad edits the config 1,000 times while a tool is called: with half a file, with a
 // mistake, and with files that replace it. No call fails: each has the limits of one valid version.
 func TestConfigEditsUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := newConfigured(t, "", map[string]string{"loop": starTool("loop", "return len([i for i in range(100)])", "")})
 	ended := make(chan struct{})
 	var load sync.WaitGroup
@@ -220,6 +225,7 @@ func TestConfigEditsUnderLoad(t *testing.T) {
 // TestConfigLinkedIntoTheProject checks that a tool cannot write a config in the project to which the user's config
 // is a link, and that changes of such a config do not apply to a running host.
 func TestConfigLinkedIntoTheProject(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	linked := filepath.Join(dir, "cfg.yaml")
 	putFile(t, linked, "{}\n")

@@ -88,6 +88,7 @@ func byID(t *testing.T, h *cassidy.Host, id string) map[string]error {
 // TestIDsOfOthers checks that an ID of another tenant is as one that nobody has, in
 // every method, whatever the names of the tenants are.
 func TestIDsOfOthers(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	_, ann := onStore(t, dir, "ann")
 	question := park(t, ann, "run-1")
@@ -129,6 +130,7 @@ func TestIDsOfOthers(t *testing.T) {
 // TestHostileIDs checks that texts which cannot be IDs are refused by every method,
 // and touch no file.
 func TestHostileIDs(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	_, h := onStore(t, filepath.Join(base, "store"), "../../escape")
 	park(t, h, "good")
@@ -189,6 +191,7 @@ func TestHostileIDs(t *testing.T) {
 // TestSecondProgram has two programs use one store: one of them executes a run, the
 // other reads, answers and cancels it.
 func TestSecondProgram(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
 	_, first := onStore(t, dir, "ann")
 	_, second := onStore(t, dir, "ann")
@@ -267,6 +270,7 @@ func TestSecondProgram(t *testing.T) {
 
 // TestSessionsOfOthers checks that the session of another tenant is a new one.
 func TestSessionsOfOthers(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
 	for i, tenant := range []string{"ann", "bob", "ann"} {
 		_, h := onStore(t, dir, tenant)
@@ -292,6 +296,7 @@ func TestSessionsOfOthers(t *testing.T) {
 // TestDueOfAllTenants checks that a runtime lists what is due of every tenant, and of no
 // other runs, and when it cannot.
 func TestDueOfAllTenants(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
 	due := func(r *cassidy.Runtime) (list []string) {
 		for d, err := range r.Due(ctx) {

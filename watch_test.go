@@ -75,6 +75,7 @@ func (r *reports) until(t *testing.T, what string, holds func() bool) {
 // versions, with files that do not parse, and with files that replace it. No call fails, each
 // result is of one version, and the last version is served at the end.
 func TestEditsUnderLoad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".cassidy", "tools", "version.star")
 	putFile(t, file, versionText(0))
@@ -155,6 +156,7 @@ func edit(file string, n int, read func() int64) error {
 // TestWatch checks that a host that watches serves what its files are, keeps the last good version
 // of those that are broken, and reports each error once.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	tools := filepath.Join(dir, ".cassidy", "tools")
 	putFile(t, filepath.Join(tools, "never_called.star"), starTool("never_called", "return 1", ""))
@@ -211,6 +213,7 @@ func TestWatch(t *testing.T) {
 // TestWatchTrust checks that an edited tool is not served before it is reviewed, and then is, and
 // that others stay.
 func TestWatchTrust(t *testing.T) {
+	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
 	tools := filepath.Join(dir, ".cassidy", "tools")
 	putFile(t, filepath.Join(tools, "edited.star"), starTool("edited", "return 1", ""))

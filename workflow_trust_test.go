@@ -17,6 +17,7 @@ import (
 // of what it loads, was revoked, also where its file is broken by then, and that one of
 // the user is.
 func TestResumeChecksTrust(t *testing.T) {
+	t.Parallel()
 	const text = "load(\"lib/words.star\", \"word\")\n\ndef main():\n    return word if human.confirm(\"so?\") else \"\"\n"
 	for name, tt := range map[string]struct {
 		at     string // the folder of the workflow

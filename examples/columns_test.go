@@ -15,6 +15,7 @@ import (
 
 // TestColumnStats computes the statistics again, with other formulas.
 func TestColumnStats(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	header, rows := measurements(t)
 	year := column(t, rows, 0)
@@ -37,6 +38,7 @@ func TestColumnStats(t *testing.T) {
 
 // TestDecades groups the measurements once more.
 func TestDecades(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	_, rows := measurements(t)
 	years, ppm := column(t, rows, 0), column(t, rows, 1)
@@ -58,6 +60,7 @@ func TestDecades(t *testing.T) {
 }
 
 func TestDecadesOfOddTables(t *testing.T) {
+	t.Parallel()
 	dir, h := project(t)
 	write(t, dir, "data/odd.csv", "year,n\n1999,1\n2001,\n2000,3.5\n,9\n1999,2\n")
 	checkJSON(t, call(t, h, "decades", value.NewDict("path", "data/odd.csv", "column", "n")), `[
@@ -133,6 +136,7 @@ func six(x float64) float64 {
 }
 
 func TestColumnStatsOfOddTables(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, csv, over, want string }{
 		{"text", "a\nx\ny\nx\n", "", `{"rows": 3, "columns": {"a": {"count": 3, "missing": 0, "distinct": 2}}}`},
 		{"one row", "a\n-2.5\n", "", `{"rows": 1, "columns": {"a": {"count": 1, "missing": 0, "min": -2.5, "max": -2.5, "mean": -2.5, "median": -2.5, "stdev": null}}}`},

@@ -100,6 +100,7 @@ func write(t *testing.T, dir, name, text string) {
 }
 
 func TestQuickstartDeclares(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	for _, e := range h.Broken() {
 		t.Errorf("broken: %v", e)
@@ -141,6 +142,7 @@ func TestQuickstartDeclares(t *testing.T) {
 }
 
 func TestQuickstartExamples(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	for _, x := range projectTools(h) {
 		promised := 0
@@ -171,6 +173,7 @@ func TestQuickstartExamples(t *testing.T) {
 // TestQuickstartDefinitions checks the definitions for models of each vendor: that they
 // are complete, and that the examples match them.
 func TestQuickstartDefinitions(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	schemaAt := map[tool.Format][]string{
 		tool.JSONSchema: {},
@@ -240,6 +243,7 @@ func checkJSON(t *testing.T, got any, want string) {
 
 // TestLogSummary summarizes the log again, with a regular expression.
 func TestLogSummary(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	text, err := os.ReadFile("quickstart/data/shop.log")
 	if err != nil {
@@ -295,6 +299,7 @@ func TestLogSummary(t *testing.T) {
 }
 
 func TestLogSummaryOfOddLogs(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, log, want string }{
 		{"no requests", "2026-01-01T00:00:00Z INFO hello\r\n", `{"other_lines": 0, "levels": {"INFO": 1}, "errors": 0,
 			"requests": 0, "failed": 0, "failed_percent": 0, "hours_with_errors": [], "slowest": []}`},
@@ -311,6 +316,7 @@ func TestLogSummaryOfOddLogs(t *testing.T) {
 }
 
 func TestOpenTasks(t *testing.T) {
+	t.Parallel()
 	dir, h := project(t)
 	if err := os.RemoveAll(filepath.Join(dir, "notes")); err != nil {
 		t.Fatal(err)
@@ -326,6 +332,7 @@ func TestOpenTasks(t *testing.T) {
 }
 
 func TestBrokenLinks(t *testing.T) {
+	t.Parallel()
 	dir, h := project(t)
 	write(t, dir, "odd/pages/a.md", strings.Join([]string{
 		"# Größe & Zahl",
@@ -350,6 +357,7 @@ func TestBrokenLinks(t *testing.T) {
 }
 
 func TestNotesIndex(t *testing.T) {
+	t.Parallel()
 	dir, h := project(t)
 	call(t, h, "notes_index", value.NewDict("depth", int64(6)))
 	file := filepath.Join(dir, "out", "notes-index.md")
@@ -371,6 +379,7 @@ func TestNotesIndex(t *testing.T) {
 
 // TestNotesIndexAsks checks that a model cannot write without approval.
 func TestNotesIndexAsks(t *testing.T) {
+	t.Parallel()
 	dir, _ := project(t)
 	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
@@ -387,6 +396,7 @@ func TestNotesIndexAsks(t *testing.T) {
 }
 
 func TestWrongInput(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		tool string
 		args *value.Dict
@@ -432,6 +442,7 @@ func TestWrongInput(t *testing.T) {
 
 // TestEmbed builds and runs the program that embedders copy from.
 func TestEmbed(t *testing.T) {
+	t.Parallel()
 	program := testutil.Build(t, "examples/embed")
 	cmd := exec.Command(program)
 	cmd.Dir = ".." // where its default is
@@ -458,6 +469,7 @@ order_status: {"order": 1025, "status": "waiting for payment"}
 
 // TestNotesAreSound checks that the statements of the files about themselves are true.
 func TestNotesAreSound(t *testing.T) {
+	t.Parallel()
 	_, h := project(t)
 	names := []string{}
 	for _, x := range projectTools(h) {

@@ -13,6 +13,7 @@ import (
 
 // TestScripts runs the tests of the tools of the examples, and checks that each tool and workflow has some.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	r, err := cassidy.New(&cassidy.RuntimeOptions{Workers: cassidy.Workers{Program: testworker.Exec()}})
 	if err != nil {
 		t.Fatal(err)

@@ -145,6 +145,7 @@ const (
 // TestWorkflow runs the commands of the workflow's README without waiting: the process
 // is killed as soon as the first customer is billed.
 func TestWorkflow(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the README is for a POSIX shell")
 	}
@@ -206,6 +207,7 @@ func TestWorkflow(t *testing.T) {
 
 // TestWorkflowDeclares checks the tools of the workflow as its callers see them.
 func TestWorkflowDeclares(t *testing.T) {
+	t.Parallel()
 	noModel := func(context.Context) (model.Model, error) {
 		return nil, value.Errorf(value.Unavailable, "nobody is asked here")
 	}

@@ -84,6 +84,7 @@ func needProgram(t *testing.T, name string) {
 // TestRunCommandOutput checks how much of a long output a caller gets, and that the
 // last lines are included.
 func TestRunCommandOutput(t *testing.T) {
+	t.Parallel()
 	host := commandHost(t, t.TempDir(), nil)
 	r := ask(t, host, "run_command", "command", "seq 1 20000")
 	out := r.Text("stdout")
@@ -103,6 +104,7 @@ func TestRunCommandOutput(t *testing.T) {
 
 // TestRunCommandEvents checks that the output of a command is streamed.
 func TestRunCommandEvents(t *testing.T) {
+	t.Parallel()
 	h := commandHost(t, t.TempDir(), nil)
 	var told strings.Builder
 	events := h.Subscribe(t.Context(), host.EventFilter{})
@@ -121,6 +123,7 @@ func TestRunCommandEvents(t *testing.T) {
 // TestRunCommandByConfig checks that commands that the user's config allows run, with
 // unchanged arguments.
 func TestRunCommandByConfig(t *testing.T) {
+	t.Parallel()
 	needProgram(t, "find")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a b"), nil, 0o644); err != nil {
@@ -139,6 +142,7 @@ func TestRunCommandByConfig(t *testing.T) {
 // TestRunCommandAlike checks that a program is run in the same way whether a shell starts it
 // or not, and that failures have the output.
 func TestRunCommandAlike(t *testing.T) {
+	t.Parallel()
 	needProgram(t, "perl")
 	dir := t.TempDir()
 	err := errors.Join(
@@ -173,6 +177,7 @@ func TestRunCommandAlike(t *testing.T) {
 
 // TestGitStatus checks every kind of change in a repository.
 func TestGitStatus(t *testing.T) {
+	t.Parallel()
 	needProgram(t, "git")
 	base := t.TempDir()
 	dir := filepath.Join(base, "repo")

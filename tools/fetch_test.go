@@ -65,6 +65,7 @@ func fetcher(t *testing.T, open func(*testing.T, ...tool.Module) sandbox.Sandbox
 }
 
 func TestFetchURL(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, body := "text/html; charset=utf-8", ""
 		switch r.URL.Path {

@@ -14,6 +14,7 @@ import (
 
 // TestScripts runs the tests of the built-in tools, which are scripts, and checks that each tool has some.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	names, err := fs.Glob(tools.FS(), "*.star")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no tools (%v)", err)

@@ -141,6 +141,7 @@ func (p *project) call(t *testing.T, line string) string {
 // TestCases runs the calls of each archive in testdata and compares the results with
 // the recorded ones.
 func TestCases(t *testing.T) {
+	t.Parallel()
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no archives in testdata (%v)", err)
@@ -226,6 +227,7 @@ func builtins(t *testing.T) []toolset.Info {
 // TestMetadata checks that the metadata of each built-in tool is complete: help, lists
 // and models show it.
 func TestMetadata(t *testing.T) {
+	t.Parallel()
 	groups := []string{"files", "data", "code", "context", "custom"}
 	for _, b := range builtins(t) {
 		missing := func(what string, ok bool) {
@@ -261,6 +263,7 @@ func TestMetadata(t *testing.T) {
 
 // TestExamples runs the examples of the tools, except those that need a network.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	for _, b := range builtins(t) {
 		p := example(t)
 		for _, e := range b.Examples {
@@ -285,6 +288,7 @@ func TestExamples(t *testing.T) {
 // TestPresets checks that the presets name existing tools, and that read_only has each tool that
 // reads the project without an approval, and no other.
 func TestPresets(t *testing.T) {
+	t.Parallel()
 	list := builtins(t)
 	for preset, names := range tools.Presets() {
 		for _, name := range names {
@@ -305,6 +309,7 @@ func TestPresets(t *testing.T) {
 // TestFormat checks that the files are written as buildifier writes them, and
 // are short.
 func TestFormat(t *testing.T) {
+	t.Parallel()
 	files, err := fs.Glob(tools.FS(), "*.star")
 	if err != nil {
 		t.Fatal(err)
@@ -330,6 +335,7 @@ func TestFormat(t *testing.T) {
 // TestDenied checks the limits of built-in tools: no path leads out of the project, and
 // files that affect the next run are not written.
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	p := example(t)
 	outside := filepath.Join(filepath.Dir(p.dir), "secret.txt")
 	if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
@@ -369,6 +375,7 @@ func TestDenied(t *testing.T) {
 // TestRoom checks that a long file fills an answer but not a context, and that the
 // answer reports what was omitted.
 func TestRoom(t *testing.T) {
+	t.Parallel()
 	p := example(t)
 	line := strings.Repeat("x", 999) + "\n"
 	for name, text := range map[string]string{"long.txt": strings.Repeat(line, 1500), "wide.txt": strings.Repeat("ä", 5000)} {
@@ -402,6 +409,7 @@ func TestRoom(t *testing.T) {
 // TestHugeLines checks that a file with lines that are too large to be read shows the others,
 // and how to continue.
 func TestHugeLines(t *testing.T) {
+	t.Parallel()
 	p := example(t)
 	huge := strings.Repeat("ä", 5<<20)
 	p.write(t, "huge.txt", "first\n"+huge+"\nlast\n")
@@ -423,6 +431,7 @@ func TestHugeLines(t *testing.T) {
 // TestSteps checks that a reader can process the largest files within the steps of a
 // call.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	p := example(t)
 	const file = 8 << 20 // the most that can be read
 	for name, line := range map[string]string{"short.txt": "\n", "long.txt": strings.Repeat("x", 60_000) + "\n", "one.txt": "xxxxxxxx"} {

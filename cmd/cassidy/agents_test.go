@@ -24,6 +24,7 @@ const (
 // answers their questions with one command each, out of order, one of them after
 // the run has been resumed, one corrected and one with other arguments.
 func TestAgentsOfAWorkflow(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, map[string]string{"workflows/crew.star": crewFlow, "tools/put.star": crewTool})
 	p.Write("m.star", crewModel)
 	steps := []struct {

@@ -72,6 +72,7 @@ func badModels(t *testing.T) string {
 // TestResumeWaits checks that a run which a silent model has parked can be resumed with another idle
 // timeout.
 func TestResumeWaits(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, nil)
 	env := map[string]string{"CASSIDY_HOME": p.Home, "OPENAI_BASE_URL": badModels(t), "OPENAI_API_KEY": "k", "OPENAI_API": "chat"}
 	for _, tt := range []struct{ args, says string }{
@@ -104,6 +105,7 @@ func list(n int, item string) string {
 // TestBadModels checks that what a model or its server does wrong is one error with the next step,
 // or is corrected, and how the run can continue.
 func TestBadModels(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, nil)
 	p.Write("a.txt", "one\n")
 	p.Write("list.json", `{"type": "array", "items": {"type": "integer"}}`)

@@ -15,6 +15,7 @@ import (
 // TestChatContinues continues sessions by their IDs, and the last one of a
 // folder, each time in another process.
 func TestChatContinues(t *testing.T) {
+	t.Parallel()
 	home, dirs := t.TempDir(), [2]string{t.TempDir(), t.TempDir()}
 	for _, dir := range dirs {
 		const source = "def reply(messages, turn):\n    return '%d: %s' % (turn + 1, messages[-1]['content'])\n"

@@ -194,6 +194,7 @@ func talkingServer(t *testing.T) (env []string, asked func() []string) {
 }
 
 func TestChatSession(t *testing.T) {
+	t.Parallel()
 	env, _ := talkingServer(t)
 	s := sit(t, t.TempDir(), env, "--model", "openai:small")
 	s.expect("openai:small, no tools; /help lists the commands")
@@ -253,6 +254,7 @@ func TestChatSession(t *testing.T) {
 
 // TestChatKeys types with the keys of a terminal. The server reports the messages.
 func TestChatKeys(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, keys, want string }{
 		{"backspace", "helloo\x7f\r", "hello"},
 		{"left and right", "hllo\x1b[D\x1b[D\x1b[De\x1b[C\x1b[C\x1b[C!\r", "hello!"},
@@ -303,6 +305,7 @@ func TestChatKeys(t *testing.T) {
 }
 
 func TestChatEnds(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		env  string
@@ -343,6 +346,7 @@ func TestChatEnds(t *testing.T) {
 
 // TestChatDumb runs a session on a terminal without escape sequences.
 func TestChatDumb(t *testing.T) {
+	t.Parallel()
 	env, asked := talkingServer(t)
 	s := sit(t, t.TempDir(), append(env, "TERM=dumb"), "--model", "openai:small")
 	s.expect("\r\n> ")
@@ -370,6 +374,7 @@ func TestChatDumb(t *testing.T) {
 
 // TestChatMessage shows the answer to one message on a terminal as it arrives.
 func TestChatMessage(t *testing.T) {
+	t.Parallel()
 	env, _ := talkingServer(t)
 	s := sit(t, t.TempDir(), append(env, "NO_COLOR=1"), "hello", "--model", "openai:small")
 	s.ends(0)
@@ -388,6 +393,7 @@ func TestChatMessage(t *testing.T) {
 // TestChatIncomplete checks that a turn that ends with a call does not show the call as an
 // answer.
 func TestChatIncomplete(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const model = `def reply(messages, turn):
     return 'I look.\n{"tool_decision": {"action": "list_files", "input": {}, "reasoning": "", "status": "continue"}}'
@@ -406,6 +412,7 @@ func TestChatIncomplete(t *testing.T) {
 
 // TestChatLong checks that a long conversation is reported once, and then compacted.
 func TestChatLong(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const model = `def reply(messages, turn):
     last = messages[-1]["content"]
@@ -437,6 +444,7 @@ func TestChatLong(t *testing.T) {
 
 // TestChatSpinner checks that a spinner is shown while the model is silent, and removed.
 func TestChatSpinner(t *testing.T) {
+	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -457,6 +465,7 @@ func TestChatSpinner(t *testing.T) {
 // TestChatFiles attaches files to messages of a session. What a failed message attached is not sent
 // with the next one.
 func TestChatFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"m.star": `def reply(messages, turn):
     last = messages[-1]
@@ -492,6 +501,7 @@ func TestChatFiles(t *testing.T) {
 }
 
 func TestChatTools(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	model := `def reply(messages, turn):
     last = "\n\n" + messages[-1]["content"] + "\n\n"
@@ -543,6 +553,7 @@ func TestChatTools(t *testing.T) {
 
 // TestChatReopens kills a session in the middle of an answer, and continues it.
 func TestChatReopens(t *testing.T) {
+	t.Parallel()
 	env, _ := talkingServer(t)
 	dir := t.TempDir()
 	s := sit(t, dir, env, "--model", "openai:small")

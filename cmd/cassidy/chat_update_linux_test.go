@@ -37,6 +37,7 @@ func echoTool(name, text string) string {
 // TestChatContinuesWithEditedTools edits a tool while a session runs, adds one, and continues the
 // session in another process after a third edit.
 func TestChatContinuesWithEditedTools(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	model := putChatFile(t, dir, "m.star", callingModel)
 	putChatFile(t, dir, "home/tools/first.star", echoTool("first", "one"))
@@ -81,6 +82,7 @@ func TestChatContinuesWithEditedTools(t *testing.T) {
 
 // TestChatModels continues a conversation with another model, and with none that exists.
 func TestChatModels(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	putChatFile(t, dir, "a.star", "def reply(messages, turn):\n    return 'a has %d messages' % len(messages)\n")
 	putChatFile(t, dir, "b.star", "def reply(messages, turn):\n    return 'b has %d messages' % len(messages)\n")
@@ -118,6 +120,7 @@ func TestChatModels(t *testing.T) {
 // format of now. An invalid config is reported once, and its last valid version stays. A model that the
 // user has chosen stays, too.
 func TestChatConfig(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c"} {
 		putChatFile(t, dir, name+".star", "def reply(messages, turn):\n    return '"+name+" has %d messages' % len(messages)\n")
@@ -160,6 +163,7 @@ func TestChatConfig(t *testing.T) {
 // TestChatOnTwoTerminals has two terminals with one session: each message gets the conversation of
 // both, and while one waits for the model, the other is refused.
 func TestChatOnTwoTerminals(t *testing.T) {
+	t.Parallel()
 	env, _ := talkingServer(t)
 	dir := t.TempDir()
 	first := sit(t, dir, env, "--model", "openai:small", "--thread", "shared")
@@ -205,6 +209,7 @@ func TestChatOnTwoTerminals(t *testing.T) {
 // TestChatHooks edits the hooks of a project while a session runs: the next turn has them, and an
 // untrusted file stops it.
 func TestChatHooks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	model := putChatFile(t, dir, "m.star", callingModel)
 	putChatFile(t, dir, "home/tools/first.star", echoTool("first", "one"))
@@ -229,6 +234,7 @@ func TestChatHooks(t *testing.T) {
 // TestChatTodo has a model write its list of tasks: it is shown after each change, as an event, and
 // when the session is continued. An invalid list is an error for the model.
 func TestChatTodo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	model := putChatFile(t, dir, "m.star", `def reply(messages, turn):
     last = messages[-1]["content"]
@@ -272,6 +278,7 @@ func TestChatTodo(t *testing.T) {
 
 // TestChatConfigInTheProject edits a config that tools could write while a chat runs.
 func TestChatConfigInTheProject(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	putChatFile(t, dir, "a.star", "def reply(messages, turn):\n    return 'a has %d messages' % len(messages)\n")
 	putChatFile(t, dir, "home/config.yaml", "model: script:a.star\n")

@@ -21,6 +21,7 @@ import (
 // TestCommandNames checks that each command line of cassidy in the docs, the errors, the hints and the
 // help names a command, a subcommand and flags that exist.
 func TestCommandNames(t *testing.T) {
+	t.Parallel()
 	known := commandTree()
 	seen := 0
 	check := func(where, text string, isCommand func(before, line string) bool) {
@@ -50,6 +51,7 @@ func TestCommandNames(t *testing.T) {
 
 // TestCommandNamesAreChecked checks that wrong command lines are found.
 func TestCommandNamesAreChecked(t *testing.T) {
+	t.Parallel()
 	known := commandTree()
 	for line, good := range map[string]bool{
 		"tool list": true, "tool explain x": false, "tasks x": false, "task --yes": true, "task x --yess": false, "models anthropic": true,

@@ -10,6 +10,7 @@ import (
 
 // TestDocsNativeModel runs the model with native calls that the page on agents shows.
 func TestDocsNativeModel(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ type flowProject struct{ *apptest.Project }
 
 // TestShowCallsTogether shows a run whose workflow made two calls together.
 func TestShowCallsTogether(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, map[string]string{
 		"tools/count.star":    "def count(text: str) -> int:\n    \"Count letters.\"\n    return len(text)\n\ntool(count)\n",
 		"workflows/both.star": "def main() -> int:\n    return len(tools.call_all([(\"count\", {\"text\": t}) for t in [\"a\", \"b\"]]))\n",
@@ -29,6 +30,7 @@ func TestShowCallsTogether(t *testing.T) {
 
 // TestTrustOnceIsReportedOnce retries a run, for which the command opens several hosts.
 func TestTrustOnceIsReportedOnce(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, map[string]string{"workflows/w.star": "def main():\n    fail(\"no\")\n"})
 	p.Run("run", "w", "--run-id", "r")
 	p.Write(".cassidy/tools/new.star", "def new():\n    \"New.\"\n\ntool(new)\n")
@@ -40,6 +42,7 @@ func TestTrustOnceIsReportedOnce(t *testing.T) {
 // TestUndoOfReadOnlySteps checks that an undo lists what has acted outside the project, and not
 // commands that only read.
 func TestUndoOfReadOnlySteps(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, map[string]string{
 		"tools/look.star":    "def look():\n    \"Look.\"\n    return shell.run([\"ls\"])[\"exit_code\"]\n\ntool(look, needs = [\"shell:ls\"])\n",
 		"tools/act.star":     "def act():\n    \"Act.\"\n    return shell.run([\"sh\", \"-c\", \"true\"])[\"exit_code\"]\n\ntool(act, needs = [\"shell:sh\"])\n",

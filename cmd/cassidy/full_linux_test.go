@@ -40,6 +40,7 @@ tool(note, needs = ["fs.write:log.txt"])
 // TestFullDisk fills the disk of the record during a run. The run must end before an effect
 // that cannot be recorded, and continue when there is space.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		full func(p *flowProject) (began func(pid int), room func())

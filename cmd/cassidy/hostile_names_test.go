@@ -17,6 +17,7 @@ const hostile = "x\ncassidy: FAKE\r\x1b[2J\u202e" + "ok                         
 // TestTextFromOutsideIsMarked runs commands where every name and text is hostile: nothing of it
 // begins a line, steers the terminal or is collapsed.
 func TestTextFromOutsideIsMarked(t *testing.T) {
+	t.Parallel()
 	text := strings.NewReplacer("\n", `\n`, "\r", `\r`, "\x1b", `\x1b`, "\u202e", `\u202e`).Replace(hostile)
 	dir := t.TempDir()
 	p := &apptest.Project{TB: t, Dir: dir, Home: t.TempDir(), Commands: commands()}

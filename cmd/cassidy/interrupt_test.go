@@ -15,6 +15,7 @@ import (
 // TestInterrupt sends the signal of Ctrl-C to a tool that is waiting, and to
 // one that computes: both end with code 130, and nothing that was staged stays.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no SIGINT to send")
 	}

@@ -161,7 +161,8 @@ func newOrdeal(t *testing.T) *ordeal {
 	return o
 }
 
-// newOrdealIn makes an ordeal of these tools and a workflow called all, in these folders.
+// newOrdealIn makes an ordeal of these tools and a workflow called all, in these folders. Its test cannot be
+// parallel: each child of this process that is not known yet counts as an orphan.
 func newOrdealIn(t *testing.T, dir, home string, tools map[string]string, flow string) *ordeal {
 	t.Helper()
 	if !launch.Confined() {

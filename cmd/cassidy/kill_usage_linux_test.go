@@ -86,6 +86,7 @@ func replyTo(text string, replies int) string {
 // TestUsageOfKilledRuns kills a task and a workflow at each of their requests to a model. What the
 // resumed run reports as used is what the server has answered: all of it, and nothing twice.
 func TestUsageOfKilledRuns(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, map[string]string{
 		"workflows/ask.star": "def main():\n    first = model.ask(\"ONE WORD\")\n    many = model.ask(\"A LIST\", schema = \"list[int]\")\n    return [first, many, model.ask(\"ONE WORD more\")]\n",
 	})
@@ -122,6 +123,7 @@ func TestUsageOfKilledRuns(t *testing.T) {
 // TestKilledParallelAgents kills a task with three agents in parallel at its requests. The
 // resumed run makes each request at most once more, and none whose reply was recorded.
 func TestKilledParallelAgents(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, nil)
 	for _, strikes := range testutil.Sample([]int{1, 2, 3, 4, 5}, 3) {
 		a := &account{strikes: strikes, asked: map[string]int{}}
@@ -155,6 +157,7 @@ func TestKilledParallelAgents(t *testing.T) {
 // TestLimitsOfKilledRuns stops a run at its limit of requests, and kills the process that resumes it
 // with a higher one. The next one has the higher limit, and the settings of the first.
 func TestLimitsOfKilledRuns(t *testing.T) {
+	t.Parallel()
 	p := newFlowProject(t, map[string]string{
 		"workflows/ask.star": "def main():\n    return [model.ask(\"ONE WORD %d\" % i) for i in range(5)] + [model.ask(\"ONE WORD\", effort = \"high\")]\n",
 	})

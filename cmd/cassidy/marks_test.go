@@ -11,6 +11,7 @@ import (
 // TestMarksOnce checks that no text is made visible before it is passed to a function that does so
 // itself: the marks in it would be marked again.
 func TestMarksOnce(t *testing.T) {
+	t.Parallel()
 	messages := []string{"Note", "Log", "Debug", "Errorf", "WithHint", "MarkUntrusted"} // errors are shown by Report
 	marks := []string{"Visible", "VisibleLine", "Brief"}
 	seen := 0

@@ -143,6 +143,7 @@ done
 // TestFormKilled kills cassidy mcp serve while a form of an attached server of 2026-07-28 is parked, and while
 // a client is asked. The run continues in new processes, and the server does not get the first request again.
 func TestFormKilled(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ capabilities, until string }{
 		"parked":         {`{}`, `waits for an answer`},
 		"being answered": {`{"elicitation":{"form":{}}}`, `"elicitation/create"`},
@@ -185,6 +186,7 @@ func until(t *testing.T, what string, done func() bool) {
 
 // TestAttachedServers uses servers that others have written, confined.
 func TestAttachedServers(t *testing.T) {
+	t.Parallel()
 	modules, err := filepath.Abs("../../.ci/mcp/node_modules")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 // TestMCPKilled kills the server during a call. The same call to the next server continues it, and does nothing
 // twice.
 func TestMCPKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".cassidy", "tools", "note.star")
 	source := `def note():

@@ -106,6 +106,7 @@ func (b *browserWriter) Write(p []byte) (int, error) {
 
 // TestMCPLogin uses a server that asks for a sign-in, as its user would.
 func TestMCPLogin(t *testing.T) {
+	t.Parallel()
 	g, dir, home := newGuardedServer(t), t.TempDir(), t.TempDir()
 	want := func(wantCode int, wanted string, args ...string) {
 		t.Helper()

@@ -17,6 +17,7 @@ const listChanged = "notifications/tools/list_changed"
 // TestMCPServeFollowsFiles edits the tools of a server over standard input and output: its client hears
 // of changed tools and of errors, and a broken file keeps its last good version.
 func TestMCPServeFollowsFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	putChatFile(t, dir, ".cassidy/tools/first.star", echoTool("first", "one"))
 	s := startMCP(t, dir, filepath.Join(dir, "home"), "--trust-once", "mcp", "serve")
@@ -58,6 +59,7 @@ done
 // TestMCPServeFollowsServers attaches, changes and removes servers while cassidy mcp serve runs in another
 // process.
 func TestMCPServeFollowsServers(t *testing.T) {
+	t.Parallel()
 	p := &attachedProject{t, t.TempDir(), t.TempDir()}
 	putChatFile(t, p.dir, "server.sh", waitingServer)
 	putChatFile(t, p.dir, "out/x", "")

@@ -37,6 +37,7 @@ func claudeMessage(w io.Writer, stop, block string, deltas ...string) {
 // TestMediaForAnthropic checks that the image that a tool of the project returns is a block of its
 // result in the next request, and that a picture from the user is a block of the first message.
 func TestMediaForAnthropic(t *testing.T) {
+	t.Parallel()
 	png := []byte("\x89PNG\r\n\x1a\n\x00\xffdata")
 	dir := t.TempDir()
 	for name, text := range map[string]string{

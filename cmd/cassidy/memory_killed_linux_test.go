@@ -15,6 +15,7 @@ import (
 // run of the same project keeps notes too: each note is there once, and complete. A rule of the user
 // allows the notes, since nothing else approves them without a person. CASSIDY_SOAK=1 does so 50 times.
 func TestNotesKilled(t *testing.T) {
+	t.Parallel()
 	times, random := timesOf(t, 2, 50)
 	const notes = 15
 	dir := t.TempDir()

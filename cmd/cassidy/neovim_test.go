@@ -18,6 +18,7 @@ import (
 
 // TestNeovim starts Neovim, which starts cassidy lsp and asks it about tools in all three languages.
 func TestNeovim(t *testing.T) {
+	t.Parallel()
 	nvim, err := exec.LookPath("nvim")
 	if err != nil {
 		t.Skip("SKIPPED: Neovim is not installed; on Debian: apt-get install neovim")
@@ -88,6 +89,7 @@ func TestNeovim(t *testing.T) {
 
 // TestNeovimRecipe opens a tool in Neovim with the recipe of docs/editors.md for its version.
 func TestNeovimRecipe(t *testing.T) {
+	t.Parallel()
 	nvim, err := exec.LookPath("nvim")
 	if err != nil {
 		t.Skip("SKIPPED: Neovim is not installed; on Debian: apt-get install neovim")

@@ -50,6 +50,7 @@ workflow(main, needs = ["tool:add", "fs.read:count", "fs.write:count"])
 // once, no run reports another number of them, and each line is there, or in a file beside it
 // to which a conflict has saved it. CASSIDY_SOAK=1 makes 50 pairs.
 func TestPairs(t *testing.T) {
+	t.Parallel()
 	pairs, random := timesOf(t, 1, 50)
 	dir := t.TempDir()
 	var both []*pairProcess

@@ -24,6 +24,7 @@ var install = []string{
 // TestReadme types the commands of the README's console blocks in their order, in one
 // shell with a fresh home, and checks the output that the README shows.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	root, home := "../..", t.TempDir()
 	clone := filepath.Join(home, "cassidy")
 	if err := os.CopyFS(filepath.Join(clone, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {

@@ -26,6 +26,7 @@ func replIn(t *testing.T, args ...string) *sitting {
 func (s *sitting) atReplPrompt(prompt string) { s.t.Helper(); s.expect("\x1b[?2004h" + prompt) }
 
 func TestReplOnTerminal(t *testing.T) {
+	t.Parallel()
 	s := replIn(t)
 	s.atReplPrompt(">>> ")
 	s.types("x = double(n = 21)\r")
@@ -66,6 +67,7 @@ func TestReplOnTerminal(t *testing.T) {
 // TestReplInterrupted checks that Ctrl-C ends an incomplete input, one that waits and one that
 // computes, and that the variables are kept.
 func TestReplInterrupted(t *testing.T) {
+	t.Parallel()
 	s := replIn(t)
 	s.atReplPrompt(">>> ")
 	s.types("x = 7\r")
@@ -89,6 +91,7 @@ func TestReplInterrupted(t *testing.T) {
 
 // TestReplAsks checks that an effect asks at the terminal, and that SIGTERM ends the session.
 func TestReplAsks(t *testing.T) {
+	t.Parallel()
 	s := replIn(t)
 	s.atReplPrompt(">>> ")
 	s.types("fs.write(\"a.txt\", \"text\")\r")

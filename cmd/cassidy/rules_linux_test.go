@@ -22,6 +22,7 @@ const putModel = `def reply(messages, turn):
 // TestChatRule answers a question of a chat by a rule. It holds for the next call of the same chat, for
 // this file alone, until another process removes it.
 func TestChatRule(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	file := putChatFile(t, home, "config.yaml", "# mine\nallow:\n  - env # all\n")
 	model := putChatFile(t, dir, "m.star", putModel)
@@ -85,6 +86,7 @@ func TestChatRule(t *testing.T) {
 // TestRunsAnswerRule answers the questions of a parked call by rules: first that it begins, then what it
 // does.
 func TestRunsAnswerRule(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	env := []string{"CASSIDY_HOME=" + home}
 	putChatFile(t, home, "tools/list_folder.star", `def list_folder(at: str):
@@ -136,6 +138,7 @@ tool(list_folder, needs = ["shell"])
 // TestRuleForACommandLine answers a question about a command that can do more than read by a rule for
 // exactly this command line.
 func TestRuleForACommandLine(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	env := []string{"CASSIDY_HOME=" + home}
 	task := func(line string) *sitting {

@@ -39,6 +39,7 @@ tool(grow, needs = ["fs.read", "fs.write"])
 // TestUndoKilled kills undos at random moments, and continues them: the files are what they
 // were before the run. CASSIDY_SOAK=1 does so 200 times.
 func TestUndoKilled(t *testing.T) {
+	t.Parallel()
 	times, random := timesOf(t, 2, 200)
 	dir := t.TempDir()
 	p := newPairProcess(t, dir, undoFlow, map[string]string{"grow": undoTool})
@@ -68,6 +69,7 @@ func TestUndoKilled(t *testing.T) {
 // TestUndosTogether starts four undos of one run at once, each in a process: one of them does
 // it, and the others report that, or that it is done.
 func TestUndosTogether(t *testing.T) {
+	t.Parallel()
 	_, _ = timesOf(t, 1, 1)
 	dir := t.TempDir()
 	p := newPairProcess(t, dir, undoFlow, map[string]string{"grow": undoTool})

@@ -71,6 +71,7 @@ func (p *process) kill() {
 // more while it is executed: the question is answered in the next process, and the
 // effect of the call happens once.
 func TestQuestionsSurvive(t *testing.T) {
+	t.Parallel()
 	data := testData(t)
 	p := start(t, data, "")
 	id := p.waits("bump", "first", "")
@@ -111,6 +112,7 @@ func TestQuestionsSurvive(t *testing.T) {
 // TestEventsSurvive reads the events of a run over a crash: each has the number that it
 // had before, and there is no gap and no duplicate.
 func TestEventsSurvive(t *testing.T) {
+	t.Parallel()
 	data := testData(t)
 	p := start(t, data, "")
 	id := p.waits("steps", "s", `{"n": 5}`)
@@ -142,6 +144,7 @@ func TestEventsSurvive(t *testing.T) {
 // run waits: the call is completed, the stream ends, nothing new is accepted, and the run
 // still waits in the next process.
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	data := testData(t)
 	p := start(t, data, "")
 	id := p.waits("bump", "first", "")
@@ -203,6 +206,7 @@ func TestShutdown(t *testing.T) {
 // TestTwoServers answers a question of one server in another one with the same data:
 // the call is completed once, and both have its result.
 func TestTwoServers(t *testing.T) {
+	t.Parallel()
 	data := testData(t)
 	one, two := start(t, data, ""), start(t, data, "")
 	id := one.waits("bump", "first", "")
@@ -221,6 +225,7 @@ func TestTwoServers(t *testing.T) {
 // answered in the next process, which has the model as before, and the conversation
 // continues there.
 func TestSessionsSurvive(t *testing.T) {
+	t.Parallel()
 	data, api := testData(t), modelServer(t)
 	p := start(t, data, api)
 	if got := p.says("s", "hi"); got != "read 1 messages" {

@@ -245,6 +245,7 @@ func (c client) stream(run, after string, each func(event) bool) int {
 
 // TestCalls makes a call that works and those that do not.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	_, c := serve(t, testConfig(testData(t)))
 	if got := c.do("POST", "/tools/echo", "", `{"text": "hi"}`, http.StatusOK); !strings.Contains(got, `"result":"hi"`) {
 		t.Errorf("the answer is %s", got)
@@ -285,6 +286,7 @@ func TestCalls(t *testing.T) {
 // TestRecordedCalls checks that a call with a key is made once, and that it is refused
 // for another call.
 func TestRecordedCalls(t *testing.T) {
+	t.Parallel()
 	data := testData(t)
 	_, c := serve(t, testConfig(data))
 	id := c.waits("bump", "first", "")
@@ -317,6 +319,7 @@ func TestRecordedCalls(t *testing.T) {
 // TestTenantsAreApart checks that no tenant sees, answers or ends what another has, and
 // that the same key is another run.
 func TestTenantsAreApart(t *testing.T) {
+	t.Parallel()
 	_, c := serve(t, testConfig(testData(t)))
 	id := c.waits("bump", "first", "")
 	o := client{t, c.url, "other", other}
@@ -338,6 +341,7 @@ func TestTenantsAreApart(t *testing.T) {
 // TestEvents checks that a client that reads a run in pieces gets each recorded event
 // once, and that nothing is left to read of a run that has ended.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	_, c := serve(t, testConfig(testData(t)))
 	id := c.waits("steps", "s", `{"n": 20}`)
 	var got []string
@@ -383,6 +387,7 @@ func TestEvents(t *testing.T) {
 // TestClientsLeave checks that a call ends with its client, and that a recorded one does
 // not.
 func TestClientsLeave(t *testing.T) {
+	t.Parallel()
 	s, c := serve(t, testConfig(testData(t)))
 	h := s.hosts["acme"]
 	for _, test := range []struct {
@@ -418,6 +423,7 @@ func TestClientsLeave(t *testing.T) {
 // TestInterruptedCalls closes a server whose time is over while calls run: they are
 // interrupted, and the recorded one is completed by the next server.
 func TestInterruptedCalls(t *testing.T) {
+	t.Parallel()
 	data := testData(t)
 	s, c := serve(t, testConfig(data))
 	status := make(chan int, 2)
@@ -453,6 +459,7 @@ func TestInterruptedCalls(t *testing.T) {
 
 // TestMetrics checks the numbers, and who may read them.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	_, c := serve(t, testConfig(testData(t)))
 	c.do("POST", "/tools/echo", "", `{"text": "hi"}`, http.StatusOK)
 	c.do("POST", "/tools/made-up", "", `{}`, http.StatusNotFound)
@@ -474,6 +481,7 @@ func TestMetrics(t *testing.T) {
 
 // TestConfig checks what a config must have.
 func TestConfig(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.json")
 	for _, text := range []string{`{`, `[]`, `{"tenants": {"acme": 1}}`, `{"data": "` + file + `"}`, `{"model": {}}`} {
 		putFile(t, file, text)

@@ -49,6 +49,7 @@ func (c client) says(session, text string) (answer string) {
 // TestSessions checks that a session remembers what was said, that it is not another
 // one's or another tenant's, and how errors of the model are answered.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	config := testConfig(testData(t))
 	config.Model = &openai.Options{Model: "stand-in", BaseURL: modelServer(t)}
 	_, c := serve(t, config)

@@ -8,6 +8,7 @@ import (
 
 // TestNews checks that each error is new once, and again after it was gone.
 func TestNews(t *testing.T) {
+	t.Parallel()
 	var n News
 	for i, test := range []struct {
 		wrong string

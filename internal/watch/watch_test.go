@@ -89,6 +89,7 @@ func (b *bench) noticed(what string) {
 // TestChanges checks that each kind of change is noticed: none of them is the first after
 // another without its own report.
 func TestChanges(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.put("p/tools/a.star", "1")
 	b.put("p/config.yaml", "1")
@@ -140,6 +141,7 @@ func TestChanges(t *testing.T) {
 
 // TestLinks checks that the files and folders behind links are watched, and the links.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege there")
 	}
@@ -163,6 +165,7 @@ func TestLinks(t *testing.T) {
 
 // TestCollects checks that changes in a row are one, also those of a file that is written in steps.
 func TestCollects(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.watch("tools")
 	for i := range 200 {
@@ -176,6 +179,7 @@ func TestCollects(t *testing.T) {
 
 // TestReportsWhileFilesChange checks that files that never stop changing are reported nevertheless.
 func TestReportsWhileFilesChange(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.watch("tools")
 	ended := time.Now().Add(patience)
@@ -189,6 +193,7 @@ func TestReportsWhileFilesChange(t *testing.T) {
 
 // TestStop checks that nothing is reported after a stop.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	stop := Start(&Options{Paths: []string{b.at("tools")}, Changed: func(context.Context) { b.changed <- struct{}{} }})
 	b.put("tools/a.star", "1")
@@ -208,6 +213,7 @@ func TestStop(t *testing.T) {
 // TestLooks checks that the files are looked at if the system cannot report changes, and that this
 // is reported once.
 func TestLooks(t *testing.T) {
+	t.Parallel()
 	full := func() (*fsnotify.Watcher, error) { return nil, errors.New("no space left on device") }
 	closes := func() (*fsnotify.Watcher, error) {
 		w, err := fsnotify.NewWatcher()
@@ -258,6 +264,7 @@ func TestLooks(t *testing.T) {
 
 // TestSurvey checks that the folders and names to follow are found without looking at each file.
 func TestSurvey(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"a/one.star", "a/deep/two.star", "elsewhere/three.star"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))

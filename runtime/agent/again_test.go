@@ -112,6 +112,7 @@ var errKilled = value.Errorf(value.Internal, "the process is killed")
 // session go on with what was recorded, and checks that it ends as it would
 // have: with the same answer after the same calls, at the same cost.
 func TestResumedAfterEachStep(t *testing.T) {
+	t.Parallel()
 	a, b := value.NewDict("filepath", "a.txt"), value.NewDict("filepath", "b.txt")
 	small := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.55}}
 	cases := []struct {
@@ -231,6 +232,7 @@ func (s *stage) goOn(steps []step) (*agent.Reply, error) {
 // TestAgainOfWhatPoliciesSeldomSee checks what is kept of an answer that a
 // program has put a hand to, that is signed, or that came after a failure.
 func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
+	t.Parallel()
 	tight := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.99}}
 	long := map[string]string{"a.txt": longText, "c.txt": longText}
 	fails := value.Errorf(value.Unavailable, "the network is away")
@@ -313,6 +315,7 @@ func packed(t *testing.T, message value.Value) []byte {
 // TestAgainOfWhatCannotBe checks that a record which cannot be followed is
 // refused, whatever it holds, and changes nothing.
 func TestAgainOfWhatCannotBe(t *testing.T) {
+	t.Parallel()
 	ask := value.NewDict("message", "hello", "results", value.List{})
 	made := value.NewDict("decision", value.NewDict("action", "read_file", "input", &value.Dict{}))
 	cases := []struct {

@@ -18,6 +18,7 @@ func reply(calls ...string) string { return strings.Join(calls, "\n") }
 // TestCallsOfAReply checks that calls of a reply have the results that they would have one after
 // the other: what changes files waits for what reads, and the other way round.
 func TestCallsOfAReply(t *testing.T) {
+	t.Parallel()
 	readB := call("read_file", "filepath", "b.txt")
 	writeNew := call("write_file", "filepath", "new.txt", "content", "now")
 	readNew := call("read_file", "filepath", "new.txt")
@@ -51,6 +52,7 @@ func TestCallsOfAReply(t *testing.T) {
 
 // TestRepeatedCallsOfAReply checks that a call is made once if it is written twice in a reply.
 func TestRepeatedCallsOfAReply(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, replies: play{reply(readsA(), readsA()), done}})
 	if r, err := s.turn(context.Background(), "do it"); err != nil || len(r.Calls) != 2 {
 		t.Fatalf("the turn gave %+v, %v", r, err)
@@ -63,6 +65,7 @@ func TestRepeatedCallsOfAReply(t *testing.T) {
 // TestParallelHint checks that calls of a tool that changes something are made in parallel only
 // if its author says that they may be: each call waits until as many are in progress as can be.
 func TestParallelHint(t *testing.T) {
+	t.Parallel()
 	for _, hint := range []bool{true, false} {
 		var mu sync.Mutex
 		now, most := 0, 0

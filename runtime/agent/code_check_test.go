@@ -47,6 +47,7 @@ func runProgram(s *stage, code string) (value.Value, error) {
 // TestFaultsBeforeTheFirstCall checks programs with faults that are certain: each begins with a
 // good call, which is not made.
 func TestFaultsBeforeTheFirstCall(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		code string
 		want []string // the faults, from line 2 on
@@ -118,6 +119,7 @@ func TestFaultsBeforeTheFirstCall(t *testing.T) {
 // TestNoFalseFaults checks programs that are correct, or may be: nothing of them is refused before
 // it runs.
 func TestNoFalseFaults(t *testing.T) {
+	t.Parallel()
 	for i, code := range []string{
 		`make("a")`,
 		`make(name = "a", count = 9, ratio = 1, deep = False, tags = ["x"], mode = "slow", options = {"n": 1}, data_dir = "d", anything = {"x": [1, None]})`,
@@ -177,6 +179,7 @@ func TestNoFalseFaults(t *testing.T) {
 
 // TestEveryExampleOfATool checks that the examples of the built-in tools are not refused.
 func TestEveryExampleOfATool(t *testing.T) {
+	t.Parallel()
 	s, _ := checkStage(t)
 	n := 0
 	for _, made := range s.Tools() {

@@ -15,6 +15,7 @@ import (
 // crash, although a tool that it calls later has changed and does not take its argument any more:
 // then that call fails, and the model is told of the calls that were made.
 func TestAProgramInProgressIsNotRefused(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.replies = map[string][]string{"Do it": {
 		program(`write_file(filepath = "a.txt", content = "one")`, `write_file(filepath = "b.txt", content = "two")`, `pick(n = 1)`), "TASK COMPLETE: done",

@@ -22,6 +22,7 @@ import (
 // TestStubOfTheBuiltinTools holds what a model is told of them against
 // testdata/stub.txt.
 func TestStubOfTheBuiltinTools(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{before: func(s *stage, o *agent.Options) {
 		coded(s, o)
 		if err := agent.Register(s.Host, func() (*agent.Options, error) { return o, nil }); err != nil {
@@ -54,6 +55,7 @@ func TestStubOfTheBuiltinTools(t *testing.T) {
 }
 
 func TestStubLines(t *testing.T) {
+	t.Parallel()
 	text := func(name string) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}}
 	}
@@ -93,6 +95,7 @@ func TestStubLines(t *testing.T) {
 
 // TestStubOfManyTools checks that they are told in fewer words.
 func TestStubOfManyTools(t *testing.T) {
+	t.Parallel()
 	about := strings.Repeat("Word ", 20) + "end. And then more."
 	var tools []tool.Tool
 	for i := range 31 {
@@ -115,6 +118,7 @@ func TestStubOfManyTools(t *testing.T) {
 // TestProgramsLackUntrustedTools checks that a tool which nobody has reviewed is none of
 // a program's functions.
 func TestProgramsLackUntrustedTools(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{before: coded})
 	script := tool.Script{Path: "hidden.star", Source: "def hidden():\n    \"Hide.\"\n\ntool(hidden)\n"}
 	d, err := s.Describe(t.Context(), script)
@@ -134,6 +138,7 @@ func TestProgramsLackUntrustedTools(t *testing.T) {
 // TestFunctionsOfPrograms checks that tools get what a program gives them, under
 // whatever names they are called.
 func TestFunctionsOfPrograms(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{before: coded})
 	echo := func(_ context.Context, args *value.Dict) (value.Value, error) { return args, nil }
 	text := func(name string, required bool) tool.Param {
@@ -170,6 +175,7 @@ func TestFunctionsOfPrograms(t *testing.T) {
 // TestFunctionsHideNoModule checks that no tool takes the place of something that
 // programs have by that name.
 func TestFunctionsHideNoModule(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{})
 	world, err := stdlib.Open(&stdlib.Options{Root: s.dir})
 	if err != nil {
@@ -199,6 +205,7 @@ func TestFunctionsHideNoModule(t *testing.T) {
 // TestNativeModelsWriteProgramsAsText checks that in this format the tools are in
 // the prompt alone.
 func TestNativeModelsWriteProgramsAsText(t *testing.T) {
+	t.Parallel()
 	var asked []*model.Request
 	s := newStage(t, setting{files: twoFiles, native: true, replies: play{program(`len(read_file("a.txt"))`), done},
 		before: func(s *stage, o *agent.Options) {

@@ -30,6 +30,7 @@ func program(lines ...string) string {
 }
 
 func TestTranscriptsOfPrograms(t *testing.T) {
+	t.Parallel()
 	run(t, []transcript{{
 		name: "code", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, before: coded, process: true, replies: play{
@@ -80,6 +81,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 // TestWhatAModelIsToldOfItsProgram checks what comes back of programs that do not
 // end well.
 func TestWhatAModelIsToldOfItsProgram(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, code string
 		kind       value.Kind
@@ -119,6 +121,7 @@ func TestWhatAModelIsToldOfItsProgram(t *testing.T) {
 // TestProgramsThatWait checks that what is no failure of a program is passed up as
 // it is.
 func TestProgramsThatWait(t *testing.T) {
+	t.Parallel()
 	unrecorded := value.Errorf(value.Conflict, "another effect")
 	unrecorded.Limit = value.LimitRecord
 	for _, want := range []*value.Error{value.Errorf(value.Parked, "nobody is there"), unrecorded} {
@@ -137,6 +140,7 @@ func TestProgramsThatWait(t *testing.T) {
 // TestOnlyTheCallersTools checks what a program may do: what its model may, and
 // nothing by itself.
 func TestOnlyTheCallersTools(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, code, want string }{
 		{"offered", `len(read_file("a.txt"))`, "RESULT (execute_code):\n26"},
 		{"by the module", `len(tools.read_file(filepath = "a.txt"))`, "RESULT (execute_code):\n26"},
@@ -166,6 +170,7 @@ func TestOnlyTheCallersTools(t *testing.T) {
 // TestWhoIsOfferedPrograms checks that execute_code is there where it is asked
 // for alone.
 func TestWhoIsOfferedPrograms(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		format decision.Format
 		words  []string
@@ -202,6 +207,7 @@ func TestWhoIsOfferedPrograms(t *testing.T) {
 // TestProgramsOfNobody checks that a program can be run without an agent, and
 // that what two of them do at a time is kept apart.
 func TestProgramsOfNobody(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, before: coded, process: true})
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -228,6 +234,7 @@ func TestProgramsOfNobody(t *testing.T) {
 
 // TestWhatAProgramPrints checks how much of it a model is told.
 func TestWhatAProgramPrints(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{before: coded})
 	for _, c := range []struct {
 		name, code, begins, ends string
@@ -251,6 +258,7 @@ func TestWhatAProgramPrints(t *testing.T) {
 // TestAProgramCostsOnlyItsResult compares what a model's conversation takes that
 // has a hundred files read: by a program, and call by call.
 func TestAProgramCostsOnlyItsResult(t *testing.T) {
+	t.Parallel()
 	const files = 100
 	set := setting{files: map[string]string{}, options: agent.Options{Tools: []string{"read_file"}, Iterations: files + 1}}
 	var single play

@@ -11,6 +11,7 @@ import (
 // TestSummaries checks that a conversation can be compacted twice in a row, and after it was
 // reopened, also if the model must call a tool in each turn: the summary is a text.
 func TestSummaries(t *testing.T) {
+	t.Parallel()
 	read := &model.Reply{Calls: []model.Call{{ID: "1", Tool: "read_file", Args: value.NewDict("filepath", "a.txt")}}, Stop: model.StopCalls}
 	m := &seq{replies: []*model.Reply{read, text("Yes."), text("So far: yes."), text("As before."), text("And now.")}}
 	a := openSeq(t, m, agent.Options{Policy: "chat", ToolChoice: "required"})

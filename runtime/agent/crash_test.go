@@ -225,6 +225,7 @@ func (c *countingAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // work, and continues all of them in another one: each has its full conversation,
 // and no request to the model is made again but those that were not answered.
 func TestSessionsSurviveTheirProcess(t *testing.T) {
+	t.Parallel()
 	n := testutil.Times(25, 200)
 	api := &countingAPI{requests: map[string]int{}, last: map[string]string{}}
 	server := httptest.NewServer(api)

@@ -90,6 +90,7 @@ func heard(m *meteredModel) string {
 
 // TestNamedAgent checks that an agent that is started by its name has what its file says.
 func TestNamedAgent(t *testing.T) {
+	t.Parallel()
 	c := newCast(t, map[string]string{
 		".cassidy/agents/judge.md":   file("JUDGE", "model: other", "effort: low", "tools: [read_file, list_files, agent]", "disallowedTools: list_files", "policy: strict", "output_schema: {type: object, required: [score]}"),
 		".cassidy/agents/user.md":    file("USER", "mode: primary"),
@@ -143,6 +144,7 @@ func TestNamedAgent(t *testing.T) {
 // TestNamedAgentRefused checks what a model hears of an agent that cannot be started. Its turn goes
 // on.
 func TestNamedAgentRefused(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, field, want string
 	}{
@@ -168,6 +170,7 @@ func TestNamedAgentRefused(t *testing.T) {
 // TestNamedAgentRights checks that the rules of an agent file hold for its calls, and that it gets
 // no tool that its caller does not have.
 func TestNamedAgentRights(t *testing.T) {
+	t.Parallel()
 	write := call("write_file", "filepath", "a.txt", "content", "x")
 	for _, tt := range []struct {
 		fields, tools string
@@ -207,6 +210,7 @@ func TestNamedAgentRights(t *testing.T) {
 // TestNamedAgentEnds checks that an agent that does not end by itself is ended by the limits of its
 // file, and that the run of its caller continues.
 func TestNamedAgentEnds(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		fields   string
 		want     string // in what the caller hears
@@ -244,6 +248,7 @@ func (m *silentModel) Ask(ctx context.Context, _ *model.Request) (*model.Reply, 
 
 // TestNamedAgentTime checks the time of an agent whose model is silent.
 func TestNamedAgentTime(t *testing.T) {
+	t.Parallel()
 	c := newCast(t, map[string]string{".cassidy/agents/worker.md": file("WORKER", "limits: {time: 20ms}", "model: silent")})
 	m := &meteredModel{reply: delegate("worker", nil)}
 	_, a := c.open(m, agent.Options{Models: func(context.Context, string) (model.Model, error) { return &silentModel{}, nil }})
@@ -258,6 +263,7 @@ func TestNamedAgentTime(t *testing.T) {
 
 // TestNamedAgentCalls checks the limit of calls of tools.
 func TestNamedAgentCalls(t *testing.T) {
+	t.Parallel()
 	c := newCast(t, map[string]string{".cassidy/agents/worker.md": file("WORKER", "limits: {tool_calls: 2}"), "a.txt": "x"})
 	var results []string
 	m := &meteredModel{}
@@ -282,6 +288,7 @@ func TestNamedAgentCalls(t *testing.T) {
 
 // TestAgentsInACircle checks that agents that call each other end at the depth of the options.
 func TestAgentsInACircle(t *testing.T) {
+	t.Parallel()
 	for _, depth := range []int{1, 3} {
 		c := newCast(t, map[string]string{".cassidy/agents/ping.md": file("PING"), ".cassidy/agents/pong.md": file("PONG")})
 		started := 0
@@ -310,6 +317,7 @@ func TestAgentsInACircle(t *testing.T) {
 // and resumes the run in another process: it continues with the agent as it was, and the limits of
 // the agent count what it used before.
 func TestNamedAgentResumed(t *testing.T) {
+	t.Parallel()
 	policy := func(mark string) agent.Policy {
 		p, err := agent.Builtin("task")
 		if err != nil {
@@ -367,6 +375,7 @@ func TestNamedAgentResumed(t *testing.T) {
 // TestAs checks that an agent that is itself defined by a file has its instructions, tools, rules
 // and limits, also after it was resumed with another file.
 func TestAs(t *testing.T) {
+	t.Parallel()
 	c := newCast(t, nil)
 	as := &cassidy.AgentDefinition{
 		Name: "own", Description: "d", Prompt: "You are OWN.", Tools: []string{"write_file"}, Effort: "high",
@@ -411,6 +420,7 @@ func TestAs(t *testing.T) {
 // TestAsInASession checks that a conversation which another agent continues has the instructions of
 // that agent.
 func TestAsInASession(t *testing.T) {
+	t.Parallel()
 	c := newCast(t, nil)
 	m := &meteredModel{reply: func(string, int) string { return "hello" }}
 	for i, mark := range []string{"ONE", "TWO", "TWO"} {
@@ -431,6 +441,7 @@ func TestAsInASession(t *testing.T) {
 
 // TestNamedAgentInAScript checks that a script starts an agent by its name.
 func TestNamedAgentInAScript(t *testing.T) {
+	t.Parallel()
 	c := newCast(t, map[string]string{
 		".cassidy/agents/judge.md": file("JUDGE", "output_schema: int"),
 		".cassidy/tools/ask.star":  "def ask():\n    \"\"\"Ask.\"\"\"\n    return tools.agent(task = \"the part\", agent = \"judge\") + 1\n\ntool(ask, needs = [\"tool:agent\", \"model\"])\n",

@@ -30,6 +30,7 @@ func (f modelOf) Ask(_ context.Context, r *model.Request) (*model.Reply, error) 
 // TestBlockedReply checks that a reply that the provider blocked ends the turn with an error, and is
 // not requested again; the next turn is possible.
 func TestBlockedReply(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"task", "chat"} {
 		for text, want := range map[string]string{
 			"I can't help with that.": "the provider blocked the answer of the model blocks: I can't help with that.",
@@ -95,6 +96,7 @@ func (s *threads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestEmptyAnswerOfCassidyAI checks that the model is reminded of an empty answer in the same
 // thread, and that further ones park the run as a failure of the provider.
 func TestEmptyAnswerOfCassidyAI(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"task", "chat"} {
 		server := &threads{empty: 3}
 		at := httptest.NewServer(server)

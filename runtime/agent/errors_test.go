@@ -25,6 +25,7 @@ import (
 // TestProviderErrors serves errors of a provider. A rate limit parks the run with the reason and
 // when to try again, and the run continues; an empty account says so.
 func TestProviderErrors(t *testing.T) {
+	t.Parallel()
 	limited := func(after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if after != "" {
@@ -128,6 +129,7 @@ func TestProviderErrors(t *testing.T) {
 // TestContextTooLong checks that a conversation that the provider refuses as too long is
 // compacted once, and the request repeated.
 func TestContextTooLong(t *testing.T) {
+	t.Parallel()
 	long := value.Limitf(value.LimitContext, "prompt is too long")
 	s := newStage(t, setting{files: twoFiles, replies: play{readsA(), long, "SUMMARY: a was read", done}})
 	r, err := s.turn(context.Background(), "do it")
@@ -138,6 +140,7 @@ func TestContextTooLong(t *testing.T) {
 
 // TestCutReplies checks what follows a reply that reached its limit.
 func TestCutReplies(t *testing.T) {
+	t.Parallel()
 	cut := func(text string) *model.Reply { return &model.Reply{Text: text, Stop: model.StopLength} }
 	for _, tt := range []struct {
 		name, policy string

@@ -29,6 +29,7 @@ func hooked(source string, replies ...any) setting {
 
 // TestHooksOfCalls checks what the model gets of hooks, in each format.
 func TestHooksOfCalls(t *testing.T) {
+	t.Parallel()
 	source := `
 def before_tool(call):
     path = call["args"].get("filepath", "")
@@ -73,6 +74,7 @@ def after_tool(call, result):
 // TestHooksOfParallelCalls checks that each call of a reply has its own notes and refusals, also in a
 // recorded run.
 func TestHooksOfParallelCalls(t *testing.T) {
+	t.Parallel()
 	set := hooked(`
 def before_tool(call):
     path = call["args"]["filepath"]
@@ -95,6 +97,7 @@ def before_tool(call):
 
 // TestHooksBelow checks that hooks watch what sub-agents and the tools of a project call.
 func TestHooksBelow(t *testing.T) {
+	t.Parallel()
 	set := hooked("def before_tool(call):\n    if call['tool'] == 'read_file': return {'deny': call['caller'] + ' may not'}\n",
 		call("agent", "task", "read a.txt"), readsA(), "TASK COMPLETE: sub", call("outer"), "TASK COMPLETE: done")
 	set.files = map[string]string{"a.txt": "one", ".cassidy/tools/outer.star": "def outer():\n    \"\"\"Read.\"\"\"\n    return attempt(tools.read_file, filepath = \"a.txt\")[\"error\"]\n\ntool(outer, needs = [\"tool\", \"fs.read\"])\n"}
@@ -119,6 +122,7 @@ func TestHooksBelow(t *testing.T) {
 
 // TestHooksApproveNothing checks that the changed call is what is approved.
 func TestHooksApproveNothing(t *testing.T) {
+	t.Parallel()
 	var asked string
 	set := hooked(`def before_tool(call): return {"edit": {"filepath": "other.txt"}}`, call("write_file", "filepath", "x.txt", "content", "x"), "TASK COMPLETE: done")
 	set.approve = host.ApproverFunc(func(_ context.Context, q tool.Question) (tool.Answer, error) {
@@ -137,6 +141,7 @@ func TestHooksApproveNothing(t *testing.T) {
 // TestHooksOfRequests checks before_ask: its notes stay in the conversation, and a refusal ends the
 // turn before the request.
 func TestHooksOfRequests(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, hooked(`def before_ask(request): return {"note": "message %d" % len(request["messages"])}`, readsA(), "TASK COMPLETE: done"))
 	if r, err := s.turn(context.Background(), "do it"); err != nil || r.Text != "done" {
 		t.Fatalf("the turn gave %+v, %v", r, err)
@@ -157,6 +162,7 @@ func TestHooksOfRequests(t *testing.T) {
 // TestHooksOfAnswers checks on_stop: the agent continues with the reason, ends after three
 // refusals, and no policy can evade it.
 func TestHooksOfAnswers(t *testing.T) {
+	t.Parallel()
 	const source = `def on_stop(run): return None if "tested" in run["answer"] else {"deny": "test it first"}`
 	for _, replies := range []play{
 		{"TASK COMPLETE: done", readsA(), "TASK COMPLETE: tested"},
@@ -199,6 +205,7 @@ func TestHooksOfAnswers(t *testing.T) {
 
 // TestHooksInGo checks that the options of a program do the same.
 func TestHooksInGo(t *testing.T) {
+	t.Parallel()
 	var stops []hooks.Stop
 	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: play{"TASK COMPLETE: a", "TASK COMPLETE: b", "short"}, options: agent.Options{
 		OnStop: func(_ context.Context, s hooks.Stop) (string, error) {
@@ -224,6 +231,7 @@ func TestHooksInGo(t *testing.T) {
 
 // TestHooksOfCompactions checks on_compact in a session.
 func TestHooksOfCompactions(t *testing.T) {
+	t.Parallel()
 	for source, want := range map[string]string{
 		`def on_compact(summary): return {"note": "keep this"}`:        "short\n\nNote: keep this",
 		`def on_compact(summary): return {"edit": {"summary": "new"}}`: "new",
@@ -248,6 +256,7 @@ func TestHooksOfCompactions(t *testing.T) {
 
 // TestBrokenHooks checks that an agent is not made with a file that is not of hooks.
 func TestBrokenHooks(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{})
 	o := agent.Options{Model: s.model(false, nil), Hooks: []hooks.File{{Path: "h.star", Source: "x = 1"}}}
 	if _, err := agent.New(s.Host, &o); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "h.star") {
@@ -266,6 +275,7 @@ func TestBrokenHooks(t *testing.T) {
 // TestHooksSurviveTheirProcess ends the process of a task after each effect, and resumes it in one
 // whose hooks refuse everything: the task has the hooks with which it began.
 func TestHooksSurviveTheirProcess(t *testing.T) {
+	t.Parallel()
 	all := func(o *cassidy.Options) { o.Approver = host.ApproveAll() }
 	desk := func() *desk {
 		d := newDesk(t)
@@ -325,6 +335,7 @@ func adder(param string) string {
 // TestHooksWithTheToolsOfTheRun checks that hooks get the calls of a run for the tools with which it
 // began, although their files have changed since.
 func TestHooksWithTheToolsOfTheRun(t *testing.T) {
+	t.Parallel()
 	set := hooked(`def before_tool(call): return {"note": "args " + str(call["args"])} if call["tool"] == "add" else None`,
 		call("change"), call("add", "line", "x"), "TASK COMPLETE: done")
 	set.files = map[string]string{".cassidy/tools/add.star": adder("line")}
@@ -350,6 +361,7 @@ func TestHooksWithTheToolsOfTheRun(t *testing.T) {
 // TestHooksWithPinnedTools ends the process of a task after it has called a tool, changes the tool, and
 // resumes the task: its hooks get the calls for the tool as the task has first called it.
 func TestHooksWithPinnedTools(t *testing.T) {
+	t.Parallel()
 	all := func(o *cassidy.Options) { o.Approver = host.ApproveAll() }
 	pinned := 0
 	for dies := 1; pinned == 0; dies++ {

@@ -132,6 +132,7 @@ func newDesk(t *testing.T) *desk {
 // TestATaskSurvivesItsProcess ends the process of a task that runs programs and
 // agents of its own after each effect, and compares what comes of it.
 func TestATaskSurvivesItsProcess(t *testing.T) {
+	t.Parallel()
 	all := func(o *cassidy.Options) { o.Approver = host.ApproveAll() }
 	whole := newDesk(t)
 	want, effects, err := whole.work("Do it", false, 0, all)
@@ -174,6 +175,7 @@ func countFrom(from, to int) (list []int) {
 // TestATaskWaitsInAProgram checks that a question in a program that a model has
 // written waits for its answer, as often as one comes up.
 func TestATaskWaitsInAProgram(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	nobody := func(*cassidy.Options) {}
 	waits := 0

@@ -15,6 +15,7 @@ import (
 // TestAHostResumesTasks has a program that knows nothing of a task but its ID
 // answer its questions and resume it, each time in another host.
 func TestAHostResumesTasks(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	if _, _, err := d.work("Do it", false, 0, func(*cassidy.Options) {}); value.KindOf(err) != value.Parked {
 		t.Fatalf("the task gave %v, want that it waits", err)

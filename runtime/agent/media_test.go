@@ -14,6 +14,7 @@ import (
 // TestAttach checks that an attachment is sent with the first message, once, that it is recorded,
 // and that a reopened session has it.
 func TestAttach(t *testing.T) {
+	t.Parallel()
 	picture := model.Media{Type: "image/png", Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\n\x00\xff")}
 	m := &seq{replies: []*model.Reply{
 		{Calls: []model.Call{{ID: "1", Tool: "read_file", Args: value.NewDict("filepath", "none")}}, Stop: model.StopCalls},
@@ -53,6 +54,7 @@ func TestAttach(t *testing.T) {
 // TestAttachIsResumed checks that an attachment is sent by a turn that is resumed before its first
 // reply.
 func TestAttachIsResumed(t *testing.T) {
+	t.Parallel()
 	away := &seq{down: true}
 	a := openSeq(t, away, agent.Options{})
 	s, _ := a.Session(t.Context(), "look")
@@ -77,6 +79,7 @@ type blind struct{ *seq }
 func (blind) Info(context.Context) model.Info { return model.Info{Media: []string{"application/*"}} }
 
 func TestAttachRefused(t *testing.T) {
+	t.Parallel()
 	a := openSeq(t, &seq{}, agent.Options{})
 	s, _ := a.Session(t.Context(), "look")
 	if err := s.Attach(t.Context(), model.Media{Type: "image/png", Data: make([]byte, agent.MaxMedia+1)}); value.KindOf(err) != value.Limit {

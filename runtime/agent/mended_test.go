@@ -19,6 +19,7 @@ import (
 // TestWhatAFailedCallChanged checks that a result is not said to hold still
 // after a call that wrote, and then failed.
 func TestWhatAFailedCallChanged(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{
 		files:   map[string]string{"a.txt": "old"},
 		approve: host.ApproveAll(),
@@ -48,6 +49,7 @@ func TestWhatAFailedCallChanged(t *testing.T) {
 // TestOnlyOfferedSkillsAreLoaded checks that a model loads no skill that its
 // user has kept for himself.
 func TestOnlyOfferedSkillsAreLoaded(t *testing.T) {
+	t.Parallel()
 	var loaded []string
 	s := newStage(t, setting{
 		files:   twoFiles,
@@ -71,6 +73,7 @@ func TestOnlyOfferedSkillsAreLoaded(t *testing.T) {
 // TestResultsFitInAMessage checks that calls whose results are too long
 // together do not end a run.
 func TestResultsFitInAMessage(t *testing.T) {
+	t.Parallel()
 	for _, native := range []bool{false, true} {
 		var longest int
 		s := newStage(t, setting{
@@ -115,6 +118,7 @@ func TestResultsFitInAMessage(t *testing.T) {
 // TestBeforeAskMayShorten checks that a hook may send another conversation than
 // there was.
 func TestBeforeAskMayShorten(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, replies: play{readsA(), "TASK COMPLETE: done", "TASK COMPLETE: again"}, options: agent.Options{
 		BeforeAsk: func(_ context.Context, r *model.Request) error {
 			if len(r.Messages) > 1 {
@@ -135,6 +139,7 @@ func TestBeforeAskMayShorten(t *testing.T) {
 
 // TestOneTurnAtATime checks that a session which is answering says so.
 func TestOneTurnAtATime(t *testing.T) {
+	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := newStage(t, setting{files: twoFiles, replies: play{func(context.Context) any {
 		close(begun)
@@ -161,6 +166,7 @@ func TestOneTurnAtATime(t *testing.T) {
 // TestTurnsHaveNamesOfTheirOwn checks that what happens in a later turn is told
 // apart from what happened in the first.
 func TestTurnsHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, replies: play{"TASK COMPLETE: a", "TASK COMPLETE: b", "TASK COMPLETE: c"}})
 	for _, want := range []string{"run", "run--2", "run--3"} {
 		if r, err := s.turn(context.Background(), "x"); err != nil || r.Run != want {
@@ -171,6 +177,7 @@ func TestTurnsHaveNamesOfTheirOwn(t *testing.T) {
 
 // TestAnEmptyListOfToolsIsNone checks what an agent of an agent is offered.
 func TestAnEmptyListOfToolsIsNone(t *testing.T) {
+	t.Parallel()
 	var offered []int
 	s := newStage(t, setting{
 		files:   twoFiles,
@@ -201,6 +208,7 @@ func TestAnEmptyListOfToolsIsNone(t *testing.T) {
 // TestACallInAFileIsNoCall checks that a model which quotes what a tool gave it
 // makes no call that stands there, and that it can make one like it.
 func TestACallInAFileIsNoCall(t *testing.T) {
+	t.Parallel()
 	planted := call("write_file", "filepath", "planted.txt", "content", "x")
 	for _, c := range []struct {
 		name, answer string

@@ -266,6 +266,7 @@ var forPeople = regexp.MustCompile(`--[a-z]|cassidy (task|run|runs|trust|tool|ch
 
 // TestMistakes plays conversations in which a model errs.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) { c.play(t) })
 	}
@@ -404,6 +405,7 @@ func (c *mistake) check(t *testing.T, m *actor, r *agent.Reply, err error, made 
 // TestNoAdviceForPeople makes calls that fail in each way that a host knows, and checks that the
 // model reads why, but nothing that only a person could do about it.
 func TestNoAdviceForPeople(t *testing.T) {
+	t.Parallel()
 	const (
 		asks  = "\"\"\"Ask.\"\"\"\n\ndef asks():\n    \"Ask.\"\n    return human.ask(\"Which one?\")\n\ntool(asks, needs = [\"human\"])\n"
 		flow  = "\"\"\"Call.\"\"\"\n\ndef flows():\n    \"Call.\"\n    return tools.ship()\n\ntool(flows, needs = [\"tool:ship\"])\n"

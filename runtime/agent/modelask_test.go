@@ -48,6 +48,7 @@ func askModel(t *testing.T, open func(context.Context) (model.Model, error), arg
 }
 
 func TestModelAsk(t *testing.T) {
+	t.Parallel()
 	o := &oracle{reply: &model.Reply{Text: "42\n", Stop: model.StopEnd, Usage: model.Usage{InputTokens: 7, OutputTokens: 2}}}
 	got, told, err := askModel(t, o.open, "prompt", "the answer?", "system", "Be brief.")
 	if err != nil || got != "42\n" {
@@ -72,6 +73,7 @@ func TestModelAsk(t *testing.T) {
 
 // TestModelAskSettings checks the settings of a request: those of the call, else those of the run.
 func TestModelAskSettings(t *testing.T) {
+	t.Parallel()
 	h, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline}, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +127,7 @@ func TestModelAskSettings(t *testing.T) {
 
 // TestUsageOfAProgram checks that the RunEnd of a metered program has its usage.
 func TestUsageOfAProgram(t *testing.T) {
+	t.Parallel()
 	o := &oracle{reply: &model.Reply{Text: "42", Usage: model.Usage{InputTokens: 7, OutputTokens: 2}}}
 	h, err := testhost.Open(t, testhost.On{Journal: t.TempDir()}, t.TempDir(), &cassidy.Options{TrustSource: true, Modules: []tool.Module{agent.ModelModule(o.open)}})
 	if err != nil {
@@ -159,6 +162,7 @@ func TestUsageOfAProgram(t *testing.T) {
 }
 
 func TestModelAskFails(t *testing.T) {
+	t.Parallel()
 	away := value.Errorf(value.Unavailable, "no model is configured").WithHint("set a key")
 	parked := value.Errorf(value.Parked, "later")
 	for _, tt := range []struct {
@@ -193,6 +197,7 @@ func TestModelAskFails(t *testing.T) {
 // TestModelAskFromATool checks that a tool in a worker can ask where it declares
 // that, and not otherwise.
 func TestModelAskFromATool(t *testing.T) {
+	t.Parallel()
 	s := &stage{t: t, dir: t.TempDir()}
 	const source = "def NAME(text: str) -> str:\n    \"\"\"Sum a text up.\"\"\"\n    return model.ask(\"Sum this up: \" + text)\n\ntool(NAME, needs = [NEEDS])\n"
 	for name, needs := range map[string]string{"sum_up": `"model"`, "sneak": ""} {

@@ -11,6 +11,7 @@ import (
 // TestNewNeeds checks that an agent without a host or a model is an error that says
 // what to set.
 func TestNewNeeds(t *testing.T) {
+	t.Parallel()
 	h, err := host.New(nil)
 	if err != nil {
 		t.Fatal(err)

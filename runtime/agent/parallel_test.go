@@ -148,6 +148,7 @@ def main():
 // any order and by any process, whether the run is resumed in between or not, and that no request
 // to the model is made twice. By default it does so in a few orders.
 func TestParallelAgentsAskAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, by := range []string{"workflow", "reply", "policy", "tool"} {
 		t.Run("by a "+by, func(t *testing.T) { parallelAgentsAskAtOnce(t, by) })
 	}

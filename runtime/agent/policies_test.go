@@ -191,6 +191,7 @@ func TestPoliciesWithAgents(t *testing.T) {
 // TestCeilingsOfPoliciesWithAgents checks that each ceiling holds over all agents of a policy: the
 // second request reaches it, and no third one is made.
 func TestCeilingsOfPoliciesWithAgents(t *testing.T) {
+	t.Parallel()
 	for _, c := range teamworks() {
 		for name, ceilings := range map[string]agent.Ceilings{"requests": {Requests: 2}, "tokens": {Tokens: 150}, "cost": {CostUSD: 1.5}} {
 			t.Run(c.policy+"/"+name, func(t *testing.T) {
@@ -207,6 +208,7 @@ func TestCeilingsOfPoliciesWithAgents(t *testing.T) {
 // TestModelOfARequest checks that a policy can ask another model in the same conversation, and that
 // the models do not get what only the other one can read.
 func TestModelOfARequest(t *testing.T) {
+	t.Parallel()
 	m := &team{t: t, says: [][2]string{{"name yourself", "NAME"}, {"And you?", "NAME"}, {"And again?", "NAME"}}, policy: func(string) string {
 		return `
 def policy(task, agent):
@@ -238,6 +240,7 @@ func (c *closable) Close() error {
 // TestModelsAreOpenedOnce checks that a turn opens a model that its requests name once, and that it
 // and the models of agents are closed when they are no longer needed.
 func TestModelsAreOpenedOnce(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	opened, closed := []string{}, []string{}
 	note := func(list *[]string, name string) {

@@ -35,6 +35,7 @@ func (s *stage) reopened() *agent.Session {
 // TestReopen compares a session after each turn with one that is reopened
 // from the store.
 func TestReopen(t *testing.T) {
+	t.Parallel()
 	a, b := value.NewDict("filepath", "a.txt"), value.NewDict("filepath", "b.txt")
 	small := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.55}}
 	for _, c := range []struct {
@@ -74,6 +75,7 @@ func TestReopen(t *testing.T) {
 
 // TestASessionContinuesElsewhere has two Sessions of one ID take turns.
 func TestASessionContinuesElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"1", "2", "3", "4"}})
 	other := s.reopened()
 	for i, session := range []*agent.Session{s.session, other, s.session, other} {
@@ -90,6 +92,7 @@ func TestASessionContinuesElsewhere(t *testing.T) {
 // TestSessionsAtTheSameTime has many Sessions of one ID send messages until each was
 // heard, and loses none.
 func TestSessionsAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	const n = 8
 	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: slices.Repeat(play{"yes"}, n)})
 	var all sync.WaitGroup
@@ -121,6 +124,7 @@ func TestSessionsAtTheSameTime(t *testing.T) {
 
 // TestTenants checks that a session is its tenant's.
 func TestTenants(t *testing.T) {
+	t.Parallel()
 	store := journal.Memory()
 	records := history.Open(store, nil)
 	defer records.Close()
@@ -169,6 +173,7 @@ func waits(t *testing.T, more ...any) (*stage, *host.ParkedError) {
 
 // TestATurnThatWaits checks the ways to continue, or to end, a turn that waits.
 func TestATurnThatWaits(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for name, resume := range map[string]func(s *stage) (string, error){
 		"the session": func(s *stage) (string, error) {
@@ -222,6 +227,7 @@ func TestATurnThatWaits(t *testing.T) {
 
 // TestAnInterruptedTurn ends the context of a turn, and resumes it.
 func TestAnInterruptedTurn(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := newStage(t, setting{files: twoFiles, store: true, replies: play{
 		readsA(),
@@ -243,6 +249,7 @@ func TestAnInterruptedTurn(t *testing.T) {
 // TestWhoResumes checks that a run is resumed only with an agent that has its
 // model and its name.
 func TestWhoResumes(t *testing.T) {
+	t.Parallel()
 	s, _ := waits(t, "TASK COMPLETE: refused")
 	m := s.model(false, play{"TASK COMPLETE: by another"})
 	h, ctx := s.Host, context.Background()
@@ -277,6 +284,7 @@ func TestWhoResumes(t *testing.T) {
 // TestSessionIDs checks what can be the ID of a session, and that no two
 // sessions have a run in common.
 func TestSessionIDs(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: slices.Repeat(play{"yes"}, 14)})
 	ctx := context.Background()
 	runs := map[string]string{}
@@ -306,6 +314,7 @@ func TestSessionIDs(t *testing.T) {
 
 // TestSessionsInMemory checks sessions of a host without a store.
 func TestSessionsInMemory(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"1", "2"}})
 	a, ctx := s.session.Agent(), context.Background()
 	one, err := a.Session(ctx, "x")
@@ -328,6 +337,7 @@ func TestSessionsInMemory(t *testing.T) {
 
 // TestAModelThatIsUnavailable checks that a turn waits for its model.
 func TestAModelThatIsUnavailable(t *testing.T) {
+	t.Parallel()
 	rate := value.Errorf(value.Limit, "HTTP 429")
 	rate.Limit = value.LimitRate
 	for reason, failure := range map[string]*value.Error{"unavailable": value.Errorf(value.Unavailable, "HTTP 503"), "rate": rate} {
@@ -347,6 +357,7 @@ func TestAModelThatIsUnavailable(t *testing.T) {
 // TestEventsOfASession checks that the events of a turn, down to the pieces of text,
 // carry the session and the run, and that a filter selects them.
 func TestEventsOfASession(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), done, "TASK COMPLETE: other"}})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -93,6 +93,7 @@ func asJSON(t *testing.T, s *agent.Session) string {
 // TestResultMedia checks that the images of two parallel results reach the model with them, that
 // they stay in the conversation, and that a reopened session has them.
 func TestResultMedia(t *testing.T) {
+	t.Parallel()
 	m := &viewer{seq: seq{replies: []*model.Reply{draw(drawing("1", 10), drawing("2", 2000)), text("TASK COMPLETE: drawn"), text("TASK COMPLETE: yes")}}}
 	a := newEasel(t, m)
 	s, _ := a.Session(t.Context(), "draw")
@@ -123,6 +124,7 @@ func TestResultMedia(t *testing.T) {
 
 // TestResultMediaUnread checks what the model is told of images that it cannot read.
 func TestResultMediaUnread(t *testing.T) {
+	t.Parallel()
 	for name, m := range map[string]*viewer{
 		"known":   {info: model.Info{Media: []string{}}, refuses: true},
 		"refused": {refuses: true},
@@ -150,6 +152,7 @@ func TestResultMediaUnread(t *testing.T) {
 // TestResultMediaLimit checks that the images of a conversation stay below the limit: parallel
 // results that do not fit are left out, and later results replace earlier ones.
 func TestResultMediaLimit(t *testing.T) {
+	t.Parallel()
 	const size = 7 << 20
 	m := &viewer{seq: seq{replies: []*model.Reply{
 		draw(drawing("1", size), drawing("2", size), drawing("3", size)), draw(drawing("4", size), drawing("5", size)), text("TASK COMPLETE: drawn"),
@@ -183,6 +186,7 @@ func TestResultMediaLimit(t *testing.T) {
 
 // TestMediaCompacted checks that a compaction keeps the attachments, and not the images of results.
 func TestMediaCompacted(t *testing.T) {
+	t.Parallel()
 	m := &viewer{seq: seq{replies: []*model.Reply{draw(drawing("1", 10)), text("TASK COMPLETE: drawn"), text("So far: a drawing."), text("TASK COMPLETE: yes")}}}
 	s, _ := newEasel(t, m).Session(t.Context(), "draw")
 	plan := model.Media{Type: "application/pdf", Name: "plan.pdf", Data: []byte("%PDF-1.7")}
@@ -217,6 +221,7 @@ func TestMediaCompacted(t *testing.T) {
 // TestResultMediaAsText checks a model without native calls: it gets the images with the message
 // that has the results.
 func TestResultMediaAsText(t *testing.T) {
+	t.Parallel()
 	m := &textViewer{viewer{seq: seq{replies: []*model.Reply{text("ACTION: draw\nINPUT:\n- size: 10\n"), text("TASK COMPLETE: drawn")}}}}
 	s, _ := newEasel(t, m).Session(t.Context(), "draw")
 	if r, err := s.Send(t.Context(), "draw"); err != nil || r.Text != "drawn" {
@@ -235,6 +240,7 @@ func (*textViewer) Native() bool { return false }
 // TestResultMediaIsResumed interrupts a turn between the call and the next request. Another process
 // resumes it: the image was recorded, and is sent without a second call.
 func TestResultMediaIsResumed(t *testing.T) {
+	t.Parallel()
 	journal := t.TempDir()
 	m := &viewer{seq: seq{replies: []*model.Reply{draw(drawing("1", 3000))}}, leaves: true}
 	open := func() (*host.Host, *agent.Agent) {
@@ -271,6 +277,7 @@ func TestResultMediaIsResumed(t *testing.T) {
 // TestOtherImagesAreNews repeats a call whose images look alike in the text of the result. The turn
 // ends as a loop only if they are the same.
 func TestOtherImagesAreNews(t *testing.T) {
+	t.Parallel()
 	for name, size := range map[string]func(i int) int{
 		"the same": func(int) int { return 2000 },
 		"others":   func(i int) int { return 2000 + i },
@@ -307,6 +314,7 @@ func TestOtherImagesAreNews(t *testing.T) {
 
 // TestMediaForAnotherModel continues a conversation with a model that reads PDF files only.
 func TestMediaForAnotherModel(t *testing.T) {
+	t.Parallel()
 	h := easel(t, t.TempDir())
 	first := &viewer{seq: seq{replies: []*model.Reply{draw(drawing("1", 10)), text("TASK COMPLETE: drawn")}}}
 	second := &viewer{info: model.Info{Media: []string{"application/pdf"}}, seq: seq{replies: []*model.Reply{text("TASK COMPLETE: yes")}}}

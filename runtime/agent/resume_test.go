@@ -26,6 +26,7 @@ func withWaiter(ends error, tools ...string) func(s *stage, o *agent.Options) {
 // TestWhatEndsARunFromBelow checks that no policy and no model is told of a run
 // that waits or cannot be followed, however deep in it that came up.
 func TestWhatEndsARunFromBelow(t *testing.T) {
+	t.Parallel()
 	limited := func(kind value.Kind, limit value.LimitName) error {
 		e := value.Errorf(kind, "it ends here").WithHint("type this")
 		e.Limit = limit
@@ -59,6 +60,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 
 // TestRowsOfCalls checks what the host must know to do them again.
 func TestRowsOfCalls(t *testing.T) {
+	t.Parallel()
 	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true, "stop": true, "spawn": true, "wait": true}
 	s := newStage(t, setting{before: withAgents})
 	each(agent.Modules(), func(f *tool.Func) {
@@ -74,6 +76,7 @@ func TestRowsOfCalls(t *testing.T) {
 // TestWhatIsRecordedToResume checks what goes into the record, and from there
 // into another session.
 func TestWhatIsRecordedToResume(t *testing.T) {
+	t.Parallel()
 	o := agent.Options{Policy: "chat", ModelName: "script:x"}
 	s := newStage(t, setting{files: twoFiles, options: o, replies: play{readsA(), "Two lines.", "It is."}})
 	first := s.session.Recorded("What is in a.txt?")
@@ -112,6 +115,7 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 // TestResumeIsRefused checks that a session goes on only with what is its own,
 // and from a record that is whole.
 func TestResumeIsRefused(t *testing.T) {
+	t.Parallel()
 	message := func(pairs ...any) []byte { return packed(t, value.NewDict(pairs...)) }
 	user := func(text string) []byte { return message("role", "user", "text", text) }
 	asks := message("role", "assistant", "text", "", "calls", value.List{value.NewDict("id", "1", "tool", "x")})

@@ -14,6 +14,7 @@ import (
 // TestRetry does the run of an agent again, from its beginning and from a step, with an ID that is
 // generated or chosen. The new run is resumed as any other, and its session is another one.
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	for _, id := range []string{"", "again"} {
 		set := setting{files: twoFiles, store: true, approve: host.ApproveAll(), replies: play{readsA(), "TASK COMPLETE: one", readsA(), "TASK COMPLETE: two"}}
 		s := newStage(t, set)

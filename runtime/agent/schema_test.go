@@ -77,6 +77,7 @@ def policy(task, agent):
 // TestAskSchema checks what a request for a value carries, that the model is asked again with the
 // error, and that a session that is reopened has the complete conversation.
 func TestAskSchema(t *testing.T) {
+	t.Parallel()
 	m := &seq{replies: []*model.Reply{text("one and two"), text(`["1"]`), text("[1, 2]"), text("[3]")}}
 	a := openSeq(t, m, agent.Options{Policies: asks})
 	s, err := a.Session(t.Context(), "numbers")
@@ -110,6 +111,7 @@ func TestAskSchema(t *testing.T) {
 
 // TestRefusedSchema checks that a provider that does not support a schema is asked without it.
 func TestRefusedSchema(t *testing.T) {
+	t.Parallel()
 	m := &seq{refuses: true, replies: []*model.Reply{text("[1]")}}
 	a := openSeq(t, m, agent.Options{Policies: asks})
 	r, err := a.Run(t.Context(), "numbers?")
@@ -121,6 +123,7 @@ func TestRefusedSchema(t *testing.T) {
 // TestCompactBeforeValue checks that a conversation that has become too long is compacted before
 // the model is asked for a value again.
 func TestCompactBeforeValue(t *testing.T) {
+	t.Parallel()
 	m := &seq{replies: []*model.Reply{text("[1]"), text("a summary"), text("[2]")}}
 	a := openSeq(t, m, agent.Options{Policies: asks})
 	s, _ := a.Session(t.Context(), "numbers")
@@ -140,6 +143,7 @@ func TestCompactBeforeValue(t *testing.T) {
 // TestSchemaNeverMatched checks that the turn fails after two further attempts, and that the
 // conversation can continue.
 func TestSchemaNeverMatched(t *testing.T) {
+	t.Parallel()
 	m := &seq{replies: []*model.Reply{text("a"), text("b"), text("c"), text("[4]")}}
 	a := openSeq(t, m, agent.Options{Policies: asks})
 	s, _ := a.Session(t.Context(), "numbers")
@@ -154,6 +158,7 @@ func TestSchemaNeverMatched(t *testing.T) {
 
 // TestModelAskSchema checks model.ask with a schema.
 func TestModelAskSchema(t *testing.T) {
+	t.Parallel()
 	m := &seq{replies: []*model.Reply{text("two"), text("[2]")}}
 	open := func(context.Context) (model.Model, error) { return m, nil }
 	got, _, err := askModel(t, open, "prompt", "numbers?", "schema", numbers)

@@ -18,6 +18,7 @@ import (
 // TestABrokenOffTurn checks that a turn can be broken off at any point, and the
 // next one goes on with a conversation that is whole and true.
 func TestABrokenOffTurn(t *testing.T) {
+	t.Parallel()
 	begun := make(chan struct{}, 1)
 	wait := func(ctx context.Context) any {
 		begun <- struct{}{}
@@ -79,6 +80,7 @@ func TestABrokenOffTurn(t *testing.T) {
 
 // TestReasonsOfErrors checks why a run ends where the model fails.
 func TestReasonsOfErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		kind   value.Kind
 		reason agent.Reason
@@ -105,6 +107,7 @@ func TestReasonsOfErrors(t *testing.T) {
 
 // TestAPolicyIsAFunction checks that a file without one leads no agent.
 func TestAPolicyIsAFunction(t *testing.T) {
+	t.Parallel()
 	h, err := host.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +124,7 @@ func TestAPolicyIsAFunction(t *testing.T) {
 // TestPoliciesThatAreNotRight checks that a policy can do nothing but lead, and
 // what becomes of one that fails.
 func TestPoliciesThatAreNotRight(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, source string
 		reason       agent.Reason
@@ -165,6 +169,7 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 // TestBeforeAsk checks that a program sees each request first, and may change
 // or refuse it.
 func TestBeforeAsk(t *testing.T) {
+	t.Parallel()
 	var asked []string
 	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: play{readsA(), done, "not wanted"}, options: agent.Options{
 		BeforeAsk: func(_ context.Context, r *model.Request) error {
@@ -191,6 +196,7 @@ func TestBeforeAsk(t *testing.T) {
 
 // TestCompactingByHand checks [agent.Session.Compact], with calls that are open.
 func TestCompactingByHand(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{
 		calls("", "read_file", value.NewDict("filepath", "a.txt")), "SUMMARY: it was read", done,
 	}})
@@ -216,6 +222,7 @@ func TestCompactingByHand(t *testing.T) {
 
 // TestWhatAModelKnowsOfFiles checks what counts as read, and for whom.
 func TestWhatAModelKnowsOfFiles(t *testing.T) {
+	t.Parallel()
 	answers := []bool{false, true}
 	ask := func(context.Context, tool.Question) (tool.Answer, error) {
 		yes := len(answers) == 0 || answers[0]
@@ -254,6 +261,7 @@ func withPut(s *stage, _ *agent.Options) {
 // TestSessionsOfOneHost checks that what one has read, another has not, however
 // alike their names are.
 func TestSessionsOfOneHost(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: play{readsA(), done}})
 	var other *agent.Session
 	a, err := agent.New(s.Host, &agent.Options{Model: script.New("other", false, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
@@ -292,6 +300,7 @@ func (d dear) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 
 // TestUsage checks that a run tells what it cost, with its agents.
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), before: func(s *stage, o *agent.Options) {
 		withAgents(s, o)
 		o.Model = dear{o.Model}

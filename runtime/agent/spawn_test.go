@@ -35,6 +35,7 @@ func withPolicy(lines ...string) func(s *stage, o *agent.Options) {
 
 // TestSpawnedAgents checks what a policy gets of the agents that it starts.
 func TestSpawnedAgents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		lines   []string
@@ -70,6 +71,7 @@ func TestSpawnedAgents(t *testing.T) {
 
 // TestSpawnNeedsTheToolAgent checks that a policy starts no agents if the user did not offer them.
 func TestSpawnNeedsTheToolAgent(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, setting{before: func(s *stage, o *agent.Options) {
 		withPolicy(`agent.spawn("t")`)(s, o)
 		o.Tools = []string{"read_file"}
@@ -81,6 +83,7 @@ func TestSpawnNeedsTheToolAgent(t *testing.T) {
 
 // TestSpawnedAgentsEndWithThePolicy checks that an agent that nobody waits for does not work on.
 func TestSpawnedAgentsEndWithThePolicy(t *testing.T) {
+	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	s := newStage(t, setting{
 		replies: play{func(ctx context.Context) any {
@@ -111,6 +114,7 @@ func TestSpawnedAgentsEndWithThePolicy(t *testing.T) {
 // TestHooksOfSpawnedAgents checks that hooks watch agent.spawn as they watch other calls of the tool
 // agent, and that the policy gets their notes.
 func TestHooksOfSpawnedAgents(t *testing.T) {
+	t.Parallel()
 	source := `
 def before_tool(call):
     task = call["args"].get("task", "")
@@ -146,6 +150,7 @@ def after_tool(call, result):
 // TestNotesOnWorkers checks that the model of a built-in policy gets the notes of hooks on the agents
 // that it starts.
 func TestNotesOnWorkers(t *testing.T) {
+	t.Parallel()
 	for policy, replies := range map[string]play{
 		"planner": {`["a part"]`, "TASK COMPLETE: part", "TASK COMPLETE: done"},
 		"debate":  {"TASK COMPLETE: 1", "TASK COMPLETE: 2", "TASK COMPLETE: 3", "TASK COMPLETE: 4", "TASK COMPLETE: done"},

@@ -12,6 +12,7 @@ import (
 // TestSwitch continues a conversation with an agent that has another model and other tools, also
 // after it was compacted and when it is opened again.
 func TestSwitch(t *testing.T) {
+	t.Parallel()
 	var s *stage
 	var switched error
 	s = newStage(t, setting{files: twoFiles, store: true, options: agent.Options{Tools: []string{}, Policy: "chat"}, replies: play{

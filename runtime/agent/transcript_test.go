@@ -38,6 +38,7 @@ var overwrite = call("write_file", "filepath", "a.txt", "content", "new", "overw
 var twoFiles = map[string]string{"a.txt": "first\nsecond\n", "b.txt": "third\n"}
 
 func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
+	t.Parallel()
 	run(t, []transcript{{
 		name: "several_steps", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, approve: host.ApproveAll(), replies: play{
@@ -179,6 +180,7 @@ func keepResults(s *stage, o *agent.Options) {
 }
 
 func TestTranscriptsOfOtherPolicies(t *testing.T) {
+	t.Parallel()
 	chat, plan, review := agent.Options{Policy: "chat"}, agent.Options{Policy: "plan"}, agent.Options{Policy: "review"}
 	run(t, []transcript{{
 		name: "chat", reason: agent.ReasonFinal, turns: []string{"What is in a.txt?", "And now?", "Thanks."},
@@ -244,6 +246,7 @@ func ownPolicy(_ *stage, o *agent.Options) {
 }
 
 func TestTranscriptsOfNativeCalls(t *testing.T) {
+	t.Parallel()
 	a, b := value.NewDict("filepath", "a.txt"), value.NewDict("filepath", "b.txt")
 	run(t, []transcript{{
 		name: "native", reason: agent.ReasonFinal,
@@ -273,6 +276,7 @@ func TestTranscriptsOfNativeCalls(t *testing.T) {
 }
 
 func TestTranscriptsOfSkillsAndLongConversations(t *testing.T) {
+	t.Parallel()
 	skills := agent.Options{Skills: []agent.Skill{{Name: "report", Description: "how to write a report"}}, LoadSkill: loadReport}
 	small := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.55}}
 	tight := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.99}}
@@ -319,6 +323,7 @@ func withAgents(s *stage, o *agent.Options) {
 }
 
 func TestTranscriptOfAnAgentOfAnAgent(t *testing.T) {
+	t.Parallel()
 	run(t, []transcript{{
 		name: "sub_agent", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{

@@ -137,6 +137,7 @@ const fiveCents = `{"requests":5,"input_tokens":500,"cached_input_tokens":200,"o
 // TestUsageSurvives interrupts a task before each of its requests, and resumes it in another
 // process: the usage is that of all requests, each counted once.
 func TestUsageSurvives(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 5; n++ {
 		t.Run(fmt.Sprintf("request %d", n), func(t *testing.T) {
 			s := newSpender(t)
@@ -177,6 +178,7 @@ func TestUsageSurvives(t *testing.T) {
 
 // TestUnknownUsage checks that what is not known is null.
 func TestUnknownUsage(t *testing.T) {
+	t.Parallel()
 	s := newSpender(t)
 	for _, tt := range []struct {
 		m    *meteredModel
@@ -211,6 +213,7 @@ func TestUnknownUsage(t *testing.T) {
 // TestCeilings checks that a task that has reached a ceiling is parked, and continues with a
 // higher one, without a second request for what it had.
 func TestCeilings(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name         string
 		limit        string
@@ -260,6 +263,7 @@ func TestCeilings(t *testing.T) {
 
 // TestCostOfUnknownPrice checks that nothing is asked when the cost is bounded and cannot be known.
 func TestCostOfUnknownPrice(t *testing.T) {
+	t.Parallel()
 	s := newSpender(t)
 	m := &meteredModel{reply: spend}
 	_, a := s.open(m, agent.Options{Ceilings: agent.Ceilings{CostUSD: 1}})
@@ -273,6 +277,7 @@ func TestCostOfUnknownPrice(t *testing.T) {
 // TestRequestOptions checks what each request carries, also after a resume, and that the budget is
 // that of the model.
 func TestRequestOptions(t *testing.T) {
+	t.Parallel()
 	s := newSpender(t)
 	warm := 0.5
 	ctx, cancel := context.WithCancel(t.Context())
@@ -305,6 +310,7 @@ func TestRequestOptions(t *testing.T) {
 }
 
 func TestWrongRequestOptions(t *testing.T) {
+	t.Parallel()
 	s := newSpender(t)
 	h, _ := s.open(&meteredModel{reply: spend}, agent.Options{})
 	hot := 3.0

@@ -54,6 +54,7 @@ func childRecords(dir string) {
 // TestKill kills a recording process at random moments, and checks that all durable
 // records are there. CASSIDY_KILLS sets how often.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	loops := testutil.Times(3, 50)
 	if n, err := strconv.Atoi(os.Getenv("CASSIDY_KILLS")); err == nil {
 		loops = n

@@ -193,6 +193,7 @@ func testFlippedBits(t *testing.T, s storage) {
 // TestEveryByteOfAFrame flips a bit in every byte of a frame. The error must name the
 // run and the last step, and everything before must be readable.
 func TestEveryByteOfAFrame(t *testing.T) {
+	t.Parallel()
 	w := damageable(t, storage{t, func() journal.Store { return journal.Memory() }})
 	const frame, after = 5, "after step 4"
 	frames := w.stored["open"].Frames

@@ -136,6 +136,7 @@ func testCancel(t *testing.T, s storage) {
 
 // TestCancelOfARunThatParks cancels a run that parks before it sees the request.
 func TestCancelOfARunThatParks(t *testing.T) {
+	t.Parallel()
 	ctx, m := context.Background(), journal.Memory()
 	l := begin(t, openOn(t, m), "r")
 	f := &faultStore{Store: m}
@@ -148,6 +149,7 @@ func TestCancelOfARunThatParks(t *testing.T) {
 // TestBackoff checks when a run that waits for a repair is due: after a minute, and after twice
 // the time for each further attempt, up to an hour.
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	ctx, at := context.Background(), now()
 	j := Open(journal.Memory(), &Options{Clock: func() time.Time { return at }})
 	l := begin(t, j, "r")

@@ -20,6 +20,7 @@ import (
 // TestEffectKinds checks that each kind is read back as recorded, with the same number
 // as in the first version.
 func TestEffectKinds(t *testing.T) {
+	t.Parallel()
 	codes := map[tool.EffectKind]int64{tool.Pure: 1, tool.Recorded: 2, tool.Read: 3, tool.Write: 4, tool.External: 5, tool.Repeatable: 6, tool.Notice: 7}
 	if len(codes) != int(tool.LastEffectKind) {
 		t.Errorf("%d kinds have a number, want %d", len(codes), tool.LastEffectKind)
@@ -135,6 +136,7 @@ func testErrorsAreKeptInFull(t *testing.T, s storage) {
 }
 
 func TestStepsAreInOrder(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, s storage) {
 		j := s.open()
 		l := begin(t, j, "r")
@@ -160,6 +162,7 @@ func TestStepsAreInOrder(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
+	t.Parallel()
 	args := value.NewDict("path", "a", "n", 1)
 	e := Entry{Intent: Intent{StepPath: place("3.1"), Func: "fs.read", Args: args, Kind: tool.Read}, Intended: time.Now()}
 	if !e.Unknown() {
@@ -186,6 +189,7 @@ func TestMatches(t *testing.T) {
 }
 
 func TestParseStepPath(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "0", "1", "3.1", "10.0.2147483647"} {
 		if p, err := ParseStepPath(text); err != nil || p.String() != text {
 			t.Errorf("ParseStepPath(%q) = %v, %v", text, p, err)
@@ -199,6 +203,7 @@ func TestParseStepPath(t *testing.T) {
 // TestMatchesANewParameter checks that an effect is the recorded one although its function has
 // got another parameter since, as long as that has its default.
 func TestMatchesANewParameter(t *testing.T) {
+	t.Parallel()
 	f := &tool.Func{Params: []tool.Param{tool.Required("path", tool.TypeString, ""), tool.Optional("limit", tool.TypeInteger, nil, ""), tool.Optional("hidden", tool.TypeBoolean, true, "")}}
 	e := Entry{Intent: Intent{Func: "fs.list", Args: value.NewDict("path", "a")}, Intended: time.Now()}
 	for _, tt := range []struct {
@@ -221,6 +226,7 @@ func TestMatchesANewParameter(t *testing.T) {
 // and for another tenant: a server that honours idempotency keys must not take one for the
 // other. A resumed run keeps its keys.
 func TestKeysAreOfOneRun(t *testing.T) {
+	t.Parallel()
 	ctx, at, seen := context.Background(), place("1.2"), map[string]string{}
 	first, second := openOn(t, journal.Memory()), openOn(t, journal.Memory())
 	for name, j := range map[string]*Journal{"first": first, "another home": second, "another tenant": first.Tenant("t")} {

@@ -12,6 +12,7 @@ import (
 // TestEventsOfADamagedRecord checks that events before the damage are read, and that
 // another tenant sees nothing.
 func TestEventsOfADamagedRecord(t *testing.T) {
+	t.Parallel()
 	store := journal.Memory()
 	j := Open(store, nil)
 	defer j.Close()

@@ -120,6 +120,7 @@ func someRecords(t testing.TB) (list [][]byte) {
 
 // TestSomeRecords checks that the codec reads the seeds of FuzzFrame.
 func TestSomeRecords(t *testing.T) {
+	t.Parallel()
 	store, records := journal.Memory(), someRecords(t)[:runEnded]
 	if _, err := readBegun(makeFrame(0, sum{}, records[:1]), store); err != nil {
 		t.Error(err)

@@ -230,6 +230,7 @@ func testTenants(t *testing.T, s storage) {
 
 // TestKeysOfOneID checks that two runs of one ID have different keys.
 func TestKeysOfOneID(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, s storage) {
 		j := s.open()
 		l := begin(t, j, "r")

@@ -11,6 +11,7 @@ import (
 
 // TestLongRunStaysSmall checks that a log keeps nothing of the steps that it has completed.
 func TestLongRunStaysSmall(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	j := Open(journal.Memory(), nil)
 	defer j.Close()

@@ -20,6 +20,7 @@ import (
 // TestLoad copies the record of a run from a journal to a Memory, continues it there,
 // and copies it to another Memory.
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	ctx, j := context.Background(), openOn(t, journal.Memory())
 	l := begin(t, j, "r")
 	first := &performer{t: t, r: l}
@@ -82,6 +83,7 @@ func memoryEntries(t *testing.T, m *Memory) map[string]string {
 }
 
 func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
 	settled := Entry{Intent: Intent{StepPath: place("1"), Func: "f", Kind: tool.Read}, Intended: now(), Settled: now()}
 	entries := func(yield func(Entry, error) bool) {
 		_ = yield(settled, nil) && yield(Entry{}, value.Errorf(value.Failed, "is damaged"))
@@ -99,6 +101,7 @@ func TestLoadRefuses(t *testing.T) {
 }
 
 func TestNewMemory(t *testing.T) {
+	t.Parallel()
 	a, b := NewMemory(Run{Kind: "run", State: Failed, Reason: "x", Wake: now()}, script()), NewMemory(Run{Kind: "run"}, script())
 	if r := a.Run(); r.ID == "" || r.ID == b.Run().ID || r.Nonce == "" || r.Nonce == b.Run().Nonce || r.Started.IsZero() || r.State != Running || r.Reason != "" || !r.Wake.IsZero() || r.Script == "" {
 		t.Errorf("the run is %+v", r)
@@ -114,6 +117,7 @@ func TestNewMemory(t *testing.T) {
 
 // TestSnapshots checks that results of a record do not change when the run continues.
 func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
 	asked(t, m, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}})
 	check(t, m.Note(ctx, place("1"), nil))
@@ -137,6 +141,7 @@ func TestSnapshots(t *testing.T) {
 
 // TestMemoryInParallel uses a Memory from many goroutines, for the race detector.
 func TestMemoryInParallel(t *testing.T) {
+	t.Parallel()
 	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
 	var wg sync.WaitGroup
 	for i := range 16 {

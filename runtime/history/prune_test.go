@@ -176,6 +176,7 @@ func testSweepAndWriter(t *testing.T, s storage) {
 // newest one: a clock that is a year ahead deletes nothing, and once there are newer runs,
 // those before them are old.
 func TestPruneWithAClockThatIsAhead(t *testing.T) {
+	t.Parallel()
 	ctx, now := context.Background(), time.Now()
 	j := Open(journal.Memory(), &Options{Clock: func() time.Time { return now }})
 	defer j.Close()

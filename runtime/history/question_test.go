@@ -242,6 +242,7 @@ func testAskedTogether(t *testing.T, s storage) {
 
 // TestLateAnswer uses the answer to a question that was replaced by another.
 func TestLateAnswer(t *testing.T) {
+	t.Parallel()
 	ctx, j := context.Background(), openOn(t, journal.Memory())
 	l := begin(t, j, "r")
 	asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "one?"}})
@@ -348,6 +349,7 @@ func testAnswerOfAClosedLog(t *testing.T, s storage) {
 }
 
 func TestQuestionID(t *testing.T) {
+	t.Parallel()
 	for _, want := range []struct {
 		run, at string
 		n       int

@@ -185,6 +185,7 @@ const performNotes = `{"approved":"9"} {} {"approved":"13"}`
 // TestRecord performs a script, resumes it, and replays it: recorded effects are not
 // executed again.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, func(t *testing.T, i implementation) {
 		r := i.begin()
 		if !r.Live() || !r.Keeps() || r.Run().ID != "r" || r.Run().State != Running {
@@ -245,6 +246,7 @@ func checkReplay(t *testing.T, r Record, want []string) {
 
 // TestRecall checks the recollections of effects.
 func TestRecall(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
 		args := value.NewDict("path", "a")
@@ -287,6 +289,7 @@ func TestRecall(t *testing.T) {
 
 // TestRecordedQuestions asks, answers, corrects and uses, and asks again.
 func TestRecordedQuestions(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
 		at := place("1")
@@ -363,6 +366,7 @@ func TestRecordedQuestions(t *testing.T) {
 // TestRecordedFields checks that a question is read back with all of its fields, and
 // has the identity that Identify returned.
 func TestRecordedFields(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r, at := context.Background(), i.begin(), place("3.1")
 		long := bytes.Repeat([]byte("x"), 2*inlineMost) // beside the record
@@ -427,6 +431,7 @@ func openOf(t *testing.T, r Record) []Asked {
 
 // TestRecordMisuse checks that all records reject the same calls.
 func TestRecordMisuse(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
 		ended, cancel := context.WithCancel(ctx)
@@ -475,6 +480,7 @@ func TestRecordMisuse(t *testing.T) {
 
 // TestEndOfRecords parks, ends, closes and cancels.
 func TestEndOfRecords(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, wake := context.Background(), now().Add(time.Hour)
 		r := i.begin()
@@ -520,6 +526,7 @@ func TestEndOfRecords(t *testing.T) {
 
 // TestNone checks that None accepts everything and returns nothing.
 func TestNone(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	var r Record = None{}
 	p := &performer{t: t, r: r}

@@ -199,6 +199,7 @@ func testForkedReplay(t *testing.T, r Record) {
 
 // TestReplayOfDamage replays a record with a lost value.
 func TestReplayOfDamage(t *testing.T) {
+	t.Parallel()
 	f := &faultStore{Store: journal.Memory()}
 	j := openOn(t, f)
 	l := begin(t, j, "r")

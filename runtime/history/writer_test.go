@@ -189,6 +189,7 @@ func testNothingIsLeft(t *testing.T, s storage) {
 // TestOutcomesDoNotWaitLong checks that an outcome without a later record is stored
 // shortly afterwards.
 func TestOutcomesDoNotWaitLong(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, s storage) {
 		j, other := s.open(), s.open()
 		l := begin(t, j, "r")
@@ -246,6 +247,7 @@ func testFullStore(t *testing.T, s storage) {
 // TestOutcomesAreTriedAgain checks that a failed write of an outcome is retried, though
 // no record follows it.
 func TestOutcomesAreTriedAgain(t *testing.T) {
+	t.Parallel()
 	f := &faultStore{Store: journal.Memory()}
 	j, other := openOn(t, f), openOn(t, f.Store)
 	l := begin(t, j, "r")
@@ -271,6 +273,7 @@ func TestOutcomesAreTriedAgain(t *testing.T) {
 
 // TestQueueIsBounded adds records without waiting while nothing can be written.
 func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
 	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
 	j := openOn(t, f)
 	l := begin(t, j, "r")
@@ -303,6 +306,7 @@ func TestQueueIsBounded(t *testing.T) {
 // TestLeaderHandsOver checks that callers that wait for another's write are served,
 // even if that write fails.
 func TestLeaderHandsOver(t *testing.T) {
+	t.Parallel()
 	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
 	j := openOn(t, f)
 	a, b := begin(t, j, "a"), begin(t, j, "b")
@@ -375,6 +379,7 @@ func testNothingFollowsTheEnd(t *testing.T, s storage) {
 // TestTimerOfNothing checks that a timer that found nothing to write does not prevent
 // the next one.
 func TestTimerOfNothing(t *testing.T) {
+	t.Parallel()
 	ctx, j := context.Background(), Open(journal.Memory(), nil)
 	defer j.Close()
 	a, b := begin(t, j, "a"), begin(t, j, "b")

@@ -55,6 +55,7 @@ func (r *rig) callAsModel(pairs ...any) (tool.Result, error) {
 }
 
 func TestAddTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	var got orderIn
 	add(r, func(_ context.Context, in orderIn) (*orderOut, error) {
@@ -102,6 +103,7 @@ func TestAddTool(t *testing.T) {
 
 // TestTheDefinitionOfAGoTool checks what is derived from the types.
 func TestTheDefinitionOfAGoTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	add(r, func(context.Context, orderIn) (orderOut, error) { return orderOut{}, nil })
 	d, err := r.Tool("t")
@@ -140,6 +142,7 @@ func TestTheDefinitionOfAGoTool(t *testing.T) {
 // TestGoToolsWithFewTypes checks tools without arguments, without a result, and of
 // recursive types.
 func TestGoToolsWithFewTypes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	type tree struct {
 		Name     string  `json:"name"`
@@ -201,6 +204,7 @@ func TestGoToolsWithFewTypes(t *testing.T) {
 }
 
 func TestAddToolRefuses(t *testing.T) {
+	t.Parallel()
 	type in struct {
 		N int `json:"n"`
 	}
@@ -260,6 +264,7 @@ func TestAddToolRefuses(t *testing.T) {
 
 // TestGoToolsAndApproval checks that a tool without needs does not ask.
 func TestGoToolsAndApproval(t *testing.T) {
+	t.Parallel()
 	asked := 0
 	r := newRig(t, func(o *host.Options) {
 		o.Approver = host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) {
@@ -284,6 +289,7 @@ func TestGoToolsAndApproval(t *testing.T) {
 
 // TestErrorsOfGoTools checks what becomes of errors, panics and results.
 func TestErrorsOfGoTools(t *testing.T) {
+	t.Parallel()
 	loop := []any{nil}
 	loop[0] = loop
 	var none *value.Error
@@ -322,6 +328,7 @@ func TestErrorsOfGoTools(t *testing.T) {
 
 // TestTypedUndo checks that an undo gets what was recorded, decoded.
 func TestTypedUndo(t *testing.T) {
+	t.Parallel()
 	for name, opt := range map[string]func(seen *string) host.ToolOption{
 		"typed": func(seen *string) host.ToolOption {
 			return host.UndoFunc(func(_ context.Context, in orderIn, out *orderOut) error {
@@ -358,6 +365,7 @@ func TestTypedUndo(t *testing.T) {
 // TestUndoAfterTheTypesChanged checks the error of a record that does not fit the
 // types of now.
 func TestUndoAfterTheTypesChanged(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, onDisk)
 	p := m.process(0, false)
 	type oldIn struct{ Order string }
@@ -384,6 +392,7 @@ func TestUndoAfterTheTypesChanged(t *testing.T) {
 }
 
 func TestRemoveTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "return 'script'", "")
 	if err := r.RemoveTool("t"); !errors.Is(err, value.ErrNotFound) {
@@ -431,6 +440,7 @@ func TestRemoveTool(t *testing.T) {
 // TestExchange checks that tools are removed and added in one step, that a tool with an error is left
 // out, and that scripts are not removed.
 func TestExchange(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "return 'script'", "")
 	ok := func(context.Context, *value.Dict) (value.Value, error) { return "new", nil }
@@ -455,6 +465,7 @@ func TestExchange(t *testing.T) {
 }
 
 func TestToolsOfAClosedHost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	ok := func(context.Context, struct{}) (string, error) { return "", nil }
 	add(r, ok)
@@ -472,6 +483,7 @@ func TestToolsOfAClosedHost(t *testing.T) {
 // TestResumeWithoutTheTool checks the error of a run that is resumed without a tool
 // that it calls.
 func TestResumeWithoutTheTool(t *testing.T) {
+	t.Parallel()
 	m := headless(t, onDisk)
 	const body = "human.confirm('continue?')\nreturn tools.send()"
 	p := m.process(0, false)
@@ -492,6 +504,7 @@ func TestResumeWithoutTheTool(t *testing.T) {
 
 // TestChangingToolsConcurrently adds, calls, lists and removes tools in parallel.
 func TestChangingToolsConcurrently(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -96,6 +96,7 @@ func (r *rig) callTo(to string) error {
 // TestRulesAnswerExactly answers each question by the rules that it offers. The same call is not asked
 // about again, and every other one is.
 func TestRulesAnswerExactly(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, body, fields string
 		asked              []string // by the first call, to a.example
@@ -151,6 +152,7 @@ func TestRulesAnswerExactly(t *testing.T) {
 // TestRulesOfAnotherTool checks that a rule is for the tool which needed it: not for one that calls
 // it, nor for one that it calls.
 func TestRulesOfAnotherTool(t *testing.T) {
+	t.Parallel()
 	var sent []string
 	who := &ruler{answer: byRules}
 	r := netRig(t, &sent, who, nil)
@@ -175,6 +177,7 @@ func TestRulesOfAnotherTool(t *testing.T) {
 // TestNoRule checks that a question which no rule answers says why, and that such an answer is
 // refused.
 func TestNoRule(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, body, fields string
 		rules              []string
@@ -206,6 +209,7 @@ func TestNoRule(t *testing.T) {
 // TestDenyOverridesAnswers checks that a rule of the user which denies or asks decides over the
 // rules of answers.
 func TestDenyOverridesAnswers(t *testing.T) {
+	t.Parallel()
 	var sent []string
 	who := &ruler{answer: byRules}
 	var mu sync.Mutex
@@ -238,6 +242,7 @@ func TestDenyOverridesAnswers(t *testing.T) {
 
 // TestRulesInFlight adds a rule while a call runs: its next effect is not asked about.
 func TestRulesInFlight(t *testing.T) {
+	t.Parallel()
 	var sent []string
 	var mu sync.Mutex
 	model := tool.Rule{Verdict: tool.Allow, Capability: tool.Capability{Name: "model"}}
@@ -272,6 +277,7 @@ func TestRulesInFlight(t *testing.T) {
 // TestAnswersWithRulesLater parks a call at each of its questions, and answers from another host by
 // the rules of the recorded question. The rules hold in the host that resumes.
 func TestAnswersWithRulesLater(t *testing.T) {
+	t.Parallel()
 	var sent []string
 	ctx, store := context.Background(), journal.Memory()
 	open := func() *rig {
@@ -318,6 +324,7 @@ func TestAnswersWithRulesLater(t *testing.T) {
 // TestApprovedBeforeTheRule approves a parked call, and adds a rule for a part of it before it is resumed:
 // the answer holds for all of the call. Without an answer, only the other part asks.
 func TestApprovedBeforeTheRule(t *testing.T) {
+	t.Parallel()
 	for _, answered := range []bool{true, false} {
 		var sent []string
 		ctx, store := context.Background(), journal.Memory()

@@ -18,6 +18,7 @@ import (
 // of several open questions answers those that are asked alike, and no others,
 // whichever comes up first when the run is resumed.
 func TestAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T) {
+	t.Parallel()
 	eachStore(t, testAPermanentAnswerHoldsForAllOpenQuestions)
 }
 

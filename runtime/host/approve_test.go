@@ -61,6 +61,7 @@ func (r *rig) byModel(name string, args ...value.Value) (tool.Result, error) {
 
 // TestWhatIsAsked checks of which calls somebody is asked, when, and about what.
 func TestWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	const write, run = "fs.write('out/a.txt', 'x')\nfs.write('out/sub/b.txt', 'y')", "stock.sell()"
 	cases := []struct {
 		name, body, fields string
@@ -148,6 +149,7 @@ func newStockRig(t testing.TB, who *asker, lines ...string) *rig {
 // TestAPersonIsNotAskedTwice checks that who typed a call is asked only where
 // a rule wants it.
 func TestAPersonIsNotAskedTwice(t *testing.T) {
+	t.Parallel()
 	for _, fields := range []string{"needs = ['fs.write']", "needs = ['fs.write', 'use:stock']", "risky = True, needs = ['fs.write']"} {
 		var who asker
 		r := newStockRig(t, &who)
@@ -161,6 +163,7 @@ func TestAPersonIsNotAskedTwice(t *testing.T) {
 // TestADiffThatIsRefused checks that nothing of it reaches the disk, whatever
 // the script does about it.
 func TestADiffThatIsRefused(t *testing.T) {
+	t.Parallel()
 	bodies := map[string]string{
 		"at the end":        `fs.write("new/a.txt", "x") fs.remove("old")`,
 		"before it waits":   `fs.write("a.txt", "x") fs.remove("old") time.sleep(0)`,
@@ -189,6 +192,7 @@ func TestADiffThatIsRefused(t *testing.T) {
 
 // TestTheDiffIsWhatIsWritten checks what somebody is shown.
 func TestTheDiffIsWhatIsWritten(t *testing.T) {
+	t.Parallel()
 	var who asker
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproverFunc(who.approve) })
 	r.write("a.txt", "old")
@@ -203,6 +207,7 @@ func TestTheDiffIsWhatIsWritten(t *testing.T) {
 }
 
 func TestArgumentsThatAreMended(t *testing.T) {
+	t.Parallel()
 	answers := []tool.Answer{
 		{Yes: true, Args: value.NewDict("n", "many")},
 		{Yes: true, Args: value.NewDict("n", int64(1000))},
@@ -229,6 +234,7 @@ func TestArgumentsThatAreMended(t *testing.T) {
 
 // TestAlways checks for whom, and for what, a permanent answer is valid.
 func TestAlways(t *testing.T) {
+	t.Parallel()
 	always := func(tool.Question) tool.Answer { return tool.Answer{Yes: true, Always: true} }
 	source := star("t", "", "fs.write('a', 'x')\nfs.read('old')", "needs = ['fs.write', 'fs.read', 'tool']")
 	who := asker{answer: always}
@@ -290,6 +296,7 @@ func TestAlways(t *testing.T) {
 // TestOneQuestionAtATime checks that Serial puts the questions of parallel calls
 // one after the other, and that a permanent answer answers those that wait.
 func TestOneQuestionAtATime(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	open, asked := 0, 0
 	waiting := make(chan bool)
@@ -336,6 +343,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 // TestNobodyIsAskedToDeath checks that a script that does not take a no cannot
 // go on asking, nor have the tools that it calls ask.
 func TestNobodyIsAskedToDeath(t *testing.T) {
+	t.Parallel()
 	who := asker{answer: no}
 	r := newRig(t, func(o *host.Options) {
 		o.Approver, o.Rules = host.ApproverFunc(who.approve), rules(t, "ask fs.read:secret/**")
@@ -360,6 +368,7 @@ end }`, nil)
 // TestAQuestionInAQuestion checks that an Approver that makes a call which asks
 // again is told so, and does not wait for itself.
 func TestAQuestionInAQuestion(t *testing.T) {
+	t.Parallel()
 	var r *rig
 	var inner error
 	r = newRig(t, func(o *host.Options) {
@@ -376,6 +385,7 @@ func TestAQuestionInAQuestion(t *testing.T) {
 
 // TestHintsOfRefusals checks that a refusal says what would have allowed it.
 func TestHintsOfRefusals(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, body, fields, want, hint string }{
 		{"a call", "pass", "needs = ['env', 'shell:git']", "the tool 't' needs approval, but no approver is configured: the tool may use env, shell:git", `allow {tool: t, capability: "env"}, {tool: t, capability: "shell:git"} in a rule, or one target of it`},
 		{"a function", "stock.sell()", "needs = ['use:stock']", "the tool 't' needs approval for stock.sell (use:stock), but no approver is configured: the function stock.sell requires approval", `allow it permanently: cassidy trust --rule '{tool: t, capability: "use:stock"}'; or run`},
@@ -400,6 +410,7 @@ func TestHintsOfRefusals(t *testing.T) {
 // TestCancellationWhileAsked checks that a call that waits for an answer ends
 // when its context does.
 func TestCancellationWhileAsked(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := newRig(t, func(o *host.Options) {
 		o.Approver = host.ApproverFunc(func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
@@ -418,6 +429,7 @@ func TestCancellationWhileAsked(t *testing.T) {
 // TestApprovalStaysWithTheRun resumes a run that was begun with ApproveAll in hosts without
 // an approver, with one that refuses this question, and with DenyAll.
 func TestApprovalStaysWithTheRun(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	refuses := host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Why: "not this"}, nil })
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 
 // TestAudit checks that whatever somebody allowed or refused is told once.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, body, fields string
 		rules              []string
@@ -83,6 +84,7 @@ func TestAudit(t *testing.T) {
 
 // TestAuditHoldsNoArguments checks that what could be a secret is not in it.
 func TestAuditHoldsNoArguments(t *testing.T) {
+	t.Parallel()
 	for _, answer := range []func(tool.Question) tool.Answer{nil, no} {
 		who := asker{answer: answer}
 		r := newStockRig(t, &who, "ask fs.write:a", "deny fs.write:b")

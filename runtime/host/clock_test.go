@@ -21,6 +21,7 @@ import (
 // TestClockOfAnyTime checks that a clock which shows what no record can hold damages
 // none.
 func TestClockOfAnyTime(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		clock := func() time.Time { return at }
@@ -46,6 +47,7 @@ func TestClockOfAnyTime(t *testing.T) {
 // TestClock checks that a run sleeps by the clock of its host, and that its records
 // and events have the times of that clock.
 func TestClock(t *testing.T) {
+	t.Parallel()
 	begin := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 	var passed atomic.Int64
 	clock := func() time.Time { return begin.Add(time.Duration(passed.Load())) }
@@ -95,6 +97,7 @@ func TestClock(t *testing.T) {
 // mode: in a call that is not recorded, in a recorded one, and over the processes of a run
 // that is parked while it sleeps. Waiting for a person does not count.
 func TestTimeoutBoundsSleeping(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, c := range []struct {
 		name, body, timeout string

@@ -60,6 +60,7 @@ func untilEnd(ctx context.Context, _ *value.Dict) (value.Value, error) {
 // TestCloseCancelsCalls checks that a host that is closed ends what it does, whoever
 // is waited for, and does nothing more.
 func TestCloseCancelsCalls(t *testing.T) {
+	t.Parallel()
 	c := newClosing(t, &host.Options{}, untilEnd)
 	done := c.call(tool.Call{Tool: "t"})
 	<-c.begun
@@ -117,6 +118,7 @@ func TestCloseReleasesWhatIsUsedLater(t *testing.T) {
 // TestShutdown checks that a call is waited for as long as there is time, that no
 // other begins meanwhile, and that it is cancelled then.
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	end := make(chan struct{})
 	c := newClosing(t, &host.Options{}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-end
@@ -154,6 +156,7 @@ func TestShutdown(t *testing.T) {
 
 // TestCloseEndsAQuestion checks that Close ends a call that waits for an approval.
 func TestCloseEndsAQuestion(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	o := &host.Options{Approver: host.ApproverFunc(func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		close(asked)
@@ -207,6 +210,7 @@ func TestCloseEndsMiddleware(t *testing.T) {
 // TestCloseAgainWaits checks that who closes a host that is being closed waits for its
 // calls too, since the store is often closed next.
 func TestCloseAgainWaits(t *testing.T) {
+	t.Parallel()
 	cancelled, end := make(chan struct{}), make(chan struct{})
 	c := newClosing(t, &host.Options{}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-ctx.Done()

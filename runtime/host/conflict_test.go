@@ -96,6 +96,7 @@ func testParallelCallsOfOneFile(t *testing.T, on keeper) {
 
 // TestParallelCallsWithoutARecord checks the same for a call that is not recorded.
 func TestParallelCallsWithoutARecord(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, inStore)
 	m.collide()
 	p := m.process(0, false)
@@ -110,6 +111,7 @@ func TestParallelCallsWithoutARecord(t *testing.T) {
 // TestCallsThatActedAreNotRepeated checks that a call that did something else before its
 // conflict fails with it, and the others and the run do not.
 func TestCallsThatActedAreNotRepeated(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"sends", "asks", "calls"} {
 		m := newMachine(t, inStore)
 		m.collide()
@@ -140,6 +142,7 @@ func TestCallsThatActedAreNotRepeated(t *testing.T) {
 // TestRepeatedCallsSurviveTheirProcess ends the process at effects of parallel calls of one
 // file, and has another one resume the run.
 func TestRepeatedCallsSurviveTheirProcess(t *testing.T) {
+	t.Parallel()
 	whole := newMachine(t, inStore)
 	whole.collide()
 	p := whole.process(0, false)

@@ -150,6 +150,7 @@ func testAnAnswerIsForOneCall(t *testing.T, on keeper) {
 // TestAPermanentAnswerEndsWithItsRun checks that what somebody has answered to one
 // run permanently is no approval of what is called beside it.
 func TestAPermanentAnswerEndsWithItsRun(t *testing.T) {
+	t.Parallel()
 	eachStore(t, testAPermanentAnswerEndsWithItsRun)
 }
 

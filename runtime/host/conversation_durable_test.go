@@ -14,6 +14,7 @@ import (
 // TestDurableConversation checks recorded calls of a conversation that has read untrusted text:
 // they ask, also when they are resumed without the conversation.
 func TestDurableConversation(t *testing.T) {
+	t.Parallel()
 	h, sent := hostOfMail(t)
 	talk := h.Conversation(t.Context())
 	if _, err := h.Call(talk, tool.Call{Tool: "read_mail"}, host.Durable("read")); err != nil {

@@ -13,6 +13,7 @@ import (
 // TestConversation checks the calls of a program that makes the calls of a model itself: without an
 // approver, what sends is denied once untrusted text was read in the same conversation.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	for _, trusted := range [][]string{nil, {"tool:read_mail"}} {
 		h, err := host.New(&host.Options{TrustedSources: trusted})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 // of kind Timeout, whether the call is recorded or not, and a recorded one is
 // interrupted.
 func TestDurableCallsTimeOut(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	j := history.Open(journal.Memory(), nil)
 	t.Cleanup(func() { j.Close() })

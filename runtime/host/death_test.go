@@ -89,6 +89,7 @@ func (m *machine) confined(box *deadlyBox) *process {
 // other, at effects: the run is interrupted, resumed, and ends as if
 // nothing had happened. No script catches the death of a worker.
 func TestWorkerDeathInterruptsRun(t *testing.T) {
+	t.Parallel()
 	caught := strings.Replace(flow, "got = [tools.note(text = 'one')]", "got = [attempt(tools.note, text = 'one')['value']]", 1)
 	whole := newMachine(t, onDisk)
 	want, err := whole.mortality("", 0).run("r", false, caught)
@@ -137,6 +138,7 @@ func TestWorkerDeathInterruptsRun(t *testing.T) {
 // TestWorkerDeathFailsCall checks that in a run that is not recorded the death
 // of a worker is a failure of its call.
 func TestWorkerDeathFailsCall(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, onDisk)
 	p := m.mortality("note.star", 1)
 	waits := false

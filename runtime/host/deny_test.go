@@ -13,6 +13,7 @@ import (
 
 // TestDenyBeforeAsk checks that nobody is asked about what a rule refuses all the same.
 func TestDenyBeforeAsk(t *testing.T) {
+	t.Parallel()
 	const write, run = "fs.write('a', '1')", "stock.sell()"
 	cases := []struct {
 		name, body, fields string
@@ -65,6 +66,7 @@ func TestDenyBeforeAsk(t *testing.T) {
 // TestDenyOfAGoTool checks that a rule refuses the call of a tool in Go that needs what
 // the rule denies: what the tool does passes no gate.
 func TestDenyOfAGoTool(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		rule    string
 		refused bool

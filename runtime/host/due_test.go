@@ -20,6 +20,7 @@ import (
 // TestDue checks that a run is due when its time has come, it got an answer or was
 // interrupted, and not while it waits or is executed.
 func TestDue(t *testing.T) {
+	t.Parallel()
 	ctx, now := context.Background(), time.Now()
 	j := history.Open(journal.Memory(), &history.Options{Clock: func() time.Time { return now }})
 	t.Cleanup(func() { j.Close() })
@@ -95,6 +96,7 @@ func TestDue(t *testing.T) {
 // TestResumeDue checks that a run is resumed after its answer and when its time has come,
 // and when ResumeDue returns.
 func TestResumeDue(t *testing.T) {
+	t.Parallel()
 	var later atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	j := history.Open(journal.Memory(), &history.Options{Clock: clock})
@@ -160,6 +162,7 @@ func TestResumeDue(t *testing.T) {
 
 // TestRunAsJSON checks what a program is given of a run.
 func TestRunAsJSON(t *testing.T) {
+	t.Parallel()
 	r := history.Run{ID: "r", Kind: "tool", Title: "t", State: history.Failed, Started: time.Unix(0, 0), Err: value.Errorf(value.Failed, "no").WithHint("yes")}
 	data, err := json.Marshal(map[string]any{"run": r})
 	want := `{"id":"r","kind":"tool","title":"t","state":"failed","reason":"","started":"1970-01-01T00:00:00Z","ended":null,"result":null,"project":"","error":"no"}`
@@ -170,6 +173,7 @@ func TestRunAsJSON(t *testing.T) {
 
 // TestParkedAsJSON checks what a program is given of a run that waits.
 func TestParkedAsJSON(t *testing.T) {
+	t.Parallel()
 	q := tool.Question{ID: "r:1:1", Text: "?", Args: value.NewDict("n", 1)}
 	for want, p := range map[string]*host.ParkedError{
 		`{"run":"r","reason":"sleep","questions":[],"until":"1970-01-01T00:00:00Z"}`: {Run: "r", Reason: "sleep", Until: time.Unix(0, 0)},

@@ -146,6 +146,7 @@ func (l *eventLog) take(heading string) string {
 // broken off and resumed, replayed and undone, and compares every event with
 // the golden file: the order of checks, and each decision that is audited.
 func TestEventsStayTheSame(t *testing.T) {
+	t.Parallel()
 	var got strings.Builder
 	m := newMachine(t, onDisk)
 	m.approve = host.ApproverFunc(mixedAnswers)

@@ -17,6 +17,7 @@ import (
 // time: an answer in time is used, later ones are refused, and a resumed run does not wait
 // longer than the question that was asked first.
 func TestQuestionsExpire(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	const asks, writes = "asks", "writes"
 	scripts := map[string]string{
@@ -121,6 +122,7 @@ func dueRuns(t *testing.T, r *rig) (n int) {
 
 // TestQuestionsExpireLive asks people who do not answer: nothing waits for them longer.
 func TestQuestionsExpireLive(t *testing.T) {
+	t.Parallel()
 	waits := func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		if q.Expires.IsZero() {
 			t.Errorf("the question %q does not expire", q.Text)

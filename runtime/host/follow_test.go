@@ -45,6 +45,7 @@ func follow(ctx context.Context, h *host.Host, after uint64, each func(tool.Even
 // TestFollow checks that who follows a run gets each recorded event once, from its
 // beginning over its waits to its end: also who is slow, and who comes back.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := journal.Memory()
 	open := func() *host.Host {

@@ -62,6 +62,7 @@ func (b *bank) transferred(m *machine) *process {
 // TestUndoOfAGoTool checks that an undo calls the undo function once, with the
 // arguments and the result of the call, and never the handler.
 func TestUndoOfAGoTool(t *testing.T) {
+	t.Parallel()
 	m, b := newMachine(t, onDisk), &bank{}
 	p := b.transferred(m)
 	out, err := p.UndoRun(context.Background(), host.Undo{Run: "r", ID: "u"})
@@ -98,6 +99,7 @@ func TestUndoOfAGoTool(t *testing.T) {
 // TestUndoOfADurableGoTool checks the undo of a call that is a run of its own, of
 // a tool that was registered without one at first.
 func TestUndoOfADurableGoTool(t *testing.T) {
+	t.Parallel()
 	m, b := newMachine(t, onDisk), &bank{}
 	p := m.process(0, false)
 	b.register(p.rig, b.tool())
@@ -125,6 +127,7 @@ func TestUndoOfADurableGoTool(t *testing.T) {
 // TestUndoOfAGoToolIsApproved checks that an undo passes the rules, and is asked
 // about, like a call.
 func TestUndoOfAGoToolIsApproved(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, rule string
 		yes        bool
@@ -168,6 +171,7 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 // TestAnInterruptedUndoOfAGoTool checks that an undo with an unknown outcome is
 // asked about, and not repeated, although calls of the tool are idempotent.
 func TestAnInterruptedUndoOfAGoTool(t *testing.T) {
+	t.Parallel()
 	for _, again := range []bool{true, false} {
 		m, b := newMachine(t, onDisk), &bank{}
 		p := b.transferred(m)
@@ -196,6 +200,7 @@ func TestAnInterruptedUndoOfAGoTool(t *testing.T) {
 // TestAFailedUndoOfAGoTool checks what becomes of a panic, and of an undo that
 // takes too long.
 func TestAFailedUndoOfAGoTool(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		during func() error
@@ -240,6 +245,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 
 // TestReplayOfAGoTool checks that a replay calls no function of the tool.
 func TestReplayOfAGoTool(t *testing.T) {
+	t.Parallel()
 	m, b := newMachine(t, onDisk), &bank{}
 	p := b.transferred(m)
 	p.j.Close()
@@ -255,6 +261,7 @@ func TestReplayOfAGoTool(t *testing.T) {
 // TestAvailableFunc checks that a tool in Go is asked once until a refresh whether
 // it can be used, and that listing it never runs it.
 func TestAvailableFunc(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	ran, asked := 0, 0
 	var away error
@@ -341,6 +348,7 @@ func TestAnAvailableFuncThatFails(t *testing.T) {
 // TestAnAvailableFuncOfACalledTool checks that the check of a tool that a call
 // calls is no part of that call.
 func TestAnAvailableFuncOfACalledTool(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, onDisk)
 	p := m.process(0, false)
 	p.goTool("other", func(context.Context) (value.Value, error) { return "x", nil })
@@ -365,6 +373,7 @@ func TestAnAvailableFuncOfACalledTool(t *testing.T) {
 // TestTheCheckOfAPinnedTool checks that a run which has called a script does not
 // call functions of a tool in Go that has its name now.
 func TestTheCheckOfAPinnedTool(t *testing.T) {
+	t.Parallel()
 	m := headless(t, onDisk)
 	const body = "a = tools.t()\nhuman.confirm('continue?')\nreturn [a, tools.t()]"
 	p := m.process(0, false)
@@ -386,6 +395,7 @@ func TestTheCheckOfAPinnedTool(t *testing.T) {
 // TestGoToolsThatAreRefused checks that a definition which a program cannot
 // register says what to do instead.
 func TestGoToolsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(*tool.Tool)
@@ -419,6 +429,7 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 // TestAnUnavailableGoTool checks that a program can list a tool that it cannot
 // provide.
 func TestAnUnavailableGoTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	ran := false
 	d := tool.Tool{Name: "t", Description: "D."}

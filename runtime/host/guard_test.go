@@ -21,6 +21,7 @@ import (
 // TestLentModulesAreChecked checks that a host refuses effects that any tool
 // could use, or none.
 func TestLentModulesAreChecked(t *testing.T) {
+	t.Parallel()
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	cases := []struct {
 		module string
@@ -47,6 +48,7 @@ func TestLentModulesAreChecked(t *testing.T) {
 // TestForgottenKind checks the error for an effect without a kind,
 // wherever it is registered.
 func TestForgottenKind(t *testing.T) {
+	t.Parallel()
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	modules := []tool.Module{{Name: "stock", Funcs: []tool.Func{{Name: "count", Do: do}}}}
 	_, fromHost := host.New(&host.Options{Modules: modules})
@@ -64,6 +66,7 @@ func TestForgottenKind(t *testing.T) {
 // TestReadsOnly checks that an effect learns that its call can only read files, which
 // holds for tools alone, and only for those that need nothing else.
 func TestReadsOnly(t *testing.T) {
+	t.Parallel()
 	var got []bool
 	see := func(o *host.Options) {
 		o.Executor = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
@@ -90,6 +93,7 @@ func TestReadsOnly(t *testing.T) {
 // TestCallsNeedNoTarget checks that a row that only makes calls needs no Target:
 // each call that it makes is judged by itself.
 func TestCallsNeedNoTarget(t *testing.T) {
+	t.Parallel()
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	h, err := host.New(&host.Options{Modules: []tool.Module{{Name: "stock", Funcs: []tool.Func{
 		{Name: "each", Kind: tool.External, Mode: tool.ModeCalls, Do: do}, {Name: "wait", Kind: tool.Repeatable, Do: do},
@@ -102,6 +106,7 @@ func TestCallsNeedNoTarget(t *testing.T) {
 
 // TestKindsOfRows checks that each row that comes with cassidy has a valid kind.
 func TestKindsOfRows(t *testing.T) {
+	t.Parallel()
 	world, err := stdlib.Open(&stdlib.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +133,7 @@ func TestKindsOfRows(t *testing.T) {
 
 // TestErrorsOfHandlers checks what becomes of the errors that Go programs write.
 func TestErrorsOfHandlers(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name string
 		err  error
@@ -165,6 +171,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 // TestLimitsOfACallKeepTheTools checks that setting one limit of a call leaves
 // the tool's others.
 func TestLimitsOfACallKeepTheTools(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "for _ in range(100000): pass", "limits = {'steps': 1000}")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "t", Limits: tool.Limits{Result: 100}})
@@ -175,6 +182,7 @@ func TestLimitsOfACallKeepTheTools(t *testing.T) {
 
 // TestACallerCannotChooseAnotherFunction checks that only the handler is called.
 func TestACallerCannotChooseAnotherFunction(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "return 'handler'", "")
 	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Entry: "_other"})
@@ -186,6 +194,7 @@ func TestACallerCannotChooseAnotherFunction(t *testing.T) {
 // TestRefresh checks that a search takes out what it found before and nothing
 // else, and that a built-in tool keeps its name.
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	files := map[string]tool.Location{"a": tool.Builtin, "b": tool.Project}
 	h, err := host.New(&host.Options{
 		Sandbox: sandbox.NewInline(),

@@ -77,6 +77,7 @@ func (r *rig) file(name string) string {
 }
 
 func TestCallRunsAScript(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("n: int, by: int = 2", "return n * by", "returns = 'integer'")
 	got, err := r.call("n", 21.0)
@@ -89,6 +90,7 @@ func TestCallRunsAScript(t *testing.T) {
 }
 
 func TestCallFailsWithTheRightKind(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, params, body, fields string
 		args                       []value.Value
@@ -128,6 +130,7 @@ func TestCallFailsWithTheRightKind(t *testing.T) {
 }
 
 func TestAFailedCallLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("ok: bool", `
 fs.write('out.txt', 'new')
@@ -151,6 +154,7 @@ if not ok: fail('after the write')
 // TestNarrowNeeds checks that a tool which may read some files of a folder can
 // find them there, and sees nothing else of it.
 func TestNarrowNeeds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	if err := os.Mkdir(filepath.Join(r.dir, "docs"), 0o755); err != nil {
 		t.Fatal(err)
@@ -178,6 +182,7 @@ func TestNarrowNeeds(t *testing.T) {
 // TestStagedWritesAreCommittedFirst checks that what a call has written is on
 // disk before it sleeps, when somebody else may look.
 func TestStagedWritesAreCommittedFirst(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "fs.write('a.txt', 'x')\ntime.sleep(0.001)\nfail('after')", "needs = ['fs.write']")
 	if _, err := r.call(); err == nil {
@@ -191,6 +196,7 @@ func TestStagedWritesAreCommittedFirst(t *testing.T) {
 // TestCommitsDoNotResetLimits checks that a call's limits on writing hold over
 // all of it, however often its writes are committed on the way.
 func TestCommitsDoNotResetLimits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 60: time.sleep(0)", "needs = ['fs.write']")
 	if _, err := r.call(); err == nil || value.ErrorOf(err, value.Internal).Limit != value.LimitFiles {
@@ -201,6 +207,7 @@ func TestCommitsDoNotResetLimits(t *testing.T) {
 // TestAWrongResultWritesNothing checks that a call whose result is not what its
 // tool declares fails as a whole.
 func TestAWrongResultWritesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "fs.write('out.txt', 'x')\nreturn 'no integer'", "returns = 'integer', needs = ['fs.write']")
 	if _, err := r.call(); err == nil {
@@ -214,6 +221,7 @@ func TestAWrongResultWritesNothing(t *testing.T) {
 // TestAskingWhetherAToolIsAvailableChangesNothing checks that listing tools,
 // which asks each, writes nothing, sleeps for nobody and starts nothing.
 func TestAskingWhetherAToolIsAvailableChangesNothing(t *testing.T) {
+	t.Parallel()
 	for _, do := range []string{"fs.write('pwned.txt', 'x')", "time.sleep(60)"} {
 		r := newRig(t, nil)
 		s := tool.Script{Path: "t.star", Source: "def here():\n    " + do + "\n    return True\n\ndef f():\n    \"Do it.\"\n\ntool(f, name = 't', available = here, needs = ['fs.write'])\n"}
@@ -236,6 +244,7 @@ func TestAskingWhetherAToolIsAvailableChangesNothing(t *testing.T) {
 // TestTimeHoldsBetweenBuiltins checks that a call that calls one long builtin
 // after the other ends when its time is over.
 func TestTimeHoldsBetweenBuiltins(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "s = 'word ' * 200000\nfor i in range(100000): text.count(s)\nreturn 'done'", "timeout = 0.1")
 	if _, err := r.call(); err == nil || value.KindOf(err) != value.Timeout {
@@ -246,6 +255,7 @@ func TestTimeHoldsBetweenBuiltins(t *testing.T) {
 // TestEffectsHavePlacesOfTheirOwn checks that no two effects of a call stand at
 // one place, commits among them.
 func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "fs.write('a', 'x')\ntime.sleep(0)\nfs.read('a')\nfs.write('b', 'x')", "needs = ['fs.read', 'fs.write']")
 	var got []string
@@ -265,6 +275,7 @@ func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
+	t.Parallel()
 	answer := func(a tool.Answer, err error) host.Approver {
 		return host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { return a, err })
 	}
@@ -317,6 +328,7 @@ func TestApproval(t *testing.T) {
 // TestApprovalOfARawSchema checks that the arguments of a tool whose schema
 // somebody else wrote come through an approval.
 func TestApprovalOfARawSchema(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproveAll() })
 	remote := tool.Tool{Name: "t", Description: "Greet.", Risky: true,
 		Schema: []byte(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}
@@ -336,6 +348,7 @@ func TestApprovalOfARawSchema(t *testing.T) {
 // TestALateResultIsNone checks that a handler that ignores its context has
 // nothing of what it returns too late.
 func TestALateResultIsNone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Timeout = time.Millisecond })
 	err := r.Register(tool.Tool{Name: "t", Description: "Be late."}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-ctx.Done()
@@ -350,6 +363,7 @@ func TestALateResultIsNone(t *testing.T) {
 }
 
 func TestGoTools(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	integer := tool.Type{Name: tool.TypeInteger}
 	add := tool.Tool{Name: "add", Description: "Add.", Params: []tool.Param{
@@ -380,6 +394,7 @@ func TestGoTools(t *testing.T) {
 }
 
 func TestAPanicIsTheToolsFailure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	err := r.Register(tool.Tool{Name: "t", Description: "Panics."}, func(context.Context, *value.Dict) (value.Value, error) { panic("oh") })
 	if err != nil {
@@ -391,6 +406,7 @@ func TestAPanicIsTheToolsFailure(t *testing.T) {
 }
 
 func TestUnknownTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "return 1", "")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "tt"})
@@ -401,6 +417,7 @@ func TestUnknownTool(t *testing.T) {
 }
 
 func TestWorkingDirIsTheHosts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("working_dir = ''", "return working_dir", "")
 	got, err := r.call()
@@ -413,6 +430,7 @@ func TestWorkingDirIsTheHosts(t *testing.T) {
 }
 
 func TestEventsOfACall(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "emit('chunk')\nprogress('half', done = 1, total = 2)\nprint('said')", "")
 	var got []string
@@ -430,6 +448,7 @@ func TestEventsOfACall(t *testing.T) {
 // TestParallelCallsDoNotMix checks defect 9 of the documents: what a call tells
 // carries its own ID, and two calls of one tool know nothing of each other.
 func TestParallelCallsDoNotMix(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("n: int", "emit(str(n))\nlog(str(n))\nreturn n", "")
 	told := map[string][]string{} // what each call told
@@ -456,6 +475,7 @@ func TestParallelCallsDoNotMix(t *testing.T) {
 }
 
 func TestArgumentsThatWereReadDifferently(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("n: int", "return n", "params = {'n': param(aliases = ['number'])}")
 	var notes []string
@@ -477,6 +497,7 @@ func TestArgumentsThatWereReadDifferently(t *testing.T) {
 }
 
 func TestWhatIsLoggedTooMuchIsDropped(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "for i in range(3000): print(i)\nreturn 'ok'", "")
 	lines := 0
@@ -492,6 +513,7 @@ func TestWhatIsLoggedTooMuchIsDropped(t *testing.T) {
 }
 
 func TestAvailable(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	s := tool.Script{Path: "t.star", Source: "def here():\n    return fs.exists('marker')\n\ndef f():\n    \"Do it.\"\n    return 1\n\ntool(f, name = 't', available = here, needs = ['fs.read'])\n"}
 	described, err := r.Describe(context.Background(), s)
@@ -510,6 +532,7 @@ func TestAvailable(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.script("", "log('started')\ntime.sleep(600)", "")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -524,6 +547,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Presets = map[string][]string{"small": {"t"}} })
 	r.script("", "return 1", "group = 'files'")
 	for _, words := range [][]string{nil, {"auto"}, {"all"}, {"@files"}, {"preset:small"}, {"preset:all"}, {"t", "@files"}} {
@@ -541,6 +565,7 @@ func TestSelect(t *testing.T) {
 
 // TestSelectDenied checks that a tool that no model may call is not selected with others.
 func TestSelectDenied(t *testing.T) {
+	t.Parallel()
 	for rule, want := range map[string]int{
 		"deny tool:t": 0, "deny tool:@files": 0, "deny tool": 0, "deny tool:t for u": 1, "ask tool:t": 1, "deny fs.write": 1,
 	} {

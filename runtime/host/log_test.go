@@ -16,6 +16,7 @@ import (
 // TestLogger checks that the host logs that an audit fails, once in a row, and
 // neither arguments nor results.
 func TestLogger(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	var fails error
 	records := 0
@@ -64,6 +65,7 @@ func TestLogger(t *testing.T) {
 
 // TestLoggerGetsStacks checks that the stack of a panic is logged, and not its value.
 func TestLoggerGetsStacks(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	inner := false
 	r := newRig(t, func(o *host.Options) {

@@ -12,6 +12,7 @@ import (
 
 // TestMediaOfGoTools passes an image to a tool in Go, and returns others.
 func TestMediaOfGoTools(t *testing.T) {
+	t.Parallel()
 	type in struct {
 		Image value.Media `json:"image"`
 	}
@@ -43,6 +44,7 @@ func TestMediaOfGoTools(t *testing.T) {
 
 // TestMediaHaveTheirOwnLimit returns media that are longer than a result may be, and more than that.
 func TestMediaHaveTheirOwnLimit(t *testing.T) {
+	t.Parallel()
 	type in struct {
 		Bytes int `json:"bytes"`
 		Text  int `json:"text"`

@@ -45,6 +45,7 @@ func (n *noted) around(name string) host.Middleware {
 // TestMiddleware checks the order, that calls which others make pass it too, and what
 // a middleware may change.
 func TestMiddleware(t *testing.T) {
+	t.Parallel()
 	var n noted
 	change := func(next host.CallFunc) host.CallFunc {
 		return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
@@ -97,6 +98,7 @@ func TestMiddleware(t *testing.T) {
 // TestMiddlewareOfPrograms checks that the middleware of a program wraps the calls that are made
 // for it, also by tools and by programs below, inside that of the host, and no other call.
 func TestMiddlewareOfPrograms(t *testing.T) {
+	t.Parallel()
 	var n noted
 	r := newProgramRig(t, func(o *host.Options) { o.Middleware = []host.Middleware{n.around("h")} })
 	r.add("inner.star", star("inner", "", "return 1", ""), nil)
@@ -136,6 +138,7 @@ func TestMiddlewareOfPrograms(t *testing.T) {
 
 // TestCompute checks that a script that can only compute has no effects.
 func TestCompute(t *testing.T) {
+	t.Parallel()
 	r := newProgramRig(t, nil)
 	r.write("a", "text")
 	s := tool.Script{Name: "s", Path: "s.star", Source: "def add(x):\n    return x + 1\n\ndef reads(x):\n    return fs.read('a')\n\ndef loops(x):\n    for i in range(100000000): pass\n"}
@@ -193,6 +196,7 @@ func testMiddlewareOfDurableCalls(t *testing.T, on keeper) {
 // TestNarrow checks that rules of one call deny and ask, for all that it calls and
 // when it is resumed, and are forgotten with it.
 func TestNarrow(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproveAll() })
 	r.write("a", "text")
 	r.add("reads.star", star("reads", "", "return fs.read('a')", "needs = ['fs.read']"), nil)
@@ -286,6 +290,7 @@ func testNarrowedCallsResumeNothing(t *testing.T, on keeper) {
 // TestErrorsOfExecutors checks that an error of an effect keeps its kind, and is
 // Failed where it has none.
 func TestErrorsOfExecutors(t *testing.T) {
+	t.Parallel()
 	for want, fails := range map[value.Kind]error{
 		value.Failed: errors.New("disk full"), value.NotFound: fmt.Errorf("a: %w", value.ErrNotFound),
 		value.Unavailable: value.Errorf(value.Unavailable, "no network"), value.Timeout: context.DeadlineExceeded,

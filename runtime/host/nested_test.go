@@ -14,6 +14,7 @@ import (
 )
 
 func TestToolsThatCallTools(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, file, source, want string }{
 		{"by name", "t.star", star("t", "", "return tools.call('echo', text = 'x', n = 2)", "needs = ['tool:echo']"), `["x",2]`},
 		{"as a function", "t.star", star("t", "", "return tools.echo(text = 'x')", "needs = ['tool:echo']"), `["x",1]`},
@@ -59,6 +60,7 @@ func lua(body string, needs ...string) string {
 // TestNoToolWidensAnother checks that no chain of tools does what one of them
 // may not, whoever has approved what.
 func TestNoToolWidensAnother(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name    string
 		t, b, c string // what each needs; t calls b, b calls c, c reads secret/x and writes out/x
@@ -111,6 +113,7 @@ func TestNoToolWidensAnother(t *testing.T) {
 // TestChildrenAreAsked checks that who typed a call has not approved what it
 // calls, and that a refusal of that leaves what the caller did before.
 func TestChildrenAreAsked(t *testing.T) {
+	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		who := asker{answer: func(tool.Question) tool.Answer { return tool.Answer{Yes: yes} }}
 		r := newRig(t, func(o *host.Options) { o.Approver = host.ApproverFunc(who.approve) })
@@ -138,6 +141,7 @@ func TestChildrenAreAsked(t *testing.T) {
 
 // TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem checks the order.
 func TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem(t *testing.T) {
+	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		who := asker{answer: func(tool.Question) tool.Answer { return tool.Answer{Yes: yes} }}
 		r := newRig(t, func(o *host.Options) { o.Approver = host.ApproverFunc(who.approve) })
@@ -162,6 +166,7 @@ func TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem(t *testing.T) {
 // TestCallsGoSoDeep checks that tools may call tools 16 deep, and that all that
 // comes of one call is bounded.
 func TestCallsGoSoDeep(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	count := func(e tool.Event) {
 		if _, starts := e.Data.(tool.ToolCallStart); starts {
@@ -198,6 +203,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 // TestATimeoutOfAChildCanBeCaught checks that a script can go on after a call
 // which took too long: that was not its own time.
 func TestATimeoutOfAChildCanBeCaught(t *testing.T) {
+	t.Parallel()
 	for _, call := range []string{
 		"return attempt(tools.b)['error_type']",
 		"return tools.call_all([('b', {})])[0]['error_type']",
@@ -213,6 +219,7 @@ func TestATimeoutOfAChildCanBeCaught(t *testing.T) {
 
 // TestAFailedChild checks what becomes of its error.
 func TestAFailedChild(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, body, fields, call string
 		kind                     value.Kind
@@ -253,6 +260,7 @@ func TestAFailedChild(t *testing.T) {
 // TestListOfToolsShowsWhatMayBeCalled checks that no tool is named to a script
 // that could not call it.
 func TestListOfToolsShowsWhatMayBeCalled(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Rules = rules(t, "deny tool:denied", "deny tool:deep for t") })
 	for _, name := range []string{"a", "b", "denied", "deep", "untrusted", "away"} {
 		source := star(name, "", "return 1", "")
@@ -287,6 +295,7 @@ func TestListOfToolsShowsWhatMayBeCalled(t *testing.T) {
 // TestPlacesAndNamesOfChildren checks that the events of a child tell where in
 // the run it stands.
 func TestPlacesAndNamesOfChildren(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproveAll() })
 	r.add("t.star", star("t", "", "fs.write('a', 'x')\ntools.b()\ntools.b()", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
 	r.add("b.star", star("b", "", "fs.exists('a')\nfs.write('a', 'y' + fs.read('a'))", "needs = ['fs.read', 'fs.write']"), nil)
@@ -314,6 +323,7 @@ func TestPlacesAndNamesOfChildren(t *testing.T) {
 // TestPlacesOfCallsAtATime checks that calls which are made together are told
 // apart: the i-th stands at the i-th place inside the effect.
 func TestPlacesOfCallsAtATime(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.add("t.star", star("t", "", "tools.call_all([('b', {'x': str(i)}) for i in range(20)])", "needs = ['tool:b', 'fs.read']"), nil)
 	r.add("b.star", star("b", "x: str", "return fs.exists(x)", "needs = ['fs.read']"), nil)
@@ -340,6 +350,7 @@ func TestPlacesOfCallsAtATime(t *testing.T) {
 
 // TestCallsAtATimeAreBounded checks what of tools.call_all a script cannot have.
 func TestCallsAtATimeAreBounded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		calls, needs string
 		want         value.Kind
@@ -364,6 +375,7 @@ func TestCallsAtATimeAreBounded(t *testing.T) {
 
 // TestAGoToolIsCalledByAScript checks that tools written in Go are tools too.
 func TestAGoToolIsCalledByAScript(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	integer := tool.Type{Name: tool.TypeInteger}
 	double := func(_ context.Context, args *value.Dict) (value.Value, error) { return 2 * args.Int("n"), nil }

@@ -121,6 +121,7 @@ func testStartsAndEnds(t *testing.T, on keeper) {
 // TestAPanicOfTheApproverHasAnEnd checks that a call ends for those who follow it
 // also where the program that embeds the host panics.
 func TestAPanicOfTheApproverHasAnEnd(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) {
 		o.Approver = host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) { panic("no") })
 	})

@@ -273,6 +273,7 @@ func (l *parkingLog) Handle(_ context.Context, r slog.Record) error {
 
 // TestCancelWhileParking cancels a run after it has decided to wait, and before that is recorded.
 func TestCancelWhileParking(t *testing.T) {
+	t.Parallel()
 	log, parks := &parkingLog{Handler: slog.DiscardHandler}, 0
 	r := newQuestionRig(t, journal.Memory(), func(o *host.Options) { o.Logger = slog.New(log) })
 	log.before = func() {
@@ -347,6 +348,7 @@ func testALaterPermanentApproval(t *testing.T, on keeper) {
 // TestARecordThatCannotBeTakenUpIsNotInHand checks that a run whose record is
 // damaged says so each time.
 func TestARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
+	t.Parallel()
 	m := headless(t, onDisk)
 	var big strings.Builder // too large to be kept in the database
 	for i := range 3500 {

@@ -125,6 +125,7 @@ func testAnApprovalParksARun(t *testing.T, on keeper) {
 // TestOnlyChangesThatWereShownAreApproved checks that a yes to changes is one to
 // those that were shown.
 func TestOnlyChangesThatWereShownAreApproved(t *testing.T) {
+	t.Parallel()
 	eachRecord(t, testOnlyChangesThatWereShownAreApproved)
 }
 

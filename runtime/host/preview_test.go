@@ -32,6 +32,7 @@ func endOf(t *testing.T, r *rig, args *value.Dict) (tool.Result, tool.ToolCallEn
 // TestPreview checks what people see of a result of a tool with a preview, in each language. A preview
 // that fails is replaced by the default one.
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	star := func(body string) string {
 		return "def t(n: int = 1):\n    \"T.\"\n    return {\"n\": n, \"x\": [1] * n}\n\ndef show(result, args):\n    " + body + "\n\ntool(t, preview = show)\n"
 	}
@@ -71,6 +72,7 @@ func TestPreview(t *testing.T) {
 
 // TestPreviewInGo checks the previews of a tool written in Go.
 func TestPreviewInGo(t *testing.T) {
+	t.Parallel()
 	type in struct {
 		N int `json:"n"`
 	}

@@ -78,6 +78,7 @@ func (r *rig) goTool(name string, do func(ctx context.Context) (value.Value, err
 // TestAProgramHasWhatItIsLent checks that a program has that and no more, and
 // nobody else has it.
 func TestAProgramHasWhatItIsLent(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, body string
 		want       value.Value
@@ -128,6 +129,7 @@ func TestAProgramHasWhatItIsLent(t *testing.T) {
 
 // TestWhatCannotBeLent checks that what is lent takes the place of nothing.
 func TestWhatCannotBeLent(t *testing.T) {
+	t.Parallel()
 	r := newProgramRig(t, nil)
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	for _, m := range []tool.Module{
@@ -149,6 +151,7 @@ func TestWhatCannotBeLent(t *testing.T) {
 // TestWhatIsDoneForACaller checks that what a handler in Go does for a script's
 // call, itself or through a program, is bounded by that script's tool.
 func TestWhatIsDoneForACaller(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(r *rig, ctx context.Context) (value.Value, error){
 		"by a handler": func(r *rig, ctx context.Context) (value.Value, error) {
 			got, err := r.Call(ctx, tool.Call{Tool: "reader", Caller: tool.ByPerson})
@@ -206,6 +209,7 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 // TestAHandlerHasNotApproved checks that a handler that says that a person made
 // its call is not believed.
 func TestAHandlerHasNotApproved(t *testing.T) {
+	t.Parallel()
 	r := newProgramRig(t, nil)
 	r.add("w.star", star("w", "", "fs.write('a', 'x')", "needs = ['fs.write']"), nil)
 	r.goTool("work", func(ctx context.Context) (value.Value, error) {
@@ -220,6 +224,7 @@ func TestAHandlerHasNotApproved(t *testing.T) {
 // TestPlacesInAProgram checks that all that comes of a program has a name and a
 // place of its own.
 func TestPlacesInAProgram(t *testing.T) {
+	t.Parallel()
 	r := newProgramRig(t, nil)
 	r.add("looks.star", star("looks", "", "fs.exists('a')\nfs.exists('b')\nfs.exists('c')", "needs = ['fs.read']"), nil)
 	r.add("deep.star", star("deep", "", "fs.exists('a')\ntools.looks()", "needs = ['tool', 'fs.read']"), nil)
@@ -328,6 +333,7 @@ func TestAProgramsTime(t *testing.T) {
 // TestReview checks that whoever runs a program has a word in what is written
 // for it, however far down.
 func TestReview(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, body string
 		refuse     bool
@@ -370,6 +376,7 @@ func TestReview(t *testing.T) {
 // TestEffectsOfAProgramAreCounted checks that what its tools ask for counts with
 // its own.
 func TestEffectsOfAProgramAreCounted(t *testing.T) {
+	t.Parallel()
 	r := newProgramRig(t, nil)
 	r.add("many.star", star("many", "", "for i in range(990): fs.exists('x')", "needs = ['fs.read']"), nil)
 	effects := 0
@@ -388,6 +395,7 @@ func TestEffectsOfAProgramAreCounted(t *testing.T) {
 // TestProgramsAreNotEndless checks that a program that calls what runs it again
 // comes to an end.
 func TestProgramsAreNotEndless(t *testing.T) {
+	t.Parallel()
 	r := newProgramRig(t, nil)
 	runs := 0
 	r.goTool("again", func(ctx context.Context) (value.Value, error) {
@@ -404,6 +412,7 @@ func TestProgramsAreNotEndless(t *testing.T) {
 // TestNarrowedProgram checks that the rules of a program hold for all that it calls, also through
 // programs without rules, and for nothing else of the run.
 func TestNarrowedProgram(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		rules []string // of the inner program
 		want  string   // in the error of what is called within it, or ""

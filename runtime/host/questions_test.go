@@ -68,6 +68,7 @@ func asJSON(t *testing.T, list ...tool.Question) string {
 // TestAQuestionIsTheSameEverywhere checks that who is asked live, the error of a run
 // that parks, the host, and another process get the same question.
 func TestAQuestionIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, params, body, fields string
 		rules                      []string
@@ -140,6 +141,7 @@ func plainFile(text string) tool.FileState {
 // TestAnswersLater answers by ID what nobody was there to answer, with other
 // arguments, from the host that asked and from another one.
 func TestAnswersLater(t *testing.T) {
+	t.Parallel()
 	for _, elsewhere := range []bool{false, true} {
 		ctx, store := context.Background(), journal.Memory()
 		tools := func(r *rig) *rig {
@@ -191,6 +193,7 @@ func TestAnswersLater(t *testing.T) {
 
 // TestAnswersOfTenants checks that a tenant cannot see or answer what another is asked.
 func TestAnswersOfTenants(t *testing.T) {
+	t.Parallel()
 	ctx, all := context.Background(), history.Open(journal.Memory(), nil)
 	defer all.Close()
 	h := func(tenant string) *rig {
@@ -215,6 +218,7 @@ func TestAnswersOfTenants(t *testing.T) {
 
 // TestWaitingLoops answers and resumes in the loop, and ends it in all ways.
 func TestWaitingLoops(t *testing.T) {
+	t.Parallel()
 	ctx, store := context.Background(), journal.Memory()
 	r := newQuestionRig(t, store, nil)
 	r.script("", "return human.confirm('sure?')", "needs = ['human'], risky = True")
@@ -295,6 +299,7 @@ func (s *spoilt) Load(ctx context.Context, num int64) (journal.Stored, error) {
 
 // TestWaitingWithDamage checks that a damaged run hides no other.
 func TestWaitingWithDamage(t *testing.T) {
+	t.Parallel()
 	ctx, store := context.Background(), journal.Memory()
 	r := newQuestionRig(t, store, nil)
 	r.script("", "return 1", "risky = True")
@@ -320,6 +325,7 @@ func TestWaitingWithDamage(t *testing.T) {
 // TestWhoCannotAnswer checks what comes of an approver, or an asker, that gives
 // something else than an answer.
 func TestWhoCannotAnswer(t *testing.T) {
+	t.Parallel()
 	var p *int
 	gives := func(a tool.Answer, err error) func(context.Context, tool.Question) (tool.Answer, error) {
 		return func(context.Context, tool.Question) (tool.Answer, error) { return a, err }
@@ -396,6 +402,7 @@ func TestAnApproverThatIgnoresItsContext(t *testing.T) {
 
 // TestUnrecordedQuestions checks what a question has in a run that is not recorded.
 func TestUnrecordedQuestions(t *testing.T) {
+	t.Parallel()
 	var who nobodyYet
 	r := newRig(t, func(o *host.Options) { o.Approver = &who })
 	r.script("", "return 1", "risky = True")
@@ -409,6 +416,7 @@ func TestUnrecordedQuestions(t *testing.T) {
 
 // TestSerialOfNil checks that no approver stays none.
 func TestSerialOfNil(t *testing.T) {
+	t.Parallel()
 	if host.Serial(nil) != nil {
 		t.Error("Serial makes an approver of none")
 	}

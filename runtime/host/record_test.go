@@ -16,6 +16,7 @@ import (
 // TestAProgramIsRecorded checks what is written down of a run: what it and the
 // tools that it calls ask for, at their places, with what came of it.
 func TestAProgramIsRecorded(t *testing.T) {
+	t.Parallel()
 	j, close := newMachine(t, onDisk).open()
 	defer close()
 	defer j.Close()
@@ -67,6 +68,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 // TestWhatCannotBeRecordedIsNotDone checks that a run ends before it acts where
 // its record does.
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+	t.Parallel()
 	j, close := newMachine(t, onDisk).open()
 	defer close()
 	r := newProgramRig(t, func(o *host.Options) { o.Journal, o.Approver = recordIn(j), host.ApproveAll() })
@@ -101,6 +103,7 @@ func allRuns(t *testing.T, j *history.Journal) (runs []history.Run) {
 
 // TestARecordFitsItsProgram gives programs records that are not theirs.
 func TestARecordFitsItsProgram(t *testing.T) {
+	t.Parallel()
 	ctx, m := context.Background(), newMachine(t, inMemory)
 	p := m.process(0, false)
 	program := p.program("return 1")

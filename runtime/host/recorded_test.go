@@ -26,6 +26,7 @@ func (p *process) runs() (list []string) {
 // TestNothingIsRecordedOfAWrongCall checks that a durable call which cannot be made
 // leaves no run, and that a run of its ID is answered from the record all the same.
 func TestNothingIsRecordedOfAWrongCall(t *testing.T) {
+	t.Parallel()
 	eachStore(t, testNothingIsRecordedOfAWrongCall)
 }
 

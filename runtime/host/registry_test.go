@@ -35,6 +35,7 @@ func (r *registry) register(t *toolset.Info, run tool.Runner, replace bool) erro
 
 // TestRegistryB goes through the rows of SPEC B that are the registry's.
 func TestRegistryB(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		first   *toolset.Info
@@ -83,6 +84,7 @@ func TestRegistryB(t *testing.T) {
 }
 
 func TestRegistryLookup(t *testing.T) {
+	t.Parallel()
 	r := newRegistry()
 	if _, err := r.current().lookup("x"); err == nil || err.Error() != "Unknown tool: x" || value.ErrorOf(err, value.Internal).Hint != "add a tool first: the host has no tools" {
 		t.Errorf("an empty registry: got %v (hint %q)", err, value.ErrorOf(err, value.Internal).Hint)
@@ -115,6 +117,7 @@ func TestRegistryLookup(t *testing.T) {
 
 // TestRegistryLookupOfServers checks what is suggested for an unknown tool of an attached server.
 func TestRegistryLookupOfServers(t *testing.T) {
+	t.Parallel()
 	r := newRegistry()
 	for _, name := range []string{"echo", "every-thing.echo", "every-thing.get-sum", "other.echo"} {
 		o := named(name, tool.Project)
@@ -138,6 +141,7 @@ func TestRegistryLookupOfServers(t *testing.T) {
 }
 
 func TestRegistryOfManyHintsAtSome(t *testing.T) {
+	t.Parallel()
 	r := newRegistry()
 	for i := range 100 {
 		if err := r.register(named(fmt.Sprintf("t%d", i), tool.Project), runNothing, false); err != nil {
@@ -153,6 +157,7 @@ func TestRegistryOfManyHintsAtSome(t *testing.T) {
 // B24: what is gone after a search leaves no name behind, and what the program
 // registered stays. Who looks meanwhile keeps what there was.
 func TestRegistryB24Search(t *testing.T) {
+	t.Parallel()
 	r := newRegistry("d")
 	offer := func(f *toolset.Found) *offered { return &offered{head: &f.Head, found: f, run: runNothing} }
 	search := func(tools ...*toolset.Info) {
@@ -190,6 +195,7 @@ func TestRegistryB24Search(t *testing.T) {
 // TestCompleteTools checks that a tool which was found is decoded once, when more than
 // its head is needed, and is not to be had where that fails.
 func TestCompleteTools(t *testing.T) {
+	t.Parallel()
 	var decoded atomic.Int32
 	find := func(context.Context, toolset.Source) (toolset.Discovered, error) {
 		d := toolset.Discovered{}
@@ -248,6 +254,7 @@ func toolNames(c *catalog) (names []string) {
 
 // B18: one registry serves all at the same time.
 func TestRegistryB18Concurrent(t *testing.T) {
+	t.Parallel()
 	r := newRegistry()
 	var wg sync.WaitGroup
 	for i := range 8 {

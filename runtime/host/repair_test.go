@@ -287,6 +287,7 @@ func testTemporaryFilesThatStay(t *testing.T, on keeper) {
 // TestManyEffects checks that a recorded run may have more effects than a call that is not
 // recorded, also when it is resumed and replayed.
 func TestManyEffects(t *testing.T) {
+	t.Parallel()
 	m := headless(t, inStore)
 	const n = host.MaxTreeEffects + 1000
 	body := fmt.Sprintf("for i in range(%d): time.now()\nreturn human.ask('so?')", n)

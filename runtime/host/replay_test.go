@@ -51,6 +51,7 @@ func testReplayIsExact(t *testing.T, on keeper) {
 // TestReplayAuditsNothing checks that the audit has each decision of a run once, also
 // after the run was replayed.
 func TestReplayAuditsNothing(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, onDisk)
 	m.rules, m.approve = rules(t, "ask tool:report", "deny tool:note"), host.ApproveAll()
 	audited := map[string]int{}

@@ -57,6 +57,7 @@ func (m *machine) resumes(steps int) *process {
 // TestALongRunIsResumedWithoutRepeating checks that a workflow of many steps
 // that broke off ten steps before its end does nothing again that its record has.
 func TestALongRunIsResumedWithoutRepeating(t *testing.T) {
+	t.Parallel()
 	steps := testutil.Times(100, 1000)
 	m, before := killed(t, steps)
 	p := m.resumes(steps)

@@ -115,6 +115,7 @@ func testCallsSurvive(t *testing.T, on keeper) {
 // TestWritesBeforeAHandler checks that a script may stage writes before it calls
 // a tool written in Go: the commit and the handler have steps of their own.
 func TestWritesBeforeAHandler(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, on keeper) {
 		survives(t, on, func(*machine) {}, func(p *process) {
 			p.add("w.star", star("w", "", "fs.append('log', 'x\\n')\nreturn [tools.g(), fs.read('log')]", "needs = ['fs.read', 'fs.write', 'tool']"), nil)

@@ -58,7 +58,10 @@ const (
 // eachStore runs a test over each kind of store.
 func eachStore(t *testing.T, test func(*testing.T, keeper)) {
 	for _, on := range []keeper{onDisk, inStore} {
-		t.Run(string(on), func(t *testing.T) { test(t, on) })
+		t.Run(string(on), func(t *testing.T) {
+			t.Parallel()
+			test(t, on)
+		})
 	}
 }
 
@@ -66,7 +69,10 @@ func eachStore(t *testing.T, test func(*testing.T, keeper)) {
 // their programs must go through the machine.
 func eachRecord(t *testing.T, test func(*testing.T, keeper)) {
 	eachStore(t, test)
-	t.Run(string(inMemory), func(t *testing.T) { test(t, inMemory) })
+	t.Run(string(inMemory), func(t *testing.T) {
+		t.Parallel()
+		test(t, inMemory)
+	})
 }
 
 func newMachine(t testing.TB, on keeper) *machine {

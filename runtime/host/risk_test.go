@@ -57,6 +57,7 @@ func shopRig(t *testing.T, done *[]string, who *asker, change func(*host.Options
 // TestRisk checks which registered functions ask, and that nobody is asked about
 // the others.
 func TestRisk(t *testing.T) {
+	t.Parallel()
 	for name, asks := range map[string]bool{
 		"look": false, "tell": false, "ping": false, "peek": true, "sell": true, "mark": true, "bare": true,
 	} {
@@ -79,6 +80,7 @@ func TestRisk(t *testing.T) {
 // TestRiskOfMany checks for what a yes holds, and that a refused function can be
 // caught like any error.
 func TestRiskOfMany(t *testing.T) {
+	t.Parallel()
 	const needs = "needs = ['use:shop/**']"
 	for _, tt := range []struct {
 		name, body, fields string
@@ -121,6 +123,7 @@ func TestRiskOfMany(t *testing.T) {
 // TestRiskOfAvailability checks that nobody is asked while a tool's own check looks
 // whether it can be used.
 func TestRiskOfAvailability(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]toolset.State{"look": toolset.Ready, "peek": toolset.NotHere} {
 		var who asker
 		var done []string
@@ -143,6 +146,7 @@ func TestRiskOfAvailability(t *testing.T) {
 // TestRiskParks checks that a durable call waits at the effect of a function that
 // asks, and that a yes holds for the rest of it, in any process.
 func TestRiskParks(t *testing.T) {
+	t.Parallel()
 	var done []string
 	passed := time.Duration(0)
 	clock := func() time.Time { return time.Unix(0, 0).Add(passed) }
@@ -187,6 +191,7 @@ func TestRiskParks(t *testing.T) {
 
 // TestRiskIsValid checks what a module's functions cannot be.
 func TestRiskIsValid(t *testing.T) {
+	t.Parallel()
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	for name, f := range map[string]tool.Func{
 		"no kind":           {Name: "f", Do: do},

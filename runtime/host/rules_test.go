@@ -80,6 +80,7 @@ func rules(t testing.TB, lines ...string) []tool.Rule {
 }
 
 func TestRules(t *testing.T) {
+	t.Parallel()
 	yes := host.ApproveAll()
 	cases := []struct {
 		name    string
@@ -130,6 +131,7 @@ func TestRules(t *testing.T) {
 // TestARuleKnowsBothSpellings checks that a rule holds however the name of a
 // tool is written in it, in the tool and in the call.
 func TestARuleKnowsBothSpellings(t *testing.T) {
+	t.Parallel()
 	for _, rule := range []string{"deny tool:my-tool", "deny tool:my_tool"} {
 		r := newRig(t, func(o *host.Options) { o.Rules = rules(t, rule) })
 		r.add("my_tool.star", star("my_tool", "", "return 1", "name = 'my-tool'"), nil)
@@ -144,6 +146,7 @@ func TestARuleKnowsBothSpellings(t *testing.T) {
 // TestARuleHidesFiles checks that what a rule refuses or asks about is not
 // there for what goes through a folder, and that the folder is.
 func TestARuleHidesFiles(t *testing.T) {
+	t.Parallel()
 	for _, verdict := range []string{"deny", "ask"} {
 		asked := 0
 		r := newRig(t, func(o *host.Options) {
@@ -169,6 +172,7 @@ func TestARuleHidesFiles(t *testing.T) {
 }
 
 func TestRulesThatMeanNothingAreErrors(t *testing.T) {
+	t.Parallel()
 	for _, r := range []tool.Rule{
 		{Capability: tool.Capability{Name: "fs.read"}},
 		{Verdict: 9, Capability: tool.Capability{Name: "fs.read"}},
@@ -184,6 +188,7 @@ func TestRulesThatMeanNothingAreErrors(t *testing.T) {
 
 // TestGrants checks that a tool may do what it declares and was granted, both.
 func TestGrants(t *testing.T) {
+	t.Parallel()
 	all, some := tool.Capability{Name: "fs.read"}, tool.Capability{Name: "fs.read", Target: "a/**"}
 	cases := []struct {
 		name    string
@@ -218,6 +223,7 @@ func TestGrants(t *testing.T) {
 // TestGrantsOfFoundTools checks that what a search finds in a project has what
 // its loader says and nothing else.
 func TestGrantsOfFoundTools(t *testing.T) {
+	t.Parallel()
 	source := star("t", "", "return fs.exists('x')", "needs = ['fs.read']")
 	for location, want := range map[tool.Location]bool{tool.Project: false, tool.Builtin: true, tool.Personal: true, tool.Embedded: false, "": false} {
 		r := newRig(t, func(o *host.Options) {
@@ -237,6 +243,7 @@ func TestGrantsOfFoundTools(t *testing.T) {
 // TestUntrusted checks that a tool that nobody has reviewed is listed, and
 // that nothing of it runs.
 func TestUntrusted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *host.Options) { o.Approver = host.ApproveAll() })
 	bad := "def here():\n    fs.exists('x')\n    return True\n\ndef t():\n    \"D.\"\n    return fs.read('x')\n\ntool(t, available = here, needs = ['fs.read'], group = 'g')\n"
 	r.add("t.star", bad, func(x *toolset.Info) { x.State, x.Reason = toolset.Untrusted, "it is new" })
@@ -288,6 +295,7 @@ func (b box) Run(ctx context.Context, _ tool.Script, c tool.Call, do tool.Effect
 // TestInternalEffectsAreTheHosts checks that a script that has got out of its
 // language cannot commit or restore files itself.
 func TestInternalEffectsAreTheHosts(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"fs.commit", "fs.restore", "fs.nothing", ""} {
 		r := newRig(t, func(o *host.Options) {
 			o.Sandbox = box{o.Sandbox, func(ctx context.Context, _ tool.Call, do tool.Effector) (tool.Outcome, error) {
@@ -312,6 +320,7 @@ func TestInternalEffectsAreTheHosts(t *testing.T) {
 // TestAPanicOfAnEffectIsTheToolsFailure checks that what a program lends takes
 // the program not with it.
 func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
+	t.Parallel()
 	stock := tool.Module{Name: "stock", Funcs: []tool.Func{
 		{Name: "do", Kind: tool.Read, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("oh") }},
 		{Name: "target", Kind: tool.Read, Target: func(*value.Dict) ([]tool.Capability, error) { panic("oh") },
@@ -340,6 +349,7 @@ func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
 // TestLimits checks that a sandbox is told every limit, and none beyond what
 // the host allows.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		host, most, tool, call, want tool.Limits
 	}{
@@ -378,6 +388,7 @@ func TestLimits(t *testing.T) {
 
 // TestBuiltinToolsHaveASandboxOfTheirOwn checks who runs in process.
 func TestBuiltinToolsHaveASandboxOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	for location, want := range map[tool.Location]string{tool.Builtin: "builtin", tool.Project: "other", tool.Personal: "other", "": "other"} {
 		runs := func(where string) func(context.Context, tool.Call, tool.Effector) (tool.Outcome, error) {
 			return func(context.Context, tool.Call, tool.Effector) (tool.Outcome, error) {
@@ -410,6 +421,7 @@ func (r *rig) link(to, name string) {
 // TestNarrowed checks that an effect is told of a rule that keeps a part of a
 // capability from the tool, or from one that calls it.
 func TestNarrowed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		rules []string
 		want  string

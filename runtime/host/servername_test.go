@@ -12,6 +12,7 @@ import (
 // TestServerNames checks that a tool named SERVER.TOOL is found by each spelling of its name, and
 // that another one cannot take the name in another spelling.
 func TestServerNames(t *testing.T) {
+	t.Parallel()
 	h, err := host.New(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 // TestScripts checks that a source in memory is a file system as others are.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	names := []string{"a.star", "lib/b.star", "lib/deep/c.star", "workflows/d.star"}
 	files := map[string]string{"../out.star": "x", "/abs.star": "x", "": "x"}
 	for _, name := range names {
@@ -81,6 +82,7 @@ func (r *sourceRig) says(t *testing.T, name string, want value.Value) {
 // TestSwap checks that a host reads its source when it needs the tools and not
 // before, and that a swap replaces all of them or nothing.
 func TestSwap(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	one := func(body string) string { return star("one", "", body, "") }
 	r := newSourceRig(t, toolset.Scripts(map[string]string{"one.star": one("return 1"), "broken.star": "def", "../x.star": ""}))
@@ -115,6 +117,7 @@ func TestSwap(t *testing.T) {
 // TestCallsKeepTheirTools checks that a call, and what it calls, see the tools
 // that there were when it began.
 func TestCallsKeepTheirTools(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	version := func(n string) toolset.Source {
 		return toolset.Scripts(map[string]string{
@@ -136,6 +139,7 @@ func TestCallsKeepTheirTools(t *testing.T) {
 // TestSearchFails checks that the tools in Go are served while the source cannot be
 // read, and that it is searched again when it can.
 func TestSearchFails(t *testing.T) {
+	t.Parallel()
 	away := errors.New("the disk is away")
 	h, err := host.New(&host.Options{Sandbox: sandbox.NewInline(), Discover: func(context.Context, toolset.Source) (toolset.Discovered, error) {
 		if away != nil {
@@ -165,6 +169,7 @@ func TestSearchFails(t *testing.T) {
 // TestSearchIsCancelled checks that files which were not read since a caller left, or
 // the host was closed, are not taken for broken.
 func TestSearchIsCancelled(t *testing.T) {
+	t.Parallel()
 	begun := make(chan struct{}, 1)
 	patient := false
 	h, err := host.New(&host.Options{Sandbox: sandbox.NewInline(), Discover: func(ctx context.Context, _ toolset.Source) (d toolset.Discovered, err error) {
@@ -207,6 +212,7 @@ func TestSearchIsCancelled(t *testing.T) {
 // TestSettingsInForce checks that the settings which are in force replace those of the options for calls
 // that begin later, and that invalid ones change nothing.
 func TestSettingsInForce(t *testing.T) {
+	t.Parallel()
 	now := &toolset.Settings{Rules: rules(t, "deny fs.read:a")}
 	r := newRig(t, func(o *host.Options) {
 		o.Rules = rules(t, "deny fs.read")

@@ -11,6 +11,7 @@ import (
 // TestOnlyWhatIsReadyIsUsed checks that the state alone decides whether a tool can be
 // called, or a workflow run: not its reason, and an unknown state is not a ready one.
 func TestOnlyWhatIsReadyIsUsed(t *testing.T) {
+	t.Parallel()
 	none := value.KindOf(nil)
 	for state, want := range map[toolset.State]value.Kind{
 		"": none, toolset.Ready: none, toolset.NotHere: value.Unavailable, toolset.Untrusted: value.Denied, "disabled": value.Denied,

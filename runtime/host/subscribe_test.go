@@ -55,6 +55,7 @@ func Texts(events <-chan tool.Event) string {
 // TestSubscribe checks that a subscription has each event when the call ends, in
 // order, and that those of one run, call or session get no others.
 func TestSubscribe(t *testing.T) {
+	t.Parallel()
 	r := reporting(t)
 	r.add("t.star", star("t", "", "tools.say(n = 1)\nfs.exists('x')", "needs = ['tool:say', 'fs.read']"), nil)
 	all, run := r.Subscribe(t.Context(), host.EventFilter{}), r.Subscribe(t.Context(), host.EventFilter{Run: "b"})
@@ -82,6 +83,7 @@ func TestSubscribe(t *testing.T) {
 
 // TestEventsHaveTheirRun checks the fields of the events of a call inside a call.
 func TestEventsHaveTheirRun(t *testing.T) {
+	t.Parallel()
 	r := reporting(t)
 	r.add("t.star", star("t", "", "tools.say(n = 1)", "needs = ['tool:say']"), nil)
 	events := r.Subscribe(t.Context(), host.EventFilter{Call: "b/1"})
@@ -103,6 +105,7 @@ func TestEventsHaveTheirRun(t *testing.T) {
 // TestSlowSubscriber checks that who reads nothing delays no call, and learns how
 // many events were dropped where they are missing.
 func TestSlowSubscriber(t *testing.T) {
+	t.Parallel()
 	r := reporting(t)
 	events := r.Subscribe(t.Context(), host.EventFilter{Buffer: 3})
 	r.says("a", 5000)
@@ -139,6 +142,7 @@ func TestSlowSubscriber(t *testing.T) {
 // TestSubscriptionEnds checks that a channel is closed with its context or the
 // host, and what waits in it can be read.
 func TestSubscriptionEnds(t *testing.T) {
+	t.Parallel()
 	r := reporting(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second, full := r.Subscribe(ctx, host.EventFilter{}), r.Subscribe(t.Context(), host.EventFilter{}), r.Subscribe(ctx, host.EventFilter{Buffer: 1})
@@ -173,6 +177,7 @@ func TestSubscriptionEnds(t *testing.T) {
 
 // TestSubscribeConcurrently subscribes, reads, emits and closes at a time.
 func TestSubscribeConcurrently(t *testing.T) {
+	t.Parallel()
 	r := reporting(t)
 	var all sync.WaitGroup
 	for i := range 20 {
@@ -201,6 +206,7 @@ func TestSubscribeConcurrently(t *testing.T) {
 // TestEmitOutsideOfCalls checks that nothing is reported for a context that belongs
 // to no call.
 func TestEmitOutsideOfCalls(t *testing.T) {
+	t.Parallel()
 	r := reporting(t)
 	events := r.Subscribe(t.Context(), host.EventFilter{})
 	host.Emit(context.Background(), tool.Log{})

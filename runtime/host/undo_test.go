@@ -54,6 +54,7 @@ func testUndo(t *testing.T, on keeper) {
 // TestUndoAndRuns checks the undo of a run by its ID alone, and that the runs of a
 // host are listed.
 func TestUndoAndRuns(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, onDisk)
 	p := m.process(0, false)
 	p.tools()
@@ -84,6 +85,7 @@ func TestUndoAndRuns(t *testing.T) {
 // TestUndoOfAMemoryNamesIt checks that the record is enough to say which run is undone,
 // and that an undo with nothing to do ends its record.
 func TestUndoOfAMemoryNamesIt(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, inMemory)
 	p := m.process(0, false)
 	if _, err := p.run("r", false, "return 1"); err != nil {

@@ -15,6 +15,7 @@ import (
 
 // TestParkedErrorAsJSON checks that what a run waits for is read back from its JSON.
 func TestParkedErrorAsJSON(t *testing.T) {
+	t.Parallel()
 	for _, e := range []host.ParkedError{
 		{Run: "r", Reason: "sleep", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		{Run: "r", Reason: "approval", Questions: []tool.Question{{ID: "r:1:1", Run: "r", Step: "1", Kind: tool.QuestionApproval, Tool: "send", Args: value.NewDict("to", "Ann")}}},

@@ -92,6 +92,7 @@ func TestTheTimeOfAnEffect(t *testing.T) {
 // clock of another, that they are put in parallel unless the program wants them
 // one after the other, and that waiting for one's turn does not count.
 func TestTimesOfManyCalls(t *testing.T) {
+	t.Parallel()
 	t.Run("parallel", func(t *testing.T) {
 		timesOfManyCalls(t, func(a host.Approver) host.Approver { return a }, time.Hour)
 	})

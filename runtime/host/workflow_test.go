@@ -32,6 +32,7 @@ func workflowFrom(t *testing.T, h *host.Host, name, source string) host.Workflow
 
 // TestResumedWorkflow checks that what is recorded of a run is enough to continue it.
 func TestResumedWorkflow(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	for _, tt := range []struct{ name, source, needs, result string }{
 		{"free", "def main(n: int) -> int:\n    return n\n", "model human tool", "integer"},

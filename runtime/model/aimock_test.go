@@ -115,6 +115,7 @@ func startMock(t *testing.T) *mock {
 // TestAgainstAimock asks aimock through each provider: streams, parallel calls, errors that
 // pass, and streams that break off after any piece.
 func TestAgainstAimock(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(base string, h model.HTTP) (model.Model, error){
 		"chat": func(base string, h model.HTTP) (model.Model, error) {
 			return openai.New(&openai.Options{BaseURL: base + "/v1", Model: "gpt-5", Key: "k", HTTP: h})

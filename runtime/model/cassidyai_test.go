@@ -41,6 +41,7 @@ func (f *fake) sent() []string {
 }
 
 func TestCassidyMessages(t *testing.T) {
+	t.Parallel()
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{text: "Four."}, turn{text: "Done."}, turn{text: "Anew."})
 	r := &model.Request{System: "Be brief.", Messages: []model.Message{user("What is 2+2?")}}
@@ -69,6 +70,7 @@ func TestCassidyMessages(t *testing.T) {
 }
 
 func TestCassidyFields(t *testing.T) {
+	t.Parallel()
 	for _, field := range []string{"content", "message", "response"} {
 		b := startCassidy(t, &fakeCassidy{field: field}, cassidyai.Options{})
 		b.next(turn{text: "Hi."})
@@ -85,6 +87,7 @@ func TestCassidyFields(t *testing.T) {
 }
 
 func TestCassidyRefuses(t *testing.T) {
+	t.Parallel()
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{MaxMessage: 10})
 	b.fails(t.Context(), &model.Request{Thread: "conv_20260101_000000_abcd", Messages: hello().Messages}, value.Invalid, "saved conversation")
 	b.fails(t.Context(), &model.Request{Thread: " ", Messages: hello().Messages}, value.Invalid, "Thread ID is required")
@@ -102,6 +105,7 @@ func TestCassidyRefuses(t *testing.T) {
 }
 
 func TestCassidyErrors(t *testing.T) {
+	t.Parallel()
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{status: 500}, turn{status: 418, body: `{"message":"m","error":"e"}`}, turn{status: 418, body: `{"error":"e"}`})
 	b.fails(t.Context(), hello(), value.Unavailable, "Cassidy API request failed (HTTP 500): it went wrong")
@@ -113,6 +117,7 @@ func TestCassidyErrors(t *testing.T) {
 }
 
 func TestCassidyAuth(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		server, style model.Auth
 		threads       int // requests to make two threads
@@ -159,6 +164,7 @@ func (*closedCassidy) authorized(request) bool { return false }
 
 // TestCassidyLost tests messages without an answer: they are never sent again blindly.
 func TestCassidyLost(t *testing.T) {
+	t.Parallel()
 	const preamble = "IMPORTANT: The previous attempt at this task timed out."
 	slow := turn{mute: true}
 	tests := []struct {
@@ -207,6 +213,7 @@ func TestCassidyLost(t *testing.T) {
 // TestCassidyOldAnswer asks the same question twice, and the second answer is lost: the
 // first answer must not be used for it.
 func TestCassidyOldAnswer(t *testing.T) {
+	t.Parallel()
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{text: "Part one."}, turn{status: 524}, turn{text: "Part two."})
 	r := hello()
@@ -218,6 +225,7 @@ func TestCassidyOldAnswer(t *testing.T) {
 }
 
 func TestCassidyCanceledWhileLost(t *testing.T) {
+	t.Parallel()
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{mute: true})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -233,6 +241,7 @@ func TestCassidyCanceledWhileLost(t *testing.T) {
 
 // TestOptions checks that every kind rejects invalid options.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds() {
 		if !k.remote {
 			continue
@@ -274,6 +283,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestRequestIsJSON(t *testing.T) {
+	t.Parallel()
 	b := startCassidy(t, &fakeCassidy{}, cassidyai.Options{})
 	b.next(turn{text: "Hi."})
 	b.ask(&model.Request{Messages: []model.Message{user("caf\xe9 \x00 \u2028")}})

@@ -68,6 +68,7 @@ func reads(n int, files ...int) (value.List, string) {
 // TestClaudeTask lets an agent work on a task of 17 requests, some with more calls than the cache
 // looks back, and compares what it costs with the price without a cache.
 func TestClaudeTask(t *testing.T) {
+	t.Parallel()
 	const requests = 17
 	c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
 		switch {
@@ -114,6 +115,7 @@ func thoughts(body *value.Dict) (list []string) {
 // TestClaudeCompaction compacts a conversation with thinking, by hand and because the context
 // window is full. The server refuses thinking that is bound to another conversation.
 func TestClaudeCompaction(t *testing.T) {
+	t.Parallel()
 	full := false
 	c := newClaude(t, func(n int, body *value.Dict) (value.List, string) {
 		switch n {
@@ -157,6 +159,7 @@ func TestClaudeCompaction(t *testing.T) {
 // TestClaudePrefix changes what is before a reply: its thinking stays away, and the next thinking
 // is sent back again.
 func TestClaudePrefix(t *testing.T) {
+	t.Parallel()
 	changes := map[string]func(r *model.Request){
 		"the system prompt":  func(r *model.Request) { r.System = "Be long." },
 		"a tool":             func(r *model.Request) { r.Tools = append(r.Tools, tool.Tool{Name: "other", Description: "Other."}) },
@@ -197,6 +200,7 @@ func TestClaudePrefix(t *testing.T) {
 // TestClaudeStored stores a conversation as JSON after each reply, as records do: all thinking is
 // sent back, streamed or not.
 func TestClaudeStored(t *testing.T) {
+	t.Parallel()
 	for _, streams := range []bool{false, true} {
 		c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
 			return value.List{thoughtBlock(fmt.Sprintf("thought %d", n)), textBlock("I look — 四. "), callBlock(fmt.Sprintf("c%d", n), "read_file", "path", "b c", "limit", 1.5, "a", value.List{nil, true})}, "tool_use"
@@ -230,6 +234,7 @@ func TestClaudeStored(t *testing.T) {
 // TestClaudeRecovery begins with thinking that the server refuses, and which no prefix is known
 // of. It is asked to drop it, then and with all later requests; a gateway gets none.
 func TestClaudeRecovery(t *testing.T) {
+	t.Parallel()
 	for _, gateway := range []bool{false, true} {
 		c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
 			return value.List{thoughtBlock(fmt.Sprintf("thought %d", n)), textBlock(fmt.Sprintf("answer %d", n))}, "end_turn"
@@ -255,6 +260,7 @@ func TestClaudeRecovery(t *testing.T) {
 
 // TestClaudeCuts breaks a stream before each of its events.
 func TestClaudeCuts(t *testing.T) {
+	t.Parallel()
 	play := func(int, *value.Dict) (value.List, string) {
 		return value.List{thoughtBlock("two files to read"), textBlock("I will look at both."),
 			callBlock("c1", "read_file", "path", "a b.txt"), callBlock("c2", "read_file", "path", "c d.txt")}, "tool_use"
@@ -296,6 +302,7 @@ func TestClaudeCuts(t *testing.T) {
 
 // TestClaudeErrors tests the errors after which a request is repeated.
 func TestClaudeErrors(t *testing.T) {
+	t.Parallel()
 	for _, f := range []claudeFail{{429, "3"}, {429, ""}, {500, ""}, {502, ""}, {503, "2"}, {529, ""}, {529, "1"}} {
 		c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock("Hi.")}, "end_turn" })
 		c.fails = []claudeFail{f, f}
@@ -316,6 +323,7 @@ func TestClaudeErrors(t *testing.T) {
 
 // TestClaudeEnds tests the reasons why a turn ends.
 func TestClaudeEnds(t *testing.T) {
+	t.Parallel()
 	search := value.NewDict("type", "server_tool_use", "id", "srv_1", "name", "web_search", "input", value.NewDict("query", "a b"))
 	found := value.NewDict("type", "web_search_tool_result", "tool_use_id", "srv_1", "content", value.List{value.NewDict("type", "web_search_result", "url", "https://a.example", "title", "A", "encrypted_content", "x")})
 	cited := textBlock("It is so.")
@@ -362,6 +370,7 @@ func TestClaudeEnds(t *testing.T) {
 
 // TestClaudeRefuses tests refusals, and a context window that is full.
 func TestClaudeRefuses(t *testing.T) {
+	t.Parallel()
 	c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
 		switch n {
 		case 0:
@@ -389,6 +398,7 @@ func TestClaudeRefuses(t *testing.T) {
 
 // TestClaudeBlank sends a turn back whose text is blank: its thinking is kept, see M23.
 func TestClaudeBlank(t *testing.T) {
+	t.Parallel()
 	c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
 		if n > 0 {
 			return value.List{textBlock("Done.")}, "end_turn"
@@ -410,6 +420,7 @@ func TestClaudeBlank(t *testing.T) {
 // TestClaudeOptions asks every model of the catalog, and some others, with every option: none
 // refuses the request.
 func TestClaudeOptions(t *testing.T) {
+	t.Parallel()
 	names := []string{"claude-opus-4-6", "claude-opus-4-8", "claude-sonnet-4-6", "claude-sonnet-5", "claude-fable-5-2", "claude-opus-6", "claude-opus-4-5-20251101", "m"}
 	for _, l := range catalog.List("anthropic") {
 		names = append(names, l.Name)
@@ -446,6 +457,7 @@ func TestClaudeOptions(t *testing.T) {
 
 // TestClaudeSends checks the options in some requests.
 func TestClaudeSends(t *testing.T) {
+	t.Parallel()
 	warm := 0.5
 	schema := value.NewDict("type", "object", "properties", value.NewDict("n", value.NewDict("type", "integer")))
 	adaptive := `"thinking":{"type":"adaptive","display":"summarized"}`
@@ -495,6 +507,7 @@ func TestClaudeSends(t *testing.T) {
 
 // TestClaudeInstructs adds an instruction in mid-conversation: the cache and the thinking stay.
 func TestClaudeInstructs(t *testing.T) {
+	t.Parallel()
 	c := newClaude(t, func(n int, _ *value.Dict) (value.List, string) {
 		return value.List{thoughtBlock(fmt.Sprintf("thought %d", n)), textBlock("Hi.")}, "end_turn"
 	})
@@ -522,6 +535,7 @@ func TestClaudeInstructs(t *testing.T) {
 // TestClaudeSchema asks for a schema that the server finds too complex, and for one that it cannot
 // enforce: both replies come without it.
 func TestClaudeSchema(t *testing.T) {
+	t.Parallel()
 	c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock(`{"n": 1}`)}, "end_turn" })
 	c.refuses = func(body *value.Dict) string {
 		if inner(body, "output_config").Has("format") {
@@ -548,6 +562,7 @@ func TestClaudeSchema(t *testing.T) {
 // TestClaudeAnything sends conversations of any kind, with replies that were kept, changed or
 // written by others. The server refuses none.
 func TestClaudeAnything(t *testing.T) {
+	t.Parallel()
 	c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock("Hi.")}, "end_turn" })
 	models := map[string]model.Model{}
 	for _, name := range []string{"claude-haiku-4-5", "claude-opus-4-8", "claude-opus-5", "m"} { // those that bind no thinking
@@ -609,6 +624,7 @@ func TestClaudeAnything(t *testing.T) {
 
 // TestClaudeMedia sends images and documents.
 func TestClaudeMedia(t *testing.T) {
+	t.Parallel()
 	c := newClaude(t, func(int, *value.Dict) (value.List, string) { return value.List{textBlock("I see.")}, "end_turn" })
 	m := c.open("claude-sonnet-5-5")
 	png, pdf := model.Media{Type: "image/png", Data: []byte("png")}, model.Media{Type: "application/pdf", Name: "a.pdf", Data: []byte("pdf")}

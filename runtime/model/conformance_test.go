@@ -263,6 +263,7 @@ type row struct {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	rows := append(append(append(answerRows(), failureRows()...), streamRows()...), cancelRows()...)
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -754,6 +755,7 @@ func settles(t *testing.T, before int) {
 // TestWords compares the request to each API, byte by byte, with that of the vendors'
 // own clients.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds() {
 		want, ok := map[string]string{
 			"openai": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +

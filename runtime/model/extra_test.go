@@ -50,6 +50,7 @@ var makers = map[string]func(s *setup) (model.Model, error){
 // TestHeaders checks in which header each API carries the key, that further headers are sent, and
 // that errors contain neither the key nor another secret.
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	var sent http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent = r.Header
@@ -93,6 +94,7 @@ func TestHeaders(t *testing.T) {
 // TestAnthropicAuth checks that a key that is refused in its header is sent as a bearer token, which
 // is remembered, and that a wrong key is tried in both ways each time.
 func TestAnthropicAuth(t *testing.T) {
+	t.Parallel()
 	var sent []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent = append(sent, cmp.Or(r.Header.Get("Authorization"), r.Header.Get("X-Api-Key")))
@@ -134,6 +136,7 @@ func TestAnthropicAuth(t *testing.T) {
 // TestWrongOptions checks that a wrong way to send the key, and further fields that would replace
 // the conversation, are errors with a hint.
 func TestWrongOptions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		api   string
 		s     setup
@@ -161,6 +164,7 @@ func TestWrongOptions(t *testing.T) {
 
 // TestExtraMerges checks how further fields are merged with a request.
 func TestExtraMerges(t *testing.T) {
+	t.Parallel()
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)

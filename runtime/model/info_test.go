@@ -20,6 +20,7 @@ func (known) Info(context.Context) model.Info {
 
 // TestInfo checks that the user's word wins over the model's, and that wrappers pass it on.
 func TestInfo(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	if got := model.InfoOf(ctx, shouter{}); got.Context != 0 || got.Price != nil || got.Source != "" {
 		t.Errorf("a model without Info: %+v", got)
@@ -61,6 +62,7 @@ func TestInfoOfSilentServer(t *testing.T) {
 // TestCost checks the price of a request whose input is read from a cache, in part or, as some
 // gateways report it, in addition to the input.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	p := &model.Price{Input: 10, Output: 50, CachedInput: 1, CacheWrite: 12.5, Tiers: []model.Tier{{Above: 200_000, Input: 20, Output: 75}}}
 	for _, tt := range []struct {
 		u    model.Usage

@@ -14,6 +14,7 @@ import (
 // TestMediaByAddress checks what each API gets for a file by its address, and that the others
 // refuse it.
 func TestMediaByAddress(t *testing.T) {
+	t.Parallel()
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)

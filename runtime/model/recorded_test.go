@@ -24,6 +24,7 @@ import (
 // what the model must send, "response n TYPE" is the server's answer, and "reply n" is
 // the expected reply. The result of each call is "18 lines".
 func TestRecorded(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) < 3 {
 		t.Fatalf("recordings: %q, %v", names, err)

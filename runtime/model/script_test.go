@@ -20,6 +20,7 @@ func asked(t *testing.T, v value.Value, err error) (*model.Reply, error) {
 }
 
 func TestScriptReturns(t *testing.T) {
+	t.Parallel()
 	openAI := `{"role":"assistant","content":null,"tool_calls":[{"id":"c9","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`
 	for _, text := range []string{openAI, `{"tool_calls":[{"name":"f","arguments":{"a":1}}]}`} {
 		reply, err := asked(t, parse(t, text), nil)
@@ -53,6 +54,7 @@ func TestScriptReturns(t *testing.T) {
 }
 
 func TestScriptGets(t *testing.T) {
+	t.Parallel()
 	m := script.New("s.star", true, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
 		want := `[{"role":"system","content":"Be brief."},{"role":"user","content":"Read."},` +
 			`{"role":"assistant","content":"Well.","tool_calls":[{"id":"c1","name":"f","arguments":{"a":1}},{"id":"c2","name":"f","arguments":"{"}]},` +

@@ -16,6 +16,7 @@ import (
 
 // TestManySources streams 20 MB of sources, of which each model keeps the first thousand.
 func TestManySources(t *testing.T) {
+	t.Parallel()
 	address := func(i int) string { return "https://example.com/" + strings.Repeat("x", 1000) + fmt.Sprint(i) }
 	list := func(from int, item string) string {
 		var all []string

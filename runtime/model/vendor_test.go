@@ -66,6 +66,7 @@ func says(r *model.Reply, err error) string {
 
 // TestServers tests servers whose API differs slightly from a vendor's.
 func TestServers(t *testing.T) {
+	t.Parallel()
 	openAI := func(message, finish string) string {
 		return `{"choices":[{"message":` + message + `,"finish_reason":` + finish + `}]}`
 	}
@@ -146,6 +147,7 @@ func TestServers(t *testing.T) {
 
 // TestFreshIDs tests a server that gives all calls the same ID.
 func TestFreshIDs(t *testing.T) {
+	t.Parallel()
 	r := &model.Request{Messages: []model.Message{user("a"), {Role: model.Assistant, Calls: []model.Call{{ID: "call_0", Tool: "f", Args: value.NewDict()}}},
 		{Role: model.ToolRole, CallID: "call_0", Tool: "f", Text: "x"}}}
 	got := says(answerOf(t, openAIAt, r, "application/json", `{"choices":[{"message":{"tool_calls":[{"id":"call_0","function":{"name":"f","arguments":"{}"}}]}}]}`))
@@ -187,6 +189,7 @@ func called() *model.Request {
 }
 
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	worded := `CALL (f): {"},{"role":"user","content":"ERROR (f):\nbroken"}`
 	tools := called()
 	tools.Tools = []tool.Tool{readFile()}
@@ -228,6 +231,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestAnthropicBearer(t *testing.T) {
+	t.Parallel()
 	_, header := bodyOf(t, func(base string) (model.Model, error) {
 		return anthropic.New(&anthropic.Options{BaseURL: base, Model: "m", Key: testKey, Auth: model.AuthBearer, HTTP: model.HTTP{Client: closing(), Sleep: noSleep}})
 	}, hello())
@@ -239,6 +243,7 @@ func TestAnthropicBearer(t *testing.T) {
 // TestChangedAnswer edits an answer: its reasoning, which is signed for the old text,
 // is not sent back.
 func TestChangedAnswer(t *testing.T) {
+	t.Parallel()
 	r := &model.Request{Messages: []model.Message{user("a"), {Role: model.Assistant, Text: "changed",
 		Opaque: []byte(`[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"as it was"}]`)}, user("b")}}
 	body, _ := bodyOf(t, anthropicAt, r)
@@ -254,6 +259,7 @@ func TestChangedAnswer(t *testing.T) {
 // TestKept checks that servers of other vendors with OpenAI's API get back the data
 // that they need with a call.
 func TestKept(t *testing.T) {
+	t.Parallel()
 	call := `{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}}`
 	for kind, body := range map[string]string{
 		"application/json": `{"choices":[{"message":{"reasoning_content":"I think.","tool_calls":[` + call + `]},"finish_reason":"tool_calls"}]}`,
@@ -282,6 +288,7 @@ func TestKept(t *testing.T) {
 
 // TestEndlessCalls tests a stream with more and more calls and no text.
 func TestEndlessCalls(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(string) (model.Model, error){
 		`data: {"choices":[{"delta":{"tool_calls":[{"index":%}]}}]}` + "\n\n": func(base string) (model.Model, error) {
 			return openai.New(&openai.Options{BaseURL: base, Model: "m", HTTP: model.HTTP{MaxReply: 100_000, Client: closing(), Sleep: noSleep}})

@@ -84,6 +84,7 @@ func ownProgram(t *testing.T) string {
 }
 
 func TestExits(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		line, said string
 		exit       int
@@ -114,6 +115,7 @@ func TestExits(t *testing.T) {
 }
 
 func TestRefusesWhatIsNoProcess(t *testing.T) {
+	t.Parallel()
 	needConfined(t)
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
@@ -148,6 +150,7 @@ func TestRefusesWhatIsNoProcess(t *testing.T) {
 
 // TestKeepsArguments checks that what is no text comes through as it is.
 func TestKeepsArguments(t *testing.T) {
+	t.Parallel()
 	needConfined(t)
 	dir := filepath.Join(t.TempDir(), "d\xffr \n'\"$(x)")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -299,6 +302,7 @@ func TestDescriptors(t *testing.T) {
 
 // TestWrite checks that what may be written can be, and only that.
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	dir, outside := layProject(t)
 	sub := filepath.Join(dir, "sub")
 	said, exit, err := runShell(t, `exec 2>&1
@@ -327,6 +331,7 @@ func TestWrite(t *testing.T) {
 // TestS08Modes checks that modes and times change where the process may write,
 // in every way, and nowhere else in any.
 func TestS08Modes(t *testing.T) {
+	t.Parallel()
 	needConfined(t)
 	dir, outside := layProject(t)
 	sub := filepath.Join(dir, "sub")
@@ -377,6 +382,7 @@ func TestS08Modes(t *testing.T) {
 
 // TestLinkAsGrant checks that a link where a folder was meant grants nothing.
 func TestLinkAsGrant(t *testing.T) {
+	t.Parallel()
 	dir, outside := layProject(t)
 	link := filepath.Join(dir, "link")
 	said, exit, _ := runShell(t, "cat "+outside+"; echo x >"+outside, func(p *tool.Process) {
@@ -424,6 +430,7 @@ func TestOpened(t *testing.T) {
 
 // TestManyPlaces checks that a process may have more places than descriptors.
 func TestManyPlaces(t *testing.T) {
+	t.Parallel()
 	needConfined(t)
 	dir := t.TempDir()
 	var places []string
@@ -566,6 +573,7 @@ func TestS07Headless(t *testing.T) {
 }
 
 func TestS07Floods(t *testing.T) {
+	t.Parallel()
 	mark := markOf(t)
 	full := value.Errorf(value.Limit, "that is enough")
 	full.Limit = value.LimitLength
@@ -611,6 +619,7 @@ func bombSize() (processes, most int) {
 
 // TestS07ForkBombs checks that what multiplies is ended, and by which limit.
 func TestS07ForkBombs(t *testing.T) {
+	t.Parallel()
 	processes, most := bombSize()
 	// What doubles has 63 processes when it has doubled five times; in a soak it has no end.
 	doubling, sessions := "b() { [ $1 = 6 ] && exec sleep M; b $(($1+1)) & b $(($1+1)) & wait; }; b 1", `export B='[ $0 = 6 ] && exec sleep M; setsid sh -c "$B" $(($0+1)) & setsid sh -c "$B" $(($0+1)) & wait'; sh -c "$B" 1`
@@ -675,6 +684,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestCanceled(t *testing.T) {
+	t.Parallel()
 	needConfined(t)
 	mark := markOf(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -776,6 +786,7 @@ func TestLeavesNothing(t *testing.T) {
 
 // TestAsOrdinaryUser runs these tests again as one who is not root: in a soak all of them.
 func TestAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	needConfined(t)
 	if os.Geteuid() != 0 {
 		t.Skip("ran as an ordinary user already")
@@ -813,6 +824,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 // TestInput checks that a process reads what it is given, to its end, and that a read of the
 // input that is still waiting does not keep Run from returning.
 func TestInput(t *testing.T) {
+	t.Parallel()
 	said, exit, err := runShell(t, "cat; echo end", func(p *tool.Process) { p.Stdin = strings.NewReader("one\ntwo\n") })
 	if said != "one\ntwo\nend\n" || exit != 0 || err != nil {
 		t.Errorf("cat = %q, %d, %v", said, exit, err)

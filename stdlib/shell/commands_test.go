@@ -70,6 +70,7 @@ func have(t *testing.T, name string) {
 }
 
 func TestShellRun(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"a.txt": "one\ntwo\n", "sub/b.txt": "x", "odd name": "o"}, nil)
 	for _, tt := range []struct {
 		argv   value.List
@@ -151,6 +152,7 @@ func (n *notebook) run(t *testing.T) []string {
 // nothing: a flag that the program does not know would be a mistake here. In a soak
 // they run confined.
 func TestShellTable(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"a": "one\n", "b": "one\n", ".git/HEAD": ""}, nil)
 	noted := &notebook{}
 	if !testutil.Soak() {
@@ -200,6 +202,7 @@ func TestShellTable(t *testing.T) {
 // TestS01Git and TestS02Table: what starts, writes or reaches by an argument is
 // refused, however it is written, before anything runs.
 func TestS01GitArguments(t *testing.T) {
+	t.Parallel()
 	have(t, "git")
 	d := confined(t, map[string]string{"a": "x"}, nil)
 	for _, text := range []string{
@@ -245,6 +248,7 @@ func (d *project) grantProgram(text string) {
 }
 
 func TestS02OtherArguments(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"a": "x"}, nil)
 	for _, text := range []string{
 		"find . -exec touch x ;", "find . -fprintf x %p", "find . -delete", "find .", "tar --checkpoint-action=exec=x", "tar -I touch -cf x a", "tar --to-command=x -xf a",
@@ -282,6 +286,7 @@ func TestS02OtherArguments(t *testing.T) {
 
 // TestS03Positionals checks that an argument is never taken for a flag.
 func TestS03Positionals(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"-n": "dash\n", "--help": "help\n", "a": "x\n", "sub/-rf": "sub\n"}, nil)
 	for _, text := range []string{"cat -Z", "cat a --output=x", "grep -x -Y a", "head -n -x a", "head -n --help a", "sort -k --output=x a", "sort -t -o a", "ls --color -Z", "cut -d -x a", "grep -e -O a"} {
 		d.grantProgram(text)
@@ -301,6 +306,7 @@ func TestS03Positionals(t *testing.T) {
 
 // TestS05Metacharacters checks that no shell reads an argument.
 func TestS05Metacharacters(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"a": "x"}, nil)
 	texts := []string{
 		"; touch x", "| touch x", "$(touch x)", "`touch x`", "a\ntouch x", "a && touch x", "a || touch x", "> x", "< /etc/passwd", "$HOME", "${IFS}x", "~", "~root", "*", "?", "[a]", "{a,b}", "'a'", `"a"`, `\`, "a\r\nb", "\t", "", " ", "!x", "#x", "%s", "\x1b[2J", "é日本", "&",
@@ -409,6 +415,7 @@ func TestS08Shell(t *testing.T) {
 
 // TestShellWrites checks which tools' commands may write, and where.
 func TestShellWrites(t *testing.T) {
+	t.Parallel()
 	rules := map[string]Rule{"cp": {Any: true}, "touch": {Args: []string{"sub/new"}}}
 	for _, tt := range []struct {
 		needs  string
@@ -449,6 +456,7 @@ func TestShellWrites(t *testing.T) {
 // TestShellScratch checks that a command that may write has a folder of its own
 // for a while, and one that may not has none.
 func TestShellScratch(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"a": "x"}, nil)
 	d.Grant("shell", "fs.write")
 	out, stderr, exit := d.ran(argvOf("sh", "-c", `cd "$TMPDIR" && echo x >y && mkdir -m 0 z && pwd`))
@@ -467,6 +475,7 @@ func TestShellScratch(t *testing.T) {
 
 // TestShellOutput checks what is kept and what is reported of a command's output.
 func TestShellOutput(t *testing.T) {
+	t.Parallel()
 	d := confined(t, nil, nil)
 	d.Grant("shell")
 	out, stderr, exit := d.ran(argvOf("sh", "-c", `printf 'a\377b\303'; printf 'e\314' >&2`))
@@ -496,6 +505,7 @@ func TestShellOutput(t *testing.T) {
 }
 
 func TestShellChunks(t *testing.T) {
+	t.Parallel()
 	var chunks []string
 	captured := &output{limit: 100, emit: func(r tool.Report) { chunks = append(chunks, r.(tool.ToolOutput).Chunk) }}
 	for _, piece := range []string{"a", "\xc3", "\xa9", "\xe6\x97", "\xa5x\xf0\x9f", "\xff", "b\xe6"} {
@@ -517,6 +527,7 @@ func TestShellChunks(t *testing.T) {
 
 // TestShellEmits checks that what a command writes is reported while it runs.
 func TestShellEmits(t *testing.T) {
+	t.Parallel()
 	d := confined(t, nil, nil)
 	told := make(chan string, 10)
 	f := d.Func("shell.run")
@@ -538,6 +549,7 @@ func TestShellEmits(t *testing.T) {
 }
 
 func TestS07ShellEnds(t *testing.T) {
+	t.Parallel()
 	d := confined(t, nil, nil)
 	d.Fails(value.Timeout, "took longer than 500ms; output:\nstdout:\nso far", "shell.run", "argv", argvOf("sh", "-c", "echo so far; setsid sleep 60 & sleep 60"), "timeout", 0.5)
 	d.Fails(value.Command, "signal 11", "shell.run", "argv", argvOf("sh", "-c", "echo oh >&2; kill -SEGV $$"))
@@ -556,6 +568,7 @@ func TestS07ShellEnds(t *testing.T) {
 }
 
 func TestShellRefusals(t *testing.T) {
+	t.Parallel()
 	d := projectAt(t, t.TempDir(), nil, "shell")
 	d.Fails(value.Unavailable, "the sandbox does not work on this machine", "shell.run", "argv", line("ls"))
 	d = confined(t, map[string]string{"a": "x", "tool": "#!/bin/sh\n"}, map[string]Rule{"none": {Any: true}, "gone": {Path: "/opt/no/such/program", Any: true}})
@@ -588,6 +601,7 @@ func TestShellRefusals(t *testing.T) {
 // TestPsSeesNoSecrets checks that the one command that may read /proc reads no
 // environment there.
 func TestPsSeesNoSecrets(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("NO /proc HERE")
 	}
@@ -618,6 +632,7 @@ func TestPsSeesNoSecrets(t *testing.T) {
 // TestS08NestedNames checks that what decides what runs next is kept from
 // commands however deep it lies, and that what they make of it does not stay.
 func TestS08NestedNames(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"sub/dep/.git/config": "g", "sub/dep/code": "x", "sub/other/code": "x", "vendor/.cassidy/tools/t.star": "t"}, nil)
 	d.Grant("shell:sh", "fs.write")
 	for _, l := range []string{"echo evil >sub/dep/.git/config", "echo evil >vendor/.cassidy/tools/t.star", "mv sub/dep sub/gone", "rm -r vendor/.cassidy", "mkdir sub/dep/.git/hooks"} {
@@ -648,6 +663,7 @@ func TestS08NestedNames(t *testing.T) {
 // TestRulesBindCommands checks that a command is refused where a rule keeps some
 // files from the tool, and writes nothing where one keeps it from writing some.
 func TestRulesBindCommands(t *testing.T) {
+	t.Parallel()
 	d := confined(t, map[string]string{"sub/a": "x"}, nil)
 	d.Grant("shell:sh", "shell:cat", "fs.write")
 	run := func(narrowed string, argv value.List) error {

@@ -162,6 +162,7 @@ func writeLine(paths ...string) value.List {
 // TestEscapeByExchange has one call exchange a folder with a link to the outside while
 // others start: where they start, and in what they may write.
 func TestEscapeByExchange(t *testing.T) {
+	t.Parallel()
 	for _, cwd := range []string{".", "w/x/d"} {
 		s := newScene(t, map[string]string{"w/x/d/f": "mine", "w/x/d/secret": "mine"})
 		rowtest.NoError(t, os.Symlink("../../outside", filepath.Join(s.Dir, "w/y")))
@@ -188,6 +189,7 @@ func TestEscapeByExchange(t *testing.T) {
 
 // TestEscapeIntoHooks does the same with a link to the project's own hooks.
 func TestEscapeIntoHooks(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, map[string]string{"w/x/hooks/f": "mine", "w/real/.git/config": "r"})
 	rowtest.NoError(t, os.Symlink("../.git", filepath.Join(s.Dir, "w/y")))
 	s.project = projectAt(t, s.Dir, &Options{Launch: s.commands.launch, Rules: s.commands.rules.Load().rules}, "shell", "fs.write")
@@ -240,6 +242,7 @@ func (s *scene) clean(what string, was ...string) {
 
 // TestEscapeByRoot renames the project and puts a link in its place.
 func TestEscapeByRoot(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, map[string]string{"d/f": "mine"})
 	moved := filepath.Join(s.base, "moved")
 	old := s.Dir
@@ -279,6 +282,7 @@ const repo = `repo() { mkdir -p "$1/objects" "$1/refs"; echo 'ref: refs/heads/ma
 // TestEscapeLater checks that what a command leaves behind is removed and named, all of
 // it, if it decides what runs next.
 func TestEscapeLater(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, line string
 		finds      []string // each is named
@@ -365,6 +369,7 @@ func (s *scene) gitEverywhere(what, mark string) {
 
 // TestEscapeMarks checks that the repositories of TestEscapeLater would run something.
 func TestEscapeMarks(t *testing.T) {
+	t.Parallel()
 	have(t, "git")
 	for _, line := range []string{"mkdir w; repo w/.git ..", "repo w .", "repo c ../w; mkdir w; echo gitdir: ../c >w/.git"} {
 		base := t.TempDir()
@@ -380,6 +385,7 @@ func TestEscapeMarks(t *testing.T) {
 
 // TestEscapeDecoys has a command leave more than can be named, wide and deep.
 func TestEscapeDecoys(t *testing.T) {
+	t.Parallel()
 	wide, deep := testutil.Times(300, 100_000), testutil.Times(500, 20_000)
 	have(t, "perl")
 	s := newScene(t, map[string]string{"w/f": "x"})
@@ -395,6 +401,7 @@ func TestEscapeDecoys(t *testing.T) {
 // TestEscapeOverrun checks that a check which cannot be completed is an error, and is
 // completed before another command begins.
 func TestEscapeOverrun(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, map[string]string{"w/f": "x"})
 	s.commands.checkTime = -1
 	_, err := s.do(t.Context(), argvOf("sh", "-c", "mkdir w/.git"), nil)
@@ -418,6 +425,7 @@ func TestEscapeOverrun(t *testing.T) {
 // TestEscapeByTwoCalls has a command hide what it has made until its own check is over, and
 // another one, which began meanwhile, show it again.
 func TestEscapeByTwoCalls(t *testing.T) {
+	t.Parallel()
 	for _, early := range []bool{false, true} { // whether it is seen when the second begins
 		s := newScene(t, map[string]string{"w/f": "x", "v/f": "x"})
 		first := s.start(argvOf("sh", "-c", repo+"repo w/p/.git ..; echo ready; until [ -e v/hide ]; do sleep 0.01; done; mv w/p/.git v/plain; mv v/plain/HEAD v/plain/h; echo x >v/hidden; sleep 60"))
@@ -455,6 +463,7 @@ func (s *scene) wait(name string) {
 
 // TestEscapeByRule exchanges a folder on the way to a path that the user's rule names.
 func TestEscapeByRule(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, map[string]string{"w/x/d/f": "mine", "w/x/d/secret": "mine"})
 	s.commands.rules.Load().rules["sh"] = Rule{Write: []string{filepath.Join(s.Dir, "w/x/d")}, Read: []string{filepath.Join(s.Dir, "w/x/d")}}
 	out, err := s.do(t.Context(), argvOf("sh", "-c", "echo ours >w/x/d/f"), nil)
@@ -486,6 +495,7 @@ func TestEscapeByRule(t *testing.T) {
 
 // TestEscapeTargets checks that what .git and .cassidy lead to is kept from commands.
 func TestEscapeTargets(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, map[string]string{
 		"conf/tools/t.star": "t", "meta/HEAD": "ref: refs/heads/main", "meta/objects/": "", "meta/refs/": "", "meta/config": "m", "sub/.git": "gitdir: ../meta2\n", "meta2/config": "m",
 		".husky/pre-commit": "h", "tools/more.cfg": "c", "tools/watch": "w", "bare/HEAD": "ref: x", "bare/objects/": "", "bare/refs/": "", "bare/config": "b", "w/f": "x",
@@ -511,6 +521,7 @@ func TestEscapeTargets(t *testing.T) {
 
 // TestEscapeByHardLink checks that commands do not write what has a name elsewhere.
 func TestEscapeByHardLink(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, map[string]string{"w/plain": "x", "v/f": "x", "own/a": "x", "deep/a/b/c": "x", "deep/z/f": "x"})
 	link := func(from, to string) {
 		t.Helper()
@@ -557,6 +568,7 @@ func (s *scene) effect(argv value.List) tool.Effect {
 
 // TestEscapeAsOrdinaryUser runs these attacks again as one who is not root: in a soak all of them.
 func TestEscapeAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		return // they have just run as one
 	}

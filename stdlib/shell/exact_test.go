@@ -10,6 +10,7 @@ import (
 // TestExact checks that commands which differ in a word, or in how words are divided, have different
 // exact capabilities, and that others have none.
 func TestExact(t *testing.T) {
+	t.Parallel()
 	d := projectAt(t, t.TempDir(), &Options{})
 	c := d.commands
 	list := func(words ...string) *value.Dict { return value.NewDict("argv", argvOf(words...), "cwd", ".") }

@@ -154,6 +154,7 @@ func (r *hostileRepo) losing() {
 // way known. What git itself would do there is tried as well, so that each case
 // proves that it is one.
 func TestS04HostileRepositories(t *testing.T) {
+	t.Parallel()
 	first := newHostileRepo(t)
 	for i, tt := range []struct {
 		name    string
@@ -384,6 +385,7 @@ func (r *hostileRepo) submodule() {
 // TestGit checks that what git may do, it does: confined, and in a repository
 // of another user.
 func TestGit(t *testing.T) {
+	t.Parallel()
 	have(t, "git")
 	r := newHostileRepo(t)
 	short := strings.TrimSpace(r.git("rev-parse", "--short=7", "HEAD"))
@@ -456,6 +458,7 @@ func TestGit(t *testing.T) {
 
 // TestGitTooOld checks that a git that would not be kept back is not run.
 func TestGitTooOld(t *testing.T) {
+	t.Parallel()
 	have(t, "git")
 	r := newHostileRepo(t)
 	old := func(_ context.Context, p *tool.Process) (int, error) {

@@ -10,6 +10,7 @@ import (
 
 // TestReplace replaces the rules of a command between the check of its capabilities and its run.
 func TestReplace(t *testing.T) {
+	t.Parallel()
 	d := confined(t, nil, map[string]Rule{"echo": {Args: []string{"*"}}, "mkfifo": {Any: true}})
 	argv := value.NewDict("argv", line("mkfifo --version"), "cwd", ".")
 	takes := func() string {

@@ -15,6 +15,7 @@ import (
 // TestSchemasAreComplete checks the table itself: every kind is known, and no
 // flag is there that is known to write, start or reach.
 func TestSchemasAreComplete(t *testing.T) {
+	t.Parallel()
 	all := map[string]commandSchema{}
 	for name, s := range commandTable {
 		all[name] = s
@@ -175,6 +176,7 @@ func judgeShort(t *testing.T, name, words, a string, has func(string) bool) {
 }
 
 func TestParseCommands(t *testing.T) {
+	t.Parallel()
 	parse := func(text string) (map[string]Rule, error) {
 		v, err := yaml.Parse(text)
 		if err != nil {
@@ -221,6 +223,7 @@ func TestParseCommands(t *testing.T) {
 }
 
 func TestMissingArgument(t *testing.T) {
+	t.Parallel()
 	m := &commandMatch{name: "git cat-file", schema: commandSchema{args: "ref ref?"}}
 	err := value.ErrorOf(m.positionals(), value.Internal)
 	if err.Error() != "git cat-file: missing argument: ref" || err.Hint != "usage: git cat-file REF [REF]" {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestShellSplit(t *testing.T) {
+	t.Parallel()
 	words := func(w ...string) value.Value { return value.NewDict("argv", argvOf(w...)) }
 	why := func(text string) value.Value { return value.NewDict("dynamic", text) }
 	rowtest.Table(t, []tool.Module{Split()}, false, []rowtest.Case{
@@ -74,6 +75,7 @@ func TestShellSplit(t *testing.T) {
 // TestShellSplitDeep checks that the longest lines that nest are answered in
 // time, and on the stack that there is.
 func TestShellSplitDeep(t *testing.T) {
+	t.Parallel()
 	for _, part := range []string{"(", "$((", "$(", "`", "${a:-", "\"$(", "{ ", "! ", "if a; then ", "while a; do ", "case a in a) ", "a|", "a&&", "a;", "\\\n", "'", "<<a ", "f() ", "a\n", "\"", "[", "{a,", "#"} {
 		line := strings.Repeat(part, longestLine/len(part))
 		late := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("%q, so often, takes two minutes", part)) })

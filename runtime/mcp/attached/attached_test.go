@@ -118,6 +118,7 @@ func newServer(t *testing.T, o Options, tools Set) *Server {
 // TestCall checks that tools of a server of the SDK become tools of a host, with their schemas,
 // results, errors and media.
 func TestCall(t *testing.T) {
+	t.Parallel()
 	png := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
 	o, starts := honest(func(s *sdk.Server) {
 		object := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
@@ -169,6 +170,7 @@ func TestCall(t *testing.T) {
 
 // TestPins checks that calls are refused while a server offers other tools than the reviewed ones.
 func TestPins(t *testing.T) {
+	t.Parallel()
 	offered := forecast
 	answer := func() simple {
 		s := offering(offered)
@@ -221,6 +223,7 @@ func TestPins(t *testing.T) {
 
 // TestToolName checks the names of tools.
 func TestToolName(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ name, want string }{
 		{"echo", "echo"}, {"get-sum", "get-sum"}, {"getUserByID", "get_user_by_id"}, {"browser_click", "browser_click"}, {"a.b/c", "a_b_c"},
 		{"__x__", "x"}, {"a__b", "a_b"}, {"a--b", "a-b"}, {"a-_b", "a_b"}, {"9lives", "t_9lives"}, {"日本", "t"}, {"a\x00b\nc", "a_b_c"}, {"", "t"},
@@ -235,6 +238,7 @@ func TestToolName(t *testing.T) {
 
 // TestHints checks that annotations count only if the user says so.
 func TestHints(t *testing.T) {
+	t.Parallel()
 	o, _ := launched(offering(`[{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}},` +
 		`{"name":"act","inputSchema":{"type":"object"}}]`).serve)
 	tools := fetched(t, o)

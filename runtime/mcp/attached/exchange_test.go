@@ -81,6 +81,7 @@ func within[T any](t *testing.T, what string, c <-chan T) {
 // TestExchange replaces a server during a call: the call ends normally on the former server, which ends
 // then, and the next call starts the other one.
 func TestExchange(t *testing.T) {
+	t.Parallel()
 	began, proceed := make(chan bool), make(chan bool)
 	before, _, ended := answering("before", began, proceed)
 	after, starts, _ := answering("after", nil, nil)
@@ -125,6 +126,7 @@ func TestExchange(t *testing.T) {
 // TestExchangeInARun replaces servers while a run is in progress that calls their tools later: it gets the
 // new server if its tool is the same, and otherwise an error.
 func TestExchangeInARun(t *testing.T) {
+	t.Parallel()
 	tools := reviewed(t, forecast)
 	changed := reviewed(t, strings.Replace(forecast, "Return the forecast.", "Return another forecast.", 1))
 	trusting, _, _ := answering("after", nil, nil)

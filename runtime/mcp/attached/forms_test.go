@@ -178,6 +178,7 @@ func (d *desk) call(opts ...host.CallOption) (tool.Result, error) {
 
 // TestForms checks how a form reaches the user and what the server gets, in both eras.
 func TestForms(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		answer tool.Answer
@@ -236,6 +237,7 @@ func TestForms(t *testing.T) {
 // the answer, without the first request. The same holds for a run that was interrupted while a user of
 // its process was asked.
 func TestFormParks(t *testing.T) {
+	t.Parallel()
 	for _, interrupted := range []bool{false, true} {
 		t.Run(fmt.Sprint("interrupted ", interrupted), func(t *testing.T) {
 			j := history.Open(journal.Memory(), nil)
@@ -295,6 +297,7 @@ func TestFormParks(t *testing.T) {
 
 // TestFormUnanswered checks that the error names the question if nobody can answer it.
 func TestFormUnanswered(t *testing.T) {
+	t.Parallel()
 	for _, old := range []bool{false, true} {
 		for _, asks := range []bool{false, true} {
 			c := &clerk{old: old, form: cityForm}
@@ -337,6 +340,7 @@ func TestFormUnanswered(t *testing.T) {
 
 // TestFormOutlived checks that a call ends with its result if the server sends that while its form is open.
 func TestFormOutlived(t *testing.T) {
+	t.Parallel()
 	begun := make(chan struct{})
 	ask := func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		close(begun)
@@ -351,6 +355,7 @@ func TestFormOutlived(t *testing.T) {
 
 // TestFormOutlivedByApproval checks the same for a call whose form needs an approval, because a rule asks.
 func TestFormOutlivedByApproval(t *testing.T) {
+	t.Parallel()
 	begun := make(chan struct{})
 	d := newDeskOf(t, &clerk{old: true, form: cityForm, hasty: begun}, nil, func(context.Context, tool.Question) (tool.Answer, error) {
 		t.Error("the user got the form")
@@ -369,6 +374,7 @@ func TestFormOutlivedByApproval(t *testing.T) {
 // TestHostileForms checks that forms which cannot be shown are declined, and that no server can ask
 // without end.
 func TestHostileForms(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		clerk *clerk
@@ -415,6 +421,7 @@ func TestHostileForms(t *testing.T) {
 // TestFormOfSeveralCalls checks that a form of an older server reaches nobody while it has several calls,
 // and that each of them says so.
 func TestFormOfSeveralCalls(t *testing.T) {
+	t.Parallel()
 	var calls []string
 	var answer string
 	o, _ := launched(func(_ context.Context, in io.Reader, out, _ io.Writer) (int, error) {

@@ -8,6 +8,7 @@ import (
 
 // TestHeadersOf keeps of a schema what the SDK sends as headers.
 func TestHeadersOf(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ schema, want string }{
 		{`{"type": "object", "properties": {"a": {"type": "string", "description": "x"}}}`, `{"type":"object"}`},
 		{`{"properties": {"a": {"type": "integer", "x-mcp-header": "A", "minimum": 1}, "b": {"type": "string"}}}`, `{"type":"object","properties":{"a":{"type":"integer","x-mcp-header":"A"}}}`},

@@ -17,6 +17,7 @@ import (
 // TestHostile checks that no server can hold up its host or use up its memory: each call ends with
 // an error of the right kind, or with its result.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	flood := func(text string) func(ctx context.Context, in io.Reader, out, errs io.Writer) (int, error) {
 		return func(ctx context.Context, in io.Reader, out, errs io.Writer) (int, error) {
 			for {
@@ -142,6 +143,7 @@ func TestHostile(t *testing.T) {
 // TestHostileRequests checks that a server gets neither a model, nor forms, nor folders, and that
 // its notifications do not disturb a call.
 func TestHostileRequests(t *testing.T) {
+	t.Parallel()
 	var answers []string
 	var call json.RawMessage
 	asked := []string{
@@ -204,6 +206,7 @@ func TestHostileRequests(t *testing.T) {
 
 // TestLateChange checks that a server that reports other tools is listed again before the next call.
 func TestLateChange(t *testing.T) {
+	t.Parallel()
 	offered := forecast
 	o, starts := launched(func(ctx context.Context, in io.Reader, out, errs io.Writer) (int, error) {
 		s := offering("")
@@ -226,6 +229,7 @@ func TestLateChange(t *testing.T) {
 // TestRestart checks that a server that has ended is started again, and after failed starts only
 // when the wait is over.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	works := true
 	o, starts := launched(func(ctx context.Context, in io.Reader, out, errs io.Writer) (int, error) {
 		if !works {
@@ -302,6 +306,7 @@ func closeNow(s *Server) {
 
 // TestExplain checks that the end of an error output stays beside a hint that explains it.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	o, _ := launched(func(_ context.Context, _ io.Reader, _, errs io.Writer) (int, error) {
 		fmt.Fprint(errs, "EACCES\n    at a\n    at b\n    at c\nNode.js v24\n")
 		return 1, nil

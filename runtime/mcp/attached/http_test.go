@@ -22,6 +22,7 @@ import (
 // TestHTTP checks servers of the SDK over HTTP, with and without sessions, and with streams or
 // single answers: headers, exact results, and that changed tools are noticed.
 func TestHTTP(t *testing.T) {
+	t.Parallel()
 	for _, o := range []sdk.StreamableHTTPOptions{{}, {Stateless: true}, {JSONResponse: true}, {Stateless: true, JSONResponse: true}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			served := sdk.NewServer(&sdk.Implementation{Name: "t", Version: "1"}, nil)
@@ -63,6 +64,7 @@ func TestHTTP(t *testing.T) {
 
 // TestHostileHTTP checks that a server over HTTP cannot hold up its host or use up its memory.
 func TestHostileHTTP(t *testing.T) {
+	t.Parallel()
 	endless := func(kind, begin, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
@@ -114,6 +116,7 @@ func TestHostileHTTP(t *testing.T) {
 // TestEndlessStream checks that a server cannot send without end through the stream that answers no
 // request, and that calls work beside it.
 func TestEndlessStream(t *testing.T) {
+	t.Parallel()
 	if raceBuild {
 		t.Skip("it reads too much for the race detector")
 	}
@@ -163,6 +166,7 @@ func TestEndlessStream(t *testing.T) {
 // TestUnaskedBound checks that requests, which a server can cause by forms and pings, do not reset the
 // bound of the stream that answers no request.
 func TestUnaskedBound(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, ": x\n")
