@@ -101,7 +101,7 @@ func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 	switch required := r.tool.Hints.Other[TaskRequiredHint]; {
 	case required && !tasks:
 		return reply{}, lacksTasks()
-	case tasks || r.client.version >= stateless:
+	case tasks || r.client.version >= stateless && (r.guarded() || r.inGo):
 		return s.serveApart(ctx, r)
 	}
 	return s.converse(ctx, r)
@@ -176,15 +176,20 @@ func untilAsked(ctx context.Context, woken <-chan struct{}, call func() (tool.Re
 	}
 }
 
+// guarded reports whether something that the call does may be asked about. That of a script without capabilities
+// can only be asked about before it begins.
+func (r *request) guarded() bool {
+	return len(r.tool.Needs) > 0 || len(r.tool.Steps) > 0 || r.tool.NeedsApproval()
+}
+
 // make makes the call, or continues its run. A call that may have to wait for an answer is
-// recorded. A call of a script that needs no capability can only be asked about before it
-// begins, and one that only reads can be repeated: they are recorded if it turns out that
-// somebody must be asked.
+// recorded. One that is not guarded, and a handler in Go that only reads and so can be repeated, are
+// recorded if it turns out that somebody must be asked.
 func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 	if r.run == "" {
 		r.run = s.parked.run(r.digest)
 	}
-	asks := len(r.tool.Needs) > 0 || len(r.tool.Steps) > 0 || r.tool.NeedsApproval() || r.inGo && !r.tool.Hints.ReadOnly
+	asks := r.guarded() || r.inGo && !r.tool.Hints.ReadOnly
 	if r.run == "" && (!asks || !s.host.HasStore()) {
 		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID}, func() (tool.Result, error) { return s.host.Call(ctx, r.call) })
 		if value.KindOf(err) != value.Denied || !s.host.HasStore() {
@@ -214,6 +219,9 @@ func (s *Server) resumed(ctx context.Context, run string) (tool.Result, error) {
 
 // reported makes the call by do, and passes on to the client what its script reports meanwhile.
 func (s *Server) reported(ctx context.Context, r *request, f host.EventFilter, do func() (tool.Result, error)) (tool.Result, error) {
+	if !r.client.hears && r.detached == nil {
+		return do()
+	}
 	watched, stop := context.WithCancel(ctx)
 	events, passed := s.host.Subscribe(watched, f), make(chan struct{})
 	go func() {

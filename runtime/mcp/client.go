@@ -21,6 +21,7 @@ type client struct {
 	can     *sdk.ClientCapabilities // nil: nothing
 	version string                  // of the protocol
 	token   any                     // with which it wants progress; nil: none
+	hears   bool                    // it may want what a tool reports during its call
 	tasks   bool                    // it has declared the extension for tasks
 }
 
@@ -28,8 +29,10 @@ func clientOf[P interface {
 	sdk.Params
 	GetProgressToken() any
 }](r *sdk.ServerRequest[P]) client {
-	can := r.ClientCapabilities()
-	return client{r.Session, can, r.ProtocolVersion(), r.Params.GetProgressToken(), hasTasks(can)}
+	can, version, token := r.ClientCapabilities(), r.ProtocolVersion(), r.Params.GetProgressToken()
+	_, logs := r.Params.GetMeta()[sdk.MetaKeyLogLevel]
+	// An older client sets the level of its log lines at any time, also during a call.
+	return client{r.Session, can, version, token, token != nil || logs || version < stateless, hasTasks(can)}
 }
 
 // hasTasks reports whether a client has declared the extension for tasks.
