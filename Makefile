@@ -93,10 +93,11 @@ soak-files:
 steady:
 	.ci/steady
 
-# The conformance suite of the Model Context Protocol, against the server and the client in examples/mcp-conformance.
+# The conformance suite of the Model Context Protocol, against the server and the client in examples/mcp-conformance,
+# and servers that others have written.
 .PHONY: conformance
 conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
-	go test -count 1 -v -run '^(TestConformance|TestClientConformance|TestInspector)$$' ./examples/mcp-conformance
+	go test -count 1 -v -run '^(TestConformance|TestClientConformance|TestInspector|TestAttachedServers)$$' ./examples/mcp-conformance ./cmd/cassidy
 
 .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json:
 	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 \
