@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
@@ -157,14 +158,13 @@ func parsed(file, project, text string) (c Config, err error) {
 	return c, err
 }
 
-var (
-	allowLine = regexp.MustCompile(`(?m)^allow[ \t]*:[ \t]*(\[?)[ \t]*(\]?)`)
-	itemLine  = regexp.MustCompile(`^([ \t]*)-[ \t]`)
-)
+var allowLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^allow[ \t]*:[ \t]*(\[?)[ \t]*(\]?)`)
+})
 
 // withRules returns a config with rules at the beginning of its list of allowed ones.
 func withRules(text string, rules []string) string {
-	at := allowLine.FindStringSubmatchIndex(text)
+	at := allowLine().FindStringSubmatchIndex(text)
 	if at == nil {
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			text += "\n"
@@ -182,8 +182,9 @@ func withRules(text string, rules []string) string {
 	line, after, _ := strings.Cut(rest, "\n")
 	indent := "  "
 	for next := range strings.Lines(after) {
-		if item := itemLine.FindStringSubmatch(next); item != nil {
-			indent = item[1]
+		item := strings.TrimLeft(next, " \t")
+		if strings.HasPrefix(item, "- ") || strings.HasPrefix(item, "-\t") {
+			indent = strings.TrimSuffix(next, item)
 		} else if blank := strings.TrimSpace(next); blank == "" || blank[0] == '#' {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -54,13 +55,13 @@ func auths(api string) []string {
 }
 
 // providerName matches the name of a provider. A colon would end it.
-var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var providerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`) })
 
 // variableName matches the name of an environment variable.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // apiVersion matches a version of Anthropic's API.
-var apiVersion = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+var apiVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`) })
 
 func (r *reader) providers(v value.Value) error {
 	entries, ok := v.(*value.Dict)
@@ -71,7 +72,7 @@ func (r *reader) providers(v value.Value) error {
 	for k, v := range entries.All() {
 		name, _ := k.(string)
 		r.at = []string{"providers", name}
-		if !providerName.MatchString(name) || name == "script" {
+		if !providerName().MatchString(name) || name == "script" {
 			return value.Errorf(value.Invalid, "invalid name of a provider in 'providers': %s", quoted(name)).
 				WithHint("begin with a letter or a digit, followed by letters, digits or any of - _ . (for example: 'local'); the name 'script' is reserved")
 		}
@@ -157,7 +158,7 @@ func (p *Provider) set(at, name, field, text string) error {
 	case "base_url":
 		p.BaseURL = text
 	case "key_env":
-		if !variableName.MatchString(text) { // perhaps the key, which is not repeated
+		if !variableName().MatchString(text) { // perhaps the key, which is not repeated
 			return value.Errorf(value.Invalid, "'%s' should be the name of an environment variable", at).
 				WithHint(`write "key_env: MY_API_KEY", and set the key in the environment: export MY_API_KEY=…`)
 		}
@@ -172,7 +173,7 @@ func (p *Provider) set(at, name, field, text string) error {
 		if api != "anthropic" {
 			return value.Errorf(value.Invalid, "'%s' is only for the API anthropic, not for %s", at, api).WithHint("remove the field version")
 		}
-		if !apiVersion.MatchString(text) {
+		if !apiVersion().MatchString(text) {
 			return value.Errorf(value.Invalid, "'%s' should be a date but got %s", at, quoted(text)).WithHint(`for example: version: "2023-06-01"`)
 		}
 		p.Version = text
@@ -181,7 +182,7 @@ func (p *Provider) set(at, name, field, text string) error {
 }
 
 // headerName matches the name of a header, https://www.rfc-editor.org/rfc/rfc9110#name-tokens.
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") })
 
 // ownHeaders returns the headers that the client writes itself.
 func ownHeaders() []string {
@@ -189,7 +190,9 @@ func ownHeaders() []string {
 }
 
 // secretHeader matches the names of headers whose values are secrets.
-var secretHeader = regexp.MustCompile(`(?i)auth|cookie|key|passw|secret|token`)
+var secretHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)auth|cookie|key|passw|secret|token`)
+})
 
 // headers reads the further headers of a provider's requests.
 func (r *reader) headers(at string, v value.Value) (map[string]Header, error) {
@@ -204,7 +207,7 @@ func (r *reader) headers(at string, v value.Value) (map[string]Header, error) {
 		name, _ := k.(string)
 		r.at = append(slices.Clip(path), name)
 		switch {
-		case !headerName.MatchString(name):
+		case !headerName().MatchString(name):
 			return nil, value.Errorf(value.Invalid, "invalid name of a header in '%s': %s", at, quoted(name)).WithHint("use letters, digits and -, as in X-Title")
 		case slices.ContainsFunc(ownHeaders(), func(own string) bool { return strings.EqualFold(own, name) }):
 			return nil, value.Errorf(value.Invalid, "'%s' has the header %s, which cassidy writes itself", at, name).WithHint("remove %s", name)
@@ -223,9 +226,9 @@ func header(at, name string, v value.Value) (Header, error) {
 	fields, isObject := v.(*value.Dict)
 	text, isText := v.(string)
 	switch {
-	case isObject && fields.Len() == 1 && variableName.MatchString(fields.Text("env")):
+	case isObject && fields.Len() == 1 && variableName().MatchString(fields.Text("env")):
 		return Header{Env: fields.Text("env")}, nil
-	case isText && secretHeader.MatchString(name): // which is not repeated
+	case isText && secretHeader().MatchString(name): // which is not repeated
 		return Header{}, value.Errorf(value.Invalid, "'%s' should be the name of an environment variable, since the header may be a secret", at).
 			WithHint("write %s: {env: MY_VARIABLE}, and set the value in the environment: export MY_VARIABLE=…", name)
 	case isText && text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -259,8 +260,10 @@ func (f *Field) within(n float64, unit string) error {
 }
 
 var (
-	emails = regexp.MustCompile(`^[^\s@<>()",;:\\]+@[^\s@.<>()",;:\\]+(\.[^\s@.<>()",;:\\]+)*$`)
-	uris   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"]+$`)
+	emails = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[^\s@<>()",;:\\]+@[^\s@.<>()",;:\\]+(\.[^\s@.<>()",;:\\]+)*$`)
+	})
+	uris = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"]+$`) })
 )
 
 // hasFormat reports whether a text has a format.
@@ -268,9 +271,9 @@ func hasFormat(format, text string) bool {
 	var err error
 	switch format {
 	case "email":
-		return emails.MatchString(text)
+		return emails().MatchString(text)
 	case "uri":
-		return uris.MatchString(text)
+		return uris().MatchString(text)
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An Audience is who reads a hint. The parts of a hint are separated by "; ", and each part is for
@@ -32,11 +33,15 @@ const goPart = "in Go, "
 
 var (
 	// peoplePart finds what makes a part of a hint one for people.
-	peoplePart = regexp.MustCompile(`^change (the rule|permissionMode: [a-z]+) in |\bcassidy (-|[a-z])|(^|\s)--(yes|deny|dir|json|format|effort|model|timeout|context|trust-once|allow|skip|from|to|out|judge|tools|tool-choice|temperature|policy|docs|schema|session|continue|run-id|attach|no-inference|no-hooks|repeat-instructions|max-[a-z]+)\b|` +
-		`config\.yaml|\bconfig:|(user's|your( own)?) config|\bOptions\.|\b\w+Options\.|\bterminal\b|\bexport [A-Z]|\$(HOME|CASSIDY_HOME)\b|environment variable|` +
-		`(^|[\s"'(])(~/|/root/|/home/|/Users/|[A-Z]:\\Users\\)`)
+	peoplePart = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^change (the rule|permissionMode: [a-z]+) in |\bcassidy (-|[a-z])|(^|\s)--(yes|deny|dir|json|format|effort|model|timeout|context|trust-once|allow|skip|from|to|out|judge|tools|tool-choice|temperature|policy|docs|schema|session|continue|run-id|attach|no-inference|no-hooks|repeat-instructions|max-[a-z]+)\b|` +
+			`config\.yaml|\bconfig:|(user's|your( own)?) config|\bOptions\.|\b\w+Options\.|\bterminal\b|\bexport [A-Z]|\$(HOME|CASSIDY_HOME)\b|environment variable|` +
+			`(^|[\s"'(])(~/|/root/|/home/|/Users/|[A-Z]:\\Users\\)`)
+	})
 	// commandPart is a part of an error that is only a command line of cassidy.
-	commandPart = regexp.MustCompile(`^(run|to [a-z ]+:|review (it|them) with:?) cassidy `)
+	commandPart = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(run|to [a-z ]+:|review (it|them) with:?) cassidy `)
+	})
 )
 
 // For returns the parts of a hint that are for an audience.
@@ -46,7 +51,7 @@ func For(hint string, a Audience) string {
 		return own
 	}
 	parts := slices.DeleteFunc(strings.Split(own, "; "), func(part string) bool {
-		return strings.HasPrefix(part, goPart) || peoplePart.MatchString(part)
+		return strings.HasPrefix(part, goPart) || peoplePart().MatchString(part)
 	})
 	return strings.Join(parts, "; ")
 }
@@ -58,7 +63,7 @@ func Message(message string, a Audience) string {
 	if a == People || len(parts) == 1 {
 		return message
 	}
-	rest := slices.DeleteFunc(parts[1:], commandPart.MatchString)
+	rest := slices.DeleteFunc(parts[1:], commandPart().MatchString)
 	return strings.Join(append(parts[:1], rest...), "; ")
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -119,11 +120,11 @@ func (r *reader) path() string {
 	return r.at + "."
 }
 
-var validName = regexp.MustCompile(`^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`)
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`) })
 
 // CheckName fails with kind Invalid for a name that a server cannot have.
 func CheckName(name string) error {
-	if len(name) > maxName || !validName.MatchString(name) {
+	if len(name) > maxName || !validName().MatchString(name) {
 		return value.Errorf(value.Invalid, "invalid name of a server: %q", value.Clean(name, 60)).
 			WithHint("begin with a letter, and use lower-case letters and digits, with single - or _ between them; use at most %d characters", maxName)
 	}
@@ -245,7 +246,9 @@ func (r *reader) seconds(d *value.Dict, name string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+})
 
 // Expand returns the server with the values of the environment variables that it names. It fails
 // with kind Unavailable if one is not set and has no default, and with kind Invalid for a URL
@@ -253,8 +256,8 @@ var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 func (s *Server) Expand(env func(name string) (string, bool)) (Server, error) {
 	out, missing := *s, ""
 	expand := func(text string) string {
-		return variable.ReplaceAllStringFunc(text, func(use string) string {
-			m := variable.FindStringSubmatch(use)
+		return variable().ReplaceAllStringFunc(text, func(use string) string {
+			m := variable().FindStringSubmatch(use)
 			if v, set := env(m[1]); set && (v != "" || m[2] == "") {
 				return v
 			}
@@ -333,12 +336,12 @@ func withPrefix(prefix, text string) string {
 }
 
 // plainWord matches the words of a command line that need no quotes.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./$\{}~^-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./$\{}~^-]+$`) })
 
 // commandLine joins words so that the limits of each are visible.
 func commandLine(words []string) string {
 	return strings.Join(value.Map(words, func(word string) string {
-		if plainWord.MatchString(word) {
+		if plainWord().MatchString(word) {
 			return word
 		}
 		return strconv.Quote(word)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -87,7 +88,9 @@ func (n note) item() string {
 }
 
 // markLine matches the last line of an item.
-var markLine = regexp.MustCompile(`^  <!-- \d{4}-\d\d-\d\d(?: ([0-9a-f]{16}))? -->$`)
+var markLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^  <!-- \d{4}-\d\d-\d\d(?: ([0-9a-f]{16}))? -->$`)
+})
 
 // newID returns the ID of the note that an effect with a key writes.
 func newID(key string) string {
@@ -118,7 +121,7 @@ func read(item string) (text, id string) {
 	lines, mark := []string(nil), -1
 	for line := range strings.Lines(strings.TrimPrefix(item, "- ")) {
 		line = strings.TrimRight(line, "\r\n")
-		if m := markLine.FindStringSubmatch(line); m != nil {
+		if m := markLine().FindStringSubmatch(line); m != nil {
 			id, mark = m[1], len(lines) // the last one: a note can have a line that looks like it
 		}
 		lines = append(lines, strings.TrimPrefix(line, "  "))

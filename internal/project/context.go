@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -132,9 +133,9 @@ var manifests = []struct {
 // firstMatch returns a function that returns the group of a pattern's first match in a
 // text.
 func firstMatch(pattern string) func(string) string {
-	re := regexp.MustCompile(pattern)
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 	return func(text string) string {
-		if found := re.FindStringSubmatch(text); found != nil {
+		if found := re().FindStringSubmatch(text); found != nil {
 			return found[1]
 		}
 		return ""
@@ -205,7 +206,7 @@ func (b *briefing) git() bool {
 	branch, onBranch := strings.CutPrefix(ref, "ref: refs/heads/")
 	switch {
 	case onBranch && branch != "":
-	case commitID.MatchString(ref):
+	case 40 <= len(ref) && len(ref) <= 64 && strings.Trim(ref, "0123456789abcdef") == "": // a commit
 		branch = "none (detached at " + ref[:7] + ")"
 	default:
 		return false // not written by git
@@ -229,11 +230,10 @@ func (b *briefing) recent() {
 // shownCommits is how many commits are listed.
 const shownCommits = 5
 
-// commitID matches the ID of a commit.
-var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
-
 // commitAction matches the log entries that created a commit.
-var commitAction = regexp.MustCompile(`^(commit( \([a-z]+\))?|cherry-pick|revert|rebase \(pick\)|am): `)
+var commitAction = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(commit( \([a-z]+\))?|cherry-pick|revert|rebase \(pick\)|am): `)
+})
 
 // commits returns the last commits, the latest first, from git's log of HEAD. Its lines
 // are "old new Name <mail> seconds zone\taction: subject".
@@ -245,7 +245,7 @@ func (b *briefing) commits() []string {
 	var list []string
 	for line := range strings.Lines(string(text)) {
 		who, what, _ := strings.Cut(line, "\t")
-		action := commitAction.FindString(what)
+		action := commitAction().FindString(what)
 		words := strings.Fields(who)
 		if action == "" || len(words) < 4 {
 			continue

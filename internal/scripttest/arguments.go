@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -52,13 +53,15 @@ func checkErrorType(name string) error {
 }
 
 // requestKey is the form of the keys of t.http that can match a request.
-var requestKey = regexp.MustCompile(`^([A-Z*]+ )?(https?://.|\*|[^ /][^ ]*\*)`)
+var requestKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Z*]+ )?(https?://.|\*|[^ /][^ ]*\*)`)
+})
 
 // checkRequests returns an error for a key that no request can match.
 func checkRequests(responses *value.Dict) error {
 	for k := range responses.All() {
 		key, _ := k.(string)
-		if requestKey.MatchString(key) {
+		if requestKey().MatchString(key) {
 			continue
 		}
 		method, rest, ok := strings.Cut(key, " ")

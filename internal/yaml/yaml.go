@@ -12,6 +12,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -275,7 +276,7 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 	case "-.inf", "-.Inf", "-.INF":
 		return math.Inf(-1), "!!float", nil
 	}
-	if coreInteger.MatchString(text) {
+	if coreInteger().MatchString(text) {
 		base := map[string]int{"0o": 8, "0x": 16}[text[:min(len(text), 2)]]
 		digits := text
 		if base == 0 {
@@ -292,7 +293,7 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 		}
 		return value.Integer(i), "!!int", nil
 	}
-	if coreFloat.MatchString(text) {
+	if coreFloat().MatchString(text) {
 		if len(text) > value.MaxDigits {
 			return nil, "", value.Limitf(value.LimitDigits, "the number has more than %d digits", value.MaxDigits)
 		}
@@ -307,8 +308,12 @@ func coreScalar(text string) (v value.Value, tag string, err error) {
 
 // Numbers of the core schema.
 var (
-	coreInteger = regexp.MustCompile(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
-	coreFloat   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	coreInteger = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	})
+	coreFloat = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	})
 )
 
 // FrontMatter returns the YAML between two lines --- at the beginning of a text, and the
@@ -441,7 +446,7 @@ func yamlFloat(f float64) string {
 // ParseNumber reads a decimal number of the core schema of YAML 1.2. It rejects
 // hexadecimals, NaN and infinity, which no bound of a parameter would expect.
 func ParseNumber(text string) (value.Value, bool) {
-	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0o") || !coreInteger.MatchString(text) && !coreFloat.MatchString(text) {
+	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0o") || !coreInteger().MatchString(text) && !coreFloat().MatchString(text) {
 		return nil, false
 	}
 	n, _, err := coreScalar(text)

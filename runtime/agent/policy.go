@@ -3,6 +3,7 @@ package agent
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -44,7 +45,7 @@ func Builtin(name string) (Policy, error) {
 
 // check returns an error if the policy's script does not define its function.
 func (p *Policy) check() error {
-	if p.Location == tool.Builtin || hasEntry.MatchString(p.Script.Source) {
+	if p.Location == tool.Builtin || hasEntry().MatchString(p.Script.Source) {
 		return nil
 	}
 	e := value.Errorf(value.Invalid, "the policy '%s' has no function %s", p.Name, entry).
@@ -53,7 +54,9 @@ func (p *Policy) check() error {
 	return e
 }
 
-var hasEntry = regexp.MustCompile(`(?m)^def[ \t]+` + entry + `[ \t]*\(`)
+var hasEntry = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^def[ \t]+` + entry + `[ \t]*\(`)
+})
 
 // PolicyLibs returns the files that every policy can load, by path. "lib/loop.star" has the
 // loop of the built-in policies.

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -129,19 +130,23 @@ func (s *Set) Check(ctx context.Context) error {
 // header finds the definitions of functions whose names do not begin with _, and assigned the names
 // to which the file assigns something.
 var (
-	header   = regexp.MustCompile(`(?m)^def[ \t]+([A-Za-z][A-Za-z0-9_]*)[ \t]*\(([^)]*)\)`)
-	assigned = regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9_]*)[ \t]*=(?:[^=]|$)`)
+	header = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^def[ \t]+([A-Za-z][A-Za-z0-9_]*)[ \t]*\(([^)]*)\)`)
+	})
+	assigned = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9_]*)[ \t]*=(?:[^=]|$)`)
+	})
 )
 
 // defined returns which of the functions a file defines. A function that is not a hook must be
 // private, so that a misspelled hook is not taken for another function.
 func defined(f File) (found []string, err error) {
-	for _, m := range assigned.FindAllStringSubmatch(f.Source, -1) {
+	for _, m := range assigned().FindAllStringSubmatch(f.Source, -1) {
 		if want := params(m[1]); want != "" {
 			return nil, value.Errorf(value.Invalid, "the hook %s is a variable: expected a function", m[1]).WithHint("write: def %s(%s):", m[1], want)
 		}
 	}
-	for _, m := range header.FindAllStringSubmatch(f.Source, -1) {
+	for _, m := range header().FindAllStringSubmatch(f.Source, -1) {
 		name := m[1]
 		want := params(name)
 		if want == "" {

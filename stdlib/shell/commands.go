@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -114,7 +113,7 @@ func (c *Commands) Module() tool.Module {
 	}}}
 }
 
-var programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
+var programName = compiled(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
 
 // readArgv gives the program's name and its arguments.
 func readArgv(args *value.Dict) ([]string, error) {
@@ -129,7 +128,7 @@ func readArgv(args *value.Dict) ([]string, error) {
 			return nil, value.Errorf(value.Invalid, "argv[%d] contains a NUL character", i)
 		}
 	}
-	if !programName.MatchString(argv[0]) {
+	if !programName().MatchString(argv[0]) {
 		return nil, value.Errorf(value.Denied, "invalid program %q: expected a name, without a path and without arguments", argv[0]).
 			WithHint(`pass the name and each argument as separate items, as in ["git", "status"]`)
 	}

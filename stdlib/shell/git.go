@@ -60,19 +60,19 @@ const gitProbe = "cassidy.probe"
 // put in their place. The names of filters, drivers and hooks are the
 // repository's own, so they are read first, by [Commands.tameGit].
 var gitDangers = []struct {
-	key   *regexp.Regexp
+	key   func() *regexp.Regexp
 	value string
 }{
-	{regexp.MustCompile(`^filter\..*\.required$`), "false"},
-	{regexp.MustCompile(`^hook\..*\.enabled$`), "false"},
-	{regexp.MustCompile(`^protocol\..*\.allow$`), "never"},
-	{regexp.MustCompile(`^pager\.`), "false"},
-	{regexp.MustCompile(`^submodule\..*\.update$`), "none"},
-	{regexp.MustCompile(`^remote\..*\.promisor$`), "false"},
-	{regexp.MustCompile(`^gpg\..*(program|command)$`), "/nonexistent"},
-	{regexp.MustCompile(`^remote\..*\.(uploadpack|receivepack)$`), "/nonexistent"},
+	{compiled(`^filter\..*\.required$`), "false"},
+	{compiled(`^hook\..*\.enabled$`), "false"},
+	{compiled(`^protocol\..*\.allow$`), "never"},
+	{compiled(`^pager\.`), "false"},
+	{compiled(`^submodule\..*\.update$`), "none"},
+	{compiled(`^remote\..*\.promisor$`), "false"},
+	{compiled(`^gpg\..*(program|command)$`), "/nonexistent"},
+	{compiled(`^remote\..*\.(uploadpack|receivepack)$`), "/nonexistent"},
 	// Whatever else sounds like a program, in this version of git or a later one.
-	{regexp.MustCompile(`\.[a-z]*(clean|smudge|process|textconv|command|cmd|driver|program|helper|hook|editor|proxy|vcs|daemon|exec|script)$`), ""},
+	{compiled(`\.[a-z]*(clean|smudge|process|textconv|command|cmd|driver|program|helper|hook|editor|proxy|vcs|daemon|exec|script)$`), ""},
 }
 
 // gitEnv is the environment of git, beside that of every command.
@@ -146,7 +146,7 @@ func gitDanger(key string) (value string, dangerous bool) {
 	for _, d := range gitDangers {
 		// Section and variable come in small letters; what stands between them
 		// may be anything, a line break included.
-		if d.key.MatchString(strings.ReplaceAll(key, "\n", " ")) {
+		if d.key().MatchString(strings.ReplaceAll(key, "\n", " ")) {
 			return d.value, true
 		}
 	}

@@ -33,7 +33,7 @@ type Rule struct {
 // valid returns an error of kind Invalid if the rule cannot be that of the command
 // of a name.
 func (r Rule) valid(name string) error {
-	if !programName.MatchString(name) {
+	if !programName().MatchString(name) {
 		return value.Errorf(value.Invalid, "commands: invalid name %q: expected the name of a command without a path", name).
 			WithHint("set the path of the program in the rule, as in %s: {path: /opt/bin/mytool, exec: any}", "mytool")
 	}

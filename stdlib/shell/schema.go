@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -66,19 +67,24 @@ func (s *commandSchema) read() (flags map[string]commandFlag, digits bool) {
 // argumentKinds are the kinds of values of flags and of other arguments. Those without an expression
 // are checked against the project.
 var argumentKinds = map[string]argumentKind{
-	"int":    {"an integer, such as 20 or 10k", regexp.MustCompile(`^[+-]?[0-9]+[A-Za-z]{0,3}$`)},
-	"number": {"a number, such as 1.5 or 10s", regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?[smhd]?$`)},
-	"word":   {"printable ASCII without spaces", regexp.MustCompile(`^[!-~]+$`)},
-	"text":   {"text without a NUL character", regexp.MustCompile(`^[^\x00]*$`)},
-	"format": {"text without a NUL character", regexp.MustCompile(`^[^\x00]*$`)},
-	"plus":   {"a format that begins with +", regexp.MustCompile(`^\+[^\x00]*$`)}, // of date
+	"int":    {"an integer, such as 20 or 10k", compiled(`^[+-]?[0-9]+[A-Za-z]{0,3}$`)},
+	"number": {"a number, such as 1.5 or 10s", compiled(`^-?[0-9]+(\.[0-9]+)?[smhd]?$`)},
+	"word":   {"printable ASCII without spaces", compiled(`^[!-~]+$`)},
+	"text":   {"text without a NUL character", compiled(`^[^\x00]*$`)},
+	"format": {"text without a NUL character", compiled(`^[^\x00]*$`)},
+	"plus":   {"a format that begins with +", compiled(`^\+[^\x00]*$`)}, // of date
 	"path":   {},
 	"ref":    {}, // a commit, or a path
 }
 
 type argumentKind struct {
 	shown string // in errors
-	form  *regexp.Regexp
+	form  func() *regexp.Regexp
+}
+
+// compiled returns a function that returns an expression, which is compiled at its first call.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
 // A checkFunc fails for a text that is not of a kind.
@@ -110,7 +116,7 @@ func (c *Commands) checker(dir string) checkFunc {
 				return value.Errorf(value.Denied, "the format is not allowed: '%%G' and 'signature' make git run a program that checks signatures").WithHint("remove '%%G' and 'signature' from the format")
 			}
 		}
-		if k := argumentKinds[kind]; !k.form.MatchString(text) {
+		if k := argumentKinds[kind]; !k.form().MatchString(text) {
 			return value.Errorf(value.Denied, "invalid argument %q: expected %s", text, k.shown)
 		}
 		return nil

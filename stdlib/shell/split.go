@@ -6,7 +6,6 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -149,7 +148,7 @@ func staticWord(w *syntax.Word) (text, dynamic string) {
 }
 
 // braces are what some shells take for several words: {a,b} and {1..9}.
-var braces = regexp.MustCompile(`\{[^{}]*(,|\.\.)[^{}]*\}|\{[^{}]*,`)
+var braces = compiled(`\{[^{}]*(,|\.\.)[^{}]*\}|\{[^{}]*,`)
 
 // litMeans returns what text without quotes means to a shell beside itself.
 func litMeans(text string) string {
@@ -164,7 +163,7 @@ func litMeans(text string) string {
 	switch {
 	case strings.ContainsAny(bare.String(), "*?["):
 		return "the line has a file pattern"
-	case braces.MatchString(bare.String()):
+	case braces().MatchString(bare.String()):
 		return "the line has a brace expansion"
 	}
 	return ""

@@ -3,6 +3,7 @@ package attached
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -64,16 +65,16 @@ func firstOf(texts ...string) string {
 }
 
 var (
-	humps   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	foreign = regexp.MustCompile(`[^a-z0-9-]+`)
-	joints  = regexp.MustCompile(`[_-]*_[_-]*|--+`)
+	humps   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z0-9])([A-Z])`) })
+	foreign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9-]+`) })
+	joints  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[_-]*_[_-]*|--+`) })
 )
 
 // ToolName returns the name by which cassidy knows a tool of a server: in lower case, with _ in
 // place of what a name cannot have, and at most size bytes long. getUser is get_user.
 func ToolName(name string, size int) string {
-	short := foreign.ReplaceAllString(strings.ToLower(humps.ReplaceAllString(name, "${1}_$2")), "_")
-	short = strings.Trim(joints.ReplaceAllStringFunc(short, func(j string) string {
+	short := foreign().ReplaceAllString(strings.ToLower(humps().ReplaceAllString(name, "${1}_$2")), "_")
+	short = strings.Trim(joints().ReplaceAllStringFunc(short, func(j string) string {
 		if strings.Contains(j, "_") {
 			return "_"
 		}

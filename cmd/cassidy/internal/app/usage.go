@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -60,7 +61,7 @@ func NoCommand(ctx *cli.Context) error {
 func usageError(ctx *cli.Context, err error, _ bool) error {
 	help := value.Errorf(value.Invalid, "%s", strings.Replace(err.Error(), "flag provided but not defined: -", "there is no flag --", 1)).
 		WithHint("list the flags: %s --help", ctx.Command.HelpName)
-	wrong := wrongValue.FindStringSubmatch(err.Error())
+	wrong := wrongValue().FindStringSubmatch(err.Error())
 	if wrong == nil {
 		return help
 	}
@@ -76,7 +77,9 @@ func usageError(ctx *cli.Context, err error, _ bool) error {
 }
 
 // wrongValue matches the error of package flag for a value of the wrong type.
-var wrongValue = regexp.MustCompile(`^invalid value (".*") for flag -([^:]+): `)
+var wrongValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^invalid value (".*") for flag -([^:]+): `)
+})
 
 // CountFlag returns a flag that takes a number, 0 or more; 0 is all.
 func CountFlag(name string, count int, usage string) cli.Flag {

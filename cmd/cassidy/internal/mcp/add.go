@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -72,7 +73,7 @@ func (c *command) add(ctx *cli.Context) error {
 // isURL reports whether an argument is meant as an address.
 func isURL(arg string) bool { return strings.Contains(arg, "://") }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // programEntry returns the entry of a server that is started.
 func programEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
@@ -85,7 +86,7 @@ func programEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 	}
 	env := &value.Dict{}
 	for _, name := range ctx.StringSlice("env") {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			name, _, _ = strings.Cut(name, "=")
 			return nil, value.Errorf(value.Invalid, "--env takes the name of an environment variable only, so that no secret is written to the file").
 				WithHint("export %s=… and add --env %s; or edit the file, if the value is not a secret", value.Clean(name, 60), value.Clean(name, 60))

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 
@@ -57,8 +58,6 @@ func readForeign(text, from string) ([]foreign, error) {
 	return list, nil
 }
 
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
-
 // maxServerName is the longest name that a server may have.
 const maxServerName = 30
 
@@ -67,7 +66,8 @@ func serverNameOf(name string) string {
 	if mcpfile.CheckName(name) == nil {
 		return name
 	}
-	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	name = strings.Join(strings.FieldsFunc(strings.ToLower(name), other), "-")
 	if name == "" || name[0] < 'a' {
 		name = "server-" + name
 	}
@@ -157,7 +157,7 @@ func (t *translation) program(d *value.Dict, words []string) {
 	env := &value.Dict{}
 	for _, field := range []string{"env", "environment"} {
 		t.pairs(d, field, env, func(name string) string {
-			if variableName.MatchString(name) {
+			if variableName().MatchString(name) {
 				return name
 			}
 			return t.variable(name)
@@ -202,7 +202,7 @@ func (t *translation) pairs(d *value.Dict, field string, to *value.Dict, variabl
 				scheme += " "
 			}
 			text = scheme + t.hide(name, variable(name))
-		case text != "" && variableUse.ReplaceAllString(text, "") == text:
+		case text != "" && variableUse().ReplaceAllString(text, "") == text:
 			t.note("copied as it is: %s=%s", value.Clean(name, 60), value.Clean(text, 60))
 		}
 		to.Put(name, text)
@@ -215,11 +215,10 @@ func (t *translation) hide(what, variable string) string {
 	return "${" + variable + "}"
 }
 
-var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
-
 // variable returns a name for the environment variable of a secret of the server.
 func (t *translation) variable(name string) string {
-	return strings.Trim(notInVariable.ReplaceAllString(strings.ToUpper(t.name+"_"+name), "_"), "_")
+	other := func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
+	return strings.Join(strings.FieldsFunc(strings.ToUpper(t.name+"_"+name), other), "_")
 }
 
 // arguments replaces the secrets in the arguments of a command.
@@ -232,9 +231,9 @@ func (t *translation) arguments(args []string) []string {
 			arg = name + "=" + t.hide(name, t.variable(name))
 		case flag != "" && !strings.HasPrefix(arg, "-") && isSecret(flag, arg):
 			arg = t.hide(flag, t.variable(flag))
-		case joined && variableName.MatchString(name) && isSecret(name, text): // as in env NAME=VALUE
+		case joined && variableName().MatchString(name) && isSecret(name, text): // as in env NAME=VALUE
 			arg = name + "=" + t.hide(name, name)
-		case looksSecret(variableUse.ReplaceAllString(arg, "")):
+		case looksSecret(variableUse().ReplaceAllString(arg, "")):
 			arg = t.hide(fmt.Sprintf("argument %d", i+1), t.variable(fmt.Sprintf("secret_%d", i+1)))
 		}
 		flag = ""
@@ -269,14 +268,18 @@ func (t *translation) secretsOfURL(address string) string {
 }
 
 // foreignUse matches the forms in which other programs use variables.
-var foreignUse = regexp.MustCompile(`\$?\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$\{input:([^}]*)\}|\$\{(workspaceFolder|userHome)\}|\$\{[^}]*\}|^\$([A-Za-z_][A-Za-z0-9_]*)$`)
+var foreignUse = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$?\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$\{input:([^}]*)\}|\$\{(workspaceFolder|userHome)\}|\$\{[^}]*\}|^\$([A-Za-z_][A-Za-z0-9_]*)$`)
+})
 
-var ourUse = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}$`)
+var ourUse = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}$`)
+})
 
 // variables translates the variables in a text.
 func (t *translation) variables(text string) string {
-	return foreignUse.ReplaceAllStringFunc(text, func(use string) string {
-		m := foreignUse.FindStringSubmatch(use)
+	return foreignUse().ReplaceAllStringFunc(text, func(use string) string {
+		m := foreignUse().FindStringSubmatch(use)
 		switch {
 		case m[1]+m[4] != "":
 			return "${" + m[1] + m[4] + "}"
@@ -288,7 +291,7 @@ func (t *translation) variables(text string) string {
 			return "."
 		case m[3] == "userHome":
 			return "${HOME}"
-		case !ourUse.MatchString(use):
+		case !ourUse().MatchString(use):
 			t.fail("cassidy has no variable %s", value.Clean(use, 40))
 		}
 		return use

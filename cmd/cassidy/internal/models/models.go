@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
@@ -131,7 +132,7 @@ func (o *Opener) scriptModel(ctx context.Context, h *host.Host, file string, nat
 		return nil, value.Errorf(value.Invalid, "read the model script:%s: %w", file, ui.FileError(err)).WithHint("use the path of a Starlark file that defines reply(messages, turn)")
 	}
 	s := tool.Script{Name: "model", Path: filepath.ToSlash(file), Source: string(source)}
-	if !hasReply.MatchString(s.Source) {
+	if !hasReply().MatchString(s.Source) {
 		return nil, value.Errorf(value.Invalid, "the model script:%s has no function reply", file).WithHint("add to the file: def reply(messages, turn):")
 	}
 	if err := h.Check(ctx, &host.Program{Name: "model script:" + file, Script: s}); err != nil {
@@ -161,7 +162,7 @@ func (o *Opener) scriptFile(file string) string {
 	return inDir
 }
 
-var hasReply = regexp.MustCompile(`(?m)^def[ \t]+reply[ \t]*\(`)
+var hasReply = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^def[ \t]+reply[ \t]*\(`) })
 
 // Lasting returns a name of the same model that is valid in every folder: the file of a
 // scripted model becomes absolute.

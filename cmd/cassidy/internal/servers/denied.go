@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
@@ -15,8 +16,10 @@ import (
 var (
 	// deniedLine finds lines of programs, and of Node.js and Python, that could not read a file. In a sandbox,
 	// a module that cannot be read is reported as one that does not exist.
-	deniedLine = regexp.MustCompile(`(?i)EACCES|EPERM|permission denied|cannot find (module|package)|ERR_MODULE_NOT_FOUND|ModuleNotFoundError|path: '|url: '`)
-	pathInLine = regexp.MustCompile(`/[^\s'"` + "`" + `:,;()]+`)
+	deniedLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)EACCES|EPERM|permission denied|cannot find (module|package)|ERR_MODULE_NOT_FOUND|ModuleNotFoundError|path: '|url: '`)
+	})
+	pathInLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/[^\s'"` + "`" + `:,;()]+`) })
 )
 
 // explain returns the command that lets a server read its own program, if the end of its error output says
@@ -41,7 +44,7 @@ func (o *Options) explain(e *Entry, output string) string {
 // could make the user grant anything.
 func (o *Options) denied(e *Entry, output string) string {
 	s, err := e.Expand(o.Env)
-	if err != nil || !deniedLine.MatchString(output) {
+	if err != nil || !deniedLine().MatchString(output) {
 		return ""
 	}
 	start := filepath.Join(o.Root, filepath.FromSlash(s.Dir))
@@ -51,8 +54,8 @@ func (o *Options) denied(e *Entry, output string) string {
 	}
 	var named []string // the paths in the lines
 	for line := range strings.SplitSeq(output, "\n") {
-		if deniedLine.MatchString(line) {
-			named = append(named, pathInLine.FindAllString(line, -1)...)
+		if deniedLine().MatchString(line) {
+			named = append(named, pathInLine().FindAllString(line, -1)...)
 		}
 	}
 	for _, arg := range s.Args {
@@ -128,12 +131,12 @@ func addCommand(s *mcpfile.Server, dir string) (words []string, ok bool) {
 }
 
 // plain are the words that a shell takes as they are.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`) })
 
 // commandLine returns words as a command line.
 func commandLine(words []string) string {
 	return strings.Join(value.Map(words, func(word string) string {
-		if plain.MatchString(word) {
+		if plain().MatchString(word) {
 			return word
 		}
 		return hint.Quote(word)

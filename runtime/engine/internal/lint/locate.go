@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -35,14 +36,16 @@ func isSimilar(name, meant string) bool {
 }
 
 var (
-	suggestion = regexp.MustCompile(`['"]([^'"]+)['"][^'"]*; did you mean "([^"]+)"\?`)
-	quotedName = regexp.MustCompile(`'([^']+)'`)
+	suggestion = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`['"]([^'"]+)['"][^'"]*; did you mean "([^"]+)"\?`)
+	})
+	quotedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^']+)'`) })
 )
 
 // locate moves a diagnostic of a declaration to the name in its line that its message quotes, if only the line
 // is known. If the message suggests another name, the fix is to write that.
 func (r *Report) locate(d *diagnostic.Diagnostic, onlyLine bool) {
-	if m := suggestion.FindStringSubmatch(d.Message); m != nil {
+	if m := suggestion().FindStringSubmatch(d.Message); m != nil {
 		got, meant := m[1], m[2]
 		if !strings.Contains(meant, ":") {
 			got, _, _ = strings.Cut(got, ":") // the target of a capability
@@ -59,7 +62,7 @@ func (r *Report) locate(d *diagnostic.Diagnostic, onlyLine bool) {
 	if !onlyLine {
 		return
 	}
-	for _, m := range slices.Backward(quotedName.FindAllStringSubmatch(d.Message, -1)) {
+	for _, m := range slices.Backward(quotedName().FindAllStringSubmatch(d.Message, -1)) {
 		if span, ok := r.find(d.Span.Start, m[1]); ok {
 			r.move(d, span)
 			return

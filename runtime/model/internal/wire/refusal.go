@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -120,7 +121,9 @@ func redirectHost(location string) string {
 	return value.Clean(u.Scheme+"://"+u.Host, 100)
 }
 
-var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title`)
+var htmlTitle = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title`)
+})
 
 // explain returns the message in the body of an error, on one line.
 func (w *Wire) explain(body []byte) string {
@@ -132,7 +135,7 @@ func (w *Wire) explain(body []byte) string {
 		return w.Short(ErrorText(v))
 	}
 	if body[0] == '<' || bytes.Contains(bytes.ToLower(body), []byte("<html")) {
-		title := htmlTitle.FindSubmatch(body)
+		title := htmlTitle().FindSubmatch(body)
 		if title == nil || len(title[1]) == 0 {
 			return "Server returned HTML error page (likely 500/502/503 error)"
 		}

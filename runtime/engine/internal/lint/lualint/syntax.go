@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/yuin/gopher-lua/parse"
 
@@ -21,7 +22,9 @@ var habits = []struct{ sign, hint string }{
 }
 
 // braces is a line that opens a block in a language with braces.
-var braces = regexp.MustCompile(`^\s*(\}\s*)?(if|while|for|else|function)\b.*\{\s*$`)
+var braces = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\}\s*)?(if|while|for|else|function)\b.*\{\s*$`)
+})
 
 // SyntaxFault reports a fault of syntax in a text. It has a fix if the statement parses with one more word, which
 // parses finds out, and a hint if the line has a sign of another language.
@@ -36,7 +39,7 @@ func SyntaxFault(r *lint.Report, e *value.Error, text string, parses func(text s
 	case e.Hint != "":
 	case missing != "":
 		e.Hint = fmt.Sprintf("insert %s before %s", missing, near)
-	case braces.MatchString(line):
+	case braces().MatchString(line):
 		e.Hint = "blocks begin with then or do, and end with end"
 	case near == "}" || near == ")":
 		e.Hint = "an end may be missing above"

@@ -3,6 +3,7 @@ package starlint
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
@@ -93,10 +94,7 @@ func (k *Calls) usedArgs(list []syntax.Expr) []lint.Arg {
 	return args
 }
 
-var (
-	percentVerb = regexp.MustCompile(`%[srd]`)
-	formatField = regexp.MustCompile(`\{[^{}]*\}`)
-)
+var formatField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*\}`) })
 
 // partial returns the value of an expression, with a mark in place of what is not written out.
 func (k *Calls) partial(x syntax.Expr, p *lint.Partial) value.Value {
@@ -144,12 +142,13 @@ func (k *Calls) partial(x syntax.Expr, p *lint.Partial) value.Value {
 				return p.Join(left, right)
 			}
 		case isText && x.Op == syntax.PERCENT:
-			return strings.ReplaceAll(percentVerb.ReplaceAllLiteralString(left, p.Mark), "%%", "%")
+			marked := strings.NewReplacer("%s", p.Mark, "%r", p.Mark, "%d", p.Mark).Replace(left)
+			return strings.ReplaceAll(marked, "%%", "%")
 		}
 	case *syntax.CallExpr:
 		if dot, ok := x.Fn.(*syntax.DotExpr); ok && dot.Name.Name == "format" {
 			if text, ok := k.partial(dot.X, p).(string); ok {
-				return formatField.ReplaceAllLiteralString(text, p.Mark)
+				return formatField().ReplaceAllLiteralString(text, p.Mark)
 			}
 		}
 	}
