@@ -171,12 +171,12 @@ func TestShellTable(t *testing.T) {
 		"md5sum": "a", "sha1sum": "a", "sha256sum": "a", "sha512sum": "a", "seq": "1", "sort": "a", "stat": "a", "tail": "a", "tr": "a b", "wc": "a", "which": "ls",
 		"du": "a", "df": ".", "sleep": "0",
 	}
-	for _, name := range sortedKeys(commandTable) {
+	for _, name := range sortedKeys(commandTable()) {
 		if _, err := d.commands.find(name, ""); err != nil {
 			t.Logf("THIS MACHINE HAS NO %s", name)
 			continue
 		}
-		schema := commandTable[name]
+		schema := commandTable()[name]
 		flags, _ := schema.read()
 		for flag, f := range flags {
 			if f.kind != "" && !f.optional {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -163,7 +164,7 @@ func gitMatch(args []string, check checkFunc) ([]string, error) {
 	if sub == "--version" {
 		sub = "version"
 	}
-	schema, ok := gitTable[sub]
+	schema, ok := gitTable()[sub]
 	if !ok {
 		what := "git " + sub
 		if strings.HasPrefix(sub, "-") {
@@ -229,36 +230,38 @@ func gitQuiet() []string { return []string{"--no-ext-diff", "--no-textconv"} }
 // gitTable is what git may do: the subcommands that only read, with the flags
 // that start no program (-O, --ext-diff, --textconv, --show-signature), write no
 // file (--output) and reach no other repository (--no-index, --recurse-submodules).
-var gitTable = map[string]commandSchema{
-	"blame": {flags: "-bcefhlMnpstwC -L=text -S=path --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number --show-email --date=text " +
-		"--since=text --abbrev?=int --color-by-age --color-lines --ignore-rev=ref --ignore-revs-file=path --first-parent --reverse", args: "ref*", always: []string{"--no-textconv"}},
-	"branch":        {flags: "-alrvq --list --all --remotes --verbose --show-current --abbrev?=int --no-abbrev" + gitRefFlags, args: "text*", always: []string{"--list"}, without: "--show-current"},
-	"cat-file":      {flags: "-epst", args: "ref ref?"},
-	"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index", args: "path*"},
-	"count-objects": {flags: "-vH --verbose --human-readable"},
-	"describe":      {flags: "--dirty?=text --all --tags --contains --abbrev?=int --candidates=int --exact-match --long --match=text --exclude=text --always --first-parent", args: "ref*"},
-	"diff":          {flags: "--cached --staged --merge-base --base --ours --theirs" + gitDiffFlags, args: "ref*", always: append(gitQuiet(), "--ignore-submodules=all")},
-	"for-each-ref":  {flags: "--count=int --shell --python --tcl" + gitRefFlags, args: "text*"},
-	"grep": {flags: "-aIivwhHEGPFnlLzocpWq -A=int -B=int -C=int -m=int -e=text -# --cached --untracked --exclude-standard --no-exclude-standard --text --ignore-case --invert-match --word-regexp --full-name " +
-		"--extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count " +
-		"--color?=word --no-color --break --heading --show-function --context=int --after-context=int --before-context=int --function-context --max-depth=int --max-count=int --threads=int " +
-		"--and --or --not --all-match --quiet", args: "text ref*", instead: "-e", always: []string{"--no-textconv", "--no-recurse-submodules"}},
-	"log":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
-	"ls-files":   {flags: "-cdmoiskutvfz -x=text --cached --deleted --modified --others --ignored --stage --directory --no-empty-directory --unmerged --killed --resolve-undo --eol --deduplicate --exclude=text --exclude-standard --error-unmatch --full-name --abbrev?=int --debug --sparse --format=format", args: "path*"},
-	"ls-tree":    {flags: "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?=int --format=format", args: "ref path*"},
-	"merge-base": {flags: "-a --all --octopus --independent --is-ancestor --fork-point", args: "ref ref*"},
-	"name-rev":   {flags: "--tags --refs=text --exclude=text --name-only --no-undefined --always", args: "ref ref*"},
-	"reflog":     {flags: "-n=int --max-count=int --date=text --format=format --oneline --all", args: "ref*"},
-	"remote":     {flags: "-v --verbose"},
-	"rev-list":   {flags: "--count --objects --header --timestamp --pretty?=format --format=format --oneline --abbrev-commit" + gitRevFlags, args: "ref*"},
-	"rev-parse": {flags: "--abbrev-ref?=word --short?=int --verify --quiet -q --symbolic --symbolic-full-name --all --branches?=text --tags?=text --remotes?=text --show-toplevel --show-prefix --show-cdup " +
-		"--git-dir --git-common-dir --absolute-git-dir --is-inside-git-dir --is-inside-work-tree --is-bare-repository --is-shallow-repository --show-object-format?=word --revs-only --no-revs", args: "ref*"},
-	"shortlog":    {flags: gitRevFlags + " -cens -w?=word --numbered --summary --email --format=format --committer --group=text", args: "ref*", missing: "HEAD"},
-	"show":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
-	"show-ref":    {flags: "-dsq --head --heads --branches --tags --dereference --hash?=int --verify --abbrev?=int --quiet", args: "text*"},
-	"stash":       {args: "=list"},
-	"status":      {flags: "-bsz -u?=word --short --branch --show-stash --porcelain?=word --long --untracked-files?=word --ignored?=word --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?=word --column?=word --no-column", args: "path*", always: []string{"--ignore-submodules=all"}},
-	"tag":         {flags: "-il -n?=int --list" + gitRefFlags, args: "text*", always: []string{"--list"}},
-	"version":     {flags: "--build-options"},
-	"whatchanged": {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
-}
+var gitTable = sync.OnceValue(func() map[string]commandSchema {
+	return map[string]commandSchema{
+		"blame": {flags: "-bcefhlMnpstwC -L=text -S=path --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number --show-email --date=text " +
+			"--since=text --abbrev?=int --color-by-age --color-lines --ignore-rev=ref --ignore-revs-file=path --first-parent --reverse", args: "ref*", always: []string{"--no-textconv"}},
+		"branch":        {flags: "-alrvq --list --all --remotes --verbose --show-current --abbrev?=int --no-abbrev" + gitRefFlags, args: "text*", always: []string{"--list"}, without: "--show-current"},
+		"cat-file":      {flags: "-epst", args: "ref ref?"},
+		"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index", args: "path*"},
+		"count-objects": {flags: "-vH --verbose --human-readable"},
+		"describe":      {flags: "--dirty?=text --all --tags --contains --abbrev?=int --candidates=int --exact-match --long --match=text --exclude=text --always --first-parent", args: "ref*"},
+		"diff":          {flags: "--cached --staged --merge-base --base --ours --theirs" + gitDiffFlags, args: "ref*", always: append(gitQuiet(), "--ignore-submodules=all")},
+		"for-each-ref":  {flags: "--count=int --shell --python --tcl" + gitRefFlags, args: "text*"},
+		"grep": {flags: "-aIivwhHEGPFnlLzocpWq -A=int -B=int -C=int -m=int -e=text -# --cached --untracked --exclude-standard --no-exclude-standard --text --ignore-case --invert-match --word-regexp --full-name " +
+			"--extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count " +
+			"--color?=word --no-color --break --heading --show-function --context=int --after-context=int --before-context=int --function-context --max-depth=int --max-count=int --threads=int " +
+			"--and --or --not --all-match --quiet", args: "text ref*", instead: "-e", always: []string{"--no-textconv", "--no-recurse-submodules"}},
+		"log":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
+		"ls-files":   {flags: "-cdmoiskutvfz -x=text --cached --deleted --modified --others --ignored --stage --directory --no-empty-directory --unmerged --killed --resolve-undo --eol --deduplicate --exclude=text --exclude-standard --error-unmatch --full-name --abbrev?=int --debug --sparse --format=format", args: "path*"},
+		"ls-tree":    {flags: "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?=int --format=format", args: "ref path*"},
+		"merge-base": {flags: "-a --all --octopus --independent --is-ancestor --fork-point", args: "ref ref*"},
+		"name-rev":   {flags: "--tags --refs=text --exclude=text --name-only --no-undefined --always", args: "ref ref*"},
+		"reflog":     {flags: "-n=int --max-count=int --date=text --format=format --oneline --all", args: "ref*"},
+		"remote":     {flags: "-v --verbose"},
+		"rev-list":   {flags: "--count --objects --header --timestamp --pretty?=format --format=format --oneline --abbrev-commit" + gitRevFlags, args: "ref*"},
+		"rev-parse": {flags: "--abbrev-ref?=word --short?=int --verify --quiet -q --symbolic --symbolic-full-name --all --branches?=text --tags?=text --remotes?=text --show-toplevel --show-prefix --show-cdup " +
+			"--git-dir --git-common-dir --absolute-git-dir --is-inside-git-dir --is-inside-work-tree --is-bare-repository --is-shallow-repository --show-object-format?=word --revs-only --no-revs", args: "ref*"},
+		"shortlog":    {flags: gitRevFlags + " -cens -w?=word --numbered --summary --email --format=format --committer --group=text", args: "ref*", missing: "HEAD"},
+		"show":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
+		"show-ref":    {flags: "-dsq --head --heads --branches --tags --dereference --hash?=int --verify --abbrev?=int --quiet", args: "text*"},
+		"stash":       {args: "=list"},
+		"status":      {flags: "-bsz -u?=word --short --branch --show-stash --porcelain?=word --long --untracked-files?=word --ignored?=word --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?=word --column?=word --no-column", args: "path*", always: []string{"--ignore-submodules=all"}},
+		"tag":         {flags: "-il -n?=int --list" + gitRefFlags, args: "text*", always: []string{"--list"}},
+		"version":     {flags: "--build-options"},
+		"whatchanged": {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
+	}
+})

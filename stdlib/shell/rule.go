@@ -59,7 +59,7 @@ func (r Rule) valid(name string) error {
 			return fail("env: the value of the variable %s contains a NUL character", name)
 		}
 	}
-	if _, known := commandTable[name]; !known && name != "git" && name != commandLine && !r.Any && len(r.Args) == 0 {
+	if _, known := commandTable()[name]; !known && name != "git" && name != commandLine && !r.Any && len(r.Args) == 0 {
 		return fail("the rule has neither exec nor args")
 	}
 	return nil

@@ -139,7 +139,7 @@ func matchCommand(name string, args []string, check checkFunc) ([]string, error)
 	if name == "git" {
 		return gitMatch(args, check)
 	}
-	schema, ok := commandTable[name]
+	schema, ok := commandTable()[name]
 	if !ok {
 		return nil, value.Errorf(value.Denied, "%s is not a read-only command", name)
 	}

@@ -17,10 +17,10 @@ import (
 func TestSchemasAreComplete(t *testing.T) {
 	t.Parallel()
 	all := map[string]commandSchema{}
-	for name, s := range commandTable {
+	for name, s := range commandTable() {
 		all[name] = s
 	}
-	for name, s := range gitTable {
+	for name, s := range gitTable() {
 		all["git "+name] = s
 	}
 	for name, s := range all {
@@ -97,9 +97,9 @@ func FuzzArgv(f *testing.F) {
 			}
 			return
 		}
-		schema, isGit := commandTable[name], name == "git"
+		schema, isGit := commandTable()[name], name == "git"
 		if isGit {
-			name, schema = "git "+got[0], gitTable[got[0]]
+			name, schema = "git "+got[0], gitTable()[got[0]]
 			got, args = got[1:], args[1:]
 		}
 		if schema.free {

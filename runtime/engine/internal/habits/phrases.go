@@ -3,6 +3,7 @@ package habits
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -19,72 +20,74 @@ type advice struct {
 // advices has the replacements for Python features: undefined names, words and
 // operators as they are written, and methods with a dot before them. The first
 // applicable one is used: tools before modules.
-var advices = map[string][]advice{
-	"try":         {{"", `write r = attempt(fn, arg) and look at r["ok"], r["value"] and r["error"]`}},
-	"raise":       {{"", `write fail("what is wrong")`}},
-	"with":        {{"", "delete with: files need not be closed"}},
-	"class":       {{"", "use functions, and dicts for the data"}},
-	"global":      {{"", `keep it in a dict, as in state = {"n": 0}, and write state["n"] += 1`}},
-	"nonlocal":    {{"", `keep it in a dict, as in state = {"n": 0}, and write state["n"] += 1`}},
-	"del":         {{"", "leave the line out, or build a new list or dict without it"}},
-	"is":          {{"", "write =="}},
-	"is not":      {{"", "write !="}},
-	"yield":       {{"", "append to a list and return it"}},
-	"await":       {{"", "delete the word: every call waits for the result"}},
-	"async":       {{"", "delete the word: every call waits for the result"}},
-	"**":          {{"math", "write math.pow(x, y), or x * x"}, {"", "multiply in a loop"}},
-	":=":          {{"", "write n = … on a separate line above"}},
-	"...":         {{"", "write pass, or None for a value"}},
-	"a decorator": {{"", "delete the line"}},
+var advices = sync.OnceValue(func() map[string][]advice {
+	return map[string][]advice{
+		"try":         {{"", `write r = attempt(fn, arg) and look at r["ok"], r["value"] and r["error"]`}},
+		"raise":       {{"", `write fail("what is wrong")`}},
+		"with":        {{"", "delete with: files need not be closed"}},
+		"class":       {{"", "use functions, and dicts for the data"}},
+		"global":      {{"", `keep it in a dict, as in state = {"n": 0}, and write state["n"] += 1`}},
+		"nonlocal":    {{"", `keep it in a dict, as in state = {"n": 0}, and write state["n"] += 1`}},
+		"del":         {{"", "leave the line out, or build a new list or dict without it"}},
+		"is":          {{"", "write =="}},
+		"is not":      {{"", "write !="}},
+		"yield":       {{"", "append to a list and return it"}},
+		"await":       {{"", "delete the word: every call waits for the result"}},
+		"async":       {{"", "delete the word: every call waits for the result"}},
+		"**":          {{"math", "write math.pow(x, y), or x * x"}, {"", "multiply in a loop"}},
+		":=":          {{"", "write n = … on a separate line above"}},
+		"...":         {{"", "write pass, or None for a value"}},
+		"a decorator": {{"", "delete the line"}},
 
-	"open": {{"read_file", "call read_file or write_file"}, {"fs", "write fs.read(path) or fs.write(path, content)"},
-		{"", "call a tool that reads or writes files"}},
-	"requests": {{"fetch_url", "call fetch_url"}, {"http", "write http.get(url)"}},
-	"os":       {{"list_files", "call a tool for files"}, {"fs", "write fs.list(path), fs.exists(path) and the like"}, {"", "call a tool"}},
-	"subprocess": {{"run_command", "call run_command"}, {"shell", "write shell.run([\"git\", \"status\"])"},
-		{"", "running commands is not supported"}},
-	"datetime":    {{"time", "write time.now(), time.parse(text) and time.format(time)"}},
-	"sys":         {{"", "end with return, and show values with print"}},
-	"exit":        {{"", "end with return"}},
-	"collections": {{"", "delete the line, and use lists, dicts and functions"}},
-	"sum":         {{"math", "write math.sum(values)"}, {"", "add in a loop"}},
-	"round":       {{"math", "write math.round(number, digits)"}, {"", "write int(number + 0.5)"}},
-	"pow":         {{"math", "write math.pow(x, y)"}},
-	"divmod":      {{"", "write x // y and x % y"}},
-	"map":         {{"", "write [f(x) for x in values]"}},
-	"filter":      {{"", "write [x for x in values if f(x)]"}},
-	"isinstance":  {{"", `write type(x) == "string", or "int", "float", "bool", "list", "dict", "NoneType"`}},
-	"next":        {{"", "write values[0], or a loop with break"}},
-	"iter":        {{"", "loop over the value itself"}},
-	"format":      {{"", `write "{}".format(value)`}},
-	"hex":         {{"", `write "%x" % number`}},
-	"oct":         {{"", `write "%o" % number`}},
-	"assert":      {{"", `write if not …: fail("what is wrong")`}},
-	"Exception":   {{"", `write fail("what is wrong")`}},
-	"object":      {{"", "write {}"}},
-	"frozenset":   {{"", "write set(values)"}},
-	"defaultdict": {{"", "write d = {} and d.setdefault(key, []).append(value)"}},
-	"Counter":     {{"", "write d = {} and d[key] = d.get(key, 0) + 1"}},
-	"deque":       {{"", "write a list"}},
-	"true":        {{"", "write True"}},
-	"false":       {{"", "write False"}},
-	"null":        {{"", "write None"}},
-	"__name__":    {{"", "write main() without the if"}},
+		"open": {{"read_file", "call read_file or write_file"}, {"fs", "write fs.read(path) or fs.write(path, content)"},
+			{"", "call a tool that reads or writes files"}},
+		"requests": {{"fetch_url", "call fetch_url"}, {"http", "write http.get(url)"}},
+		"os":       {{"list_files", "call a tool for files"}, {"fs", "write fs.list(path), fs.exists(path) and the like"}, {"", "call a tool"}},
+		"subprocess": {{"run_command", "call run_command"}, {"shell", "write shell.run([\"git\", \"status\"])"},
+			{"", "running commands is not supported"}},
+		"datetime":    {{"time", "write time.now(), time.parse(text) and time.format(time)"}},
+		"sys":         {{"", "end with return, and show values with print"}},
+		"exit":        {{"", "end with return"}},
+		"collections": {{"", "delete the line, and use lists, dicts and functions"}},
+		"sum":         {{"math", "write math.sum(values)"}, {"", "add in a loop"}},
+		"round":       {{"math", "write math.round(number, digits)"}, {"", "write int(number + 0.5)"}},
+		"pow":         {{"math", "write math.pow(x, y)"}},
+		"divmod":      {{"", "write x // y and x % y"}},
+		"map":         {{"", "write [f(x) for x in values]"}},
+		"filter":      {{"", "write [x for x in values if f(x)]"}},
+		"isinstance":  {{"", `write type(x) == "string", or "int", "float", "bool", "list", "dict", "NoneType"`}},
+		"next":        {{"", "write values[0], or a loop with break"}},
+		"iter":        {{"", "loop over the value itself"}},
+		"format":      {{"", `write "{}".format(value)`}},
+		"hex":         {{"", `write "%x" % number`}},
+		"oct":         {{"", `write "%o" % number`}},
+		"assert":      {{"", `write if not …: fail("what is wrong")`}},
+		"Exception":   {{"", `write fail("what is wrong")`}},
+		"object":      {{"", "write {}"}},
+		"frozenset":   {{"", "write set(values)"}},
+		"defaultdict": {{"", "write d = {} and d.setdefault(key, []).append(value)"}},
+		"Counter":     {{"", "write d = {} and d[key] = d.get(key, 0) + 1"}},
+		"deque":       {{"", "write a list"}},
+		"true":        {{"", "write True"}},
+		"false":       {{"", "write False"}},
+		"null":        {{"", "write None"}},
+		"__name__":    {{"", "write main() without the if"}},
 
-	".zfill":      {{"text", `text.pad_left(s, width, "0")`}, {"", `"0" * (width - len(s)) + s`}},
-	".rjust":      {{"text", "text.pad_left(s, width)"}, {"", `" " * (width - len(s)) + s`}},
-	".ljust":      {{"text", "text.pad_right(s, width)"}, {"", `s + " " * (width - len(s))`}},
-	".center":     {{"text", "text.center(s, width)"}, {"", `" " * ((width - len(s)) // 2) + s`}},
-	".casefold":   {{"", "s.lower()"}},
-	".encode":     {{"", "bytes(s)"}},
-	".decode":     {{"", "str(b)"}},
-	".expandtabs": {{"", `s.replace("\t", "    ")`}},
-	".sort":       {{"", "values = sorted(values)"}},
-	".reverse":    {{"", "values = reversed(values)"}},
-	".copy":       {{"", "list(values) or dict(values)"}},
-	".read_text":  {{"read_file", "read_file(…)"}, {"fs", "fs.read(path)"}, {"", "a call of a tool"}},
-	".write_text": {{"write_file", "write_file(…)"}, {"fs", "fs.write(path, content)"}, {"", "a call of a tool"}},
-}
+		".zfill":      {{"text", `text.pad_left(s, width, "0")`}, {"", `"0" * (width - len(s)) + s`}},
+		".rjust":      {{"text", "text.pad_left(s, width)"}, {"", `" " * (width - len(s)) + s`}},
+		".ljust":      {{"text", "text.pad_right(s, width)"}, {"", `s + " " * (width - len(s))`}},
+		".center":     {{"text", "text.center(s, width)"}, {"", `" " * ((width - len(s)) // 2) + s`}},
+		".casefold":   {{"", "s.lower()"}},
+		".encode":     {{"", "bytes(s)"}},
+		".decode":     {{"", "str(b)"}},
+		".expandtabs": {{"", `s.replace("\t", "    ")`}},
+		".sort":       {{"", "values = sorted(values)"}},
+		".reverse":    {{"", "values = reversed(values)"}},
+		".copy":       {{"", "list(values) or dict(values)"}},
+		".read_text":  {{"read_file", "read_file(…)"}, {"fs", "fs.read(path)"}, {"", "a call of a tool"}},
+		".write_text": {{"write_file", "write_file(…)"}, {"fs", "fs.write(path, content)"}, {"", "a call of a tool"}},
+	}
+})
 
 // sameAdvice maps names to the name that has their advice.
 var sameAdvice = map[string]string{
@@ -101,7 +104,7 @@ func Advice(names starlark.StringDict, feature string) string {
 	if same, ok := sameAdvice[feature]; ok {
 		feature = same
 	}
-	for _, a := range advices[feature] {
+	for _, a := range advices()[feature] {
 		if a.needs == "" || names.Has(a.needs) {
 			return a.text
 		}
