@@ -286,6 +286,7 @@ func (h *Host) Declared() (tools []toolset.Info) {
 // a head can be read without decoding the tool.
 func (h *Host) List() (list []toolset.Head) {
 	c := h.tools(context.Background())
+	list = make([]toolset.Head, 0, len(c.names))
 	for o := range c.all() {
 		head := *o.head
 		if head.State == toolset.Ready && head.Available != "" {
