@@ -306,11 +306,11 @@ def on_stop(run):
 		return d
 	}
 	whole := desk()
-	want, effects, err := whole.work("Do it", false, 0, all)
+	want, steps, err := whole.work("Do it", false, 0, all)
 	if err != nil || want.Text != "done, really" || whole.file("out/a.txt") != "one" || whole.file("out/c.txt") != "three" || whole.file("c.txt") != "" {
 		t.Fatalf("the task gave %+v, %v", want, err)
 	}
-	for _, dies := range testutil.Sample(countFrom(1, effects), 4) {
+	for _, dies := range testutil.Sample(countFrom(1, steps), 4) {
 		d := desk()
 		if _, _, err := d.work("Do it", false, dies, all); err == nil {
 			continue // all that it had to do was done
@@ -318,11 +318,11 @@ def on_stop(run):
 		d.hooks = []hooks.File{{Path: "hooks.star", Source: "def before_tool(call): return {'deny': 'changed'}\ndef before_ask(request): return {'deny': 'changed'}"}}
 		got, _, err := d.work("Do it", true, 0, all)
 		if err != nil || got.Text != want.Text || d.file("out/a.txt") != "one" || d.file("out/c.txt") != "three" {
-			t.Errorf("killed after effect %d: it gave %+v, %v", dies, got, err)
+			t.Errorf("killed at step %d: it gave %+v, %v", dies, got, err)
 			continue
 		}
 		if d.asked != "" && d.asked != whole.asked {
-			t.Errorf("killed after effect %d: the model was asked\n%s\nwant\n%s", dies, d.asked, whole.asked)
+			t.Errorf("killed at step %d: the model was asked\n%s\nwant\n%s", dies, d.asked, whole.asked)
 		}
 	}
 }
@@ -385,14 +385,14 @@ func TestHooksWithPinnedTools(t *testing.T) {
 		write("text")
 		r, _, err := d.work("Do it", true, 0, all)
 		if err != nil || len(r.Calls) != 3 {
-			t.Fatalf("killed after effect %d: the resumed task gave %+v, %v", dies, r, err)
+			t.Fatalf("killed at step %d: the resumed task gave %+v, %v", dies, r, err)
 		}
 		if !r.Calls[0].Success {
 			continue // the call was made again, with the tool as it is now
 		}
 		pinned++
 		if !r.Calls[2].Success || !strings.Contains(d.asked, `Note: args {\"line\": \"y\"}`) {
-			t.Errorf("killed after effect %d: the resumed task gave %+v, and its model was asked\n%s", dies, r, d.asked)
+			t.Errorf("killed at step %d: the resumed task gave %+v, and its model was asked\n%s", dies, r, d.asked)
 		}
 	}
 }

@@ -32,15 +32,33 @@ type desk struct {
 	tools        []string            // of the model, besides the usual ones
 	hooks        []hooks.File
 	asked        string // what the model was asked last
+	step         func(context.Context) error
 }
 
-// work begins, or goes on with, a task in a process that dies after so many
-// effects; 0 is never.
-func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Options)) (r agent.Reply, effects int, err error) {
+// work begins, or goes on with, a task in a process that dies at a step: a request to its model, or a question.
+// 0 is never. It returns the number of the steps.
+func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Options)) (r agent.Reply, steps int, err error) {
 	d.t.Helper()
 	opts := &cassidy.Options{TrustSource: true}
 	approve(opts)
-	h, err := testhost.Open(d.t, testhost.On{Sandbox: cassidy.Inline, Journal: d.journal}, d.dir, opts)
+	var h *cassidy.Host
+	d.step = func(ctx context.Context) error {
+		if steps++; steps != dies {
+			return nil
+		}
+		go func() { _ = h.Close() }() // and with it the journal
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if a := opts.Approver; a != nil {
+		opts.Approver = host.ApproverFunc(func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+			if err := d.step(ctx); err != nil {
+				return tool.Answer{}, err
+			}
+			return a.Approve(ctx, q)
+		})
+	}
+	h, err = testhost.Open(d.t, testhost.On{Sandbox: cassidy.Inline, Journal: d.journal}, d.dir, opts)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -56,22 +74,6 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	events, counted := h.Subscribe(context.Background(), host.EventFilter{Buffer: 1 << 16}), make(chan struct{})
-	go func() {
-		defer close(counted)
-		for e := range events {
-			if _, ok := e.Data.(tool.EffectDone); !ok {
-				continue
-			}
-			if effects++; effects == dies {
-				_ = h.Close() // and with it the journal
-			}
-		}
-	}()
-	defer func() {
-		_ = h.Close()
-		<-counted
-	}()
 	s, err := a.Session(context.Background(), "run")
 	if err != nil {
 		d.t.Fatal(err)
@@ -81,7 +83,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	} else {
 		r, err = s.Send(context.Background(), task)
 	}
-	return r, effects, err
+	return r, steps, err
 }
 
 // records opens the journal as another process would.
@@ -97,7 +99,10 @@ func (d *desk) records() (j *history.Journal, done func()) {
 
 // model says by what it has said before what comes next.
 func (d *desk) model() model.Model {
-	return script.New("replies", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
+	return script.New("replies", false, func(ctx context.Context, messages value.List, said int) (value.Value, error) {
+		if err := d.step(ctx); err != nil {
+			return nil, err
+		}
 		first, _ := messages[0].(*value.Dict)
 		d.asked = value.FormatJSON(messages[1:], "")
 		for task, replies := range d.replies {
@@ -130,35 +135,35 @@ func newDesk(t *testing.T) *desk {
 }
 
 // TestATaskSurvivesItsProcess ends the process of a task that runs programs and
-// agents of its own after each effect, and compares what comes of it.
+// agents of its own at each step, and compares what comes of it.
 func TestATaskSurvivesItsProcess(t *testing.T) {
 	t.Parallel()
 	all := func(o *cassidy.Options) { o.Approver = host.ApproveAll() }
 	whole := newDesk(t)
-	want, effects, err := whole.work("Do it", false, 0, all)
+	want, steps, err := whole.work("Do it", false, 0, all)
 	if err != nil || want.Text != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {
 		t.Fatalf("the task gave %+v, %v", want, err)
 	}
-	for _, dies := range testutil.Sample(countFrom(1, effects), 5) {
+	for _, dies := range testutil.Sample(countFrom(1, steps), 5) {
 		d := newDesk(t)
 		if _, _, err := d.work("Do it", false, dies, all); err == nil {
 			continue // all that it had to do was done
 		}
 		got, _, err := d.work("Do it", true, 0, all)
 		if err != nil {
-			t.Errorf("killed after effect %d: %v", dies, err)
+			t.Errorf("killed at step %d: %v", dies, err)
 			continue
 		}
 		if got.Text != want.Text || d.file("b.txt") != whole.file("b.txt") || d.file("c.txt") != whole.file("c.txt") {
-			t.Errorf("killed after effect %d: it gave %+v", dies, got)
+			t.Errorf("killed at step %d: it gave %+v", dies, got)
 		}
 		if len(got.Calls) != len(want.Calls) {
-			t.Errorf("killed after effect %d: %d calls, want %d", dies, len(got.Calls), len(want.Calls))
+			t.Errorf("killed at step %d: %d calls, want %d", dies, len(got.Calls), len(want.Calls))
 			continue
 		}
 		for i := range want.Calls {
 			if got.Calls[i].Error != want.Calls[i].Error {
-				t.Errorf("killed after effect %d: the model was told %q, want %q", dies, got.Calls[i].Error, want.Calls[i].Error)
+				t.Errorf("killed at step %d: the model was told %q, want %q", dies, got.Calls[i].Error, want.Calls[i].Error)
 			}
 		}
 	}
