@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	found "github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -148,7 +149,7 @@ func TestRunCommandAlike(t *testing.T) {
 	err := errors.Join(
 		os.WriteFile(filepath.Join(dir, "hello.pl"), []byte("print \"hello\\n\"; open(F, '>', 'made') or print STDERR \"no file\\n\"; exit 3"), 0o644),
 		os.WriteFile(filepath.Join(dir, "slow.pl"), []byte("$| = 1; print \"so far\\n\"; sleep 60"), 0o644),
-		os.WriteFile(filepath.Join(dir, "script"), []byte("#!/bin/sh\necho hello; echo 'no file' >&2; exit 3\n"), 0o755))
+		testutil.WriteProgram(filepath.Join(dir, "script"), []byte("#!/bin/sh\necho hello; echo 'no file' >&2; exit 3\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 // Build returns the program of a main package of this module, such as "cmd/cassidy", or of a module that
-// it requires, by its import path. It is built without cgo and without the race detector. The program is in the user's cache folder, and is linked again
-// only if its sources have changed, so all tests of a run share it. A test must not change it.
+// it requires, by its import path. It is built without cgo and without the race detector. The program is in the
+// user's cache folder, and is linked again only if its sources have changed, so all tests of a run share it. A test
+// must not change it.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
 	program, err := Program("", pkg)
@@ -86,4 +88,12 @@ func moduleRoot(dir string) (string, error) {
 			return "", fmt.Errorf("%s is not in a Go module: build programs before you change the working directory", dir)
 		}
 	}
+}
+
+// WriteProgram writes a program that this process then starts. Meanwhile it starts no other: each new process has the
+// open files of this one until its own program begins, and a file that is open for writing cannot be started.
+func WriteProgram(path string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, 0o755)
 }

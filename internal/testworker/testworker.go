@@ -11,9 +11,7 @@
 package testworker
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,17 +88,11 @@ func Copy(to, from string) error {
 	if err := os.Link(from, to); err == nil {
 		return nil
 	}
-	in, err := os.Open(from)
+	program, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return testutil.WriteProgram(to, program)
 }
 
 // current builds the worker of these tests.

@@ -804,7 +804,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin, tmp := filepath.Join(dir, "launch.test"), filepath.Join(dir, "tmp")
-	err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(bin, program, 0o755), os.Mkdir(tmp, 0o777), os.Chmod(tmp, 0o777))
+	err = errors.Join(os.Chmod(dir, 0o755), testutil.WriteProgram(bin, program), os.Mkdir(tmp, 0o777), os.Chmod(tmp, 0o777))
 	if err != nil {
 		t.Fatal(err)
 	}

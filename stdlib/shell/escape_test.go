@@ -583,7 +583,7 @@ func TestEscapeAsOrdinaryUser(t *testing.T) {
 	program, err := os.ReadFile(own)
 	rowtest.NoError(t, err)
 	bin, tmp := filepath.Join(dir, "shell.test"), filepath.Join(dir, "tmp")
-	rowtest.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(bin, program, 0o755), os.Mkdir(tmp, 0o777), os.Chmod(tmp, 0o777)))
+	rowtest.NoError(t, errors.Join(os.Chmod(dir, 0o755), testutil.WriteProgram(bin, program), os.Mkdir(tmp, 0o777), os.Chmod(tmp, 0o777)))
 	tests := "-test.run=^TestEscape(ByExchange|ByRoot|Overrun|ByTwoCalls)$"
 	if testutil.Soak() {
 		tests = "-test.run=^TestEscape"

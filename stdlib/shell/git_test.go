@@ -107,11 +107,7 @@ func (r *hostileRepo) program() string { return "touch '" + r.mark + "'; cat" }
 
 // script is a program that leaves the mark, as a file.
 func (r *hostileRepo) script() string {
-	rowtest.PutFile(r.t, r.dir, ".git/evil.sh", "#!/bin/sh\ntouch '"+r.mark+"'\ncat\n")
-	if err := os.Chmod(filepath.Join(r.dir, ".git/evil.sh"), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	return filepath.Join(r.dir, ".git/evil.sh")
+	return r.write(".git/evil.sh", "touch '"+r.mark+"'\ncat\n")
 }
 
 func (r *hostileRepo) marked() bool {
@@ -122,11 +118,7 @@ func (r *hostileRepo) marked() bool {
 
 // ending is a program that leaves the mark and answers nothing.
 func (r *hostileRepo) ending() string {
-	rowtest.PutFile(r.t, r.dir, ".git/ending.sh", "#!/bin/sh\ntouch '"+r.mark+"'\n")
-	if err := os.Chmod(filepath.Join(r.dir, ".git/ending.sh"), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	return filepath.Join(r.dir, ".git/ending.sh")
+	return r.write(".git/ending.sh", "touch '"+r.mark+"'\n")
 }
 
 // signed makes a commit that claims to be signed.
@@ -355,10 +347,14 @@ func TestS04HostileRepositories(t *testing.T) {
 }
 
 func (r *hostileRepo) hook(name string) {
-	rowtest.PutFile(r.t, r.dir, name, "#!/bin/sh\ntouch '"+r.mark+"'\n")
-	if err := os.Chmod(filepath.Join(r.dir, name), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
+	r.write(name, "touch '"+r.mark+"'\n")
+}
+
+// write writes a script for the shell, and returns its path.
+func (r *hostileRepo) write(name, text string) string {
+	path := filepath.Join(r.dir, name)
+	rowtest.NoError(r.t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), testutil.WriteProgram(path, []byte("#!/bin/sh\n"+text))))
+	return path
 }
 
 func (r *hostileRepo) attribute(line string) {
