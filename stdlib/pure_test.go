@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
@@ -173,7 +172,7 @@ func TestPureResultsAreBounded(t *testing.T) {
 		{"json.encode", []any{pureDeepList(60, 10_000), int64(16)}},
 		{"yaml.decode", []any{long}},
 		{"url.quote", []any{strings.Repeat("é", 2<<20)}},
-		{"time.format", []any{"2026-11-21", strings.Repeat("%c", testutil.Times(400_000, 1<<20))}},
+		{"time.format", []any{"2026-11-21", strings.Repeat("%c", 1<<20)}},
 	} {
 		got, err := rowtest.Call(t, Pure(), c.fn, c.args...)
 		if value.KindOf(err) != value.Limit {

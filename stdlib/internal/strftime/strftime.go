@@ -28,10 +28,13 @@ type step struct {
 	text      string
 }
 
+// maxSteps bounds the memory of a format: a directive of two letters can have a dozen steps.
+const maxSteps = 10_000
+
 // New parses a format with the given directives, some of [Directives]. An exact format
 // reads only what it would write, except that a number may lack its padding: no more
 // spaces than it has, a year of two digits, at most six digits of a fraction, and an
-// offset with its minutes.
+// offset with its minutes. It fails with kind Limit for a format of more than 10,000 directives and texts.
 func New(format, directives string, exact bool) (*Format, error) {
 	f := &Format{exact: exact}
 	return f, f.add(format, directives)
@@ -40,6 +43,9 @@ func New(format, directives string, exact bool) (*Format, error) {
 // add appends the steps of a format.
 func (f *Format) add(format, known string) error {
 	for {
+		if len(f.steps) > maxSteps {
+			return row.Limit("the time format has more than %d directives and texts", maxSteps)
+		}
 		before, rest, found := strings.Cut(format, "%")
 		if before != "" {
 			f.steps = append(f.steps, step{text: before})
