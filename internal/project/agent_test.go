@@ -34,6 +34,7 @@ func (b *bench) agents() (list string, broken string) {
 
 // TestAgents checks the order of the folders.
 func TestAgents(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.write(".claude/agents/one.md", agentText("d"))
 	b.write(".claude/agents/two.md", agentText("d"))
@@ -55,6 +56,7 @@ func TestAgents(t *testing.T) {
 // TestAgentsRefused checks that a file that cannot be used has one clear error, and does not affect
 // others.
 func TestAgentsRefused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.write(".cassidy/agents/good.md", agentText("d"))
 	b.write(".cassidy/agents/huge.md", agentText("d")+strings.Repeat("x", 10<<20))
@@ -89,6 +91,7 @@ func TestAgentsRefused(t *testing.T) {
 
 // TestAgentsBound checks that the agents of a project can be recorded with each run.
 func TestAgentsBound(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 8 {
 		b.write(fmt.Sprintf(".cassidy/agents/a%d.md", i), agentText("d")+strings.Repeat("x", 200<<10))
@@ -102,6 +105,7 @@ func TestAgentsBound(t *testing.T) {
 // TestAgentsTrust checks that an agent file needs a review of its content. In a project of the user,
 // only one in .cassidy does not, as tools may write elsewhere.
 func TestAgentsTrust(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(".cassidy/agents/ours.md", agentText("d"))
 	b.write(".agents/agents/same.md", agentText("d"))
@@ -144,6 +148,7 @@ func TestAgentsTrust(t *testing.T) {
 
 // TestAgentsOfFiles checks the agents of a source that is not a folder.
 func TestAgentsOfFiles(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{"agents/one.md": {Data: []byte(agentText("d"))}, ".claude/agents/two.md": {Data: []byte(agentText("d"))}}
 	found, broken := project.Agents("", &trust.Scope{Files: files, TrustOnce: true})
 	if len(found) != 1 || found[0].Name != "one" || found[0].State() != "ready" || broken != nil {

@@ -51,6 +51,7 @@ func contextOf(t *testing.T, root, home, level string) string {
 }
 
 func TestModules(t *testing.T) {
+	t.Parallel()
 	want := map[string]tool.EffectKind{"context.read": tool.Read, "skill.create": tool.External, "memory.add": tool.Repeatable}
 	for _, m := range project.Modules("", func() *trust.Scope { return &trust.Scope{} }) {
 		for _, f := range m.Funcs {
@@ -83,6 +84,7 @@ func TestModules(t *testing.T) {
 // TestContextNames checks the sources of a project's name, and that its full path is
 // not disclosed.
 func TestContextNames(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ file, text, want string }{
 		{"", "", "shop"},
 		{"go.mod", "// a comment\nmodule example.com/shop/v2\n\ngo 1.26\n", "example.com/shop/v2"},
@@ -125,6 +127,7 @@ func put(t *testing.T, root, name, text string) {
 // TestContextNotes checks the notes and their order: the user's first, so that the
 // project's can be more specific.
 func TestContextNotes(t *testing.T) {
+	t.Parallel()
 	root, home := t.TempDir(), t.TempDir()
 	put(t, home, "CASSIDY.md", "note 1")
 	put(t, home, "rules/a.md", "note 2")
@@ -158,6 +161,7 @@ func TestContextNotes(t *testing.T) {
 // TestContextOwnFolder checks a project whose .cassidy is the user's own: its notes and
 // skills appear once.
 func TestContextOwnFolder(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	put(t, root, ".cassidy/CASSIDY.md", "only once")
 	put(t, root, ".cassidy/rules/a.md", "rule once")
@@ -171,6 +175,7 @@ func TestContextOwnFolder(t *testing.T) {
 }
 
 func TestContextIsCut(t *testing.T) {
+	t.Parallel()
 	const marker = "\n[Context truncated...]\n"
 	root := t.TempDir()
 	put(t, root, "CASSIDY.md", strings.Repeat("ä", 5000))
@@ -187,6 +192,7 @@ func TestContextIsCut(t *testing.T) {
 }
 
 func TestContextGit(t *testing.T) {
+	t.Parallel()
 	zero, one, two := strings.Repeat("0", 40), strings.Repeat("1", 40), strings.Repeat("2", 40)
 	entry := func(from, to, what string) string {
 		return from + " " + to + " A B <a@b.example> 1700000000 +0000\t" + what + "\n"
@@ -233,6 +239,7 @@ func TestContextGit(t *testing.T) {
 
 // TestContextFiles checks that a large project is summarized, not listed.
 func TestContextFiles(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	for i := range 30 {
 		put(t, root, fmt.Sprintf("many/f%02d.txt", i), "12345")
@@ -265,6 +272,7 @@ func TestContextFiles(t *testing.T) {
 
 // TestContextNowhere checks folders with little content.
 func TestContextNowhere(t *testing.T) {
+	t.Parallel()
 	if text := contextOf(t, "", "", "comprehensive"); text != "# Project: none\n\nFolder: none\n" {
 		t.Errorf("without a project the context is %q", text)
 	}

@@ -11,6 +11,7 @@ import (
 
 // TestHooks checks the order of the files with hooks, and that one which cannot be used is an error.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	read := func(once bool) (string, error) {
 		scripts, err := project.Hooks(b.root, &trust.Scope{Home: b.home, TrustOnce: once})

@@ -67,6 +67,7 @@ func indexFiles(t testing.TB, o *Options) []string {
 // TestIndexInTheBackground checks that Options.Background writes the index, and that a
 // load before that, or without an index, is complete.
 func TestIndexInTheBackground(t *testing.T) {
+	t.Parallel()
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 200)
 	var tasks []func()
@@ -106,6 +107,7 @@ func sealed(index []byte) []byte {
 // TestAToolThatCannotBeDecoded checks that the file of an invalid tool in the index is
 // read, though the checksum is valid.
 func TestAToolThatCannotBeDecoded(t *testing.T) {
+	t.Parallel()
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 3)
 	o := &Options{Cache: t.TempDir(), Reader: "r", Describe: describeNames(&described)}
@@ -132,6 +134,7 @@ func TestAToolThatCannotBeDecoded(t *testing.T) {
 // TestDamagedToolInIndex checks that a tool with only a readable head is listed, but
 // cannot be loaded.
 func TestDamagedToolInIndex(t *testing.T) {
+	t.Parallel()
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 1)
 	o := &Options{Cache: t.TempDir(), Reader: "r", Scope: trust.Scope{Trust: trust.New(""), TrustOnce: true}, Describe: describeNames(&described)}
@@ -157,6 +160,7 @@ func TestDamagedToolInIndex(t *testing.T) {
 // TestTransientErrors checks that errors which do not depend on a file, such as that no
 // worker was free, are not cached.
 func TestTransientErrors(t *testing.T) {
+	t.Parallel()
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 2)
 	for _, transient := range []*value.Error{

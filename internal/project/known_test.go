@@ -14,6 +14,7 @@ import (
 // TestLastGoodVersionIsJudgedByItsLibraries checks that the last good version of a file
 // is trusted only with the shared files that it was read with.
 func TestLastGoodVersionIsJudgedByItsLibraries(t *testing.T) {
+	t.Parallel()
 	ctx, root := context.Background(), t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 // TestSpecialFiles checks that special files and links out of the project are not read,
 // and do not block.
 func TestSpecialFiles(t *testing.T) {
+	t.Parallel()
 	outside, root, home := t.TempDir(), t.TempDir(), t.TempDir()
 	one := "---\ndescription: from outside\n---\n"
 	put(t, outside, "secret.md", "from outside")
@@ -82,6 +83,7 @@ func TestSpecialFiles(t *testing.T) {
 // TestSkillFolderOutside checks that a project's folder of skills cannot be outside of
 // the project, for reading or writing.
 func TestSkillFolderOutside(t *testing.T) {
+	t.Parallel()
 	outside, root := t.TempDir(), t.TempDir()
 	put(t, outside, "s.md", "---\ndescription: from outside\n---\n")
 	put(t, root, ".cassidy/config.yaml", "")

@@ -33,6 +33,7 @@ const replaced = "the folder was replaced after you marked it as yours"
 // TestX7AnotherFolder checks that files of an untrusted author that take the path of one's
 // own project are not one's own, whatever they copy.
 func TestX7AnotherFolder(t *testing.T) {
+	t.Parallel()
 	for _, own := range []string{"project", "file"} {
 		for _, tt := range []struct {
 			name    string
@@ -102,6 +103,7 @@ func TestX7AnotherFolder(t *testing.T) {
 // TestX7Moved checks what a move by the owner does: at another path nothing is trusted
 // until it is marked there, and back at the old one everything is as it was.
 func TestX7Moved(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", star("Mine."))
 	b.author()
@@ -120,6 +122,7 @@ func TestX7Moved(t *testing.T) {
 // TestX7MarkedAgain checks that a new mark in another folder does not revive what was
 // trusted as own work in the old one.
 func TestX7MarkedAgain(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", star("Mine."))
 	b.must(b.opts.Trust.Record(b.root, b.review().Files, true))
@@ -134,6 +137,7 @@ func TestX7MarkedAgain(t *testing.T) {
 
 // TestX7Homes checks that two homes can own a project, and that a copied home still does.
 func TestX7Homes(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", star("Mine."))
 	first := t.TempDir()
@@ -151,6 +155,7 @@ func TestX7Homes(t *testing.T) {
 
 // TestX7Clone checks that git leaves the ID out of what others get.
 func TestX7Clone(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.author()
 	ignored, err := os.ReadFile(filepath.Join(b.root, ".cassidy/owner/.gitignore"))

@@ -100,6 +100,7 @@ func star(doc string) string {
 }
 
 func TestTheIndexReadsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.write(tools+"a.star", star("A."))
 	b.write(tools+"b.star", star("B."))
@@ -135,6 +136,7 @@ func TestTheIndexReadsOnlyWhatChanged(t *testing.T) {
 }
 
 func TestAYoungFileIsReadAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	file := filepath.Join(b.root, tools+"a.star")
 	now := time.Now()
@@ -147,6 +149,7 @@ func TestAYoungFileIsReadAgain(t *testing.T) {
 }
 
 func TestAChangedLibIsNoticed(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.write(tools+"a.star", "load('lib/x.star', 'x')\n\ndef f():\n    \"A.\"\n    return x\n\ntool(f)\n")
 	b.write(tools+"b.star", star("B."))
@@ -182,6 +185,7 @@ func hash(p *project.Project, name string) string {
 }
 
 func TestADamagedIndexIsOnlySlow(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.write(tools+"a.star", star("A."))
 	b.load()
@@ -209,6 +213,7 @@ func TestADamagedIndexIsOnlySlow(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.opts.Builtin = fstest.MapFS{"read_file.star": {Data: []byte(star("Built in."))}}
 	b.write(tools+"read-file.star", star("Impostor."))
@@ -234,6 +239,7 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, user, project, want string }{
 		{"unknown field", "project_override: true\n", "", `unknown field 'project_override'; did you mean "project_overrides_personal"?`},
 		{"wrong type", "project_overrides_personal: 1\n", "", "should be true or false but got integer"},
@@ -255,6 +261,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func TestStrangeFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	outside := filepath.Join(t.TempDir(), "out.star")
 	b.writeAt(outside, star("Outside."), time.Now())
@@ -285,6 +292,7 @@ func TestStrangeFiles(t *testing.T) {
 }
 
 func TestAScriptThatChangedIsNotRun(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.write(tools+"a.star", star("A."))
 	p, _ := b.load()
@@ -304,6 +312,7 @@ func TestAScriptThatChangedIsNotRun(t *testing.T) {
 // TestABrokenFileKeepsItsLastGoodVersion checks that a broken or unreadable file is
 // reported and keeps its last good tool, with its libraries.
 func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.opts.Cache = ""
 	uses := func(word string) string {
@@ -344,6 +353,7 @@ func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
 // TestFiles checks that a file system can replace the folder of tools, that its files
 // are identified by content, and that only the program can trust them.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	files := fstest.MapFS{
 		"a.star":           {Data: []byte(star("A."))},
@@ -375,6 +385,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	deep := filepath.Join(root, "a", "b")
 	if err := os.MkdirAll(deep, 0o755); err != nil {
@@ -406,6 +417,7 @@ func TestFind(t *testing.T) {
 // TestAFolderThatCannotBeReadHidesNoOther checks that the built-in tools do not depend
 // on the project's folder of tools.
 func TestAFolderThatCannotBeReadHidesNoOther(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.opts.Builtin = fstest.MapFS{"read_file.star": {Data: []byte(star("Built in."))}}
 	b.write(".cassidy/tools", "a file, not a folder")

@@ -14,6 +14,7 @@ import (
 // TestLoadSkillUntrusted checks that a model gets no text of a skill that nobody has
 // reviewed, and that an untrusted skill does not hide one of the user's.
 func TestLoadSkillUntrusted(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(".cassidy/skills/theirs.md", "---\nname: Their Skill\ndescription: OBEY\n---\nOBEY one")
 	b.write(".cassidy/skills/mine.md", "---\ndescription: OBEY\n---\nOBEY two")

@@ -92,6 +92,7 @@ func needing(doc, needs string) string {
 const loading = "load('lib/x.star', 'x')\n\ndef f():\n    \"L.\"\n    return x\n\ntool(f)\n"
 
 func TestNothingIsTrustedUnasked(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", needing("A.", `"fs.read"`))
 	b.writeAt(filepath.Join(b.home, "tools/p.star"), needing("P.", `"env:X"`), b.long())
@@ -107,6 +108,7 @@ func TestNothingIsTrustedUnasked(t *testing.T) {
 }
 
 func TestTrustIsOfTheTextThatWasShown(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", needing("A.", `"fs.read:docs/**"`))
 	b.write(tools+"b.star", needing("B.", ""))
@@ -133,6 +135,7 @@ func TestTrustIsOfTheTextThatWasShown(t *testing.T) {
 }
 
 func TestTrustCoversWhatIsLoaded(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"lib/x.star", "x = 1\n")
 	b.write(tools+"lib/unused.star", "y = 1\n")
@@ -163,6 +166,7 @@ func TestTrustCoversWhatIsLoaded(t *testing.T) {
 // TestOwnToolsThatTakeMore checks that a tool of the user's own needs a review when it
 // could send newly readable data, and when its limits exceed the defaults.
 func TestOwnToolsThatTakeMore(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.author()
 	b.write(tools+"a.star", needing("A.", `"http.get:example.com"`))
@@ -200,6 +204,7 @@ func TestAProjectsConfigIsBounded(t *testing.T) {
 }
 
 func TestTrustOfOnesOwnProject(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.author()
 	b.write(tools+"a.star", needing("A.", ""))
@@ -234,6 +239,7 @@ func TestTrustOfOnesOwnProject(t *testing.T) {
 // TestTrustOfOnesOwnFile checks a file that its user wrote in a project of another
 // author.
 func TestTrustOfOnesOwnFile(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", star("A."))
 	b.write(tools+"theirs.star", star("Theirs."))
@@ -251,6 +257,7 @@ func TestTrustOfOnesOwnFile(t *testing.T) {
 }
 
 func TestTrustIsOfOneProject(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", star("A."))
 	b.trust()
@@ -271,6 +278,7 @@ func TestTrustIsOfOneProject(t *testing.T) {
 // TestDamagedTrust checks that a damaged record trusts nothing, is reported, and can be
 // replaced.
 func TestDamagedTrust(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	state := t.TempDir()
 	b.opts.Trust = trust.New(state)
@@ -308,6 +316,7 @@ func TestDamagedTrust(t *testing.T) {
 
 // TestForeignRecord checks that a record is valid only for its own project.
 func TestForeignRecord(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	state := t.TempDir()
 	b.opts.Trust = trust.New(state)
@@ -333,6 +342,7 @@ func TestForeignRecord(t *testing.T) {
 }
 
 func TestTrustOfManyAtOnce(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	const n = 24 // well over what is kept of the record
 	var want []string
@@ -355,6 +365,7 @@ func TestTrustOfManyAtOnce(t *testing.T) {
 }
 
 func TestRevokeWhatIsNotTrusted(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(tools+"a.star", star("A."))
 	b.trust()
@@ -368,6 +379,7 @@ func TestRevokeWhatIsNotTrusted(t *testing.T) {
 // TestUntrustedToolTakesNoName checks that a tool that nobody has reviewed does not
 // hide one of the user's.
 func TestUntrustedToolTakesNoName(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"", "project_overrides_personal: true\n"} {
 		b := trusting(t)
 		b.write(tools+"both.star", star("Project."))
@@ -381,6 +393,7 @@ func TestUntrustedToolTakesNoName(t *testing.T) {
 }
 
 func TestReviewShowsAllThatAModelObeys(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	want := []string{
 		".cassidy/policies/p.star policy", ".cassidy/workflows/deep/w.star workflow", ".cassidy/skills/s.md skill",
@@ -429,6 +442,7 @@ func TestReviewShowsAllThatAModelObeys(t *testing.T) {
 // TestUntrustedContext checks that a model gets nothing from a project that nobody has
 // reviewed except a short name.
 func TestUntrustedContext(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write("CASSIDY.md", "OBEY one")
 	b.write(".cassidy/rules/a.md", "OBEY two")
@@ -475,6 +489,7 @@ func TestUntrustedContext(t *testing.T) {
 // TestTestFilesAreReviewed checks that test files, and what only they load, need trust, and are
 // neither tools nor workflows.
 func TestTestFilesAreReviewed(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	for name, text := range map[string]string{
 		"tools/a.star": "def a():\n    \"\"\"A.\"\"\"\n    return 1\n\ntool(a)\n", "tools/a_test.star": "load(\"lib/fakes.star\", \"x\")\ndef test_a(t):\n    pass\n",

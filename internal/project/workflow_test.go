@@ -58,6 +58,7 @@ func (b *bench) flow(w *project.Workflow) string {
 }
 
 func TestWorkflows(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.opts.Home = t.TempDir()
 	b.write(workflows+"a.star", plainFlow)
@@ -93,6 +94,7 @@ mine personal`
 // TestTrustOfWorkflows checks that a project's workflow can be used if it and the files
 // that it loads are trusted.
 func TestTrustOfWorkflows(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.write(workflows+"a.star", loadFlow)
 	b.write(workflows+"lib/words.star", "word = 1")
@@ -120,6 +122,7 @@ func TestTrustOfWorkflows(t *testing.T) {
 // TestOpenWorkflow opens files by path: the user's own, and files in a project, also
 // through links.
 func TestOpenWorkflow(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	b.opts.Home = filepath.Join(b.root, "home/.cassidy")
 	b.write("mine/own.star", loadFlow)
@@ -158,6 +161,7 @@ func TestOpenWorkflow(t *testing.T) {
 // TestWorkflowTools checks that declared workflows can be called as tools, and that a
 // file is read only when it has changed.
 func TestWorkflowTools(t *testing.T) {
+	t.Parallel()
 	b := trusting(t)
 	want := func(what string, read int, want ...string) {
 		t.Helper()

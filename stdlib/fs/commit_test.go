@@ -23,6 +23,7 @@ import (
 )
 
 func TestCommitTellsWhatItDid(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "b": "2", "same": "s", "dir/": ""})
 	d.Must("fs.write", "path", "a", "content", "111")
 	d.Must("fs.remove", "path", "b")
@@ -74,6 +75,7 @@ func filesOf(undo *tool.Effect) value.Value {
 }
 
 func TestCommitConflicts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		call     func(d *project) // what the call does
@@ -149,6 +151,7 @@ func TestCommitConflicts(t *testing.T) {
 
 // What a call builds on is what it first read, not what was there when it wrote.
 func TestConflictWithWhatWasReadFirst(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1"})
 	d.Must("fs.read", "path", "a")
 	d.Must("fs.exists", "path", "b")
@@ -165,6 +168,7 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 
 // A call that can have no writes notes nothing of what it reads.
 func TestReadsOnlyNotesNothing(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1"})
 	for _, readsOnly := range []bool{true, false} {
 		for _, args := range []*value.Dict{value.NewDict("path", "a"), value.NewDict("path", "missing")} {
@@ -181,6 +185,7 @@ func TestReadsOnlyNotesNothing(t *testing.T) {
 }
 
 func TestCommitThatFailsHalfWay(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
 	d.Must("fs.write", "path", "a", "content", "new")
 	d.Must("fs.write", "path", "made/deep/b", "content", "new")
@@ -231,6 +236,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 // Where something else changes what a failed commit has written already, the
 // commit does not take that from it, and says so.
 func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "b": "2"})
 	d.Must("fs.write", "path", "a", "content", "new a")
 	d.Must("fs.write", "path", "b", "content", "new b")
@@ -248,6 +254,7 @@ func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestF09TwoWritersOfOneFile(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"f": "0"})
 	first, second := &tool.Stage{}, &tool.Stage{}
 	d.Stage = first
@@ -291,6 +298,7 @@ func TestF09TwoWritersOfOneFile(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "b": "2\xff", "dir/x": "x", "kind/y": "y", "emptied": ""})
 	before := rowtest.Snapshot(t, d.Dir)
 	d.Must("fs.write", "path", "a", "content", "new")
@@ -331,6 +339,7 @@ func TestRestore(t *testing.T) {
 
 // A grant that allows a write allows its undo, and the undo of that.
 func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"keep": ""}, "fs.write:out/*/*.md")
 	before := rowtest.Snapshot(t, d.Dir)
 	d.Must("fs.write", "path", "out/deep/a.md", "content", "1")
@@ -347,6 +356,7 @@ func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
 }
 
 func TestRestoreOfADamagedRecord(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1"})
 	before := rowtest.Snapshot(t, d.Dir)
 	file := func(pairs ...value.Value) value.List { return value.List{value.NewDict(pairs...)} }
@@ -382,6 +392,7 @@ func TestRestoreOfADamagedRecord(t *testing.T) {
 }
 
 func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
+	t.Parallel()
 	old, fresh, similar := tempName(swap.NewMark(time.Now().Add(-2*time.Hour)), "dir/a", "n"), tempName(swap.NewMark(time.Now()), "dir/a", "n"), ".cassidy-tmp-notes"
 	d := newProject(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
 	if got := namesOf(d.Must("fs.list", "path", "dir")); got != "a" {
@@ -455,6 +466,7 @@ func fewChecks(t *testing.T) {
 // Whatever a call does: the disk does not change before the commit, the commit
 // makes of it what the call saw, and the undo makes it what it was.
 func TestCommitAndRestoreAreInverse(t *testing.T) {
+	t.Parallel()
 	fewChecks(t)
 	root := t.TempDir()
 	n := 0

@@ -63,6 +63,7 @@ func (d *project) linked(links ...string) {
 // TestX6ProtectedTargets checks that what a protected name leads to cannot be changed in
 // any way.
 func TestX6ProtectedTargets(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		files    map[string]string
@@ -118,6 +119,7 @@ func TestX6ProtectedTargets(t *testing.T) {
 
 // TestX6Dangling checks that nothing can be made where a protected name leads.
 func TestX6Dangling(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"from/tools/x.star": "x"})
 	d.linked(".cassidy", "conf/here", ".git", "a", "a", "meta", "CASSIDY.md", "notes.md")
 	for _, p := range []string{"conf/here/tools/x.star", "conf/here", "CONF/Here/x", "meta/config", "notes.md"} {
@@ -132,6 +134,7 @@ func TestX6Dangling(t *testing.T) {
 
 // TestX6LinkDuringTheCall checks that a commit looks again at what is protected.
 func TestX6LinkDuringTheCall(t *testing.T) {
+	t.Parallel()
 	for _, links := range [][]string{{".cassidy", "conf"}, {".git", "conf"}, {"CASSIDY.md", "conf/x"}, {"a", "conf", ".cassidy", "a"}} {
 		d := newProject(t, nil)
 		d.Must("fs.write", "path", "conf/x", "content", "evil")
@@ -156,6 +159,7 @@ func TestX6LinkDuringTheCall(t *testing.T) {
 // TestX6NewRepository checks that no call makes a folder that git takes for a repository,
 // in one effect or several, by writing, making folders or moving.
 func TestX6NewRepository(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"parts/HEAD": "ref: refs/heads/x", "parts/objects/x": "", "half/objects/x": "", "half/refs/x": ""})
 	d.Fails(value.Denied, "protected", "fs.write", "path", "half/HEAD", "content", "ref: refs/heads/x")
 	d.Fails(value.Denied, "protected", "fs.move", "from", "parts/HEAD", "to", "half/HEAD")
@@ -180,6 +184,7 @@ func TestX6NewRepository(t *testing.T) {
 
 // TestX8Notes checks that tools cannot write the notes that models follow.
 func TestX8Notes(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"CASSIDY.md": "old", "a.txt": "a"})
 	for _, p := range []string{"CASSIDY.md", "CASSIDY.local.md", "cassidy.md", ".cassidy.md", "Cassidy.MD", "sub/CASSIDY.md", "CASSIDY.md ", "ＣASSIDY.md"} {
 		d.Fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestF01PathsThatLeave(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "x", "sub/b": "y"})
 	inSub := openProject(t, &Options{Root: d.Dir, WorkDir: "sub"})
 	for _, tt := range []struct {
@@ -64,6 +65,7 @@ func TestF01PathsThatLeave(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rowtest.PutFile(t, dir, "work/deep/", "")
 	for _, tt := range []struct {
@@ -102,6 +104,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rowtest.PutFile(t, dir, "file", "")
 	for _, o := range []Options{
@@ -117,6 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestNoFilesLent(t *testing.T) {
+	t.Parallel()
 	w, err := Open(nil)
 	rowtest.NoError(t, err)
 	d := projectOf(t, w, "")
@@ -129,6 +133,7 @@ func TestNoFilesLent(t *testing.T) {
 }
 
 func TestPathTooDeepOrLong(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	d.Fails(value.Invalid, "parts", "fs.read", "path", strings.Repeat("a/", 200)+"b")
 	d.Fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
@@ -148,6 +153,7 @@ var protectedPaths = []string{
 }
 
 func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{
 		".git/config": "[core]", ".cassidy/tools/x.star": "tool", "a.txt": "a", "vendor/.git/HEAD": "ref",
 	})
@@ -179,6 +185,7 @@ func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
 // TestF10WhatTheUserKeepsIsProtected checks that a user's own folder cannot be
 // changed where it lies in the project, by any of its names.
 func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rowtest.PutFile(t, dir, "mine/home/state/trust", "old")
 	rowtest.PutFile(t, dir, "mine/homely", "x")
@@ -196,6 +203,7 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 }
 
 func TestNamesThatAreNotProtected(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git"} {
 		d.Must("fs.write", "path", p, "content", "ok")

@@ -18,6 +18,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{
 		"a.txt": "hello\n", "empty": "", "日本.txt": "é", "bom": "\uFEFFx", "crlf": "a\r\nb", "bin": "\xff\x00", "dir/x": "1",
 	})
@@ -48,6 +49,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadPart(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"digits": "0123456789", "empty": "", "dir/x": "1"})
 	if err := os.WriteFile(filepath.Join(d.Dir, "large"), make([]byte, 9<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,6 +77,7 @@ func TestReadPart(t *testing.T) {
 }
 
 func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"docs/readme.md": "", "docs/guide.md": "", "file": "", "secret/keys.txt": ""})
 	d.Fails(value.Failed, "File not found: docs/reedme.md\ndid you mean docs/readme.md?", "fs.read", "path", "docs/reedme.md")
 	d.Fails(value.Failed, "File not found: docs/README.md\ndid you mean docs/readme.md?", "fs.stat", "path", "docs/README.md")
@@ -92,6 +95,7 @@ func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
 }
 
 func TestWorkDirInWords(t *testing.T) {
+	t.Parallel()
 	top := newProject(t, map[string]string{"work/a.txt": "a", "other/b.txt": "b", "work/sub/c.txt": "c"})
 	d := openProject(t, &Options{Root: top.Dir, WorkDir: "work"})
 	d.Fails(value.Failed, "File not found: b.txt", "fs.read", "path", "b.txt")
@@ -116,6 +120,7 @@ func TestWorkDirInWords(t *testing.T) {
 }
 
 func TestStatAndExists(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"dir/a.txt": "12345"})
 	when := time.Date(2024, 2, 3, 4, 5, 6, 0, time.UTC)
 	rowtest.NoError(t, os.Chtimes(filepath.Join(d.Dir, "dir/a.txt"), when, when))
@@ -148,6 +153,7 @@ func TestStatAndExists(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"b": "22", "a.txt": "", "a/x": "", ".hidden": "", ".git/HEAD": "", "z/": "", "bad\xff": "", "new\nline": ""})
 	if got, want := namesOf(d.Must("fs.list")), ".git/ .hidden a.txt a/ b z/"; got != want {
 		t.Errorf("fs.list() = %q, want %q", got, want)
@@ -175,6 +181,7 @@ func namesOf(v value.Value) string {
 }
 
 func TestListOfTooMany(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	for i := range 40 {
 		rowtest.PutFile(t, d.Dir, fmt.Sprintf("many/%02d", i), "")
@@ -188,6 +195,7 @@ func TestListOfTooMany(t *testing.T) {
 
 // The promise of the limit is that what it lets through is still one value.
 func TestTheLongestListIsAValue(t *testing.T) {
+	t.Parallel()
 	entry := (&spot{look: &look{w: &Files{Folder: &Folder{work: "."}, now: time.Now}}, staged: &tool.FileState{Exists: true}}).describe("a")
 	list := make(value.List, maxListed)
 	for i := range list {
@@ -199,6 +207,7 @@ func TestTheLongestListIsAValue(t *testing.T) {
 }
 
 func TestReadSizeLimit(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"eight": "12345678", "nine": "123456789"})
 	small := openProject(t, &Options{Root: d.Dir, Limits: Limits{Read: 8}})
 	if got := small.Must("fs.read", "path", "eight"); got != "12345678" {
@@ -214,6 +223,7 @@ func TestReadSizeLimit(t *testing.T) {
 }
 
 func TestReadsStopWhenTheCallIs(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "x"})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -238,6 +248,7 @@ func TestReadsStopWhenTheCallIs(t *testing.T) {
 }
 
 func TestReadsSeeWhatIsStaged(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"old.txt": "old needle", "gone.txt": "gone needle", "dir/x": "x", "tree/a/b": "b"})
 	d.Must("fs.write", "path", "new/deep/file.txt", "content", "a\nnew needle\n")
 	d.Must("fs.write", "path", "old.txt", "content", "changed")
@@ -277,6 +288,7 @@ func TestReadsSeeWhatIsStaged(t *testing.T) {
 }
 
 func TestBytesThatAreGivenAreTheReadersOwn(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	mine := []byte("abc")
 	d.Must("fs.write", "path", "f", "content", mine)

@@ -126,6 +126,7 @@ func randomCommit(rt *rapid.T, root string) *project {
 // Wherever a commit dies: reconciling it leaves all or nothing of it, and then
 // it can be carried out again, and undone.
 func TestReconcileAfterEachOperation(t *testing.T) {
+	t.Parallel()
 	fewChecks(t)
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -177,6 +178,7 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 // Whatever somebody else writes into a file of a commit that died is not lost without a
 // question, and whatever is answered, nothing is left half done.
 func TestReconcileWithAChangeOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	fewChecks(t)
 	root := t.TempDir()
 	asked, settled := 0, 0
@@ -249,6 +251,7 @@ func (d *project) noTemporaryFiles() {
 // TestReconcileOfChangedFiles dies after k operations of one commit, changes something, and
 // checks what is made of it: the file that was changed is never touched.
 func TestReconcileOfChangedFiles(t *testing.T) {
+	t.Parallel()
 	type change func(t *testing.T, dir string)
 	put := func(name string) change {
 		return func(t *testing.T, dir string) { rowtest.PutFile(t, dir, name, "theirs") }
@@ -310,6 +313,7 @@ func TestReconcileOfChangedFiles(t *testing.T) {
 // TestReconcileWithAFileForAFolder has somebody put a file in place of a folder of a commit that
 // died, at each of its operations: it stays, unless a person decides otherwise.
 func TestReconcileWithAFileForAFolder(t *testing.T) {
+	t.Parallel()
 	stage := map[string]func(d *project){
 		"new": func(d *project) {
 			d.Must("fs.mkdir", "path", "new/sub/deep")
@@ -354,6 +358,7 @@ func TestReconcileWithAFileForAFolder(t *testing.T) {
 // The content that the commit would have written is no proof that it did: somebody else may
 // have written the same.
 func TestReconcileNeedsProof(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"n": "5"})
 	d.Must("fs.write", "path", "n", "content", "6")
 	undo := d.prepare()
@@ -397,6 +402,7 @@ func TestReconcileNeedsProof(t *testing.T) {
 
 // A grant that allows a write allows it to be reconciled, and no more.
 func TestReconcileIsGated(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"keep": ""}, "fs.write:out/*/*.md")
 	d.Must("fs.write", "path", "out/deep/a.md", "content", "1")
 	undo := d.prepare()
@@ -412,6 +418,7 @@ func TestReconcileIsGated(t *testing.T) {
 // Of the temporary files in a folder only those of the commit that died are removed: those of
 // other commits show what became of them.
 func TestReconcileSweepsItsOwn(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "b": "2"})
 	d.Must("fs.write", "path", "a", "content", "new")
 	d.Must("fs.write", "path", "b", "content", "new")

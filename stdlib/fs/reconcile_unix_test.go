@@ -20,6 +20,7 @@ import (
 )
 
 func TestReconcileTouchesNoLinks(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	rowtest.PutFile(t, outside, "a", "2")
 	for _, tt := range []struct {

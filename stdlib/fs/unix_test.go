@@ -58,6 +58,7 @@ func linkedProject(t *testing.T) (d *project, outside string) {
 }
 
 func TestF03LinksThatLeadOut(t *testing.T) {
+	t.Parallel()
 	d, outside := linkedProject(t)
 	before, outsideBefore := rowtest.Snapshot(t, d.Dir), rowtest.Snapshot(t, outside)
 	for _, p := range []string{"abs", "rel", "chain", "dir/secret", "sub/dir/secret", "up/x", "up/" + filepath.Base(outside) + "/secret", "proc/x", "abs-inside", "dangling-out"} {
@@ -105,6 +106,7 @@ func TestF03LinksThatLeadOut(t *testing.T) {
 }
 
 func TestLinksInside(t *testing.T) {
+	t.Parallel()
 	d, _ := linkedProject(t)
 	for _, p := range []string{"good", "sub/good-dir/file", "winding"} {
 		if got := d.Must("fs.read", "path", p); got != "inside" {
@@ -148,6 +150,7 @@ func TestLinksInside(t *testing.T) {
 // TestHardLinksAndRules checks that a file is not read by another name than the one that a
 // rule keeps from the call.
 func TestHardLinksAndRules(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"secret/key": "SECRET", "plain": "SECRET"})
 	d.Grant("fs.read")
 	rowtest.NoError(t, os.Link(filepath.Join(d.Dir, "secret/key"), filepath.Join(d.Dir, "other")))
@@ -183,6 +186,7 @@ func TestHardLinksAndRules(t *testing.T) {
 }
 
 func TestF05HardLinks(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	rowtest.PutFile(t, outside, "victim", "outside")
 	d := newProject(t, map[string]string{"plain": "1", "dir/x": "x"})
@@ -207,6 +211,7 @@ func TestF05HardLinks(t *testing.T) {
 }
 
 func TestF06WhatIsNoFile(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"dir/": "", "tree/x": "x"})
 	rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.Dir, "pipe"), 0o666))
 	rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.Dir, "tree/pipe"), 0o666))
@@ -254,6 +259,7 @@ func TestF06WhatIsNoFile(t *testing.T) {
 // Between two looks a pipe may take the place of what was looked at. Opening it
 // must not wait for its other end.
 func TestF06APipeInThePlaceOfAFile(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"file": "x", "dir/x": "x"})
 	l := d.files.look(t.Context(), tool.Grant{})
 	file, err := l.find("file", followAll)
@@ -273,6 +279,7 @@ func TestF06APipeInThePlaceOfAFile(t *testing.T) {
 }
 
 func TestF07ASparseFileOfATerabyte(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"small": "needle"})
 	f, err := os.Create(filepath.Join(d.Dir, "sparse"))
 	rowtest.NoError(t, err)
@@ -375,6 +382,7 @@ func editAndCommit(d *project, text string) error {
 }
 
 func TestF04SwapsWhileReadingAndWriting(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	rowtest.PutFile(t, outside, "file", "OUTSIDE")
 	rowtest.PutFile(t, outside, "deep/file", "OUTSIDE")

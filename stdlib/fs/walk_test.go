@@ -32,6 +32,7 @@ func textsOf(v value.Value) string {
 }
 
 func TestGlob(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{
 		"a.md": "", "b.txt": "", "docs/c.md": "", "docs/sub/d.md": "", "docs/sub/e.txt": "",
 		".env": "", ".github/ci.yml": "", "docs/.draft.md": "", ".git/config.md": "", "docs/.git/x.md": "", "z[1].txt": "", "docs.md": "",
@@ -78,6 +79,7 @@ func TestGlob(t *testing.T) {
 // The folder that has to be readable is the one that the pattern names
 // outright, and of what is below only what is granted is shown.
 func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"docs/a.md": "word", "docs/in/b.md": "word", "secret/c.md": "word", "docs-evil/d.md": "word"})
 	d.Grant("fs.read:docs/**")
 	for _, tt := range []struct {
@@ -120,6 +122,7 @@ func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
 }
 
 func TestGlobPatternsThatAreTooDear(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{strings.Repeat("a", 200): ""})
 	d.Fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,a}", 30)+"x")
 	d.Fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,{a,{a,b}}}", 9))
@@ -134,6 +137,7 @@ func TestGlobPatternsThatAreTooDear(t *testing.T) {
 
 // What fs.glob finds is what doublestar finds on the same files.
 func TestGlobAgreesWithDoublestar(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "", "ab": "", "b/a": "", "b/ab/a": "", "b/ab/ba": "", "ba/b/a/b": "", "a.b/ab": ""})
 	fsys := os.DirFS(d.Dir)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -151,6 +155,7 @@ func TestGlobAgreesWithDoublestar(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{
 		"a.txt": "one\nTwo two\r\n\nthree", "src/b.py": "def two():\n    pass\n", "src/deep/c.py": "x = 2 # two\n",
 		"bin": "two\x00two", "latin": "caf\xe9 two\n", ".env": "two", "src/.git/x": "two", "dots": "a.b\naxb\n",
@@ -186,6 +191,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchCutsLongLines(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{
 		"long":  strings.Repeat("é", 5000) + "needle" + strings.Repeat("é", 5000),
 		"start": "needle" + strings.Repeat("x", 5000),
@@ -205,6 +211,7 @@ func TestSearchCutsLongLines(t *testing.T) {
 }
 
 func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	line := strings.Repeat("a", 1023) + "\n"
 	for i := range 9 {
@@ -220,6 +227,7 @@ func TestSearchIsBounded(t *testing.T) {
 }
 
 func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"big": strings.Repeat("needle\n", 100), "small": "needle"})
 	small := openProject(t, &Options{Root: d.Dir, Limits: Limits{Read: 50, Entries: 1}})
 	if got := textsOf(small.Must("fs.search", "pattern", "needle")); got != "big:1:needle" {
@@ -247,6 +255,7 @@ func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
 // TestX10GlobTime checks that a pattern that takes long to match takes a bounded time of
 // the host.
 func TestX10GlobTime(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat(strings.Repeat("a", 60)+"/", 30)
 	files := map[string]string{}
 	for i := range 100 {

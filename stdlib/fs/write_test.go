@@ -34,6 +34,7 @@ func (d *project) after(want map[string]string) {
 }
 
 func TestWriteAndAppend(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a.txt": "old", "dir/": ""})
 	for _, tt := range []struct {
 		name, path string
@@ -66,6 +67,7 @@ func TestWriteAndAppend(t *testing.T) {
 }
 
 func TestWriteWithoutAStage(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "x"})
 	d.Stage = nil
 	d.Fails(value.Internal, "only a tool call can", "fs.write", "path", "a", "content", "x")
@@ -78,6 +80,7 @@ func TestWriteWithoutAStage(t *testing.T) {
 }
 
 func TestEdit(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
 	want := value.NewDict("path", "a.go", "replacements", int64(1), "diff",
 		"--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n two\n five\n")
@@ -101,6 +104,7 @@ func TestEdit(t *testing.T) {
 }
 
 func TestEditOfMuch(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{
 		"many":  strings.Repeat("a\n", 20_000),
 		"large": strings.Repeat("x\n", 1<<20) + "end\n",
@@ -128,6 +132,7 @@ func TestEditOfMuch(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
 	for _, tt := range []struct {
 		path      string
@@ -149,6 +154,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestMove(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
 	want := value.NewDict("from", "a", "to", "new/place/a", "moved", int64(1))
 	if got := d.Must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
@@ -170,6 +176,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMkdir(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"file": "x", "there/": ""})
 	for path, created := range map[string]bool{"a/b/c": true, "there": false, ".": false, "slash/": true} {
 		want := value.NewDict("path", strings.TrimSuffix(path, "/"), "created", created)
@@ -184,6 +191,7 @@ func TestMkdir(t *testing.T) {
 
 // One call may do and undo and do otherwise: what counts is how it ends.
 func TestOneCallChangesItsMind(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
 	d.Must("fs.remove", "path", "f")
 	d.Must("fs.write", "path", "f/now/folder", "content", "1")
@@ -207,6 +215,7 @@ func TestOneCallChangesItsMind(t *testing.T) {
 
 // A look at what the call has removed must not pass for a look at the disk.
 func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
 	d.Must("fs.remove", "path", "d", "recursive", true)
 	for _, p := range []string{"d", "d/e", "d/none", "d/e/a", "d/e/empty", "d/e/new"} {
@@ -221,6 +230,7 @@ func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
 }
 
 func TestF08WhatIsNotGranted(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
 	before := rowtest.Snapshot(t, d.Dir)
 	d.Grant("fs.read")
@@ -252,6 +262,7 @@ func TestF08WhatIsNotGranted(t *testing.T) {
 }
 
 func TestF02APrefixIsNoFolder(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
 	in := openProject(t, &Options{Root: d.Dir, WorkDir: "in"}, "fs.read:in/**", "fs.write:in/**")
 	in.Fails(value.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
@@ -266,6 +277,7 @@ func TestF02APrefixIsNoFolder(t *testing.T) {
 }
 
 func TestF12Quotas(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	for i := range 256 {
 		d.Must("fs.write", "path", fmt.Sprintf("many/%03d", i), "content", "x")
@@ -303,6 +315,7 @@ func TestF12Quotas(t *testing.T) {
 }
 
 func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, nil)
 	for i := range 256 {
 		d.Must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
@@ -327,6 +340,7 @@ func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
 }
 
 func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a": "x"})
 	d.Must("fs.write", "path", "b", "content", "new")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -341,6 +355,7 @@ func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
 // TestReadOnlyFilesStay checks that a file whose owner took away the right to
 // write it is not replaced, though its folder would allow it.
 func TestReadOnlyFilesStay(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a.txt": "old"})
 	if err := os.Chmod(filepath.Join(d.Dir, "a.txt"), 0o444); err != nil {
 		t.Fatal(err)

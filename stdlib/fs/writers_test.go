@@ -12,6 +12,7 @@ import (
 // TestEveryWriterChecksItsPaths calls every function that writes and that has a path as a
 // parameter with paths that it must refuse: also one that was added yesterday.
 func TestEveryWriterChecksItsPaths(t *testing.T) {
+	t.Parallel()
 	d := newProject(t, map[string]string{"a.txt": "a", ".git/config": "[core]"})
 	before := rowtest.Snapshot(t, d.Dir)
 	calls := 0

@@ -195,6 +195,7 @@ func TestAgree(t *testing.T) {
 // TestAgreeLarge checks that a file that is read again for each operation has the same
 // results as a held file. Blank lines in a CSV file are ignored.
 func TestAgreeLarge(t *testing.T) {
+	t.Parallel()
 	some := testutil.Sample([]string{"orders_quotes.csv", "umsatz_latin1.csv", "trials_utf16.tsv", "survey_missing.csv", "wide_200.csv"}, 2)
 	for _, f := range agreeFiles() {
 		if !slices.Contains(some, f.name) {
@@ -522,6 +523,7 @@ func TestTenLines(t *testing.T) {
 
 // TestEmptyFile reads an empty file.
 func TestEmptyFile(t *testing.T) {
+	t.Parallel()
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module()}})
 	args := value.NewDict("path", "empty.csv", "options", &value.Dict{}, "by", value.List{"region"}, "wanted", &value.Dict{})
 	_, err := e.Run(t.Context(), tool.Script{Path: "agree.star", Source: agreeScript}, tool.Call{Args: args}, agreeEffects)

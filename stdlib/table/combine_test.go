@@ -14,6 +14,7 @@ import (
 )
 
 func TestConcatAgreesWithPlain(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u, v := drawTable(t, "first"), drawTable(t, "second")
 		order := rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}).Draw(t, "order")
@@ -35,6 +36,7 @@ func TestConcatAgreesWithPlain(t *testing.T) {
 }
 
 func TestConcatJoinsTypes(t *testing.T) {
+	t.Parallel()
 	a := heldTable("n", columnFrom(Integer, int64(1), nil), "d", columnFrom(Date, "2024-02-29", nil), "x", columnFrom(Text, "a", "b"))
 	b := heldTable("d", columnFrom(Text, "soon"), "n", columnFrom(Float, 2.5), "y", columnFrom(Bool, true))
 	names, types := []string{"n", "d", "x", "y"}, []Type{Float, Any, Text, Bool}
@@ -104,6 +106,7 @@ func plainJoin(left, right [][]value.Value, lk, rk []int, others []int, how stri
 }
 
 func TestJoinAgreesWithPlain(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u, v := drawTable(t, "left"), drawTable(t, "right")
 		if u.rows == 0 {
@@ -157,6 +160,7 @@ func TestJoinAgreesWithPlain(t *testing.T) {
 }
 
 func TestJoinErrors(t *testing.T) {
+	t.Parallel()
 	u := heldTable("id", columnFrom(Integer, int64(1)), "when", columnFrom(Date, "2024-02-29"), "note", columnFrom(Text, "x"))
 	v := heldTable("id", columnFrom(Text, "1"), "when", columnFrom(DateTime, "2024-02-29"), "note", columnFrom(Text, "x"), "note_right", columnFrom(Text, "x"), "all", columnFrom(Any, "x"))
 	for _, test := range []struct {
@@ -186,6 +190,7 @@ func TestJoinErrors(t *testing.T) {
 // A many-to-many join ends when its rows take too much memory. A streamed join never
 // holds them.
 func TestJoinOfManyWithMany(t *testing.T) {
+	t.Parallel()
 	c := newColumn(Integer, 0)
 	for range 30_000 {
 		c.addInt(1)
@@ -218,6 +223,7 @@ func TestJoinOfManyWithMany(t *testing.T) {
 
 // Tables that stay streamed are streams, and their memory is bounded.
 func TestWhatStaysStreamed(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Integer, int64(1), int64(2), nil), "b", columnFrom(Text, "x", "y", "z"))
 	v := streamed(u, 2, false)
 	for _, test := range []struct {
@@ -259,6 +265,7 @@ func TestWhatStaysStreamed(t *testing.T) {
 
 // Operations that hold rows are limited by the memory of the call.
 func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	text := newColumn(Text, 0)
 	for i := range 5000 {
 		text.addText(fmt.Sprintf("%0200d", i))

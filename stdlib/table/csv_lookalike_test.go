@@ -3,6 +3,7 @@ package table
 import "testing"
 
 func TestLookalike(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		cells []string
 		want  string
@@ -27,6 +28,7 @@ func TestLookalike(t *testing.T) {
 }
 
 func TestLookalikeIsNoted(t *testing.T) {
+	t.Parallel()
 	const note = `column "price" is text, but its first values are numbers: pass decimal = ",", thousands = "."`
 	for _, test := range []struct {
 		text string
@@ -53,6 +55,7 @@ func TestLookalikeIsNoted(t *testing.T) {
 }
 
 func TestFloatsAreWrittenInFull(t *testing.T) {
+	t.Parallel()
 	for f, want := range map[float64]string{1108961.949: "1108961.949", 2e6: "2000000.0", 1e14: "100000000000000.0", 1e15: "1e+15", 0.1: "0.1", -1234567.25: "-1234567.25"} {
 		if got := formatFloat(f); got != want {
 			t.Errorf("formatFloat(%v) = %s, want %s", f, got, want)

@@ -12,6 +12,7 @@ import (
 
 // Scripts of both languages read a file and write it again, with the same errors.
 func TestCSVScripts(t *testing.T) {
+	t.Parallel()
 	file := []byte("id;name\n1;\"x\"\n2;\n")
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		if e.Func == "fs.stat" {

@@ -75,6 +75,7 @@ func csvShow(t *Table, g tool.Grant) string {
 }
 
 func TestReadCSV(t *testing.T) {
+	t.Parallel()
 	no, yes := false, true
 	for _, test := range []struct {
 		name, in string
@@ -158,6 +159,7 @@ func TestReadCSV(t *testing.T) {
 }
 
 func TestReadCSVErrors(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		in   string
 		set  func(o *readOptions)
@@ -209,6 +211,7 @@ func TestReadCSVErrors(t *testing.T) {
 
 // The rows are the same wherever a piece of the text or a part of the file ends.
 func TestReadCSVAcrossParts(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	text.WriteString("id,name,note\r\n")
 	want := 0
@@ -238,6 +241,7 @@ func TestReadCSVAcrossParts(t *testing.T) {
 
 // A text in UTF-16 is decoded piece by piece.
 func TestReadCSVDecodesAcrossParts(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	text.WriteString("\ufeffid,name\n")
 	want := 0
@@ -394,6 +398,7 @@ func csvDraw(r *rapid.T, rows int) *Column {
 
 // TestCSVRoundTrip checks that the output of to_csv is read back as the same table.
 func TestCSVRoundTrip(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	name := csvTexts().Filter(func(s string) bool {
 		return s != "" && s == headerName(s)
@@ -434,6 +439,7 @@ func TestCSVRoundTrip(t *testing.T) {
 }
 
 func TestWriteCSV(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	got, err := csvBytes([]byte("a,b\n1,\"x;y\"\n,\"2\"\n"), csvOptions())
 	if err != nil {
@@ -465,6 +471,7 @@ func TestWriteCSV(t *testing.T) {
 
 // TestCSVKindAgreesWithParse checks isFloat and kindOf against the parsers of numbers.
 func TestCSVKindAgreesWithParse(t *testing.T) {
+	t.Parallel()
 	n := numbers{usual: true}
 	rapid.Check(t, func(r *rapid.T) {
 		s := rapid.StringMatching(`-?[0-9]{0,21}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,3})?[0x]?`).Draw(r, "s")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWriteCSVRefusesNUL(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		table *Table
 		want  string
@@ -35,6 +36,7 @@ func TestWriteCSVRefusesNUL(t *testing.T) {
 
 // TestMessages checks messages with counts and suggestions.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	u := tableOf("a", Integer, []value.Value{1})
 	_, cross := method(u, "join", u, "a", named{"how": "cross"})
 	_, avg := callRow(t, u, "agg", nil, "n", pair("a", "avg"))

@@ -27,6 +27,7 @@ func described(t testing.TB, of *Table, named ...value.Value) string {
 }
 
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	want := []string{
 		"column|type|count|missing|distinct|min|q1|median|q3|max|mean|stdev|top|top_count|estimated",
 		"region|text|5|1|2|north|-|-|-|south|-|-|north|3|false",
@@ -44,6 +45,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestSummaryEdges(t *testing.T) {
+	t.Parallel()
 	inf := math.Inf(1)
 	tests := []struct {
 		name   string
@@ -79,6 +81,7 @@ func TestSummaryEdges(t *testing.T) {
 }
 
 func TestSummaryAgreesWithNaive(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(r, "rows")
 		numbers := rapid.OneOf(rapid.Just(value.Value(nil)), rapid.Map(rapid.Int64Range(-1e12, 1e12), func(v int64) value.Value { return v }))
@@ -123,6 +126,7 @@ func TestSummaryAgreesWithNaive(t *testing.T) {
 }
 
 func TestDescribeText(t *testing.T) {
+	t.Parallel()
 	of := sales()
 	of.notes = []string{"the encoding is utf-8"}
 	tests := map[string]string{
@@ -184,6 +188,7 @@ region (text)
 
 // TestDescribeHostile has texts that must not break lines or take long.
 func TestDescribeHostile(t *testing.T) {
+	t.Parallel()
 	of := tableOf("a\nb\x1b[31m", Text, []value.Value{"x\ny", strings.Repeat("é", 1<<20), "\x00", "  "})
 	for _, method := range describeMethods() {
 		got := described(t, of, "method", method)
@@ -217,6 +222,7 @@ func TestDescribeHostile(t *testing.T) {
 }
 
 func TestDescribeMany(t *testing.T) {
+	t.Parallel()
 	const n = 200_000
 	ids, floats, texts := newColumn(Integer, n), newColumn(Float, n), newColumn(Text, n)
 	for i := range n {
@@ -269,6 +275,7 @@ func TestDescribeMany(t *testing.T) {
 }
 
 func TestDistinctBorder(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{9_999, 10_000, 10_001, 10_002} {
 		c := newColumn(Integer, n)
 		for i := range n {
@@ -291,6 +298,7 @@ func TestDistinctBorder(t *testing.T) {
 }
 
 func TestHyperLogLog(t *testing.T) {
+	t.Parallel()
 	h := &hyperLogLog{}
 	next := 1
 	for n := 1; n <= 1_000_000; n++ {
@@ -309,6 +317,7 @@ func TestHyperLogLog(t *testing.T) {
 
 // TestSketchBound tries orders that are hard for a sketch.
 func TestSketchBound(t *testing.T) {
+	t.Parallel()
 	const n = 200_000
 	orders := map[string]func(i int) float64{
 		"ascending":  func(i int) float64 { return float64(i) },
@@ -350,6 +359,7 @@ func TestSketchBound(t *testing.T) {
 // TestDescribeWideAndLong has 100 columns of long distinct texts. They fit in the memory
 // of a process, because each column keeps fewer of them.
 func TestDescribeWideAndLong(t *testing.T) {
+	t.Parallel()
 	const columns, rows = 100, 500
 	batches := testutil.Times(3, 6)
 	var names []string

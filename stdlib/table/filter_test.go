@@ -92,6 +92,7 @@ func plainHolds(v value.Value, op string, operand value.Value) bool {
 }
 
 func TestFilterAgreesWithPlain(t *testing.T) {
+	t.Parallel()
 	numbers := []value.Value{int64(1), 1.0, 1.5, int64(0), math.NaN(), int64(math.MaxInt64), 9.3e18, -9.3e18, math.Inf(1), value.Integer(new(big.Int).Lsh(big.NewInt(1), 70))}
 	operands := map[string][]value.Value{
 		"text": {"a", "", "é", "zz"}, "integer": numbers[:9], "float": numbers[:9], "number": numbers[:9], "bool": {true, false}, "date": {"1970-01-01", "1969-12-31"},
@@ -139,6 +140,7 @@ func TestFilterAgreesWithPlain(t *testing.T) {
 }
 
 func TestFilterErrors(t *testing.T) {
+	t.Parallel()
 	u := heldTable("city", columnFrom(Text, "Oslo"), "people", columnFrom(Integer, int64(7)), "since", columnFrom(Date, "1048-01-01"), "seen", columnFrom(Instant, nil), "at", columnFrom(DateTime, nil), "capital", columnFrom(Bool, true))
 	fn := func(v value.Value) tool.Function {
 		return func(...value.Value) (value.Value, error) { return v, nil }
@@ -192,6 +194,7 @@ func plainSorted(rows [][]value.Value, less func(a, b []value.Value) bool) [][]v
 }
 
 func TestSortAgreesWithPlain(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		indexes := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 3).Draw(t, "by") // all but any
@@ -231,6 +234,7 @@ func TestSortAgreesWithPlain(t *testing.T) {
 }
 
 func TestSortByAFunction(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Text, "bb", "a", "cc", "dddd", nil))
 	key := tool.Function(func(args ...value.Value) (value.Value, error) {
 		v, _ := args[0].(*value.Dict).Get("a")
@@ -247,12 +251,14 @@ func TestSortByAFunction(t *testing.T) {
 }
 
 func TestSortByANameWithAMinus(t *testing.T) {
+	t.Parallel()
 	u := heldTable("x", columnFrom(Integer, int64(1), int64(2)), "-x", columnFrom(Integer, int64(5), int64(4)))
 	both(t, u, u.names, u.types, [][]value.Value{{int64(2), int64(4)}, {int64(1), int64(5)}}, "sort", "-x")
 	both(t, u, u.names, u.types, [][]value.Value{{int64(1), int64(5)}, {int64(2), int64(4)}}, "sort", "--x")
 }
 
 func TestSortOfTextsThatBeginAlike(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Text, "number 12", "number 1", nil, "number ", "number 123456789b", "number 123456789a", "number 1\x00"))
 	up := [][]value.Value{{"number "}, {"number 1"}, {"number 1\x00"}, {"number 12"}, {"number 123456789a"}, {"number 123456789b"}, {nil}}
 	both(t, u, u.names, u.types, up, "sort", "a")
@@ -260,6 +266,7 @@ func TestSortOfTextsThatBeginAlike(t *testing.T) {
 }
 
 func TestSortErrors(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Any, "x", int64(1)), "b", columnFrom(Any, value.NewDict(), value.NewDict()))
 	for _, test := range []struct {
 		args []value.Value
@@ -281,6 +288,7 @@ func TestSortErrors(t *testing.T) {
 }
 
 func TestDistinctAgreesWithPlain(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		indexes := rapid.SliceOfN(rapid.IntRange(0, len(u.names)-1), 0, 3).Draw(t, "by")
@@ -314,6 +322,7 @@ func TestDistinctAgreesWithPlain(t *testing.T) {
 }
 
 func TestMissingAgreesWithPlain(t *testing.T) {
+	t.Parallel()
 	fills := map[string]value.Value{"text": "–", "integer": int64(9), "float": int64(9), "bool": false, "date": "2024-02-29", "datetime": "2024-02-29T01:02:03", "instant": "2024-02-29T01:02:03Z", "any": value.List{}}
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
@@ -350,6 +359,7 @@ func TestMissingAgreesWithPlain(t *testing.T) {
 }
 
 func TestFillMissingOfOneValue(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Integer, nil, int64(1)), "b", columnFrom(Float, nil, 0.5), "c", columnFrom(Text, nil, "x"), "d", columnFrom(Date, nil, nil))
 	both(t, u, u.names, u.types, [][]value.Value{{int64(0), 0.0, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", int64(0))
 	both(t, u, u.names, u.types, [][]value.Value{{nil, 0.5, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", 0.5)
@@ -365,6 +375,7 @@ func TestFillMissingOfOneValue(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
+	t.Parallel()
 	c := newColumn(Integer, 0)
 	for i := range 100 {
 		c.addInt(int64(i))

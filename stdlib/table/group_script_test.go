@@ -21,6 +21,7 @@ func salesModule() tool.Module {
 
 // TestGroupScripts checks that both languages have the same results.
 func TestGroupScripts(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, star, lua, want string }{
 		{"agg", `data.sales().group_by("region").agg(total = ("amount", "sum"), n = "count")`,
 			`data.sales():group_by("region"):agg{total = {"amount", "sum"}, n = "count"}`,

@@ -122,6 +122,7 @@ func sales() *Table {
 }
 
 func TestAgg(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		function string
 		want     string // for north, south and the missing region
@@ -168,6 +169,7 @@ func TestAgg(t *testing.T) {
 }
 
 func TestAggShape(t *testing.T) {
+	t.Parallel()
 	for _, of := range []*Table{sales(), streamed(sales(), 2, false)} {
 		got := lines(mustTable(t, grouped(t, of, "product", "region"), "agg", nil, "n", "count", "total", value.List{"amount", "sum"}))
 		want := []string{"product|region|n|total", "a|north|2|80", "a|south|1|20", "b|north|1|30", "a|-|1|-", "-|south|1|50"}
@@ -196,6 +198,7 @@ func TestAggShape(t *testing.T) {
 }
 
 func TestAggErrors(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		v    value.Value
@@ -223,6 +226,7 @@ func TestAggErrors(t *testing.T) {
 }
 
 func TestSumOverflow(t *testing.T) {
+	t.Parallel()
 	big := []value.Value{int64(math.MaxInt64), 1, -1, int64(math.MaxInt64)}
 	fits := tableOf("k", Text, []value.Value{"a", "a", "a", "b"}, "v", Integer, big)
 	got := lines(mustTable(t, grouped(t, fits, "k"), "agg", nil, "s", pair("v", "sum")))
@@ -236,6 +240,7 @@ func TestSumOverflow(t *testing.T) {
 }
 
 func TestGroupLimit(t *testing.T) {
+	t.Parallel()
 	n := 300_000
 	c := newColumn(Integer, n)
 	for i := range n {
@@ -323,6 +328,7 @@ func near(a, b string, scale float64) bool {
 }
 
 func TestAggAgreesWithNaive(t *testing.T) {
+	t.Parallel()
 	functions := []string{"count", "distinct", "sum", "mean", "min", "max", "median", "p90", "stdev"}
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(0, 200).Draw(r, "rows")
@@ -373,6 +379,7 @@ func TestAggAgreesWithNaive(t *testing.T) {
 }
 
 func TestGroupQuantilesBound(t *testing.T) {
+	t.Parallel()
 	const groupsOf = 3
 	n := testutil.Times(330_000, 1_200_000) // the second one is also too many for all groups together
 	keys, values := newColumn(Integer, n), newColumn(Float, n)

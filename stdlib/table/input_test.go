@@ -11,6 +11,7 @@ import (
 )
 
 func TestFileTooLarge(t *testing.T) {
+	t.Parallel()
 	reads := 0
 	sized := func(size int64) tool.Grant {
 		return tool.Grant{Do: func(name string, _ *value.Dict) (tool.Outcome, error) {
@@ -34,6 +35,7 @@ func TestFileTooLarge(t *testing.T) {
 // TestFileIsChecked counts the checks of a file: when it is opened, at the end of each
 // pass, and at the start of each pass but the first.
 func TestFileIsChecked(t *testing.T) {
+	t.Parallel()
 	content := []byte("a,b\n" + strings.Repeat("1,x"+strings.Repeat(" ", 60)+"\n", (maxHeld>>6)+10))
 	checks, modified := 0, "then"
 	g := tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {

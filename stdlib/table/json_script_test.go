@@ -11,6 +11,7 @@ import (
 
 // Scripts of both languages read JSON and write it again.
 func TestJSONScripts(t *testing.T) {
+	t.Parallel()
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module()}})
 	const star, lua = "def f():\n    return ", "return tool{description = 'd', handler = function() return "
 	for _, test := range []struct{ star, lua, want string }{

@@ -57,6 +57,7 @@ func show(t *testing.T, tab *Table) string {
 func yes(b bool) *bool { return &b }
 
 func TestReadJSON(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, format, in string
 		o                readOptions
@@ -126,6 +127,7 @@ func wide(s string, order binary.AppendByteOrder) string {
 }
 
 func TestReadJSONKeepsLargeIntegers(t *testing.T) {
+	t.Parallel()
 	tab, err := parseAs("json", `[{"a":99999999999999999999}]`, readOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +139,7 @@ func TestReadJSONKeepsLargeIntegers(t *testing.T) {
 }
 
 func TestReadJSONErrors(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, format, in string
 		o                readOptions
@@ -196,6 +199,7 @@ func TestReadJSONErrors(t *testing.T) {
 }
 
 func TestJSONBounds(t *testing.T) {
+	t.Parallel()
 	var wideRecords strings.Builder
 	wideRecords.WriteByte('[')
 	for i := range 30 {
@@ -236,6 +240,7 @@ func TestJSONBounds(t *testing.T) {
 }
 
 func TestJSONIsCanceled(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	in := &input{name: "text", held: []byte("[" + strings.Repeat("1,", 10_000) + "1]")}
@@ -260,6 +265,7 @@ func chunks(s string, n int) func() ([]byte, error) {
 
 // The results do not depend on the ends of the parts.
 func TestJSONScannerChunks(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{
 			`[{"a":1,"b":"é\"😀\\"}, {"a":[1,{"x":"]"}]} ,-1.5e3,true,"x" ]`, `[]`, `[1`, `[{"a":"`, `["\u00e9\\",null]x`, "\ufeff[1,\n 2]",
@@ -310,6 +316,7 @@ func fileGrant(content []byte) tool.Grant {
 }
 
 func TestJSONHeldAndStreamed(t *testing.T) {
+	t.Parallel()
 	var list, lines bytes.Buffer
 	list.WriteString("{\"meta\": 1, \"data\": [")
 	pad := strings.Repeat("x", 700)
@@ -363,6 +370,7 @@ func TestJSONHeldAndStreamed(t *testing.T) {
 
 // TestJSONAfterTheGuess checks tables whose first records suggest other types.
 func TestJSONAfterTheGuess(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ last, want string }{
 		"as guessed":   {`{"a":1,"b":"2024-02-29"}`, "[integer date]"},
 		"a float":      {`{"a":1.5,"b":null}`, "[float date]"},
@@ -442,6 +450,7 @@ func write(tab *Table, method string, args *value.Dict) (string, error) {
 }
 
 func TestJSONRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tab := jsonTable().Draw(t, "table")
 		for _, test := range []struct {
@@ -469,6 +478,7 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestWriteJSON(t *testing.T) {
+	t.Parallel()
 	tab, err := parseAs("json", `[{"a":1,"b":"2024-02-29"},{"a":null,"b":null}]`, readOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -489,6 +499,7 @@ func TestWriteJSON(t *testing.T) {
 }
 
 func TestWriteJSONErrors(t *testing.T) {
+	t.Parallel()
 	floats := &Column{Type: Float, Floats: []float64{1, math.NaN()}}
 	long := &Column{Type: Text, Texts: []string{strings.Repeat("x", maxHeld)}}
 	deep := value.Value(value.List{})

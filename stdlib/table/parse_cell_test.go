@@ -12,6 +12,7 @@ import (
 )
 
 func TestParseInteger(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		in   string
 		want int64
@@ -31,6 +32,7 @@ func TestParseInteger(t *testing.T) {
 }
 
 func TestParseFloat(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{"0", "-0", "1", "-1", "0.1", "1.5", ".5", "-.5", "5.", "-5.", "5.e3", "1e3", "1E+3", "1e-3", "0.0", "-0.0",
 		"123456789012345", "1234567890123456", "12345678901234567890", "0.1234567890123456789", "1e22", "1e23", "1e-22", "1e-23",
 		"9007199254740993", "3.4e38", "1.7976931348623157e308", "5e-324", "1e-400", "0e999999999999", "0.000001", "1e-999999999999",
@@ -54,6 +56,7 @@ func TestParseFloat(t *testing.T) {
 // TestParseNumberGrammar checks the parsers against a second definition of the grammar
 // of numbers.
 func TestParseNumberGrammar(t *testing.T) {
+	t.Parallel()
 	integer := regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 	float := regexp.MustCompile(`^(-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|[+-]Inf)$`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,6 +75,7 @@ func TestParseNumberGrammar(t *testing.T) {
 }
 
 func TestParseFloatReadsFormatFloat(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.OneOf(rapid.Float64(), rapid.Map(rapid.Uint64(), math.Float64frombits), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0})).Draw(t, "f")
 		s := formatFloat(f)
@@ -85,6 +89,7 @@ func TestParseFloatReadsFormatFloat(t *testing.T) {
 }
 
 func TestParseBool(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[string]bool{"true": true, "True": true, "TRUE": true, "false": false, "False": false, "FALSE": false} {
 		if got, ok := parseBool(s); !ok || got != want {
 			t.Errorf("parseBool(%q) = %v, %v, want %v", s, got, ok, want)
@@ -98,6 +103,7 @@ func TestParseBool(t *testing.T) {
 }
 
 func TestParseDate(t *testing.T) {
+	t.Parallel()
 	// All days of the years 1 to 9999 would be about 3.6 million: every day of some
 	// years, then steps.
 	day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -126,6 +132,7 @@ func TestParseDate(t *testing.T) {
 }
 
 func TestParseDateTime(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		in    string
 		want  string // in RFC 3339, in UTC
@@ -164,6 +171,7 @@ func TestParseDateTime(t *testing.T) {
 }
 
 func TestParseDateTimeReadsFormatTime(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(firstMicro, lastMicro).Draw(t, "n")
 		if got, zoned, ok := parseDateTime(formatTime(DateTime, n)); got != n || zoned || !ok {

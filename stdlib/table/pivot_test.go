@@ -10,6 +10,7 @@ import (
 )
 
 func TestPivot(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		agg  string
 		want []string
@@ -29,6 +30,7 @@ func TestPivot(t *testing.T) {
 }
 
 func TestPivotErrors(t *testing.T) {
+	t.Parallel()
 	many := newColumn(Integer, 0)
 	for i := range 1001 {
 		many.addInt(int64(i))
@@ -56,6 +58,7 @@ func TestPivotErrors(t *testing.T) {
 }
 
 func TestUnpivot(t *testing.T) {
+	t.Parallel()
 	of := tableOf("id", Text, []value.Value{"x", "y"}, "a", Integer, []value.Value{1, nil}, "b", Float, []value.Value{2.5, 3.0}, "c", Bool, []value.Value{true, false})
 	tests := []struct {
 		args  []value.Value
@@ -91,6 +94,7 @@ func TestUnpivot(t *testing.T) {
 }
 
 func TestUnpivotWide(t *testing.T) {
+	t.Parallel()
 	b := &Batch{Rows: 3}
 	var names []string
 	for i := range 5000 {

@@ -25,6 +25,7 @@ func rendered(t fataler, u *Table, rows, width int) string {
 func ofLines(s ...string) string { return strings.Join(s, "\n") }
 
 func TestRender(t *testing.T) {
+	t.Parallel()
 	u := heldTable(
 		"city", columnFrom(Text, "Utrecht", "東京", nil, "–", ""),
 		"people", columnFrom(Integer, int64(367947), int64(13960000), nil, int64(-1), int64(0)),
@@ -50,6 +51,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestRenderLeavesRowsOut(t *testing.T) {
+	t.Parallel()
 	c := newColumn(Integer, 0)
 	for i := range 200 {
 		c.addInt(int64(i))
@@ -84,6 +86,7 @@ func TestRenderLeavesRowsOut(t *testing.T) {
 }
 
 func TestRenderReadsNoMoreThanItShows(t *testing.T) {
+	t.Parallel()
 	read := 0
 	u := newStream([]string{"n"}, []Type{Integer}, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
 		for {
@@ -100,6 +103,7 @@ func TestRenderReadsNoMoreThanItShows(t *testing.T) {
 }
 
 func TestRenderLeavesColumnsOut(t *testing.T) {
+	t.Parallel()
 	var pairs []any
 	for i := range 30 {
 		pairs = append(pairs, fmt.Sprintf("c%d", i), columnFrom(Integer, int64(i)))
@@ -125,6 +129,7 @@ func TestRenderLeavesColumnsOut(t *testing.T) {
 }
 
 func TestShownText(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ in, want string }{
 		{"a", "a"}, {"a b", "a b"}, {"", `""`}, {"–", `"–"`}, {" a", `" a"`}, {"a ", `"a "`}, {`"a"`, `"\"a\""`}, {`a"b`, `a"b`}, {`\n`, `\n`},
 		{"a\nb", `"a\nb"`}, {"a\tb", `"a\tb"`}, {"a\r", `"a\r"`}, {"\x1b[31m", `"\u001b[31m"`}, {"a\x7f", `"a\u007f"`}, {"a\u202eb", `"a\u202eb"`}, {"a\u00a0b", `"a\u00a0b"`},
@@ -137,6 +142,7 @@ func TestShownText(t *testing.T) {
 }
 
 func TestShownFloat(t *testing.T) {
+	t.Parallel()
 	for f, want := range map[float64]string{
 		0: "0.0", 1: "1.0", -1.5: "-1.5", 0.1 + 0.2: "0.3", 1.0 / 3: "0.3333333333", 2.0 / 3: "0.6666666667", 200.0 / 3: "66.66666667", 12345678901.5: "12345678901.5", 1234567.123456: "1234567.1235",
 		0.00012345678912345: "0.0001234567891", 0.000012: "1.2e-05", 1e15: "1e+15", 123456789012345: "123456789012345.0", 1.0 / 3e9: "3.333333333e-10", 9.9999999999: "10.0", 1e300: "1e+300",
@@ -152,6 +158,7 @@ func TestShownFloat(t *testing.T) {
 }
 
 func TestTextWidth(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		in   string
 		want int
@@ -165,6 +172,7 @@ func TestTextWidth(t *testing.T) {
 }
 
 func TestCutToWidth(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		in   string
 		most int

@@ -45,6 +45,7 @@ func scriptEngine() *engine.Engine {
 }
 
 func TestScriptsOfBothLanguages(t *testing.T) {
+	t.Parallel()
 	e := scriptEngine()
 	for _, test := range []struct{ star, lua string }{
 		{`t.head(2)`, `t:head(2)`},
@@ -107,6 +108,7 @@ func TestScriptsOfBothLanguages(t *testing.T) {
 }
 
 func TestScriptsShow(t *testing.T) {
+	t.Parallel()
 	e := scriptEngine()
 	want := "… 3 more rows\n… 2 more columns: people, area\n4 rows × 4 columns"
 	star, err := scripted(t, e, "x.star", `return t.show(rows = 1, width = 20)`)
@@ -118,6 +120,7 @@ func TestScriptsShow(t *testing.T) {
 
 // A function of the script may fail, stop early, or use the table again.
 func TestFunctionsOfScripts(t *testing.T) {
+	t.Parallel()
 	e := scriptEngine()
 	for _, test := range []struct {
 		name, path, body string
@@ -157,6 +160,7 @@ func TestFunctionsOfScripts(t *testing.T) {
 
 // Both languages have the same error messages.
 func TestScriptErrorsOfBothLanguages(t *testing.T) {
+	t.Parallel()
 	e := scriptEngine()
 	for _, test := range []struct{ star, lua string }{
 		{`t.filter("people", ">", "x")`, `t:filter("people", ">", "x")`},
@@ -177,6 +181,7 @@ func TestScriptErrorsOfBothLanguages(t *testing.T) {
 
 // TestUnknownNames uses misspelled methods, methods of other libraries, and columns.
 func TestUnknownNames(t *testing.T) {
+	t.Parallel()
 	e := scriptEngine()
 	for _, test := range []struct{ path, body, message, hint string }{
 		{"x.star", "t.colums", `type table has no field or method colums; did you mean "columns" or "column"?`, ""},

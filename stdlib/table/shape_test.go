@@ -14,6 +14,7 @@ import (
 )
 
 func TestHeadAndTail(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		n := rapid.IntRange(0, 15).Draw(t, "n")
@@ -26,6 +27,7 @@ func TestHeadAndTail(t *testing.T) {
 }
 
 func TestColumnsChosen(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		indexes := rapid.SliceOfNDistinct(rapid.IntRange(0, len(u.names)-1), 1, 4, rapid.ID).Draw(t, "indexes")
@@ -61,6 +63,7 @@ func TestColumnsChosen(t *testing.T) {
 }
 
 func TestRename(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Integer, int64(1)), "b", columnFrom(Text, "x"), "c", columnFrom(Bool, nil))
 	row := [][]value.Value{{int64(1), "x", nil}}
 	types := []Type{Integer, Text, Bool}
@@ -70,6 +73,7 @@ func TestRename(t *testing.T) {
 }
 
 func TestColumn(t *testing.T) {
+	t.Parallel()
 	u := heldTable("head", columnFrom(Date, "2024-02-29", nil))
 	for form, v := range forms(u) {
 		got, err := method(v, "column", "head")
@@ -80,6 +84,7 @@ func TestColumn(t *testing.T) {
 }
 
 func TestShapeErrors(t *testing.T) {
+	t.Parallel()
 	u := heldTable("city", columnFrom(Text, "Oslo", "Bergen"), "people", columnFrom(Integer, int64(700000), nil))
 	for _, test := range []struct {
 		name       string
@@ -118,6 +123,7 @@ func TestShapeErrors(t *testing.T) {
 }
 
 func TestAddColumn(t *testing.T) {
+	t.Parallel()
 	big := new(big.Int).Lsh(big.NewInt(1), 80)
 	for _, test := range []struct {
 		values value.List
@@ -174,6 +180,7 @@ func TestAddColumn(t *testing.T) {
 }
 
 func TestAddColumnOfOneValue(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Text, "x", "y"))
 	for _, test := range []struct {
 		value, typ, want value.Value
@@ -191,6 +198,7 @@ func TestAddColumnOfOneValue(t *testing.T) {
 }
 
 func TestAddColumnOfAFunctionThatFails(t *testing.T) {
+	t.Parallel()
 	u := heldTable("a", columnFrom(Text, "x", "y"))
 	failure := errors.New("no such thing")
 	for form, v := range forms(u) {
@@ -202,6 +210,7 @@ func TestAddColumnOfAFunctionThatFails(t *testing.T) {
 }
 
 func TestWithTypes(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		from  Type
 		value value.Value
@@ -244,6 +253,7 @@ func TestWithTypes(t *testing.T) {
 
 // Values that are converted to another type and back are unchanged.
 func TestWithTypesAndBack(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		for _, name := range []string{"text", "integer", "float", "bool", "date", "datetime", "instant", "number"} {
@@ -258,6 +268,7 @@ func TestWithTypesAndBack(t *testing.T) {
 }
 
 func TestErrorsCutCells(t *testing.T) {
+	t.Parallel()
 	long := make([]byte, 10<<20)
 	for i := range long {
 		long[i] = 'x'

@@ -15,6 +15,7 @@ func days() *Table {
 
 // TestSQLHasNoClock queries the time in each way that SQLite has.
 func TestSQLHasNoClock(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	for _, query := range []string{
 		"select current_timestamp", "select current_date", "select current_time as t",
@@ -36,6 +37,7 @@ func TestSQLHasNoClock(t *testing.T) {
 }
 
 func TestSQLHasNoChance(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	for _, query := range []string{"select random()", "select hex(randomblob(4))", "select * from t order by random()", "select abs(RANDOM()) % 6 from t", `select "random"()`} {
 		u, err := askSQL(t, f, query, tablesNamed("t", days()))
@@ -46,6 +48,7 @@ func TestSQLHasNoChance(t *testing.T) {
 }
 
 func TestSQLOfGivenTimes(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	for _, test := range []struct{ query, want string }{
 		{"select date('2024-01-31', '+1 month') as d", `d:text | "2024-03-02"`},
@@ -69,6 +72,7 @@ func TestSQLOfGivenTimes(t *testing.T) {
 
 // TestSQLClocksAreSeparate runs queries in parallel: only those that use the time fail.
 func TestSQLClocksAreSeparate(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	var all sync.WaitGroup
 	for i := range 32 {
@@ -95,6 +99,7 @@ func nested(depth int) value.Value {
 }
 
 func TestDeepValues(t *testing.T) {
+	t.Parallel()
 	u := tableOf("a", Integer, []value.Value{1, 2})
 	good := tableBy(t, u, "add_column", "v", value.List{nil, nested(value.MaxDepth)})
 	if same, err := good.Equal(t.Context(), tool.Grant{}, good); !same || err != nil {

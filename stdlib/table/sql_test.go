@@ -91,6 +91,7 @@ func people() *Table {
 }
 
 func TestSQL(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	other := newHeld([]string{"who", "n"}, &Batch{Rows: 3, Columns: []*Column{texts("Ann", "Ann", "Cy"), ints(1, 2, 3)}})
 	tables := tablesNamed("people", people(), "other", other)
@@ -133,6 +134,7 @@ func TestSQL(t *testing.T) {
 }
 
 func TestSQLExplain(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	for _, query := range []string{"explain query plan select * from people", "EXPLAIN select 1"} {
 		got, err := askSQL(t, f, query, tablesNamed("people", people()))
@@ -143,6 +145,7 @@ func TestSQLExplain(t *testing.T) {
 }
 
 func TestSQLParams(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	tables := tablesNamed("people", people())
 	for _, c := range []struct {
@@ -172,6 +175,7 @@ func TestSQLParams(t *testing.T) {
 }
 
 func TestSQLErrors(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	one := newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}})
 	wide := make([]string, 10_000)
@@ -233,6 +237,7 @@ func TestSQLErrors(t *testing.T) {
 // TestSQLRejected has statements with effects, and statements that only look like a
 // query.
 func TestSQLRejected(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	tables := tablesNamed("t", newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}}))
 	for _, query := range []string{
@@ -308,6 +313,7 @@ func bigTable() *Table {
 }
 
 func TestSQLHostile(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	tables := tablesNamed("big", bigTable())
 	seconds := 0.05 * float64(testutil.Times(1, 6)) // in which some queries reach other limits
@@ -330,6 +336,7 @@ func TestSQLHostile(t *testing.T) {
 
 // TestSQLLargeList checks that a large but valid query runs.
 func TestSQLLargeList(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	got, err := askSQL(t, f, "select count(*) as n from big where a in (0"+strings.Repeat(",1", 40_000)+")", tablesNamed("big", bigTable()))
 	if err != nil || shown(t, got) != "n:integer | 1000" {
@@ -354,6 +361,7 @@ func (c *polledContext) Err() error {
 }
 
 func TestSQLEndsWithCall(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	for name, query := range map[string]string{
 		"recursion":  hostileSQL()["endless recursion"],
@@ -423,6 +431,7 @@ func sqlCell(t *rapid.T, c *Column) {
 // TestSQLRoundTrip checks that a query of all columns returns them unchanged: from a
 // table that is read once, copied for a join, and streamed.
 func TestSQLRoundTrip(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	one := newHeld([]string{"one"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}})
 	rapid.Check(t, func(rt *rapid.T) {
@@ -444,6 +453,7 @@ func TestSQLRoundTrip(t *testing.T) {
 
 // TestSQLOfStream checks how often a streamed table is read.
 func TestSQLOfStream(t *testing.T) {
+	t.Parallel()
 	f := sqlFunc()
 	for query, want := range map[string]int{
 		"select sum(n) as n from s":                                1,
@@ -475,6 +485,7 @@ func TestSQLOfStream(t *testing.T) {
 
 // TestSQLNaN checks that NaN is missing in SQL.
 func TestSQLNaN(t *testing.T) {
+	t.Parallel()
 	u := newHeld([]string{"x"}, &Batch{Rows: 2, Columns: []*Column{{Type: Float, Floats: []float64{math.NaN(), 1}}}})
 	got, err := askSQL(t, sqlFunc(), "select x, x is null as gone from t", tablesNamed("t", u))
 	if err != nil || shown(t, got) != "x:float gone:integer | null 1| 1.0 0" {

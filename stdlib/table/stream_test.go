@@ -125,6 +125,7 @@ func TestStreamKeepsLittle(t *testing.T) {
 
 // TestStreamDepth derives tables from one another without end.
 func TestStreamDepth(t *testing.T) {
+	t.Parallel()
 	of := streamed(heldTable("n", columnFrom(Integer, int64(1))), 1, false)
 	u, steps := of, 0
 	for ; steps < 1_000_000; steps++ {
@@ -147,6 +148,7 @@ func TestStreamDepth(t *testing.T) {
 
 // TestStreamEnds ends a call while a filter keeps no row.
 func TestStreamEnds(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	batches := 0
 	endless := newStream([]string{"n"}, []Type{Integer}, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
@@ -173,6 +175,7 @@ func TestStreamEnds(t *testing.T) {
 }
 
 func TestFormatOfBytes(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"a,b\n1,2\n":                            formatCSV,
 		`[{"a":1}]`:                             formatJSON,
@@ -197,6 +200,7 @@ func TestFormatOfBytes(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
+	t.Parallel()
 	for f, want := range map[float64]string{
 		0: "0", -0.5: "-0.5", 12: "12", 1_000_000: "1000000", -1_234_567: "-1234567", 999_999_999_999_999: "999999999999999",
 		1e15: "1e+15", 1234567.75: "1234568", 123456.789: "123457", 0.000001234567: "1.23457e-06", 2.5: "2.5",

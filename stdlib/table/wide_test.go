@@ -24,6 +24,7 @@ func wideTable(n int) (u *Table, half value.List) {
 }
 
 func TestWideTables(t *testing.T) {
+	t.Parallel()
 	n := testutil.Times(20_000, 100_000)
 	u, half := wideTable(n)
 	last := func(i int, suffix string) string { return fmt.Sprint("c", n-i, suffix) }
@@ -56,6 +57,7 @@ func TestWideTables(t *testing.T) {
 }
 
 func TestFinderAgreesWithColumn(t *testing.T) {
+	t.Parallel()
 	u := tableOf("a", Integer, []value.Value{1}, "b", Integer, []value.Value{1}, "A", Integer, []value.Value{1})
 	for _, name := range slices.Concat(u.names, []string{"", "c"}) {
 		at, err := u.column(name)

@@ -12,6 +12,7 @@ import (
 
 // TestXLSXTinyStrings has many texts of one byte, which take more memory than their bytes.
 func TestXLSXTinyStrings(t *testing.T) {
+	t.Parallel()
 	const room = 48
 	texts := testutil.Times(60_000, 1_000_000)
 	in := bomb(t, "xl/sharedStrings.xml", "<sst>", "<si><t>x</t></si>", texts, "</sst>")
@@ -29,6 +30,7 @@ func TestXLSXTinyStrings(t *testing.T) {
 
 // TestXLSXWithoutStrings reads a workbook that declares shared texts but has none.
 func TestXLSXWithoutStrings(t *testing.T) {
+	t.Parallel()
 	none := map[string]string{"xl/sharedStrings.xml": ""}
 	tab, err := parseAs("xlsx", string(book(`<row r="1">`+inline("A1", "a")+`</row><row r="2"><c r="A2"><v>1</v></c></row>`, none)), readOptions{})
 	if err != nil || show(t, tab) != "a:integer \n1\n" {
@@ -41,6 +43,7 @@ func TestXLSXWithoutStrings(t *testing.T) {
 }
 
 func TestXLSXStrayCell(t *testing.T) {
+	t.Parallel()
 	in := book(`<row r="1">`+inline("A1", "x")+`</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>`, nil)
 	_, err := parseAs("xlsx", string(in), readOptions{})
 	if e := value.ErrorOf(err, value.Failed); err == nil || e.Limit != value.LimitMemory || !strings.Contains(e.Hint, "clear") || !strings.Contains(e.Hint, "XFD1048576") {

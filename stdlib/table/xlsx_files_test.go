@@ -13,6 +13,7 @@ import (
 // The test files of excelize, written by several programs, must have the same cells as
 // in excelize.
 func TestXLSXFilesOfExcelize(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(moduleCache(), "github.com/xuri/excelize/v2@v2.11.0/test")
 	files, _ := filepath.Glob(filepath.Join(dir, "*.xlsx"))
 	if len(files) == 0 {

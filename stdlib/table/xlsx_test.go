@@ -62,6 +62,7 @@ func inline(ref, text string) string {
 }
 
 func TestReadXLSX(t *testing.T) {
+	t.Parallel()
 	const twoSheets = `<workbook xmlns:r="x"><sheets><sheet name="Notes" r:id="rId9" state="hidden"/><sheet name="One" r:id="rId1"/></sheets></workbook>`
 	for _, test := range []struct {
 		name, sheet string
@@ -111,6 +112,7 @@ func TestReadXLSX(t *testing.T) {
 }
 
 func TestReadXLSXErrors(t *testing.T) {
+	t.Parallel()
 	good := book(`<row r="1"><c r="A1"><v>1</v></c></row>`, nil)
 	flipped := bytes.Clone(good)
 	at := bytes.Index(flipped, []byte("xl/worksheets/sheet1.xml")) + len("xl/worksheets/sheet1.xml") + 10
@@ -218,6 +220,7 @@ func bomb(t *testing.T, part, before, text string, times int, after string) []by
 }
 
 func TestXLSXBounds(t *testing.T) {
+	t.Parallel()
 	const sheet1 = "xl/worksheets/sheet1.xml"
 	const begin = "<worksheet><sheetData>"
 	var many bytes.Buffer
@@ -256,6 +259,7 @@ func TestXLSXBounds(t *testing.T) {
 // TestXLSXUnpacked reads files that need too much memory only when they are unpacked. By default the
 // limits, and the files, are smaller.
 func TestXLSXUnpacked(t *testing.T) {
+	t.Parallel()
 	unpacked, memory := int64(maxUnpacked), int64(tool.DefaultMemory)
 	if !testutil.Soak() {
 		unpacked, memory = 4<<20, 10<<20
@@ -290,6 +294,7 @@ func relationsOf(n int) string {
 
 // The size of a part in an archive is not trusted.
 func TestXLSXWrongSize(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	text := []byte(strings.Repeat("x", 100))
@@ -305,6 +310,7 @@ func TestXLSXWrongSize(t *testing.T) {
 }
 
 func TestXLSXIsCanceled(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	in := &input{name: "text", held: book("", nil)}
@@ -324,6 +330,7 @@ func written(t interface{ Fatal(...any) }, f *excelize.File) []byte {
 }
 
 func TestXLSXByExcelize(t *testing.T) {
+	t.Parallel()
 	f := excelize.NewFile()
 	at := time.Date(2024, 2, 29, 13, 14, 15, 0, time.UTC)
 	rows := [][]any{
@@ -370,6 +377,7 @@ func TestXLSXByExcelize(t *testing.T) {
 
 // TestXLSXRandom checks that a random table written by excelize is read unchanged.
 func TestXLSXRandom(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rows, columns := rapid.IntRange(1, 5).Draw(t, "rows"), rapid.IntRange(1, 4).Draw(t, "columns")
 		f := excelize.NewFile()
@@ -435,6 +443,7 @@ func TestXLSXRandom(t *testing.T) {
 }
 
 func TestXLSXLargeFile(t *testing.T) {
+	t.Parallel()
 	// Stored without compression, it is larger than what is kept in memory.
 	var sheet strings.Builder
 	sheet.WriteString("<worksheet><sheetData>")
@@ -475,6 +484,7 @@ func TestXLSXLargeFile(t *testing.T) {
 }
 
 func TestFormatOfCode(t *testing.T) {
+	t.Parallel()
 	for code, want := range map[string]cellFormat{
 		"General": formatNumber, "0.00": formatNumber, "#,##0": formatNumber, "0.00E+00": formatNumber, "@": formatNumber, `"yd"0`: formatNumber, `0\d`: formatNumber, "[Red]0": formatNumber,
 		`_-* #,##0.00\ [$€-407]_-`: formatNumber, "0%": formatNumber, `0 "day`: formatNumber, "[Red": formatNumber,

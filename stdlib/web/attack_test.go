@@ -43,6 +43,7 @@ func urlOf(address string) string {
 }
 
 func TestH01PrivateAddresses(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	for _, address := range forbidden {
@@ -78,6 +79,7 @@ func TestH01PrivateAddresses(t *testing.T) {
 // TestH01Exceptions checks that the user's config opens what it names and no
 // more.
 func TestH01Exceptions(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, &Options{Private: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("8.8.4.4/32")}})
 	d.serve("80", sends("x"))
 	d.names["inside.example"], d.names["both.example"] = []string{"10.1.2.3"}, []string{"10.2.0.1 10.1.2.3 10.0.0.1"}
@@ -95,6 +97,7 @@ func TestH01Exceptions(t *testing.T) {
 }
 
 func TestH02AddressesInDisguise(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	for _, host := range []string{
@@ -123,6 +126,7 @@ func TestH02AddressesInDisguise(t *testing.T) {
 }
 
 func TestH03NamesThatLeadInside(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	for i, address := range forbidden {
@@ -147,6 +151,7 @@ func TestH03NamesThatLeadInside(t *testing.T) {
 // TestH03Rebinding checks that a name which leads elsewhere at each lookup gets
 // nowhere by it: what is dialled is what was checked.
 func TestH03Rebinding(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/again" {
@@ -185,6 +190,7 @@ func TestH03Rebinding(t *testing.T) {
 
 // TestOwnAddresses checks that what cannot be known is not assumed.
 func TestOwnAddresses(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	d.net.own = func() ([]netip.Addr, error) { return nil, errors.New("not permitted") }
@@ -192,6 +198,7 @@ func TestOwnAddresses(t *testing.T) {
 }
 
 func TestH04Redirects(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, to string
 		kind     value.Kind
@@ -235,6 +242,7 @@ func TestH04Redirects(t *testing.T) {
 // TestH04FromHTTPS checks that no redirect leads from https to http, and that
 // the other way is open.
 func TestH04FromHTTPS(t *testing.T) {
+	t.Parallel()
 	d := newTLSNet(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/down" {
 			http.Redirect(w, r, "http://example.com/", http.StatusMovedPermanently)
@@ -257,6 +265,7 @@ func TestH04FromHTTPS(t *testing.T) {
 // TestH04Methods checks what becomes of method and body, and that each hop is
 // asked for with the method that it takes.
 func TestH04Methods(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		row    string
 		status int
@@ -295,6 +304,7 @@ func TestH04Methods(t *testing.T) {
 }
 
 func TestH05TheHostThatIsMeant(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	d.Grant("http:allowed.example", "http:*.allowed.example")
@@ -352,6 +362,7 @@ func TestH05TheHostThatIsMeant(t *testing.T) {
 }
 
 func TestH06Headers(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	for _, name := range []string{
@@ -397,6 +408,7 @@ func TestH06Headers(t *testing.T) {
 }
 
 func TestH07TooMuch(t *testing.T) {
+	t.Parallel()
 	zeros := make([]byte, 1<<20)
 	forever := func(w io.Writer) {
 		for {
@@ -485,6 +497,7 @@ func bytesOf(c byte, n int) []byte {
 // TestH07SlowBody checks that a server which sends a byte now and then does not
 // hold a call for longer than its time, wherever in an answer it dribbles.
 func TestH07SlowBody(t *testing.T) {
+	t.Parallel()
 	for _, start := range []string{"", "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"} {
 		d := newTestNet(t, nil)
 		d.serve("80", func(w http.ResponseWriter, r *http.Request) {

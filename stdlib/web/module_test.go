@@ -124,6 +124,7 @@ func sends(s string) http.HandlerFunc {
 }
 
 func TestHTTPAnswer(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	var asked []string
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
@@ -180,6 +181,7 @@ func TestHTTPAnswer(t *testing.T) {
 }
 
 func TestHTTPBodies(t *testing.T) {
+	t.Parallel()
 	packed := func(s string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -237,6 +239,7 @@ func TestHTTPBodies(t *testing.T) {
 }
 
 func TestHTTPWrongUse(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.never("80")
 	const u = "http://example.com/"
@@ -282,6 +285,7 @@ func TestHTTPWrongUse(t *testing.T) {
 }
 
 func TestHTTPUnreachable(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.names["nowhere.example"] = nil
 	d.Fails(value.Unavailable, "host not found: nowhere.example", "http.get", "url", "http://nowhere.example/")
@@ -317,6 +321,7 @@ func TestHTTPUnreachable(t *testing.T) {
 
 // TestHTTPUnsent checks which failures are marked as ones of requests that never left.
 func TestHTTPUnsent(t *testing.T) {
+	t.Parallel()
 	plain := func(t *testing.T) *testNet { return newTestNet(t, nil) }
 	wrapped := func(trip func(http.RoundTripper, *http.Request) (*http.Response, error)) func(*testing.T) *testNet {
 		return func(t *testing.T) *testNet { return newTestNet(t, &Options{HTTP: around(trip)}) }
@@ -384,6 +389,7 @@ func TestHTTPUnsent(t *testing.T) {
 }
 
 func TestHTTPTrust(t *testing.T) {
+	t.Parallel()
 	d := newTLSNet(t, nil, sends("hello"))
 	untrusted := newTestNet(t, nil)
 	untrusted.to["443"] = d.to["443"]
@@ -396,6 +402,7 @@ func TestHTTPTrust(t *testing.T) {
 
 // TestHTTPGrants checks that each method and host is granted by itself.
 func TestHTTPGrants(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.serve("80", sends("x"))
 	d.serve("8080", sends("x"))
@@ -436,6 +443,7 @@ func TestHTTPGrants(t *testing.T) {
 }
 
 func TestHTTPRequestsOfOneCall(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved" {
@@ -458,6 +466,7 @@ func TestHTTPRequestsOfOneCall(t *testing.T) {
 // TestHTTPTurns checks that a tool has at most four requests under way, that
 // another tool does not wait for it, and that who waits can give up.
 func TestHTTPTurns(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	arrived, release := make(chan string, 10), make(chan struct{})
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
@@ -503,6 +512,7 @@ func TestHTTPTurns(t *testing.T) {
 
 // TestHTTPEnds checks that no request outlives its context, wherever it hangs.
 func TestHTTPEnds(t *testing.T) {
+	t.Parallel()
 	hang := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
@@ -550,6 +560,7 @@ func TestHTTPEnds(t *testing.T) {
 // TestHTTPAgainstTheSystem checks the parts that the other tests replace: the
 // system's dialer asks about the address, and the resolver is the system's.
 func TestHTTPAgainstTheSystem(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(sends("hello"))
 	defer server.Close()
 	at := server.Listener.Addr().String()
@@ -680,6 +691,7 @@ func (zeroReader) Read(p []byte) (int, error) { return len(p), nil }
 // TestHTTPKey checks which requests carry the key of their effect, and where a
 // redirect takes it.
 func TestHTTPKey(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, nil)
 	var sent []string
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {

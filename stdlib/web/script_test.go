@@ -20,6 +20,7 @@ import (
 // TestHTTPFromScripts checks that http and secret are the same from either
 // language and through a host, and that no event shows the value of a secret.
 func TestHTTPFromScripts(t *testing.T) {
+	t.Parallel()
 	for path, source := range map[string]string{
 		"ask.star": `
 def ask():

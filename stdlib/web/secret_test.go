@@ -42,6 +42,7 @@ const aToken = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 // TestSecretIsSent checks where a secret goes, and what the script sees of it.
 func TestSecretIsSent(t *testing.T) {
+	t.Parallel()
 	var got *http.Request
 	d := newTLSNet(t, &Options{Secrets: secretsOf("TOKEN", aToken, "Q", token, "USER", "ada:lovelace")}, func(w http.ResponseWriter, r *http.Request) {
 		got = r
@@ -94,6 +95,7 @@ func hidden(t *testing.T, what string, v value.Value, val string) {
 
 // TestSecretIsScrubbed checks the forms in which a server may give a value back.
 func TestSecretIsScrubbed(t *testing.T) {
+	t.Parallel()
 	quoted, err := json.Marshal(token)
 	rowtest.NoError(t, err)
 	plain := []byte(token)
@@ -131,6 +133,7 @@ func TestSecretIsScrubbed(t *testing.T) {
 
 // TestSecretErrors checks that no error holds a value.
 func TestSecretErrors(t *testing.T) {
+	t.Parallel()
 	fails := func(d *testNet, says, url string, args ...value.Value) {
 		t.Helper()
 		_, err := d.Call("http.get", append([]value.Value{"url", url, "headers", value.NewDict("X", "{{secret:T}}")}, args...)...)
@@ -163,6 +166,7 @@ func TestSecretErrors(t *testing.T) {
 // TestSecretGrants checks that a placeholder is worth nothing without a grant
 // for the very host that is asked, and that it is sent nowhere as it is.
 func TestSecretGrants(t *testing.T) {
+	t.Parallel()
 	d := newTLSNet(t, &Options{Secrets: secretsOf("TOKEN", aToken, "OTHER", "other-value")}, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s%s reached the server with %v", r.Host, r.URL, r.Header)
 	})
@@ -217,6 +221,7 @@ func TestSecretGrants(t *testing.T) {
 // TestSecretOverHTTP checks that a secret goes unencrypted only to an address
 // that the user's config names, even if it is not the only one of a name.
 func TestSecretOverHTTP(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: loopback})
 	got := ""
 	d.serve("80", func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X") + r.URL.RawQuery })
@@ -239,6 +244,7 @@ func TestSecretOverHTTP(t *testing.T) {
 
 // TestA9SecretOverHTTPHint checks that the refusal says how to use a server of one's own.
 func TestA9SecretOverHTTPHint(t *testing.T) {
+	t.Parallel()
 	for _, private := range [][]netip.Prefix{nil, {netip.MustParsePrefix("10.1.2.3/32")}} {
 		d := newTestNet(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: private})
 		for u, hint := range map[string]string{
@@ -253,6 +259,7 @@ func TestA9SecretOverHTTPHint(t *testing.T) {
 }
 
 func TestH09SecretsAndRedirects(t *testing.T) {
+	t.Parallel()
 	var first, second http.Header
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { second = r.Header }))
 	defer other.Close()
@@ -326,6 +333,7 @@ func TestH09SecretsAndRedirects(t *testing.T) {
 // TestSecretInEscapedJSON checks that a value is hidden also where JSON writes
 // it so that its text does not show it.
 func TestSecretInEscapedJSON(t *testing.T) {
+	t.Parallel()
 	d := newTLSNet(t, &Options{Secrets: secretsOf("TOKEN", aToken)}, func(w http.ResponseWriter, r *http.Request) {
 		var escaped strings.Builder
 		for _, c := range r.Header.Get("Authorization") {
@@ -349,6 +357,7 @@ func TestSecretInEscapedJSON(t *testing.T) {
 // TestSecretHangs checks that a request does not wait for a function that returns the
 // value of a secret when its time is over.
 func TestSecretHangs(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	defer close(hang)
 	wait := secret.NewBox(func(context.Context, string) (string, error) { <-hang; return aToken, nil })
@@ -361,6 +370,7 @@ func TestSecretHangs(t *testing.T) {
 // TestX3EncodedSecrets checks that a value that comes back encoded is hidden wherever a
 // response can hold it.
 func TestX3EncodedSecrets(t *testing.T) {
+	t.Parallel()
 	each := func(format string) string {
 		var b strings.Builder
 		for _, c := range []byte(aToken) {
@@ -424,6 +434,7 @@ func rowBytes(a *value.Dict) []byte {
 // TestX3SecretsThatAreNumbers checks that JSON in which a value is not a string is not
 // given to the script.
 func TestX3SecretsThatAreNumbers(t *testing.T) {
+	t.Parallel()
 	const pin = "4024007198964305"
 	for _, body := range []string{`{"pin": ` + pin + `}`, `{"data": [52,48,50,52,48,48,55,49,57,56,57,54,52,51,48,53]}`} {
 		d := newTLSNet(t, &Options{Secrets: secretsOf("T", pin)}, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })

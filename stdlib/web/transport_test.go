@@ -43,6 +43,7 @@ func (f bodyOf) Close() error               { return nil }
 // TestHTTPTransportSeesPlaceholders checks that each hop goes through the program's
 // transport, which sees no value of a secret, and that the server gets them.
 func TestHTTPTransportSeesPlaceholders(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
 	var got []*http.Request
@@ -96,6 +97,7 @@ func TestHTTPTransportSeesPlaceholders(t *testing.T) {
 // TestHTTPTransportAnswers checks the answers and failures of a transport of the
 // program, which get the bounds of any other.
 func TestHTTPTransportAnswers(t *testing.T) {
+	t.Parallel()
 	ok := func(body io.Reader) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
 	}
@@ -164,6 +166,7 @@ func TestHTTPTransportAnswers(t *testing.T) {
 // TestHTTPTransportCannotWiden checks that a request goes nowhere that it may not
 // where the program's transport changes it, and takes no secret elsewhere.
 func TestHTTPTransportCannotWiden(t *testing.T) {
+	t.Parallel()
 	to := ""
 	d := newTLSNet(t, &Options{Secrets: secretsOf("TOKEN", aToken, "OTHER", "other-value"), HTTP: around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
@@ -206,6 +209,7 @@ func TestHTTPTransportCannotWiden(t *testing.T) {
 // TestHTTPTransportRetries checks that a transport can ask base several times, with
 // the body, and with a context of its own, that has no right to secrets.
 func TestHTTPTransportRetries(t *testing.T) {
+	t.Parallel()
 	d := newTestNet(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: loopback, HTTP: around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 		own, err := http.NewRequest("GET", "http://localhost/own", nil)
 		rowtest.NoError(t, err)

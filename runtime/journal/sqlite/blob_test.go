@@ -23,6 +23,7 @@ func none() (map[string]bool, error) { return nil, nil }
 // TestSweepFiles looks at the files that a killed process leaves, and at those
 // that are not of this package.
 func TestSweepFiles(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), open(t, t.TempDir())
 	check(t, s.PutBlob(ctx, sum("kept"), []byte("kept")))
 	check(t, s.PutBlob(ctx, sum("old"), []byte("old")))
@@ -54,6 +55,7 @@ func TestSweepFiles(t *testing.T) {
 
 // TestBlobIsNoLink checks that a blob is read only from a file of its own.
 func TestBlobIsNoLink(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), open(t, t.TempDir())
 	path := s.blobs.path(sum("text"))
 	check(t, os.MkdirAll(path, 0o700))
@@ -64,6 +66,7 @@ func TestBlobIsNoLink(t *testing.T) {
 
 // TestSweepAndWriter removes old blobs while others store the same ones again.
 func TestSweepAndWriter(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	s, other := open(t, dir), open(t, dir)
 	var wg sync.WaitGroup

@@ -112,6 +112,7 @@ func childAcquires(dir string) {
 // TestKill kills a process that writes at random instants, and looks for
 // everything that it reported as durable. CASSIDY_KILLS sets how often.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	loops := testutil.Times(3, 50)
 	if n, err := strconv.Atoi(os.Getenv("CASSIDY_KILLS")); err == nil {
 		loops = n
@@ -184,6 +185,7 @@ func checkKilled(t *testing.T, s *Store, id string, n int) {
 }
 
 func TestLeaseOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	cmd, out := child(t, "hold", dir)
 	if out.Scan(); out.Text() != "holding" {

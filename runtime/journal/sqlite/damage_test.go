@@ -160,6 +160,7 @@ func rounds(n int) int {
 }
 
 func TestFlippedBits(t *testing.T) {
+	t.Parallel()
 	for _, inLog := range []bool{false, true} {
 		t.Run(fmt.Sprintf("log=%v", inLog), func(t *testing.T) {
 			all, name := damageFolder(t, inLog), "journal.db"
@@ -203,6 +204,7 @@ func TestFlippedBits(t *testing.T) {
 }
 
 func TestCutFiles(t *testing.T) {
+	t.Parallel()
 	for _, inLog := range []bool{false, true} {
 		t.Run(fmt.Sprintf("log=%v", inLog), func(t *testing.T) {
 			all, name := damageFolder(t, inLog), "journal.db"
@@ -225,6 +227,7 @@ func TestCutFiles(t *testing.T) {
 
 // TestDamagedPages overwrites each page, and wants every run that is not on it.
 func TestDamagedPages(t *testing.T) {
+	t.Parallel()
 	all, dir := damageFolder(t, false), t.TempDir()
 	pages := len(all["journal.db"]) / 4096
 	least := damageRuns
@@ -255,6 +258,7 @@ func TestDamagedPages(t *testing.T) {
 
 // TestLostRows removes and changes rows, as damage to a page may.
 func TestLostRows(t *testing.T) {
+	t.Parallel()
 	ctx, all := context.Background(), damageFolder(t, false)
 	for _, c := range []struct {
 		name, sql string
@@ -330,6 +334,7 @@ func writeAll(s *Store) map[string]error {
 }
 
 func TestDamagedIsReadOnly(t *testing.T) {
+	t.Parallel()
 	ctx, dir, all := context.Background(), t.TempDir(), damageFolder(t, false)
 	cut := all["journal.db"][:len(all["journal.db"])-5*4096]
 	refold(t, dir, replaced(all, "journal.db", cut))

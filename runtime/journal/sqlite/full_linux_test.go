@@ -11,6 +11,7 @@ import (
 
 // TestFullDisk writes to a file system of 1 MB until that is full.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("no file system can be mounted here: %v", err)

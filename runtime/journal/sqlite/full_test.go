@@ -55,6 +55,7 @@ func checkFull(t *testing.T, s *Store, num, frames int64, err error, free func()
 }
 
 func TestFullDatabase(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir())
 	num := begin(t, s, "", "r")
 	pages := func(n int) {

@@ -16,6 +16,7 @@ import (
 // TestLostLog takes files of a journal away, or replaces them by older ones: what was
 // written since must not be missed silently.
 func TestLostLog(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	s := open(t, dir)
 	num := begin(t, s, "", "first")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestLockPath(t *testing.T) {
+	t.Parallel()
 	s := &Store{dir: "d"}
 	hashed := func(tenant string) string { return filepath.Join("d", "runs", "h-"+sum(tenant), "r.lock") }
 	for tenant, want := range map[string]string{
@@ -37,6 +38,7 @@ func TestLockPath(t *testing.T) {
 
 // TestLockRemoved checks what a holder learns whose lock file somebody removed.
 func TestLockRemoved(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that is open cannot be removed")
 	}
@@ -67,6 +69,7 @@ func TestLockRemoved(t *testing.T) {
 
 // TestHeldLeavesNothing checks that Held creates no file.
 func TestHeldLeavesNothing(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), open(t, t.TempDir())
 	for _, tenant := range []string{"", "t", "T"} {
 		if s.Held(ctx, tenant, "r") {

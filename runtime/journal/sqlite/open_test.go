@@ -66,6 +66,7 @@ INSERT INTO runs (id) VALUES ('old');
 PRAGMA user_version = 1; PRAGMA application_id = 1667330931;`
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, make, sql string // make says whether there is a journal first
 		kind            value.Kind
@@ -104,6 +105,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenRefusesFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := strings.Repeat("some text that is not a database ", 1000)
 	check(t, os.WriteFile(filepath.Join(dir, "journal.db"), []byte(text), 0o600))
@@ -125,6 +127,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 // TestOpenAfterAKillWhileCreating opens a journal whose creator was killed in a transaction,
 // before the database was in WAL mode.
 func TestOpenAfterAKillWhileCreating(t *testing.T) {
+	t.Parallel()
 	dir, copied := t.TempDir(), t.TempDir()
 	db, err := sql.Open("sqlite", "file://"+filepath.ToSlash(filepath.Join(dir, "journal.db")))
 	check(t, err)
@@ -147,6 +150,7 @@ func TestOpenAfterAKillWhileCreating(t *testing.T) {
 // TestFormatOneInUse refuses a folder that an older version has open, and
 // changes neither the database nor its log.
 func TestFormatOneInUse(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "my journal's")
 	check(t, os.Mkdir(dir, 0o700))
 	db, err := sql.Open("sqlite", "file://"+filepath.ToSlash(filepath.Join(dir, "journal.db"))+"?_pragma=journal_mode(WAL)")
@@ -180,6 +184,7 @@ func TestFormatOneInUse(t *testing.T) {
 
 // TestOpenTogether has many create the same journal.
 func TestOpenTogether(t *testing.T) {
+	t.Parallel()
 	for range 5 {
 		dir := filepath.Join(t.TempDir(), "new")
 		var wg sync.WaitGroup
@@ -233,6 +238,7 @@ func TestFolderNames(t *testing.T) {
 // TestModes checks that nobody else can read the files, and that Close leaves
 // only the database, the name of its last frame, and the blobs.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, dir)
 	begin(t, s, "", "r")
@@ -268,6 +274,7 @@ func TestModes(t *testing.T) {
 
 // TestCloseWhileListing closes a store while another part of the program reads.
 func TestCloseWhileListing(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir())
 	for i := range 3 {
 		begin(t, s, "", fmt.Sprint("r", i))

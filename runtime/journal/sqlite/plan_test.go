@@ -12,6 +12,7 @@ import (
 
 // TestPlans checks that listings of one tenant do not read the others.
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), open(t, t.TempDir())
 	begin(t, s, "t", "r")
 	type query struct {
@@ -57,6 +58,7 @@ func TestPlans(t *testing.T) {
 // TestPagesOfAStep checks that a step writes a page of frames and one of heads,
 // and no page of runs or of an index.
 func TestPagesOfAStep(t *testing.T) {
+	t.Parallel()
 	ctx, s := context.Background(), open(t, t.TempDir())
 	num := begin(t, s, "", "r")
 	size := func() int64 {

@@ -23,6 +23,7 @@ func open(t testing.TB, dir string) *Store {
 }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	journaltest.Run(t,
 		func(t *testing.T) journal.Store { return open(t, t.TempDir()) },
 		func(t *testing.T, s journal.Store) journal.Store { return open(t, s.(*Store).dir) })
@@ -31,6 +32,7 @@ func TestStore(t *testing.T) {
 // TestTwoStores runs the suite with stores that pass each call to one of two
 // stores in the same folder, in turn.
 func TestTwoStores(t *testing.T) {
+	t.Parallel()
 	pairOf := func(t *testing.T, dir string) journal.Store {
 		return &pair{stores: [2]*Store{open(t, dir), open(t, dir)}}
 	}
