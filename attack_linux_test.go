@@ -34,7 +34,8 @@ func attacked(t *testing.T, file, source string) (dir string, h *host.Host) {
 	return dir, h
 }
 
-// workers are the processes that this one has started and that run scripts.
+// workers are the processes that this one has started and that run scripts. A test that kills them cannot be
+// parallel: they are those of all hosts.
 func workers(t *testing.T) []int {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -65,7 +66,6 @@ func workers(t *testing.T) []int {
 // TestR43WorkerKilledInAWrite kills the worker of a call after each of its
 // writes: what it staged must not be on disk, and the next call must be right.
 func TestR43WorkerKilledInAWrite(t *testing.T) {
-	t.Parallel()
 	for at := 1; at <= 4; at++ {
 		dir, h := attacked(t, "f.star", `def f(at: int):
     """Write much."""

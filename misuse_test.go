@@ -41,7 +41,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// inHand is what a process holds: goroutines, descriptors and child processes.
+// inHand is what a process holds: goroutines, descriptors and child processes. A test that compares it cannot be
+// parallel.
 type inHand struct{ goroutines, descriptors, children int }
 
 func held() inHand {
@@ -161,7 +162,6 @@ func TestShutdownWaits(t *testing.T) {
 // resumes while the runtime is closed. What comes too late fails with kind Closed, and
 // nothing is left.
 func TestEverythingAtOnce(t *testing.T) {
-	t.Parallel()
 	newRuntime(t, nil)
 	before := held()
 	for round, shutdown := range []bool{false, true, false, true} {
@@ -259,7 +259,6 @@ func TestEverythingAtOnce(t *testing.T) {
 
 // TestManyHosts opens and closes a thousand hosts, of as many tenants.
 func TestManyHosts(t *testing.T) {
-	t.Parallel()
 	r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory(), Workers: cassidy.Workers{IdleTime: time.Millisecond}})
 	before := held()
 	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")})
@@ -380,7 +379,6 @@ func TestWorkersAreBusy(t *testing.T) {
 // TestCloseUnderWorkers checks that a runtime is closed where a
 // handler that a script called ignores its context, and ends the worker of that.
 func TestCloseUnderWorkers(t *testing.T) {
-	t.Parallel()
 	newRuntime(t, nil)
 	before := held()
 	for _, shutdown := range []bool{false, true} {

@@ -24,7 +24,6 @@ import (
 // The effect is completed and recorded before the run is interrupted; resumed,
 // the run does not do it again, and no script catches anything.
 func TestWorkersKilledDuringEffect(t *testing.T) {
-	t.Parallel()
 	for name, flow := range map[string]string{
 		"tool":     "return tools.order(n = 1)",
 		"attempt":  "return attempt(tools.order, n = 1)['value']",

@@ -50,7 +50,6 @@ func look(t testing.TB) footprint {
 // canceled by their client, and checks for leaks of goroutines, descriptors and
 // processes.
 func TestNothingIsLeft(t *testing.T) {
-	t.Parallel()
 	calls := testutil.Times(1600, 20_000)           // each client makes each kind of call
 	if testing.Short() || testworker.Exec() != "" { // with the race detector
 		calls = 2_000

@@ -263,11 +263,9 @@ type row struct {
 }
 
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	rows := append(append(append(answerRows(), failureRows()...), streamRows()...), cancelRows()...)
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
 			for _, r := range rows {
 				has := map[string]bool{"": true, "native": k.native, "streams": k.streams, "remote": k.remote}
 				if has[r.needs] {

@@ -619,7 +619,6 @@ func bombSize() (processes, most int) {
 
 // TestS07ForkBombs checks that what multiplies is ended, and by which limit.
 func TestS07ForkBombs(t *testing.T) {
-	t.Parallel()
 	processes, most := bombSize()
 	// What doubles has 63 processes when it has doubled five times; in a soak it has no end.
 	doubling, sessions := "b() { [ $1 = 6 ] && exec sleep M; b $(($1+1)) & b $(($1+1)) & wait; }; b 1", `export B='[ $0 = 6 ] && exec sleep M; setsid sh -c "$B" $(($0+1)) & setsid sh -c "$B" $(($0+1)) & wait'; sh -c "$B" 1`
