@@ -50,3 +50,11 @@ func Sample[T any](all []T, n int) []T {
 	}
 	return some
 }
+
+// SkipShort skips a test that computes in one goroutine for long: go test -short is how CI looks for races.
+func SkipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it has one goroutine")
+	}
+}

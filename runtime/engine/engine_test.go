@@ -118,6 +118,7 @@ func TestEngineHandler(t *testing.T) {
 // is in one of its forms, and both the files and the stack are a third as large, which is
 // enough for the limits of the scanner.
 func TestEngineWorstSources(t *testing.T) {
+	testutil.SkipShort(t)
 	size := testutil.Times(engine.MaxSource/3, engine.MaxSource)
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20 / engine.MaxSource * size))
 	e := both(t, "none").Allow("cpu", "memory")

@@ -37,6 +37,7 @@ func bomb(t *testing.T, body string, call tool.Call) (*value.Error, uint64) {
 
 // TestLuaBombs has a fifth of the default limit of steps, except in make soak.
 func TestLuaBombs(t *testing.T) {
+	testutil.SkipShort(t)
 	limits := tool.Limits{Steps: int64(testutil.Times(tool.DefaultSteps/5, tool.DefaultSteps))}
 	const megabyte = 1 << 20
 	for _, c := range []struct {

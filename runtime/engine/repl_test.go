@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -106,6 +107,7 @@ func TestRepl(t *testing.T) {
 
 // TestReplTooLong checks that an input that does not end is refused, and that the prompt continues.
 func TestReplTooLong(t *testing.T) {
+	testutil.SkipShort(t)
 	lines := []string{"x = ["}
 	for i := range 999 {
 		lines = append(lines, fmt.Sprintf("%d,", i))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/pack"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -153,6 +154,7 @@ func (w *ward) inspect(t *testing.T, what string) (entries map[string]string, er
 func TestFlippedBits(t *testing.T) { eachStore(t, testFlippedBits) }
 
 func testFlippedBits(t *testing.T, s storage) {
+	testutil.SkipShort(t)
 	ctx, w := context.Background(), damageable(t, s)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, run := range []string{"ended", "parked", "open"} {
@@ -224,6 +226,7 @@ func TestEveryByteOfAFrame(t *testing.T) {
 func TestTampered(t *testing.T) { eachStore(t, testTampered) }
 
 func testTampered(t *testing.T, s storage) {
+	testutil.SkipShort(t)
 	w := damageable(t, s)
 	other := w.stored["other"]
 	for _, c := range []struct {
@@ -281,6 +284,7 @@ func testTampered(t *testing.T, s storage) {
 func TestTamperedMessages(t *testing.T) { eachStore(t, testTamperedMessages) }
 
 func testTamperedMessages(t *testing.T, s storage) {
+	testutil.SkipShort(t)
 	ctx, w := context.Background(), damageable(t, s)
 	for name, do := range map[string]func(m *journal.Message){
 		"cut":    func(m *journal.Message) { m.Body = m.Body[:20] },

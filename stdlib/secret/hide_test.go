@@ -18,6 +18,8 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // aToken is what many services give; oddToken has what encodings write differently.
@@ -257,6 +259,7 @@ func TestScrubKeepsTheRest(t *testing.T) {
 
 // TestScrubOrdinaryText checks that texts without a value stay as they are.
 func TestScrubOrdinaryText(t *testing.T) {
+	testutil.SkipShort(t)
 	box := NewBox(nil)
 	for name, val := range map[string]string{"A": aToken, "B": "password", "C": "x7Qp-2Lz", "D": "12345678", "E": oddToken} {
 		box.Hide(name, val)
@@ -300,6 +303,7 @@ func hostile(size int) map[string]string {
 // TestScrubIsLinear checks that hostile texts of 1 MB take no time that grows with the
 // square of their length: that would be many minutes, and it is usually 50 ms.
 func TestScrubIsLinear(t *testing.T) {
+	testutil.SkipShort(t)
 	box := NewBox(nil)
 	box.Hide("T", aToken)
 	for name, text := range hostile(1 << 20) {

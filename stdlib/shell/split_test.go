@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
@@ -75,6 +76,7 @@ func TestShellSplit(t *testing.T) {
 // TestShellSplitDeep checks that the longest lines that nest are answered in
 // time, and on the stack that there is.
 func TestShellSplitDeep(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	for _, part := range []string{"(", "$((", "$(", "`", "${a:-", "\"$(", "{ ", "! ", "if a; then ", "while a; do ", "case a in a) ", "a|", "a&&", "a;", "\\\n", "'", "<<a ", "f() ", "a\n", "\"", "[", "{a,", "#"} {
 		line := strings.Repeat(part, longestLine/len(part))

@@ -159,6 +159,7 @@ func TestReadCSV(t *testing.T) {
 }
 
 func TestReadCSVErrors(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	for _, test := range []struct {
 		in   string
@@ -241,6 +242,7 @@ func TestReadCSVAcrossParts(t *testing.T) {
 
 // A text in UTF-16 is decoded piece by piece.
 func TestReadCSVDecodesAcrossParts(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	var text strings.Builder
 	text.WriteString("\ufeffid,name\n")

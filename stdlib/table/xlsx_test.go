@@ -220,6 +220,7 @@ func bomb(t *testing.T, part, before, text string, times int, after string) []by
 }
 
 func TestXLSXBounds(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	const sheet1 = "xl/worksheets/sheet1.xml"
 	const begin = "<worksheet><sheetData>"
@@ -443,6 +444,7 @@ func TestXLSXRandom(t *testing.T) {
 }
 
 func TestXLSXLargeFile(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	// Stored without compression, it is larger than what is kept in memory.
 	var sheet strings.Builder

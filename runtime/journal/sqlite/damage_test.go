@@ -160,6 +160,7 @@ func rounds(n int) int {
 }
 
 func TestFlippedBits(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	for _, inLog := range []bool{false, true} {
 		t.Run(fmt.Sprintf("log=%v", inLog), func(t *testing.T) {
@@ -204,6 +205,7 @@ func TestFlippedBits(t *testing.T) {
 }
 
 func TestCutFiles(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	for _, inLog := range []bool{false, true} {
 		t.Run(fmt.Sprintf("log=%v", inLog), func(t *testing.T) {

@@ -194,6 +194,7 @@ func withLuaSuite(t *testing.T, test func(t *testing.T, i int, name, text string
 // first use of a missing name. By default, the program that computes most is only a part
 // of TestLuaSuiteStatements.
 func TestLuaSuite(t *testing.T) {
+	testutil.SkipShort(t)
 	whole := 0
 	withLuaSuite(t, func(t *testing.T, i int, name, text string) {
 		want := luaSuiteFiles[i]
@@ -223,6 +224,7 @@ func TestLuaSuite(t *testing.T) {
 // TestLuaSuiteStatements runs each program without the statements that use missing
 // names or their results: no statement that works with gopher-lua fails here.
 func TestLuaSuiteStatements(t *testing.T) {
+	testutil.SkipShort(t)
 	all, ran := 0, 0
 	withLuaSuite(t, func(t *testing.T, _ int, name, text string) {
 		groups := luaGroups(t, name, text)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -115,6 +116,7 @@ func mayBe(chain []level, rule *tool.Rule, c tool.Capability, own bool) bool {
 // were granted and are, and of a rule: a call may do what it declares, and was granted,
 // and each of its callers may, and no rule denies.
 func TestWhatACallMay(t *testing.T) {
+	testutil.SkipShort(t)
 	wanted := caps("fs.read:a.txt", "tool:my-helper")
 	rules := []*tool.Rule{nil}
 	for _, about := range append([]string{""}, names...) {
