@@ -466,7 +466,6 @@ func fewChecks(t *testing.T) {
 // Whatever a call does: the disk does not change before the commit, the commit
 // makes of it what the call saw, and the undo makes it what it was.
 func TestCommitAndRestoreAreInverse(t *testing.T) {
-	t.Parallel()
 	fewChecks(t)
 	root := t.TempDir()
 	n := 0

@@ -34,7 +34,6 @@ func TestF03LinksOfProc(t *testing.T) {
 // A disk that takes no more, in the middle of a commit and of a file: what was
 // done is undone, and no temporary file remains.
 func TestCommitWhereTheDiskIsFull(t *testing.T) {
-	t.Parallel()
 	d := newProject(t, map[string]string{"a": "1", "gone": "2", "kind/x": "3"})
 	d.Must("fs.write", "path", "a", "content", "new")
 	d.Must("fs.write", "path", "deep/er/b", "content", "new")

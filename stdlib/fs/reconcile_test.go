@@ -126,7 +126,6 @@ func randomCommit(rt *rapid.T, root string) *project {
 // Wherever a commit dies: reconciling it leaves all or nothing of it, and then
 // it can be carried out again, and undone.
 func TestReconcileAfterEachOperation(t *testing.T) {
-	t.Parallel()
 	fewChecks(t)
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -178,7 +177,6 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 // Whatever somebody else writes into a file of a commit that died is not lost without a
 // question, and whatever is answered, nothing is left half done.
 func TestReconcileWithAChangeOfSomebodyElse(t *testing.T) {
-	t.Parallel()
 	fewChecks(t)
 	root := t.TempDir()
 	asked, settled := 0, 0
