@@ -57,7 +57,6 @@ func liveBytes() int64 {
 // TestStreamKeepsLittle checks that the results for a file of 12 MB, or 64 MB in make soak, do not
 // keep its text, which contains a few of their values.
 func TestStreamKeepsLittle(t *testing.T) {
-	testutil.SkipShort(t)
 	parts := testutil.Times(3, 16)
 	g := madeFile(parts)
 	o := csvOptions()

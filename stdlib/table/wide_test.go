@@ -24,7 +24,6 @@ func wideTable(n int) (u *Table, half value.List) {
 }
 
 func TestWideTables(t *testing.T) {
-	testutil.SkipShort(t)
 	t.Parallel()
 	n := testutil.Times(20_000, 100_000)
 	u, half := wideTable(n)
