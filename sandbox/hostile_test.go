@@ -232,8 +232,10 @@ func TestP01HostileWorkers(t *testing.T) {
 	passing := map[string]bool{"dribble": true, "silent": true, "spins": true, "exits": true, "panics": true, "floods": true, "drags": true, "hangs-up": true, "claims-death": true}
 	for mode := range hostileModes {
 		t.Run(mode, func(t *testing.T) {
+			most := 256 // the host may grow by this many MB, with all others beside
 			if mode == "swells" || mode == "insatiable" {
-				debug.FreeOSMemory() // how much the host grows is measured without the others
+				debug.FreeOSMemory()
+				most = 64
 			} else {
 				t.Parallel()
 			}
@@ -275,8 +277,8 @@ func TestP01HostileWorkers(t *testing.T) {
 			if strings.ContainsAny(e.Error(), "\x1b") {
 				t.Errorf("error %q holds control characters", e)
 			}
-			if grown := residentMB(t) - before; grown > 64 {
-				t.Errorf("the host has grown by %d MB, want at most 64", grown)
+			if grown := residentMB(t) - before; grown > most {
+				t.Errorf("the host has grown by %d MB, want at most %d", grown, most)
 			}
 			poolIsQuiet(t, box)
 			_, again := box.Run(context.Background(), echoScript, call, answer)

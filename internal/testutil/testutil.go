@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// Main is the body of a TestMain: it collects garbage as rarely as the command does. Tests with a small heap
-// otherwise spend a quarter of their time on that.
+// Main is the body of a TestMain: it collects garbage as rarely as the command does, since tests with a small
+// heap otherwise spend a quarter of their time on that, and has temporary folders in memory.
 func Main(m *testing.M) {
 	CollectRarely()
+	TempInMemory()
 	os.Exit(m.Run())
 }
 

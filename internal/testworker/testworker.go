@@ -45,6 +45,7 @@ func (s Suite) Run() int {
 	if !s.Measures {
 		testutil.CollectRarely()
 	}
+	testutil.TempInMemory()
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testworker:", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 		childRecords(dir)
 		os.Exit(0)
 	}
+	testutil.TempInMemory()
 	os.Exit(m.Run())
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -14,5 +15,6 @@ func TestMain(m *testing.M) {
 	if raceMain() {
 		return
 	}
+	testutil.TempInMemory()
 	os.Exit(m.Run())
 }
