@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
@@ -33,7 +34,7 @@ func asNobody(t *testing.T, again bool) {
 		rowtest.NoError(t, err)
 		data, err := os.ReadFile(self)
 		rowtest.NoError(t, err)
-		rowtest.NoError(t, os.WriteFile(program, data, 0o755))
+		rowtest.NoError(t, testutil.WriteProgram(program, data))
 		work := filepath.Join(dir, "work")
 		rowtest.NoError(t, os.Mkdir(work, 0o777))
 		rowtest.NoError(t, os.Chmod(work, 0o777))
