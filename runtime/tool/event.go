@@ -111,6 +111,7 @@ type Audit struct {
 	Step         string       `dict:"place"`
 	Caller       string       `dict:"caller"` // who made the call: "person", "script" or "model"
 	Why          string       `dict:"why"`
+	By           string       `dict:"by,omitempty"` // who answered a question about it, as the answer says
 	At           string       `dict:"at,omitempty"` // as in EffectDone
 }
 

@@ -11,6 +11,7 @@ type decision struct {
 	at    tool.StepPath
 	takes []tool.Capability
 	why   string
+	by    string         // who answered a question about it, or ""
 	pos   value.Position // of the effect in the script, if the call is traced
 }
 
@@ -35,7 +36,7 @@ func (p *Pass) audit(word string, d decision) {
 	if !audits(p) {
 		return
 	}
-	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.at.String(), Caller: p.call.Caller.String(), Why: clip(d.why), At: d.pos.String()}
+	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.at.String(), Caller: p.call.Caller.String(), Why: clip(d.why), By: clip(d.by), At: d.pos.String()}
 	if record := p.Run.gate.Audit; record != nil && p.Run.record.Live() { // a replay decides nothing
 		e := subjectOf(p).event()
 		e.Time, e.Data = p.Run.gate.EventTime(), data

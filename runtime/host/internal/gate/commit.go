@@ -373,30 +373,33 @@ func (p commit) decided(ctx context.Context, commit *history.Entry, decision str
 // for the rest of the call.
 func (p commit) approve(ctx context.Context) error {
 	c := &p.consent
-	if !c.asksChanges {
-		return nil
-	}
 	if c.declined != nil {
 		return c.declined
 	}
 	changes, covered, by := p.changes()
 	d := decision{what: CommitEffect, at: p.at(), takes: request.Writes(changes)}
-	if covered {
+	answered, err := p.answered(ctx, request.Request{At: d.at, Changes: changes})
+	switch {
+	case err != nil:
+		return err
+	case answered:
+	case !c.asksChanges:
+		return nil
+	case covered:
 		if by != nil {
 			d.why = "a rule allows it: " + rights.RuleText(by)
 			p.allowed(d)
 		}
 		return nil
-	}
-	if p.Run.gate.changed() {
+	case p.Run.gate.changed():
 		return p.approve(ctx)
 	}
-	q := newInquiry(p.Pass, request.Request{At: p.at(), Takes: d.takes, Changes: diffs.With(changes), Why: "the call changes files"})
-	if _, err := q.ask(ctx); err != nil {
+	q := newInquiry(p.Pass, request.Request{At: d.at, Takes: d.takes, Changes: diffs.With(changes), Why: "the call changes files"})
+	_, err = q.ask(ctx)
+	if d.why, d.by = q.how, q.by; err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined
 	}
-	d.why = q.how
 	p.allowed(d)
 	return nil
 }

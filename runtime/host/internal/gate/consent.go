@@ -42,7 +42,11 @@ func (p *Pass) approve(ctx context.Context) error {
 	risky := p.rights.Risky(verdict, may)
 	read := steersCall(p)
 	d := decision{what: request.Call, at: p.call.StepPath, takes: may}
+	answered, err := p.answered(ctx, request.Request{At: d.at})
 	switch {
+	case err != nil:
+		return err
+	case answered:
 	case asksInNotes(p, may, open):
 		return nil
 	case verdict == tool.Ask && (len(may) > 0 || len(p.tool.Needs) == 0): // else all that it needs is refused
@@ -71,15 +75,15 @@ func (p *Pass) approve(ctx context.Context) error {
 	default:
 		d.why = "the tool may use " + rights.List(open)
 	}
-	if p.Run.gate.changed() {
+	if !answered && p.Run.gate.changed() {
 		return p.approve(ctx)
 	}
-	how, err := p.askCall(ctx, d, read, !risky && verdict != tool.Ask && rights.Partly(&p.rights, open))
-	if err != nil {
+	if !answered && !risky && verdict != tool.Ask && p.tool.Location != tool.Embedded && rights.Partly(&p.rights, open) {
+		d.why, p.consent.each = "rules allow a part of it, and each other effect asks", true
+	} else if err := p.askCall(ctx, &d, read); err != nil {
 		return p.refused(d, err)
 	}
 	p.consent.approved, p.consent.asksChanges = !p.consent.each, p.consent.each
-	d.why = how
 	p.allowed(d)
 	return nil
 }
@@ -108,25 +112,19 @@ func mayWrite(needs []tool.Capability) bool {
 	return slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Name == "fs.write" })
 }
 
-// askCall asks for approval of a call before it runs, and uses the arguments of the answer.
-// how says why it was allowed, for the audit. read are the untrusted texts that the model has
-// read. An earlier, permanent approval of a script is valid for its call, but not for its sinks. If
-// rules allow a part of what the tool needs, nobody is asked: the effects of the call ask.
-func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source, partly bool) (how string, err error) {
+// askCall asks for approval of a call before it runs, and uses the arguments of the answer. It sets in d why
+// it was allowed, and by whom. read are the untrusted texts that the model has read. An earlier, permanent
+// approval of a script is valid for its call, but not for its sinks.
+func (p *Pass) askCall(ctx context.Context, d *decision, read []flow.Source) (err error) {
 	q := newInquiry(p, request.Request{At: p.call.StepPath, Takes: d.takes, Why: d.why})
 	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.Approval()) {
 		q.Why, q.Read = flow.Because(d.why, read), read
 	}
-	if partly && p.tool.Location != tool.Embedded {
-		given, err := q.recordedAnswer(ctx)
-		if p.consent.each = given == nil; p.consent.each || err != nil {
-			return "rules allow a part of it, and each other effect asks", err
-		}
-	}
 	for range maxEdits {
 		var answer tool.Answer
 		if answer, err = q.ask(ctx); err != nil {
-			return "", err
+			d.by = q.by
+			return err
 		}
 		if answer.Args != nil {
 			q.Call.Args = answer.Args
@@ -137,12 +135,13 @@ func (p *Pass) askCall(ctx context.Context, d decision, read []flow.Source, part
 			if answer.Always {
 				p.Run.approvals.Add(q.Approval())
 			}
-			return q.how, nil
+			d.why, d.by = q.how, q.by
+			return nil
 		}
 		q.Why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
 		q.Edits++
 	}
-	return "", err
+	return err
 }
 
 // shown returns the call as an approver sees it: with typed arguments, and without those that
@@ -183,7 +182,8 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 	default:
 		q.Why = "the function " + e.Func + " requires approval"
 	}
-	if _, err := q.ask(ctx); err != nil {
+	_, err := q.ask(ctx)
+	if s.by = q.by; err != nil {
 		return err
 	}
 	for _, c := range takes {
@@ -196,7 +196,38 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 	if s.fn.Kind == tool.Read { // one approval covers all parts of a large file
 		p.consent.reads = append(p.consent.reads, takes...)
 	}
-	p.allowed(decision{what: e.Func, at: e.StepPath, pos: e.Pos, takes: takes, why: q.how})
+	p.allowed(decision{what: e.Func, at: e.StepPath, pos: e.Pos, takes: takes, why: q.how, by: s.by})
+	return nil
+}
+
+// heed uses the answers that the run has to questions about the effect, before any rule is asked.
+func (s *step) heed(ctx context.Context) error {
+	p, e := s.of, &s.effect
+	if p.consent.probe || !p.Run.record.Keeps() {
+		return nil
+	}
+	entry, _, err := p.Run.record.Recorded(e.StepPath)
+	if err != nil {
+		return Unrecorded(err)
+	}
+	for i := range entry.Questions {
+		takes := entry.Questions[i].Capabilities
+		if slices.ContainsFunc(takes, func(c tool.Capability) bool { return !slices.Contains(s.takes, c) }) {
+			continue // it is about what the effect uses while it runs
+		}
+		if answered, err := p.answered(ctx, request.Request{At: e.StepPath, Effect: e, Takes: takes}); err != nil || !answered {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.rights.Refusal(s.takes, s.own); err != nil {
+			return err
+		}
+		if err := s.askFor(ctx, takes, nil, steersEffect(s)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -160,6 +160,7 @@ type step struct {
 	takes    []tool.Capability // the concrete capabilities that fn.Target returned
 	exact    tool.Capability   // that fn.Exact returned, or zero
 	approved []tool.Capability // those that were approved for this effect
+	by       string            // who answered the last question about it, or ""
 }
 
 // A Pass is one call, or one program, on its way through the gate.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -24,6 +25,9 @@ func (s *step) grant(ctx context.Context) error {
 	}
 	if s.fn.Exact != nil && err == nil {
 		s.exact, _ = s.fn.Exact(s.effect.Args)
+	}
+	if err == nil {
+		err = s.heed(ctx)
 	}
 	if err == nil {
 		err = s.permit(ctx)
@@ -69,6 +73,8 @@ func (s *step) permit(ctx context.Context) error {
 		case tool.Ask:
 			if slices.Contains(p.consent.reads, c) {
 				s.approved = append(s.approved, c)
+			}
+			if slices.Contains(s.approved, c) {
 				continue
 			}
 			asked, asks = append(asked, c), r
@@ -112,9 +118,19 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	if err := may.Within(c, s.own); err != nil {
 		return err
 	}
-	switch verdict, r := may.Judge(c); {
-	case verdict == tool.Deny:
+	verdict, r := may.Judge(c)
+	if verdict == tool.Deny {
 		return rights.Denied(c.String(), r)
+	}
+	if s.fn.Kind != tool.Read && !slices.Contains(s.approved, c) {
+		takes := []tool.Capability{c}
+		if answered, err := s.of.answered(ctx, request.Request{At: s.effect.StepPath, Effect: &s.effect, Takes: takes}); err != nil {
+			return err
+		} else if answered {
+			return s.askFor(ctx, takes, nil, nil)
+		}
+	}
+	switch {
 	case verdict == tool.Unruled && s.of.consent.each && asksItself(s, c) && !slices.Contains(s.approved, c):
 		if s.of.Run.gate.changed() {
 			return s.check(ctx, c)
@@ -136,7 +152,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 func (s *step) failed(takes []tool.Capability, err error) error {
 	switch value.KindOf(err) {
 	case value.Denied, value.Security, value.Unanswered:
-		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath, pos: s.effect.Pos, takes: takes}, err)
+		return s.of.refused(decision{what: s.effect.Func, at: s.effect.StepPath, pos: s.effect.Pos, takes: takes, by: s.by}, err)
 	}
 	return err
 }

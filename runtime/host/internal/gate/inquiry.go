@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
@@ -19,12 +20,27 @@ type inquiry struct {
 	of    *Pass
 	begun bool   // its effect is being carried out
 	how   string // why it was allowed, for the audit
+	by    string // who answered, or ""
 }
 
 // newInquiry returns the inquiry of a request that a pass makes.
 func newInquiry(p *Pass, q request.Request) *inquiry {
 	q.Maker, q.Call = request.Maker{Tool: p.tool.Tool, Hash: p.tool.Hash, Granted: p.tool.Granted}, p.shown()
 	return &inquiry{Request: q, of: p}
+}
+
+// answered reports whether the run has an answer to a request. An answer binds what it is about, and so it is
+// read before any rule: one that was added since neither carries out what somebody refused, nor drops the
+// arguments with which it was approved. Only a rule that denies is above it.
+func (p *Pass) answered(ctx context.Context, q request.Request) (bool, error) {
+	if p.consent.probe || !p.Run.record.Keeps() {
+		return false, nil
+	}
+	given, err := newInquiry(p, q).recordedAnswer(ctx)
+	if given != nil { // whether it still fits is decided where it is used
+		return true, nil
+	}
+	return false, err
 }
 
 // maxRefusals is how often a call and everything that it calls may be refused before nobody
@@ -73,6 +89,9 @@ const approvedBefore = "it was approved permanently before"
 // accept returns an approval, or the error of a refusal. It adds a permanent answer to lasts:
 // the list of the host for a new one, that of the run for one that was recorded.
 func (q *inquiry) accept(answer *tool.Answer, err error, lasts *approval.List) (tool.Answer, error) {
+	if answer != nil {
+		q.by = answer.By
+	}
 	if err == nil && !answer.Yes {
 		err = q.ErrRefused(answer.Why, q.offer())
 	}
@@ -83,8 +102,28 @@ func (q *inquiry) accept(answer *tool.Answer, err error, lasts *approval.List) (
 	if answer.Always && answer.Args == nil {
 		lasts.Add(q.Approval())
 	}
-	q.how = cmp.Or(q.how, "it was approved")
+	q.how = cmp.Or(q.how, howApproved(answer, q.Args()))
 	return *answer, nil
+}
+
+// howApproved says how an answer approved something, for the audit: it names the arguments that the answer
+// changed, and not their values, which could be secrets.
+func howApproved(a *tool.Answer, shown *value.Dict) string {
+	how := "it was approved"
+	if a.Args != nil {
+		var names []string
+		for k, v := range a.Args.All() {
+			name, _ := k.(string)
+			if was, ok := shown.Get(name); !ok || !value.Equal(was, v) {
+				names = append(names, name)
+			}
+		}
+		how += " with other arguments (" + strings.Join(names, ", ") + ")"
+	}
+	if a.Why != "" {
+		how += ": " + a.Why
+	}
+	return how
 }
 
 // askApprover asks the Approver.

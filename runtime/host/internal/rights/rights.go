@@ -297,14 +297,23 @@ func (r *Rights) who(of *Rights) string {
 }
 
 // Needs returns the capabilities that the tool of a call needs, without those that a rule
-// refuses completely. open are those of them that act and that no rule allows. by is a rule
+// refuses completely, and without secrets if it could only send them with requests that rules refuse. open are those of them that act and that no rule allows. by is a rule
 // that allows one of the others, or nil.
 func (r *Rights) Needs() (may, open []tool.Capability, by *tool.Rule) {
+	sends, refused := false, false
 	for _, need := range r.Of.Needs {
-		if r.Refusing(need) != nil {
-			continue
+		switch {
+		case r.Refusing(need) == nil:
+			may = append(may, need)
+			sends = sends || sendsSecrets(need)
+		case sendsSecrets(need):
+			refused = true
 		}
-		may = append(may, need)
+	}
+	if refused && !sends {
+		may = slices.DeleteFunc(may, func(need tool.Capability) bool { return need.Name == "secret" })
+	}
+	for _, need := range may {
 		if !need.Acts() {
 			continue
 		}
@@ -315,6 +324,11 @@ func (r *Rights) Needs() (may, open []tool.Capability, by *tool.Rule) {
 		}
 	}
 	return may, open, by
+}
+
+// sendsSecrets reports whether a need is for requests, the only effects that use a secret.
+func sendsSecrets(need tool.Capability) bool {
+	return need.Name == "http" || strings.HasPrefix(need.Name, "http.")
 }
 
 // Risky reports whether a call asks because the author marked its tool as risky. It does not if

@@ -293,3 +293,41 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 }
+
+// TestASecretAlone checks that a secret needs no approval if every request that could send it is refused.
+func TestASecretAlone(t *testing.T) {
+	t.Parallel()
+	secret := tool.Capability{Name: "secret", Target: "KEY@api.example.com"}
+	for _, tt := range []struct {
+		needs []string
+		deny  string
+		open  int
+	}{
+		{[]string{"http.post"}, "http.post", 0},
+		{[]string{"http.post:api.example.com"}, "http.post", 0},
+		{[]string{"http.post", "http.put"}, "http", 0},
+		{[]string{"http"}, "http", 0},
+		{[]string{"http.post", "http.put"}, "http.post", 2}, // the other one can send it
+		{[]string{"http.post"}, "http.post:other.example.com", 2},
+		{[]string{"http.post"}, "fs.write", 2},
+		{[]string{"http.post", "shell:git"}, "http.post", 1},
+	} {
+		needs := []tool.Capability{secret}
+		for _, text := range tt.needs {
+			c, err := tool.ParseCapability(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needs = append(needs, c)
+		}
+		denied, err := tool.ParseCapability(tt.deny)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := NewPolicy([]tool.Rule{{Verdict: tool.Deny, Capability: denied}}, nil, nil, nil)
+		r := Rights{Policy: &p, Of: &tool.Tool{Name: "t", Needs: needs}, Granted: needs}
+		if _, open, _ := r.Needs(); len(open) != tt.open {
+			t.Errorf("with the needs %v, and deny %s, %v ask, want %d", needs, tt.deny, open, tt.open)
+		}
+	}
+}

@@ -110,19 +110,22 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 	for i := range e.Questions {
 		q := &e.Questions[i]
 		own := asks && (q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm)
-		why := ""
+		by, why := "", ""
+		if q.Answer != nil && q.Answer.By != "" {
+			by = " by " + q.Answer.By
+		}
 		if q.Answer != nil && q.Answer.Why != "" {
 			why = ": " + q.Answer.Why
 		}
 		switch {
 		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Answer.Args != nil:
-			lines = append(lines, "approved with the arguments "+FirstLine(value.FormatJSON(q.Answer.Args, ""))+why)
+			lines = append(lines, "approved"+by+" with the arguments "+FirstLine(value.FormatJSON(q.Answer.Args, ""))+why)
 			continue
 		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes:
-			lines = append(lines, "approved"+why)
+			lines = append(lines, "approved"+by+why)
 			continue
 		case q.Kind == tool.QuestionApproval && q.Answer != nil:
-			lines = append(lines, "refused"+why)
+			lines = append(lines, "refused"+by+why)
 			continue
 		case !own:
 			lines = append(lines, "asked: "+q.Text)
