@@ -83,12 +83,11 @@ const Unlimited = host.MaxRunEffects
 
 // ReadFlags reads the flags, with the defaults for the tools and the policy.
 func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string, policy string) (*Setup, error) {
-	s := &Setup{RunID: ctx.String("run-id"), Skills: app.Words(ctx.StringSlice("skill"))}
-	if s.RunID != "" {
-		if err := app.CheckRunName(s.RunID); err != nil {
-			return nil, err
-		}
+	id, err := app.RunID(ctx)
+	if err != nil {
+		return nil, err
 	}
+	s := &Setup{RunID: id, Skills: app.Words(ctx.StringSlice("skill"))}
 	o := &s.Options
 	conf, err := a.ReadConfig("")
 	if err != nil {

@@ -203,9 +203,11 @@ func chooseQuestion(r *history.Run, open []history.Asked, step string, n int) (*
 		steps := ui.Map(open, func(q history.Asked) string { return q.StepPath.String() })
 		return nil, value.Errorf(value.Invalid, "answer run '%s': STEP is missing: there are %d open questions, at the steps %s", r.ID, len(open), strings.Join(steps, ", ")).
 			WithHint("show the questions: cassidy runs show %s; answer one: cassidy runs answer %s %s yes", r.ID, r.ID, steps[0])
-	case len(open) == 0 && !r.Wake.IsZero():
+	case len(open) == 0 && r.State == history.Parked && r.Reason == describe.Sleep:
 		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question: it sleeps until %s", r.ID, r.Wake.Local().Format(describe.TimeLayout)).
 			WithHint("continue after this time: cassidy runs resume %s", r.ID)
+	case len(open) == 0 && r.State == history.Parked:
+		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question", r.ID).WithHint("continue it: cassidy runs resume %s; to see its state: cassidy runs show %s", r.ID, r.ID)
 	case step == "":
 		return nil, value.Errorf(value.NotFound, "the run '%s' has no open question", r.ID).WithHint("to see its state: cassidy runs show %s", r.ID)
 	}

@@ -45,7 +45,7 @@ func TestAnswer(t *testing.T) {
 		{"a sleeper", "asleep yes", "", 2, "has no open question: it sleeps until", nil},
 		{"an ended run", "ended yes", "", 1, "the run 'ended' has ended: done", nil},
 		{"a run that there is not", "shure yes", "", 2, `there is no run "shure"; did you mean "sure"?`, nil},
-		{"an answer that was used", "told 2 no", "", 2, "has no open question", nil},
+		{"an answer that was used", "told 2 no", "", 2, "has no open question\ncassidy: hint: continue it: cassidy runs resume told", nil},
 		{"one of several, unnamed", "several yes", "", 2, "STEP is missing: there are 2 open questions, at the steps 2, 3.1", nil},
 		{"one of several", "several 3.1 --text Ann", "", 0, "answered Ann: Who?", nil},
 		{"by the ID of the question", "several:2:1 yes", "", 0, "answered yes: Sure?", nil},
@@ -71,7 +71,7 @@ func TestAnswer(t *testing.T) {
 			h.check(err)
 			_, err = l.Answer(context.Background(), two, 1)
 			h.check(err)
-			h.check(l.Park(context.Background(), "question", time.Time{}))
+			h.check(l.Park(context.Background(), "question", time.Now().Add(time.Hour))) // when the question expires
 			h.asleep("asleep", "2", time.Now().Add(time.Hour))
 			h.parked("several", history.Asked{StepPath: two, Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 			l, err = h.j.Resume(context.Background(), "several")

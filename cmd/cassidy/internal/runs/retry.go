@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/history/retry"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func retryCommand(c *command) *cli.Command {
@@ -27,15 +26,15 @@ func retryCommand(c *command) *cli.Command {
 }
 
 func (c *command) retry(ctx *cli.Context, id string) error {
-	o := retry.Request{ID: ctx.String("run-id")}
+	name, err := app.RunID(ctx)
+	if err != nil {
+		return err
+	}
+	o := retry.Request{ID: name}
 	if from := ctx.String("from"); from != "" {
-		var err error
 		if o.From, err = history.ParseStepPath(from); err != nil {
 			return err
 		}
-	}
-	if o.ID == app.LastRun {
-		return value.Errorf(value.Invalid, "invalid run ID %q: this name is reserved for the newest run", o.ID).WithHint("use another ID, as in report-1")
 	}
 	r, err := c.recorded(ctx, id)
 	if err != nil {

@@ -62,10 +62,11 @@ func Command(a *app.App) *cli.Command {
 }
 
 func (c *command) run(ctx *cli.Context, h *host.Host) error {
-	id := cmp.Or(ctx.String("run-id"), agent.NewID())
-	if err := app.CheckRunName(id); err != nil {
+	id, err := app.RunID(ctx)
+	if err != nil {
 		return err
 	}
+	id = cmp.Or(id, agent.NewID())
 	if err := CheckModel(ctx.Context, c.App, h); err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ const ceiling = "ceiling"
 // undoKind is the kind of a run that undoes another.
 const undoKind = "undo"
 
+// Sleep is the reason of a run that waits for a time.
+const Sleep = "sleep"
+
 // BrokenOff is the reason of a run that has neither parked nor ended, and that no process
 // executes: its process died.
 const BrokenOff = "broken off"
