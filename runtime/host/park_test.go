@@ -122,41 +122,6 @@ func testAnApprovalParksARun(t *testing.T, on keeper) {
 	}
 }
 
-// TestOnlyChangesThatWereShownAreApproved checks that a yes to changes is one to
-// those that were shown.
-func TestOnlyChangesThatWereShownAreApproved(t *testing.T) {
-	t.Parallel()
-	eachRecord(t, testOnlyChangesThatWereShownAreApproved)
-}
-
-func testOnlyChangesThatWereShownAreApproved(t *testing.T, on keeper) {
-	only := func(p *process) {
-		p.add("put.star", star("put", "", "fs.append('log', 'mine\\n')", "needs = ['fs.read', 'fs.write']"), nil)
-	}
-	for _, meanwhile := range []string{"", "theirs\n"} {
-		m := headless(t, on)
-		p := m.process(0, false)
-		only(p)
-		_, err := p.run("r", false, "tools.put()")
-		if value.KindOf(err) != value.Parked {
-			t.Fatalf("the run gave %v, want that it waits", err)
-		}
-		p.j.Close()
-		if meanwhile != "" {
-			p.write("log", meanwhile)
-		}
-		m.answers(tool.StepPath{1, 2}, true)
-		p = m.process(0, false)
-		only(p)
-		if _, err = p.run("r", true, ""); (err == nil) != (meanwhile == "") {
-			t.Errorf("with %q meanwhile the run gave %v", meanwhile, err)
-		}
-		if meanwhile != "" && (m.tree()["log"] != meanwhile || value.KindOf(err) != value.Conflict) {
-			t.Errorf("the file is %q, the error %v, want it untouched and a conflict", m.tree()["log"], err)
-		}
-	}
-}
-
 // TestSleepParksARun checks that a long sleep takes no process, and a short one
 // is not begun anew.
 func TestSleepParksARun(t *testing.T) { eachRecord(t, testSleepParksARun) }

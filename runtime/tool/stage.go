@@ -32,7 +32,17 @@ type FileState struct {
 	Mode   uint32 `dict:"mode"` // permission bits
 	Hash   string `dict:"hash"` // of a file's content, see [HashBytes]
 	Data   []byte `dict:"data"` // a file's content; of what was seen, only where it was read
+	// Length is that of the content in bytes, in a recorded question that leaves the content out; else 0.
+	Length int `dict:"length,omitempty"`
 }
+
+// Known reports whether Data is the complete content of a file. Nothing has an empty content.
+func (s *FileState) Known() bool {
+	return !s.Dir && (!s.Exists || len(s.Data) > 0 || s.Hash == "" || s.Hash == HashBytes(nil))
+}
+
+// Size returns the length of a file's content in bytes.
+func (s *FileState) Size() int { return max(len(s.Data), s.Length) }
 
 // Sum returns the recorded form of the state: "" for nothing, "dir", or the hash of a file.
 func (s *FileState) Sum() string {

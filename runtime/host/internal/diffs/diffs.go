@@ -59,7 +59,7 @@ func Clipped(changes []tool.Change) []tool.Change {
 		}
 		for _, s := range []*tool.FileState{&c.After, &c.Before} {
 			if len(s.Data) > most {
-				s.Data = nil
+				s.Data, s.Length = nil, len(s.Data)
 			} else if c.Diff == "" {
 				left -= len(s.Data)
 				most = left
@@ -98,8 +98,7 @@ func diff(c *tool.Change) string {
 
 // isText reports whether the complete content of a file is known, and is text.
 func isText(s *tool.FileState) bool {
-	unread := s.Exists && len(s.Data) == 0 && s.Hash != "" && s.Hash != tool.HashBytes(nil)
-	return !s.Dir && !unread && utf8.Valid(s.Data) && bytes.IndexByte(s.Data, 0) < 0
+	return s.Known() && utf8.Valid(s.Data) && bytes.IndexByte(s.Data, 0) < 0
 }
 
 // trimmed removes the lines that two texts begin and end with, except for the context of a

@@ -20,6 +20,7 @@ type called struct {
 	above *Pass
 	call  tool.Call
 	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
+	again int                                          // how often it is made again if others have changed its files
 	once  *once.Once                                   // for a call of a recorded run with middleware; else nil
 	wraps []Middleware                                 // those of the programs above that are still to be called, the outermost last
 }
@@ -78,18 +79,18 @@ func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error)
 
 // Call makes a call as the root of the run, through the middleware of the host.
 func (r *Run) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
-	return called{run: r, call: c}.through(ctx)
+	return called{run: r, call: c, again: maxAgain}.through(ctx)
 }
 
 // Call makes a call for the call of the pass, through the middleware of the host.
 func (p *Pass) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
-	return called{run: p.Run, above: p, call: c}.through(ctx)
+	return called{run: p.Run, above: p, call: c, again: maxAgain}.through(ctx)
 }
 
 // Durable makes the call whose run this is. If check, which may be nil, refuses the tool, the
 // run stays as it was.
 func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.Context, tool string) error) (result tool.Result, err error) {
-	of := called{run: r, call: c}
+	of := called{run: r, call: c, again: maxAgain}
 	of.call.ID, of.call.StepPath = r.ID, tool.StepPath{1}
 	var refused error
 	if check != nil {

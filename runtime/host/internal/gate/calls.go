@@ -28,7 +28,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
 		}
 	}()
-	out, shown, err := r.pipeline(ctx, c, above, events.wanted())
+	out, shown, err := of.pipeline(ctx, events.wanted())
 	ended = true
 	if err != nil {
 		e := r.callError(err, above)
@@ -64,29 +64,75 @@ func (s subject) ended(start time.Time, result tool.Result, e *value.Error, wait
 	s.emit(end)
 }
 
-// pipeline looks up the tool of a call, and checks, approves and executes the call. It previews the
+// maxAgain is how often a call is made again because files were changed meanwhile: each time, somebody else
+// has got on.
+const maxAgain = 20
+
+// pipeline looks up the tool of a call, and checks, approves and executes the call. It makes the call again,
+// as a step inside it, if it did nothing since others have changed its files meanwhile. It previews the
 // result if somebody watches.
-func (r *Run) pipeline(ctx context.Context, c tool.Call, above *Pass, watched bool) (tool.Outcome, preview, error) {
+func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, preview, error) {
+	r, c := of.run, of.call
 	t, runner, err := r.tools.Find(ctx, c.Tool, c.StepPath)
 	if err != nil {
 		return tool.Outcome{}, preview{}, err
 	}
 	c.Entry = "" // only the host calls the other functions of a script
-	p := r.newPass(t, c, above)
+	var before *Pass
+	for n := 0; ; n++ {
+		p := r.newPass(t, c, of.above)
+		if before != nil {
+			p.call.Args, p.consent = before.call.Args, before.consent.again()
+		}
+		next, err := p.nextAttempt()
+		if err != nil {
+			return tool.Outcome{}, preview{}, err
+		}
+		out, shown, err := p.try(ctx, runner, attempt{first: before == nil, givenUp: next > 0}, watched)
+		switch {
+		case next > 0 && err == nil:
+		case n >= of.again || !parked.Changed(err) || ctx.Err() != nil:
+			return out, shown, err
+		default:
+			if next, err = p.giveUp(ctx); err != nil {
+				return tool.Outcome{}, preview{}, err
+			}
+		}
+		if err := p.recallChanges(ctx, next); err != nil {
+			return tool.Outcome{}, preview{}, err
+		}
+		before, c.StepPath = p, c.StepPath.Child(next)
+	}
+}
+
+// An attempt is how often a call was made before.
+type attempt struct {
+	first   bool // never: it has to be approved
+	givenUp bool // at least once more, by the record: it is not executed
+}
+
+// try checks and executes a call.
+func (p *Pass) try(ctx context.Context, runner tool.Runner, is attempt, watched bool) (tool.Outcome, preview, error) {
+	r := p.Run
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, preview{}, err
 	}
 	limited := p.wall.Open(ctx)
 	defer p.wall.Stop()
-	if above == nil {
+	if p.above == nil {
 		r.gate.Inflight.Watch(&p.wall)
 		defer r.gate.Inflight.Forget(&p.wall)
 	}
-	if err := prepare(limited, p, runner); err != nil {
-		return tool.Outcome{}, preview{}, err
+	if is.first {
+		if err := prepare(limited, p, runner); err != nil {
+			return tool.Outcome{}, preview{}, err
+		}
+	}
+	if is.givenUp {
+		return tool.Outcome{}, preview{}, nil
 	}
 	out, err := p.execute(ctx, limited, runner)
-	if err != nil || !watched || t.Preview == "" {
+	if err != nil || !watched || p.tool.Preview == "" {
 		return out, preview{}, err
 	}
 	return out, previewOf(ctx, p, runner, out.Value), nil

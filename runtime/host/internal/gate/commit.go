@@ -182,7 +182,11 @@ func (p commit) stuck(err error) error {
 func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
 	i = history.Intent{StepPath: p.at(), Func: CommitEffect, Args: &value.Dict{}, Kind: tool.Write, Staged: true}
 	if err := p.unchanged(ctx); err != nil {
-		return i, err
+		answered, failed := p.answered(ctx, request.Request{At: p.at(), Changes: p.stage.Changes()})
+		if answered { // a refusal holds, and an approval may hold for the next attempt
+			failed = p.approve(ctx)
+		}
+		return i, cmp.Or(failed, err)
 	}
 	if s.takes, err = p.authorize(ctx); err != nil {
 		return i, err
@@ -385,6 +389,10 @@ func (p commit) approve(ctx context.Context) error {
 	case answered:
 	case !c.asksChanges:
 		return nil
+	case len(c.shown) > 0 && request.SameChanges(c.shown, changes):
+		d.why = "it was approved before others changed these files"
+		p.allowed(d)
+		return nil
 	case covered:
 		if by != nil {
 			d.why = "a rule allows it: " + rights.RuleText(by)
@@ -396,10 +404,14 @@ func (p commit) approve(ctx context.Context) error {
 	}
 	q := newInquiry(p.Pass, request.Request{At: d.at, Takes: d.takes, Changes: diffs.With(changes), Why: "the call changes files"})
 	_, err = q.ask(ctx)
+	if parked.Changed(err) {
+		return err
+	}
 	if d.why, d.by = q.how, q.by; err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined
 	}
+	c.shown = append(c.shown, q.Changes...)
 	p.allowed(d)
 	return nil
 }

@@ -18,6 +18,7 @@ type consent struct {
 	asksChanges bool              // its changes need approval
 	declined    error             // the refusal of its changes
 	settled     map[string]bool   // the paths whose changes were approved
+	shown       []tool.Change     // the changes that somebody has approved, as they were shown
 	reads       []tool.Capability // the capabilities to read that were approved
 	each        bool              // the call began without an approval, and its effects ask
 
@@ -27,6 +28,14 @@ type consent struct {
 
 	informed bool            // it was approved by somebody who was shown the untrusted text that was read before
 	sinks    map[string]bool // the functions that were so approved, by functionKey
+}
+
+// again returns the consent to a call that is made again, since it did nothing. What was approved of it
+// holds, also for its changes if they are still the same.
+func (c *consent) again() consent {
+	next := *c
+	next.settled = nil
+	return next
 }
 
 // maxEdits is how often wrong arguments in an answer may be corrected.

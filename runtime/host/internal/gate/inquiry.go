@@ -51,7 +51,9 @@ const maxRefusals = 3
 // new one. q.how says which. Anything else is an error.
 func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	p := q.of
-	if given, err := q.recordedAnswer(ctx); err != nil || given != nil {
+	if given, err := q.recordedAnswer(ctx); parked.Changed(err) {
+		return tool.Answer{}, err
+	} else if err != nil || given != nil {
 		return q.accept(given, err, p.Run.approvals) // also if there is a later, permanent answer
 	}
 	asked := q.recorded()
@@ -161,8 +163,11 @@ func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 		q.of.Run.gate.answered.Add(a.Rules)
 		err = q.keepAlways(ctx, &a.Answer)
 	}
-	if err == nil {
-		err = q.SameChanges(asked)
+	if a.Yes {
+		q.of.consent.shown = append(q.of.consent.shown, asked.Changes...)
+		if err == nil && !request.SameChanges(asked.Changes, q.Changes) {
+			err = q.ErrStale()
+		}
 	}
 	return &a.Answer, err
 }

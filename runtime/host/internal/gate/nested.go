@@ -37,19 +37,19 @@ type caller struct{ *Pass }
 func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	p.wall.Pause()
 	defer p.wall.Resume()
-	v, err := p.callOne(ctx, nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath)
+	v, err := p.callOne(ctx, nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath, maxAgain)
 	return tool.Outcome{Value: v}, err
 }
 
-// callOne makes one call. id is the last part of its ID.
-func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.StepPath) (value.Value, error) {
-	r, err := p.Call(ctx, tool.Call{
+// callOne makes one call. id is the last part of its ID, and again how often it is made again, see called.
+func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.StepPath, again int) (value.Value, error) {
+	r, err := called{run: p.Run, above: p.Pass, again: again, call: tool.Call{
 		ID:     p.call.ID + "/" + id,
 		Tool:   c.Tool,
 		Args:   c.Args,
 		Caller: tool.ByScript, Reasoning: p.call.Reasoning,
 		StepPath: at,
-	})
+	}}.through(ctx)
 	if p.Run.leavesOpen(err) {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 	effect := strconv.Itoa(p.quota.effects)
 	call := func(i, at int) {
 		var v value.Value
-		v, errs[i] = p.callOne(ctx, calls[i], effect+"."+strconv.Itoa(at), e.StepPath.Child(at))
+		v, errs[i] = p.callOne(ctx, calls[i], effect+"."+strconv.Itoa(at), e.StepPath.Child(at), 0)
 		results[i] = nested.Result(v, errs[i])
 	}
 	for i := range calls {

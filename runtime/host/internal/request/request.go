@@ -3,6 +3,7 @@
 package request
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -79,13 +80,39 @@ func (q *Request) Matches(shown *history.Asked) bool {
 	return value.Equal(then, now)
 }
 
-// SameChanges fails with kind Conflict if the changes are not those that somebody was shown.
-func (q *Request) SameChanges(shown *history.Asked) error {
-	if q.Changes == nil || value.Equal(tool.ChangeSums(shown.Changes), tool.ChangeSums(q.Changes)) {
-		return nil
-	}
+// ErrStale returns the error of changes that are not those that somebody was shown.
+func (q *Request) ErrStale() error {
 	return value.Errorf(value.Conflict, "the changes of '%s' were not written: files have changed since these changes were shown for approval", q.Tool.Name).
-		WithHint("repeat the call")
+		WithLimit(value.LimitChanged).WithHint("repeat the call")
+}
+
+// SameChanges reports whether changes are among those that somebody was shown: the same files become the
+// same, or get the same appended after they have only grown.
+func SameChanges(shown, now []tool.Change) bool {
+	for i := range now {
+		if !slices.ContainsFunc(shown, func(then tool.Change) bool { return same(&then, &now[i]) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func same(shown, now *tool.Change) bool {
+	if shown.Path != now.Path {
+		return false
+	}
+	if shown.Before.Sum() == now.Before.Sum() && shown.After.Sum() == now.After.Sum() {
+		return true
+	}
+	if shown.Before.Dir || now.Before.Dir || !shown.After.Exists || !now.Before.Exists || !now.Before.Known() || !now.After.Known() {
+		return false
+	}
+	before, size := now.Before.Data, shown.Before.Size()
+	added, grown := bytes.CutPrefix(now.After.Data, before)
+	if !grown || len(added) == 0 || size > len(before) || shown.Before.Exists && tool.HashBytes(before[:size]) != shown.Before.Hash {
+		return false
+	}
+	return tool.HashBytes(slices.Concat(before[:size], added)) == shown.After.Hash
 }
 
 // Informed reports whether a recorded question was asked because untrusted text was read.
