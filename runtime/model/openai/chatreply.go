@@ -48,7 +48,7 @@ func (s *stream) read(res *wire.Response) (*model.Reply, *wire.Failure) {
 		return nil, f
 	}
 	for i, call := range wire.Children(message, "tool_calls") {
-		if f := s.addCall(int64(i), call); f != nil {
+		if f := s.addTo(s.Begin(int64(i)), call); f != nil {
 			return nil, f
 		}
 	}
@@ -74,7 +74,7 @@ func (s *stream) Take(chunk *value.Dict) (bool, *wire.Failure) {
 		return false, f
 	}
 	for _, call := range wire.Children(delta, "tool_calls") {
-		if f := s.addCall(s.keyOf(call), call); f != nil {
+		if f := s.addPiece(call); f != nil {
 			return false, f
 		}
 	}
@@ -145,39 +145,36 @@ func (s *stream) addDetail(piece *value.Dict) {
 	s.details = append(s.details, piece)
 }
 
-// keyOf returns the number of the call to which a piece belongs. Servers that do not number
-// their calls send each call completely, with an ID or a name, or one piece after the other.
-func (s *stream) keyOf(piece *value.Dict) int64 {
-	key := piece.IntOr("index", -1)
-	if key < 0 {
-		key = int64(len(s.Calls)) - 1
-		if key < 0 || piece.Text("id") != "" && piece.Text("id") != s.Calls[key].ID {
-			key++
-		}
-	}
-	return key
+// addPiece adds a piece of a call.
+func (s *stream) addPiece(piece *value.Dict) *wire.Failure {
+	function := wire.Child(piece, "function")
+	c := s.CallOf(piece.IntOr("index", -1), piece.Text("id"), function.Text("name"), argsText(function))
+	return s.addTo(c, piece)
 }
 
-// addCall adds a call or a piece of one.
-func (s *stream) addCall(key int64, piece *value.Dict) *wire.Failure {
+// addTo adds a piece to its call.
+func (s *stream) addTo(c *wire.CallDraft, piece *value.Dict) *wire.Failure {
 	function := wire.Child(piece, "function")
-	c := s.Call(key)
-	if id := piece.Text("id"); id != "" {
-		c.ID = id
-	}
+	c.ID = cmp.Or(c.ID, piece.Text("id"))
 	if name := function.Text("name"); name != "" {
 		c.Tool = name
 	}
 	if extra, _ := piece.Get("extra_content"); extra != nil {
 		c.Extra = extra
 	}
+	text := argsText(function)
+	c.Add(text)
+	return s.Grow(len(text) + len(c.ID) + len(c.Tool))
+}
+
+// argsText returns the arguments of a function as text. Some servers send an object.
+func argsText(function *value.Dict) string {
 	args, _ := function.Get("arguments")
 	text, ok := args.(string)
 	if !ok && args != nil {
 		text = value.FormatJSON(args, "")
 	}
-	c.Args.WriteString(text)
-	return s.Grow(len(text) + len(c.ID) + len(c.Tool))
+	return text
 }
 
 // Reply implements [wire.Streamer]. After a finish reason the reply is complete, even if
@@ -308,8 +305,8 @@ func offered(tools []tool.Tool, name string) bool {
 // generated makes a reply of what the model wrote and Groq refused: its calls, or else its text.
 func (s *stream) generated(r *model.Request, f *wire.Failure) (*model.Reply, *wire.Failure) {
 	calls := generatedCalls(f, r.Tools)
-	for i, call := range calls {
-		if f := s.addCall(int64(len(s.Calls)+i), call); f != nil {
+	for _, call := range calls {
+		if f := s.addTo(s.Begin(-1), call); f != nil {
 			return nil, f
 		}
 	}

@@ -29,6 +29,19 @@ type numbered struct {
 	item  *value.Dict
 }
 
+// same reports whether two items are one. A call is identified by its ID: some servers send
+// output_index 0 for each item, or none. Without an ID, the index and the content
+// count.
+func (n numbered) same(other numbered) bool {
+	a, b := n.item, other.item
+	if a.Text("type") != "function_call" || b.Text("type") != "function_call" {
+		return a.Text("type") == b.Text("type") && (n.index == other.index || a.Text("id") != "" && a.Text("id") == b.Text("id"))
+	}
+	at, id := n.index == other.index, a.Text("call_id")
+	content := a.Text("name") == b.Text("name") && a.Text("arguments") == b.Text("arguments")
+	return id == b.Text("call_id") && (id != "" && (at || content) || at && content)
+}
+
 // read reads a response that is not streamed.
 func (o *output) read(ctx context.Context, r *model.Request, res *wire.Response) (*model.Reply, *wire.Failure) {
 	body, f := res.Object()
@@ -121,7 +134,7 @@ func (o *output) say(index int64, piece string) *wire.Failure {
 
 // add adds a complete item, and says what of its text was not said before.
 func (o *output) add(index int64, item *value.Dict) *wire.Failure {
-	if item == nil || slices.ContainsFunc(o.items, func(n numbered) bool { return n.index == index }) {
+	if item == nil || slices.ContainsFunc(o.items, numbered{index, item}.same) {
 		return nil
 	}
 	o.items = append(o.items, numbered{index, item})

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ type Draft struct {
 	OnText func(piece string) // nil if the text is not streamed to the caller
 	size   int64
 	text   strings.Builder
-	Calls  []*callDraft
+	Calls  []*CallDraft
 	Stop   model.Stop // "" until the API sends it
 	Usage  model.Usage
 }
@@ -26,11 +27,12 @@ const PartSize = 1024
 // MaxSources is how many sources of a reply are kept: each is compared with the others.
 const MaxSources = 1000
 
-// A callDraft is a call whose arguments are streamed.
-type callDraft struct {
-	key      int64 // the API's number of the call
+// A CallDraft is a call whose arguments are streamed.
+type CallDraft struct {
+	index    int64 // the API's number of the call, which others may have too
 	ID, Tool string
-	Args     strings.Builder
+	args     strings.Builder
+	whole    bool        // args came complete, in one piece
 	Extra    value.Value // other data that the API wants back with the call
 }
 
@@ -58,24 +60,55 @@ func (d *Draft) Grow(n int) *Failure {
 	return nil
 }
 
-// Call returns the call with a key. It adds a new one if needed.
-func (d *Draft) Call(key int64) *callDraft {
-	for _, c := range d.Calls {
-		if c.key == key {
-			return c
-		}
-	}
-	c := &callDraft{key: key}
+// Begin adds a call. index is the API's number of the call.
+func (d *Draft) Begin(index int64) *CallDraft {
+	c := &CallDraft{index: index}
 	d.Calls = append(d.Calls, c)
 	d.size += PartSize // checked by the next grow
 	return c
+}
+
+// CallOf returns the call to which a streamed piece belongs, and begins a new one if needed. The
+// index of a piece, or -1, does not identify its call, because some servers number all calls 0 or
+// none; the ID does:
+//
+//   - A piece with an ID that is new at its index, and with a name, begins a call.
+//   - Without an ID, a piece with a name begins a call if the name is another one, or if the call
+//     before came complete and arguments follow.
+//   - Every other piece continues the call with its ID, or else the last one at its index: some
+//     servers send a new ID with each piece.
+func (d *Draft) CallOf(index int64, id, name, args string) *CallDraft {
+	var last *CallDraft
+	for _, c := range slices.Backward(d.Calls) {
+		at := index < 0 || c.index == index
+		if id != "" && c.ID == id && (at || name == "") {
+			return c
+		}
+		if last == nil && at {
+			last = c
+		}
+	}
+	if last == nil || name != "" && (id != "" && last.ID != "" || last.Tool != "" && (last.Tool != name || args != "" && last.whole)) {
+		return d.Begin(index)
+	}
+	return last
+}
+
+// Add adds a piece of the arguments.
+func (c *CallDraft) Add(args string) {
+	if args == "" {
+		return
+	}
+	_, err := value.ParseJSON([]byte(args))
+	c.whole = c.args.Len() == 0 && err == nil
+	c.args.WriteString(args)
 }
 
 // Reply returns the draft as a reply.
 func (d *Draft) Reply() *model.Reply {
 	r := &model.Reply{Text: d.text.String(), Stop: d.Stop, Usage: d.Usage}
 	for _, c := range d.Calls {
-		r.Calls = append(r.Calls, NewCall(c.ID, c.Tool, c.Args.String()))
+		r.Calls = append(r.Calls, NewCall(c.ID, c.Tool, c.args.String()))
 	}
 	return r
 }
