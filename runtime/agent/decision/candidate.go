@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,8 @@ type candidate struct {
 	calls      []Decision
 	err        *loose.Fault // why it cannot be read, or nil
 	fence      int          // the number of its fence, from 1; 0 outside of fences
+	inner      int          // its end without closing tags
+	group      int          // the number of the tag around it and others, from 1; see group.go
 }
 
 // The repairs of calls, except those of JSON.
@@ -69,6 +72,7 @@ func (s *reader) add(c candidate) {
 	if s.inFence {
 		c.fence = len(s.fences)
 	}
+	c.inner = cmp.Or(c.inner, c.end)
 	s.found = append(s.found, c)
 }
 
@@ -180,6 +184,8 @@ func (s *reader) vendorTag(start int) int {
 	if !ok || !s.beginsCall(m) || quotedAt(s.text, start) {
 		return start
 	}
+	s.opened(start, m.End)
+	tag := &s.tags[len(s.tags)-1]
 	for at := m.End; ; {
 		if at = s.skipMarks(at); at >= len(s.text) {
 			return len(s.text)
@@ -188,16 +194,41 @@ func (s *reader) vendorTag(start int) int {
 		if !ok {
 			return max(end, at)
 		}
+		for tag.end = end; end < len(s.text) && s.text[end] == ')'; { // of print(
+			end++
+		}
 		at = s.closingTag(end)
 		s.found[len(s.found)-1].end = at
 		start = prose.SkipSpace(s.text, at)
-		if start >= len(s.text) || strings.IndexByte("{;,", s.text[start]) < 0 || len(s.found) >= maxCandidates {
+		if len(s.found) >= maxCandidates || !s.continues(start, strings.ContainsAny(s.text[end:at], "<[")) {
 			return at
 		}
-		if at = start; s.text[start] != '{' {
+		if at = start; strings.IndexByte(";,", s.text[start]) >= 0 {
 			at++
 		}
 	}
+}
+
+// continues reports whether another call can follow one after a tag, which is closed or not.
+func (s *reader) continues(at int, closed bool) bool {
+	switch {
+	case at >= len(s.text):
+		return false
+	case strings.IndexByte("{;,", s.text[at]) >= 0 || closed:
+		return strings.IndexByte("{;,", s.text[at]) >= 0
+	}
+	t, _, _ := s.nameAt(s.skipWrappers(at))
+	return t != nil || s.text[at] == '['
+}
+
+// skipWrappers skips what some models write before a call in a program.
+func (s *reader) skipWrappers(at int) int {
+	for _, wrapper := range []string{"print(", "await "} {
+		if strings.HasPrefix(s.text[at:], wrapper) {
+			at += len(wrapper)
+		}
+	}
+	return at
 }
 
 // skipMarks skips white space and the marks of vendors between the tag of a call, the name of the
@@ -254,8 +285,15 @@ func (s *reader) taggedCall(c candidate, at int) (int, bool) {
 	}
 	if i := prose.SkipSpace(s.text, next); strings.HasPrefix(s.text[i:], "<arg_key>") {
 		texts, end, err := markup.Elements(s.text, i, s.ends)
+		if n := len(texts); n%2 == 1 && n > 1 {
+			end = texts[n-1].At
+		}
 		args := &value.Dict{}
 		for i := 0; i+1 < len(texts) && err == nil; i += 2 {
+			if i > 0 && texts[i].Tag != "arg_key" { // of another call
+				end = texts[i].At
+				break
+			}
 			if texts[i].Tag != "arg_key" || texts[i+1].Tag != "arg_value" || args.Has(texts[i].Text) {
 				err = &loose.Fault{At: texts[i].At, What: "the argument " + texts[i].Text + " must have exactly one value"}
 			}
@@ -356,12 +394,7 @@ func (s *reader) channel(at int) int {
 // programLine reads a call that fills a line: NAME(...), NAME{...}, NAME: {...}, or NAME with JSON
 // on the next line.
 func (s *reader) programLine(start int) int {
-	at := start
-	for _, wrapper := range []string{"print(", "await "} {
-		if strings.HasPrefix(s.text[at:], wrapper) {
-			at += len(wrapper)
-		}
-	}
+	at := s.skipWrappers(start)
 	t, name, next := s.nameAt(at)
 	if t == nil || at < s.tried || at < s.nested {
 		return start
@@ -465,7 +498,7 @@ func (s *reader) namedTag(at int) int {
 	c := candidate{start: at, rank: tagged}
 	if i := prose.SkipSpace(s.text, body); i < len(s.text) && s.text[i] == '{' {
 		sh, next, err := s.writtenCall(t, name, i, true)
-		c.end = s.closingTag(max(next, i+1))
+		c.inner, c.end = max(next, i+1), s.closingTag(max(next, i+1))
 		s.addShape(c, sh, err)
 		return c.end
 	}
@@ -487,7 +520,7 @@ func (s *reader) namedTag(at int) int {
 	if own && (err != nil || sh.err != "" || args.Len() == 0) {
 		return body
 	}
-	c.end = s.closingTag(next)
+	c.inner, c.end = next, s.closingTag(next)
 	s.addShape(c, sh, err)
 	return max(c.end, body)
 }

@@ -136,7 +136,8 @@ type Options struct {
 // tags, or written as in a program; the answer after "TASK COMPLETE:"; an answer by
 // Options.IsAnswer; a call that the text only describes. A call is ignored if its position or the words around it show that it is an
 // example, a quotation or not done, and after "TASK COMPLETE:" unless it is a separate block.
-// If a call cannot be read, none is returned, but one Invalid.
+// If a call cannot be read, none is returned, but one Invalid. The calls inside one tag are read or
+// ignored together, see group.go.
 //
 // Read takes time linear in the length of any reply. It is safe for concurrent use.
 func Read(reply string, o Options) []Decision {

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -65,9 +66,10 @@ const (
 	maxHeard = 1 << 20
 )
 
-// A view is a candidate with the text around it.
+// A view is a candidate with the text around it. The candidates of a group are one.
 type view struct {
 	candidate
+	calls    []candidate
 	s        *reader
 	from     int    // the end of the candidate before it
 	next     int    // the start of the candidate after it
@@ -81,9 +83,11 @@ type view struct {
 	denies   bool   // the clause says that something else is done
 }
 
-// view returns a candidate with the text between its neighbours.
-func (s *reader) view(c candidate, from, next int) *view {
-	v := &view{candidate: c, s: s, from: from, next: next, before: s.before(c, from), after: s.after(c, next)}
+// view returns the candidates of a group with the text between their neighbours.
+func (s *reader) view(calls []candidate, from, next int) *view {
+	c := calls[0]
+	c.end = calls[len(calls)-1].end
+	v := &view{candidate: c, calls: calls, s: s, from: from, next: next, before: s.before(c, from), after: s.after(c, next)}
 	v.head, v.tail = s.lineHead(c, from), strings.TrimRight(s.text[c.end:prose.LineEnd(s.text, c.end)], " \t\r")
 	v.sentence = strings.TrimSpace(prose.LastSentence(v.before))
 	v.clause = prose.LastClause(v.sentence)
@@ -96,21 +100,35 @@ func (s *reader) view(c candidate, from, next int) *view {
 func (s *reader) meant(r rank) []candidate {
 	var list []candidate
 	from, isShown := 0, false
-	for i, c := range s.found {
+	for i := 0; i < len(s.found); {
+		group := s.groupAt(i)
 		next := len(s.text)
-		if i+1 < len(s.found) {
-			next = s.found[i+1].start
+		if i += len(group); i < len(s.found) {
+			next = s.found[i].start
 		}
-		if c.rank == r {
-			v := s.view(c, from, next)
+		calls := slices.DeleteFunc(slices.Clone(group), func(c candidate) bool { return c.rank != r })
+		if len(calls) > 0 {
+			v := s.view(calls, from, next)
 			isShown = isShown && v.before == "" || s.judge(v) == shown
 			if !isShown {
-				list = append(list, c)
+				if f := s.dropped(calls); f != nil {
+					calls[0].err = cmp.Or(calls[0].err, f)
+				}
+				list = append(list, calls...)
 			}
 		}
-		from = c.end
+		from = group[len(group)-1].end
 	}
 	return list
+}
+
+// groupAt returns the candidates in the tag of the i-th candidate, which is the first of them.
+func (s *reader) groupAt(i int) []candidate {
+	end := i + 1
+	for s.found[i].group > 0 && end < len(s.found) && s.found[end].group == s.found[i].group {
+		end++
+	}
+	return s.found[i:end]
 }
 
 // judge applies the rules to a candidate.
@@ -140,7 +158,7 @@ func (v *view) complete() bool {
 
 // heard: the output of a tool contains the call.
 func (v *view) heard() verdict {
-	return shownIf(len(v.s.o.Heard) > 0 && v.s.wasHeard(v.s.text[v.start:v.end]))
+	return shownIf(len(v.s.o.Heard) > 0 && slices.ContainsFunc(v.calls, func(c candidate) bool { return v.s.wasHeard(v.s.text[c.start:c.end]) }))
 }
 
 // marked: the line begins like a line of a file, a table, a diff, a log, a terminal or a list, or

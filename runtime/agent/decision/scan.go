@@ -38,6 +38,7 @@ type reader struct {
 	ends  *loose.Finder
 
 	found    []candidate
+	tags     []callTag
 	fences   []fence
 	inFence  bool
 	thoughts [][2]int // start and end of each thinking, which is not part of the reply
@@ -80,6 +81,7 @@ func (s *reader) scan() {
 	if s.inFence {
 		s.fences[len(s.fences)-1].end = len(s.text)
 	}
+	s.group()
 }
 
 // step reads the text at a position, and returns where to continue.
@@ -204,7 +206,7 @@ func (s *reader) thinking(at int) int {
 		s.torn = append(s.torn, s.found...)
 	}
 	s.thoughts, s.lineThought = append(s.thoughts[:0], [2]int{0, end}), true
-	s.found, s.complete, s.nested = nil, 0, 0
+	s.found, s.tags, s.complete, s.nested = nil, nil, 0, 0
 	return end
 }
 
