@@ -3,7 +3,8 @@
 //
 // It works in three steps. scan.go scans the reply once. The files candidate*.go read the
 // candidates for calls, by a table of forms. The files judge*.go decide which candidates are
-// meant as calls, by a table of rules and the table of words in package phrases. testdata/earns.txt
+// meant as calls, by a table of rules and the table of words in package phrases: group.go puts the
+// candidates of one tag together, introduction.go finds the words above them. testdata/earns.txt
 // lists the cases that need each row of these tables.
 package decision
 

@@ -39,6 +39,7 @@ var rules = []struct {
 	{"part of a sentence", (*view).embedded},
 	{"inside an element", (*view).enclosed},
 	{"bare: asked about or explained afterwards", (*view).followed},
+	{"shown above a label", (*view).labelled},
 	{"depends on the user", (*view).conditional},
 	{"done now", (*view).done},
 	{"leave is asked", (*view).asked},
@@ -71,28 +72,36 @@ type view struct {
 	candidate
 	calls    []candidate
 	s        *reader
-	from     int    // the end of the candidate before it
-	next     int    // the start of the candidate after it
-	head     string // the text before it on its line
-	tail     string // the text after it on its line
-	before   string // the words before it, see prose.Plain
-	sentence string // the last sentence before it
-	clause   string // the last clause of the sentence
-	after    string // the words after it, see prose.Plain
-	does     bool   // the clause says that the call is made
-	denies   bool   // the clause says that something else is done
+	from     int      // the end of the candidate before it
+	next     int      // the start of the candidate after it
+	head     string   // the text before it on its line
+	tail     string   // the text after it on its line
+	before   string   // the words before it, see prose.Plain
+	sentence string   // the last sentence before it, see introduction
+	above    []string // what is above it, if it is a label
+	clause   string   // the last clause of the sentence
+	after    string   // the words after it, see prose.Plain
+	does     bool     // the clause says that the call is made
+	denies   bool     // the clause says that something else is done
 }
 
 // view returns the candidates of a group with the text between their neighbours.
 func (s *reader) view(calls []candidate, from, next int) *view {
 	c := calls[0]
 	c.end = calls[len(calls)-1].end
-	v := &view{candidate: c, calls: calls, s: s, from: from, next: next, before: s.before(c, from), after: s.after(c, next)}
+	v := &view{candidate: c, calls: calls, s: s, from: from, next: next, after: s.after(c, next)}
+	between := s.between(c, from)
+	v.before = s.before(between)
 	v.head, v.tail = s.lineHead(c, from), strings.TrimRight(s.text[c.end:prose.LineEnd(s.text, c.end)], " \t\r")
-	v.sentence = strings.TrimSpace(prose.LastSentence(v.before))
-	v.clause = prose.LastClause(v.sentence)
-	v.does, v.denies = s.words.Does(v.clause)
+	sentence, above := introduction(between)
+	v.introduce(sentence)
+	v.above = above
 	return v
+}
+
+func (v *view) introduce(sentence string) {
+	v.sentence, v.clause = sentence, prose.LastClause(sentence)
+	v.does, v.denies = v.s.words.Does(v.clause)
 }
 
 // meant returns the candidates of a rank that are meant. A candidate is also shown if it follows a
@@ -109,7 +118,7 @@ func (s *reader) meant(r rank) []candidate {
 		calls := slices.DeleteFunc(slices.Clone(group), func(c candidate) bool { return c.rank != r })
 		if len(calls) > 0 {
 			v := s.view(calls, from, next)
-			isShown = isShown && v.before == "" || s.judge(v) == shown
+			isShown = isShown && (v.sentence == "" || s.words.Has(v.sentence, phrases.Joining) && !strings.Contains(v.sentence, " ")) || s.judge(v) == shown
 			if !isShown {
 				if f := s.dropped(calls); f != nil {
 					calls[0].err = cmp.Or(calls[0].err, f)
@@ -349,6 +358,19 @@ func (v *view) followed() verdict {
 	return shownIf(i < v.next && 'a' <= v.s.text[i] && v.s.text[i] <= 'z' || strings.Contains(v.after, "?") || len(v.after) > maxAfter && !does)
 }
 
+// labelled: the sentence above a label says that the call is not made, an example, or from somebody
+// else.
+func (v *view) labelled() verdict {
+	if v.does && strings.HasSuffix(v.sentence, ":") {
+		return undecided
+	}
+	return shownIf(slices.ContainsFunc(v.above, func(sentence string) bool {
+		a := &view{candidate: v.candidate, s: v.s}
+		a.introduce(sentence)
+		return !a.does && (a.refused() == shown || a.exemplified() == shown || a.quoted() == shown || !a.complete() && v.s.words.Reports(sentence))
+	}))
+}
+
 // conditional: the call depends on a decision of the user.
 func (v *view) conditional() verdict { return shownIf(v.s.words.Has(v.sentence, phrases.Condition)) }
 
@@ -371,6 +393,9 @@ func (v *view) asked() verdict {
 // refused: the sentence before or after it says that the call is not made.
 func (v *view) refused() verdict {
 	first := prose.FirstSentence(v.after)
+	if v.s.words.Negates(v.sentence) && !v.complete() || v.s.words.Forbids(v.sentence) {
+		return shown
+	}
 	return shownIf(v.s.words.Refuses(v.sentence) && (!v.complete() || v.s.words.Has(v.sentence, phrases.Pointing)) || v.s.words.Refuses(first) && v.s.words.Has(first, phrases.Pointing))
 }
 
@@ -390,7 +415,7 @@ func (v *view) introduced() verdict {
 	if v.before == "assistant:" || !strings.HasSuffix(v.sentence, ":") {
 		return undecided
 	}
-	return shownIf(!v.s.words.Has(v.sentence, phrases.Heading) && (v.rank == bare || strings.Contains(v.sentence, " ") && !v.s.words.Has(v.sentence, phrases.User)))
+	return shownIf((!v.s.words.Has(v.sentence, phrases.Heading) || v.s.words.Reports(v.sentence)) && (v.rank == bare || strings.Contains(v.sentence, " ") && !v.s.words.Has(v.sentence, phrases.User)))
 }
 
 // considered: the words before a bare call only consider it as a possibility.
@@ -424,24 +449,10 @@ func (s *reader) lineHead(c candidate, from int) string {
 	return s.text[start:c.start]
 }
 
-// before returns the words before a candidate, see prose.Plain.
-func (s *reader) before(c candidate, from int) string {
-	end := c.start
-	if c.fence > 0 {
-		if f := s.fences[c.fence-1]; strings.TrimSpace(s.text[f.start:max(f.start, c.start)]) == "" {
-			end = f.mark
-		}
-	}
-	for _, t := range s.thoughts {
-		if t[1] <= end {
-			from = max(from, t[1])
-		}
-	}
-	from = max(from, end-wordsWindow)
-	if from >= end {
-		return ""
-	}
-	text := prose.Plain(strings.Trim(s.text[from:end], "` \t\r\n"))
+// before returns the last words of a text between two candidates, see prose.Plain.
+func (s *reader) before(between string) string {
+	between = strings.Trim(between, "` \t\r\n")
+	text := strings.Trim(prose.Plain(between[max(0, len(between)-wordsWindow):]), "` \t\r\n")
 	for {
 		i := max(strings.LastIndexByte(text, '<'), 0)
 		if m, ok := markup.MarkAt(text, i); !ok || !s.beginsCall(m) || m.End < len(text) {

@@ -16,7 +16,7 @@ import (
 //
 //   - a block in another language, or one that begins with a call in another format,
 //   - a block after "TASK COMPLETE:", which is part of the answer,
-//   - a block that the words before it call an example,
+//   - a block that the words before it call an example, or say that it is not to be run,
 //   - a block that the output of a tool contains, with its fence or as lines; a single line only
 //     if the words before it quote somebody.
 
@@ -86,13 +86,18 @@ func (s *reader) isProgram(b *prose.Fence) bool {
 	if slices.ContainsFunc(s.found, func(c candidate) bool { return c.start == first && c.rank != bare }) {
 		return false
 	}
-	said := s.spoken(b.Mark)
-	sentence := prose.LastClause(strings.TrimSpace(prose.LastSentence(prose.Plain(said[max(0, len(said)-wordsWindow):]))))
-	does, _ := s.words.Does(sentence)
-	quoting := s.words.Quotes(sentence) && !does
-	if (s.words.Has(sentence, phrases.Example) || s.words.Has(sentence, phrases.Manual)) && !does || s.wasHeard(s.text[b.Mark:b.End]) {
+	if s.wasHeard(s.text[b.Mark:b.End]) {
 		return false
 	}
+	v := &view{s: s}
+	sentence, above := introduction(s.between(candidate{start: b.Mark}, 0))
+	for _, said := range append(above, sentence) {
+		v.introduce(said)
+		if !v.does && (s.words.Has(v.clause, phrases.Example) || s.words.Has(v.clause, phrases.Manual) || v.refused() == shown) {
+			return false
+		}
+	}
+	quoting := s.words.Quotes(v.clause) && !v.does
 	// A single line may be in the error of an earlier program.
 	code := strings.TrimSpace(s.text[b.Start:b.End])
 	return !quoting && !strings.Contains(code, "\n") || !s.wasHeard(code)

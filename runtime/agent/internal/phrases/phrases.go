@@ -14,21 +14,26 @@ type Class string
 
 // The classes.
 const (
-	Doing     Class = "doing"     // the writer does something now
-	NotDoing  Class = "not doing" // after a word of doing, or as a gerund: the writer uses no tool
-	Commands  Class = "commands"  // at the start of a clause: the writer does something now
-	Refusing  Class = "refusing"  // after "not": the writer does not make the call
-	Ignoring  Class = "ignoring"  // the writer ignores the call
-	Pointing  Class = "pointing"  // refers to the call in a complete sentence that refuses it
-	Asking    Class = "asking"    // in a question: it asks for permission
-	Condition Class = "condition" // the call depends on the user
-	Example   Class = "example"   // the call is an example
-	Manual    Class = "manual"    // the same, in a sentence that is not complete
-	Source    Class = "source"    // the call is from another author
-	User      Class = "user"      // unless that is the user
-	Suspect   Class = "suspect"   // the writer calls it suspicious
-	Heading   Class = "heading"   // introduces a call
-	Hedge     Class = "hedge"     // before a bare call: it is only considered
+	Doing      Class = "doing"      // the writer does something now
+	NotDoing   Class = "not doing"  // after a word of doing, or as a gerund: the writer uses no tool
+	Commands   Class = "commands"   // at the start of a clause: the writer does something now
+	Refusing   Class = "refusing"   // after "not": the writer does not make the call
+	Ignoring   Class = "ignoring"   // the writer ignores the call
+	Pointing   Class = "pointing"   // refers to the call in a complete sentence that refuses it
+	Asking     Class = "asking"     // in a question: it asks for permission
+	Condition  Class = "condition"  // the call depends on the user
+	Example    Class = "example"    // the call is an example
+	Manual     Class = "manual"     // the same, in a sentence that is not complete
+	Source     Class = "source"     // the call is from another author
+	User       Class = "user"       // unless that is the user
+	Suspect    Class = "suspect"    // the writer calls it suspicious
+	Heading    Class = "heading"    // introduces a call
+	Negating   Class = "negating"   // a sentence that is not complete says that the call is not made
+	Forbidding Class = "forbidding" // the same in a complete sentence that refers to the call
+	Barring    Class = "barring"    // the same, at the start of the sentence
+	Linking    Class = "linking"    // between an introduction's subject and the call, if the writer makes it
+	Joining    Class = "joining"    // alone between two calls: they are introduced together
+	Hedge      Class = "hedge"      // before a bare call: it is only considered
 
 	NameKey   Class = "key of a name"     // JSON key of the name of a tool in a call
 	ArgsKey   Class = "key of arguments"  // JSON key of its arguments
@@ -48,31 +53,36 @@ const (
 // lists the cases that need each word.
 var words = map[Class][]string{
 	Doing:     {"i'll", "i will", "let me", "let's", "i'm going to", "i am going to", "i need to", "we need to", "i have to", "i must", "i should", "ich sehe"},
-	NotDoing:  {"not", "never", "show-", "quot-", "ignor-", "disregard-", "say-", "report what", "explain-", "refus-", "know", "tell-", "describ-", "accord-"},
+	NotDoing:  {"not", "never", "show-", "quot-", "ignor-", "disregard-", "avoid-", "say-", "report what", "explain-", "refus-", "know", "tell-", "describ-", "accord-"},
 	Commands:  {"write", "save"},
 	Refusing:  {"do", "call", "run", "use", "send", "follow", "obey", "comply", "execute"},
 	Ignoring:  {"refus-", "declin-", "ignor-", "disregard-"},
-	Pointing:  {"this", "that", "it", "these", "instruction-"},
+	Pointing:  {"this", "that", "it", "these", "following", "such", "instruction-"},
 	Asking:    {"i", "that", "you want"},
 	Condition: {"if you", "once you"},
 	Example:   {"for example", "an example", "for instance", "like this"},
 	Manual:    {"example-", "sample", "would", "to call", "you can"},
 	Source: {"file", "page", "line-", "text", "note-", "email", "document", "output", "result", "diff", "message", "issue",
 		"says", "said", "contains", "told", "tells", "wrote", "user:", "response", "returned"},
-	User:      {"user wants", "you asked"},
-	Suspect:   {"injection", "suspicious", "malicious"},
-	Heading:   {"call", "action", "decision", "step", "fix", "next", "yet", "instructions"},
-	Hedge:     {"or", "would", "if"},
-	NameKey:   {"name", "tool", "tool_name", "function", "action", "tool_call"},
-	ArgsKey:   {"arguments", "args", "parameters", "input", "action_input", "tool_input"},
-	WrapKey:   {"tool_calls", "function", "function_call", "tool_call", "content"},
-	ExtraKey:  {"id", "tool_call_id", "type", "reasoning", "status", "thought", "role", "content"},
-	CallType:  {"function", "tool_use"},
-	CallTag:   {"toolcall", "functioncall", "tooluse", "toolcode", "toolrequest", "pythontag", "startaction", "actionstart"},
-	OtherTag:  {"result", "response"},
-	InnerTag:  {"toolsep", "args", "plugin"},
-	DataFence: {"", "json", "tool", "python"},
-	Inferring: {"not", "if", "when", "after", "once", "until"},
+	User:       {"user wants", "you asked"},
+	Suspect:    {"injection", "suspicious", "malicious"},
+	Heading:    {"call", "action", "decision", "step", "fix", "next", "yet", "instructions"},
+	Negating:   {"not", "never", "nobody", "no", "avoid-", "forbid-", "prohibit-"},
+	Forbidding: {"must not", "must never", "you should not", "you should never"},
+	Barring:    {"never", "do not", "please do not"},
+	Linking:    {"is", "are", "here's", "now", "then", "so", "to", "for", "needs"},
+	Joining:    {"and", "or", "then"},
+	Hedge:      {"or", "would", "if"},
+	NameKey:    {"name", "tool", "tool_name", "function", "action", "tool_call"},
+	ArgsKey:    {"arguments", "args", "parameters", "input", "action_input", "tool_input"},
+	WrapKey:    {"tool_calls", "function", "function_call", "tool_call", "content"},
+	ExtraKey:   {"id", "tool_call_id", "type", "reasoning", "status", "thought", "role", "content"},
+	CallType:   {"function", "tool_use"},
+	CallTag:    {"toolcall", "functioncall", "tooluse", "toolcode", "toolrequest", "pythontag", "startaction", "actionstart"},
+	OtherTag:   {"result", "response"},
+	InnerTag:   {"toolsep", "args", "plugin"},
+	DataFence:  {"", "json", "tool", "python"},
+	Inferring:  {"not", "if", "when", "after", "once", "until"},
 }
 
 // A Table has the words of each class. The zero value has all words.
@@ -131,7 +141,8 @@ func (t Table) Does(clause string) (does, denies bool) {
 	for _, word := range t.Of(Doing) {
 		if at, end := prose.IndexWord(clause, word); at >= 0 {
 			rest := strings.TrimSpace(clause[end:])
-			if t.Begins(rest, NotDoing) {
+			_, second, _ := strings.Cut(rest, " ") // after an adverb
+			if t.Begins(rest, NotDoing) || t.Begins(second, NotDoing) {
 				return false, true
 			}
 			does = true
@@ -161,6 +172,57 @@ func (t Table) Refuses(sentence string) bool {
 			return true
 		}
 	}
+}
+
+// Negates reports whether a sentence with a call as its object says, with any verb, that the call is
+// not made. What is not the case yet is why it is made.
+func (t Table) Negates(sentence string) bool {
+	for _, sep := range []string{"; ", ": ", " but ", " so ", " then "} {
+		sentence = sentence[strings.LastIndex(sentence, sep)+1:]
+	}
+	at, _ := prose.IndexWord(sentence, "yet")
+	return at < 0 && !strings.HasPrefix(sentence, "no, ") && !strings.HasPrefix(sentence, "no problem") && t.Has(sentence, Negating)
+}
+
+// articles begin the object of a sentence.
+var articles = []string{"this", "that", "the", "a", "an", "these", "those", "following", "such", "one", "my", "our"}
+
+// Forbids reports whether a complete sentence says that the call to which it refers must not be made.
+func (t Table) Forbids(sentence string) bool {
+	return (t.Has(sentence, Forbidding) || t.Begins(sentence, Barring)) && t.Has(sentence, Pointing)
+}
+
+// Reports reports whether a sentence says, with any verb, that somebody else makes or wants a call:
+// SUBJECT VERB this call. The writer's own introductions have no subject, or "I" or "we" in the
+// active voice, or a word of Linking for the verb.
+func (t Table) Reports(sentence string) bool {
+	clause := sentence[strings.LastIndex(sentence, ", ")+1:]
+	object := len(clause)
+	for _, word := range t.Of(Heading) {
+		if at, _ := prose.IndexWord(clause, word); at >= 0 {
+			object = min(object, at)
+		}
+	}
+	before := strings.Fields(clause[:object])
+	for i := len(before) - 1; i >= 0; i-- {
+		if slices.Contains(articles, before[i]) {
+			last := before[len(before)-1]
+			if len(before)-i > 2 && (strings.HasSuffix(last, "ed") || strings.HasSuffix(last, "s") && !strings.HasSuffix(last, "'s")) {
+				return true // its verb is right before the object
+			}
+			before = before[:i]
+			break
+		}
+	}
+	if len(before) < 2 {
+		return false
+	}
+	for i, word := range before {
+		if word, _, _ := strings.Cut(word, "'"); word == "i" || word == "we" {
+			return i+2 < len(before) && slices.Contains([]string{"was", "were", "am", "been"}, before[i+1]) && strings.HasSuffix(before[i+2], "ed")
+		}
+	}
+	return !t.Has(before[len(before)-1], Linking)
 }
 
 // Quotes reports whether a clause names another author or a source.
