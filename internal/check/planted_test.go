@@ -25,6 +25,7 @@ func knownTools() map[string]*tool.Tool {
 			"properties": {"title": {"type": "string"}, "points": {"type": "integer", "minimum": 1}, "labels": {"type": "array"}, "owner": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}`)},
 		"slug":     {Name: "slug", Group: "text", Description: "Make a slug.", Params: []tool.Param{{Name: "text", Type: text, Required: true}}},
 		"announce": {Name: "announce", Description: "Publish a note.", Needs: capabilities("fs.read:notes/*.md", "fs.write:published.log", "http.post:*.wiki.example", "secret:WIKI@api.wiki.example", "tool:@text")},
+		"clean":    {Name: "clean", Description: "Remove files.", Needs: capabilities("shell:rm", "shell:sh")},
 		"word_count": {Name: "word_count", Description: "Count words.", Params: []tool.Param{{Name: "filepath", Type: text, Required: true}},
 			Needs: []tool.Capability{{Name: "fs.read"}}},
 	}

@@ -150,33 +150,40 @@ func (c *needsCheck) use(u *Use) {
 	}
 	if u.Func.Target == nil {
 		for _, name := range u.Func.Requests {
-			c.takes(u, name, "", false)
+			c.takes(lack{use: u}, name, "", false)
 		}
 		return
 	}
 	first, ok := targets(u, "x1")
 	second, also := targets(u, "y2")
+	numbers, isNumber := targets(u, "1")
 	if !ok || !also || len(first) == 0 {
 		// The arguments are wrong, or not the full ones: only the names are known.
 		bare := &Use{Name: u.Name, Func: u.Func}
 		if first, ok = targets(bare, "x1"); !ok {
 			first, ok = targets(bare, "https://any.example/") // it expects a URL
 		}
-		second = nil
+		second, isNumber = nil, false
 	}
 	if !ok || len(first) == 0 {
 		c.all = true // what it takes is unknown
 		return
 	}
+	// If the first capability is unknown, such as a program, the others say nothing either.
+	exactly := len(first) == len(second) && first[0] == second[0]
 	for i, one := range first {
-		exact := len(first) == len(second) && one == second[i]
+		exact := exactly && one == second[i]
+		l := lack{use: u, unnamed: i > 0 && !exactly || !u.names(one.Target)}
+		l.maybe = l.unnamed && (i > 0 && !exactly || exact && u.isComputed())
 		switch {
+		case exactly && isNumber && !slices.Contains(numbers, one):
+			c.declared(one.Name, one.Target, exact) // other arguments do not need it
 		case one.Name == "tool" && exact:
 			c.tool(u, one.Target)
 		case one.Name == "tool":
 			c.all = true // any tool, with all its needs
 		default:
-			c.takes(u, one.Name, one.Target, exact)
+			c.takes(l, one.Name, one.Target, exact)
 		}
 	}
 	if u.Name == "tools.call_all" && !slices.ContainsFunc(first, func(c tool.Capability) bool { return c.Name == "tool" }) {
@@ -270,25 +277,71 @@ func covers(has tool.Capability, name, target string, exact bool) bool {
 	return has.Allows(tool.Capability{Name: name, Target: target})
 }
 
-// takes checks that a capability is declared.
-func (c *needsCheck) takes(u *Use, name, target string, exact bool) {
-	if slices.Contains(c.decl.Free, name) {
-		return
-	}
-	found := false
+// declared reports whether a capability may be declared, and records that it is used.
+func (c *needsCheck) declared(name, target string, exact bool) bool {
+	found := slices.Contains(c.decl.Free, name)
 	for i, n := range c.decl.Needs {
 		if covers(n.Capability, name, target, exact) {
 			found, c.used[i] = true, true
 		}
 	}
-	if found {
+	return found
+}
+
+// takes checks that a capability is declared.
+func (c *needsCheck) takes(l lack, name, target string, exact bool) {
+	if c.declared(name, target, exact) || l.maybe && !exact {
 		return
 	}
-	wanted := tool.Capability{Name: name}
+	l.wanted = tool.Capability{Name: name}
 	if exact && !strings.HasPrefix(name, "fs.") {
-		wanted.Target = target
+		l.wanted.Target = target
 	}
-	c.lack(lack{use: u, message: fmt.Sprintf("%s needs the capability %q", u.Name, strings.TrimSuffix(wanted.String(), "@")), wanted: wanted})
+	verb := "needs"
+	if l.maybe {
+		verb = "may need"
+	}
+	l.message = fmt.Sprintf("%s %s the capability %q", l.use.Name, verb, strings.TrimSuffix(l.wanted.String(), "@"))
+	c.lack(l)
+}
+
+// names reports whether the code of a use names a target: as an argument or an item of one, or as a
+// word in a text, such as a host in a URL.
+func (u *Use) names(target string) bool {
+	named := func(v value.Value) bool {
+		text, _ := v.(string)
+		text, target := strings.ToLower(text), strings.ToLower(strings.TrimSuffix(target, "@"))
+		for from := 0; from <= len(text); from++ {
+			i := strings.Index(text[from:], target)
+			if i < 0 {
+				break
+			}
+			from += i
+			before, after := text[:from], text[from+len(target):]
+			if !strings.ContainsFunc(before[max(0, len(before)-1):], isTargetRune) && !strings.ContainsFunc(after[:min(1, len(after))], isTargetRune) {
+				return true
+			}
+		}
+		return false
+	}
+	return target == "" || slices.ContainsFunc(u.Args, func(a Arg) bool {
+		v, _ := a.value(" ")
+		list, isList := v.(value.List)
+		return named(v) || isList && slices.ContainsFunc(list, func(item value.Value) bool { return item == value.Value(target) })
+	})
+}
+
+func isTargetRune(r rune) bool {
+	return r == '.' || r == '-' || r == '@' || isNameRune(r)
+}
+
+// isComputed reports whether a part of the arguments of a use is not written out.
+func (u *Use) isComputed() bool {
+	return slices.ContainsFunc(u.Args, func(a Arg) bool {
+		one, ok := a.value("x1")
+		other, _ := a.value("y2")
+		return !ok || a.List || a.Dict || !value.Equal(one, other)
+	})
 }
 
 // A lack is a use of a capability that is not declared.
@@ -297,12 +350,18 @@ type lack struct {
 	message string
 	wanted  tool.Capability
 	called  bool // a called tool uses it
+	unnamed bool // the code does not name its target, as in shell:sh for ["rm", "a"]
+	maybe   bool // some arguments do not need it
 }
 
-// lack records a capability that is not declared.
+// lack records a capability that is not declared, where it is certain.
 func (c *needsCheck) lack(l lack) {
-	if !slices.ContainsFunc(c.lacking, func(o lack) bool { return o.wanted == l.wanted }) {
+	i := slices.IndexFunc(c.lacking, func(o lack) bool { return o.wanted == l.wanted })
+	switch {
+	case i < 0:
 		c.lacking = append(c.lacking, l)
+	case c.lacking[i].maybe && !l.maybe:
+		c.lacking[i] = l
 	}
 }
 
@@ -322,8 +381,11 @@ func (c *needsCheck) lacks(l *lack) {
 		f.Hint = fmt.Sprintf("write the same name in the code and in needs, or add %q to needs", strings.TrimSuffix(text, "@"))
 	case l.wanted.Name == "secret" && strings.HasSuffix(l.wanted.Target, "@"):
 		f.Hint = fmt.Sprintf("add \"%sHOST\" to needs: HOST is the server to which the secret is sent, such as api.example.com", text)
+	case l.maybe:
+		f.Warning = true
+		f.Hint = fmt.Sprintf("it depends on arguments that are computed: if a call is denied without it, add %q to needs", text)
 	default:
-		f.Fix = c.addition(l.wanted)
+		f.Fix = c.addition(l)
 	}
 	c.report.Add(f)
 }
@@ -346,9 +408,10 @@ func (c *needsCheck) meant(wanted tool.Capability) string {
 }
 
 // addition returns the edit that adds a capability, or nil. It never adds a capability without a target beside
-// one that is limited to a target. It is a person's choice if the tool then may do more than its code
-// certainly does, or if the capability may replace one that is not used.
-func (c *needsCheck) addition(wanted tool.Capability) *diagnostic.Fix {
+// one that is limited to a target. It is a person's choice if the capability is wider than what the code
+// names, or if it may replace one that is not used.
+func (c *needsCheck) addition(l *lack) *diagnostic.Fix {
+	wanted := l.wanted
 	if _, err := tool.ParseCapability(wanted.String()); err != nil || c.decl.Add == nil {
 		return nil
 	}
@@ -363,7 +426,9 @@ func (c *needsCheck) addition(wanted tool.Capability) *diagnostic.Fix {
 	}
 	fix := c.decl.Add(wanted.String())
 	if fix != nil {
-		fix.Choice = unused || wanted.Target == "" && wanted.TakesTarget()
+		_, isGlob := beforeGlob(wanted.Target)
+		isWide := l.unnamed || isGlob || strings.HasPrefix(wanted.Target, "@") || wanted.Name == "shell" && l.called && wanted.Target == "sh"
+		fix.Choice = unused || isWide || wanted.Target == "" && wanted.TakesTarget()
 	}
 	return fix
 }

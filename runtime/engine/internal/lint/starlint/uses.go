@@ -2,6 +2,7 @@ package starlint
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -135,8 +136,15 @@ func (k *Calls) partial(x syntax.Expr, p *lint.Partial) value.Value {
 		}
 		return d
 	case *syntax.BinaryExpr:
-		left, isText := k.partial(x.X, p).(string)
+		first := k.partial(x.X, p)
+		left, isText := first.(string)
+		list, isList := first.(value.List)
 		switch {
+		case isList && x.Op == syntax.PLUS:
+			if more, ok := k.partial(x.Y, p).(value.List); ok {
+				return slices.Concat(list, more)
+			}
+			return append(slices.Clone(list), p.Mark) // the beginning is known
 		case isText && x.Op == syntax.PLUS:
 			if right, ok := k.partial(x.Y, p).(string); ok {
 				return p.Join(left, right)
