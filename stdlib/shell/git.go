@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,7 +44,7 @@ func gitSettings() map[string]string {
 		"gpg.x509.program":          none,
 		"gpg.ssh.program":           none,
 		"credential.helper":         "",
-		"diff.ignoresubmodules":     "all",
+		"diff.ignoresubmodules":     "dirty",
 		"diff.submodule":            "short",
 		"status.submodulesummary":   "false",
 		"submodule.recurse":         "false",
@@ -155,7 +156,7 @@ func gitDanger(key string) (value string, dangerous bool) {
 }
 
 // gitMatch checks a git command line: a subcommand that only reads, and its
-// flags.
+// flags. It returns the line with the guards of the subcommand.
 func gitMatch(args []string, check checkFunc) ([]string, error) {
 	if len(args) == 0 {
 		return nil, value.Errorf(value.Invalid, "git: the subcommand is missing").WithHint("add a subcommand, as in git status")
@@ -176,11 +177,11 @@ func gitMatch(args []string, check checkFunc) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]string{sub}, rest...), nil
+	return append([]string{args[0]}, rest...), nil
 }
 
 // gitMatch is match for git's subcommands, for which -- stands between commits
-// and paths and so stays where it was.
+// and paths.
 func (s commandSchema) gitMatch(name string, args []string, check checkFunc) ([]string, error) {
 	before, after := args, []string(nil)
 	for i, arg := range args {
@@ -198,11 +199,15 @@ func (s commandSchema) gitMatch(name string, args []string, check checkFunc) ([]
 		}
 	}
 	s.bare = true
-	matched, err := s.match(name, before, check)
+	m, err := s.match(name, before, check)
 	if err != nil {
 		return nil, err
 	}
-	return append(matched, after...), nil
+	all := slices.Concat(s.guards, before)
+	if s.noInput != "" && len(m.others) == 0 && !m.has(s.withInput) {
+		all = append(all, s.noInput)
+	}
+	return append(all, after...), nil
 }
 
 // The flags that git's subcommands share.
@@ -220,7 +225,8 @@ const (
 	gitLogFlags = " -L=text -c -m --cc --pretty?=format --format=format --oneline --abbrev-commit --no-abbrev-commit --graph --decorate?=word --no-decorate --decorate-refs=text " +
 		"--decorate-refs-exclude=text --source --follow --date=text --relative-date --encoding=word --expand-tabs?=int --no-expand-tabs --notes?=ref --no-notes --log-size " +
 		"--full-diff --walk-reflogs -g --grep-reflog=text --remove-empty --use-mailmap --no-mailmap --combined-all-paths --diff-merges=word --no-diff-merges --show-linear-break?=text"
-	gitRefFlags = " --sort=word --format=format --contains?=ref --no-contains?=ref --merged?=ref --no-merged?=ref --points-at=ref --color?=word --no-color --ignore-case -i --column?=word --no-column"
+	gitRefFlags  = " --sort=word --format=format --contains?=ref --no-contains?=ref --merged?=ref --no-merged?=ref --points-at=ref --color?=word --no-color --ignore-case -i --column?=word --no-column"
+	gitListFlags = "-l --list --contains --no-contains --merged --no-merged --points-at"
 )
 
 // gitQuiet keeps a subcommand that shows differences from starting what the
@@ -233,35 +239,35 @@ func gitQuiet() []string { return []string{"--no-ext-diff", "--no-textconv"} }
 var gitTable = sync.OnceValue(func() map[string]commandSchema {
 	return map[string]commandSchema{
 		"blame": {flags: "-bcefhlMnpstwC -L=text -S=path --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number --show-email --date=text " +
-			"--since=text --abbrev?=int --color-by-age --color-lines --ignore-rev=ref --ignore-revs-file=path --first-parent --reverse", args: "ref*", always: []string{"--no-textconv"}},
-		"branch":        {flags: "-alrvq --list --all --remotes --verbose --show-current --abbrev?=int --no-abbrev" + gitRefFlags, args: "text*", always: []string{"--list"}, without: "--show-current"},
+			"--since=text --abbrev?=int --color-by-age --color-lines --ignore-rev=ref --ignore-revs-file=path --first-parent --reverse", args: "ref*", guards: []string{"--no-textconv"}},
+		"branch":        {flags: "-alrvq --list --all --remotes --verbose --show-current --abbrev?=int --no-abbrev" + gitRefFlags, args: "text*", lists: gitListFlags},
 		"cat-file":      {flags: "-epst", args: "ref ref?"},
 		"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index", args: "path*"},
 		"count-objects": {flags: "-vH --verbose --human-readable"},
 		"describe":      {flags: "--dirty?=text --all --tags --contains --abbrev?=int --candidates=int --exact-match --long --match=text --exclude=text --always --first-parent", args: "ref*"},
-		"diff":          {flags: "--cached --staged --merge-base --base --ours --theirs" + gitDiffFlags, args: "ref*", always: append(gitQuiet(), "--ignore-submodules=all")},
+		"diff":          {flags: "--cached --staged --merge-base --base --ours --theirs" + gitDiffFlags, args: "ref*", guards: append(gitQuiet(), "--ignore-submodules=dirty")},
 		"for-each-ref":  {flags: "--count=int --shell --python --tcl" + gitRefFlags, args: "text*"},
 		"grep": {flags: "-aIivwhHEGPFnlLzocpWq -A=int -B=int -C=int -m=int -e=text -# --cached --untracked --exclude-standard --no-exclude-standard --text --ignore-case --invert-match --word-regexp --full-name " +
 			"--extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count " +
 			"--color?=word --no-color --break --heading --show-function --context=int --after-context=int --before-context=int --function-context --max-depth=int --max-count=int --threads=int " +
-			"--and --or --not --all-match --quiet", args: "text ref*", instead: "-e", always: []string{"--no-textconv", "--no-recurse-submodules"}},
-		"log":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
+			"--and --or --not --all-match --quiet", args: "text ref*", instead: "-e", guards: []string{"--no-textconv", "--no-recurse-submodules"}},
+		"log":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", guards: gitQuiet()},
 		"ls-files":   {flags: "-cdmoiskutvfz -x=text --cached --deleted --modified --others --ignored --stage --directory --no-empty-directory --unmerged --killed --resolve-undo --eol --deduplicate --exclude=text --exclude-standard --error-unmatch --full-name --abbrev?=int --debug --sparse --format=format", args: "path*"},
 		"ls-tree":    {flags: "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?=int --format=format", args: "ref path*"},
 		"merge-base": {flags: "-a --all --octopus --independent --is-ancestor --fork-point", args: "ref ref*"},
 		"name-rev":   {flags: "--tags --refs=text --exclude=text --name-only --no-undefined --always", args: "ref ref*"},
-		"reflog":     {flags: "-n=int --max-count=int --date=text --format=format --oneline --all", args: "ref*"},
+		"reflog":     {flags: "-n=int --max-count=int --date=text --format=format --oneline --all", args: "reflog*"},
 		"remote":     {flags: "-v --verbose"},
 		"rev-list":   {flags: "--count --objects --header --timestamp --pretty?=format --format=format --oneline --abbrev-commit" + gitRevFlags, args: "ref*"},
 		"rev-parse": {flags: "--abbrev-ref?=word --short?=int --verify --quiet -q --symbolic --symbolic-full-name --all --branches?=text --tags?=text --remotes?=text --show-toplevel --show-prefix --show-cdup " +
 			"--git-dir --git-common-dir --absolute-git-dir --is-inside-git-dir --is-inside-work-tree --is-bare-repository --is-shallow-repository --show-object-format?=word --revs-only --no-revs", args: "ref*"},
-		"shortlog":    {flags: gitRevFlags + " -cens -w?=word --numbered --summary --email --format=format --committer --group=text", args: "ref*", missing: "HEAD"},
-		"show":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
+		"shortlog":    {flags: gitRevFlags + " -cens -w?=word --numbered --summary --email --format=format --committer --group=text", args: "ref*", noInput: "HEAD", withInput: "--all --branches --tags --remotes --glob --not"},
+		"show":        {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", guards: gitQuiet()},
 		"show-ref":    {flags: "-dsq --head --heads --branches --tags --dereference --hash?=int --verify --abbrev?=int --quiet", args: "text*"},
 		"stash":       {args: "=list"},
-		"status":      {flags: "-bsz -u?=word --short --branch --show-stash --porcelain?=word --long --untracked-files?=word --ignored?=word --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?=word --column?=word --no-column", args: "path*", always: []string{"--ignore-submodules=all"}},
-		"tag":         {flags: "-il -n?=int --list" + gitRefFlags, args: "text*", always: []string{"--list"}},
+		"status":      {flags: "-bsz -u?=word --short --branch --show-stash --porcelain?=word --long --untracked-files?=word --ignored?=word --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?=word --column?=word --no-column", args: "path*", guards: []string{"--ignore-submodules=dirty"}},
+		"tag":         {flags: "-il -n?=int --list" + gitRefFlags, args: "text*", lists: gitListFlags + " -n"},
 		"version":     {flags: "--build-options"},
-		"whatchanged": {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", always: gitQuiet()},
+		"whatchanged": {flags: gitLogFlags + gitRevFlags + gitDiffFlags, args: "ref*", guards: gitQuiet()},
 	}
 })

@@ -452,6 +452,55 @@ func TestGit(t *testing.T) {
 	}
 }
 
+// TestGitCreates checks that git creates a branch or a tag, or the call fails: it needs the rights of
+// a command line, and a tool that has only those of git does not get them.
+func TestGitCreates(t *testing.T) {
+	t.Parallel()
+	r := newHostileRepo(t)
+	d := projectAt(t, r.dir, &Options{Launch: runOpenly}, "shell:git")
+	for _, text := range []string{"git branch topic", "git branch -q topic main", "git tag v1", "git tag -i v1", "git reflog delete HEAD@{0}"} {
+		d.Grant("shell:git")
+		d.Fails(value.Denied, "shell:sh is not granted", "shell.run", "argv", line(text))
+		if d.commands.readsOnly(value.NewDict("argv", line(text), "cwd", ".")) {
+			t.Errorf("%s only reads", text)
+		}
+	}
+	if refs := r.git("for-each-ref", "--format=%(refname:short)"); refs != "main\n" {
+		t.Errorf("refs: %q", refs)
+	}
+	d.Grant("shell:git", "shell:sh")
+	for _, text := range []string{"git branch topic", "git tag v1"} {
+		if _, stderr, exit := d.ran(line(text)); exit != 0 {
+			t.Errorf("%s: exit %d, %q", text, exit, stderr)
+		}
+	}
+	if refs := r.git("for-each-ref", "--format=%(refname:short)"); refs != "main\ntopic\nv1\n" {
+		t.Errorf("refs: %q", refs)
+	}
+}
+
+// TestGitShowsSubmodules checks that a submodule at another commit is a change.
+func TestGitShowsSubmodules(t *testing.T) {
+	t.Parallel()
+	r := newHostileRepo(t)
+	r.submodule()
+	if out, err := r.plain(filepath.Join(r.dir, "inner"), "-c", "core.fsmonitor=", "commit", "-q", "--allow-empty", "-m", "y"); err != nil {
+		t.Fatal(out)
+	}
+	r.marked()
+	d := projectAt(t, r.dir, &Options{Launch: runOpenly}, "shell:git")
+	for text, want := range map[string]string{
+		"git status --porcelain": " M inner\n", "git diff --name-only": "inner\n", "git show --name-only --format=": ".gitmodules\ninner\n", "git status --porcelain=v2": "SC",
+	} {
+		if got, stderr, _ := d.ran(line(text)); got != want && !(want == "SC" && strings.Contains(got, " SC.. ")) {
+			t.Errorf("%s: %q, %q, want %q", text, got, stderr, want)
+		}
+	}
+	if r.marked() {
+		t.Error("git has started a program of the submodule")
+	}
+}
+
 // TestGitTooOld checks that a git that would not be kept back is not run.
 func TestGitTooOld(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A commandSchema describes the arguments that a command takes here. It is written as
+// A commandSchema describes the arguments with which a command only reads. A command runs with the
+// arguments that the caller wrote, in their order, or it does not run by the schema: to reorder them
+// or to add one could make another command of it. Only guards are added. The schema is written as
 // text, so that a table of them can be read:
 //
 //	flags   "-abc"        three flags without a value, also joined: -cab
@@ -30,10 +32,16 @@ type commandSchema struct {
 	// instead names flags that replace the first of args, such as -e of grep.
 	instead string
 	free    bool // all arguments are allowed: the command only prints them
-	always  []string
-	without string // a flag with which always is left out
-	missing string // the default of args
-	bare    bool   // the command does not know --
+	// lists names the flags with which args are patterns of what is listed. Without one of
+	// them, args would be created.
+	lists string
+	// guards are flags of git that keep it from starting programs that the repository names.
+	// They change nothing else, except that changes of files inside submodules are not shown.
+	guards []string
+	// noInput is the argument with which the command does what it does at a terminal, if
+	// args and the flags of withInput are missing. Otherwise it would read its input, and it has none.
+	noInput, withInput string
+	bare               bool // the command does not know --
 }
 
 // A commandFlag is one flag of a schema.
@@ -75,6 +83,7 @@ var argumentKinds = map[string]argumentKind{
 	"plus":   {"a format that begins with +", compiled(`^\+[^\x00]*$`)}, // of date
 	"path":   {},
 	"ref":    {}, // a commit, or a path
+	"reflog": {}, // a ref that is not a subcommand of git reflog
 }
 
 type argumentKind struct {
@@ -102,7 +111,10 @@ func (c *Commands) checker(dir string) checkFunc {
 		switch kind {
 		case "path":
 			return c.inside(dir, text)
-		case "ref":
+		case "ref", "reflog":
+			if kind == "reflog" && slices.Contains([]string{"delete", "drop", "expire", "write"}, text) {
+				return value.Errorf(value.Denied, "%s changes the reflog", text)
+			}
 			if text == "" || strings.ContainsFunc(text, unicode.IsControl) {
 				return value.Errorf(value.Denied, "invalid commit or path %q", text)
 			}
@@ -133,8 +145,8 @@ func (c *Commands) inside(dir, text string) error {
 }
 
 // matchCommand checks the arguments of a command of the table, and returns those to run it
-// with. An error means that the command does more than read; one of kind Security, that it
-// leads out of the project.
+// with: the same and, for git, its guards. An error means that the command does more than read;
+// one of kind Security, that it leads out of the project.
 func matchCommand(name string, args []string, check checkFunc) ([]string, error) {
 	if name == "git" {
 		return gitMatch(args, check)
@@ -143,7 +155,8 @@ func matchCommand(name string, args []string, check checkFunc) ([]string, error)
 	if !ok {
 		return nil, value.Errorf(value.Denied, "%s is not a read-only command", name)
 	}
-	return schema.match(name, args, check)
+	_, err := schema.match(name, args, check)
+	return args, err
 }
 
 // A commandMatch is the work of matching arguments against a schema.
@@ -155,15 +168,13 @@ type commandMatch struct {
 	check  checkFunc
 
 	given  map[string]bool
-	passed []string // flags and their values
-	others []string
+	others []string // what is neither a flag nor the value of one
 }
 
-// match checks arguments against a schema. It returns the flags first, then --, then the rest, so
-// that the program cannot confuse them.
-func (s commandSchema) match(name string, args []string, check checkFunc) ([]string, error) {
+// match checks arguments against a schema.
+func (s commandSchema) match(name string, args []string, check checkFunc) (*commandMatch, error) {
 	if s.free {
-		return args, nil
+		return &commandMatch{}, nil
 	}
 	m := &commandMatch{name: name, schema: s, check: check, given: map[string]bool{}}
 	m.flags, m.digits = s.read()
@@ -182,25 +193,31 @@ func (s commandSchema) match(name string, args []string, check checkFunc) ([]str
 		if err != nil {
 			return nil, err
 		}
+		if err := m.late(append([]string{arg}, args[:len(args)-len(rest)]...)); err != nil {
+			return nil, err
+		}
 		args = rest
 	}
-	if err := m.positionals(); err != nil {
-		return nil, err
+	return m, m.positionals()
+}
+
+// late checks a flag and its value that come after another argument. Some programs take them for
+// paths there.
+func (m *commandMatch) late(words []string) error {
+	if m.schema.bare || len(m.others) == 0 || !strings.Contains(m.schema.args, "path") {
+		return nil
 	}
-	all := m.passed
-	if !m.given[s.without] {
-		all = append(slices.Clone(s.always), all...)
+	for _, word := range words {
+		if m.check("path", word) != nil {
+			return value.Errorf(value.Denied, "%s: %q comes after another argument, where it could be a path outside the project", m.name, word)
+		}
 	}
-	if len(m.others) == 0 && s.missing != "" {
-		m.others = []string{s.missing}
-	}
-	if len(m.others) == 0 {
-		return all, nil
-	}
-	if !s.bare {
-		all = append(all, "--")
-	}
-	return append(all, m.others...), nil
+	return nil
+}
+
+// has reports whether one of some flags is given.
+func (m *commandMatch) has(flags string) bool {
+	return slices.ContainsFunc(strings.Fields(flags), func(flag string) bool { return m.given[flag] })
 }
 
 // flag reads one argument that begins with -, and its value, which may be in rest.
@@ -212,9 +229,8 @@ func (m *commandMatch) flag(arg string, rest []string) ([]string, error) {
 		if !ok || joined && f.kind == "" {
 			return nil, m.refuse(name)
 		}
-		return m.take(name, f, arg, value, joined, rest)
+		return m.take(name, f, value, joined, rest)
 	case m.digits && len(arg) > 1 && strings.Trim(arg[1:], "0123456789") == "":
-		m.passed = append(m.passed, arg)
 		return rest, nil
 	case arg == "-":
 		return nil, value.Errorf(value.Denied, "%s: the argument - is not supported: commands have no standard input", m.name)
@@ -230,17 +246,15 @@ func (m *commandMatch) flag(arg string, rest []string) ([]string, error) {
 			continue
 		}
 		value := arg[1+i+len(string(letter)):]
-		return m.take(name, f, arg, value, value != "", rest)
+		return m.take(name, f, value, value != "", rest)
 	}
-	m.passed = append(m.passed, arg)
 	return rest, nil
 }
 
 // take checks the value of a flag. A value in the next argument must not look like a flag: a
 // version of the program in which the flag has no value would read it as one.
-func (m *commandMatch) take(name string, f commandFlag, arg, val string, joined bool, rest []string) ([]string, error) {
+func (m *commandMatch) take(name string, f commandFlag, val string, joined bool, rest []string) ([]string, error) {
 	m.given[name] = true
-	m.passed = append(m.passed, arg)
 	if f.kind == "" || f.optional && !joined {
 		return rest, nil
 	}
@@ -252,7 +266,6 @@ func (m *commandMatch) take(name string, f commandFlag, arg, val string, joined 
 		if strings.HasPrefix(val, "-") && (f.kind != "int" && f.kind != "number" || strings.Trim(val[1:], "0123456789") != "") {
 			return nil, value.Errorf(value.Denied, "%s: the value %q of %s is not allowed: it begins with -", m.name, val, name)
 		}
-		m.passed = append(m.passed, val)
 	}
 	if err := m.check(f.kind, val); err != nil {
 		return nil, m.about(err)
@@ -263,11 +276,11 @@ func (m *commandMatch) take(name string, f commandFlag, arg, val string, joined 
 // positionals checks the arguments that are not flags.
 func (m *commandMatch) positionals() error {
 	kinds := strings.Fields(m.schema.args)
-	for name := range strings.FieldsSeq(m.schema.instead) {
-		if m.given[name] {
-			kinds = kinds[1:]
-			break
-		}
+	if m.has(m.schema.instead) {
+		kinds = kinds[1:]
+	}
+	if m.schema.lists != "" && len(m.others) > 0 && !m.has(m.schema.lists) {
+		return value.Errorf(value.Denied, "%s: without --list, %q is created", m.name, m.others[0])
 	}
 	for _, text := range m.others {
 		if len(kinds) == 0 {
