@@ -9,8 +9,12 @@ import (
 // A Process is a program to run in a sandbox, with access only to what is named here and
 // to the system's own programs and libraries.
 type Process struct {
-	Path  string   // of the program, absolute
-	Args  []string // what follows its name
+	Path string // of the program, absolute
+	// Name is the command as it was written: python3, or .venv/bin/python. The program gets it as
+	// its own name (argv[0]), from which some programs find their files. If Name has no slash and is
+	// not the way from PATH in Env to the program, the program gets Path; so it does if Name is "".
+	Name  string
+	Args  []string // what follows the name
 	Dir   string   // where it starts, absolute
 	Env   []string // NAME=value: its complete environment
 	Read  []string // folders and files that it may also read, absolute

@@ -38,7 +38,8 @@ const (
 // and the supervisor to the confining stage.
 type command struct {
 	Path      rawText
-	Dev, Ino  uint64 // of the program's file: another file at its path is not run
+	Name      rawText // argv[0]
+	Dev, Ino  uint64  // of the program's file: another file at its path is not run
 	Args, Env []rawText
 	Places    []place
 	Network   bool

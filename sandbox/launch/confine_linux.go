@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -45,7 +44,7 @@ func execProgram(cmd *command) error {
 	if uint64(st.Dev) != cmd.Dev || st.Ino != cmd.Ino {
 		return errors.New("the file was replaced after the check")
 	}
-	argv := append([]string{filepath.Base(string(cmd.Path))}, plainTexts(cmd.Args)...)
+	argv := append([]string{string(cmd.Name)}, plainTexts(cmd.Args)...)
 	return unix.Exec(string(cmd.Path), argv, plainTexts(cmd.Env))
 }
 

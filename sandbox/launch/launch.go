@@ -27,6 +27,7 @@ package launch
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -103,8 +104,9 @@ func complete(p *tool.Process) (*tool.Process, error) {
 	if full.Processes <= 0 {
 		full.Processes = defaultProcesses
 	}
+	full.Name = programName(p)
 	size := 0
-	for _, text := range append(append([]string{p.Path, p.Dir}, p.Args...), p.Env...) {
+	for _, text := range append(append([]string{p.Path, full.Name, p.Dir}, p.Args...), p.Env...) {
 		size += len(text)
 		if strings.ContainsRune(text, 0) {
 			return nil, value.Errorf(value.Invalid, "run command: the path, folder, arguments or environment contain a NUL character")
@@ -119,6 +121,34 @@ func complete(p *tool.Process) (*tool.Process, error) {
 		}
 	}
 	return &full, nil
+}
+
+// programName returns what a program gets as its own name; see [tool.Process]. A program that looks
+// itself up in PATH must not find another one of that name.
+func programName(p *tool.Process) string {
+	if strings.ContainsRune(p.Name, '/') {
+		return p.Name
+	}
+	for _, dir := range filepath.SplitList(pathVariable(p.Env)) {
+		name := filepath.Join(dir, p.Name)
+		if info, err := os.Stat(name); p.Name != "" && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			if name == p.Path {
+				return p.Name
+			}
+			break
+		}
+	}
+	return p.Path
+}
+
+// pathVariable returns PATH in an environment: the first, as getenv of C does.
+func pathVariable(env []string) string {
+	for _, variable := range env {
+		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
+			return path
+		}
+	}
+	return ""
 }
 
 func errTimeout(d time.Duration) *value.Error {

@@ -99,7 +99,7 @@ func TestExits(t *testing.T) {
 		{line: "kill -SEGV $$", exit: 128 + 11, kind: value.Command, fails: true},
 		{line: "kill -KILL $$", exit: 128 + 9, kind: value.Command, fails: true},
 		{line: "cat; echo end", said: "end\n"}, // nothing comes in
-		{line: "echo $0 $PATH; pwd", said: "sh /usr/bin:/bin\n/\n"},
+		{line: "echo $0 $PATH; pwd", said: "/bin/sh /usr/bin:/bin\n/\n"},
 		{line: "set | grep -c ^[A-Z]*=", said: ""},
 	} {
 		said, exit, err := runShell(t, tt.line, nil)
@@ -164,6 +164,79 @@ func TestKeepsArguments(t *testing.T) {
 	want := "a b||\xff|$(id)|; ls|-x|é\n|" + dir + "\n"
 	if err != nil || out.String() != want {
 		t.Errorf("said %q, %v, want %q", out.String(), err, want)
+	}
+}
+
+// TestName checks that a program gets its name as it was written, unless PATH leads from the name to
+// another program.
+func TestName(t *testing.T) {
+	t.Parallel()
+	needConfined(t)
+	dir := t.TempDir()
+	for _, name := range []string{"bin/tool", "other/tool"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755), os.Symlink("/bin/sh", filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join(dir, "bin/tool")
+	for _, tt := range []struct{ name, path, want string }{
+		{"", "bin", own},
+		{"tool", "bin", "tool"},
+		{"tool", "bin:DIR/other", "tool"},
+		{"tool", "other:DIR/bin", own},
+		{"tool", "none:DIR/bin", "tool"},
+		{"tool", "none", own},
+		{"bin/tool", "other", "bin/tool"},
+		{"./bin/../bin/tool", "other", "./bin/../bin/tool"},
+		{own, "other", own},
+		{"t\xff/ool", "bin", "t\xff/ool"},
+	} {
+		path := strings.ReplaceAll(dir+"/"+tt.path, "DIR", dir)
+		got, exit, err := runShell(t, `printf %s "$0"`, func(p *tool.Process) {
+			p.Path, p.Name, p.Dir, p.Read, p.Env = own, tt.name, dir, []string{dir}, []string{"PATH=" + path, "PATH=" + dir}
+		})
+		if got != tt.want || exit != 0 || err != nil {
+			t.Errorf("name %q, PATH %s: %q, exit %d, %v, want %q", tt.name, path, got, exit, err, tt.want)
+		}
+	}
+}
+
+// TestPythonEnvironment checks that Python finds its environment, and not that of another Python in
+// PATH.
+func TestPythonEnvironment(t *testing.T) {
+	t.Parallel()
+	needConfined(t)
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("THIS MACHINE HAS NO " + python)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, env := range []string{"a", "b"} {
+		bin := filepath.Join(dir, env, "bin")
+		err := errors.Join(os.MkdirAll(bin, 0o755), os.Symlink(python, filepath.Join(bin, "python")), os.Symlink(python, filepath.Join(bin, "python3")),
+			os.WriteFile(filepath.Join(dir, env, "pyvenv.cfg"), []byte("home = /usr/bin\n"), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ path, name, want string }{
+		{dir + "/a/bin/python", dir + "/a/bin/python", dir + "/a"},
+		{dir + "/a/bin/python", "a/bin/python", dir + "/a"},
+		{dir + "/a/bin/python3", "python3", dir + "/a"},
+		{dir + "/b/bin/python3", "python3", dir + "/b"},
+		{python, python, "/usr"},
+		{python, "python3", "/usr"},
+	} {
+		got, exit, err := runShell(t, "", func(p *tool.Process) {
+			p.Path, p.Name, p.Dir, p.Read, p.Env = tt.path, tt.name, dir, []string{dir}, []string{"PATH=" + dir + "/a/bin:/usr/bin:/bin"}
+			p.Args = []string{"-c", "import sys; print(sys.prefix)"}
+		})
+		if got != tt.want+"\n" || exit != 0 || err != nil {
+			t.Errorf("%s as %s: %q, exit %d, %v, want %q", tt.path, tt.name, got, exit, err, tt.want)
+		}
 	}
 }
 

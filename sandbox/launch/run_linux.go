@@ -64,7 +64,7 @@ func newCommand(p *tool.Process) (*command, error) {
 	}
 	abi, _ := landlock.LandlockGetABIVersion()
 	cmd := &command{
-		Path: rawText(p.Path), Args: rawTexts(p.Args), Env: rawTexts(p.Env), Network: p.Network, Timeout: p.Timeout,
+		Path: rawText(p.Path), Name: rawText(p.Name), Args: rawTexts(p.Args), Env: rawTexts(p.Env), Network: p.Network, Timeout: p.Timeout,
 		Memory: p.Memory, Processes: p.Processes, ABI: abi,
 	}
 	if err := cmd.openPlaces(p); err != nil {

@@ -26,7 +26,7 @@ func run(ctx context.Context, _ string, p *tool.Process) (int, error) {
 	defer cancel()
 	ended := &firstError{end: cancel}
 	cmd := exec.CommandContext(limited, full.Path, full.Args...)
-	cmd.Dir = full.Dir
+	cmd.Args[0], cmd.Dir = full.Name, full.Dir
 	cmd.Env = append([]string{}, full.Env...) // not nil, which means all that this process has
 	cmd.Stdin = full.Stdin
 	cmd.Stdout, cmd.Stderr = ended.writer(full.Stdout), ended.writer(full.Stderr)

@@ -362,6 +362,13 @@ func TestS06Environment(t *testing.T) {
 			t.Errorf("%v: %q, %q", argv, out, stderr)
 		}
 	}
+	if out, _, _ := d.ran(argvOf("sh", "-c", "echo $0")); out != "sh\n" {
+		t.Errorf("the name of sh is %q", out)
+	}
+	other := confined(t, nil, map[string]Rule{"tool": {Path: "/bin/sh", Any: true}})
+	if out, _, _ := other.ran(argvOf("tool", "-c", "echo $0")); out != "/bin/sh\n" {
+		t.Errorf("the name of a program that PATH does not find is %q, want its path", out)
+	}
 	with := confined(t, nil, map[string]Rule{"sh": {Env: map[string]string{"GOCACHE": "/x y"}}})
 	if out, _, _ := with.ran(argvOf("sh", "-c", "echo $GOCACHE")); out != "/x y\n" {
 		t.Errorf("the config's variable is %q, want /x y", out)

@@ -42,7 +42,7 @@ func (c *Commands) reach(plan *plan, g tool.Grant) (r *reach, err error) {
 	}
 	base := c.folder.Path()
 	r = &reach{of: c, root: root, Process: tool.Process{
-		Path: plan.path, Args: plan.args, Dir: filepath.Join(base, filepath.FromSlash(plan.dir)), Env: slices.Clip(plan.env),
+		Path: plan.path, Name: plan.name, Args: plan.args, Dir: filepath.Join(base, filepath.FromSlash(plan.dir)), Env: slices.Clip(plan.env),
 		Read: []string{base}, Opened: map[string]uintptr{},
 		Network: plan.rule.Network, Timeout: plan.timeout, Memory: maxMemory, Processes: maxProcesses,
 	}}

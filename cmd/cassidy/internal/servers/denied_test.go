@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,31 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 )
+
+// TestProgram checks that the program of a server gets its name as the entry has it.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		".venv/bin/python": filepath.Join(root, "sub/.venv/bin/python"), "/usr/bin/python3": "/usr/bin/python3", "sh": "/bin/sh",
+	} {
+		o := &Options{Root: root, Scope: &trust.Scope{}, Env: func(name string) (string, bool) { return "/bin", name == "PATH" }}
+		var got *tool.Process
+		o.Launch = func(_ context.Context, p *tool.Process) (int, error) {
+			got = p
+			return 0, nil
+		}
+		e := &Entry{Found: mcpfile.Found{Server: mcpfile.Server{Name: "s", Command: command, Dir: "sub"}}}
+		if _, err := o.launch(t.Context(), e, &tool.Process{}); err != nil || got.Path != want || got.Name != command {
+			t.Errorf("%s: %v, %+v, want the path %s", command, err, got, want)
+		}
+	}
+}
 
 // TestExplain checks which folder a server is said to need, by what it has written.
 func TestExplain(t *testing.T) {

@@ -94,7 +94,7 @@ func (o *Options) complete(s *mcpfile.Server, scratch string, p *tool.Process) (
 	if err != nil {
 		return value.Errorf(value.Unavailable, "open the project: %w", folder.Cause(err))
 	}
-	p.Args, p.Network = s.Args, s.Network
+	p.Name, p.Args, p.Network = s.Command, s.Args, s.Network
 	p.Env = o.environment(s, scratch)
 	p.Dir = filepath.Join(root, filepath.FromSlash(s.Dir))
 	if p.Path, err = o.program(s.Command, p.Dir); err != nil {
