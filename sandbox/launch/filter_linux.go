@@ -69,6 +69,7 @@ func commandRules(cmd *command) []seccomp.Rule {
 	}
 	for _, flag := range []uint32{
 		unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC, unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET,
+		unix.CLONE_UNTRACED, // would not be counted
 	} {
 		add(seccomp.Errno(unix.EPERM), unix.SYS_CLONE, low(0, flag, flag))
 	}

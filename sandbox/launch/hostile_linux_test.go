@@ -36,6 +36,8 @@ func hostileMain() bool {
 		for _, p := range modeProbes(args[0]) {
 			fmt.Printf("%s: %v\n", p.name, hostileVerdict(p.try()))
 		}
+	case "bomb":
+		bombMain(args)
 	case "eat": // memory, privately
 		n, _ := strconv.Atoi(args[0])
 		b := make([]byte, n<<20)

@@ -18,7 +18,9 @@
 // # Processes
 //
 // Two processes stand between this program and a command. The supervisor starts the
-// command, watches its limits and adopts what it leaves behind. When the command ends,
+// command, watches its limits and adopts what it leaves behind. It traces the command with ptrace:
+// a new process runs only after it has been counted. Where ptrace is forbidden, the supervisor counts
+// every 10 ms. When the command ends,
 // when its time is over or when this program dies, the supervisor kills everything that
 // the command has started. The second process confines itself and then executes the
 // command's program in its own place. Both are this program, started again under another

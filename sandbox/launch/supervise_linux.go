@@ -30,8 +30,8 @@ func runStage() {
 	}
 }
 
-// pollInterval is how often a supervisor counts the processes of its command. A fork bomb
-// starts a few dozen processes in that time.
+// pollInterval is how often a supervisor measures its command. It counts the processes too, where they cannot
+// be traced.
 const pollInterval = 10 * time.Millisecond
 
 // A supervisor runs one process, and becomes the parent of each of its descendants whose
@@ -43,6 +43,7 @@ type supervisor struct {
 	signalsRestricted bool                    // this thread can signal only descendants
 	mainEnd           chan syscall.WaitStatus // how main has ended
 	allGone           chan struct{}           // closed when no descendant is left
+	gate              *forkGate
 }
 
 // superviseMain is the main of the supervisor. It reads the command from the control pipe,
@@ -60,6 +61,7 @@ func superviseMain() int {
 	if err := json.NewDecoder(control).Decode(&s.cmd); err != nil {
 		return 1
 	}
+	s.gate = newForkGate(s.cmd.Processes)
 	for i := range s.cmd.Places {
 		unix.CloseOnExec(supervisePlaces + i)
 	}
@@ -80,6 +82,7 @@ func superviseMain() int {
 	}
 	_ = status.Encode(report{PID: s.main})
 	report := s.watch(released, ends, failure)
+	s.gate.close()
 	s.endAll()
 	_ = status.Encode(report)
 	return 0
@@ -117,7 +120,9 @@ func (s *supervisor) start() (failure <-chan string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	go s.reap()
+	attached := make(chan struct{})
+	go s.reap(attached)
+	<-attached // the process waits for its command
 	go s.serveMetadata(pair[0])
 	w := os.NewFile(uintptr(commands[1]), "command")
 	go func() {
@@ -143,8 +148,12 @@ func (s *supervisor) serveMetadata(socket int) {
 }
 
 // reap waits for every child of this process. When no child is left, no descendant is
-// left either: a descendant whose parent ends becomes a child.
-func (s *supervisor) reap() {
+// left either: a descendant whose parent ends becomes a child. It first traces the process, and
+// closes attached.
+func (s *supervisor) reap(attached chan<- struct{}) {
+	runtime.LockOSThread()    // only the thread that traces a process can have it continue
+	_ = s.gate.attach(s.main) // where that is forbidden, the poll counts processes
+	close(attached)
 	for {
 		var st syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &st, syscall.WALL, nil)
@@ -153,8 +162,13 @@ func (s *supervisor) reap() {
 		case err != nil:
 			close(s.allGone)
 			return
-		case pid == s.main:
-			s.mainEnd <- st
+		case st.Stopped():
+			s.gate.stopped(pid, st)
+		default:
+			s.gate.ended(pid)
+			if pid == s.main {
+				s.mainEnd <- st
+			}
 		}
 	}
 }
@@ -185,6 +199,8 @@ func (s *supervisor) watch(released <-chan struct{}, ends <-chan os.Signal, fail
 			return report{Reason: reasonEnded}
 		case <-ends:
 			return report{Reason: reasonEnded}
+		case <-s.gate.over:
+			return report{Reason: reasonProcesses}
 		case <-deadline.C:
 			return report{Reason: reasonTimeout}
 		case <-poll.C:

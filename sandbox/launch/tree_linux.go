@@ -20,7 +20,7 @@ type process struct {
 }
 
 // descendants lists the processes below one. Processes that start while /proc is read may
-// be missing, so an empty list proves nothing.
+// be missing, so an empty list proves nothing. No other is missing, even if its parent ends.
 func descendants(root int) []process {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -28,13 +28,25 @@ func descendants(root int) []process {
 	}
 	names, _ := dir.Readdirnames(-1)
 	dir.Close()
-	children := map[int][]process{}
+	read := map[int]process{}
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			if p, ok := readProcess(pid); ok {
-				children[p.parent] = append(children[p.parent], p)
+				read[pid] = p
 			}
 		}
+	}
+	children := map[int][]process{}
+	for _, p := range read {
+		// The parent may have ended before it was read, and so another process have adopted this one.
+		for _, known := read[p.parent]; !known; _, known = read[p.parent] {
+			now, ok := readProcess(p.pid)
+			if !ok || now.parent == p.parent {
+				break
+			}
+			p = now
+		}
+		children[p.parent] = append(children[p.parent], p)
 	}
 	var all []process
 	next := []int{root}
