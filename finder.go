@@ -204,7 +204,7 @@ func (f *finder) agents(src Source) []AgentDefinition {
 
 // revoked reports whether nothing of a script, or of a file that it loads, is trusted.
 func (f *finder) revoked(src Source, s *tool.Script) bool {
-	return f.options(src).RevokedScript(f.root(src), s)
+	return trust.NeedsReview(s.Path) && f.options(src).Revoked(f.root(src), s)
 }
 
 // isBeside reports whether a file is in the home of the user.

@@ -109,7 +109,7 @@ func agentPlaces(root string, o *trust.Scope) []trust.Place {
 		return places
 	}
 	var others []trust.Place
-	for _, dir := range []string{".agents/" + agentsDir, ".claude/" + agentsDir} {
+	for _, dir := range trust.OtherAgents() {
 		others = append(others, trust.Place{Location: tool.Project, Base: root, Dir: dir, Shown: dir, Ledger: o.Ledger(root)})
 	}
 	first := slices.IndexFunc(places, func(p trust.Place) bool { return p.Location == tool.Project })

@@ -3,6 +3,7 @@ package trust
 import (
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,15 +63,22 @@ func (s *Scope) Trusts(root string, kind Kind, name, text string) error {
 	return Untrusted(name, status.Reason)
 }
 
-// Revoked reports whether a file is untrusted with any text: nobody has reviewed it, or
-// its trust was revoked. A file that has only changed since its review is not. It is
-// for runs that continue with a text that was trusted when they began.
-func (s *Scope) Revoked(root, name string) bool { return s.Ledger(root).revoked(name) }
+// OtherAgents are the folders with the agent files of other programs, from the project's root.
+func OtherAgents() []string { return []string{".agents/agents", ".claude/agents"} }
 
-// RevokedScript reports whether a script of a project, or a file that it loads, is
-// [Scope.Revoked]. A script of the user, or outside of any folder, is not.
-func (s *Scope) RevokedScript(root string, script *tool.Script) bool {
-	if s.Files != nil || !strings.HasPrefix(script.Path, folder.Name+"/") {
+// NeedsReview reports whether a file, by its name in messages, is one that the user of its project
+// has to review: it is below .cassidy or in [OtherAgents]. The files of the user, and those outside
+// of any folder, have other names.
+func NeedsReview(name string) bool {
+	return strings.HasPrefix(name, folder.Name+"/") || slices.Contains(OtherAgents(), path.Dir(name))
+}
+
+// Revoked reports whether a script of a project, or a file that it loads, is untrusted with any
+// text: nobody has reviewed it, or its trust was revoked. A file that has only changed since its
+// review is not. It is for what runs with a text that was trusted when it began. Another file than
+// a script has only a Path.
+func (s *Scope) Revoked(root string, script *tool.Script) bool {
+	if s.Files != nil || !NeedsReview(script.Path) {
 		return false
 	}
 	return s.Ledger(root).RevokedAny(script.Path, slices.Collect(maps.Keys(script.Libs)))

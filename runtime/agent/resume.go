@@ -25,7 +25,7 @@ func (s *Session) again(ctx context.Context, turn *conversation.Turn, offer bool
 // options returns what is recorded with the run of a turn, to resume it.
 func (t *turn) options() (*value.Dict, error) {
 	if t.above != nil || !t.agent.host.HasStore() {
-		return nil, nil // the turn is part of another run, or not recorded
+		return t.agent.settings, nil // they are not recorded: the host checks the trust of what they contain
 	}
 	return t.recorded()
 }

@@ -216,10 +216,10 @@ func (d durable) canResume(ctx context.Context, name string) error {
 		}
 		kept.take(n)
 	}
-	switch {
-	case kept.tools[tool.Key(name)] != nil && (err != nil || !now.revoked(name)):
-		return nil
-	case err != nil:
+	if pin := kept.tools[tool.Key(name)]; pin != nil {
+		return kept.revokedTool(name, pin)
+	}
+	if err != nil {
 		return err
 	}
 	return t.Refusal

@@ -61,9 +61,10 @@ type Options struct {
 	// Workflow finds a workflow of a source by its name, in either spelling. It fails with
 	// kind NotFound for an unknown name. It is called concurrently. Nil finds nothing.
 	Workflow func(ctx context.Context, src toolset.Source, name string) (Workflow, error)
-	// Revoked reports whether the trust of a script, or of a file that it loads, was
-	// revoked. A recorded run of such a script is not resumed. It is called concurrently.
-	// Nil means false.
+	// Revoked reports whether the trust of a file that its user has to review was revoked, or
+	// that of a file that it loads. Beside scripts it is asked about hooks and agent files, as
+	// scripts that have only a Path. What is revoked is not started, and a recorded run of it
+	// is not resumed. It is called concurrently. Nil means false.
 	Revoked func(src toolset.Source, s *tool.Script) bool
 	// Presets are named selections of tools, for [Host.Select].
 	Presets map[string][]string

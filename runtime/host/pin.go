@@ -61,7 +61,7 @@ func (p *pins) Find(ctx context.Context, name string, at tool.StepPath) (*gate.C
 		p.pin(name, &pinned{hash: current.Hash})
 		return current, runner, nil
 	}
-	return p.pinned(ctx, pin, current, runner, err)
+	return p.trusted(ctx, pin, current, runner, err)
 }
 
 // Lookup implements [gate.Tools] for a recorded run.
@@ -73,14 +73,27 @@ func (p *pins) Lookup(ctx context.Context, name string) (*gate.Callee, error) {
 	if pin == nil {
 		return current, err
 	}
-	t, _, err := p.pinned(ctx, pin, current, nil, err)
+	t, _, err := p.trusted(ctx, pin, current, nil, err)
 	return t, err
+}
+
+// trusted is pinned for a run that calls the tool now, which its user may have revoked since.
+func (p *pins) trusted(ctx context.Context, pin *pinned, current *gate.Callee, runner tool.Runner, err error) (*gate.Callee, tool.Runner, error) {
+	switch {
+	case err == nil && p.catalog.revoked(current.Name):
+		return current, runner, nil
+	case pin.kept != nil && (err != nil || current.Hash != pin.hash):
+		if err := p.revokedTool(pin.kept.Text(boxes.NoteTool), pin); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p.pinned(ctx, pin, current, runner, err)
 }
 
 // pinned returns a pinned tool. current is the tool that has its name now, or nil with err.
 func (p *pins) pinned(ctx context.Context, pin *pinned, current *gate.Callee, runner tool.Runner, err error) (*gate.Callee, tool.Runner, error) {
 	switch {
-	case err == nil && (current.Hash == pin.hash || p.catalog.revoked(current.Name)):
+	case err == nil && current.Hash == pin.hash:
 		return current, runner, nil
 	case pin.kept == nil: // this process has pinned it: the runner still has the script
 		return current, runner, err

@@ -206,6 +206,11 @@ func runnerOf(box sandbox.Sandbox, s tool.Script) tool.Runner {
 // runOf returns the run of a program: that of its caller, a replay, or a new one, which is
 // recorded if the program has a kind and the host a journal.
 func (p *Program) runOf(ctx context.Context, h *Host, c *tool.Call, above *gate.Pass) (*gate.Run, error) {
+	if !p.Resume && h.ReplayOf(ctx) == "" {
+		if err := h.mayStart(p); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case above != nil && p.Resume:
 		return nil, resumedByCall(p.ID)

@@ -32,6 +32,10 @@ func (p *Program) open(ctx context.Context, r *gate.Run, now *catalog, c *tool.C
 	c.ID = run.ID
 	if p.Resume {
 		p.Script, c.Args = record.Script(), run.Args
+		if err := now.host.mayResume(run.ID, &p.Script, run.Options); err != nil {
+			_ = record.Close() // the run is not executed
+			return err
+		}
 	}
 	return now.keep(ctx, r, record, p.Resume)
 }

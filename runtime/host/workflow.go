@@ -185,13 +185,8 @@ func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 	return h.opts.Workflow(ctx, h.registry.source(), name)
 }
 
-// resumeWorkflow resumes the run of a workflow with the script that it began with, unless the
-// trust of that was revoked.
+// resumeWorkflow resumes the run of a workflow with the script that it began with.
 func resumeWorkflow(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
-	if h.opts.Revoked != nil && h.opts.Revoked(h.registry.source(), &r.Script) {
-		err := value.Errorf(value.Denied, "resume run '%[2]s': the workflow %[1]s is untrusted", r.Script.Path, r.ID).WithHint(rights.ReviewHint)
-		return gate.Failed(waits(r.ID, err.WithLimit(value.LimitTool)))
-	}
 	p, err := ResumedWorkflow(&r.Run)
 	if err != nil {
 		return gate.Failed(err)

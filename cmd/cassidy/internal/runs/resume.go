@@ -82,9 +82,6 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			return err
 		}
 	}
-	if err := c.checkTrust(r); err != nil {
-		return err
-	}
 	ceilings, err := agents.Ceilings(ctx)
 	if err != nil {
 		return err
@@ -122,44 +119,4 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 		stop() // all events are shown before the end
 		return agents.Ended(ctx.Context, c.App, &reply, err)
 	})(ctx)
-}
-
-// checkTrust refuses to resume a script of a project if its trust, or that of a file
-// that it loads or of an agent file of the run, was revoked. One that was only changed is resumed as it was.
-func (c *command) checkTrust(r *host.Recorded) error {
-	root, err := c.ProjectRoot()
-	if err != nil {
-		return err
-	}
-	file := ""
-	if c.Scope().RevokedScript(root, &r.Script) {
-		file = r.Script.Path
-	}
-	if s, err := agent.ReadSettings(r.Options); err == nil && file == "" {
-		file = c.revokedAgent(&s)
-	}
-	if file == "" {
-		return nil
-	}
-	return value.Errorf(value.Denied, "resume run '%s': %s is untrusted", r.ID, file).WithHint("review the file: cassidy trust")
-}
-
-// revokedAgent returns the agent file of a run whose trust was revoked, or "". The run has the texts
-// of the files that were trusted when it began.
-func (c *command) revokedAgent(s *agent.Settings) string {
-	root, err := c.Root()
-	if err != nil {
-		return ""
-	}
-	ledger := c.Scope().Ledger(root)
-	agents := s.Agents
-	if s.As != nil {
-		agents = append(agents[:len(agents):len(agents)], *s.As)
-	}
-	for i := range agents {
-		if record, known := ledger.Record(agents[i].Path); known && record.Revoked {
-			return agents[i].Path
-		}
-	}
-	return ""
 }

@@ -62,6 +62,15 @@ func Note(t *gate.Callee, s tool.Script) *value.Dict {
 	return value.NewDict(NoteTool, t.Name, NoteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted, noteScript, s.Value())
 }
 
+// Reviewed returns the script in a note if it is one of a project, which its user has reviewed.
+func Reviewed(note *value.Dict) (s tool.Script, ok bool) {
+	if tool.Location(note.Text(noteFrom)) != tool.Project {
+		return s, false
+	}
+	kept, _ := note.Get(noteScript)
+	return tool.ReadScript(kept)
+}
+
 // Revive returns a tool from its note.
 func (b Boxes) Revive(ctx context.Context, note *value.Dict) (*gate.Callee, tool.Runner, error) {
 	damaged := gate.Unrecorded(value.Errorf(value.Failed, "the record of the tool '%s' is damaged", value.Clean(note.Text(NoteTool), 80)))

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// What runs because its user has reviewed it runs only as long as that trust is not revoked. The
+// host checks this whenever a program starts and a run is resumed, whoever asks for it: the
+// script with the files that it loads, and the texts in the options of the run, which are hooks,
+// agent files and their policies. Tools are checked at each call, see [pins]. An edit of a file
+// does not matter to a run that has begun, since it has the text that was trusted.
+
+// recordedTexts are the files in the options of a run, see agent.Settings.
+type recordedTexts struct {
+	As     *agentfile.Definition  `json:"as"`
+	Agents []agentfile.Definition `json:"agents"`
+	Hooks  []struct {
+		Path string `json:"path"`
+	} `json:"hooks"`
+}
+
+// mayStart fails if the trust of something that a program runs was revoked. The agents that it may
+// call are checked when they start.
+func (h *Host) mayStart(p *Program) error {
+	if file := h.revokedFile(&p.Script, p.Options, "as", "hooks"); file != "" {
+		return h.untrusted("start '"+p.Name+"'", file)
+	}
+	return nil
+}
+
+// mayResume fails if the trust of something that a recorded run executes, or gives to its models,
+// was revoked.
+func (h *Host) mayResume(id string, s *tool.Script, options *value.Dict) error {
+	if file := h.revokedFile(s, options, "as", "agents", "hooks"); file != "" {
+		return waits(id, h.untrusted("resume run '"+id+"'", file))
+	}
+	return nil
+}
+
+// revokedFile returns a file whose trust was revoked, or "": the script, or one in some of the
+// options.
+func (h *Host) revokedFile(s *tool.Script, options *value.Dict, names ...string) string {
+	if h.opts.Revoked == nil {
+		return ""
+	}
+	given := &value.Dict{}
+	for _, name := range names {
+		if v, ok := options.Get(name); ok {
+			given.Put(name, v)
+		}
+	}
+	texts, err := value.ToGo[recordedTexts](given)
+	if err != nil {
+		texts = recordedTexts{} // another kind of runs has other options with these names
+	}
+	scripts := []*tool.Script{s}
+	for i := range texts.Hooks {
+		scripts = append(scripts, &tool.Script{Path: texts.Hooks[i].Path})
+	}
+	agents := texts.Agents
+	if texts.As != nil {
+		agents = append(agents, *texts.As)
+	}
+	for i := range agents {
+		if scripts = append(scripts, &tool.Script{Path: agents[i].Path}); agents[i].Script != nil {
+			scripts = append(scripts, agents[i].Script)
+		}
+	}
+	for _, s := range scripts {
+		if h.revoked(s) {
+			return s.Path
+		}
+	}
+	return ""
+}
+
+// revoked reports whether the trust of a script, or of a file that it loads, was revoked.
+func (h *Host) revoked(s *tool.Script) bool {
+	return s.Path != "" && h.opts.Revoked != nil && h.opts.Revoked(h.registry.source(), s)
+}
+
+func (h *Host) untrusted(op, file string) error {
+	return value.Errorf(value.Denied, "%s: %s is untrusted", op, file).WithHint(rights.ReviewHint).WithLimit(value.LimitTool)
+}
+
+// revokedTool returns the error of a tool whose trust was revoked since the run has called it, or
+// nil. There may be no such tool now, or a broken one.
+func (p *pins) revokedTool(name string, pin *pinned) error {
+	if o, err := p.lookup(name); err == nil && o.tool.Revoked {
+		return o.callee.Refusal
+	}
+	if s, ok := boxes.Reviewed(pin.kept); ok && p.host.revoked(&s) {
+		return p.host.untrusted("call the tool '"+name+"'", s.Path)
+	}
+	return nil
+}
