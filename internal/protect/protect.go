@@ -2,8 +2,8 @@
 //
 // What decides which code runs next, or what models read, is protected by its name: .git,
 // .cassidy and notes. Such a name can be a link, or name another folder, as the .git file
-// of a work tree does. Then that is protected too. In the same way rules cover files by
-// each of their names.
+// of a work tree does. Then that is protected too, and so is what the settings of git and the
+// servers in .cassidy/mcp.json start. In the same way rules cover files by each of their names.
 package protect
 
 import (
@@ -99,7 +99,11 @@ func (p *Project) Targets(dirs []string) ([]Target, error) {
 		s.of = path.Join(dir, Git)
 		s.git(dir, s.of)
 		s.of = path.Join(dir, Settings)
-		if s.settings(s.of) || dir == "." {
+		settings := s.settings(s.of)
+		if settings {
+			s.servers(dir)
+		}
+		if settings || dir == "." {
 			for _, name := range Notes() {
 				s.of = path.Join(dir, name)
 				s.follow(s.of)
@@ -334,7 +338,7 @@ func (s *search) command(tree, line string) {
 	if strings.Contains(line, "/") { // else a shell looks for it where programs are
 		s.named(tree, line)
 	}
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;&|<>()`=\"'", r) }) {
+	for _, word := range strings.FieldsFunc(line, isSeparator) {
 		at, _, inside := s.Resolve(tree + "/" + word)
 		if !inside {
 			continue

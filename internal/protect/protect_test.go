@@ -101,6 +101,53 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestServers checks what the command lines of servers name.
+func TestServers(t *testing.T) {
+	t.Setenv("SRV", "srv/s.py")
+	files := map[string]string{"srv/s.py": "", "srv/lib.py": "", "x.sh": "", "real/main.py": "", "link.py": "->real/main.py", "dir": "->srv", "pkg/mod.py": "", "one.py": "", "docs/a.md": "", "bin/serve": "", "data.db": ""}
+	for line, want := range map[string][]string{
+		`"command": "python3", "args": ["srv/s.py"]`:                                   {"srv/s.py"},
+		`"command": "python3", "args": ["./srv/../srv/s.py", "--port", "1"]`:           {"srv/s.py"},
+		`"command": "python3", "args": ["../project/srv/s.py"]`:                        {"srv/s.py"},
+		`"command": "python3", "args": ["ROOT/srv/s.py"]`:                              {"srv/s.py"},
+		`"command": "python3", "args": ["s.py"], "cwd": "srv"`:                         {"srv/s.py"},
+		`"command": "python3", "args": ["s.py"], "cwd": "ROOT/srv"`:                    {"srv/s.py"},
+		`"command": "python3", "args": ["link.py"]`:                                    {"link.py", "real/main.py"},
+		`"command": "python3", "args": ["dir/s.py"]`:                                   {"dir", "srv/s.py"},
+		`"command": "python3", "args": ["-m", "pkg.mod"]`:                              {"pkg", "pkg.mod", "pkg.py"},
+		`"command": "python3", "args": ["-u", "-mone"]`:                                {"one", "one.py"},
+		`"command": "uv", "args": ["--directory", "srv", "run", "s.py"]`:               {"s.py", "srv/s.py"},
+		`"command": "python3", "args": ["srv"]`:                                        {"srv"},
+		`"command": "python3.12", "args": ["."]`:                                       {"__main__.py", "index.js", "package.json"},
+		`"command": "sh", "args": ["x.sh"]`:                                            {"x.sh"},
+		`"command": "sh", "args": ["-c", "exec python3 'srv/s.py' && sh -c \"x.sh\""]`: {"exec python3 'srv/s.py' && sh -c \"x.sh\"", "srv/s.py", "x.sh"},
+		`"command": "node", "args": ["--require=./srv/lib.py", "late.js"]`:             {"--require=./srv/lib.py", "late.js", "srv/lib.py"},
+		`"command": "bin/serve"`:                                                       {"bin/serve"},
+		`"command": "./bin/serve", "args": ["${NO:-data.db}", "${SRV}"]`:               {"bin/serve", "data.db", "srv/s.py"},
+		`"command": "mcp-files", "args": ["docs", "."]`:                                nil,
+		`"command": "/usr/bin/mcp", "args": ["/etc/hosts", "../other/x.py", "serve"]`:  nil,
+		`"url": "https://example.com/srv/s.py"`:                                        nil,
+	} {
+		all := map[string]string{".cassidy/mcp.json": `{"mcpServers": {"wrong": {"command": 1}, "s": {` + line + "}}}"}
+		for name, text := range files {
+			all[name] = text
+		}
+		p := project(t, all)
+		targets, err := p.Targets([]string{"."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, target := range targets {
+			got = append(got, target.Path)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the targets are %q, want %q", line, got, want)
+		}
+	}
+}
+
 // TestTargetsFromAbove has the project in a repository that leads into it. A name that
 // begins with ../ is of a file beside the project.
 func TestTargetsFromAbove(t *testing.T) {

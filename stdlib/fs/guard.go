@@ -54,7 +54,7 @@ func (w *Folder) guard(paths []string, exists func(p string) bool) error {
 	case err != nil:
 		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files and folders")
 	case target != nil:
-		return value.Errorf(value.Denied, "%s is protected: %s leads to %s, by a link or by a setting of git", w.Shown(hit), w.Shown(target.Of), w.Shown(target.Path)).
+		return value.Errorf(value.Denied, "%s is protected: %s leads to %s, by a link, by a setting of git, or by the command line of a server", w.Shown(hit), w.Shown(target.Of), w.Shown(target.Path)).
 			WithHint("ask the user to change the file")
 	}
 	for _, dir := range protect.Above(paths) {

@@ -61,6 +61,11 @@ func (d *project) linked(links ...string) {
 	}
 }
 
+// server returns a list of servers with a program in Python.
+func server(args ...string) string {
+	return `{"mcpServers": {"s": {"command": "python3", "args": ["` + strings.Join(args, `", "`) + `"]}}}`
+}
+
 // TestX6ProtectedTargets checks that what a protected name leads to cannot be changed in
 // any way.
 func TestX6ProtectedTargets(t *testing.T) {
@@ -83,6 +88,9 @@ func TestX6ProtectedTargets(t *testing.T) {
 		{"git by another name", map[string]string{"any/HEAD": "ref: x", "any/objects/x": "x", "any/refs/x": "", "any/config": "[core]", "b/y": "y"}, nil, []string{"any/config", "any/HEAD"}, "b/y"},
 		{"hooks elsewhere", map[string]string{".git/config": "[core]\n\thooksPath = ci/hooks\n", "ci/hooks/x": "x", "ci/y": "y"}, nil, []string{"ci/hooks/x"}, "ci/y"},
 		{"notes", map[string]string{"CASSIDY.local.md": "x", "docs/n.md": "n", "docs/y": "y"}, []string{"CASSIDY.md", "docs/n.md"}, []string{"CASSIDY.local.md", "docs/n.md"}, "docs/y"},
+		{"the program of a server", map[string]string{".cassidy/mcp.json": server("srv/../src/s.py"), "srv/x": "x", "src/s.py": "x", "src/y": "y"}, nil, []string{"src/s.py"}, "src/y"},
+		{"the program of a server, by a link", map[string]string{".cassidy/mcp.json": server("run.py"), "src/s.py": "x", "src/y": "y"}, []string{"run.py", "src/s.py"}, []string{"src/s.py"}, "src/y"},
+		{"the module of a server", map[string]string{".cassidy/mcp.json": server("-m", "pkg.mod"), "pkg/mod.py": "x", "b/y": "y"}, nil, []string{"pkg/mod.py"}, "b/y"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newProject(t, tt.files)

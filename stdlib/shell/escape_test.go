@@ -497,6 +497,7 @@ func TestEscapeByRule(t *testing.T) {
 func TestEscapeTargets(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, map[string]string{
+		"conf/mcp.json": `{"mcpServers": {"s": {"command": "python3", "args": ["srv/s.py", "-m", "pkg.mod"]}}}`, "srv/s.py": "s", "srv/x": "x", "pkg/mod.py": "m",
 		"conf/tools/t.star": "t", "meta/HEAD": "ref: refs/heads/main", "meta/objects/": "", "meta/refs/": "", "meta/config": "m", "sub/.git": "gitdir: ../meta2\n", "meta2/config": "m",
 		".husky/pre-commit": "h", "tools/more.cfg": "c", "tools/watch": "w", "bare/HEAD": "ref: x", "bare/objects/": "", "bare/refs/": "", "bare/config": "b", "w/f": "x",
 		".git/config": "[core]\n\thooksPath = .husky\n[include]\n\tpath = ../tools/more.cfg\n[CORE]\n\tfsmonitor = \"tools/watch\"\n",
@@ -506,6 +507,7 @@ func TestEscapeTargets(t *testing.T) {
 	for _, l := range []string{
 		"echo x >conf/tools/t.star", "echo x >conf/tools/new", "mv conf c", "echo x >meta/config", "echo x >meta/hooks", "echo x >meta2/config", "echo x >sub/.git", "rm sub/.git",
 		"echo x >.husky/pre-commit", "echo x >.husky/post-commit", "echo x >tools/more.cfg", "echo x >tools/watch", "mv tools/watch tools/w; false", "echo x >bare/config", "mkdir bare/hooks",
+		"echo x >srv/s.py", "mv srv s2", "cp srv/x srv/y && mv srv/y srv/s.py", "echo x >pkg/mod.py", "echo x >pkg/new.py",
 	} {
 		if out, err := s.do(t.Context(), argvOf("sh", "-c", l), nil); err != nil || strings.Contains(out, `"exit_code":0`) {
 			t.Errorf("%s: %s, %v, want a refusal", l, out, err)
