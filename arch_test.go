@@ -841,7 +841,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/servers": {
 		"Package servers attaches MCP servers to the host of a command",
-		"internal/folder internal/hint internal/mcpfile internal/trust runtime/host runtime/mcp/attached runtime/mcp/oauth runtime/tool runtime/value internal/watch",
+		"internal/folder internal/hint internal/mcpfile internal/protect internal/trust runtime/host runtime/mcp/attached runtime/mcp/oauth runtime/tool runtime/value internal/watch",
 		"it reads what is trusted, and asks nobody",
 	},
 	"cmd/cassidy/internal/apptest": {

@@ -35,7 +35,8 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 	defer dir.Close()
 	l := o.Ledger(root)
 	v := &reviewing{Review: trust.Review{Root: root, Author: l.Author()}, ctx: ctx, root: dir, files: dir.FS(), ledger: l, opts: o}
-	if !folder.Same(filepath.Join(root, folder.Name), o.Home) { // the user's own folder does not belong to a project
+	own := folder.Same(filepath.Join(root, folder.Name), o.Home) // the user's own folder does not belong to a project
+	if !own {
 		v.tools()
 		v.folder(folder.Name+"/policies", trust.KindPolicy, ".star")
 		v.folder(folder.Name+"/workflows", trust.KindWorkflow, ".star")
@@ -46,6 +47,7 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 		v.folder(folder.Name+"/rules", trust.KindNotes, ".md")
 		v.file(memory.File, trust.KindMemory)
 	}
+	v.programs(own)
 	for _, name := range noteNames {
 		v.file(name, trust.KindNotes)
 	}

@@ -18,7 +18,8 @@ const ServersFile = Settings + "/mcp.json"
 type Program struct {
 	Command string
 	Args    []string
-	Dir     string // where it starts, from the project's root
+	Dir     string   // where it starts, from the project's root
+	Writes  []string // the files and folders that it may write itself
 }
 
 // Programs reads the command lines in the text of a list of servers. What is invalid is left out, as
@@ -35,9 +36,12 @@ func Programs(text string) (list []Program) {
 			Command string   `json:"command"`
 			Args    []string `json:"args"`
 			Dir     string   `json:"cwd"`
+			Grants  struct {
+				Write []string `json:"write"`
+			} `json:"cassidy"`
 		}
 		if json.Unmarshal(entry, &p) == nil && p.Command != "" {
-			list = append(list, Program{p.Command, p.Args, p.Dir})
+			list = append(list, Program{p.Command, p.Args, p.Dir, p.Grants.Write})
 		}
 	}
 	return list

@@ -70,10 +70,10 @@ func (l *Ledger) File(kind Kind, name, text string) Status {
 }
 
 // reviewsAll reports whether every version of a file needs a review, also in a project of the
-// user: a list of servers, which starts programs, and an agent file that is not in .cassidy, where
+// user: a list of servers, which starts programs, these programs, and an agent file that is not in .cassidy, where
 // tools may write it.
 func reviewsAll(kind Kind, name string) bool {
-	return kind == KindServers || kind == KindAgent && !strings.HasPrefix(name, folder.Name+"/")
+	return kind == KindServers || kind == KindProgram || kind == KindAgent && !strings.HasPrefix(name, folder.Name+"/")
 }
 
 func (l *Ledger) unknown(known bool) Status {

@@ -68,6 +68,7 @@ const (
 	KindNotes    Kind = "notes"  // information on the project for models
 	KindMemory   Kind = "memory" // notes that models have written
 	KindServers  Kind = "servers"
+	KindProgram  Kind = "program" // that a server starts
 	// KindServerTools is what an attached server offers. Its record is not of a file.
 	KindServerTools Kind = "server tools"
 )

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
-	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -57,7 +56,7 @@ func (a *App) ServerHint(name string) string {
 			continue
 		}
 		if !e.Trusted {
-			return "review the servers of the project with: cassidy trust " + mcpfile.Name
+			return e.ReviewHint()
 		}
 		return "review the tools of the server with: cassidy mcp review " + e.Name
 	}

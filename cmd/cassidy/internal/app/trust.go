@@ -77,6 +77,8 @@ var KindTexts = map[trust.Kind]string{
 	trust.KindMemory:   "memory: notes that models have written",
 	trust.KindServers:  "servers: programs that are started, and addresses that calls are sent to",
 
+	trust.KindProgram: "program: code that an MCP server of mcp.json runs, with what that is granted",
+
 	trust.KindServerTools: "server tools: the tools that an MCP server offers",
 }
 

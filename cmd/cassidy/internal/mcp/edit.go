@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -20,6 +21,7 @@ import (
 // A serverFile is a mcp.json that is changed: that of a project, or the user's.
 type serverFile struct {
 	root  string // of the project; "" for the user's file
+	dir   string // of the project, or the working folder
 	home  string // of the user
 	shown string
 	trust *trust.Store
@@ -31,7 +33,7 @@ func (c *command) serverFile(user bool) (*serverFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &serverFile{root: root, home: c.Home(), shown: mcpfile.Name, trust: trust.New(c.State())}
+	f := &serverFile{root: root, dir: root, home: c.Home(), shown: mcpfile.Name, trust: trust.New(c.State())}
 	if user || f.home != "" && folder.Same(filepath.Join(root, folder.Name), f.home) {
 		if f.home == "" {
 			return nil, value.Errorf(value.Invalid, "change your own mcp.json: no home folder is set").WithHint("set CASSIDY_HOME to a folder, or omit --user")
@@ -42,7 +44,8 @@ func (c *command) serverFile(user bool) (*serverFile, error) {
 }
 
 // change edits the file. Changes of several processes are made one after another. In a project,
-// the new text is trusted if the old one was, or there was none: then trusted is true.
+// the new text is trusted if the old one was, or there was none: then trusted is true. So are the
+// files of the project that new entries start.
 func (f *serverFile) change(edit func(text string) (string, error)) (trusted bool, err error) {
 	if f.home != "" {
 		unlock, err := f.lock()
@@ -63,14 +66,21 @@ func (f *serverFile) change(edit func(text string) (string, error)) (trusted boo
 	if err := f.write(after); err != nil {
 		return false, value.Errorf(value.Failed, "write %s: %w", f.shown, folder.Cause(err))
 	}
-	if f.root == "" || !trusted {
-		return trusted, nil
+	if !trusted {
+		return false, nil
 	}
 	if f.home == "" {
-		return false, nil // there is no folder for the record
+		return f.root == "", nil // there is no folder for the record
 	}
-	hash := tool.HashBytes([]byte(after))
-	return true, f.trust.Record(f.root, []trust.File{{Path: mcpfile.Name, Kind: trust.KindServers, Text: after, TextHash: hash, Hash: hash}}, false)
+	files := project.AddedPrograms(f.dir, f.trust.Ledger(f.dir), before, after)
+	if f.root != "" {
+		hash := tool.HashBytes([]byte(after))
+		files = append(files, trust.File{Path: mcpfile.Name, Kind: trust.KindServers, Text: after, TextHash: hash, Hash: hash})
+	}
+	if len(files) == 0 {
+		return true, nil
+	}
+	return true, f.trust.Record(f.dir, files, false)
 }
 
 // lock waits for other processes that change such a file. The file cannot be locked itself, because

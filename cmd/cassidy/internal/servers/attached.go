@@ -99,7 +99,10 @@ func (a *Attached) entries() (entries []Entry, broken, untrusted []*value.Error)
 			entries = append(entries, e)
 			continue
 		}
-		if !reported[e.Path] {
+		if e.Program != "" && !reported[e.Name] {
+			reported[e.Name] = true
+			untrusted = append(untrusted, e.programError(e.Program, e.Reason))
+		} else if !reported[e.Path] {
 			reported[e.Path] = true
 			err := *value.ErrorOf(trust.Untrusted("the list of servers "+e.Path, e.Reason), value.Denied)
 			untrusted = append(untrusted, &err)
@@ -114,6 +117,11 @@ func (a *Attached) entries() (entries []Entry, broken, untrusted []*value.Error)
 // stillTrusted reports whether the text from which an entry was read is still trusted: the user has not
 // revoked that.
 func (a *Attached) stillTrusted(e *Entry) bool {
+	if file, _ := a.opts.unreviewed(e); file != "" {
+		if r, known := a.opts.Scope.Ledger(a.opts.Root).Record(file); !known || r.Revoked {
+			return false
+		}
+	}
 	return mcpfile.StatusOf(a.opts.Scope, a.opts.Root, e.Location, e.Hash).Trusted
 }
 

@@ -8,7 +8,9 @@ package servers
 import (
 	"slices"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -29,7 +31,8 @@ type Options struct {
 // An Entry is a server that a file names.
 type Entry struct {
 	mcpfile.Found
-	base string // the folder under which its review is recorded
+	base    string // the folder under which its review is recorded
+	Program string // a file of the project that it starts, and that is untrusted; or ""
 }
 
 // Entries returns the servers of the project and of the user, and the errors of their files.
@@ -40,11 +43,59 @@ func (o *Options) Entries() (entries []Entry, broken []*value.Error) {
 
 func (o *Options) entriesOf(l *mcpfile.Listing) []Entry {
 	return value.Map(l.Servers, func(f mcpfile.Found) Entry {
+		e := Entry{Found: f, base: o.Root}
 		if f.Location == tool.Personal {
-			return Entry{f, o.Scope.Home}
+			e.base = o.Scope.Home
 		}
-		return Entry{f, o.Root}
+		if program, reason := o.unreviewed(&e); e.Trusted && program != "" {
+			e.Status, e.Program = trust.Status{Reason: reason}, program
+		}
+		return e
 	})
+}
+
+// unreviewed returns a file of the project that the command line of a server names and that is not as
+// its user has reviewed it, and the reason; or "".
+func (o *Options) unreviewed(e *Entry) (file, reason string) {
+	if e.Command == "" || o.Root == "" {
+		return "", ""
+	}
+	p, err := protect.Open(o.Root)
+	if err != nil {
+		return "", "" // it cannot be started there
+	}
+	defer p.Root.Close()
+	files, err := p.Files([]protect.Program{{Command: e.Command, Args: e.Args, Dir: e.Dir, Writes: e.Write}})
+	if err != nil {
+		return e.Path, folder.FileError(err, e.Path).Message()
+	}
+	if len(files) == 0 {
+		return "", ""
+	}
+	ledger := o.Scope.Ledger(o.Root)
+	for _, f := range files {
+		if s := ledger.File(trust.KindProgram, f.Path, tool.HashBytes([]byte(f.Text))); !s.Trusted {
+			return f.Path, s.Reason
+		}
+	}
+	return "", ""
+}
+
+// programError returns the error of a server whose program is untrusted.
+func (e *Entry) programError(file, reason string) *value.Error {
+	return value.Errorf(value.Denied, "the server %s is not started: %s is untrusted: %s", e.Name, file, reason).WithHint("%s", reviewHint(file))
+}
+
+func reviewHint(file string) string {
+	return "see what has changed, and review it: " + commandLine([]string{"cassidy", "trust", file})
+}
+
+// ReviewHint returns what to type if the server is untrusted.
+func (e *Entry) ReviewHint() string {
+	if e.Program != "" {
+		return reviewHint(e.Program)
+	}
+	return "review the servers of the project with: cassidy trust " + mcpfile.Name
 }
 
 // Find returns the entry of a name. It fails with kind NotFound if no file has it, and with kind
@@ -53,6 +104,8 @@ func (o *Options) Find(name string) (*Entry, error) {
 	entries, broken := o.Entries()
 	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
 	switch {
+	case i >= 0 && entries[i].Program != "":
+		return nil, entries[i].programError(entries[i].Program, entries[i].Reason)
 	case i >= 0 && !entries[i].Trusted:
 		return nil, value.Errorf(value.Denied, "the server %s is not used: %s is untrusted", name, entries[i].Path).WithHint("review the file with: cassidy trust")
 	case i >= 0:

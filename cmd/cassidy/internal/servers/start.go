@@ -69,6 +69,9 @@ func (o *Options) launch(ctx context.Context, e *Entry, p *tool.Process) (int, e
 	if o.Launch == nil {
 		return -1, value.Errorf(value.Unavailable, "programs cannot be confined on this machine").WithHint("see what is missing with: cassidy doctor")
 	}
+	if file, reason := o.unreviewed(e); file != "" { // it has changed since the entry was read
+		return -1, e.programError(file, reason)
+	}
 	s, err := e.Expand(o.Env)
 	if err != nil {
 		return -1, err
