@@ -313,6 +313,9 @@ func (s *Server) Facts() (facts []Pair) {
 		add("headers", names(s.Headers))
 	} else {
 		add(s.Name, "starts "+commandLine(append([]string{s.Command}, s.Args...)))
+		for _, name := range s.Unpinned() {
+			add("package", name+" is not pinned: each start may run another version")
+		}
 		add("folder", s.Dir)
 		add("env", names(append([]Pair{{"PATH", ""}, {"HOME", ""}}, s.Env...)))
 		add("reads", strings.Join(append([]string{"the project"}, s.Read...), ", "))

@@ -141,6 +141,7 @@ func TestFacts(t *testing.T) {
 	}
 	for i, want := range []string{
 		`files: starts npx -y "server files"
+package: server files is not pinned: each start may run another version
 folder: docs
 env: PATH, HOME, TOKEN, MODE
 reads: the project, ../shared

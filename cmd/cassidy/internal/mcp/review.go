@@ -90,6 +90,9 @@ func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 	if !r.JSON {
 		r.show()
 	}
+	for _, name := range r.entry.Unpinned() {
+		r.Note("%s is not pinned: each start may run another version; to pin it, write the exact version behind its name in %s", value.Clean(name, 80), r.entry.Path)
+	}
 	r.ReportAll(attached.Broken(r.servers.Describe(r.entry), r.tools))
 	if !yes && !r.JSON && ui.IsTerminal(r.In) {
 		in := &ui.Terminal{In: r.In, Out: r.Err}
@@ -147,5 +150,5 @@ func (r *toolReview) json(accepted bool) *value.Dict {
 	for _, c := range r.changes {
 		list = append(list, value.NewDict("tool", c.Tool, "change", c.What, "before", c.Old, "now", c.New))
 	}
-	return value.NewDict("server", r.entry.Name, "file", r.entry.Path, "tools", r.tools.Len(), "digest", r.tools.Digest(), "changes", list, "accepted", accepted)
+	return value.NewDict("server", r.entry.Name, "file", r.entry.Path, "tools", r.tools.Len(), "digest", r.tools.Digest(), "changes", list, "unpinned", texts(r.entry.Unpinned()), "accepted", accepted)
 }
