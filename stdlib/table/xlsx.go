@@ -148,9 +148,9 @@ func (f *xlsxFile) errorf(format string, args ...any) *value.Error {
 	return value.Errorf(value.Failed, "%s: %s", f.name, fmt.Sprintf(format, args...))
 }
 
-// eachToken calls start at the start of each element of a part. If start returns
+// eachElement calls do at the start of each element in the root of a part. If do returns
 // errStop, the rest of the part is only checked for damage.
-func (f *xlsxFile) eachToken(part string, start func(r *xmlReader) error) error {
+func (f *xlsxFile) eachElement(part string, do func(r *xmlReader) error) error {
 	body, err := f.open(part)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (f *xlsxFile) eachToken(part string, start func(r *xmlReader) error) error 
 			return nil
 		}
 		if _, ok := token.(xml.StartElement); ok && err == nil {
-			err = start(r)
+			err = r.children(func() error { return do(r) })
 		}
 		if err == errStop {
 			_, err = io.Copy(io.Discard, r.bytes.Reader)
@@ -235,28 +235,30 @@ func (u *unpacking) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// relations reads the parts that a part refers to, by id and by the last word of their
-// kind.
+// relations reads the parts that a part refers to, by id and by kind.
 func (f *xlsxFile) relations(of string) (byID, byKind map[string]string, err error) {
 	byID, byKind = map[string]string{}, map[string]string{}
 	dir, base := path.Split(of)
-	err = f.eachToken(path.Join(dir, "_rels", base+".rels"), func(r *xmlReader) error {
+	err = f.eachElement(path.Join(dir, "_rels", base+".rels"), func(r *xmlReader) error {
 		if r.name != "Relationship" {
 			return nil
 		}
-		id, kind, target := r.attr("Id"), path.Base(r.attr("Type")), r.attr("Target")
+		id, kind, target := r.attr("Id"), relationKind(r.attr("Type")), r.attr("Target")
 		if strings.HasPrefix(target, "/") {
 			target = target[1:]
 		} else {
 			target = path.Join(dir, target)
 		}
-		byID[id] = target
+		if r.attr("TargetMode") == "External" {
+			kind = ""
+		}
 		if _, ok := byKind[kind]; !ok {
 			byKind[kind] = target
 		}
 		if kind != "worksheet" {
-			byID[id] = ""
+			target = ""
 		}
+		byID[id] = target
 		const most = 10_000 // relations; there is one for each sheet
 		if len(byID) > most {
 			return r.limit("more than %d relations", most)
@@ -281,16 +283,19 @@ func (f *xlsxFile) readWorkbook() error {
 		return err
 	}
 	f.stylesPart, f.stringsPart = parts["styles"], parts["sharedStrings"]
-	err = f.eachToken(workbook, func(r *xmlReader) error {
+	err = f.eachElement(workbook, func(r *xmlReader) error {
 		switch r.name {
 		case "workbookPr":
 			on := r.attr("date1904")
 			f.from1904 = on == "1" || on == "true"
-		case "sheet":
-			if part := sheets[r.relation()]; part != "" {
-				state := r.attr("state")
-				f.sheets = append(f.sheets, xlsxSheet{r.attr("name"), part, state == "hidden" || state == "veryHidden"})
-			}
+		case "sheets":
+			return r.children(func() error {
+				if part := sheets[r.relation()]; r.name == "sheet" && part != "" {
+					state := r.attr("state")
+					f.sheets = append(f.sheets, xlsxSheet{r.attr("name"), part, state == "hidden" || state == "veryHidden"})
+				}
+				return nil
+			})
 		}
 		return nil
 	})
@@ -359,7 +364,7 @@ func (f *xlsxFile) readStrings() error {
 		return nil // an error only if a cell refers to a text
 	}
 	var text []byte
-	return f.eachToken(f.stringsPart, func(r *xmlReader) error {
+	return f.eachElement(f.stringsPart, func(r *xmlReader) error {
 		if r.name != "si" {
 			return nil
 		}

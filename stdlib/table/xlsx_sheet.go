@@ -213,7 +213,7 @@ func columnLetters(n int) string {
 func (r *sheetReader) eachRow(f func(row int, cells []sheetCell) error) error {
 	row, cells := 0, []sheetCell(nil)
 	found := false
-	err := r.file.eachToken(r.sheet.part, func(x *xmlReader) error {
+	err := r.file.eachElement(r.sheet.part, func(x *xmlReader) error {
 		if x.name != "sheetData" {
 			return nil
 		}

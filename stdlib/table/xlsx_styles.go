@@ -26,7 +26,7 @@ func (f *xlsxFile) readStyles() error {
 		return nil
 	}
 	custom := map[string]cellFormat{}
-	return f.eachToken(f.stylesPart, func(r *xmlReader) error {
+	return f.eachElement(f.stylesPart, func(r *xmlReader) error {
 		list := r.name
 		if list != "numFmts" && list != "cellXfs" {
 			return nil

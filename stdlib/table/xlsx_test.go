@@ -26,10 +26,10 @@ import (
 // or add parts. An empty part is removed.
 func book(sheet string, parts map[string]string) []byte {
 	all := map[string]string{
-		"_rels/.rels":     `<Relationships><Relationship Id="r" Type="http://x/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-		"xl/workbook.xml": `<?xml version="1.0"?><workbook xmlns:r="x"><workbookPr/><sheets><sheet name="One" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="http://x/worksheet" Target="worksheets/sheet1.xml"/>
-			<Relationship Id="rId2" Type="http://x/sharedStrings" Target="/xl/sharedStrings.xml"/><Relationship Id="rId3" Type="http://x/styles" Target="styles.xml"/></Relationships>`,
+		"_rels/.rels":     `<Relationships><Relationship Id="r" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+		"xl/workbook.xml": `<?xml version="1.0"?><workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><workbookPr/><sheets><sheet name="One" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/>
+			<Relationship Id="rId2" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings" Target="/xl/sharedStrings.xml"/><Relationship Id="rId3" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/></Relationships>`,
 		"xl/worksheets/sheet1.xml": "<worksheet><dimension ref=\"A1\"/><sheetData>" + sheet + "</sheetData><mergeCells/></worksheet>",
 		"xl/sharedStrings.xml":     `<sst count="999999999"><si><t>name</t></si><si><r><t>ri</t></r><r><rPr/><t xml:space="preserve">ch </t></r><rPh><t>no</t></rPh></si><si><t>a_x000D_&#10;b&amp;<![CDATA[<c>]]></t></si></sst>`,
 		"xl/styles.xml": `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="0 &quot;days&quot;"/><numFmt numFmtId="165" formatCode="[$-409]d\-mmm\-yy;@"/><numFmt numFmtId="166" formatCode="[h]:mm"/></numFmts>
@@ -63,7 +63,7 @@ func inline(ref, text string) string {
 
 func TestReadXLSX(t *testing.T) {
 	t.Parallel()
-	const twoSheets = `<workbook xmlns:r="x"><sheets><sheet name="Notes" r:id="rId9" state="hidden"/><sheet name="One" r:id="rId1"/></sheets></workbook>`
+	const twoSheets = `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Notes" r:id="rId9" state="hidden"/><sheet name="One" r:id="rId1"/></sheets></workbook>`
 	for _, test := range []struct {
 		name, sheet string
 		parts       map[string]string
@@ -89,12 +89,12 @@ func TestReadXLSX(t *testing.T) {
 		{name: "said to be missing", sheet: `<row r="1">` + inline("A1", "a") + `</row><row r="2"><c r="A2" t="e"><f>1/0</f><v>#DIV/0!</v></c></row><row r="3"><c r="A3" t="e"><v>#N/A</v></c></row><row r="4"><c r="A4"><v>4</v></c></row>`, o: readOptions{missing: []string{"#DIV/0!"}}, want: "a:integer \nnull\nnull\n4\n"},
 		{name: "no day", sheet: `<row r="1"><c r="A1" s="1"><v>59</v></c><c r="B1" s="1"><v>60</v></c><c r="C1" s="1"><v>61</v></c><c r="D1" s="1"><v>-1</v></c><c r="E1" s="1"><v>2958465</v></c><c r="F1" s="1"><v>2958466</v></c></row>`,
 			want: "column_1:date column_2:integer column_3:date column_4:integer column_5:date column_6:integer \n\"1900-02-28\" 60 \"1900-03-01\" -1 \"9999-12-31\" 2958466\n"},
-		{name: "from 1904", sheet: `<row r="1"><c r="A1" s="1"><v>0</v></c><c r="B1" s="1"><v>43889</v></c><c r="C1" s="3"><v>0.5</v></c></row>`, parts: map[string]string{"xl/workbook.xml": `<workbook xmlns:r="x"><workbookPr date1904="1"/><sheets><sheet name="One" r:id="rId1"/></sheets></workbook>`},
+		{name: "from 1904", sheet: `<row r="1"><c r="A1" s="1"><v>0</v></c><c r="B1" s="1"><v>43889</v></c><c r="C1" s="3"><v>0.5</v></c></row>`, parts: map[string]string{"xl/workbook.xml": `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><workbookPr date1904="1"/><sheets><sheet name="One" r:id="rId1"/></sheets></workbook>`},
 			want: "column_1:date column_2:date column_3:text \n\"1904-01-01\" \"2024-02-29\" \"12:00:00\"\n"},
 		{name: "forced", sheet: `<row r="1">` + inline("A1", "zip") + inline("B1", "day") + `</row><row r="2"><c r="A2"><v>8001</v></c>` + inline("B2", "2024-02-29") + `</row>`, o: readOptions{types: map[string]Type{"zip": Text, "day": Date}}, want: "zip:text day:date \n\"8001\" \"2024-02-29\"\n"},
 		{name: "prefixes and comments", sheet: "", parts: map[string]string{"xl/worksheets/sheet1.xml": "\ufeff<?xml version='1.0'?><!-- > --><x:worksheet xmlns:x='y'><x:sheetData ><x:row r='1'><x:c r='A1' note='a > b'><!-- - --><x:v>1<!---->2</x:v></x:c></x:row></x:sheetData></x:worksheet>"}, want: "column_1:integer \n12\n"},
 		{name: "hidden", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, parts: map[string]string{"xl/workbook.xml": twoSheets,
-			"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="x/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId9" Type="x/worksheet" Target="worksheets/none.xml"/></Relationships>`},
+			"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId9" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/none.xml"/></Relationships>`},
 			want: "column_1:integer \n1\nnote: read the sheet \"One\"; other sheets: Notes (hidden)\n"},
 		{name: "by name", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, o: readOptions{sheet: "oNE"}, want: "column_1:integer \n1\n"},
 		{name: "by number", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, o: readOptions{sheet: int64(1)}, want: "column_1:integer \n1\n"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
@@ -13,14 +14,43 @@ import (
 
 // An xmlReader reads the XML of a spreadsheet with memory that is bounded for every file.
 // It does not support document types, so the only entities are those of XML itself, and
-// it reads only UTF-8. Prefixes of names are removed.
+// it reads only UTF-8.
+//
+// An element has a meaning only in the namespace of the root, whichever of the standard's
+// two that is, and at its place: extensions and other vocabularies reuse the names.
+// Callers therefore walk from the root with children, and compare name.
 type xmlReader struct {
-	part  string // the part of the file, for errors
-	bytes *tokenBytes
-	d     *xml.Decoder
-	open  []xml.Name
-	name  string // of the last start tag
-	attrs []xml.Attr
+	part   string // the part of the file, for errors
+	bytes  *tokenBytes
+	d      *xml.Decoder
+	open   []xml.Name
+	spaces []xmlSpace // of the open elements
+	main   string     // the namespace of the root
+	name   string     // of the last start tag; "" if it is not in main
+	attrs  []xml.Attr
+}
+
+// An xmlSpace binds a prefix to a namespace within an element.
+type xmlSpace struct {
+	prefix, uri string
+	depth       int // of the element
+}
+
+// markup is the namespace of alternatives for programs that know different extensions.
+const markup = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+
+// relationKind returns the last word of the name of a relation that the standard defines,
+// in its transitional or its strict form. It returns "" for the relations of extensions.
+func relationKind(uri string) string {
+	for _, space := range []string{
+		"http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+		"http://purl.oclc.org/ooxml/officeDocument/relationships",
+	} {
+		if kind, ok := strings.CutPrefix(uri, space+"/"); ok {
+			return kind
+		}
+	}
+	return ""
 }
 
 // Limits well above what a spreadsheet program writes.
@@ -95,16 +125,50 @@ func (r *xmlReader) next() (xml.Token, error) {
 			return nil, r.limit("more than %d levels of nested tags", maxXMLDepth)
 		}
 		r.open = append(r.open, t.Name)
-		r.name, r.attrs = t.Name.Local, t.Attr
+		r.attrs = t.Attr
+		r.bind()
+		space := r.space(t.Name.Space)
+		if last < 0 {
+			r.main = space
+		}
+		r.name = ""
+		if space == r.main {
+			r.name = t.Name.Local
+		}
 	case xml.EndElement:
 		if last < 0 || r.open[last] != t.Name {
 			return nil, r.errorf("</%s> has no start tag", cut(t.Name.Local))
 		}
 		r.open = r.open[:last]
+		for n := len(r.spaces); n > 0 && r.spaces[n-1].depth > last; n-- {
+			r.spaces = r.spaces[:n-1]
+		}
 	case xml.Directive:
 		return nil, r.errorf("document types are not supported")
 	}
 	return token, err
+}
+
+// bind records the namespaces that the last start tag declares.
+func (r *xmlReader) bind() {
+	for _, a := range r.attrs {
+		switch {
+		case a.Name.Space == "xmlns":
+			r.spaces = append(r.spaces, xmlSpace{a.Name.Local, a.Value, len(r.open)})
+		case a.Name.Space == "" && a.Name.Local == "xmlns":
+			r.spaces = append(r.spaces, xmlSpace{"", a.Value, len(r.open)})
+		}
+	}
+}
+
+// space returns the namespace of a prefix. A prefix that is not declared is returned.
+func (r *xmlReader) space(prefix string) string {
+	for i := len(r.spaces) - 1; i >= 0; i-- {
+		if r.spaces[i].prefix == prefix {
+			return r.spaces[i].uri
+		}
+	}
+	return prefix
 }
 
 // attr returns an attribute of the last start tag, or "".
@@ -117,10 +181,10 @@ func (r *xmlReader) attr(name string) string {
 	return ""
 }
 
-// relation returns the attribute id that has a prefix, with any prefix.
+// relation returns the attribute that names a relation, with any prefix.
 func (r *xmlReader) relation() string {
 	for _, a := range r.attrs {
-		if a.Name.Space != "" && a.Name.Local == "id" {
+		if a.Name.Space != "" && relationKind(r.space(a.Name.Space)+"/"+a.Name.Local) == "id" {
 			return a.Value
 		}
 	}
@@ -128,17 +192,28 @@ func (r *xmlReader) relation() string {
 }
 
 // children calls f at the start of each element in the current one. What f does not read
-// of the element is skipped.
+// of the element is skipped. Of alternatives it takes the fallback, which needs no
+// extension.
 func (r *xmlReader) children(f func() error) error {
 	for depth := len(r.open); len(r.open) >= depth; {
 		token, err := r.next()
 		if err != nil {
 			return err
 		}
-		if _, ok := token.(xml.StartElement); ok && len(r.open) == depth+1 {
-			if err := f(); err != nil {
-				return err
+		start, ok := token.(xml.StartElement)
+		if !ok || len(r.open) != depth+1 {
+			continue
+		}
+		if r.name == "" && r.space(start.Name.Space) == markup {
+			switch start.Name.Local {
+			case "AlternateContent", "Fallback":
+				err = r.children(f)
 			}
+		} else {
+			err = f()
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
