@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"strings"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -16,8 +15,8 @@ func (w *Files) editFunc() tool.Func {
 		Doc:  "Replace text in a file. The text must occur exactly once, unless replace_all is True.",
 		Params: []tool.Param{
 			tool.Required("path", tool.TypeString, "the file"),
-			tool.Required("old", tool.TypeString, "the text to replace, exactly as in the file, including spaces and line breaks"),
-			tool.Required("new", tool.TypeString, "the new text"),
+			tool.Required("old", tool.TypeString, "the text to replace, exactly as in the file, including spaces; a line break stands for LF and for CRLF"),
+			tool.Required("new", tool.TypeString, "the new text; its line breaks become those of the lines that it replaces"),
 			tool.Optional("replace_all", tool.TypeBoolean, false, "replace every occurrence"),
 		},
 		Returns: `{"path", "replacements": the number of replacements, "diff": unified diff}`,
@@ -51,17 +50,17 @@ func editFile(l *look, args *value.Dict) (value.Value, error) {
 		return nil, notText(l.w.Shown(s.asked))
 	}
 	text, shown := string(st.Data), l.w.Shown(s.asked)
-	n, err := edits.Count(shown, text, old, args.Bool("replace_all"))
+	e, err := edits.Find(shown, text, old, becomes, args.Bool("replace_all"))
 	if err != nil {
 		return nil, err
 	}
-	if size := int64(len(text)) + int64(n)*int64(len(becomes)-len(old)); size > l.w.limits.Write {
+	if int64(e.Size()) > l.w.limits.Write {
 		return nil, limitError(value.LimitWrites, "edit %s: the new content is larger than the limit of %s", shown, row.SizeText(l.w.limits.Write))
 	}
 	plan := l.plan()
-	plan.add(s.path, st, fileState([]byte(strings.ReplaceAll(text, old, becomes)), st.Mode))
+	plan.add(s.path, st, fileState([]byte(e.Apply()), st.Mode))
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return value.NewDict("path", shown, "replacements", int64(n), "diff", edits.Diff(shown, text, old, becomes, n)), nil
+	return value.NewDict("path", shown, "replacements", int64(e.Count()), "diff", e.Diff(shown)), nil
 }

@@ -94,13 +94,13 @@ func TestEdit(t *testing.T) {
 		t.Errorf("fs.edit of all: %d replacements, want 2; diff (-want +got):\n%s", got.Int("replacements"), diff)
 	}
 	d.Fails(value.Failed, "edit a.go: the old text was not found\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
-	d.Fails(value.Failed, `write each line break as "\r\n"`, "fs.edit", "path", "crlf", "old", "a\nb", "new", "x")
+	d.Must("fs.edit", "path", "crlf", "old", "a\nb", "new", "x\ny")
 	d.Fails(value.Failed, "line 1 has the text with different spaces", "fs.edit", "path", "tabs", "old", "if x:\n    return 1", "new", "x")
 	d.Fails(value.Failed, "not UTF-8", "fs.edit", "path", "bin", "old", "a", "new", "b")
 	d.Fails(value.Invalid, "'old' is empty", "fs.edit", "path", "a.go", "old", "", "new", "b")
 	d.Fails(value.Invalid, "the same", "fs.edit", "path", "a.go", "old", "x", "new", "x")
 	d.Fails(value.Failed, "File not found: b.go\ndid you mean a.go?", "fs.edit", "path", "b.go", "old", "x", "new", "y")
-	d.after(map[string]string{"a.go": "one\n3\nfive\n", "crlf": "a\r\nb\r\n"})
+	d.after(map[string]string{"a.go": "one\n3\nfive\n", "crlf": "x\r\ny\r\n"})
 }
 
 func TestEditOfMuch(t *testing.T) {

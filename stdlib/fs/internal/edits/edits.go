@@ -3,6 +3,8 @@ package edits
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,98 +19,213 @@ const (
 	maxDiffedEdits = 1000
 	maxShownDiff   = 64 << 10
 	maxShownLines  = 10 // how many line numbers an error shows
-	maxGuessed     = 50 // how many lines of a missing text are searched for with other spaces
 )
 
-// Count counts the occurrences of old. It fails if old does not occur, or, without all, occurs more than once.
-func Count(shown, text, old string, all bool) (int, error) {
-	n := strings.Count(text, old)
+// An Edit replaces a text in a file.
+//
+// Who wrote the text has seen lines, not how they end, and a file may have both kinds of
+// line ends. So a line break of the old text matches each kind, and the replaced lines
+// decide how those of the new text end. Two callers mean the bytes: one whose old text has
+// a CR and is in the file as it is, and one that changes nothing but line ends.
+type Edit struct {
+	text, old, becomes string
+	exact              bool   // old is searched for as it is
+	convert            bool   // becomes is inserted as it is
+	plain              string // of text, what is searched
+	n, size            int    // the replacements, and the size of the new text
+}
+
+// Find returns the edit of a text. It fails if old does not occur, or, without all, occurs
+// more than once.
+func Find(shown, text, old, becomes string, all bool) (*Edit, error) {
+	e := &Edit{text: text, old: old, becomes: becomes, plain: text}
+	e.exact = strings.Contains(old, "\r") && strings.Contains(text, old)
+	if !e.exact {
+		e.old = plainBreaks(old)
+		if strings.Contains(e.old, "\n") {
+			e.plain = plainBreaks(text)
+		}
+	}
+	e.convert = plainBreaks(old) == plainBreaks(becomes)
+	e.size = len(text)
+	for r := range e.replacements() {
+		e.n++
+		e.size += len(r.New) - (r.End - r.Start)
+	}
 	switch {
-	case n == 0:
-		return 0, value.Errorf(value.Failed, "edit %s: the old text was not found", shown).WithHint("%s", almostMatch(text, old))
-	case n > 1 && !all:
-		return 0, value.Errorf(value.Failed, "edit %s: the old text occurs %d times, at lines %s", shown, n, matchLines(text, old)).
+	case e.n == 0:
+		return nil, value.Errorf(value.Failed, "edit %s: the old text was not found", shown).WithHint("%s", almostMatch(text, old))
+	case e.n > 1 && !all:
+		return nil, value.Errorf(value.Failed, "edit %s: the old text occurs %d times, at lines %s", shown, e.n, e.lines()).
 			WithHint("include more of the surrounding text, or pass replace_all=True")
 	}
-	return n, nil
+	return e, nil
 }
 
-// matchLines lists the lines at which the first matches begin.
-func matchLines(text, old string) string {
+// Count returns the number of replacements.
+func (e *Edit) Count() int { return e.n }
+
+// Size returns the size of the new text.
+func (e *Edit) Size() int { return e.size }
+
+// Apply returns the new text.
+func (e *Edit) Apply() string {
+	var b strings.Builder
+	b.Grow(e.size)
+	end := 0
+	for r := range e.replacements() {
+		b.WriteString(e.text[end:r.Start])
+		b.WriteString(r.New)
+		end = r.End
+	}
+	b.WriteString(e.text[end:])
+	return b.String()
+}
+
+func plainBreaks(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+
+// replacements returns each replacement, in the order of the text.
+func (e *Edit) replacements() iter.Seq[udiff.Edit] {
+	return func(yield func(udiff.Edit) bool) {
+		breaks := newBreaks(e.text, e.becomes)
+		at, from := 0, 0 // the same position in text and in plain
+		advance := func(to int) int {
+			for len(e.plain) != len(e.text) {
+				i := strings.IndexByte(e.plain[from:to], '\n')
+				if i < 0 {
+					break
+				}
+				at, from = at+i, from+i
+				if e.text[at] == '\r' {
+					at++
+				}
+				at, from = at+1, from+1
+			}
+			at, from = at+to-from, to
+			return at
+		}
+		for {
+			i := strings.Index(e.plain[from:], e.old)
+			if i < 0 {
+				return
+			}
+			r := udiff.Edit{Start: advance(from + i)}
+			r.End = advance(from + len(e.old))
+			r.New = e.becomes
+			if !e.convert {
+				r.New = breaks.insert(e.text[r.Start:r.End], r.End)
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// breaks gives an inserted text the line breaks of its place.
+type breaks struct {
+	text, as string
+	lf, crlf string // as, with one kind of line breaks
+	next     int    // the position of a line break, or len(text)
+	last     int    // that of the last one, once next is len(text)
+}
+
+func newBreaks(text, as string) *breaks {
+	b := &breaks{text: text, as: as, lf: plainBreaks(as), next: -1}
+	b.crlf = strings.ReplaceAll(b.lf, "\n", "\r\n")
+	return b
+}
+
+// insert returns the text that replaces old, which ends at a position. Lines that both have
+// at the beginning and at the end keep their line breaks; the others get those of the lines
+// that they replace. Without a line break in old, that of its line counts.
+func (b *breaks) insert(old string, end int) string {
+	switch n, cr := strings.Count(old, "\n"), strings.Count(old, "\r\n"); {
+	case b.lf == b.crlf: // no line breaks
+		return b.as
+	case n == 0:
+		return b.ofLine(end)
+	case cr == 0:
+		return b.lf
+	case cr == n:
+		return b.crlf
+	}
+	was, is := strings.SplitAfter(old, "\n"), strings.SplitAfter(b.lf, "\n")
+	same := func(i, j int) bool { return plainBreaks(was[i]) == is[j] }
+	head, tail := 0, 0
+	for head < min(len(was), len(is)) && same(head, head) {
+		head++
+	}
+	for tail < min(len(was), len(is))-head && same(len(was)-1-tail, len(is)-1-tail) {
+		tail++
+	}
+	var to strings.Builder
+	for i, line := range is {
+		from := i // the line of old that decides
+		if i >= len(is)-tail {
+			from += len(was) - len(is)
+		} else {
+			from = max(min(i, len(was)-1-tail), 0)
+		}
+		line, broken := strings.CutSuffix(line, "\n")
+		to.WriteString(line)
+		switch {
+		case !broken:
+		case strings.HasSuffix(was[min(from, len(was)-2)], "\r\n"):
+			to.WriteString("\r\n")
+		default:
+			to.WriteString("\n")
+		}
+	}
+	return to.String()
+}
+
+// ofLine returns the text with the line breaks of the line at a position. The last line has
+// those of the line before it.
+func (b *breaks) ofLine(at int) string {
+	if b.next < at {
+		b.next = len(b.text)
+		if i := strings.IndexByte(b.text[at:], '\n'); i >= 0 {
+			b.next = at + i
+		} else {
+			b.last = strings.LastIndexByte(b.text, '\n')
+		}
+	}
+	i := b.next
+	if i == len(b.text) {
+		i = b.last
+	}
+	switch {
+	case i < 0:
+		return b.as
+	case i > 0 && b.text[i-1] == '\r':
+		return b.crlf
+	}
+	return b.lf
+}
+
+// lines lists the lines at which the first replacements begin.
+func (e *Edit) lines() string {
 	var lines []string
 	line, from := 1, 0
-	for {
-		i := strings.Index(text[from:], old)
-		if i < 0 {
-			return strings.Join(lines, ", ")
-		}
+	for r := range e.replacements() {
 		if len(lines) == maxShownLines {
-			return strings.Join(lines, ", ") + ", …"
+			lines = append(lines, "…")
+			break
 		}
-		line += strings.Count(text[from:from+i], "\n")
+		line += strings.Count(e.text[from:r.Start], "\n")
 		lines = append(lines, strconv.Itoa(line))
-		line += strings.Count(old, "\n")
-		from += i + len(old)
+		from = r.Start
 	}
-}
-
-// almostMatch returns a hint for a text that is not there: most often its spaces or line ends
-// differ.
-func almostMatch(text, old string) string {
-	if strings.Contains(text, strings.ReplaceAll(old, "\n", "\r\n")) {
-		return `write each line break as "\r\n", as in the file`
-	}
-	want := trimmedLines(old)
-	have := trimmedLines(text)
-	if len(want) > maxGuessed {
-		have = nil
-	}
-	for i := 0; i+len(want) <= len(have); i++ {
-		if linesMatch(have[i:], want) {
-			return fmt.Sprintf("line %d has the text with different spaces: copy the text from the file exactly", i+1)
-		}
-	}
-	return "read the file, and copy the text from it exactly"
-}
-
-func trimmedLines(text string) []string {
-	if len(text) > maxDiffedText {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.Join(strings.Fields(line), " ")
-	}
-	return lines
-}
-
-func linesMatch(have, want []string) bool {
-	blank := true
-	for i, line := range want {
-		if have[i] != line {
-			return false
-		}
-		blank = blank && line == ""
-	}
-	return !blank
+	return strings.Join(lines, ", ")
 }
 
 // Diff returns the diff of an edit. The positions are known, so nothing is compared.
-func Diff(shown, text, old, becomes string, n int) string {
-	if len(text) > maxDiffedText || n > maxDiffedEdits {
-		return fmt.Sprintf("(%d replacements in %d bytes: too many for a diff)", n, len(text))
+func (e *Edit) Diff(shown string) string {
+	if len(e.text) > maxDiffedText || e.n > maxDiffedEdits {
+		return fmt.Sprintf("(%d replacements in %d bytes: too many for a diff)", e.n, len(e.text))
 	}
-	edits := make([]udiff.Edit, 0, n)
-	for from := 0; ; {
-		i := strings.Index(text[from:], old)
-		if i < 0 {
-			break
-		}
-		start := from + i
-		from = start + len(old)
-		edits = append(edits, udiff.Edit{Start: start, End: from, New: becomes})
-	}
-	diff, err := udiff.ToUnified("a/"+shown, "b/"+shown, text, edits, udiff.DefaultContextLines)
+	diff, err := udiff.ToUnified("a/"+shown, "b/"+shown, e.text, slices.Collect(e.replacements()), udiff.DefaultContextLines)
 	if err != nil {
 		return fmt.Sprintf("(no diff: %v)", err)
 	}
