@@ -21,7 +21,7 @@ func sqlRows() []member {
 			"- The query begins with SELECT, WITH, VALUES or EXPLAIN, and cannot change anything.\n" +
 			"- The keys of the second argument are the names of the tables. Names are case-insensitive. In the query, use double quotes around a name that is not a plain word, as in \"total price\".\n" +
 			"- A missing value is NULL. NaN is NULL too.\n" +
-			"- A bool is 0 or 1. A date, datetime or instant is a text as in a CSV file. Lists and objects are JSON text.\n" +
+			"- A bool is 0 or 1, and equal to 'true' or 'false'. A date, datetime or instant is a text as in 2024-03-10T13:00:00; its column is compared as time, so that '2024-03-10 13:00:00' is the same, and a date is its midnight. A time without a zone is in UTC. Lists and objects are JSON text.\n" +
 			"- A selected column keeps its type. The type of an expression is inferred: integer, float, text, or any for mixed values.\n" +
 			"- A repeated column name gets a number, as in name_2.\n" +
 			"- A query cannot use tables or data of earlier calls.\n" +

@@ -34,7 +34,7 @@ const sqlModule = "cassidy"
 
 func newSQLEngine() *sqlEngine {
 	e := &sqlEngine{open: map[string]*sqlQuery{}}
-	if err := errors.Join(e.driver.RegisterModule(sqlModule, e), withoutRandom(&e.driver)); err != nil {
+	if err := errors.Join(e.driver.RegisterModule(sqlModule, e), e.driver.RegisterCollationUtf8(timeCollation, compareTimes), withoutRandom(&e.driver)); err != nil {
 		panic("table: " + err.Error()) // the driver is new, so the names are unused
 	}
 	return e
@@ -230,7 +230,11 @@ func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
 	if err := q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE temp.%s USING %s(%s)", sink, sqlModule, q.id), nil); err != nil {
 		return nil, err
 	}
-	fill := "INSERT INTO temp." + sink + " " + q.statement.text
+	text := q.statement.text
+	if slices.ContainsFunc(q.sources, func(s *sqlSource) bool { return s.named && slices.Contains(s.table.types, Bool) }) {
+		text = q.statement.withBools(q.params)
+	}
+	fill := "INSERT INTO temp." + sink + " " + text
 	err := q.exec(fill, q.params)
 	if q.reloads {
 		q.reloads, q.err = false, nil

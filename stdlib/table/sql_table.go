@@ -22,7 +22,11 @@ func (s *sqlSource) declared() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(quoteSQL(name) + " " + sqlTypes[s.table.types[i]])
+		t := s.table.types[i]
+		b.WriteString(quoteSQL(name) + " " + sqlTypes[t])
+		if t.time() {
+			b.WriteString(" COLLATE " + timeCollation)
+		}
 	}
 	return b.String()
 }
