@@ -17,6 +17,7 @@ type csvFile struct {
 	encoding string
 	mark     int  // bytes of the byte order mark
 	guessed  bool // the encoding UTF-8 is a guess
+	bad      *badBytes
 	delimiter,
 	quote string
 	skip    int
@@ -41,15 +42,23 @@ func readCSV(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Tab
 		return nil, err
 	}
 	t, err := inferCSV(ctx, g, p, o, "")
-	if err == errNotUTF8 {
-		p.at = 0
-		return inferCSV(ctx, g, p, o, windowsEncoding)
+	if err != errNotUTF8 {
+		return t, err
 	}
-	return t, err
+	p.at = 0
+	mostly, err := mostlyUTF8(in.name, p.Next)
+	if err != nil {
+		return nil, err
+	}
+	p.at = 0
+	if mostly {
+		return inferCSV(ctx, g, p, o, utf8Encoding)
+	}
+	return inferCSV(ctx, g, p, o, windowsEncoding)
 }
 
 // inferCSV infers the properties of a file and returns its table. encoding is the
-// encoding, or "" to detect it.
+// encoding, or "" to detect it; bytes that are not UTF-8 are replaced if it is UTF-8.
 func inferCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encoding string) (*Table, error) {
 	f, err := newCSVFile(p.in, o)
 	if err != nil {
@@ -62,6 +71,9 @@ func inferCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encod
 	if encoding != "" {
 		f.encoding = encoding
 		f.noteEncoding()
+		if encoding == utf8Encoding {
+			f.bad = &badBytes{}
+		}
 	} else if err := f.findEncoding(p, o.encoding); err != nil {
 		return nil, err
 	}
@@ -110,7 +122,7 @@ const maxCells = 100_000
 // batches. If yield returns again, its batch is reused.
 func (f *csvFile) scan(p *parts, first func(*csv.Rows) error, yield func(*csv.Rows) (again bool, err error)) error {
 	text := newSource(f.in.name, f.encoding, p.Next)
-	text.skip, text.guessed = f.mark, f.guessed
+	text.skip, text.guessed, text.bad = f.mark, f.guessed, f.bad
 	s := csv.New(f.in.name, maxCells, text.checked)
 	if err := s.More(); err != nil {
 		return err
@@ -291,7 +303,10 @@ func (f *csvFile) read(ctx context.Context, g tool.Grant, yield func(*Batch) err
 	if err != nil {
 		return err
 	}
-	one := *f // scans may run in parallel, and each counts the rows it fills
+	one := *f // scans may run in parallel, and each counts what it changes
+	if f.bad != nil {
+		one.bad = &badBytes{}
+	}
 	convert := func(b *csv.Rows) error {
 		made, err := one.convert(b)
 		if err != nil {
@@ -310,6 +325,9 @@ func (f *csvFile) read(ctx context.Context, g tool.Grant, yield func(*Batch) err
 // allNotes returns the notes of the table.
 func (f *csvFile) allNotes() []string {
 	notes := f.notes
+	if note := f.bad.note(); note != "" {
+		notes = append(notes, note)
+	}
 	if f.skip > 0 {
 		notes = append(notes, counted(f.skip, "line")+" skipped")
 	}

@@ -68,7 +68,7 @@ func (f *csvFile) findHeader(b *csv.Rows, types map[string]Type, forms []*dateFo
 		header := f.isHeader(cells, forms)
 		f.header = &header
 		if !header {
-			f.notes = append(f.notes, "no header: the first row has only values")
+			f.notes = append(f.notes, "no header: the first row has only values; if they are names, pass header = True")
 		}
 	}
 	if !*f.header {

@@ -24,6 +24,7 @@ type csvColumn struct {
 	fits *formFits
 
 	lookalike string // the number format that its first cells match, or ""
+	guess     columnGuess
 }
 
 // A csvPass reads all rows of a file to infer the types of its columns.
@@ -94,7 +95,14 @@ func (p *csvPass) look(b *csv.Rows) (again bool, err error) {
 	}
 	for i, c := range f.columns {
 		if c.seen&hasText == 0 && (p.quoted || c.seen&hasQuoted == 0) || c.fits.some() {
+			before := c.seen
 			c.look(f, b, i)
+			if c.seen&hasText != 0 && p.rows > 1 && before&^(hasBlank|hasSign) != 0 {
+				c.guess.counted, c.guess.fit, c.guess.kinds = true, p.rows, before
+			}
+		}
+		if c.guess.counted {
+			c.count(f, b, i)
 		}
 		if c.forced && c.typ != Text && c.fits == nil { // report a misfit now, not when the table is used
 			if err := f.convertColumn(c, b, i, &Column{Type: c.typ}); err != nil {
@@ -103,7 +111,7 @@ func (p *csvPass) look(b *csv.Rows) (again bool, err error) {
 		}
 	}
 	if p.rows < batchRows/2 { // the first batch
-		f.lookAlikes(b)
+		f.lookAlikes(b, p.quoted)
 	}
 	p.rows += len(b.Lines)
 	if p.keep {
@@ -169,6 +177,11 @@ func (c *csvColumn) lookAt(f *csvFile, b *csv.Rows, sp csv.Span) {
 		c.seen |= hasBlank
 		return
 	}
+	if f.missing == nil && isSign(trimmed) {
+		c.seen |= hasSign
+		c.guess.sign = strings.Clone(trimmed)
+		return
+	}
 	if c.fits.some() {
 		c.fits.look(trimmed)
 	}
@@ -177,15 +190,20 @@ func (c *csvColumn) lookAt(f *csvFile, b *csv.Rows, sp csv.Span) {
 	}
 	c.last = f.numbers.kindOf(trimmed)
 	c.seen |= c.last
+	if c.last&(hasInteger|hasFloat) != 0 {
+		c.guess.number(trimmed, c.last)
+	}
 }
 
 // settle determines the type of the column from all cells. It returns a note if one is
 // needed.
 func (c *csvColumn) settle(quoted bool) (note string) {
-	if !quoted && c.seen&hasQuoted != 0 {
+	const noValues = hasBlank | hasQuoted | hasSign | hasDressed
+	bare := (c.seen &^ noValues).columnType()
+	if !quoted && c.seen&hasQuoted != 0 || c.guess.isText() {
 		c.seen |= hasText
 	}
-	values := c.seen &^ (hasBlank | hasQuoted)
+	values := c.seen &^ noValues
 	found := values.columnType()
 	if found == Any {
 		found = Text
@@ -200,14 +218,11 @@ func (c *csvColumn) settle(quoted bool) (note string) {
 	case !c.forced:
 		c.typ, c.form = found, form
 	}
-	c.words = c.typ != Text || values == 0
+	c.words = c.typ != Text || values == 0 && c.seen&hasSign == 0
 	if ambiguous != "" && c.typ == Text && !c.forced {
 		return fmt.Sprintf("column %s is text: the dates match several formats: %s", quoteCut(c.name), ambiguous)
 	}
-	if c.lookalike != "" && c.typ == Text && !c.forced {
-		return fmt.Sprintf("column %s is text, but its first values are numbers: pass %s", quoteCut(c.name), c.lookalike)
-	}
-	return ""
+	return c.note(bare)
 }
 
 // convert returns the columns of some rows.
@@ -274,7 +289,7 @@ func (f *csvFile) convertColumn(c *csvColumn, b *csv.Rows, column int, d *Column
 func (f *csvFile) convertCell(c *csvColumn, s string, m csv.Mark, d *Column, row int) (ok bool) {
 	trimmed := trimSpaces(s)
 	switch {
-	case f.missing[s], trimmed == "" && (m == csv.Plain || c.typ != Text), f.missing == nil && c.words && isWord(s):
+	case f.missing[s], trimmed == "" && (m == csv.Plain || c.typ != Text), f.missing == nil && c.words && (isWord(s) || isSign(trimmed)):
 		if d.Missing == nil {
 			d.Missing = make([]bool, d.Len())
 		}

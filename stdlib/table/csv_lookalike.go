@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
 // A numberForm is a number format that has to be specified.
@@ -74,24 +72,4 @@ func allNumbers(n numbers, cells []string) bool {
 		}
 	}
 	return len(cells) > 0
-}
-
-// lookAlikes sets the lookalike of each column of texts, from its first cells.
-func (f *csvFile) lookAlikes(b *csv.Rows) {
-	const enough = 100
-	if !f.numbers.usual {
-		return // the caller specified the number format
-	}
-	for i, c := range f.columns {
-		if c.seen&hasText == 0 || c.forced {
-			continue
-		}
-		var cells []string
-		for k := i; k < len(b.Spans) && len(cells) < enough; k += f.width {
-			if s := trimSpaces(b.Cell(b.Spans[k], f.quote)); s != "" && !isWord(s) {
-				cells = append(cells, s)
-			}
-		}
-		c.lookalike = lookalike(cells)
-	}
 }

@@ -73,8 +73,18 @@ func (n *numbers) ungrouped(s string) (string, bool) {
 	return strings.Join(groups, ""), true
 }
 
-// integer parses an integer.
+// integer parses an integer, also one that is written for people.
 func (n *numbers) integer(s string) (int64, bool) {
+	v, ok := n.bareInteger(s)
+	if !ok {
+		if plain, _, dressed := undress(s); dressed {
+			return n.bareInteger(plain)
+		}
+	}
+	return v, ok
+}
+
+func (n *numbers) bareInteger(s string) (int64, bool) {
 	if n.usual {
 		return parseInteger(s)
 	}
@@ -85,8 +95,19 @@ func (n *numbers) integer(s string) (int64, bool) {
 	return parseInteger(text)
 }
 
-// float parses a number. It accepts NaN, and nan as written by Python.
+// float parses a number, also one that is written for people.
 func (n *numbers) float(s string) (float64, bool) {
+	v, ok := n.bareFloat(s)
+	if !ok {
+		if plain, _, dressed := undress(s); dressed {
+			return n.bareFloat(plain)
+		}
+	}
+	return v, ok
+}
+
+// bareFloat accepts NaN, and nan as written by Python.
+func (n *numbers) bareFloat(s string) (float64, bool) {
 	if s == "nan" {
 		return math.NaN(), true
 	}
@@ -136,13 +157,13 @@ func (n *numbers) kindOf(s string) kindSet {
 			if n.isFloat(s) {
 				return hasFloat
 			}
-			return hasText
+			return n.dressedKind(s)
 		}
 		if n.usual || n.decimal != "," || c != ',' {
-			return hasText
+			return n.dressedKind(s)
 		}
 	}
-	if _, ok := n.integer(s); ok {
+	if _, ok := n.bareInteger(s); ok {
 		return hasInteger
 	}
 	if _, ok := parseDate(s); ok {
@@ -157,5 +178,5 @@ func (n *numbers) kindOf(s string) kindSet {
 		}
 		return hasDateTime
 	}
-	return hasText
+	return n.dressedKind(s)
 }

@@ -154,7 +154,7 @@ func (w *csvTableWriter) mustQuote(s string) bool {
 
 // ambiguous reports whether a text would be read back as something else.
 func (w *csvTableWriter) ambiguous(s string) bool {
-	if s == "" || s[0] == ' ' || s[len(s)-1] == ' ' || isWord(s) || strings.HasPrefix(s, "\ufeff") {
+	if s == "" || s[0] == ' ' || s[len(s)-1] == ' ' || isWord(s) || isSign(s) || strings.HasPrefix(s, "\ufeff") {
 		return true
 	}
 	usual := numbers{usual: true}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -108,6 +109,54 @@ type source struct {
 	wide, big bool // the input is UTF-16; with the high byte first
 	guessed   bool // the encoding UTF-8 is a guess; if it is wrong, the error is errNotUTF8
 	broken    bool // a character was invalid
+
+	bad *badBytes // nil: bytes that are not UTF-8 are an error
+}
+
+// badBytes are the bytes of a text in UTF-8 that are not UTF-8. They are replaced.
+type badBytes struct {
+	count int
+	first byte
+	line  int // of the first
+}
+
+// note returns the note about the bytes, or "".
+func (b *badBytes) note() string {
+	if b == nil || b.count == 0 {
+		return ""
+	}
+	are := "bytes are"
+	if b.count == 1 {
+		are = "byte is"
+	}
+	return fmt.Sprintf("%d %s not UTF-8, the first 0x%02x on line %d: read as \ufffd; if the encoding is another, pass it, as in encoding = %q", b.count, are, b.first, b.line, windowsEncoding)
+}
+
+// mostlyUTF8 reports whether a text that is not valid UTF-8 is in UTF-8 nevertheless: its
+// characters beyond ASCII are UTF-8, with exceptions. In another encoding, hardly any two
+// bytes are a character of UTF-8 by chance.
+func mostlyUTF8(name string, part func() ([]byte, error)) (bool, error) {
+	text, good, bad := newSource(name, utf8Encoding, part), 0, 0
+	for {
+		const size = 64 << 10
+		piece, err := text.next(size)
+		if err == io.EOF {
+			return good >= bad, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		for len(piece) > 0 {
+			r, n := utf8.DecodeRune(piece)
+			switch {
+			case n > 1:
+				good++
+			case r == utf8.RuneError:
+				bad++
+			}
+			piece = piece[n:]
+		}
+	}
 }
 
 // newSource starts to read an input, of which part returns the parts.
@@ -141,6 +190,16 @@ func (s *source) checked(n int, locate func(before []byte) (line, column int)) (
 		return piece, nil
 	case s.guessed:
 		return nil, errNotUTF8
+	case s.bad != nil:
+		if s.bad.count == 0 {
+			s.bad.first = piece[at]
+			s.bad.line, _ = locate(piece[:at])
+		}
+		for b := piece; at >= 0; at = invalidAt(b) {
+			s.bad.count++
+			b = b[at+1:]
+		}
+		return bytes.ToValidUTF8(piece, replacement), nil
 	}
 	line, column := locate(piece[:at])
 	return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-8 (byte 0x%02x)", csv.Line(s.name, line), column, piece[at]).

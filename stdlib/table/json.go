@@ -238,6 +238,7 @@ func (r *jsonReader) table(ctx context.Context, g tool.Grant) (*Table, error) {
 	if r.types, err = r.o.typesOfColumns(r.names, r.columns); err != nil {
 		return nil, err
 	}
+	r.notes = append(r.notes, notesOfKinds(r.names, r.types, r.columns, r.o.types)...)
 	t := newStream(r.names, r.types, r.rows, r.scan, r.notes...)
 	if r.in.held == nil {
 		return t, nil

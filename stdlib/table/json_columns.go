@@ -111,6 +111,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 	if err != nil {
 		return nil, err
 	}
+	r.notes = append(r.notes, notesOfKinds(r.names, types, columns, r.o.types)...)
 	b, budget := newBatch(types), newBudget(g)
 	b.Rows = members[0].count
 	err = r.eachCell(ctx, g, func(column, n, line int, v value.Value) error {

@@ -31,9 +31,11 @@ const (
 	hasDate // a foundTime, or a date in a CSV file
 	hasDateTime
 	hasInstant
-	hasBlank  // a text that is a missing value if the other values are not texts
-	hasQuoted // a cell of a CSV file in quotes that are not needed
-	hasOther  // a list, a dict, an integer beyond 64 bits
+	hasBlank   // a text that is a missing value if the other values are not texts
+	hasQuoted  // a cell of a CSV file in quotes that are not needed
+	hasOther   // a list, a dict, an integer beyond 64 bits
+	hasDressed // a number of a CSV file that is written for people
+	hasSign    // a sign for a missing value
 )
 
 // add adds the kind of a value. A text is parsed only while the column may be one of
@@ -88,6 +90,7 @@ func kindOfText(s string) kindSet {
 // columnType returns the type that can hold all values without loss.
 func (s kindSet) columnType() Type {
 	const texts = hasText | hasDateText | hasDateTimeText | hasInstantText
+	s &^= hasDressed | hasSign
 	switch known := s &^ hasBlank; {
 	case known == 0:
 		return Text

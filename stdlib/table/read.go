@@ -49,9 +49,9 @@ func readParams() []tool.Param {
 		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file. Default: detected from the first lines, among , ; tab and |."),
 		tool.Optional("quote", tool.TypeString, `"`, "The character around quoted cells; an empty text means that no cell is quoted."),
 		tool.Maybe("header", tool.TypeBoolean, "Whether the first row has the column names. Default for CSV: False if each cell of the first row is empty, a number, a date or a time; else True. Default for sheets and JSON lists: True if all values of the first row are texts. Columns without a name are named column_1, column_2 and so on."),
-		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252. Default: detected from a byte order mark. Without a mark, valid UTF-8 is read as utf-8, and all other data as windows-1252. JSON must be UTF-8 or UTF-16."),
+		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252. Default: detected from a byte order mark. Without a mark, data is read as utf-8 if that is valid, or if at least half of the characters beyond ASCII are; bytes that are not UTF-8 become U+FFFD. All other data is read as windows-1252. JSON must be UTF-8 or UTF-16."),
 		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}. The types of other columns are inferred from all values. A value of another type is an error.`),
-		tool.Maybe("missing", tool.TypeCharacter, `Texts that mean a missing value. An empty cell without quotes is always missing. Default: NA, N/A, NaN, null and NULL, except in columns of texts.`),
+		tool.Maybe("missing", tool.TypeCharacter, `Texts that mean a missing value. An empty cell without quotes is always missing. Default: NA, N/A, NaN, null, NULL, -, --, –, —, n/a and #N/A, except in columns of texts.`),
 		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Default: none, so 1,234,567 is text.`),
 		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
 		tool.Optional("percent", tool.TypeBoolean, false, "Whether 12.5% is the number 0.125. If False, such a cell is text."),
@@ -68,6 +68,9 @@ const csvRules = "\n\nThe rules for CSV:\n\n" +
 	"- A cell in quotes may contain any character. In a cell without quotes, a quote is an ordinary character.\n" +
 	"- The type of a column is inferred from all values: integer (64 bits), float, bool (true, false), date (2024-02-29), " +
 	"datetime, instant (with a zone), or else text. 007 and integers of more than 64 bits are text.\n" +
+	"- A number may have a plus, a currency sign, or the parentheses of accounting: +5, $99.50, 100 €, and (500) for -500. A column is text if it has several currencies, or if all its numbers have parentheses. + and more than six digits is text.\n" +
+	"- In a column of other values than texts, -, --, –, —, n/a and #N/A are missing.\n" +
+	"- The notes of the table have what was guessed: what is read as a number, as missing or in which encoding, and which column of numbers is text, and why.\n" +
 	"- Spaces around a number are ignored. Spaces in a text are kept.\n" +
 	"- A cell without quotes that is empty or has only spaces is missing. \"\" is the empty text in a column of texts, and missing in other columns.\n" +
 	"- A cell needs quotes if it contains a delimiter, a quote or a line break. If a cell that is not empty has quotes that it does not need, its column is text. If all column names and all cells that are not empty have quotes, the quotes do not affect the types.\n" +

@@ -44,7 +44,7 @@ type sheetCell struct {
 // than text.
 func standsForMissing(v value.Value) bool {
 	s, ok := v.(string)
-	return ok && (s == "" || isWord(s))
+	return ok && (s == "" || isWord(s) || isSign(s))
 }
 
 // table reads the sheet twice.
@@ -67,6 +67,7 @@ func (r *sheetReader) table() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	notes = append(notes, notesOfKinds(names, types, columns, r.o.types)...)
 	rows := r.lastRow - r.firstRow + 1
 	if r.headed {
 		rows--
@@ -120,6 +121,9 @@ func (r *sheetReader) note(cells []sheetCell) {
 		switch {
 		case standsForMissing(c.value):
 			r.columns[c.column] |= hasBlank
+			if s, _ := c.value.(string); isSign(s) {
+				r.columns[c.column] |= hasSign
+			}
 		case isText(c.value):
 			r.columns[c.column] |= hasText
 		default:
