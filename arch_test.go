@@ -284,10 +284,15 @@ var layers = map[string]struct {
 		"runtime/value",
 		"shared by the packages of the standard library",
 	},
-	"stdlib/internal/beneath": {
+	"internal/beneath": {
 		"Package beneath reads, opens and removes what is below an open folder, and follows no link on the way.",
 		"",
 		"each name is looked up in an open folder",
+	},
+	"internal/scratch": {
+		"Package scratch makes temporary folders that do not outlast their makers for long.",
+		"internal/beneath",
+		"whoever makes a temporary folder removes those of killed processes",
 	},
 	"stdlib/internal/rowtest": {
 		"Package rowtest calls the rows of the standard library in tests",
@@ -316,7 +321,7 @@ var layers = map[string]struct {
 	},
 	"stdlib/shell": {
 		"Package shell is what scripts can do with other programs",
-		"runtime/tool runtime/value internal/protect stdlib/fs stdlib/internal/beneath stdlib/internal/row",
+		"runtime/tool runtime/value internal/beneath internal/protect internal/scratch stdlib/fs stdlib/internal/row",
 		"what confines a command is handed in",
 	},
 	"stdlib/secret": {
@@ -521,7 +526,7 @@ var layers = map[string]struct {
 	},
 	"runtime/journal/sqlite": {
 		"Package sqlite is a journal store in a folder",
-		"runtime/journal runtime/tool runtime/value",
+		"runtime/journal runtime/tool runtime/value internal/scratch",
 		"a store depends only on the interface",
 	},
 	"runtime/journal/journaltest": {
@@ -791,7 +796,7 @@ var layers = map[string]struct {
 	},
 	"internal/scripttest": {
 		"Package scripttest runs the tests of tools and workflows that are written as scripts",
-		"runtime/engine internal/callback . internal/folder internal/project internal/scan internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock stdlib/secret tools",
+		"runtime/engine internal/callback . internal/folder internal/project internal/scan internal/scratch internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock stdlib/secret tools",
 		"the command and Go tests run the same tests",
 	},
 	"internal/callback": {
@@ -841,7 +846,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/servers": {
 		"Package servers attaches MCP servers to the host of a command",
-		"internal/folder internal/hint internal/mcpfile internal/protect internal/trust runtime/host runtime/mcp/attached runtime/mcp/oauth runtime/tool runtime/value internal/watch",
+		"internal/folder internal/hint internal/mcpfile internal/protect internal/scratch internal/trust runtime/host runtime/mcp/attached runtime/mcp/oauth runtime/tool runtime/value internal/watch",
 		"it reads what is trusted, and asks nobody",
 	},
 	"cmd/cassidy/internal/apptest": {
@@ -851,7 +856,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/approve": {
 		"Package approve puts the questions of calls to the person at the terminal",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/forms internal/hint internal/review cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/forms internal/hint internal/review internal/scratch cmd/cassidy/internal/ui",
 		"asks for any command",
 	},
 	"cmd/cassidy/internal/calls": {
@@ -961,7 +966,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/eval": {
 		"Package eval has the command that measures how well models do the tasks of a file",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/ui internal/scratch runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/task": {
@@ -1012,10 +1017,10 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell stdlib/internal/beneath stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell internal/beneath internal/scratch stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test, and benchmarks"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
-	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made"},
+	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect internal/scratch runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/mcp-conformance/client examples/server runtime/mcp/oauth runtime/mcp/attached internal/scripttest", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib stdlib/web internal/config . runtime/mcp/oauth", "reads and judges addresses, and reaches none"},
@@ -1038,7 +1043,7 @@ var powers = map[string]struct {
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs stdlib/fs/internal/globs", "globs, in capabilities and in fs.glob"},
 	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/diffs internal/review internal/scripttest", "unified diffs: of effects, in questions, in tests, and where they are shown"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy/...", "only the command has flags"},
-	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/mark stdlib/internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
+	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/mark internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
 	"golang.org/x/term":                             {"cmd/cassidy/internal/ui", "edits lines on a terminal, and knows its width"},
 	"golang.org/x/net":                              {"stdlib/text stdlib/web sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest cmd/cassidy/internal/models", "httpproxy: which proxy the environment names for an address; idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
 	"github.com/landlock-lsm/go-landlock":           {"sandbox/internal/seal sandbox/launch", "what a worker and a command may not open"},
@@ -1249,6 +1254,33 @@ func root(p string) string {
 		}
 	}
 	return p
+}
+
+// TestTemporaryFolders checks that every temporary folder is one that the next process removes if
+// this one is killed. What only tests and benchmarks make is theirs.
+func TestTemporaryFolders(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.Test || isUser("internal/scratch internal/testutil internal/testworker runtime/engine/internal/enginetest bench/guard examples/mcp-conformance/client", f.Dir) {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			made, ok := call.Fun.(*ast.SelectorExpr)
+			inTemp := ok && made.Sel.Name == "CreateTemp"
+			if inTemp {
+				lit, ok := call.Args[0].(*ast.BasicLit)
+				inTemp = ok && lit.Value == `""`
+			}
+			if ok && made.Sel.Name == "MkdirTemp" || inTemp {
+				t.Errorf("%s: make temporary folders with scratch.Make", f.Set.Position(n.Pos()))
+			}
+			return true
+		})
+	}
 }
 
 // TestNoState checks that a library keeps nothing of its own: no init, and no

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/history/fixture"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -103,7 +103,8 @@ type Result struct {
 type Suite struct {
 	opts  Options
 	files *files
-	dir   string // with the temporary folders of the suite
+	temp  *scratch.Dir
+	dir   string // of temp: with the temporary folders of the suite
 	tests []*Test
 	cover coverage
 
@@ -133,9 +134,10 @@ func Open(ctx context.Context, o *Options) (*Suite, error) {
 	if s.files, err = readFiles(ctx, &s.opts); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp("", "cassidy-test-"); err != nil {
+	if s.temp, err = scratch.Make("", "test"); err != nil {
 		return nil, value.Errorf(value.Failed, "create a folder for tests: %w", folder.Cause(err))
 	}
+	s.dir = s.temp.Path
 	if err = s.files.write(s.source()); err == nil {
 		err = s.plan()
 	}
@@ -273,7 +275,7 @@ func (s *Suite) Close() error {
 		errs = append(errs, slot.closeHost())
 	}
 	s.slots = nil
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	return errors.Join(append(errs, s.temp.Close())...)
 }
 
 // source is the project whose tools the hosts have: a copy of the files of the suite.

@@ -474,6 +474,15 @@ func TestShellScratch(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is still there: %v", err)
 	}
+	left, err := os.MkdirTemp("/tmp", "cassidy-command-*.held") // as of a process that was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.ran(argvOf("sh", "-c", "exit"))
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		_ = os.Remove(left)
+		t.Errorf("the folder of a killed process is still there: %v", err)
+	}
 	d.Grant("shell")
 	if out, _, _ := d.ran(argvOf("sh", "-c", `echo "$TMPDIR"; echo x >/tmp/x || echo no`)); out != "\nno\n" {
 		t.Errorf("without fs.write: %q, want no folder", out)

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/beneath"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs"
-	"github.com/cassidy-run/cassidy/stdlib/internal/beneath"
 )
 
 // unchecked are the surveys of commands whose check has not reached its end. It is safe

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/cassidy-run/cassidy/internal/beneath"
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs"
-	"github.com/cassidy-run/cassidy/stdlib/internal/beneath"
 )
 
 // A reach is what one command may reach, with all of it open: what was checked is what the
@@ -22,8 +22,8 @@ type reach struct {
 	of       *Commands
 	root     *beneath.Dir
 	files    []*os.File
-	scratch  string  // its folder for temporary files, or ""
-	before   *survey // of Commands.begin, until Commands.end is called; or nil
+	scratch  *scratch.Dir // its folder for temporary files, or nil
+	before   *survey      // of Commands.begin, until Commands.end is called; or nil
 	readOnly []string
 }
 
@@ -235,45 +235,25 @@ func (r *reach) addScratch() error {
 	if info, err := os.Stat(in); err != nil || !info.IsDir() {
 		return nil
 	}
-	dir, err := os.MkdirTemp(in, "cassidy-command-")
+	dir, err := scratch.Make(in, "command")
 	if err != nil {
 		return fs.CannotWrite(value.Errorf(value.Failed, "create a temporary folder for the command: %w", err), err)
 	}
 	r.scratch = dir
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		r.scratch = real
-	}
-	f, err := os.Open(r.scratch)
+	f, err := os.Open(dir.Path)
 	if err != nil {
 		return value.Errorf(value.Failed, "create a temporary folder for the command: %w", err)
 	}
-	r.opened(r.scratch, f)
-	r.Write = append(r.Write, r.scratch)
-	r.Env = append(r.Env, "TMPDIR="+r.scratch)
+	r.opened(dir.Path, f)
+	r.Write = append(r.Write, dir.Path)
+	r.Env = append(r.Env, "TMPDIR="+dir.Path)
 	return nil
-}
-
-// removeScratch removes a folder for temporary files, with what the command has made
-// unwritable in it.
-func removeScratch(dir string) {
-	in, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		return
-	}
-	defer in.Close()
-	if at, err := beneath.Open(in); err == nil {
-		_ = at.Remove(filepath.Base(dir), time.Now().Add(maxCheck))
-		at.Close()
-	}
 }
 
 // finish removes what the command has left that must not stay, when it and all that it has
 // started are gone. The error names it.
 func (r *reach) finish() error {
-	if r.scratch != "" {
-		removeScratch(r.scratch)
-		r.scratch = ""
-	}
+	_ = r.scratch.Close()
 	before := r.before
 	if before == nil {
 		return nil

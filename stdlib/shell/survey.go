@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/beneath"
 	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs"
-	"github.com/cassidy-run/cassidy/stdlib/internal/beneath"
 )
 
 // The bounds of a project in which a command may write: each folder and file of it is

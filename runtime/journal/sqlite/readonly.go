@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -62,19 +63,19 @@ func (s *Store) openUnchanged(ctx context.Context) (*sql.DB, error) {
 
 // openCopy opens a copy of the database and its log.
 func (s *Store) openCopy(ctx context.Context) (*sql.DB, error) {
-	dir, err := os.MkdirTemp("", "cassidy-runs-")
+	dir, err := scratch.Make("", "runs")
 	if err != nil {
 		return nil, err
 	}
 	s.copied = dir
-	copied := filepath.Join(dir, filepath.Base(s.file()))
+	copied := filepath.Join(dir.Path, filepath.Base(s.file()))
 	err = errors.Join(copyFile(copied, s.file()), copyFile(copied+"-wal", s.file()+"-wal"))
 	var db *sql.DB
 	if err == nil {
 		db, err = openChecked(ctx, copied, toRead, true)
 	}
 	if err != nil {
-		_ = os.RemoveAll(dir)
+		_ = dir.Close()
 	}
 	return db, err
 }

@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -38,7 +39,7 @@ type Store struct {
 	damage error // why not everything can be read, or nil
 	sealed error // why nothing can be written, or nil
 	blobs  blobs
-	copied string // a copy of the database that is read, or ""
+	copied *scratch.Dir // a copy of the database that is read, or nil
 
 	closed atomic.Bool
 	mu     sync.Mutex
@@ -175,10 +176,7 @@ func (s *Store) Close() error {
 	if s.w != nil {
 		err = errors.Join(s.w.close(), s.last.f.Close())
 	}
-	err = errors.Join(err, s.db.Close())
-	if s.copied != "" {
-		err = errors.Join(err, os.RemoveAll(s.copied))
-	}
+	err = errors.Join(err, s.db.Close(), s.copied.Close())
 	s.mu.Lock()
 	leases := s.leases
 	s.leases = nil

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -176,11 +178,15 @@ func escaped(json string) string {
 
 // rewritten lets the person change a text in their editor.
 func (a *Asker) rewritten(ctx context.Context, words []string, text string) (string, error) {
-	file, err := os.CreateTemp("", "cassidy-*.json")
+	dir, err := scratch.Make("", "edit")
 	if err != nil {
 		return text, ui.FileError(err)
 	}
-	defer os.Remove(file.Name())
+	defer dir.Close()
+	file, err := os.Create(filepath.Join(dir.Path, "arguments.json"))
+	if err != nil {
+		return text, ui.FileError(err)
+	}
 	_, err = file.WriteString(text)
 	if closeErr := file.Close(); err == nil {
 		err = closeErr

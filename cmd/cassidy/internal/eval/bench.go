@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/agent/eval"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -75,17 +76,18 @@ func commandsText(lines []string) string {
 
 // open makes the folder of a case, and opens a host over it.
 func (b *benches) open(_ context.Context, c *eval.Case) (bench *eval.Bench, err error) {
-	dir, err := os.MkdirTemp("", "cassidy-eval-")
+	temp, err := scratch.Make("", "eval")
 	if err != nil {
 		return nil, value.Errorf(value.Failed, "create a temporary folder: %w", ui.FileError(err))
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
+			err = errors.Join(err, temp.Close())
 		}
 	}()
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, value.Errorf(value.Failed, "find the temporary folder: %w", ui.FileError(err))
+	dir := filepath.Join(temp.Path, "project") // a host locks its project itself
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, value.Errorf(value.Failed, "create a temporary folder: %w", ui.FileError(err))
 	}
 	if err := b.fill(dir, c.Task); err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (b *benches) open(_ context.Context, c *eval.Case) (bench *eval.Bench, err 
 	if err != nil {
 		return nil, errors.Join(err, files.Close())
 	}
-	end := func() error { return errors.Join(h.Close(), files.Close(), os.RemoveAll(dir)) }
+	end := func() error { return errors.Join(h.Close(), files.Close(), temp.Close()) }
 	bench = &eval.Bench{Host: h, Files: files.FS(), Close: end}
 	if b.commands != nil {
 		bench.Command = func(ctx context.Context, line string) (eval.Ran, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
 	"github.com/cassidy-run/cassidy/runtime/mcp/oauth"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -76,16 +77,13 @@ func (o *Options) launch(ctx context.Context, e *Entry, p *tool.Process) (int, e
 	if err != nil {
 		return -1, err
 	}
-	scratch, err := os.MkdirTemp("", "cassidy-mcp-")
+	dir, err := scratch.Make("", "mcp")
 	if err != nil {
 		return -1, value.Errorf(value.Unavailable, "create a folder for temporary files: %w", folder.Cause(err))
 	}
-	defer os.RemoveAll(scratch)
-	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
-		return -1, value.Errorf(value.Unavailable, "create a folder for temporary files: %w", folder.Cause(err))
-	}
+	defer dir.Close()
 	full := *p
-	if err := o.complete(&s, scratch, &full); err != nil {
+	if err := o.complete(&s, dir.Path, &full); err != nil {
 		return -1, err
 	}
 	return o.Launch(ctx, &full)
