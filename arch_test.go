@@ -216,7 +216,7 @@ var layers = map[string]struct {
 	},
 	"internal/config": {
 		"Package config reads config.yaml",
-		"runtime/tool runtime/value internal/folder internal/mark internal/yaml",
+		"runtime/tool runtime/value internal/folder internal/mark internal/protect internal/yaml",
 		"a config is read before anything is trusted or run",
 	},
 	"internal/mark": {

@@ -169,6 +169,7 @@ func configSchema() object {
 			"path": typed("string", "The absolute path of the program."), "exec": oneOfWords("any allows all arguments.", "any"), "args": listed("Patterns of arguments.", text),
 			"network": typed("boolean", "Whether the command may use the network."), "read": listed("What it may read.", text), "write": listed("What it may write.", text), "env": listed("The environment variables that it gets.", text),
 		})),
+		"unprotected": listed("Protected files and folders that tools may write, by name.", text),
 		"limits": closedTo("The largest limits of tools.", object{
 			"steps": positive("Steps of a script."), "cpu": seconds("CPU time in seconds."), "memory": positive("Memory in bytes."), "result": positive("The result in bytes."), "timeout": seconds("Wall time in seconds."),
 		}),

@@ -95,7 +95,7 @@ func (f *finder) accept(c *config.Config, s *settings) {
 		next.user.rules = userLists(c).rules
 	} else {
 		next.settings = s
-		f.world.Replace(s.commands, s.private)
+		f.world.Replace(s.commands, s.private, s.unprotected)
 	}
 	f.put(&next)
 	f.looked.Store(int64(-lookInterval))

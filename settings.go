@@ -15,11 +15,12 @@ import (
 // Settings are what a host has of the program and of the configs, beside rules and sources, as the configs
 // were when the source was searched last.
 type settings struct {
-	secrets  map[string]config.SecretSource
-	commands map[string]CommandRule
-	private  []netip.Prefix
-	maxima   toolset.Maxima
-	sandbox  config.SandboxConfig
+	secrets     map[string]config.SecretSource
+	commands    map[string]CommandRule
+	private     []netip.Prefix
+	unprotected []string
+	maxima      toolset.Maxima
+	sandbox     config.SandboxConfig
 }
 
 // settingsOf returns the settings. It fails with kind Invalid for a rule for commands that cannot hold.
@@ -32,7 +33,7 @@ func settingsOf(o *Options, c *config.Config) (*settings, error) {
 		return nil, err
 	}
 	return &settings{
-		secrets: c.Secrets, commands: commands, private: slices.Concat(o.Private, c.PrivateHosts), sandbox: c.Sandbox,
+		secrets: c.Secrets, commands: commands, private: slices.Concat(o.Private, c.PrivateHosts), unprotected: c.Unprotected, sandbox: c.Sandbox,
 		maxima: toolset.Maxima{Timeout: maxTimeout(o, c), Limits: o.MaxLimits.AtMost(c.Limits.Limits), Question: cmp.Or(o.QuestionTimeout, c.Runs.AnswerWithin)},
 	}, nil
 }
@@ -50,7 +51,7 @@ func (f *finder) restarts() []*Error {
 	}
 	if own := *now; f.fixed {
 		if own.sandbox = found.sandbox; !reflect.DeepEqual(own, *found) {
-			wrong = append(wrong, value.Errorf(value.Conflict, "secrets, http, commands, limits or runs have changed: they apply after a restart, because tools can write this file").
+			wrong = append(wrong, value.Errorf(value.Conflict, "secrets, http, commands, unprotected, limits or runs have changed: they apply after a restart, because tools can write this file").
 				WithHint("restart this command, and move the file to a folder outside of the project; in Go, open the host again"))
 		}
 	}

@@ -143,7 +143,8 @@ func TestColumnStatsOfOddTables(t *testing.T) {
 		{"empty cells", "a,b\n,1\n,2\n", "", `{"rows": 2, "columns": {
 			"a": {"count": 0, "missing": 2, "distinct": 0},
 			"b": {"count": 2, "missing": 0, "min": 1, "max": 2, "mean": 1.5, "median": 1.5, "stdev": 0.707107}}}`},
-		{"numbers and text", "a\n1\nn/a\n", "", `{"rows": 2, "columns": {"a": {"count": 2, "missing": 0, "distinct": 2}}}`},
+		{"numbers and n/a", "a\n1\nn/a\n", "", `{"rows": 2, "columns": {"a": {"count": 1, "missing": 1, "min": 1, "max": 1, "mean": 1, "median": 1, "stdev": null}}}`},
+		{"numbers and text", "a\n1\nnone\n", "", `{"rows": 2, "columns": {"a": {"count": 2, "missing": 0, "distinct": 2}}}`},
 		{"a vertical line", "a,b\n1,2\n1,3\n", "a", `{"rows": 2, "columns": {
 			"a": {"count": 2, "missing": 0, "min": 1, "max": 1, "mean": 1, "median": 1, "stdev": 0},
 			"b": {"count": 2, "missing": 0, "min": 2, "max": 3, "mean": 2.5, "median": 2.5, "stdev": 0.707107, "slope": null, "r_squared": null}}}`},

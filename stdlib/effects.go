@@ -29,6 +29,9 @@ type Options struct {
 	// Protect names folders and files that no script may change, wherever they
 	// are, as the folder with what a user has trusted.
 	Protect []string
+	// Unprotected are names of protected files that scripts may change all the same; see
+	// [fs.Options].Unprotected.
+	Unprotected []string
 	// Limits bound what files may cost; see [fs.Limits] for the defaults.
 	Limits fs.Limits
 	// Env returns the value of an environment variable. An error of kind NotFound,
@@ -85,7 +88,7 @@ func Open(o *Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Now: now, Limits: o.Limits})
+	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Unprotected: o.Unprotected, Now: now, Limits: o.Limits})
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +112,10 @@ func Open(o *Options) (*World, error) {
 	}}, nil
 }
 
-// Replace replaces Options.Commands, which shell.CheckRules accepts, and Options.Private. Effects that
-// begin later use them. Replace must not be called concurrently.
-func (w *World) Replace(commands map[string]shell.Rule, private []netip.Prefix) {
+// Replace replaces Options.Commands, which shell.CheckRules accepts, Options.Private and
+// Options.Unprotected. Effects that begin later use them. Replace must not be called concurrently.
+func (w *World) Replace(commands map[string]shell.Rule, private []netip.Prefix, unprotected []string) {
+	w.files.Unprotect(unprotected)
 	w.commands.Replace(commands)
 	w.network.ReplacePrivate(private)
 }

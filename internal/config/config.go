@@ -17,6 +17,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -43,6 +44,8 @@ type Config struct {
 	// PrivateHosts are the addresses in the user's own network that tools may access if
 	// they are granted the host. Only the user's config sets them.
 	PrivateHosts []netip.Prefix
+	// Unprotected are names of [protect.Obeyed] that tools may write. Only the user's config sets them.
+	Unprotected []string
 	// Commands is the field commands of the user's config, unparsed, or nil.
 	Commands *value.Dict
 	// Model is the default model, as in openai:NAME; "" means none. Only the user's
@@ -133,6 +136,7 @@ var fieldReaders = []struct {
 	{"secrets", false, (*reader).secrets},
 	{"http", false, (*reader).http},
 	{"commands", false, (*reader).commands},
+	{"unprotected", false, (*reader).unprotected},
 	{"limits", false, (*reader).limits},
 	{"model", false, (*reader).model},
 	{"format", false, func(r *reader, v value.Value) error { return oneOf("format", v, formats, &r.to.Format) }},
@@ -473,6 +477,22 @@ func sources(field string, v value.Value, to *[]string) error {
 				WithHint("write http:HOST, tool:NAME, tool:@GROUP or fs.read:GLOB, as in http:api.example.com")
 		}
 		*to = append(*to, text)
+	}
+	return nil
+}
+
+func (r *reader) unprotected(v value.Value) error {
+	items, ok := value.Elements(v)
+	if !ok {
+		return wrongType("unprotected", `a list of names, as in ["AGENTS.md", ".vscode"],`, v)
+	}
+	for _, item := range items {
+		name, _ := item.(string)
+		if known := protect.Obeyed(); !slices.Contains(known, name) {
+			return value.Errorf(value.Invalid, "invalid name in 'unprotected': %s%s", value.FormatJSON(item, ""), value.DidYouMean(name, known)).
+				WithHint("the names are %s", strings.Join(known, ", "))
+		}
+		r.to.Unprotected = append(r.to.Unprotected, name)
 	}
 	return nil
 }

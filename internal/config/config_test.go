@@ -69,6 +69,7 @@ secrets:
   B: {file: keys/b}
 http: {private: [127.0.0.1, "10.1.2.3/8", "fd00::/8"]}
 commands: {git: {args: [status]}}
+unprotected: [AGENTS.md, .vscode]
 limits: {cpu: 1.5, memory: 1048576, steps: 10, result: 20, timeout: 60}
 runs: {keep_for: 36h, keep: 5000000000, answer_within: 90m}
 models:
@@ -100,6 +101,9 @@ ask:
 	}
 	if want := []string{"127.0.0.1/32", "10.0.0.0/8", "fd00::/8"}; !slices.Equal(hosts, want) {
 		t.Errorf("private hosts = %v, want %v", hosts, want)
+	}
+	if want := []string{"AGENTS.md", ".vscode"}; !slices.Equal(c.Unprotected, want) {
+		t.Errorf("unprotected = %q, want %q", c.Unprotected, want)
 	}
 	if got, want := value.FormatJSON(c.Commands, ""), `{"git":{"args":["status"]}}`; got != want {
 		t.Errorf("commands = %s, want %s", got, want)
@@ -220,6 +224,11 @@ func TestConfigMistakes(t *testing.T) {
 		{"", "secrets: {}", theirs + "secrets'"},
 		{"", "http: {private: [0.0.0.0/0]}", theirs + "http'"},
 		{"", "commands: {}", theirs + "commands'"},
+		{"", "unprotected: [AGENTS.md]", theirs + "unprotected'"},
+		{"unprotected: [AGENT.md]", "", `invalid name in 'unprotected': "AGENT.md"; did you mean "AGENTS.md"?`},
+		{"unprotected: [.git]", "", `invalid name in 'unprotected': ".git"`},
+		{"unprotected: [3]", "", `invalid name in 'unprotected': 3`},
+		{"unprotected: .vscode", "", "'unprotected' should be a list of names"},
 		{"", "limits: {}", theirs + "limits'"},
 		{"", "runs: {keep: 1}", theirs + "runs'"},
 		{"", "model: openai:gpt-5", theirs + "model'"},

@@ -31,6 +31,8 @@ func (s *search) outer(tree, dir string) {
 		return
 	}
 	s.reach(at)
+	s.global(tree, dir)
+	s.of = tree + "/" + Git
 	if to, ok := strings.CutPrefix(readOuter(at), "gitdir:"); ok {
 		at = from(dir, strings.TrimSpace(to))
 		s.reach(at)
@@ -59,22 +61,76 @@ func (s *search) outerRepository(tree, dir, at string) {
 	s.outerConfig(tree, dir, filepath.Join(at, "config.worktree"), 0)
 }
 
+// outerConfig is config for settings that need not be in the project. dir is the absolute name of the
+// work tree for which git reads them.
 func (s *search) outerConfig(tree, dir, file string, depth int) {
 	for _, set := range settingsIn(readOuter(file)) {
+		set.value = s.expand(set.value)
 		switch {
 		case set.value == "":
-		case set.key == "include.path" || set.key == "includeif.path":
+		case set.isInclude():
 			to := from(filepath.Dir(file), set.value)
 			if at, inside := s.reach(to); inside && depth < maxIncluded {
 				s.config(tree, ".", at, depth+1)
 			} else if depth < maxIncluded {
 				s.outerConfig(tree, dir, to, depth+1)
 			}
-		case set.key == "core.hookspath":
+		case set.isPath():
 			s.reach(from(dir, set.value))
 		case set.isCommand():
 			s.command(tree, set.value)
 		}
+	}
+}
+
+// global adds the settings of the user and of the system, and what they name for a work tree. A path in
+// them that is relative begins in the work tree.
+func (s *search) global(tree, dir string) {
+	for _, file := range s.globalFiles() {
+		s.of = filepath.ToSlash(file)
+		s.reachFile(file)
+		s.outerConfig(tree, dir, file, 0)
+	}
+}
+
+// globalFiles returns the absolute names of the settings of the user and of the system, which need not
+// exist. The system's are where git is usually built to read them.
+func (s *search) globalFiles() (files []string) {
+	if s.Env == nil || len(s.Bases) == 0 {
+		return nil
+	}
+	add := func(dir string, names ...string) {
+		if filepath.IsAbs(dir) {
+			files = append(files, filepath.Join(append([]string{dir}, names...)...))
+		}
+	}
+	if file := s.Env("GIT_CONFIG_SYSTEM"); file != "" {
+		add(file)
+	} else {
+		for _, dir := range []string{"/etc", "/usr/local/etc", "/opt/homebrew/etc", "/opt/local/etc"} {
+			add(dir, "gitconfig")
+		}
+		for _, name := range []string{"PROGRAMDATA", "PROGRAMFILES"} {
+			add(s.Env(name), "Git", "config")
+			add(s.Env(name), "Git", "etc", "gitconfig")
+		}
+	}
+	if file := s.Env("GIT_CONFIG_GLOBAL"); file != "" {
+		add(file)
+		return files
+	}
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		add(s.Env(name), ".gitconfig")
+		add(s.Env(name), ".config", "git", "config")
+	}
+	add(s.Env("XDG_CONFIG_HOME"), "git", "config")
+	return files
+}
+
+// reachFile is reach for a file of the user, whose folder can be the project.
+func (s *search) reachFile(file string) {
+	if at, inside := s.reach(file); inside {
+		s.add(at)
 	}
 }
 

@@ -1,9 +1,12 @@
 // Package protect finds what the protected names of a project lead to.
 //
 // What decides which code runs next, or what models read, is protected by its name: .git,
-// .cassidy and notes. Such a name can be a link, or name another folder, as the .git file
-// of a work tree does. Then that is protected too, and so is what the settings of git and the
-// servers in .cassidy/mcp.json start. In the same way rules cover files by each of their names.
+// .cassidy and notes, and what other programs of the user obey (see [Obeyed]). Such a name can be a
+// link, or name another folder, as the .git file of a work tree does. Then that is protected too, and so
+// is what the servers in .cassidy/mcp.json start. In the same way rules cover files by each of their names.
+//
+// What git starts is named by all settings that git reads for a work tree, wherever they are: those of
+// the repository, of the user and of the system, and what they include.
 package protect
 
 import (
@@ -26,10 +29,28 @@ func Notes() []string {
 	return []string{"CASSIDY.md", "CASSIDY.local.md", "cassidy.md", ".cassidy.md"}
 }
 
+// Obeyed returns the names of files and folders that agents, editors, shells and git follow as soon as
+// they open a folder with them: as instructions, or as settings that start programs. They are protected
+// at any depth, unless the user's config says otherwise. A name with a slash is that of a file in a folder.
+func Obeyed() []string {
+	return []string{
+		"AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".github/copilot-instructions.md",
+		".cursorrules", ".windsurfrules", ".clinerules",
+		".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".mcp.json",
+		".vscode", ".idea", ".zed", ".devcontainer",
+		".envrc", ".husky", ".gitmodules", ".pre-commit-config.yaml",
+	}
+}
+
 // A Project is a project's open folder.
 type Project struct {
 	Root  *os.Root
 	Bases []string // the absolute names of the folder, with slashes
+	// Env returns a variable of the environment in which the user runs git, or "". It decides which
+	// settings of the user and of the system git reads. Nil means none of them.
+	Env func(name string) string
+	// Free are those of [Obeyed] that are not protected.
+	Free []string
 }
 
 // A Target is what a protected name leads to.
@@ -50,6 +71,7 @@ func (t *Target) Covers(p string, same func(a, b string) bool) bool {
 const (
 	maxLinks    = 40 // that a path leads through
 	maxEntries  = 50_000
+	maxObeyed   = 2_000   // of a folder that other programs obey
 	maxSettings = 1 << 20 // bytes of a file of git that is read
 )
 
@@ -95,7 +117,9 @@ func (p *Project) identical(t *Target, at string) bool {
 // too many entries.
 func (p *Project) Targets(dirs []string) ([]Target, error) {
 	s := search{Project: p, left: maxEntries, seen: map[string]bool{}}
+	s.global(".", filepath.FromSlash(p.base()))
 	for _, dir := range dirs {
+		s.obeyed(dir)
 		s.of = path.Join(dir, Git)
 		s.git(dir, s.of)
 		s.of = path.Join(dir, Settings)
@@ -115,6 +139,38 @@ func (p *Project) Targets(dirs []string) ([]Target, error) {
 		return nil, &fs.PathError{Op: "list", Path: Settings, Err: fs.ErrInvalid}
 	}
 	return s.found, nil
+}
+
+// obeyed adds what links with names that other programs obey lead to, and the links in such folders.
+func (s *search) obeyed(dir string) {
+	in, err := s.Root.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	for _, name := range Obeyed() {
+		if slices.Contains(s.Free, name) {
+			continue
+		}
+		s.of = path.Join(dir, name)
+		first, _, _ := strings.Cut(name, "/")
+		info, err := in.Lstat(first)
+		if err != nil {
+			continue
+		}
+		at := s.of
+		if info.Mode()&fs.ModeSymlink != 0 || first != name {
+			var inside bool
+			if at, inside = s.follow(s.of); !inside {
+				continue
+			}
+		}
+		// The folder may hold copies of whole projects: a search that ends early does not fail.
+		left := s.left
+		s.left = min(left, maxObeyed)
+		s.links(at, nil)
+		s.left = left
+	}
 }
 
 // A search is the state of one search.
@@ -236,6 +292,9 @@ func (s *search) links(dir string, except []string) {
 		return
 	}
 	s.seen[dir] = true
+	if info, err := s.Root.Lstat(dir); err != nil || !info.IsDir() {
+		return // opening a pipe would wait
+	}
 	f, err := s.Root.Open(dir)
 	if err != nil {
 		return
@@ -268,6 +327,10 @@ var data = []string{"objects", "refs", "logs", "lfs"}
 func (s *search) git(tree, name string) {
 	if _, err := s.Root.Lstat(name); err != nil {
 		return
+	}
+	if tree != "." {
+		s.global(tree, s.treeDir(tree))
+		s.of = name
 	}
 	at, inside := s.follow(name)
 	if !inside {
@@ -318,13 +381,16 @@ const maxIncluded = 5
 // config adds the files that settings of git name: other settings, and programs.
 func (s *search) config(tree, dir, file string, depth int) {
 	for _, set := range settingsIn(s.read(file)) {
+		set.value = s.expand(set.value)
 		switch {
 		case set.value == "":
-		case set.key == "include.path" || set.key == "includeif.path":
+		case set.isInclude():
 			if at, ok := s.named(path.Dir(file), set.value); ok && depth < maxIncluded {
 				s.config(tree, dir, at, depth+1)
+			} else if !ok && depth < maxIncluded && path.IsAbs(filepath.ToSlash(set.value)) {
+				s.outerConfig(tree, s.treeDir(tree), filepath.FromSlash(set.value), depth+1)
 			}
-		case set.key == "core.hookspath":
+		case set.isPath():
 			s.named(tree, set.value) // git starts them in the work tree
 		case set.isCommand():
 			s.command(tree, set.value)
@@ -332,13 +398,29 @@ func (s *search) config(tree, dir, file string, depth int) {
 	}
 }
 
+// treeDir returns the absolute name of a work tree, which is relative to the project.
+func (s *search) treeDir(tree string) string {
+	return filepath.Join(filepath.FromSlash(s.base()), filepath.FromSlash(tree))
+}
+
+// expand replaces the name of the user's home folder at the begin of a path, as git does.
+func (s *search) expand(value string) string {
+	rest, ok := strings.CutPrefix(value, "~/")
+	if !ok || s.Env == nil || s.Env("HOME") == "" {
+		return value
+	}
+	return strings.TrimSuffix(filepath.ToSlash(s.Env("HOME")), "/") + "/" + rest
+}
+
 // command adds what a command line of git, which a shell reads, may start in the work
 // tree: the words that are paths, or files that are there.
 func (s *search) command(tree, line string) {
+	line = strings.TrimPrefix(strings.TrimPrefix(line, "!"), "ext::")
 	if strings.Contains(line, "/") { // else a shell looks for it where programs are
 		s.named(tree, line)
 	}
 	for _, word := range strings.FieldsFunc(line, isSeparator) {
+		word = s.expand(word)
 		at, _, inside := s.Resolve(tree + "/" + word)
 		if !inside {
 			continue

@@ -77,7 +77,12 @@ func TestTargets(t *testing.T) {
 		{"commands", map[string]string{".git/config": "[filter \"n b\"]\n\tclean = python3 tools/clean.py %f\n\tsmudge = cat\n[diff \"x\"]\n\ttextconv = ./conv\n[diff]\n\texternal = ci/diff\n" +
 			"[merge \"m\"]\n\tdriver = ci/merge %O %A\n[core]\n\teditor = code --wait\n\tsshCommand = ssh -F ci/ssh\n\tfsmonitor = true\n[pager]\n\tlog = ci/page\n[hook \"h\"]\n\tcommand = sh late.sh\n" +
 			"[interactive]\n\tdiffFilter = ci/show\n[alias]\n\tx = !ci/alias\n[user]\n\tname = a/b\n", "code/x": "", "late.sh": ""},
-			[]string{"ci/diff", "ci/merge", "ci/merge %O %A", "ci/page", "ci/show", "ci/ssh", "conv", "late.sh", "python3 tools/clean.py %f", "ssh -F ci/ssh", "tools/clean.py"}},
+			[]string{"ci/alias", "ci/diff", "ci/merge", "ci/merge %O %A", "ci/page", "ci/show", "ci/ssh", "conv", "late.sh", "python3 tools/clean.py %f", "ssh -F ci/ssh", "tools/clean.py"}},
+		{"more commands", map[string]string{".git/config": "[remote \"o\"]\n\tuploadpack = ci/up\n\treceivepack = ci/rp\n\turl = ext::ci/ext %S\n[submodule \"s\"]\n\tupdate = !ci/sub\n\tpath = docs/s\n[submodule \"t\"]\n\tupdate = rebase/x\n" +
+			"[alias]\n\ta = status docs/x\n\tb = \"!sh ci/b.sh\"\n[init]\n\ttemplateDir = tpl\n[mergetool \"m\"]\n\tpath = ci/mt\n[credential \"x\"]\n\thelper = !ci/cred\n[gpg \"ssh\"]\n\tprogram = ci/gpg\n[browser \"b\"]\n\tpath = ci/br\n"},
+			[]string{"ci/b.sh", "ci/br", "ci/cred", "ci/ext", "ci/ext %S", "ci/gpg", "ci/mt", "ci/rp", "ci/sub", "ci/up", "sh ci/b.sh", "tpl"}},
+		{"what others obey", map[string]string{"AGENTS.md": "->docs/a.md", "docs/a.md": "", "CLAUDE.md": "x", ".vscode": "->conf/vs", ".husky/pre-commit": "->../ci/hook", "ci/hook": "", ".github/copilot-instructions.md": "->../docs/c.md", ".envrc": "->late.sh"},
+			[]string{".envrc", ".github/copilot-instructions.md", ".husky/pre-commit", ".vscode", "AGENTS.md", "ci/hook", "conf/vs", "docs/a.md", "docs/c.md", "late.sh"}},
 		{"data of git", map[string]string{".git/objects/x": "->../../file", ".git/refs/heads": "->../../file"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,6 +184,65 @@ func TestTargetsFromAbove(t *testing.T) {
 				t.Errorf("the targets are %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestTargetsOfUser has settings of the user and of the system, which name files of the project.
+func TestTargetsOfUser(t *testing.T) {
+	t.Parallel()
+	home, xdg := map[string]string{"HOME": "ROOT/../home"}, map[string]string{"HOME": "ROOT/../home", "XDG_CONFIG_HOME": "ROOT/../xdg"}
+	for _, tt := range []struct {
+		name  string
+		env   map[string]string
+		files map[string]string
+		want  []string
+	}{
+		{"nothing", home, map[string]string{"../home/.gitconfig": "[user]\nname = a/b\n", "f": ""}, nil},
+		{"the user's", home, map[string]string{"../home/.gitconfig": "[core]\nhooksPath = .githooks\n", "f": ""}, []string{".githooks"}},
+		{"the other place", home, map[string]string{"../home/.config/git/config": "[core]\nfsmonitor = ci/watch\n", "f": ""}, []string{"ci/watch"}},
+		{"XDG", xdg, map[string]string{"../xdg/git/config": "[core]\nhooksPath = ROOT/hk\n", "f": ""}, []string{"hk"}},
+		{"the system's", map[string]string{"GIT_CONFIG_SYSTEM": "ROOT/../etc", "HOME": "ROOT/../home"}, map[string]string{"../etc": "[alias]\nx = !ci/x\n", "f": ""}, []string{"ci/x"}},
+		{"another one", map[string]string{"GIT_CONFIG_GLOBAL": "ROOT/../g", "HOME": "ROOT/../home"}, map[string]string{"../g": "[core]\nhooksPath = a\n", "../home/.gitconfig": "[core]\nhooksPath = b\n", "f": ""}, []string{"a"}},
+		{"included", home, map[string]string{"../home/.gitconfig": "[include]\npath = more\n[includeIf \"gitdir:~/x/\"]\npath = ~/less\n", "../home/more": "[core]\nhooksPath = a\n[include]\npath = ../project/in.cfg\n", "../home/less": "[core]\neditor = ./b\n", "in.cfg": "[core]\nhooksPath = c\n"}, []string{"a", "b", "c", "in.cfg"}},
+		{"included by the repository", home, map[string]string{".git/config": "[include]\npath = ~/more\n", "../home/more": "[core]\nhooksPath = a\n"}, []string{"a"}},
+		{"the home folder", home, map[string]string{"../home/.gitconfig": "[core]\nhooksPath = ~/../project/hk\nfsmonitor = ~/../project/fs --x\n", "f": ""}, []string{"fs", "fs --x", "hk"}},
+		{"the project is the home folder", map[string]string{"HOME": "ROOT"}, map[string]string{".gitconfig": "[core]\nhooksPath = hk\n"}, []string{".config/git/config", ".gitconfig", "hk"}},
+		{"a link", home, map[string]string{"../home/.gitconfig": "->../project/dot/git", "dot/git": "[core]\nhooksPath = hk\n"}, []string{"dot/git", "hk"}},
+		{"a repository below", home, map[string]string{"../home/.gitconfig": "[core]\nhooksPath = hk\n", "sub/.git/HEAD": "", "sub/f": ""}, []string{"hk", "sub/hk"}},
+		{"a repository above", home, map[string]string{"../home/.gitconfig": "[core]\nhooksPath = project/hk\n", "../.git/HEAD": "", "f": ""}, []string{"hk", "project/hk"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := project(t, tt.files)
+			p.Env = func(name string) string {
+				if v := strings.ReplaceAll(tt.env[name], "ROOT", p.Bases[0]); v != "" || name != "GIT_CONFIG_SYSTEM" {
+					return v
+				}
+				return "/nothing" // not that of this machine
+			}
+			targets, err := p.Targets([]string{".", "sub"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, target := range targets {
+				got = append(got, target.Path)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("the targets are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTargetsOfFree leaves out what the user's config lists.
+func TestTargetsOfFree(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{"AGENTS.md": "->docs/a.md", "CLAUDE.md": "->docs/c.md"})
+	p.Free = []string{"AGENTS.md"}
+	targets, err := p.Targets([]string{"."})
+	if err != nil || len(targets) != 2 || targets[0].Path != "CLAUDE.md" || targets[1].Path != "docs/c.md" {
+		t.Errorf("the targets are %v, %v, want those of CLAUDE.md", targets, err)
 	}
 }
 

@@ -9,13 +9,29 @@ import (
 // name, in lower case.
 type setting struct{ key, value string }
 
-// isCommand reports whether git starts the value, in this version or a later one, without
-// being told to by an alias.
+// isInclude reports whether the value is the path of other settings. Conditions are taken as met.
+func (s setting) isInclude() bool { return s.key == "include.path" || s.key == "includeif.path" }
+
+// isPath reports whether the value is the path of a folder with programs that git starts, or copies to where
+// it starts them.
+func (s setting) isPath() bool { return s.key == "core.hookspath" || s.key == "init.templatedir" }
+
+// isCommand reports whether git starts the value, in this version or a later one.
 func (s setting) isCommand() bool {
-	if strings.HasPrefix(s.key, "pager.") {
+	section, name := s.key, ""
+	if i := strings.LastIndexByte(s.key, '.'); i >= 0 {
+		section, name = s.key[:i], s.key[i+1:]
+	}
+	switch {
+	case section == "pager":
+		return true
+	case section == "alias", section == "submodule" && name == "update", section == "credential":
+		return strings.HasPrefix(s.value, "!") || name == "helper" || name == "command"
+	case name == "path": // of a program that shows or merges something
+		return slices.Contains([]string{"browser", "difftool", "guitool", "man", "mergetool"}, section)
+	case strings.HasPrefix(s.value, "ext::"): // an address that is a command
 		return true
 	}
-	name := s.key[strings.LastIndexByte(s.key, '.')+1:]
 	return slices.ContainsFunc(commandNames, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
@@ -23,7 +39,8 @@ func (s setting) isCommand() bool {
 // filter.NAME.clean and diff.NAME.textconv.
 var commandNames = []string{
 	"fsmonitor", "clean", "smudge", "process", "textconv", "external", "driver", "filter", "command", "cmd",
-	"program", "helper", "hook", "editor", "pager", "askpass", "proxy", "script",
+	"program", "helper", "hook", "editor", "pager", "askpass", "proxy", "script", "uploadpack", "receivepack",
+	"browser", "httpd", "smtpserver",
 }
 
 // settingsIn reads a file of git's settings, as git does.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -27,6 +28,11 @@ type Options struct {
 	// Protect names folders and files that no script may change, beside .git and
 	// .cassidy. They need not exist, and may be outside Root.
 	Protect []string
+	// Unprotected are names of [protect.Obeyed] that scripts may change.
+	Unprotected []string
+	// Env returns a variable of the environment in which the user runs git: it decides which settings
+	// of git name files that no script may change. Nil means that of this process.
+	Env func(name string) string
 	// Now is the clock of files that are not on disk yet. It is called concurrently. Nil
 	// means time.Now.
 	Now func() time.Time
@@ -85,7 +91,9 @@ type Folder struct {
 
 	bases []string // the root's absolute names: as given, and with links followed
 	kept  []string // what no script may change, relative to the root and folded
-	work  string   // where relative paths begin, relative to the root; "." is the root
+	free  atomic.Pointer[[]string]
+	env   func(name string) string
+	work  string // where relative paths begin, relative to the root; "." is the root
 }
 
 // Open opens the project's folder. It stays open until Close, and stays the same one
@@ -106,6 +114,10 @@ func Open(o *Options) (*Files, error) {
 		return nil, err
 	}
 	w.keepOut(o.Protect)
+	w.Unprotect(o.Unprotected)
+	if w.env = o.Env; w.env == nil {
+		w.env = os.Getenv
+	}
 	if o.WorkDir == "" {
 		return w, nil
 	}

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"path"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -67,4 +68,48 @@ func (w *Folder) guard(paths []string, exists func(p string) bool) error {
 }
 
 // Project returns the folder as what protected names are looked up in.
-func (w *Folder) Project() *protect.Project { return &protect.Project{Root: w.Root, Bases: w.bases} }
+func (w *Folder) Project() *protect.Project {
+	return &protect.Project{Root: w.Root, Bases: w.bases, Env: w.env, Free: w.unprotected()}
+}
+
+// Unprotect replaces Options.Unprotected.
+func (w *Folder) Unprotect(names []string) { w.free.Store(&names) }
+
+func (w *Folder) unprotected() []string {
+	if free := w.free.Load(); free != nil {
+		return *free
+	}
+	return nil
+}
+
+// An obeyedName is one of [protect.Obeyed].
+type obeyedName struct {
+	folder, name string // folded; the folder is that of the file, or ""
+	stem         string // of the short name on Windows
+	of           string
+}
+
+// obeyedNames are all of them.
+var obeyedNames = foldObeyed()
+
+func foldObeyed() (list []obeyedName) {
+	for _, of := range protect.Obeyed() {
+		folder, name := path.Split(names.Fold(of))
+		stem, _, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
+		list = append(list, obeyedName{strings.TrimSuffix(folder, "/"), name, stem[:min(len(stem), 6)], of})
+	}
+	return list
+}
+
+// obeyed returns the name of [protect.Obeyed] that a folded name is in a folder, or "".
+func obeyed(folder, name string) string {
+	stem, _, _ := strings.Cut(name, ".")
+	isShort := strings.Contains(stem, "~")
+	for i := range obeyedNames {
+		o := &obeyedNames[i]
+		if (name == o.name || isShort && names.IsShort(stem, o.stem)) && (o.folder == "" || o.folder == folder) {
+			return o.of
+		}
+	}
+	return ""
+}

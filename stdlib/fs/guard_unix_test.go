@@ -91,6 +91,7 @@ func TestX6ProtectedTargets(t *testing.T) {
 		{"the program of a server", map[string]string{".cassidy/mcp.json": server("srv/../src/s.py"), "srv/x": "x", "src/s.py": "x", "src/y": "y"}, nil, []string{"src/s.py"}, "src/y"},
 		{"the program of a server, by a link", map[string]string{".cassidy/mcp.json": server("run.py"), "src/s.py": "x", "src/y": "y"}, []string{"run.py", "src/s.py"}, []string{"src/s.py"}, "src/y"},
 		{"the module of a server", map[string]string{".cassidy/mcp.json": server("-m", "pkg.mod"), "pkg/mod.py": "x", "b/y": "y"}, nil, []string{"pkg/mod.py"}, "b/y"},
+		{"what others obey", map[string]string{"conf/vs/tasks.json": "x", "docs/n.md": "n", "docs/y": "y"}, []string{"AGENTS.md", "docs/n.md", ".vscode", "conf/vs"}, []string{"docs/n.md", "conf/vs/tasks.json"}, "docs/y"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newProject(t, tt.files)

@@ -124,7 +124,7 @@ var notes = names.FoldAll(protect.Notes())
 func IsTemporary(name string) bool { return strings.HasPrefix(names.Fold(name), swap.Prefix) }
 
 // Protect fails with kind Denied for a path that decides what runs next: git's hooks and
-// settings, the project's tools, policies, trust and notes, and the paths of
+// settings, the project's tools, policies, trust and notes, what other programs obey, and the paths of
 // Options.Protect. It uses the text alone; guard follows what these names lead to. p is
 // relative to the root. Names are compared by the rules of all common file systems.
 func (w *Folder) Protect(p string) error {
@@ -132,8 +132,11 @@ func (w *Folder) Protect(p string) error {
 		return value.Errorf(value.Denied, "%s is protected: it contains the user's settings and trusted files", w.Shown(p)).
 			WithHint("ask the user to change the file")
 	}
+	folder := ""
 	for name := range strings.SplitSeq(p, "/") {
 		folded := names.Fold(name)
+		obeyed := obeyed(folder, folded)
+		folder = folded
 		switch {
 		case names.IsHidden(folded, "git"), names.IsHidden(folded, "hg"), names.IsHidden(folded, "jj"):
 			return value.Errorf(value.Denied, "%s is protected: settings and hooks of version control can run commands", w.Shown(p)).
@@ -144,6 +147,9 @@ func (w *Folder) Protect(p string) error {
 		case slices.Contains(notes, folded):
 			return value.Errorf(value.Denied, "%s is protected: models read it as instructions in every task", w.Shown(p)).
 				WithHint("show the text to the user, and ask them to change the file")
+		case obeyed != "" && !slices.Contains(w.unprotected(), obeyed):
+			return value.Errorf(value.Denied, "%s is protected: agents, editors or git follow %s as instructions or settings", w.Shown(p), obeyed).
+				WithHint("ask the user to change the file, or to add %q to the list 'unprotected' in their own config.yaml", obeyed)
 		case strings.HasPrefix(folded, swap.Prefix):
 			return value.Errorf(value.Denied, "%s is protected: names that begin with %s are reserved for temporary files", w.Shown(p), swap.Prefix)
 		}

@@ -149,6 +149,8 @@ var protectedPaths = []string{
 	"．git/x", ".ｇｉｔ/x", ".ＣＡＳＳＩＤＹ/x",
 	".git./config", ".git /config", ".git. . /config", ".git::$INDEX_ALLOCATION/config", ".git:x", "git~1/config", "GIT~2/x", "CASSID~1/x",
 	".hg/hgrc", "a/.HG/hgrc", "hg~1/hgrc", ".jj/repo/config.toml",
+	"AGENTS.md", "a/b/agents.MD", "CLAUDE.md", "Claude.local.md", "GEMINI.md.", ".mcp.json", "a/.MCP.json", ".vscode", "a/.vscode/tasks.json", ".idea/x", ".Claude/settings.json", ".codex/x", ".cursor/rules/x",
+	".cursorrules", ".windsurf/x", ".clinerules", "a/.envrc", ".husky/pre-commit", ".gitmodules", ".pre-commit-config.yaml", "PRE-CO~1.YAM", "VSCODE~1/x", ".github/copilot-instructions.md", "a/.GitHub/Copilot-Instructions.md", ".ｖｓｃｏｄｅ/x",
 	".cassidy-tmp-00000000000000000000000000000000",
 }
 
@@ -205,10 +207,36 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 func TestNamesThatAreNotProtected(t *testing.T) {
 	t.Parallel()
 	d := newProject(t, nil)
-	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git"} {
+	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git", "copilot-instructions.md", ".github/AGENT.md", "vscode/x", "agents.md.txt", "AGENTS", ".env"} {
 		d.Must("fs.write", "path", p, "content", "ok")
 	}
 	d.commit()
+}
+
+// TestUnprotected lets tools write what the user's config lists, from then on, and nothing else.
+func TestUnprotected(t *testing.T) {
+	t.Parallel()
+	d := newProject(t, map[string]string{"docs/x": "x"})
+	d.files.Unprotect([]string{"AGENTS.md", ".vscode", ".github/copilot-instructions.md"})
+	for _, p := range []string{"AGENTS.md", "a/AGENTS.md", ".vscode/tasks.json", ".github/copilot-instructions.md"} {
+		d.Must("fs.write", "path", p, "content", "ok")
+	}
+	d.commit()
+	d.Fails(value.Denied, "protected", "fs.write", "path", "CLAUDE.md", "content", "evil")
+	d.files.Unprotect(nil)
+	d.Fails(value.Denied, "'unprotected'", "fs.write", "path", "AGENTS.md", "content", "evil")
+}
+
+// TestSettingsOfTheUser protects what the user's own settings of git name: in a repository and outside of it.
+func TestSettingsOfTheUser(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	rowtest.PutFile(t, home, ".gitconfig", "[include]\n\tpath = more\n")
+	rowtest.PutFile(t, home, "more", "[core]\n\thooksPath = .githooks\n[alias]\n\tx = !sh ci/x.sh\n")
+	d := openProject(t, &Options{Root: t.TempDir(), Env: func(name string) string { return map[string]string{"HOME": home}[name] }})
+	d.Fails(value.Denied, "protected", "fs.write", "path", ".githooks/pre-commit", "content", "evil")
+	d.Fails(value.Denied, "protected", "fs.write", "path", "ci/x.sh", "content", "evil")
+	d.Must("fs.write", "path", "ci/y.sh", "content", "ok")
 }
 
 func FuzzResolve(f *testing.F) {
