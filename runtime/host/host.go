@@ -26,10 +26,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
+
+// SavedResults is the folder of a project in which the command saves long results of tools. What is in it
+// is untrusted, unless TrustedSources has it.
+const SavedResults = flow.Saved
 
 // Options configure a host. The zero value is safe: there are no scripts and no effects, and
 // calls that need approval are refused.

@@ -207,3 +207,28 @@ func TestWhy(t *testing.T) {
 		t.Error("Kind does not identify the sources")
 	}
 }
+
+// TestSavedResults has the place where agents save long results: it is untrusted although nobody lists it,
+// unless the user trusts it.
+func TestSavedResults(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		trusted []string
+		path    string
+		want    string
+	}{
+		{nil, ".cassidy/results/one/1-get.txt", ".cassidy/results/one/1-get.txt"},
+		{nil, ".cassidy/tools/x.star", ""},
+		{nil, "results/one", ""},
+		{[]string{"fs.read:.cassidy/results/**"}, ".cassidy/results/one/1-get.txt", ""},
+	} {
+		lists, err := ParseLists(tt.trusted, nil, Files{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := tool.Effect{Func: "fs.read", Args: value.NewDict("path", tt.path)}
+		if got := lists.Read(nil, &tool.Func{Kind: tool.Read}, e, []tool.Capability{{Name: "fs.read", Target: tt.path}}, "text"); got != tt.want {
+			t.Errorf("reading %s with %v trusted: %q, want %q", tt.path, tt.trusted, got, tt.want)
+		}
+	}
+}

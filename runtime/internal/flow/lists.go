@@ -31,7 +31,12 @@ func ParseSource(text string) (tool.Capability, error) {
 	return c, nil
 }
 
-// ParseLists reads the lists of trusted and untrusted sources, which are about the given files.
+// Saved is where agents save long results of tools. Some of these are texts of strangers, and a file does
+// not tell which: all of them are untrusted, unless the user's config trusts them.
+const Saved = ".cassidy/results"
+
+// ParseLists reads the lists of trusted and untrusted sources, which are about the given files. What is
+// in [Saved] is untrusted in every project.
 func ParseLists(trusted, untrusted []string, files Files) (l Lists, err error) {
 	l.Files = files
 	for _, one := range []struct {
@@ -47,6 +52,7 @@ func ParseLists(trusted, untrusted []string, files Files) (l Lists, err error) {
 			*one.to = append(*one.to, c)
 		}
 	}
+	l.Untrusted = append(l.Untrusted, tool.Capability{Name: "fs.read", Target: Saved + "/**"})
 	return l, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/protect"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -40,7 +41,7 @@ func distrusts(untrusted, trusted []string, root, path string) bool {
 	}
 	defer dir.Close()
 	files := (&protect.Project{Root: dir, Bases: []string{filepath.ToSlash(root)}}).Names()
-	for _, source := range patterns(untrusted) {
+	for _, source := range patterns(append([]string{"fs.read:" + host.SavedResults + "/**"}, untrusted...)) {
 		rule := tool.Rule{Verdict: tool.Ask, Capability: source}
 		names, _ := files.Of(source.Target, path, true)
 		for _, name := range names {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
-	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -18,7 +18,7 @@ import (
 // in the project, where tools can read it and git ignores it, or without a project in the
 // user's state, where tools cannot.
 func keeper(a *app.App, root, dir string) func(name, text string) (string, error) {
-	base, folder := root, path.Join(folder.Name, "results")
+	base, folder := root, host.SavedResults
 	if base == "" {
 		base, folder = a.State(), "results"
 	}
