@@ -54,7 +54,8 @@ type briefing struct {
 	root   fs.FS // the project's files, or nil
 	home   fs.FS // the user's own, or nil
 	ledger *trust.Ledger
-	left   int // how many files are omitted because they are untrusted
+	left   int      // how many files are omitted because they are untrusted
+	named  []string // the files and folders that the text names
 	// reviewed means that names of the project may be shown: its author could otherwise
 	// put orders for models in them.
 	reviewed bool
@@ -65,8 +66,15 @@ type briefing struct {
 // branch, comprehensive also recent commits. An empty root means no project. Of a project
 // that nobody has reviewed it has a short name of the folder.
 func Context(ctx context.Context, root string, o *trust.Scope, level string) (string, error) {
+	text, _, err := Named(ctx, root, o, level)
+	return text, err
+}
+
+// Named is [Context], and also returns the paths of the files and folders that the text names: some may be
+// in a place whose names are untrusted text.
+func Named(ctx context.Context, root string, o *trust.Scope, level string) (text string, paths []string, err error) {
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
-		return "", value.Errorf(value.Invalid, "unknown context level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of: \"%s\"", strings.Join(levels, `", "`))
+		return "", nil, value.Errorf(value.Invalid, "unknown context level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of: \"%s\"", strings.Join(levels, `", "`))
 	}
 	b := &briefing{ledger: o.NotesLedger(root)}
 	b.reviewed = b.ledger.Reviewed()
@@ -74,7 +82,7 @@ func Context(ctx context.Context, root string, o *trust.Scope, level string) (st
 	if root != "" {
 		dir, err := os.OpenRoot(root)
 		if err != nil {
-			return "", value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
+			return "", nil, value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
 		}
 		defer dir.Close()
 		if b.root, name = dir.FS(), folderName(root); !b.reviewed {
@@ -98,10 +106,10 @@ func Context(ctx context.Context, root string, o *trust.Scope, level string) (st
 	}
 	if shown {
 		if err := b.files(ctx, level == levelComprehensive); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return truncate(strings.TrimRight(b.String(), "\n")+"\n", maxContext, "\n[Context truncated...]\n"), nil
+	return truncate(strings.TrimRight(b.String(), "\n")+"\n", maxContext, "\n[Context truncated...]\n"), b.named, nil
 }
 
 // truncate cuts a text to a number of characters, and then adds a note.

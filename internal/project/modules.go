@@ -38,8 +38,8 @@ func contextRead(root string, o func() *trust.Scope) tool.Func {
 			return []tool.Capability{{Name: "context.read"}}, nil
 		},
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			text, err := Context(ctx, root, o(), e.Args.Text("level"))
-			return tool.Outcome{Value: text}, err
+			text, paths, err := Named(ctx, root, o(), e.Args.Text("level"))
+			return tool.Outcome{Value: text, Names: paths}, err
 		},
 	}
 }

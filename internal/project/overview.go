@@ -22,12 +22,14 @@ const (
 	treeInFolder  = 12     // per folder,
 	treeDeep      = 3      // and its depth
 	shownSuffixes = 8      // how many kinds of files are counted separately
-	shownFiles    = 5      // of the largest and of the latest files
+	maxSuffix     = 12
+	shownFiles    = 5 // of the largest and of the latest files
 )
 
 // A treeNode is a folder of the project.
 type treeNode struct {
 	name  string
+	path  string
 	dirs  []*treeNode
 	files []treeFile
 	count int   // of the files in it and its subfolders
@@ -71,10 +73,12 @@ func (b *briefing) files(ctx context.Context, details bool) error {
 	if details && len(w.all) > 0 {
 		b.line("\n### Largest Files\n")
 		for _, f := range w.first(func(x, y treeFile) int { return cmp.Compare(y.size, x.size) }) {
+			b.named = append(b.named, f.path)
 			b.line("- %s (%s)", folder.OneLine(f.path), showSize(f.size))
 		}
 		b.line("\n### Latest Files\n")
 		for _, f := range w.first(func(x, y treeFile) int { return y.changed.Compare(x.changed) }) {
+			b.named = append(b.named, f.path)
 			b.line("- %s (%s)", folder.OneLine(f.path), f.changed.UTC().Format("2006-01-02 15:04"))
 		}
 	}
@@ -85,7 +89,7 @@ func (w *walk) folder(dir string, depth int) (*treeNode, error) {
 	if w.ctx.Err() != nil {
 		return nil, value.Errorf(value.Canceled, "the call was cancelled")
 	}
-	n := &treeNode{name: path.Base(dir)}
+	n := &treeNode{name: path.Base(dir), path: dir}
 	entries, more, err := folder.ReadDir(w.files, dir, w.left)
 	if err != nil {
 		if depth == 0 {
@@ -137,6 +141,9 @@ func (w *walk) suffixes() string {
 	var names []string
 	for _, f := range w.all {
 		suffix := folder.OneLine(path.Ext(f.path))
+		if len(suffix) > maxSuffix || strings.Contains(suffix, " ") { // a sentence, and none that is judged as a name
+			suffix = ""
+		}
 		if suffix == "" {
 			suffix = "without suffix"
 		}
@@ -163,23 +170,26 @@ func (w *walk) suffixes() string {
 // tree writes a folder: its files, then its subfolders, up to the remaining lines.
 func (b *briefing) tree(n *treeNode, depth int, lines *int) {
 	indent := strings.Repeat("  ", depth)
-	draw := func(format string, args ...any) {
+	draw := func(at, format string, args ...any) {
 		if *lines--; *lines >= 0 {
+			if at != "" {
+				b.named = append(b.named, at)
+			}
 			b.line(indent+format, args...)
 		}
 	}
 	for _, f := range n.files[:min(len(n.files), treeInFolder)] {
-		draw("%s (%s)", folder.OneLine(path.Base(f.path)), showSize(f.size))
+		draw(f.path, "%s (%s)", folder.OneLine(path.Base(f.path)), showSize(f.size))
 	}
 	if more := len(n.files) - treeInFolder; more > 0 {
-		draw("… %d more files", more)
+		draw("", "… %d more files", more)
 	}
 	for i, sub := range n.dirs {
 		if i == treeInFolder {
-			draw("… %d more folders", len(n.dirs)-i)
+			draw("", "… %d more folders", len(n.dirs)-i)
 			break
 		}
-		draw("%s/ (%s)", folder.OneLine(sub.name), countFiles(sub.count, sub.size))
+		draw(sub.path, "%s/ (%s)", folder.OneLine(sub.name), countFiles(sub.count, sub.size))
 		if depth+1 < treeDeep {
 			b.tree(sub, depth+1, lines)
 		}

@@ -85,7 +85,7 @@ func TestReadByAnyName(t *testing.T) {
 		}
 		var m flow.Marks
 		takes := []tool.Capability{{Name: "fs.read", Target: tt.path}}
-		if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: "fs.read", Args: &value.Dict{}}, takes, "x"); got != tt.want {
+		if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: "fs.read", Args: &value.Dict{}}, takes, tool.Outcome{Value: "x"}, nil); got != tt.want {
 			t.Errorf("with %s untrusted and %s trusted, %s reads %q, want %q", tt.untrusted, tt.trusted, tt.path, got, tt.want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestFoundByAnyName(t *testing.T) {
 		}
 		var m flow.Marks
 		takes := []tool.Capability{{Name: "fs.read", Target: tt.in}}
-		if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: tt.do, Args: &value.Dict{}}, takes, tt.out); got != tt.want {
+		if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: tt.do, Args: &value.Dict{}}, takes, tool.Outcome{Value: tt.out}, nil); got != tt.want {
 			t.Errorf("%s of %s in %q with %v reads %q, want %q", tt.do, tt.in, tt.work, tt.out, got, tt.want)
 		}
 	}

@@ -149,7 +149,7 @@ func TestTable(t *testing.T) {
 		if got := IsSink(&tool.Tool{Hints: tt.hints}, &tt.f, args, takes); got != tt.sink {
 			t.Errorf("%s of %+v is a sink: %v, want %v", tt.takes, tt.hints, got, tt.sink)
 		}
-		if got := lists.Read(&m, &tt.f, tool.Effect{Func: "f", Args: args}, takes, nil); got != tt.read {
+		if got := lists.Read(&m, &tt.f, tool.Effect{Func: "f", Args: args}, takes, tool.Outcome{Value: nil}, nil); got != tt.read {
 			t.Errorf("%s reads %q, want %q", tt.takes, got, tt.read)
 		}
 	}
@@ -167,16 +167,16 @@ func TestReadFollows(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://api.example/y": "", "https://other.example:443/?a": "", "https://evil.example/x": "http.get https://api.example/x", "http://api.example:81/": "http.get https://api.example/x",
 	} {
-		if got := lists.Read(&m, &tool.Func{}, e, get, value.NewDict("url", url)); got != want {
+		if got := lists.Read(&m, &tool.Func{}, e, get, tool.Outcome{Value: value.NewDict("url", url)}, nil); got != want {
 			t.Errorf("redirected to %s: %q, want %q", url, got, want)
 		}
 	}
-	if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: "fs.stat", Args: &value.Dict{}}, []tool.Capability{{Name: "fs.read", Target: "inbox/a.txt"}}, nil); got != "" {
+	if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: "fs.stat", Args: &value.Dict{}}, []tool.Capability{{Name: "fs.read", Target: "inbox/a.txt"}}, tool.Outcome{Value: nil}, nil); got != "" {
 		t.Errorf("fs.stat reads %q", got)
 	}
 	e = tool.Effect{Func: "fs.search", Args: &value.Dict{}}
 	for path, want := range map[string]string{"a.txt": "", "inbox/a.txt": "inbox/a.txt"} {
-		if got := lists.Read(&m, &tool.Func{}, e, []tool.Capability{{Name: "fs.read", Target: "."}}, value.List{value.NewDict("path", path)}); got != want {
+		if got := lists.Read(&m, &tool.Func{}, e, []tool.Capability{{Name: "fs.read", Target: "."}}, tool.Outcome{Value: value.List{value.NewDict("path", path)}}, nil); got != want {
 			t.Errorf("found %s: %q, want %q", path, got, want)
 		}
 	}
@@ -227,8 +227,45 @@ func TestSavedResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := tool.Effect{Func: "fs.read", Args: value.NewDict("path", tt.path)}
-		if got := lists.Read(nil, &tool.Func{Kind: tool.Read}, e, []tool.Capability{{Name: "fs.read", Target: tt.path}}, "text"); got != tt.want {
+		if got := lists.Read(nil, &tool.Func{Kind: tool.Read}, e, []tool.Capability{{Name: "fs.read", Target: tt.path}}, tool.Outcome{Value: "text"}, nil); got != tt.want {
 			t.Errorf("reading %s with %v trusted: %q, want %q", tt.path, tt.trusted, got, tt.want)
 		}
+	}
+}
+
+// TestNamesAreText has names of an untrusted place in what is no list of paths: in the output of a command, in
+// an error, and in a description.
+func TestNamesAreText(t *testing.T) {
+	t.Parallel()
+	lists, err := ParseLists([]string{"fs.read:inbox/own/**"}, []string{"fs.read:inbox/**", "fs.read:*.eml"}, Files{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := func(argv value.List, cwd, out string) string {
+		e := tool.Effect{Func: "shell.run", Args: value.NewDict("argv", argv, "cwd", cwd)}
+		return lists.Read(nil, &tool.Func{}, e, nil, tool.Outcome{Value: value.NewDict("stdout", out, "stderr", "")}, nil)
+	}
+	git := value.List{"git", "status"}
+	for out, want := range map[string]bool{
+		"? inbox/a b.txt\x00": true, "?? \"inbox/\\303\"": true, "./inbox/x:1: text": true, "+++ b/inbox/x": true, "/home/me/p/inbox/x": true, "./inbox:\nname": true, "? Do this.eml\x00": true,
+		"? inbox\x00": false, "? src/a.txt\x00": false, "inbox/own/a": false, "the inbox is empty": false, "": false,
+	} {
+		if got := shell(git, ".", out); (got != "") != want {
+			t.Errorf("%q names %q, want one: %v", out, got, want)
+		}
+	}
+	if shell(value.List{"ls", "inbox"}, ".", "a") == "" || shell(value.List{"ls"}, "inbox", "a") == "" || shell(value.List{"ls"}, "src", "a") != "" {
+		t.Error("a command in or on an untrusted folder is trusted, or another is not")
+	}
+	for hint, want := range map[string]bool{"did you mean inbox/Do this?": true, "did you mean src/a?": false, "list the folder with fs.list(\"inbox\")": false} {
+		failure := value.Errorf(value.Failed, "File not found: inbox/x").WithHint("%s", hint)
+		e := tool.Effect{Func: "fs.stat", Args: value.NewDict("path", "inbox/x")}
+		if got := lists.Read(nil, &tool.Func{}, e, nil, tool.Outcome{}, failure); (got != "") != want {
+			t.Errorf("%s: names %q, want one: %v", hint, got, want)
+		}
+	}
+	e := tool.Effect{Func: "context.read", Args: &value.Dict{}}
+	if lists.Read(nil, &tool.Func{}, e, nil, tool.Outcome{Names: []string{"a", "inbox", "inbox/x"}}, nil) == "" || lists.Read(nil, &tool.Func{}, e, nil, tool.Outcome{Names: []string{"a", "inbox"}}, nil) != "" {
+		t.Error("names in a description are trusted, or the folder's own name is not")
 	}
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -79,11 +80,16 @@ func (l *Lists) trusts(c tool.Capability) bool {
 var nameOnly = []string{"fs.stat", "fs.exists"}
 
 // Read returns what of an effect that was carried out is untrusted, as people read it, or "".
-// f is its function, takes are its capabilities, and out is its outcome. m are the marks of the
-// run; nothing is noted in them.
-func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capability, out value.Value) string {
+// f is its function, takes are its capabilities, and done and err are its outcome. m are the marks of the
+// run; nothing is noted in them. The name of what is in an untrusted place is untrusted text, whatever
+// prints it.
+func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capability, done tool.Outcome, err error) string {
+	out := done.Value
 	if f.Untrusted != nil && f.Untrusted(e.Args) {
 		return strings.TrimSpace(e.Func + " " + about(e))
+	}
+	if name := cmp.Or(l.Names(m, done.Names), l.readName(e, out, err)); name != "" {
+		return e.Func + " " + name
 	}
 	if slices.Contains(nameOnly, e.Func) {
 		return ""

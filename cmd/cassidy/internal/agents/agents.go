@@ -31,7 +31,7 @@ func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener
 			return nil, err
 		}
 		a.Model, a.Patience = s.Model, cmp.Or(idle, s.Idle)
-		if err := fillProject(ctx, a, h, o, "none"); err != nil {
+		if _, err := fillProject(ctx, a, h, o, "none"); err != nil {
 			return nil, err
 		}
 		if len(s.Tools) == 0 && s.Tools != nil && s.Policy == "chat" { // a chat without tools
@@ -62,7 +62,7 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options
 		if o.Hooks, err = recordedHooks(a, options); err != nil {
 			return nil, err
 		}
-		err = fillProject(ctx, a, h, o, "none")
+		_, err = fillProject(ctx, a, h, o, "none")
 		o.Agents = recorded
 		if o.Model = m; failure != nil {
 			o.Model, o.Models = nil, failsWithoutName(o.Models, failure)
@@ -171,20 +171,20 @@ func WarnOverhead(a *app.App, s *agent.Session) {
 }
 
 // fillProject adds the notes, skills, policies and agents of the project and its user to the
-// options of an agent.
-func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options, level string) error {
+// options of an agent. It returns the paths that the description of the project names.
+func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options, level string) (named []string, err error) {
 	dir, root, err := a.WorkProject()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	find := a.Scope()
 	if level = cmp.Or(level, "minimal"); level != "none" {
-		if o.Context, err = project.Context(ctx, root, find, level); err != nil {
+		if o.Context, named, err = project.Named(ctx, root, find, level); err != nil {
 			e := value.ErrorOf(err, value.Failed)
 			if e.Hint != "" {
 				e = e.WithHint("%s; or send no context: --context none", e.Hint)
 			}
-			return e
+			return nil, e
 		}
 	}
 	skills, _ := skill.List(root, find) // doctor and skill list report broken ones
@@ -201,7 +201,7 @@ func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options
 	fillAgents(a, h, o, cmp.Or(root, dir))
 	o.WorkDir, o.Place = dir, project.ShownDir(root, dir, find)
 	o.Keep = keeper(a, root, dir)
-	return nil
+	return named, nil
 }
 
 // Policies returns the function that finds the policies of the project and its user.

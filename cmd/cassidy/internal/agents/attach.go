@@ -46,11 +46,18 @@ func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, m
 }
 
 // MarkContext marks a session as untrusted for each file of --context-file that is not one of the
-// project.
+// project, and for names of files in --context that are untrusted text.
 func MarkContext(a *app.App, s *agent.Session, setup *Setup) {
 	for _, file := range setup.ContextFiles {
 		if isForeign(a, file) {
 			s.MarkUntrusted(filepath.Base(file))
+		}
+	}
+	root, err := a.Root()
+	for _, name := range setup.named {
+		if err == nil && isForeign(a, filepath.Join(root, filepath.FromSlash(name))) {
+			s.MarkUntrusted("the name " + name)
+			return // one is enough, and few are cheap to look up
 		}
 	}
 }

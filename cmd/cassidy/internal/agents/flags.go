@@ -54,6 +54,8 @@ type Setup struct {
 	Skills  []string // those of the first message
 	// ContextFiles are the files of --context-file.
 	ContextFiles []string
+	// named are the files that --context names.
+	named []string
 	// Warnings are what a dry run could not check.
 	Warnings []string
 	// Word is the model that the flags, the agent file or the user have chosen; "" is that of the config.
@@ -137,7 +139,7 @@ func ReadFlags(a *app.App, ctx *cli.Context, h *host.Host, defaultTools []string
 	if o.Hooks, err = Hooks(a); err != nil {
 		return nil, err
 	}
-	if err = fillProject(ctx.Context, a, h, o, ctx.String("context")); err != nil {
+	if s.named, err = fillProject(ctx.Context, a, h, o, ctx.String("context")); err != nil {
 		return nil, err
 	}
 	s.ContextFiles = ctx.StringSlice("context-file")

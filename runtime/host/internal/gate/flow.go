@@ -109,7 +109,7 @@ func steersEffect(s *step) []flow.Source {
 // markEffect returns this error, or that of the record.
 func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error {
 	p := s.of
-	what := p.Run.sources.Read(p.Run.marks, s.fn, s.effect, s.takes, out.Value)
+	what := p.Run.sources.Read(p.Run.marks, s.fn, s.effect, s.takes, out, err)
 	if what == "" || trusts(p) || p.Run.leavesOpen(err) {
 		return err
 	}
