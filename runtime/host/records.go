@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -33,7 +35,9 @@ func (p *Program) open(ctx context.Context, r *gate.Run, now *catalog, c *tool.C
 	if p.Resume {
 		p.Script, c.Args = record.Script(), run.Args
 		if err := now.host.mayResume(run.ID, &p.Script, run.Options); err != nil {
-			_ = record.Close() // the run is not executed
+			if failure := record.Park(context.WithoutCancel(ctx), string(parked.Tool), time.Time{}); failure != nil {
+				_ = record.Close() // the run is not executed
+			}
 			return err
 		}
 	}
