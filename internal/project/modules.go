@@ -39,7 +39,7 @@ func contextRead(root string, o func() *trust.Scope) tool.Func {
 		},
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			text, paths, err := Named(ctx, root, o(), e.Args.Text("level"))
-			return tool.Outcome{Value: text, Names: paths}, err
+			return tool.Outcome{Value: text, Names: func() []string { return paths }}, err
 		},
 	}
 }

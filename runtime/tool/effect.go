@@ -47,9 +47,9 @@ func (p StepPath) Child(n int) StepPath {
 type Outcome struct {
 	Value value.Value
 	Undo  *Effect // the effect that undoes it, or nil
-	// Names are paths of the project that the value tells as names of files and folders, but not as a list of
-	// paths. They are not recorded.
-	Names []string
+	// Names returns paths of the project that the value tells as names of files and folders, but not as a list
+	// of paths. It is not recorded, and nil for none.
+	Names func() []string
 	Usage Usage
 	Lines []trace.Line // if Trace of the call has [trace.Lines], sorted by file and line
 }

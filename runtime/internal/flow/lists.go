@@ -88,7 +88,11 @@ func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capabil
 	if f.Untrusted != nil && f.Untrusted(e.Args) {
 		return strings.TrimSpace(e.Func + " " + about(e))
 	}
-	if name := cmp.Or(l.Names(m, done.Names), l.readName(e, out, err)); name != "" {
+	var names []string
+	if done.Names != nil {
+		names = done.Names()
+	}
+	if name := cmp.Or(l.Names(m, names), l.readName(e, out, err)); name != "" {
 		return e.Func + " " + name
 	}
 	if slices.Contains(nameOnly, e.Func) {
