@@ -119,6 +119,10 @@ func writes(p string) tool.Capability { return tool.Capability{Name: "fs.write",
 // notes are the folded names of the notes for models.
 var notes = names.FoldAll(protect.Notes())
 
+// packageFolders are where package managers install what others have written. Such packages bring files with
+// the names of [protect.Obeyed], which nothing obeys there, and an installation must not fail because of them.
+var packageFolders = []string{"node_modules", "site-packages"}
+
 // IsTemporary reports whether a name is that of a file which is being written, and is given
 // its final name afterwards.
 func IsTemporary(name string) bool { return strings.HasPrefix(names.Fold(name), swap.Prefix) }
@@ -132,11 +136,11 @@ func (w *Folder) Protect(p string) error {
 		return value.Errorf(value.Denied, "%s is protected: it contains the user's settings and trusted files", w.Shown(p)).
 			WithHint("ask the user to change the file")
 	}
-	folder := ""
+	folder, packages := "", false
 	for name := range strings.SplitSeq(p, "/") {
 		folded := names.Fold(name)
 		obeyed := obeyed(folder, folded)
-		folder = folded
+		folder, packages = folded, packages || slices.Contains(packageFolders, folded)
 		switch {
 		case names.IsHidden(folded, "git"), names.IsHidden(folded, "hg"), names.IsHidden(folded, "jj"):
 			return value.Errorf(value.Denied, "%s is protected: settings and hooks of version control can run commands", w.Shown(p)).
@@ -147,7 +151,7 @@ func (w *Folder) Protect(p string) error {
 		case slices.Contains(notes, folded):
 			return value.Errorf(value.Denied, "%s is protected: models read it as instructions in every task", w.Shown(p)).
 				WithHint("show the text to the user, and ask them to change the file")
-		case obeyed != "" && !slices.Contains(w.unprotected(), obeyed):
+		case obeyed != "" && !packages && !slices.Contains(w.unprotected(), obeyed):
 			return value.Errorf(value.Denied, "%s is protected: agents, editors or git follow %s as instructions or settings", w.Shown(p), obeyed).
 				WithHint("ask the user to change the file, or to add %q to the list 'unprotected' in their own config.yaml", obeyed)
 		case strings.HasPrefix(folded, swap.Prefix):

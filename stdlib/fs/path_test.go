@@ -207,7 +207,7 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 func TestNamesThatAreNotProtected(t *testing.T) {
 	t.Parallel()
 	d := newProject(t, nil)
-	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git", "copilot-instructions.md", ".github/AGENT.md", "vscode/x", "agents.md.txt", "AGENTS", ".env"} {
+	for _, p := range []string{"node_modules/x/.vscode/tasks.json", "a/node_modules/x/AGENTS.md", "venv/lib/site-packages/x/CLAUDE.md", ".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git", "copilot-instructions.md", ".github/AGENT.md", "vscode/x", "agents.md.txt", "AGENTS", ".env"} {
 		d.Must("fs.write", "path", p, "content", "ok")
 	}
 	d.commit()
