@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,19 +27,40 @@ func (l *look) failed(operation, p string, err error) error {
 	}
 	failed := value.Errorf(value.Failed, "%s %s: %w", operation, l.w.Shown(p), err)
 	if operation == "write" {
-		failed = CannotWrite(failed, err)
+		return CannotWrite(failed, err)
 	}
-	return failed
+	return cannotNow(failed, err)
 }
 
 // CannotWrite returns e with what has to be repaired before something can be written, if the
-// error err of the system says that: no space, or no permission.
+// error err of the system says that: no space, no permission, or what is not due to what was asked for.
 func CannotWrite(e *value.Error, err error) *value.Error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return e.WithLimit(value.LimitDisk).WithHint("free space on the disk")
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return e.WithLimit(value.LimitReadOnly).WithHint("make the file or folder writable")
+	}
+	return cannotNow(e, err)
+}
+
+// requested are the errors of the system that are due to what was asked for: the same call fails with them
+// until its arguments or the files are others. With every other one the same call can succeed later.
+var requested = []error{
+	fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, fs.ErrPermission, errors.ErrUnsupported, syscall.EINVAL, syscall.ENOTDIR, syscall.EISDIR,
+	syscall.ENOTEMPTY, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EXDEV, syscall.EMLINK, syscall.ENXIO, syscall.ENODEV, syscall.ESPIPE, syscall.EBADF,
+}
+
+// cannotNow returns e as an error of kind Unavailable, for which a run waits, if the error err of the system is
+// not due to what was asked for, such as a fault of the disk or too many open files.
+func cannotNow(e *value.Error, err error) *value.Error {
+	var number syscall.Errno
+	if !errors.As(err, &number) || slices.ContainsFunc(requested, func(due error) bool { return errors.Is(err, due) }) {
+		return e
+	}
+	e.Kind = value.Unavailable
+	if e.Hint == "" {
+		e.Hint = "repair what the message names, or wait until it has passed"
 	}
 	return e
 }

@@ -50,7 +50,7 @@ func TestCommitWhereTheDiskIsFull(t *testing.T) {
 	_, err := d.Call("fs.commit")
 	rowtest.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
 
-	rowtest.Wrong(t, err, value.Failed, "write z: file too large", "fs.commit")
+	rowtest.Wrong(t, err, value.Unavailable, "write z: file too large", "fs.commit")
 	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.Dir)); diff != "" {
 		t.Errorf("after the failed commit (-want +got):\n%s", diff)
 	}

@@ -97,7 +97,7 @@ func TestHintOfParkedRuns(t *testing.T) {
 	if got, want := By("r", Unavailable, e).Hint, "try again; then: cassidy runs resume r; in Go, wait longer"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
-	if got, want := By("r", Unavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server can be reached; then: cassidy runs resume r"; got != want {
+	if got, want := By("r", Unavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server or the file can be reached; then: cassidy runs resume r"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
 }
