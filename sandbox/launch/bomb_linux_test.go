@@ -89,6 +89,12 @@ func rest() {
 
 const justFork = uintptr(unix.SIGCHLD)
 
+// isParentOfTwo starts two processes, and returns false in each of them.
+func (b *bomb) isParentOfTwo() bool {
+	first := b.fork(unix.SYS_CLONE, justFork)
+	return first != 0 && b.fork(unix.SYS_CLONE, justFork) != 0
+}
+
 // run is a bomb of a kind.
 func (b *bomb) run(kind string) {
 	b.reserved.Add(1)
@@ -110,7 +116,7 @@ func (b *bomb) run(kind string) {
 			case -1:
 			case 0:
 				unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
-				if b.fork(unix.SYS_CLONE, justFork) != 0 && b.fork(unix.SYS_CLONE, justFork) != 0 {
+				if b.isParentOfTwo() {
 					b.exit()
 				}
 			default:
@@ -122,7 +128,7 @@ func (b *bomb) run(kind string) {
 			rest()
 		}
 		for {
-			if b.fork(unix.SYS_CLONE, justFork) != 0 && b.fork(unix.SYS_CLONE, justFork) != 0 {
+			if b.isParentOfTwo() {
 				b.exit()
 			}
 		}
