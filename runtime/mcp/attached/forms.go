@@ -107,11 +107,26 @@ func resultOfForm(d *value.Dict) *sdk.ElicitResult {
 	return out
 }
 
+// unsent returns the error of a call that was not sent, since its server could not be started, or offers
+// something else than was reviewed. A run waits until that is repaired, and then makes the call without asking
+// whether it was made.
+func unsent(err error) error {
+	e := *value.ErrorOf(err, value.Unavailable)
+	switch {
+	case e.Limit != "":
+	case e.Kind == value.Denied:
+		e.Limit = value.LimitTool
+	case e.Kind == value.Unavailable:
+		e.Limit = value.LimitUnsent
+	}
+	return &e
+}
+
 // request sends a call to the server, and returns its reply.
 func (s *Server) request(ctx context.Context, f *flight, params *sdk.CallToolParams) (*value.Dict, error) {
 	running, err := s.started(ctx)
 	if err != nil {
-		return nil, err
+		return nil, unsent(err)
 	}
 	d, err := running.call(ctx, f, params)
 	switch {

@@ -8,7 +8,10 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -479,5 +482,50 @@ func TestFormOfSeveralCalls(t *testing.T) {
 	}
 	if answer != `{"action":"cancel"}` {
 		t.Errorf("the server got %s", answer)
+	}
+}
+
+// TestUnsentCallsWait checks that a run waits, and later makes its call without a question, if the server of
+// the call cannot be started, or offers other tools than were reviewed.
+func TestUnsentCallsWait(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, hint string }{
+		{"down", "unavailable", "cassidy runs resume r"},
+		{"changed", "tool", "cassidy mcp review"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var broken atomic.Bool
+			var calls atomic.Int64
+			o, _ := launched(func(ctx context.Context, in io.Reader, out, _ io.Writer) (int, error) {
+				name := "get-forecast"
+				if broken.Load() && test.name == "down" {
+					return 1, nil
+				} else if broken.Load() {
+					name = "other"
+				}
+				s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+				s.AddTool(&sdk.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+					calls.Add(1)
+					return &sdk.CallToolResult{}, nil
+				})
+				return 0, s.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+			})
+			j := history.Open(journal.Memory(), nil)
+			open := func() *desk { return newDeskAt(t, o, j, nil) }
+			first, second := open(), open()
+			broken.Store(true)
+			_, err := first.call(host.Durable("r"))
+			if run, _ := j.Run(t.Context(), "r"); run.State != history.Parked || run.Reason != test.reason || !strings.Contains(value.ErrorOf(err, value.Failed).Hint, test.hint) {
+				t.Fatalf("the call gave %#v, and the run is %s (%s), want it parked (%s)", err, run.State, run.Reason, test.reason)
+			}
+			broken.Store(false)
+			if r, err := second.Resume(t.Context(), "r"); err != nil {
+				t.Errorf("resumed: %v, %v", r, err)
+			}
+			if calls.Load() != 1 {
+				t.Errorf("the server got %d calls, want 1", calls.Load())
+			}
+		})
 	}
 }

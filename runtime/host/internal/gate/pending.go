@@ -27,7 +27,7 @@ func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused
 		}
 		return r.settle(ctx, at, out, err)
 	}
-	if s.fn.Kind == tool.External && !refused && value.ErrorOf(err, value.Failed).Limit == value.LimitUnsent {
+	if s.fn.Kind == tool.External && !refused && surelyNotDone(err) {
 		if err := r.note(context.WithoutCancel(ctx), at, history.NotDone(s.tries)); err != nil {
 			return err
 		}
@@ -39,6 +39,13 @@ func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused
 		return Unrecorded(r.record.Settle(ctx, at, out, err))
 	}})
 	return err
+}
+
+// surelyNotDone reports whether an effect that failed with err was surely not carried out: it was not sent, or
+// what was to carry it out is no longer what was reviewed.
+func surelyNotDone(err error) bool {
+	limit := value.ErrorOf(err, value.Failed).Limit
+	return limit == value.LimitUnsent || limit == value.LimitTool
 }
 
 // unbegun returns err, for which an effect was not begun. The effect is tried again on resume

@@ -84,7 +84,7 @@ func By(run string, why value.LimitName, e *value.Error) *value.Error {
 		return &parked
 	case parked.Hint == "":
 		parked.Hint = repair
-	case why == Tool && !strings.Contains(parked.Hint, "cassidy trust"):
+	case why == Tool && !strings.Contains(parked.Hint, "cassidy trust") && !strings.Contains(parked.Hint, "cassidy mcp review"):
 		parked.Hint = repair + "; " + parked.Hint
 	}
 	own, inGo, found := strings.Cut(parked.Hint, "; in Go, ") // the command shows what is before
