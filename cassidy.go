@@ -304,7 +304,7 @@ func (o *Options) complete() error {
 // openWorld opens what the effects of scripts act on.
 func (r *Runtime) openWorld(o *Options, s *settings, f *finder) (*stdlib.World, error) {
 	world, err := stdlib.Open(&stdlib.Options{
-		Root: o.Dir, WorkDir: o.WorkDir, Protect: append(project.PersonalPrograms(o.Home, o.Dir), o.Home, (&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.State, o.Cache, o.Audit), Env: o.Env, Launch: r.launcher(), Commands: s.commands, Unprotected: s.unprotected,
+		Root: o.Dir, WorkDir: o.WorkDir, Protect: append(project.PersonalPrograms(o.Home, o.Dir), o.Home, (&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.State, o.Cache, o.Audit), Env: f.env, Launch: r.launcher(), Commands: s.commands, Unprotected: s.unprotected,
 		Secrets: f.secrets, HTTP: o.HTTP, Private: s.private, Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -343,6 +343,21 @@ func (f *finder) secrets(ctx context.Context, name string) (string, error) {
 		return o.Secrets(ctx, name)
 	}
 	return "", value.ErrNotFound
+}
+
+// env looks up an environment variable for a script. It refuses those that hold secrets, of which scripts get
+// placeholders only: their values would be in results, in the journal and in fixtures.
+func (f *finder) env(ctx context.Context, name string) (string, error) {
+	for secret, from := range f.now.Load().secrets {
+		if strings.EqualFold(from.Env, name) { // as Windows compares them
+			return "", value.Errorf(value.Denied, "the environment variable %s is not given to tools: it holds the secret %s", name, secret).
+				WithHint("call secret(%q), and declare the need \"secret:%s@HOST\"", secret, secret)
+		}
+	}
+	if f.own.Env == nil {
+		return "", value.ErrNotFound
+	}
+	return f.own.Env(ctx, name)
 }
 
 // checkNameConflicts refuses a module's function that has the name of a pure builtin

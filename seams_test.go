@@ -208,6 +208,13 @@ func TestOptionsEnvAndSecrets(t *testing.T) {
 	if asked["A"] || asked["B"] || asked["C"] || !asked["D"] {
 		t.Errorf("the program was asked for %v", asked)
 	}
+	for name, want := range map[string]error{"A_TOKEN": cassidy.ErrDenied, "a_token": cassidy.ErrDenied, "NONE": cassidy.ErrDenied, "OTHER": nil} {
+		host := seamHost(t, o, `"env:`+name+`"`, `return env.get("`+name+`", default = "none")`)
+		r, err := host.Call(t.Context(), cassidy.Call{Tool: "t", Caller: tool.ByPerson})
+		if !errors.Is(err, want) || err == nil && r.Value != "none" || err != nil && !strings.Contains(err.Error(), "it holds the secret") {
+			t.Errorf("env.get(%s) = %v, %v, want the error %v", name, r.Value, err, want)
+		}
+	}
 }
 
 // TestOptionsHTTP checks that the program's transport gets the requests of scripts,
