@@ -382,10 +382,14 @@ func (p commit) approve(ctx context.Context) error {
 	}
 	changes, covered, by := p.changes()
 	d := decision{what: CommitEffect, at: p.at(), takes: request.Writes(changes)}
-	answered, err := p.answered(ctx, request.Request{At: d.at, Changes: changes})
+	answered := false
+	if p.remembers() {
+		var err error
+		if answered, err = p.answered(ctx, request.Request{At: d.at, Changes: changes}); err != nil {
+			return err
+		}
+	}
 	switch {
-	case err != nil:
-		return err
 	case answered:
 	case !c.asksChanges:
 		return nil
@@ -403,7 +407,7 @@ func (p commit) approve(ctx context.Context) error {
 		return p.approve(ctx)
 	}
 	q := newInquiry(p.Pass, request.Request{At: d.at, Takes: d.takes, Changes: diffs.With(changes), Why: "the call changes files"})
-	_, err = q.ask(ctx)
+	_, err := q.ask(ctx)
 	if parked.Changed(err) {
 		return err
 	}

@@ -51,10 +51,14 @@ func (p *Pass) approve(ctx context.Context) error {
 	risky := p.rights.Risky(verdict, may)
 	read := steersCall(p)
 	d := decision{what: request.Call, at: p.call.StepPath, takes: may}
-	answered, err := p.answered(ctx, request.Request{At: d.at})
+	answered := false
+	if p.remembers() {
+		var err error
+		if answered, err = p.answered(ctx, request.Request{At: d.at}); err != nil {
+			return err
+		}
+	}
 	switch {
-	case err != nil:
-		return err
 	case answered:
 	case asksInNotes(p, may, open):
 		return nil
@@ -212,7 +216,7 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 // heed uses the answers that the run has to questions about the effect, before any rule is asked.
 func (s *step) heed(ctx context.Context) error {
 	p, e := s.of, &s.effect
-	if p.consent.probe || !p.Run.record.Keeps() {
+	if !p.remembers() {
 		return nil
 	}
 	entry, _, err := p.Run.record.Recorded(e.StepPath)

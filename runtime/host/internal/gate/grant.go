@@ -122,7 +122,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	if verdict == tool.Deny {
 		return rights.Denied(c.String(), r)
 	}
-	if s.fn.Kind != tool.Read && !slices.Contains(s.approved, c) {
+	if s.of.remembers() && s.fn.Kind != tool.Read && !slices.Contains(s.approved, c) {
 		takes := []tool.Capability{c}
 		if answered, err := s.of.answered(ctx, request.Request{At: s.effect.StepPath, Effect: &s.effect, Takes: takes}); err != nil {
 			return err

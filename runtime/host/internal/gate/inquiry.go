@@ -31,17 +31,18 @@ func newInquiry(p *Pass, q request.Request) *inquiry {
 
 // answered reports whether the run has an answer to a request. An answer binds what it is about, and so it is
 // read before any rule: one that was added since neither carries out what somebody refused, nor drops the
-// arguments with which it was approved. Only a rule that denies is above it.
+// arguments with which it was approved. Only a rule that denies is above it. Nothing is answered unless the
+// pass [Pass.remembers].
 func (p *Pass) answered(ctx context.Context, q request.Request) (bool, error) {
-	if p.consent.probe || !p.Run.record.Keeps() {
-		return false, nil
-	}
 	given, err := newInquiry(p, q).recordedAnswer(ctx)
 	if given != nil { // whether it still fits is decided where it is used
 		return true, nil
 	}
 	return false, err
 }
+
+// remembers reports whether the run can have answers from earlier processes.
+func (p *Pass) remembers() bool { return !p.consent.probe && p.Run.record.Keeps() }
 
 // maxRefusals is how often a call and everything that it calls may be refused before nobody
 // is asked any more. Without it, a script could ask until somebody gives in.
