@@ -55,12 +55,14 @@ func (f *Group) Start(w *Wall, limit time.Duration) {
 	w.limit, w.left, w.since = limit, limit, time.Now()
 	if c == nil {
 		c = &clock{pool: &f.clocks}
+	}
+	w.clock = c
+	c.wall.Store(w) // before the timer is started: a ring that finds no wall would be lost
+	if c.timer == nil {
 		c.timer = time.AfterFunc(limit, c.ring)
 	} else {
 		c.timer.Reset(limit)
 	}
-	c.wall.Store(w)
-	w.clock = c
 }
 
 // Stop ends the context, and stops the clock permanently.

@@ -76,3 +76,20 @@ func TestClockIsReused(t *testing.T) {
 		}
 	})
 }
+
+// TestShortWallsRing checks that no ring is lost where the time of a call is over as soon as its clock starts.
+func TestShortWallsRing(t *testing.T) {
+	t.Parallel()
+	g := &Group{}
+	for range 20_000 {
+		w := &Wall{}
+		ctx := w.Open(t.Context())
+		g.Start(w, 1)
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Minute):
+			t.Fatal("a call whose time is over goes on")
+		}
+		w.Stop()
+	}
+}
