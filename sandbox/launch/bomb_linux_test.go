@@ -225,7 +225,7 @@ func TestS07FastBombs(t *testing.T) {
 			var out syncBuffer
 			_, err = Run(t.Context(), &tool.Process{
 				Path: ownProgram(t), Args: []string{"hostile", "bomb", kind, filepath.Join(dir, "counters"), strconv.Itoa(most), mark},
-				Dir: dir, Write: []string{dir}, Processes: limit, Timeout: 20 * time.Second, Memory: 2 << 30, Stdout: &out, Stderr: &out,
+				Dir: dir, Write: []string{dir}, Processes: limit, Timeout: 2 * time.Minute, Memory: 2 << 30, Stdout: &out, Stderr: &out,
 			})
 			close(ended)
 			for err := range beside {

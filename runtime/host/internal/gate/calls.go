@@ -105,10 +105,10 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, prev
 	}
 }
 
-// An attempt is how often a call was made before.
+// An attempt says which of the attempts to make a call is made.
 type attempt struct {
-	first   bool // never: it has to be approved
-	givenUp bool // at least once more, by the record: it is not executed
+	first   bool // the call still has to be approved
+	givenUp bool // an earlier process has given it up: it is not executed
 }
 
 // try checks and executes a call.

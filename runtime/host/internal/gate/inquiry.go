@@ -150,7 +150,8 @@ func (q *inquiry) askApprover(ctx context.Context) (tool.Answer, error) {
 	return answer, err
 }
 
-// recordedAnswer returns the answer that the run has recorded or received, or nil.
+// recordedAnswer returns the answer that the run has recorded or received, or nil. It notes the changes that
+// were approved, for when the call is made again.
 func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 	if q.of.consent.probe {
 		return nil, nil
