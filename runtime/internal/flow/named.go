@@ -60,12 +60,19 @@ func textsOf(list value.List) []string {
 	return value.Map(list, func(v value.Value) string { s, _ := v.(string); return s })
 }
 
+// marks can stand around a path in a text.
+const marks = "\"'`?!,;:()"
+
 // maxLine is how long the parts are in which a line is searched for names.
 const maxLine = 1000
 
 // namedIn returns a path in a text that a source covers, or "". A path begins with a line, a word, a quote, or after
 // a slash, and ends with the line, the word or a colon: it is taken as one if it could be.
 func (l *Lists) namedIn(c tool.Capability, text string, known []string) string {
+	first, _, _ := strings.Cut(c.Target, "/") // a path begins with it, unless it is a pattern
+	if strings.ContainsAny(first, `*?[{\`) {
+		first = ""
+	}
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' || r == 0 }) {
 		for ; line != ""; line = line[min(len(line), maxLine):] {
 			part := line[:min(len(line), 2*maxLine)] // overlapping
@@ -74,6 +81,9 @@ func (l *Lists) namedIn(c tool.Capability, text string, known []string) string {
 					continue
 				}
 				rest := part[from:]
+				if !strings.HasPrefix(strings.TrimLeft(rest, marks), first) {
+					continue
+				}
 				for _, end := range []int{len(rest), strings.IndexAny(rest, " \t"), strings.IndexAny(rest, ":")} {
 					if end < 0 {
 						continue
@@ -95,7 +105,7 @@ func (l *Lists) coversText(c tool.Capability, text string, known []string) strin
 	if strings.HasSuffix(text, "/.") || strings.HasSuffix(text, ":") {
 		kind = opened
 	}
-	name := path.Clean(strings.Trim(text, "\"'`?!,;:()"))
+	name := path.Clean(strings.Trim(text, marks))
 	if name == "." || name == ".." || !covers(c, name, false, kind) || tool.AllowsAny(l.Trusted, tool.Capability{Name: c.Name, Target: name}) {
 		return ""
 	}
