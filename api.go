@@ -45,6 +45,8 @@ type (
 	Run = history.Run
 	// RunFilter selects runs; see [history.Filter].
 	RunFilter = history.Filter
+	// VerifiedRun is a record that was checked; see [history.Verified].
+	VerifiedRun = history.Verified
 	// RunState is the state of a run; see [history.State].
 	RunState = history.State
 

@@ -21,7 +21,7 @@ import (
 
 // codecVersion is the version of the format of records. It is the first field of a
 // run's first record; runs of other versions cannot be read.
-const codecVersion = 6
+const codecVersion = 7
 
 // A versionError is the error of a record with another version.
 type versionError int64

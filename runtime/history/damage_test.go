@@ -183,6 +183,7 @@ func testFlippedBits(t *testing.T, s storage) {
 				t.Errorf("%s: %d steps are read, want %d", what, len(got), want[i])
 			}
 			fails(t, what+": Resume", second(w.Resume(ctx, run)), value.Failed, "damaged")
+			fails(t, what+": Verify", second(w.Verify(ctx, run, "")), value.Failed, "damaged")
 			fails(t, what+": Read", second(w.Read(ctx, run)), value.Failed, "damaged")
 			fails(t, what+": Cancel", second(w.Cancel(ctx, run)), value.Failed, "damaged")
 			if w.Held(run) {
@@ -237,8 +238,8 @@ func testTampered(t *testing.T, s storage) {
 	}{
 		{"a frame in the middle is missing", func(st *journal.Stored) { st.Frames = slices.Delete(st.Frames, 7, 8) }, "after step 6", false},
 		{"the first frame is missing", func(st *journal.Stored) { st.Frames = st.Frames[1:] }, "at its beginning", true},
-		{"the last frames are missing", func(st *journal.Stored) { st.Frames = st.Frames[:9] }, "records are missing", true},
-		{"all frames are missing", func(st *journal.Stored) { st.Frames = nil }, "records are missing", true},
+		{"the last frames are missing", func(st *journal.Stored) { st.Frames = st.Frames[:9] }, "frames are missing", true},
+		{"all frames are missing", func(st *journal.Stored) { st.Frames = nil }, "frames are missing", true},
 		{"a frame is cut", func(st *journal.Stored) { st.Frames[7] = st.Frames[7][:50] }, "after step 6", false},
 		{"a frame is cut to its sums", func(st *journal.Stored) { st.Frames[7] = st.Frames[7][:frameHead] }, "after step 6", false},
 		{"a frame is empty", func(st *journal.Stored) { st.Frames[7] = nil }, "after step 6", false},
@@ -275,6 +276,7 @@ func testTampered(t *testing.T, s storage) {
 				t.Errorf("%s: reported as %v, and in the list as %v", what, err, listed)
 			}
 			fails(t, what+": Resume", second(w.Resume(context.Background(), run)), value.Failed, "damaged")
+			fails(t, what+": Verify", second(w.Verify(context.Background(), run, "")), value.Failed, "damaged")
 		}
 	}
 }
@@ -323,6 +325,7 @@ func checkTamperedMessage(t *testing.T, w *ward, what string) {
 	t.Helper()
 	open, err := w.Questions(context.Background(), "parked")
 	fails(t, what, err, value.Failed, "run 'parked' is damaged: ")
+	fails(t, what+": Verify", second(w.Verify(context.Background(), "parked", "")), value.Failed, "run 'parked' is damaged: ")
 	if len(open) != 2 {
 		t.Fatalf("%s: %d questions are open", what, len(open))
 	}

@@ -11,15 +11,16 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 )
 
-// A frame holds records of one run that became durable together: its checksum, the
-// checksum of the frame before it, and the records. The checksum covers the frame's
-// number too, so that a lost, moved, truncated or changed frame breaks the chain there.
+// A frame holds records of one run that became durable together: its hash, the hash of the
+// frame before it, and the records. The hash covers the frame's number too, so that a lost,
+// moved, truncated or changed frame breaks the chain there. The first frame has the ID of the
+// run, and zeros for the hash before it.
 //
-// Checksums detect damage, not forgery: anyone who can write the file can recompute
-// them.
+// Anyone who can write the file can compute the chain anew. Only a hash that was kept
+// elsewhere shows that, see [Journal.Verify].
 
-// A sum is the first half of a SHA-256.
-type sum [16]byte
+// A sum is a SHA-256.
+type sum [sha256.Size]byte
 
 const (
 	frameHead = 2 * len(sum{})
@@ -61,7 +62,7 @@ func frameSum(seq int64, frame []byte) sum {
 	binary.BigEndian.PutUint64(n[:], uint64(seq))
 	h.Write(n[:])
 	h.Write(frame[len(sum{}):])
-	return sum(h.Sum(nil)[:len(sum{})])
+	return sum(h.Sum(nil))
 }
 
 // openFrame checks a frame, and returns its checksum and its records.

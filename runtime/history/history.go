@@ -20,6 +20,7 @@ type history struct {
 	head   head
 	steps  map[string]*step
 	last   tool.StepPath // of the last readable record
+	frames [][]byte      // those that are not damaged
 	inbox  []journal.Message
 	events []recordedEvent
 	damage error
@@ -103,7 +104,7 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	case headErr != nil:
 		h.damage = damaged(id, "its progress", headErr)
 	case seq < h.head.frames:
-		h.damage = h.broken(fmt.Errorf("%d records are missing", h.head.frames-seq))
+		h.damage = h.broken(fmt.Errorf("%d frames are missing", h.head.frames-seq))
 	case seq != h.head.frames || last != h.head.last:
 		h.damage = damaged(id, "its progress", errBroken)
 	default:
@@ -128,10 +129,13 @@ func (h *history) broken(err error) error {
 
 // readFrames reads the frames of a run up to the first damage.
 func (h *history) readFrames(frames [][]byte, store journal.Store) (seq int64, last sum, err error) {
-	for _, frame := range frames {
+	for i, frame := range frames {
 		s, records, err := openFrame(seq, frame)
 		if err == nil && !follows(frame, last) {
 			err = errBroken
+		}
+		if err != nil {
+			err = fmt.Errorf("frame %d: %w", seq+1, err)
 		}
 		if err == nil && seq == 0 {
 			err = h.begin(frame, store)
@@ -143,7 +147,7 @@ func (h *history) readFrames(frames [][]byte, store journal.Store) (seq int64, l
 		if err != nil {
 			return seq, last, err
 		}
-		last = s
+		last, h.frames = s, frames[:i+1]
 		seq++
 	}
 	return seq, last, nil

@@ -15,9 +15,9 @@
 // the damage, and every other run, stays readable. Nothing is repaired, and nothing is
 // deleted unless requested.
 //
-// Not guaranteed: checksums detect damage, not forgery. A run that was reset to an earlier
-// state together with its database cannot be distinguished from one that made no further
-// progress. Values are stored unchanged: callers must redact secrets.
+// Not guaranteed: whoever can write the store can make another record with valid hashes, or
+// reset a run to an earlier state. [Journal.Verify] finds that only by a head that was kept
+// elsewhere. Values are stored unchanged: callers must redact secrets.
 package history
 
 import (

@@ -30,7 +30,7 @@ func testOtherVersion(t *testing.T, s storage) {
 		kind value.Kind
 		text string
 	}{
-		"later":   {value.Unavailable, "read run 'later': record format 7 is not supported: this version of cassidy reads format 6"},
+		"later":   {value.Unavailable, "read run 'later': record format 8 is not supported: this version of cassidy reads format 7"},
 		"earlier": {value.Unavailable, "format 1"},
 		"text":    {value.Failed, "invalid record"},
 	} {

@@ -297,6 +297,17 @@ func (h *Host) Runs(ctx context.Context, f history.Filter) iter.Seq2[history.Run
 	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Run, error] { return j.Runs(ctx, f) })
 }
 
+// VerifyRun checks every part of the record of a run against its hash, and returns the head of
+// the record: the hash that stands for all of it. kept is a head of the run that was stored
+// elsewhere, or "": the record must contain it. It fails as [history.Journal.Verify] does.
+func (h *Host) VerifyRun(ctx context.Context, runID, kept string) (history.Verified, error) {
+	j, err := h.journal()
+	if err != nil {
+		return history.Verified{}, err
+	}
+	return j.Verify(ctx, runID, kept)
+}
+
 // Waiting yields the open questions of the runs that have not ended, those of the newest run
 // first. The loop may call [Host.Answer] and [Host.Resume]. A question with an answer is not
 // yielded, though the answer can still be corrected by the ID of the question.

@@ -72,8 +72,8 @@ func TestOpenRefuses(t *testing.T) {
 		kind            value.Kind
 		want, hint      string
 	}{
-		{"newer", "journal", "PRAGMA user_version = 99", value.Unavailable, "written by a newer cassidy: it has format 99, and this version reads 2", "nothing was changed"},
-		{"newer with a view", "journal", "CREATE VIEW x AS SELECT 1; PRAGMA user_version = 3", value.Unavailable, "newer", "nothing was changed"},
+		{"newer", "journal", "PRAGMA user_version = 99", value.Unavailable, "written by a newer cassidy: it has format 99, and this version reads 3", "nothing was changed"},
+		{"newer with a view", "journal", "CREATE VIEW x AS SELECT 1; PRAGMA user_version = 4", value.Unavailable, "newer", "nothing was changed"},
 		{"format 1", "", formatOne, value.Invalid, "journal.db has format 1, which this version cannot read", "mv "},
 		{"format 1 in WAL mode", "", "PRAGMA journal_mode = WAL;" + formatOne, value.Invalid, "has format 1", "move the folder away"},
 		{"a negative format", "journal", "PRAGMA user_version = -1", value.Invalid, "unknown format: -1", "move the folder away"},

@@ -18,9 +18,9 @@ import (
 // applicationID marks a database as a journal: "cass".
 const applicationID = 0x63617373
 
-// version is the format of the database. Version 1 had no columns to find runs by; it
-// is not converted.
-const version = 2
+// version is the format of the database. Version 1 had no columns to find runs by, and in
+// version 2 the hashes of frames were shorter; neither is converted.
+const version = 3
 
 // schema creates an empty journal. Columns that change often are in heads and frames,
 // so that a step changes neither a row of runs nor an index.
@@ -170,8 +170,8 @@ func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) 
 			WithHint("use the newer cassidy, or another folder: set CASSIDY_HOME; nothing was changed; in Go, pass another folder to sqlite.Open")
 	case foreign > 0, found == 0 && objects > 0: // no version has triggers or views
 		return 0, notJournal(path)
-	case found == 1:
-		return 0, value.Errorf(value.Invalid, "open the journal: %s has format 1, which this version cannot read", path).
+	case found > 0 && found < version:
+		return 0, value.Errorf(value.Invalid, "open the journal: %s has format %d, which this version cannot read", path, found).
 			WithHint("move the folder away to start a new journal: mv %s %s", quote(dir), quote(dir+".old"))
 	case found < 0:
 		return 0, value.Errorf(value.Invalid, "open the journal: %s has an unknown format: %d", path, found).

@@ -1,5 +1,5 @@
-// Package runs has the commands that list, show, answer, resume, replay, undo, export and
-// delete recorded runs, and that make tools of their programs.
+// Package runs has the commands that list, show, answer, resume, replay, undo, verify, export
+// and delete recorded runs, and that make tools of their programs.
 package runs
 
 import (
@@ -23,7 +23,7 @@ func Command(a *app.App) *cli.Command {
 			"Instead of an ID, you can pass its first characters if no other ID begins with them. The ID \"last\" is the newest run.",
 		Subcommands: []*cli.Command{
 			listCommand(c), showCommand(c), answerCommand(c, c.resume), resumeCommand(c), retryCommand(c), replayCommand(c), undoCommand(c),
-			exportCommand(c), promoteCommand(c), cancelCommand(c), pruneCommand(c),
+			verifyCommand(c), exportCommand(c), promoteCommand(c), cancelCommand(c), pruneCommand(c),
 		},
 	}
 }
