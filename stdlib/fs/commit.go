@@ -91,10 +91,11 @@ func (w *Files) lock(ctx context.Context) (unlock func(), err error) {
 // A disk is what commits change: a look without a stage.
 type disk struct {
 	*look
-	mark    string          // of the temporary files
-	keep    bool            // keep them after the commit, until its outcome is recorded
-	folders map[string]bool // the paths that are made, removed or replaced as folders
-	open    map[string]held // what is open, by path
+	parts   map[string]records.Part // of the files whose new content has to be put together, by path
+	mark    string                  // of the temporary files
+	keep    bool                    // keep them after the commit, until its outcome is recorded
+	folders map[string]bool         // the paths that are made, removed or replaced as folders
+	open    map[string]held         // what is open, by path
 }
 
 // A held is an open place. Its folder stays the same one, even if it is renamed.
@@ -250,6 +251,11 @@ func (d disk) compareOne(step *order.Step, becomes map[string]tool.FileState) er
 	}
 	if !sameState(step.Now, step.Before) {
 		return d.conflict(step.Path)
+	}
+	if p, ok := d.parts[step.Path]; ok {
+		if step.After.Data, ok = p.Whole(step.Now.Data); !ok {
+			return value.Errorf(value.Failed, "restore %s: the record of the file is damaged", d.w.Shown(step.Path))
+		}
 	}
 	parent := path.Dir(step.Path)
 	if after, staged := becomes[parent]; step.After.Exists && (staged && !after.Dir || !staged && s.dir == nil) {

@@ -120,6 +120,7 @@ func (w *Files) restore(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.
 	}
 	d := diskOf(ctx, w, e.Args.Text(argMark)).of(changes)
 	defer d.close("")
+	d.parts = records.Parts(e.Args)
 	if d.keep {
 		undo, done, err := d.resumeRestore(changes)
 		if err != nil || done {

@@ -56,7 +56,7 @@ func Undo(changes []tool.Change) *tool.Effect {
 			d.Put("mode", int64(c.Before.Mode))
 		}
 		if c.Before.Exists && !c.Before.Dir {
-			d.Put("content", c.Before.Data)
+			putContent(d, c)
 		}
 		if c.After.Exists {
 			d.Put("is_mode", int64(c.After.Mode))
@@ -67,8 +67,67 @@ func Undo(changes []tool.Change) *tool.Effect {
 	return &tool.Effect{Func: "fs.restore", Args: value.NewDict("files", files)}
 }
 
+// A Part is what a commit has replaced in a file, between a beginning and an end that stayed.
+// So the record of a large file has only what was changed.
+type Part struct {
+	head, tail int64 // the bytes that stayed
+	was        []byte
+	hash       string // of the file before the commit
+}
+
+// leastKept is how many bytes of a file must stay for its record to leave them out.
+const leastKept = 1 << 10
+
+// putContent adds the content of a file before a commit, or the part of it that was changed.
+func putContent(d *value.Dict, c tool.Change) {
+	was, is := c.Before.Data, c.After.Data // the latter is unknown where a crash has interrupted a commit
+	head := int64(same(was, is, func(b []byte, i int) byte { return b[i] }))
+	tail := int64(same(was[head:], is[min(head, int64(len(is))):], func(b []byte, i int) byte { return b[len(b)-1-i] }))
+	if head+tail < leastKept {
+		d.Put("content", was)
+		return
+	}
+	d.Put("content", was[head:int64(len(was))-tail])
+	d.Put("head", head)
+	d.Put("tail", tail)
+	d.Put("was_hash", c.Before.Hash)
+}
+
+// same counts the bytes at the same places of two texts, up to the first different one.
+func same(a, b []byte, at func(b []byte, i int) byte) (n int) {
+	for n < len(a) && n < len(b) && at(a, n) == at(b, n) {
+		n++
+	}
+	return n
+}
+
+// Parts returns the parts of the files in the argument "files" of fs.restore of which the record
+// leaves out what stayed, by path. [Restored] has checked the argument.
+func Parts(args *value.Dict) map[string]Part {
+	parts := map[string]Part{}
+	for _, item := range args.Elements("files") {
+		if d, ok := item.(*value.Dict); ok && d.Has("was_hash") {
+			content, _ := d.Get("content")
+			was, _ := content.([]byte)
+			parts[d.Text("path")] = Part{d.Int("head"), d.Int("tail"), was, d.Text("was_hash")}
+		}
+	}
+	return parts
+}
+
+// Whole returns the content of the file before the commit, from that after the commit. ok is
+// false if that is not what the record was made of.
+func (p Part) Whole(is []byte) (was []byte, ok bool) {
+	if p.head < 0 || p.tail < 0 || p.head > int64(len(is)) || p.tail > int64(len(is))-p.head {
+		return nil, false
+	}
+	was = slices.Concat(is[:p.head], p.was, is[int64(len(is))-p.tail:])
+	return was, tool.HashBytes(was) == p.hash
+}
+
 // Restored reads the argument "files" of fs.restore: the changes that it makes. It comes from a
-// record, which may be damaged, so every part of it is checked; check checks a path.
+// record, which may be damaged, so every part of it is checked; check checks a path. The files
+// of [Parts] have no content yet.
 func Restored(args *value.Dict, check func(path string) error) ([]tool.Change, error) {
 	items := args.Elements("files")
 	changes := make([]tool.Change, 0, len(items))
@@ -99,6 +158,9 @@ func readStates(c *tool.Change, d *value.Dict) (ok bool) {
 		v, _ := d.Get("content")
 		c.After.Data, ok = v.([]byte)
 		c.After.Hash = tool.HashBytes(c.After.Data)
+		if d.Has("was_hash") {
+			c.After.Data, c.After.Hash = nil, d.Text("was_hash")
+		}
 	}
 	if ok {
 		c.Before, ok = readState(d.Text("is"), d.Int("is_mode"))
