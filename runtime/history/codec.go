@@ -47,9 +47,9 @@ const (
 )
 
 // A record is its kind, the length of its fields, and the fields. A field is a length
-// and a value in the form of [value.Append], or a struct in that of [pack.Append]. If the lowest bit of the length is set,
-// the value is stored as a blob beside the database, and the hash of its bytes replaces
-// them.
+// and a value in the form of [value.Append], or a struct in that of [pack.Append]. If the lowest
+// bit of the length is set, the bytes are stored as blobs beside the database, and the length
+// and the hash of each blob replace them, see [cut].
 type record struct {
 	kind   recordKind
 	fields []byte
@@ -82,10 +82,34 @@ func nextRecord(data []byte) (record, []byte, error) {
 // file, the reply of a page.
 const inlineMost = 64 << 10
 
-// A blobName is the SHA-256 of a blob.
-type blobName [sha256.Size]byte
+// A blob is a part of a field that is stored beside the database.
+type blob struct {
+	name [sha256.Size]byte // its SHA-256
+	size uint64
+}
 
-func (n blobName) String() string { return hex.EncodeToString(n[:]) }
+func (b *blob) String() string { return hex.EncodeToString(b.name[:]) }
+
+// A large field is cut into blobs of these sizes.
+const (
+	leastBlob = 32 << 10
+	mostBlob  = 256 << 10
+	cutBits   = 16 // 64 KiB more on average
+)
+
+// cut returns the length of the first blob of a large field. Where it ends depends only on the
+// 64 bytes before the end. So two versions of a large file, which differ in one place, have most
+// blobs in common, and these are stored once.
+func cut(data []byte) int {
+	var h uint64
+	for i := leastBlob - 64; i < min(len(data), mostBlob); i++ {
+		h = h<<1 + (uint64(data[i])+1)*0x9e3779b97f4a7c15 // spreads a byte over all bits
+		if i >= leastBlob && h>>(64-cutBits) == 0 {
+			return i + 1
+		}
+	}
+	return min(len(data), mostBlob)
+}
 
 // fields reads the fields of a record in order. It checks everything, since a file may
 // contain anything. The first error is kept, and later fields are zero.
@@ -95,29 +119,40 @@ type fields struct {
 	err   error
 }
 
-// raw returns the next field: its bytes, or the name and size of its blob.
-func (f *fields) raw() (bare []byte, name blobName, size uint64) {
+// raw returns the next field: its bytes, or its blobs.
+func (f *fields) raw() (bare []byte, blobs []blob) {
+	n := f.length()
+	size := n >> 1
+	if n&1 == 0 {
+		if size > uint64(len(f.rest)) {
+			f.fail(errRecord)
+			return nil, nil
+		}
+		bare, f.rest = f.rest[:size], f.rest[size:]
+		return bare, nil
+	}
+	for size > 0 && f.err == nil {
+		b := blob{size: f.length()}
+		if b.size == 0 || b.size > size || len(f.rest) < len(b.name) {
+			f.fail(errRecord)
+			return nil, nil
+		}
+		f.rest = f.rest[copy(b.name[:], f.rest):]
+		size -= b.size
+		blobs = append(blobs, b)
+	}
+	return nil, blobs
+}
+
+// length reads a length.
+func (f *fields) length() uint64 {
 	n, head := binary.Uvarint(f.rest)
 	if head <= 0 {
 		f.fail(errRecord)
-		return nil, name, 0
+		return 0
 	}
 	f.rest = f.rest[head:]
-	size = n >> 1
-	if n&1 == 1 {
-		if len(f.rest) < len(name) {
-			f.fail(errRecord)
-			return nil, name, 0
-		}
-		f.rest = f.rest[copy(name[:], f.rest):]
-		return nil, name, size
-	}
-	if size > uint64(len(f.rest)) {
-		f.fail(errRecord)
-		return nil, name, 0
-	}
-	bare, f.rest = f.rest[:size], f.rest[size:]
-	return bare, name, 0
+	return n
 }
 
 func (f *fields) fail(err error) {
@@ -127,20 +162,26 @@ func (f *fields) fail(err error) {
 	f.rest = nil
 }
 
-// bytes returns the next field, which may be a blob. It is nil after an error.
+// bytes returns the next field, which may be in blobs. It is nil after an error.
 func (f *fields) bytes() []byte {
 	if f.err != nil {
 		return nil
 	}
-	bare, name, size := f.raw()
-	if f.err == nil && bare == nil {
+	bare, blobs := f.raw()
+	for i := range blobs {
 		if f.store == nil {
 			f.fail(errRecord)
 			return nil
 		}
-		var err error
-		if bare, err = f.store.Blob(context.Background(), name.String(), int64(size)); err != nil {
+		part, err := f.store.Blob(context.Background(), blobs[i].String(), int64(blobs[i].size))
+		if err != nil {
 			f.fail(err)
+			return nil
+		}
+		if i == 0 {
+			bare = part
+		} else {
+			bare = append(bare, part...)
 		}
 	}
 	if f.err != nil {

@@ -104,8 +104,9 @@ func (j *Journal) named(ctx context.Context) (map[string]bool, error) {
 		for _, r := range records {
 			f := &fields{rest: r.fields}
 			for len(f.rest) > 0 {
-				if bare, name, _ := f.raw(); bare == nil && f.err == nil {
-					names[name.String()] = true
+				_, blobs := f.raw()
+				for i := range blobs {
+					names[blobs[i].String()] = true
 				}
 			}
 			if err == nil {

@@ -63,12 +63,13 @@ func testPrune(t *testing.T, s storage) {
 	}))
 }
 
-// hasBlob reports whether the value of a text is stored.
+// hasBlob reports whether the beginning of the value of a text is stored.
 func hasBlob(t *testing.T, j *Journal, text string) bool {
 	t.Helper()
 	data, err := value.Append(nil, text)
 	check(t, err)
-	_, err = j.store.Blob(context.Background(), blobName(sha256.Sum256(data)).String(), int64(len(data)))
+	data = data[:cut(data)]
+	_, err = j.store.Blob(context.Background(), (&blob{name: sha256.Sum256(data)}).String(), int64(len(data)))
 	if err != nil && !strings.Contains(err.Error(), "missing") {
 		t.Error(err)
 	}

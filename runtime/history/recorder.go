@@ -52,7 +52,7 @@ func (r *recorder) pack(x any) {
 	r.encoded(inlineMost, func(buf []byte) ([]byte, error) { return pack.Append(buf, x) })
 }
 
-// encoded adds a field. One of more than so many bytes is stored as a blob.
+// encoded adds a field. One of more than so many bytes is stored as blobs.
 func (r *recorder) encoded(most int, appended func([]byte) ([]byte, error)) {
 	if r.err != nil {
 		return
@@ -67,9 +67,15 @@ func (r *recorder) encoded(most int, appended func([]byte) ([]byte, error)) {
 	if size <= most || r.store == nil {
 		buf = slices.Insert(buf, start, binary.AppendUvarint(head[:0], uint64(size)<<1)...)
 	} else {
-		name := blobName(sha256.Sum256(buf[start:]))
-		r.err = r.store.PutBlob(context.Background(), name.String(), buf[start:])
-		buf = append(binary.AppendUvarint(buf[:start], uint64(size)<<1|1), name[:]...)
+		names := binary.AppendUvarint(nil, uint64(size)<<1|1)
+		for rest := buf[start:]; len(rest) > 0 && r.err == nil; {
+			part := rest[:cut(rest)]
+			b := blob{sha256.Sum256(part), uint64(len(part))}
+			r.err = r.store.PutBlob(context.Background(), b.String(), part)
+			names = append(binary.AppendUvarint(names, b.size), b.name[:]...)
+			rest = rest[len(part):]
+		}
+		buf = append(buf[:start], names...)
 	}
 	*r.buf = buf
 }

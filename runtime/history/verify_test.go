@@ -111,8 +111,8 @@ func TestVerifyReadsEverything(t *testing.T) {
 		store.lost = name
 		fails(t, "the value "+name+" is lost", second(j.Verify(ctx, "r", "")), value.Failed, "damaged")
 	}
-	if len(store.names) != 2 {
-		t.Errorf("%d values are beside the frames, want the arguments and the script", len(store.names))
+	if len(store.names) != 3 {
+		t.Errorf("%d blobs are beside the frames, want two of the arguments and the script", len(store.names))
 	}
 }
 
