@@ -25,6 +25,8 @@ func testAConflictAsksAgain(t *testing.T, on keeper) {
 	appends := "fs.append('log', 'mine\\n')"
 	rereads := "fs.write('log', fs.read('log') + 'mine\\n')"
 	counts := "text = fs.read('log')\nfs.append('log', '%d mine\\n' % len(text))"
+	shows := appends + "\nreturn fs.read('log')"
+	measures := "return str(fs.append('log', 'mine\\n')['bytes'])"
 	long := strings.Repeat("long line\n", 10_000)
 	for _, tt := range []struct {
 		name, body, before, meanwhile string
@@ -41,16 +43,22 @@ func testAConflictAsksAgain(t *testing.T, on keeper) {
 		{"cut", appends, "a\n", "", true, "mine\n"},
 		{"grown, and read before", rereads, "a\n", "a\nb\n", false, "a\nb\nmine\n"},
 		{"edited, and read before", rereads, "a\n", "b\n", true, "b\nmine\n"},
+		{"grown, and its own addition read", shows, "a\n", "a\nb\n", false, "a\nb\nmine\n"},
+		{"edited, and its own addition read", shows, "a\n", "b\n", true, "b\nmine\n"},
+		{"a new file, and its own addition read", shows, "", "b\n", false, "b\nmine\n"},
+		{"grown, and the result of the write used", measures, "a\n", "a\nb\n", false, "a\nb\nmine\n"},
 		{"grown, and another addition", counts, "a\n", "a\nb\n", true, "a\nb\n4 mine\n"},
 	} {
 		for _, yes := range []bool{true, false} {
 			name := fmt.Sprint(tt.name, " ", yes)
 			m := headless(t, on)
+			result := value.Value(nil)
 			run := func(resume bool) error {
 				p := m.process(0, false)
 				defer p.j.Close()
 				p.add("put.star", star("put", "", tt.body, "needs = ['fs.read', 'fs.write']"), nil)
-				_, err := p.run("r", resume, "tools.put()")
+				out, err := p.run("r", resume, "return tools.put()")
+				result = out.Value
 				return err
 			}
 			if p := m.process(0, false); tt.before != "" {
@@ -82,6 +90,9 @@ func testAConflictAsksAgain(t *testing.T, on keeper) {
 			}
 			if denied := value.KindOf(err) == value.Denied; (err != nil) == yes || denied == yes || m.tree()["log"] != want {
 				t.Errorf("%s: the run gave %v, and the file is %.40q, want %.40q", name, err, m.tree()["log"], want)
+			}
+			if got := map[string]value.Value{shows: want, measures: fmt.Sprint(len(want))}[tt.body]; err == nil && got != result {
+				t.Errorf("%s: the call returned %v, want what it has done: %v", name, result, got)
 			}
 			if on == inMemory || err != nil {
 				continue

@@ -260,17 +260,14 @@ func (p commit) dropCommitted(ctx context.Context) error {
 }
 
 // restage stages the writes that the record has answered and that are not on disk. It is
-// called before anything that can see them.
+// called before anything that can see them. It fails if they, or what the call has read of
+// them, are not what the record says.
 func (p commit) restage(ctx context.Context) error {
 	unstaged := p.recovery.unstaged
 	p.recovery.unstaged = nil
-	for _, s := range unstaged {
-		if _, err := s.again(ctx); p.Run.leavesOpen(err) {
+	for i := range unstaged {
+		if err := unstaged[i].agrees(ctx); err != nil {
 			return err
-		} else if err != nil {
-			e := s.effect
-			return value.Errorf(value.KindOf(err), "repeat the recorded step %s (%s): %w", e.StepPath, e.Func, err).
-				WithLimit(value.ErrorOf(err, value.Failed).Limit)
 		}
 	}
 	return nil
@@ -300,12 +297,8 @@ func (p commit) unchanged(ctx context.Context) error {
 				continue
 			}
 			p.stage = tool.Stage{} // without it, the effect reads what is on disk
-			out, err := l.by.again(ctx)
-			switch {
-			case p.Run.leavesOpen(err) || ctx.Err() != nil:
+			if err := l.agrees(ctx); err != nil {
 				return err
-			case (err != nil) != l.failed || err == nil && !value.Equal(out.Value, l.value):
-				return changedSince(c.Path)
 			}
 		}
 	}

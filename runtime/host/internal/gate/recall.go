@@ -12,8 +12,8 @@ import (
 
 // A recovery is where the record of a resumed call differs from the disk.
 type recovery struct {
-	unstaged []*step                // writes that the record has answered and that are not staged
-	seen     []seenPath             // what the call has read of files, by its record
+	unstaged []answered             // writes that are not staged, and reads of what they wrote
+	seen     []answered             // reads of paths that the call had not written
 	written  map[value.Value]string // the states of the files that it wrote, by path
 }
 
@@ -65,7 +65,7 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 			_ = p.commitIn(s.effect.StepPath, 0).replay() // if the commit failed, so did the effect
 		}
 	case kind == tool.Write && entry.Err == nil:
-		p.recovery.unstaged = append(p.recovery.unstaged, s)
+		p.recovery.unstaged = append(p.recovery.unstaged, answered{"", s, entry.Outcome.Value, false})
 		return entry.Outcome, nil
 	}
 	p.recovery.addSeen(s, entry)
@@ -86,23 +86,50 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 	return entry.Outcome, err
 }
 
-// A seenPath is what a call has read of a path, by its record.
-type seenPath struct {
-	path   string
+// An answered is an effect on files that the record has answered.
+type answered struct {
+	path   string // that it has read
 	by     *step
 	value  value.Value
 	failed bool
 }
 
-// addSeen keeps what an effect has read of a path that the call has not changed itself.
+// agrees fails if the effect, done again, has another outcome than the recorded one: somebody
+// has changed the files since.
+func (a *answered) agrees(ctx context.Context) error {
+	out, err := a.by.again(ctx)
+	switch {
+	case a.by.of.Run.leavesOpen(err) || ctx.Err() != nil:
+		return err
+	case err != nil && a.by.fn.Kind == tool.Write:
+		e := a.by.effect
+		return value.Errorf(value.KindOf(err), "repeat the recorded step %s (%s): %w", e.StepPath, e.Func, err).
+			WithLimit(value.ErrorOf(err, value.Failed).Limit)
+	case (err != nil) != a.failed || err == nil && !value.Equal(out.Value, a.value):
+		path := a.path
+		if takes, _ := targets(a.by.fn, a.by.effect); path == "" && len(takes) > 0 {
+			path = takes[0].Target
+		}
+		return changedSince(path)
+	}
+	return nil
+}
+
+// addSeen keeps what an effect has read of files.
 func (t *recovery) addSeen(s *step, entry *history.Entry) {
 	if s.fn.Kind != tool.Read || s.fn.Target == nil {
 		return
 	}
 	takes, _ := targets(s.fn, s.effect)
 	for _, c := range takes {
-		if c.Name == "fs.read" && !slices.ContainsFunc(t.unstaged, func(w *step) bool { return writesTo(w, c.Target) }) {
-			t.seen = append(t.seen, seenPath{c.Target, s, entry.Outcome.Value, entry.Err != nil})
+		if c.Name != "fs.read" {
+			continue
+		}
+		a := answered{c.Target, s, entry.Outcome.Value, entry.Err != nil}
+		if slices.ContainsFunc(t.unstaged, func(w answered) bool { return writesTo(w.by, c.Target) }) {
+			t.unstaged = append(t.unstaged, a)
+		} else {
+			t.seen = append(t.seen, a)
 		}
 	}
 }
@@ -134,7 +161,7 @@ func (p *Pass) leave(s *step, err error) {
 
 // forget drops what the call has seen of the paths that it has changed.
 func (t *recovery) forget(paths *value.Dict) {
-	t.seen = slices.DeleteFunc(t.seen, func(l seenPath) bool { return paths.Has(l.path) })
+	t.seen = slices.DeleteFunc(t.seen, func(l answered) bool { return paths.Has(l.path) })
 	for path := range paths.All() {
 		delete(t.written, path)
 	}
