@@ -34,8 +34,10 @@ func (w *Write) Check() error {
 		return value.Errorf(value.Invalid, "write to the journal: expected either a run number or a new run")
 	case w.New != nil && !ValidID(w.New.ID):
 		return ErrInvalidID(w.New.ID)
-	case w.New != nil && w.New.State > Cancelled, w.Set != nil && w.Set.State > Cancelled:
+	case w.New != nil && w.New.State > Stuck, w.Set != nil && w.Set.State > Stuck:
 		return value.Errorf(value.Invalid, "write to the journal: unknown run state")
+	case w.New != nil && (w.New.State == Stuck) != (w.New.Stuck != ""), w.Set != nil && (w.Set.State == Stuck) != (w.Set.Stuck != ""):
+		return value.Errorf(value.Invalid, "write to the journal: a run is stuck for a reason, and only then has one")
 	}
 	for _, f := range w.Frames {
 		if f.Seq < 0 || f.Seq > MaxSeq {

@@ -111,6 +111,7 @@ type Row struct {
 	State   State
 	Wake    time.Time // when a parked run continues; zero means never
 	Updated time.Time // when its state was last set; both in UTC, to the microsecond
+	Stuck   string    // why nobody can continue it, if its state is Stuck; else ""
 
 	Head        []byte // the progress of its record, sealed by history
 	First, Last []byte // its first and last frame; set only by List
@@ -145,6 +146,7 @@ type Standing struct {
 	State   State
 	Wake    time.Time
 	Updated time.Time
+	Stuck   string // why, if the state is Stuck; else ""
 }
 
 // A Message is a message to a run from outside of its execution.
@@ -180,11 +182,12 @@ const (
 	Done                   // it returned a result
 	Failed                 // it ended with an error
 	Cancelled              // it was cancelled
+	Stuck                  // nobody can continue it until the cause is gone, see Row.Stuck
 )
 
-// String returns the state's name: running, parked, done, failed or cancelled.
+// String returns the state's name: running, parked, done, failed, cancelled or stuck.
 func (s State) String() string {
-	names := [...]string{"running", "parked", "done", "failed", "cancelled"}
+	names := [...]string{"running", "parked", "done", "failed", "cancelled", "stuck"}
 	if int(s) < len(names) {
 		return names[s]
 	}
@@ -192,4 +195,4 @@ func (s State) String() string {
 }
 
 // Ended reports whether a run in this state cannot be resumed.
-func (s State) Ended() bool { return s >= Done }
+func (s State) Ended() bool { return s == Done || s == Failed || s == Cancelled }

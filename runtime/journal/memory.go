@@ -135,7 +135,7 @@ func (s *memory) write(w *Write) (num int64, undo []func(), err error) {
 		r.row.Head = bytes.Clone(w.Head)
 	}
 	if w.Set != nil {
-		r.row.State, r.row.Wake, r.row.Updated = w.Set.State, Time(w.Set.Wake), Time(w.Set.Updated)
+		r.row.State, r.row.Wake, r.row.Updated, r.row.Stuck = w.Set.State, Time(w.Set.Wake), Time(w.Set.Updated), w.Set.Stuck
 	}
 	return num, undo, nil
 }

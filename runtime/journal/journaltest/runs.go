@@ -35,9 +35,18 @@ func (s *suite) testCommit(t *testing.T) {
 	step := &journal.Write{Num: w.Num, Frames: []journal.Frame{frame(2, "two")}, Head: []byte("head 1")}
 	check(t, st.Commit(ctx, []*journal.Write{step}))
 	want.Head = []byte("head 1")
+	stuck := &journal.Write{Num: w.Num, Set: &journal.Standing{State: journal.Stuck, Updated: moment(), Stuck: "step 2 differs"}}
+	check(t, st.Commit(ctx, []*journal.Write{stuck}))
+	want.State, want.Wake, want.Updated, want.Stuck = journal.Stuck, time.Time{}, moment(), "step 2 differs"
+	if got, err := st.Find(ctx, "t", "r"); err != nil || !same(got, want) {
+		t.Errorf("Find of a stuck run = %+v, %v, want %+v", got, err, want)
+	}
+	if got := ids(t, st, journal.Filter{Tenant: "t", States: []journal.State{journal.Stuck}}); got != "r" {
+		t.Errorf("the stuck runs are %q", got)
+	}
 	end := &journal.Write{Num: w.Num, Set: &journal.Standing{State: journal.Done, Updated: moment()}}
 	check(t, st.Commit(ctx, []*journal.Write{end}))
-	want.State, want.Wake, want.Updated = journal.Done, time.Time{}, moment()
+	want.State, want.Stuck = journal.Done, ""
 	loaded, err := st.Load(ctx, w.Num)
 	check(t, err)
 	if !same(loaded.Row, want) {
@@ -122,8 +131,11 @@ func (s *suite) testCommitInvalid(t *testing.T) {
 		"a negative number":                {Num: -1},
 		"a negative frame":                 {Num: num, Frames: []journal.Frame{frame(-1, "x")}},
 		"a frame number that is too large": {Num: num, Frames: []journal.Frame{frame(journal.MaxSeq+1, "x")}},
-		"an unknown state":                 {Num: num, Set: &journal.Standing{State: journal.Cancelled + 1}},
-		"a new run with an unknown state":  {New: &journal.Row{ID: "x", State: journal.Cancelled + 1}},
+		"an unknown state":                 {Num: num, Set: &journal.Standing{State: journal.Stuck + 1}},
+		"a new run with an unknown state":  {New: &journal.Row{ID: "x", State: journal.Stuck + 1}},
+		"stuck without a reason":           {Num: num, Set: &journal.Standing{State: journal.Stuck}},
+		"a reason without being stuck":     {Num: num, Set: &journal.Standing{State: journal.Parked, Stuck: "x"}},
+		"a new run stuck for nothing":      {New: &journal.Row{ID: "x", State: journal.Stuck}},
 	} {
 		wantKind(t, "Commit of "+what, st.Commit(context.Background(), []*journal.Write{w}), value.Invalid)
 	}

@@ -34,12 +34,12 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
-		{&w.addRun, `INSERT INTO runs (tenant, id, project, kind, parent, forked_from, session, nonce, state, wake, updated)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&w.addRun, `INSERT INTO runs (tenant, id, project, kind, parent, forked_from, session, nonce, state, wake, updated, stuck)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&w.addHead, "INSERT INTO heads (num, tenant, id, body) VALUES (?, ?, ?, ?)"},
 		{&w.addFrame, "INSERT INTO frames (at, body) VALUES (?, ?)"},
 		{&w.setHead, "UPDATE heads SET body = coalesce(?2, body) WHERE num = ?1"},
-		{&w.setRun, "UPDATE runs SET state = ?2, wake = ?3, updated = ?4 WHERE num = ?1"},
+		{&w.setRun, "UPDATE runs SET state = ?2, wake = ?3, updated = ?4, stuck = ?5 WHERE num = ?1"},
 	} {
 		if *s.stmt, err = conn.PrepareContext(ctx, s.text); err != nil {
 			w.close()
@@ -146,7 +146,7 @@ func (w *writer) apply(ctx context.Context, one *journal.Write) (num int64, err 
 		}
 	}
 	if set := one.Set; set != nil {
-		if err := mustChange(num)(w.setRun.ExecContext(ctx, num, int64(set.State), set.Wake.UnixMicro(), set.Updated.UnixMicro())); err != nil {
+		if err := mustChange(num)(w.setRun.ExecContext(ctx, num, int64(set.State), set.Wake.UnixMicro(), set.Updated.UnixMicro(), set.Stuck)); err != nil {
 			return 0, err
 		}
 	}
@@ -161,7 +161,7 @@ func (w *writer) apply(ctx context.Context, one *journal.Write) (num int64, err 
 // add adds a run and returns its number.
 func (w *writer) add(ctx context.Context, r *journal.Row) (int64, error) {
 	added, err := w.addRun.ExecContext(ctx, r.Tenant, r.ID, r.Project, r.Kind, r.Parent, r.ForkedFrom, r.Session, r.Nonce,
-		int64(r.State), r.Wake.UnixMicro(), r.Updated.UnixMicro())
+		int64(r.State), r.Wake.UnixMicro(), r.Updated.UnixMicro(), r.Stuck)
 	if isDuplicate(err) {
 		return 0, journal.ErrExists(r.ID)
 	}

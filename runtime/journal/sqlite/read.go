@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -39,7 +40,7 @@ func (s *Store) Find(ctx context.Context, tenant, id string) (row journal.Row, e
 	err = s.read(ctx, func(tx *sql.Tx) error {
 		num, err := find(ctx, tx, tenant, id)
 		if err == nil {
-			row, err = readRow(ctx, tx, num)
+			row, err = s.readRow(ctx, tx, num)
 		}
 		if num != 0 && row.Num == 0 { // only an index is left
 			row = journal.Row{Num: num, Tenant: tenant, ID: id}
@@ -86,16 +87,24 @@ func find(ctx context.Context, tx *sql.Tx, tenant, id string) (int64, error) {
 // exist, and whether they have the same name.
 const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.tenant AND r.id IS h.id, coalesce(r.tenant, h.tenant, ''), coalesce(r.id, h.id, ''),
 	coalesce(r.project, ''), coalesce(r.kind, ''), coalesce(r.parent, ''), coalesce(r.forked_from, ''), coalesce(r.session, ''), coalesce(r.nonce, ''),
-	coalesce(r.state, 0), coalesce(r.wake, 0), coalesce(r.updated, 0), h.body,
+	coalesce(r.state, 0), coalesce(r.wake, 0), coalesce(r.updated, 0), coalesce(r.stuck, ''), h.body,
 	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at LIMIT 1),
 	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at DESC LIMIT 1)
 	FROM (SELECT ?1 AS num) n LEFT JOIN runs r ON r.num = n.num LEFT JOIN heads h ON h.num = n.num`
 
+// rowQueryOf returns rowQuery for a database of a version.
+func rowQueryOf(version int) string {
+	if version == 2 {
+		return strings.Replace(rowQuery, "coalesce(r.stuck, '')", "''", 1)
+	}
+	return rowQuery
+}
+
 // readRow reads the row of a run with its first and last frame. If only a part can be
 // read, it returns that part and an error for isDamage. The row has no Num if nothing
 // was read, and no Kind if its columns were not.
-func readRow(ctx context.Context, tx *sql.Tx, num int64) (journal.Row, error) {
-	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, rowQuery, num))
+func (s *Store) readRow(ctx context.Context, tx *sql.Tx, num int64) (journal.Row, error) {
+	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, s.rowQuery, num))
 }
 
 // readRowBy is readRow with the result of rowQuery.
@@ -104,7 +113,7 @@ func readRowBy(ctx context.Context, tx *sql.Tx, num int64, result *sql.Row) (jou
 	var hasRun, hasHead, agree bool
 	var state, wake, updated int64
 	err := result.Scan(&hasRun, &hasHead, &agree, &row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Session, &row.Nonce,
-		&state, &wake, &updated, &row.Head, &row.First, &row.Last)
+		&state, &wake, &updated, &row.Stuck, &row.Head, &row.First, &row.Last)
 	switch {
 	case ctx.Err() != nil:
 		return journal.Row{}, ctx.Err()
@@ -119,7 +128,7 @@ func readRowBy(ctx context.Context, tx *sql.Tx, num int64, result *sql.Row) (jou
 	case !hasRun:
 		return row, lost("the columns", num)
 	}
-	if state < 0 || state > int64(journal.Cancelled) {
+	if state < 0 || state > int64(journal.Stuck) {
 		return salvageRow(ctx, tx, num, lost("the state", num))
 	}
 	row.State, row.Wake, row.Updated = journal.State(state), micros(wake), micros(updated)
@@ -138,7 +147,7 @@ func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 // Load returns all stored data of a run, see [journal.Store].
 func (s *Store) Load(ctx context.Context, num int64) (st journal.Stored, err error) {
 	err = s.read(ctx, func(tx *sql.Tx) (err error) {
-		st.Row, err = readRow(ctx, tx, num)
+		st.Row, err = s.readRow(ctx, tx, num)
 		if err != nil && !isDamage(err) {
 			return err
 		}

@@ -32,14 +32,15 @@ import (
 // A Store is a [journal.Store] in a folder. Its methods are safe for
 // concurrent use. Open makes one.
 type Store struct {
-	dir    string
-	db     *sql.DB
-	w      *writer // nil if nothing can be written
-	last   last
-	damage error // why not everything can be read, or nil
-	sealed error // why nothing can be written, or nil
-	blobs  blobs
-	copied *scratch.Dir // a copy of the database that is read, or nil
+	dir      string
+	db       *sql.DB
+	rowQuery string  // see rowQueryOf
+	w        *writer // nil if nothing can be written
+	last     last
+	damage   error // why not everything can be read, or nil
+	sealed   error // why nothing can be written, or nil
+	blobs    blobs
+	copied   *scratch.Dir // a copy of the database that is read, or nil
 
 	closed atomic.Bool
 	mu     sync.Mutex
@@ -91,9 +92,9 @@ func Open(dir string) (*Store, error) {
 		return s, nil
 	}
 	if isDamage(err) {
-		db, e := openChecked(ctx, s.file(), toSalvage, true)
+		db, found, e := openChecked(ctx, s.file(), toSalvage, true)
 		if e == nil {
-			s.db, s.damage = db, dbError(opOpen, err)
+			s.db, s.rowQuery, s.damage = db, rowQueryOf(found), dbError(opOpen, err)
 			s.sealed = s.damage
 			return s, nil
 		}
@@ -121,10 +122,10 @@ func (s *Store) open(ctx context.Context) error {
 func (s *Store) tryOpen(ctx context.Context) error {
 	// The first check must not change a file of another program.
 	at := readLast(s.dir) // before the database, which is newer
-	check, err := openChecked(ctx, s.file(), toRead, false)
+	check, _, err := openChecked(ctx, s.file(), toRead, false)
 	if isUnfinished(err) {
 		if err = rollBack(ctx, s.file()); err == nil {
-			check, err = openChecked(ctx, s.file(), toRead, false)
+			check, _, err = openChecked(ctx, s.file(), toRead, false)
 		}
 	}
 	if err != nil {
@@ -136,6 +137,7 @@ func (s *Store) tryOpen(ctx context.Context) error {
 	if check.Close(); err != nil {
 		return err
 	}
+	s.rowQuery = rowQuery // create makes or converts the tables
 	if s.db, err = openDB(s.file(), toWrite); err != nil {
 		return err
 	}
