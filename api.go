@@ -87,6 +87,7 @@ const (
 	RunDone      = history.Done      // it returned a result
 	RunFailed    = history.Failed    // it ended with an error
 	RunCancelled = history.Cancelled // somebody cancelled it
+	RunStuck     = history.Stuck     // nobody can continue it until the cause is gone; see [Host.Retry]
 )
 
 // Who asks for a call. The zero value is a model, which may do least unasked.

@@ -1033,7 +1033,7 @@ var powers = map[string]struct {
 	"unsafe":        {"sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper"},
 	"embed":         {"tools scripts runtime/model/catalog", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
-	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate", "the version of the build; a worker's limits; the stack of a panic, for the log"},
+	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
 	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},

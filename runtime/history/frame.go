@@ -99,18 +99,25 @@ type head struct {
 	state   State
 	wake    time.Time // when a parked run continues
 	updated time.Time // when the state was set
+	stuck   string    // why, if the state is Stuck: only in the row, for people, and without a checksum
 }
 
 // stand sets the state.
-func (h *head) stand(s State, at time.Time) { h.state, h.wake, h.updated = s, time.Time{}, at }
+func (h *head) stand(s State, at time.Time) {
+	h.state, h.wake, h.updated, h.stuck = s, time.Time{}, at, ""
+}
 
 // standing returns the state for the store.
 func (h *head) standing() journal.Standing {
-	return journal.Standing{State: h.state, Wake: h.wake, Updated: h.updated}
+	return journal.Standing{State: h.state, Wake: h.wake, Updated: h.updated, Stuck: h.stuck}
 }
 
-// agrees compares the head with the columns of its row.
+// agrees compares the head with the columns of its row. A run that is stuck can have the head that it
+// had before.
 func (h *head) agrees(row *journal.Row) error {
+	if row.State == Stuck && !h.state.Ended() {
+		return nil
+	}
 	if h.state != row.State || !h.wake.Equal(row.Wake) || !h.updated.Equal(row.Updated) {
 		return errChanged
 	}
@@ -138,10 +145,10 @@ func readHead(b []byte) (head, error) {
 	if err := unseal(b, &f); err != nil {
 		return head{}, errChanged
 	}
-	if f.Frames < 0 || f.Frames > 1<<32 || f.State > Cancelled || len(f.Last) != len(sum{}) {
+	if f.Frames < 0 || f.Frames > 1<<32 || f.State > Stuck || len(f.Last) != len(sum{}) {
 		return head{}, errRecord
 	}
-	return head{f.Frames, sum(f.Last), f.State, moment(f.Wake), moment(f.Updated)}, nil
+	return head{frames: f.Frames, last: sum(f.Last), state: f.State, wake: moment(f.Wake), updated: moment(f.Updated)}, nil
 }
 
 // seal sets the checksum in the space before the bytes of a struct.

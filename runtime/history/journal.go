@@ -21,9 +21,11 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -52,7 +54,9 @@ type shared struct {
 
 // Options configure a journal. Nil means the zero value.
 type Options struct {
-	Version string // of the recording program; it is stored with each run
+	// Version is that of the recording program, which is stored with each run. An empty one is the
+	// version of this module in the program.
+	Version string
 	// Clock returns the current time. It is called
 	// concurrently. Nil means time.Now.
 	Clock func() time.Time
@@ -64,7 +68,21 @@ func Open(s journal.Store, o *Options) *Journal {
 	if o == nil {
 		o = &Options{}
 	}
-	return &Journal{shared: &shared{store: s, version: utf8Text(o.Version), clock: o.Clock, w: &writer{store: s}, logs: map[*Log]bool{}}}
+	return &Journal{shared: &shared{store: s, version: utf8Text(cmp.Or(o.Version, moduleVersion())), clock: o.Clock, w: &writer{store: s}, logs: map[*Log]bool{}}}
+}
+
+// moduleVersion returns the version of this module in the running program, or "".
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == "github.com/cassidy-run/cassidy" {
+			return m.Version
+		}
+	}
+	return ""
 }
 
 // Tenant returns the journal of a tenant's runs in the same store. It is closed with its parent journal.
@@ -153,7 +171,8 @@ func (j *Journal) keep(l *Log) (*Log, error) {
 // Resume opens the log of a run that has not ended. It fails with NotFound if there is
 // no such run, with Conflict if the run has ended or another Log holds it, here or in
 // another process, with Unavailable if another version of cassidy recorded it, and with
-// Failed if its record is damaged: then it is unknown what the run has done.
+// Failed if its record is damaged: then it is unknown what the run has done, and the run is
+// [Stuck]. A run that is stuck is tried again.
 func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	if _, err := j.find(ctx, id); err != nil {
 		return nil, err
@@ -167,6 +186,7 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	}
 	l, err := j.resume(ctx, id)
 	if err != nil {
+		_ = j.stickDamaged(ctx, id, err) // err is more important
 		return nil, errors.Join(err, lease.Release())
 	}
 	l.lease = lease
@@ -231,7 +251,7 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 	if Repair(l.run.Reason) != "" && !l.run.Wake.IsZero() {
 		l.waited = l.run.Wake.Sub(l.head.updated)
 	}
-	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
+	l.run.State, l.run.Reason, l.run.Wake, l.run.Stuck, l.why = Running, "", time.Time{}, "", nil
 	at := j.clock.now()
 	rec := newRecorder(j.store, j.clock)
 	rec.resumed(j.version, at)

@@ -147,6 +147,17 @@ func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	}}, r)
 }
 
+// Stick records that nobody can continue the run, since a step differs from its record or its
+// record cannot be read, and why. The run is Stuck: [Journal.Due] leaves it out, and
+// [Journal.Resume] tries again. Stick closes the log.
+func (l *Log) Stick(ctx context.Context, p tool.StepPath, why string) error {
+	at := l.j.clock.now()
+	why = stuckText(why)
+	r := about(p, l.j.store, l.j.clock)
+	r.note(value.NewDict(noteStuck, why))
+	return l.finish(addition{kind: placeNoted, head: func(h *head) { h.stick(why, at) }}, r)
+}
+
 // End records the end of the run and closes the log. The state is Done if failure is
 // nil, Cancelled if its kind is Canceled, else Failed.
 func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure error) error {

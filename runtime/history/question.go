@@ -130,32 +130,35 @@ func openBody(m journal.Message, run string) (*Answered, error) {
 // the record or the inbox is damaged, it returns what can be read together with an
 // error.
 func (j *Journal) Questions(ctx context.Context, run string) ([]Asked, error) {
+	open, lost, err := j.questions(ctx, run)
+	return open, cmp.Or(lost, err)
+}
+
+// questions is Questions with the damage of the record apart from that of the inbox and other
+// errors.
+func (j *Journal) questions(ctx context.Context, run string) (open []Asked, lost, err error) {
 	h, err := j.history(ctx, run)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if h.head.state.Ended() {
-		return nil, h.damage
+	if lost = h.damage; h.head.state.Ended() {
+		return nil, lost, nil
 	}
 	sent, err := h.answers()
-	if h.damage != nil {
-		err = h.damage
-	}
-	var open []Asked
 	for _, s := range h.sorted() {
 		if !s.isOpen() {
 			continue
 		}
-		e, e2 := s.entry(&h.run, j.store)
-		if e2 != nil {
-			err = e2
+		e, damage := s.entry(&h.run, j.store)
+		if damage != nil {
+			lost = cmp.Or(lost, damage)
 			continue
 		}
 		q := e.Questions[len(e.Questions)-1]
 		q.Answer = sent[answerKey(q.StepPath, q.N)]
 		open = append(open, q)
 	}
-	return open, err
+	return open, lost, err
 }
 
 // answers returns the last answer in the inbox to each question, by key. An unreadable

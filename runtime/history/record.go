@@ -69,6 +69,9 @@ type Record interface {
 	// Park records why the run waits, as [Interrupted], and when it continues, and
 	// closes the record.
 	Park(ctx context.Context, reason string, wake time.Time) error
+	// Stick records that nobody can continue the run because of a step, and why, and
+	// closes the record, see [Stuck].
+	Stick(ctx context.Context, at tool.StepPath, why string) error
 	// End records how the run ended, and closes the record.
 	End(ctx context.Context, reason string, out tool.Outcome, failure error) error
 	// AddEvent records an event, sets its Seq, and calls deliver, all before another
@@ -126,6 +129,7 @@ func (None) Ask(_ context.Context, q Asked) (Asked, error)                    { 
 func (None) Answered(context.Context, Asked, tool.Answer) error               { return nil }
 func (None) Answer(context.Context, tool.StepPath, int) (*Answered, error)    { return nil, nil }
 func (None) Park(context.Context, string, time.Time) error                    { return nil }
+func (None) Stick(context.Context, tool.StepPath, string) error               { return nil }
 func (None) End(context.Context, string, tool.Outcome, error) error           { return nil }
 func (None) Close() error                                                     { return nil }
 func (None) Questions(context.Context) ([]Asked, error)                       { return nil, nil }

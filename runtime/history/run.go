@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type Run struct {
 	State  State
 	Reason string       // why it parked or ended
 	Wake   time.Time    // when a parked run continues; zero means never
+	Stuck  string       // why nobody can continue it, if its state is Stuck, see [Run.Unstick]
 	Ended  time.Time    // zero: not yet
 	Result value.Value  // if it is done
 	Err    *value.Error // if it failed or was cancelled
@@ -43,7 +45,7 @@ type Run struct {
 }
 
 // MarshalJSON returns the run as an object: id, kind, title, state, reason, started,
-// ended, result, project, and forked_from, error and damage if there are any. Times are RFC
+// ended, result, project, and version, forked_from, stuck, error and damage if there are any. Times are RFC
 // 3339, null for zero. Values without a JSON form, such as NaN, are written as text. It cannot be
 // unmarshalled.
 func (r Run) MarshalJSON() ([]byte, error) { return []byte(value.FormatJSON(r.Dict(), "")), nil }
@@ -52,8 +54,14 @@ func (r Run) MarshalJSON() ([]byte, error) { return []byte(value.FormatJSON(r.Di
 func (r *Run) Dict() *value.Dict {
 	d := value.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
 		"started", timeText(r.Started), "ended", timeText(r.Ended), "result", r.Result, "project", r.Project)
+	if r.Version != "" {
+		d.Put("version", r.Version)
+	}
 	if r.ForkedFrom != "" {
 		d.Put("forked_from", r.ForkedFrom)
+	}
+	if r.Stuck != "" {
+		d.Put("stuck", r.Stuck)
 	}
 	if r.Err != nil {
 		d.Put("error", r.Err.Message())
@@ -82,6 +90,7 @@ const (
 	Done      = journal.Done      // it returned a result
 	Failed    = journal.Failed    // it ended with an error
 	Cancelled = journal.Cancelled // it was cancelled
+	Stuck     = journal.Stuck     // nobody can continue it until the cause is gone, see [Run.Stuck]
 )
 
 // A Filter selects runs. The zero Filter selects all.
@@ -99,12 +108,21 @@ type Filter struct {
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		_ = j.w.flush() // if that fails, stored records can still be read
-		for row, err := range j.store.List(ctx, journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}) {
+		stored := journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}
+		if slices.Contains(f.States, Stuck) { // some are stuck only for this version
+			stored.States, stored.Limit = append([]State{Running, Parked}, f.States...), 0
+		}
+		n := 0
+		for row, err := range j.store.List(ctx, stored) {
 			if err != nil {
 				yield(Run{}, err)
 				return
 			}
-			if !yield(j.readRun(&row), nil) {
+			r := j.readRun(&row)
+			if len(f.States) > 0 && !slices.Contains(f.States, r.State) {
+				continue
+			}
+			if n++; !yield(r, nil) || n == f.Limit {
 				return
 			}
 		}
@@ -118,17 +136,17 @@ func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	h.run.Damage = h.damage
 	return h.run, nil
 }
 
 // Due yields the parked runs that can continue: those whose wake time has passed, those
 // with a new answer, and those that wait for neither. An interrupted run can continue
-// even if it has open questions: its parallel work was stopped too.
+// even if it has open questions: its parallel work was stopped too. If its record is damaged,
+// it is yielded as well: the attempt to resume it reports the damage, and marks it as [Stuck].
 func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}}) {
-			due := err == nil && !r.Wake.IsZero() && !now.Before(r.Wake)
+			due := err == nil && (r.Damage != nil || !r.Wake.IsZero() && !now.Before(r.Wake))
 			if err == nil && !due {
 				due, err = j.answered(ctx, &r)
 			}
@@ -163,12 +181,15 @@ func (j *Journal) Tenants(ctx context.Context) ([]string, error) {
 	return j.store.Tenants(ctx, Running, Parked)
 }
 
-// answered reports whether a parked run got an answer, or waits for nothing.
+// answered reports whether a parked run got an answer, waits for nothing, or is damaged.
 func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
 	if r.Reason == Interrupted {
 		return true, nil
 	}
-	open, err := j.Questions(ctx, r.ID)
+	open, lost, err := j.questions(ctx, r.ID)
+	if lost != nil {
+		return true, nil
+	}
 	if err != nil || len(open) == 0 {
 		return err == nil && r.Wake.IsZero(), err
 	}
@@ -182,8 +203,15 @@ func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
 
 // readRun decodes a run for a list.
 func (j *Journal) readRun(row *journal.Row) Run {
+	run := j.decodeRun(row)
+	run.stuckAs(row)
+	return run
+}
+
+func (j *Journal) decodeRun(row *journal.Row) Run {
 	begun, err := readBegun(row.First, j.store)
 	run := begun.run
+	run.State = row.State // for a run whose progress is damaged
 	if run.ID == "" {
 		run.ID = value.Clean(row.ID, 80)
 	}

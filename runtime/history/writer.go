@@ -343,7 +343,7 @@ func (u *unit) prepare(buf []byte) []byte {
 func (r *Run) row(tenant string, s journal.Standing) *journal.Row {
 	return &journal.Row{
 		Tenant: tenant, ID: r.ID, Project: r.Project, Kind: r.Kind, Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: r.Session, Nonce: r.Nonce,
-		State: s.State, Wake: s.Wake, Updated: s.Updated,
+		State: s.State, Wake: s.Wake, Updated: s.Updated, Stuck: s.Stuck,
 	}
 }
 

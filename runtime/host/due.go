@@ -12,8 +12,8 @@ import (
 // Due yields the runs that [Host.Resume] can continue now, the newest first. These are the
 // parked runs that have slept long enough, have got an answer, were interrupted, or wait for
 // something that may be available again; then follow the runs whose process died. Runs that
-// this or another process executes are left out. If Resume fails, as for an unavailable
-// tool, the run stays due.
+// this or another process executes are left out, and those that are stuck. If Resume fails, as
+// for an unavailable tool, the run stays due.
 //
 // The loop may call Resume; [Host.ResumeDue] does so for a server. Due fails with kind
 // Invalid if the host has no store.

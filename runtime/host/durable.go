@@ -249,7 +249,8 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // Resume continues a recorded run. Effects that it has carried out are answered from its
 // record. For a run that has ended, Resume returns the result. It fails with kind NotFound
 // for an unknown run, with Conflict while another process executes it, with Invalid for a
-// run of a kind that is not registered, and otherwise as the run does.
+// run of a kind that is not registered, and otherwise as the run does. A run whose record cannot be
+// followed is [history.Stuck] afterwards; Resume tries such a run again.
 //
 // A call cannot resume another run, which may have more rights than the call. With the
 // context of an effect or of a handler in Go, Resume fails with kind Invalid unless the run
@@ -262,6 +263,9 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	r, err := h.Recorded(ctx, runID)
 	switch {
 	case err != nil:
+		if j, e := h.journal(); e == nil && !h.gate.InCall(ctx) {
+			j.Stick(ctx, runID, err)
+		}
 		return gate.Failed(err)
 	case r.State == history.Done:
 		return tool.Succeed(tool.Outcome{Value: r.Result, Usage: r.Usage}), nil

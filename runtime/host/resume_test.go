@@ -43,6 +43,7 @@ type machine struct {
 	audit        func(tool.Event) error
 	workflow     func(context.Context, toolset.Source, string) (host.Workflow, error)
 	revoked      map[string]bool // scripts, by their paths
+	release      int64           // what the pure function out.release returns
 	last         *process
 }
 
@@ -197,6 +198,11 @@ func (m *machine) service() tool.Module {
 			return []tool.Capability{{Name: "use", Target: "out"}}, nil
 		},
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("a bug") },
+	}, {
+		Name: "release", Kind: tool.Pure,
+		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+			return tool.Outcome{Value: m.release}, nil
+		},
 	}}}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Retry does a run that has ended again from a step, as a new run, and returns the result of
+// Retry does a run that has ended or is stuck again from a step, as a new run, and returns the result of
 // that: it begins the run with [Host.Fork], and continues it with [Host.Resume]. If the current
 // scripts do something else in the earlier steps than is recorded, the new run fails with kind
 // Conflict. Like Resume, Retry fails with the context of a call.
@@ -33,13 +33,13 @@ func (h *Host) Retry(ctx context.Context, r retry.Request) (tool.Result, error) 
 	return result, err
 }
 
-// Fork begins a new run from the record of one that has ended, and returns its ID. The steps
+// Fork begins a new run from the record of one that has ended or is stuck, and returns its ID. The steps
 // before [retry.Request].From have their recorded outcomes, also those of people: they are not done
 // again, and the undo of the new run does not undo them. The tools, and the script of a
 // workflow, are the current ones. The new run is parked until [Host.Resume].
 //
-// Fork fails with kind NotFound for an unknown run, with Conflict for one that has not ended or
-// was undone, and with Invalid for a step that is not recorded, for an undo and for a turn of a
+// Fork fails with kind NotFound for an unknown run, with Conflict for one that is neither stuck nor has
+// ended, or that was undone, and with Invalid for a step that is not recorded, for an undo and for a turn of a
 // chat.
 func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err error) {
 	j, err := h.journal()
@@ -52,7 +52,7 @@ func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err err
 	}
 	run := log.Run()
 	switch {
-	case !run.State.Ended():
+	case !run.State.Ended() && run.State != history.Stuck:
 		return "", mustHaveEnded(run)
 	case run.Kind == UndoKind:
 		return "", value.Errorf(value.Invalid, "the run '%s' cannot be retried: it is the undo of the run '%s'", run.ID, run.Options.Text("run")).
@@ -80,7 +80,7 @@ func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err err
 	return forked.ID, err
 }
 
-// EndFork ends a run of [Host.Fork] whose [Host.Resume] failed with err, if err says that the
+// EndFork ends a run of [Host.Fork] whose [Host.Resume] failed with err, if that run is stuck: the
 // scripts do something else in the steps that were reused. It returns the error with which the
 // run ended, or nil if it did not.
 func (h *Host) EndFork(ctx context.Context, runID string, err error) error {
@@ -90,6 +90,9 @@ func (h *Host) EndFork(ctx context.Context, runID string, err error) error {
 	}
 	j, failure := h.journal()
 	if failure != nil {
+		return failure
+	}
+	if r, failure := j.Run(ctx, runID); failure != nil || r.State != history.Stuck {
 		return failure
 	}
 	log, failure := j.Resume(ctx, runID)

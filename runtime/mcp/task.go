@@ -173,6 +173,8 @@ func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 		}
 	case history.Cancelled:
 		t.Status = "cancelled"
+	case history.Stuck:
+		t.Status, t.Error = "failed", jsonOf(map[string]any{"code": jsonrpc.CodeInternalError, "message": run.Stuck})
 	default:
 		if repair := history.Repair(run.Reason); run.State == history.Parked && repair != "" {
 			t.Status, t.Result = "completed", s.tasks.failure(id, repair)

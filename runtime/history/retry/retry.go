@@ -14,11 +14,12 @@ import (
 
 // A Request is which run to do again, and from where.
 type Request struct {
-	Run string // its ID; the run must have ended
+	Run string // its ID; the run must have ended or be stuck
 	// From is the first step that is done again, with the steps inside it. Nil is the step that
 	// failed: the last one whose error ended the run, or else the first one that failed. Then
 	// the steps inside it are reused, such as those of a call whose script failed after them.
-	// If a run failed without a failed step, all its steps are reused.
+	// If a run failed without a failed step, all its steps are reused. A run that is stuck is done
+	// again from the step whose record cannot be followed.
 	From tool.StepPath
 	ID   string // of the new run; "" makes up an ID
 }
@@ -26,13 +27,16 @@ type Request struct {
 // Step returns the first step of a run that is done again. from is the one that was requested, or
 // nil, see [Request].From.
 func Step(run *history.Run, from tool.StepPath, entries iter.Seq2[history.Entry, error]) (tool.StepPath, error) {
-	var failed, ending tool.StepPath
+	var failed, ending, stuck tool.StepPath
 	found := false
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
 		}
 		found = found || inside(e.StepPath, from)
+		if run.StuckBy(e.Notes) && len(e.StepPath) > 0 {
+			stuck = e.StepPath
+		}
 		if e.Err == nil {
 			continue
 		}
@@ -47,6 +51,8 @@ func Step(run *history.Run, from tool.StepPath, entries iter.Seq2[history.Entry,
 	case from != nil && !found:
 		return nil, value.Errorf(value.Invalid, "the run '%s' has no step %s", run.ID, from).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", run.ID)
 	case from != nil:
+	case stuck != nil:
+		from = stuck
 	case ending != nil:
 		from = afterSteps(ending)
 	case failed != nil:

@@ -37,7 +37,7 @@ func OpenRuns(dir string) (j *history.Journal, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j = history.Open(store, nil)
+	j = history.Open(store, &history.Options{Version: Version()})
 	return j, func() {
 		_ = j.Close() // all records are written already
 		_ = store.Close()

@@ -30,7 +30,7 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 	}
 	entry, what, err := p.Run.record.Recall(s.effect, s.fn)
 	if err != nil {
-		return out, true, Unrecorded(err)
+		return out, true, p.Run.stick(s.effect.StepPath, err)
 	}
 	if entry != nil {
 		s.tries = entry.Tries
@@ -80,7 +80,7 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 	}
 	if s.fn.Again != nil {
 		if failure := s.fn.Again(ctx, s.effect, entry.Outcome, err); failure != nil {
-			return tool.Outcome{}, Unrecorded(failure)
+			return tool.Outcome{}, p.Run.stick(s.effect.StepPath, failure)
 		}
 	}
 	return entry.Outcome, err

@@ -34,6 +34,41 @@ type Run struct {
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
 	waits   parked.Waits
+	stuck   atomic.Pointer[cannotFollow] // nil unless the record cannot be followed
+}
+
+// A cannotFollow is the first step at which the record of a run cannot be followed, and why: its
+// effect differs from the recorded one, or its record is damaged. Trying again would not help.
+type cannotFollow struct {
+	at  tool.StepPath
+	why error
+}
+
+// stick notes that the record cannot be followed at a step, unless err only says that it cannot be
+// read or written now. It returns err as an error of the record.
+func (r *Run) stick(at tool.StepPath, err error) error {
+	switch value.KindOf(err) {
+	case value.Conflict, value.Failed:
+		r.stuck.CompareAndSwap(nil, &cannotFollow{at, err})
+	}
+	return Unrecorded(err)
+}
+
+// endStuck records that nobody can continue the run, and returns the error that says so.
+func (r *Run) endStuck(ctx context.Context) error {
+	stuck := r.stuck.Load()
+	e := *value.ErrorOf(Unrecorded(stuck.why), value.Failed)
+	r.gate.Logger.Info("run stuck", "run", r.ID)
+	if failure := r.record.Stick(ctx, stuck.at, value.ErrorOf(stuck.why, e.Kind).Message()); failure != nil {
+		_ = r.record.Close() // e is more important
+		return &e
+	}
+	run := r.record.Run()
+	if run.State = history.Stuck; e.Kind == value.Failed {
+		run.Damage = &e
+	}
+	e.Hint = run.Unstick() + "; in Go, call Host.Retry or Host.Resume"
+	return &e
 }
 
 // A memory is what a run knows of earlier calls, also those of other runs.
@@ -78,6 +113,9 @@ func (r *Run) Keep(ctx context.Context, record history.Record, tools Tools, note
 	open, err := record.Questions(ctx)
 	if err == nil {
 		err = r.ReadNotes(ctx, notes)
+	}
+	if err != nil && r.stick(nil, err) != nil && r.stuck.Load() != nil {
+		return r.endStuck(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		_ = record.Close() // the run is not executed
@@ -158,6 +196,8 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 			_ = r.note(ctx, f.StepPath, value.NewDict("failed", clip(value.ErrorOf(f.Err, value.Failed).Message())))
 		}
 		return park(ctx, r, why, err)
+	case interrupts(err) && r.record.Keeps() && r.stuck.Load() != nil:
+		return r.endStuck(ctx)
 	case interrupts(err): // the record stays as it is: the run can be resumed
 		_ = r.record.Close() // err is more important
 		return err
