@@ -23,9 +23,12 @@ const defaultJobs = 4
 // another process executes or has ended meanwhile is skipped. Each failure is reported; the
 // first one is returned.
 func (c *command) resumeDue(ctx *cli.Context) error {
-	due, failures := c.due(ctx)
+	due, stuck, failures := c.due(ctx)
 	if len(due) == 0 && len(failures) == 0 {
 		c.Note("no run is due")
+	}
+	if stuck > 0 {
+		c.Note("left out, because nobody can continue: %s; to list: cassidy runs list --state stuck", ui.Count(stuck, "run"))
 	}
 	if jobs := min(ctx.Int("jobs"), len(due)); jobs > 1 {
 		failures = append(failures, c.resumeTogether(ctx, due, jobs)...)
@@ -61,8 +64,9 @@ func (c *command) resumeTogether(ctx *cli.Context, due []history.Run, jobs int) 
 }
 
 // due returns the runs that are due, the oldest first, but for turns of chats whose process
-// died: their user is there, or has left. Records that cannot be read are reported.
-func (c *command) due(ctx *cli.Context) (due []history.Run, failures []error) {
+// died: their user is there, or has left. It also returns how many are stuck. Records that cannot be
+// read are reported.
+func (c *command) due(ctx *cli.Context) (due []history.Run, stuck int, failures []error) {
 	err := c.WithRuns(func(ctx *cli.Context, j *history.Journal) error {
 		for r, err := range j.Resumable(ctx.Context, time.Now()) {
 			switch {
@@ -72,8 +76,9 @@ func (c *command) due(ctx *cli.Context) (due []history.Run, failures []error) {
 				due = append(due, r)
 			}
 		}
-		if !ctx.Bool("faults") {
-			return nil
+		left, err := all(ctx.Context, j, history.Filter{States: []history.State{history.Stuck}})
+		if stuck = len(left); err != nil || !ctx.Bool("faults") {
+			return err
 		}
 		parked, err := all(ctx.Context, j, history.Filter{States: []history.State{history.Parked}})
 		for _, r := range parked {
@@ -87,7 +92,7 @@ func (c *command) due(ctx *cli.Context) (due []history.Run, failures []error) {
 		failures = append(failures, err)
 	}
 	slices.Reverse(due)
-	return due, failures
+	return due, stuck, failures
 }
 
 // resumeOne resumes one of the due runs, as if it were the only one. Ctrl-C interrupts it

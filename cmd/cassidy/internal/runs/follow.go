@@ -42,7 +42,7 @@ func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run
 		// A process ends its run a moment before it releases it, so one look is not enough.
 		wasDead := died
 		died = now.State == history.Running && !j.Held(r.ID)
-		if now.State.Ended() || damage != nil || died && wasDead {
+		if now.State.Ended() || now.State == history.Stuck || damage != nil || died && wasDead {
 			return f.end(&now, damage)
 		}
 		select {

@@ -112,7 +112,7 @@ func kinds() []string {
 // stateNames are the states of runs, in their order.
 func stateNames() []string {
 	var names []string
-	for s := history.Running; s <= history.Cancelled; s++ {
+	for s := history.Running; s <= history.Stuck; s++ {
 		names = append(names, s.String())
 	}
 	return names

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ func (p page) list(runs []history.Run, undone map[string]bool, waits func(*histo
 		title := ui.Brief(runs[i].Title, max(least, width-utf8.RuneCountInString(line)))
 		p.Print(strings.TrimRight(line+title, " ") + "\n")
 		below := describe.Repair(&runs[i]) // a command is not cut
+		if runs[i].State == history.Stuck {
+			below = ui.Brief(runs[i].Stuck, width-4)
+		}
 		if w := waits(&runs[i]); w != nil {
 			below = ui.Brief(w.Text(), width-4)
 		}
@@ -115,6 +119,10 @@ func (p page) head(r *history.Run, used agent.Usage, undos []string) {
 	}
 	line("title", r.Title)
 	line("state", stateText(r))
+	if r.State == history.Stuck {
+		p.Print(ui.Pad("stuck", 9) + ui.VisibleLine(r.Stuck) + "\n") // not cut: it says what differs
+		line("recorded", "by cassidy "+cmp.Or(r.Version, "of an unknown version")+"; this is "+app.Version())
+	}
 	line("undone", strings.Join(undos, ", "))
 	line("retry of", r.ForkedFrom)
 	if !r.Started.IsZero() {

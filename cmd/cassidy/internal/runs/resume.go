@@ -24,7 +24,8 @@ func resumeCommand(c *command) *cli.Command {
 		Description: "The run continues in its folder, at the first step without a recorded outcome. The output and the exit code are\n" +
 			"the same as if the command that began the run had not been interrupted.\n" +
 			"With --due, the command resumes all runs that can continue now: a question was answered, the waiting time is over,\n" +
-			"or the process was interrupted or died. Turns of chats whose process died are not resumed.",
+			"or the process was interrupted or died. Turns of chats whose process died are not resumed, and neither are\n" +
+			"runs that are stuck: with its ID, a run that is stuck is tried again.",
 		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop waiting if the model sends no data for `TIME`, such as 30m", DefaultText: "as recorded"},
 			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue now"},
@@ -57,6 +58,7 @@ func (c *command) recorded(ctx *cli.Context, id string) (*host.Recorded, error) 
 		}
 		log, err := j.Read(ctx.Context, found.ID)
 		if err != nil {
+			j.Stick(ctx.Context, found.ID, err)
 			return err
 		}
 		r.Run, r.Script = log.Run(), log.Script()

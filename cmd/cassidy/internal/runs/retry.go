@@ -14,10 +14,11 @@ import (
 
 func retryCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "retry", Usage: "repeat an ended run from the step that failed", ArgsUsage: "ID",
+		Name: "retry", Usage: "repeat a run that has ended or is stuck from the step that failed", ArgsUsage: "ID",
 		Description: "A new run reuses the recorded outcomes of the steps before the failed step. The new run executes the failed step\n" +
 			"and all later steps again, with the current tools and workflow. If the run is done and no step has failed,\n" +
-			"--from STEP is required. A turn of a chat cannot be retried.",
+			"--from STEP is required. A run that is stuck is repeated from the step that differs from its record; it stays stuck until you\n" +
+			"cancel it. A turn of a chat cannot be retried.",
 		Flags: append(approve.Flags(),
 			&cli.StringFlag{Name: "from", Usage: "repeat the run from `STEP`, such as 3.1 (default: the step that failed)"},
 			&cli.StringFlag{Name: "run-id", Usage: "record the new run under `ID`"}),
@@ -54,6 +55,9 @@ func (c *command) retry(ctx *cli.Context, id string) error {
 	err = c.resume(ctx, o.ID)
 	if changed := c.endFork(ctx, o.ID, err); changed != nil {
 		return changed
+	}
+	if r.State == history.Stuck {
+		c.Note("the run %s is still stuck; to end it: cassidy runs cancel %s", o.Run, o.Run)
 	}
 	return err
 }

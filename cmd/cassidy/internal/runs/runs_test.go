@@ -635,3 +635,56 @@ func TestForgetRuns(t *testing.T) {
 	h.check(os.Chtimes(filepath.Join(h.home, "state", "runs-pruned"), at, at))
 	forget("nothing can be written down", "c b broken")
 }
+
+// TestStuck shows a run whose step differs from its record, and a damaged one: the damage is
+// reported by the first attempt to resume it, and afterwards nobody tries by himself.
+func TestStuck(t *testing.T) {
+	const marker = "the text that will change"
+	h := newHome(t)
+	l := h.begin("broken")
+	h.did(l, "1", "fs.read", value.NewDict("path", "a"), marker, nil)
+	h.did(l, "2", "fs.read", value.NewDict("path", "a"), strings.Repeat("x", 100), nil)
+	h.check(l.Close())
+	h.close()
+	file := filepath.Join(h.folder(), "journal.db")
+	data, err := os.ReadFile(file)
+	h.check(err)
+	h.check(os.WriteFile(file, bytes.ReplaceAll(data, []byte(marker), []byte(strings.ToUpper(marker))), 0o600))
+	h.open()
+	l = h.begin("r")
+	h.did(l, "1", "fs.read", value.NewDict("path", "a"), "well", nil)
+	h.check(l.Stick(context.Background(), h.place("1"), `step 1 differs from the record: recorded fs.read({"path":"a"}), got fs.read({"path":"b"})`))
+
+	_, stderr, code := h.cassidy("", "runs", "resume", "--due")
+	if code != 1 || !strings.Contains(stderr, "the record of run 'broken' is damaged") || !strings.Contains(stderr, "nobody can continue: 1 run") {
+		t.Errorf("the first attempt: exit %d, %q", code, stderr)
+	}
+	_, stderr, code = h.cassidy("", "runs", "resume", "--due")
+	if code != 0 || strings.Contains(stderr, "damaged") || !strings.Contains(stderr, "nobody can continue: 2 runs; to list: cassidy runs list --state stuck") {
+		t.Errorf("the second attempt: exit %d, %q", code, stderr)
+	}
+	stdout, _, _ := h.cassidy("", "runs", "list", "--state", "stuck")
+	for _, want := range []string{"r       task  stuck", "… step 1 differs from the record: recorded fs.read(", "broken  task  stuck", "… the record of run 'broken' is damaged"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("runs list lacks %q:\n%s", want, stdout)
+		}
+	}
+	stdout, _, code = h.cassidy("", "runs", "show", "r")
+	for _, want := range []string{"\nstate    stuck\n", `recorded fs.read({"path":"a"}), got fs.read({"path":"b"})` + "\nrecorded by cassidy ", "; this is ", "↳ the run was stuck here: step 1 differs",
+		"to repeat the run from the step that differs: cassidy runs retry r; after the cause is gone: cassidy runs resume r\n"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("runs show: exit %d, it lacks %q:\n%s", code, want, stdout)
+		}
+	}
+	stdout, stderr, code = h.cassidy("", "runs", "show", "broken")
+	if code != 1 || !strings.Contains(stdout, "state    stuck") || !strings.Contains(stdout, "restore the journal from a backup") || !strings.Contains(stderr, "damaged") {
+		t.Errorf("runs show of the damaged run: exit %d, %q:\n%s", code, stderr, stdout)
+	}
+	stdout, _, _ = h.cassidy("", "--json", "runs", "show", "r")
+	if !strings.Contains(stdout, `"state":"stuck"`) || !strings.Contains(stdout, `"version":"`) || !strings.Contains(stdout, `"stuck":"step 1 differs`) {
+		t.Errorf("as JSON: %s", stdout)
+	}
+	if stdout, stderr, code := h.cassidy("", "runs", "cancel", "r"); code != 0 || stdout != "r cancelled\n" {
+		t.Errorf("runs cancel: exit %d, %q", code, stderr)
+	}
+}

@@ -70,6 +70,9 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 	}
 	p := page{c.App}
 	markBroken(j, r)
+	if r.Damage == nil {
+		r.Damage = damage
+	}
 	p.head(r, used, undosOf(ctx, j, r.ID))
 	hidden := 0
 	width := placeWidth(steps)

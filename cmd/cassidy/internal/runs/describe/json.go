@@ -62,6 +62,8 @@ func NoteText(d *value.Dict) string {
 		return "sleeps until " + d.Text("until")
 	case d.Has("failed"):
 		return "failed: " + d.Text("failed")
+	case d.Has("stuck"):
+		return "the run was stuck here: " + d.Text("stuck")
 	case d.Has("not_done"):
 		return "attempt " + strconv.FormatInt(d.Int("not_done"), 10) + " was not done"
 	case d.Has("undo"):

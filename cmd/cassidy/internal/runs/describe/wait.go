@@ -21,7 +21,7 @@ type Wait struct {
 
 // WaitOf returns what a run waits for, or nil.
 func WaitOf(ctx context.Context, j *history.Journal, r *history.Run) *Wait {
-	if r.State.Ended() || r.Damage != nil {
+	if r.State.Ended() || r.State == history.Stuck || r.Damage != nil {
 		return nil
 	}
 	w := &Wait{run: r.ID, until: r.Wake}
@@ -35,11 +35,13 @@ func WaitOf(ctx context.Context, j *history.Journal, r *history.Run) *Wait {
 	return w
 }
 
-// Repair is what to type for a run that is parked by a fault, was interrupted or has failed, or
+// Repair is what to type for a run that is stuck, is parked by a fault, was interrupted or has failed, or
 // "".
 func Repair(r *history.Run) string {
 	repair := history.Repair(r.Reason)
 	switch {
+	case r.State == history.Stuck:
+		return r.Unstick()
 	case r.Damage != nil || r.Reason == history.Interrupted && r.State.Ended():
 	case r.State == history.Parked && r.Reason == ceiling:
 		return "to continue with a higher limit: cassidy runs resume " + r.ID + " with --max-tokens, --max-cost or --max-requests"
