@@ -79,6 +79,9 @@ func (s *Store) write(ctx context.Context, do func(ctx context.Context, w *write
 		return value.AsError(ctx.Err(), value.Canceled)
 	}
 	defer func() { <-s.w.turn }()
+	if err := s.inPlace(); err != nil {
+		return err
+	}
 	return s.fail(opWrite, s.w.transact(context.WithoutCancel(ctx), do))
 }
 

@@ -71,13 +71,14 @@ const (
 	toSalvage = "&mode=ro&_pragma=query_only(1)&_pragma=writable_schema(1)"
 )
 
-// createFile creates the file of the database if it does not exist.
-func createFile(path string) error {
+// createFile creates the file of the database if it does not exist, and returns which file it is.
+func createFile(path string) ([]inUse, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite gives its other files the same mode
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.Close()
+	info, err := f.Stat()
+	return []inUse{{path, info}}, errors.Join(err, f.Close())
 }
 
 // openDB opens the database.

@@ -37,8 +37,9 @@ type Store struct {
 	rowQuery string  // see rowQueryOf
 	w        *writer // nil if nothing can be written
 	last     last
-	damage   error // why not everything can be read, or nil
-	sealed   error // why nothing can be written, or nil
+	inUse    []inUse // the files that the writer has open
+	damage   error   // why not everything can be read, or nil
+	sealed   error   // why nothing can be written, or nil
 	blobs    blobs
 	copied   *scratch.Dir // a copy of the database that is read, or nil
 
@@ -69,7 +70,7 @@ func Open(dir string) (*Store, error) {
 		}
 	}
 	if err == nil {
-		err = createFile(s.file())
+		s.inUse, err = createFile(s.file())
 	}
 	if err == nil {
 		s.last, err = openLast(dir)
@@ -92,10 +93,8 @@ func Open(dir string) (*Store, error) {
 		return s, nil
 	}
 	if isDamage(err) {
-		db, found, e := openChecked(ctx, s.file(), toSalvage, true)
+		e := s.openDamaged(ctx, dbError(opOpen, err))
 		if e == nil {
-			s.db, s.rowQuery, s.damage = db, rowQueryOf(found), dbError(opOpen, err)
-			s.sealed = s.damage
 			return s, nil
 		}
 		if value.KindOf(e) == value.Invalid {
@@ -103,6 +102,22 @@ func Open(dir string) (*Store, error) {
 		}
 	}
 	return nil, unreadable(err)
+}
+
+// openDamaged opens a database for reading from which not everything can be read, because of damage.
+func (s *Store) openDamaged(ctx context.Context, damage error) error {
+	db, found, err := openChecked(ctx, s.file(), toSalvage, true)
+	if own, version, foreign := s.openWithoutLog(ctx, db); own != nil {
+		if db != nil {
+			db.Close()
+		}
+		db, found, damage, err = own, version, foreign, nil
+	}
+	if err != nil {
+		return err
+	}
+	s.db, s.rowQuery, s.damage, s.sealed = db, rowQueryOf(found), damage, damage
+	return nil
 }
 
 func (s *Store) file() string { return filepath.Join(s.dir, "journal.db") }
@@ -143,6 +158,9 @@ func (s *Store) tryOpen(ctx context.Context) error {
 	}
 	if err = create(ctx, s.db, s.file()); err == nil {
 		s.w, err = newWriter(ctx, s.db)
+	}
+	if info, e := os.Stat(s.file() + "-wal"); err == nil && e == nil { // the writer has opened it
+		s.inUse = append(s.inUse[:1:1], inUse{s.file() + "-wal", info})
 	}
 	if err == nil {
 		// The file names must be as durable as their content.

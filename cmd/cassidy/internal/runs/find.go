@@ -73,6 +73,9 @@ func find(ctx context.Context, j *history.Journal, id string) (*history.Run, err
 	case len(begins) > 1:
 		return nil, value.Errorf(value.Invalid, "%q is a prefix of %d run IDs", id, len(begins)).WithHint("type a longer prefix, such as %s", begins[0].ID)
 	}
+	if err != nil {
+		return nil, value.Errorf(value.Failed, "there is no run %q among those that can be read: %w", id, err)
+	}
 	return nil, value.Errorf(value.Invalid, "there is no run %q%s", id, value.DidYouMean(id, known)).WithHint("cassidy runs list")
 }
 

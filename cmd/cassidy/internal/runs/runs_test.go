@@ -688,3 +688,30 @@ func TestStuck(t *testing.T) {
 		t.Errorf("runs cancel: exit %d, %q", code, stderr)
 	}
 }
+
+// TestLostWrites lists and shows the other runs after the last writes of the journal were lost.
+func TestLostWrites(t *testing.T) {
+	h := newHome(t)
+	h.ended("kept")
+	h.close()
+	file := filepath.Join(h.folder(), "journal.db")
+	before, err := os.ReadFile(file)
+	h.check(err)
+	h.open()
+	h.ended("lost")
+	h.close()
+	h.check(os.WriteFile(file, before, 0o600))
+	const why = "its last writes are lost"
+	stdout, stderr, code := h.cassidy("", "runs", "list")
+	if code != 1 || !strings.Contains(stdout, "kept  task  done") || !strings.Contains(stderr, why) {
+		t.Errorf("runs list: exit %d, %q, %q", code, stdout, stderr)
+	}
+	stdout, stderr, code = h.cassidy("", "runs", "show", "kept")
+	if code != 0 || !strings.Contains(stdout, "state    done") {
+		t.Errorf("runs show of a run that is there: exit %d, %q, %q", code, stdout, stderr)
+	}
+	_, stderr, code = h.cassidy("", "runs", "show", "lost")
+	if code != 1 || !strings.Contains(stderr, `there is no run "lost" among those that can be read`) || !strings.Contains(stderr, why) {
+		t.Errorf("runs show of a lost run: exit %d, %q", code, stderr)
+	}
+}
