@@ -50,20 +50,20 @@ func readLast(dir string) int64 {
 // openWithoutLog opens the database without its log, if the log is that of another database: the last
 // frame is there without the log, and not with it, as in db, which is nil if it cannot be opened.
 // foreign reports that.
-func (s *Store) openWithoutLog(ctx context.Context, db *sql.DB) (own *sql.DB, version int, foreign error) {
+func (s *Store) openWithoutLog(ctx context.Context, db *sql.DB) (own *sql.DB, foreign error) {
 	at := readLast(s.dir)
 	if info, err := os.Stat(s.file() + "-wal"); err != nil || info.Size() == 0 || at == 0 || db != nil && checkLast(ctx, db, s.dir, at) == nil {
-		return nil, 0, nil
+		return nil, nil
 	}
-	own, version, err := openChecked(ctx, s.file(), toSalvage+"&immutable=1", true)
+	own, err := openChecked(ctx, s.file(), toSalvage+"&immutable=1", true)
 	if err != nil {
-		return nil, 0, nil
+		return nil, nil
 	}
 	if checkLast(ctx, own, s.dir, at) != nil {
 		own.Close()
-		return nil, 0, nil
+		return nil, nil
 	}
-	return own, version, value.Errorf(value.Failed, "open the journal: journal.db-wal is the log of another database").
+	return own, value.Errorf(value.Failed, "open the journal: journal.db-wal is the log of another database").
 		WithHint("move it away: mv %s %s", quote(s.file()+"-wal"), quote(s.file()+"-wal.old"))
 }
 

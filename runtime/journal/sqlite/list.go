@@ -16,7 +16,7 @@ func (s *Store) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Ro
 	return func(yield func(journal.Row, error) bool) {
 		stopped := false
 		err := s.read(ctx, func(tx *sql.Tx) error {
-			l := &listing{ctx: ctx, tx: tx, filter: f, rowQuery: s.rowQuery}
+			l := &listing{ctx: ctx, tx: tx, filter: f}
 			return l.run(func(row journal.Row) bool {
 				stopped = !yield(row, nil)
 				return !stopped
@@ -71,18 +71,17 @@ func (s *Store) Tenants(ctx context.Context, states ...journal.State) (tenants [
 
 // A listing reads the rows that a filter selects.
 type listing struct {
-	ctx      context.Context
-	tx       *sql.Tx
-	filter   journal.Filter
-	rowQuery string // see Store
+	ctx    context.Context
+	tx     *sql.Tx
+	filter journal.Filter
 }
 
 // run yields the rows, the newest first, until yield returns false. It collects the
 // numbers first and then reads each row separately: a damaged row does not affect
 // others, and nothing large is sorted.
 func (l *listing) run(yield func(journal.Row) bool) error {
-	query := func(num int64) *sql.Row { return l.tx.QueryRowContext(l.ctx, l.rowQuery, num) }
-	if read, err := l.tx.PrepareContext(l.ctx, l.rowQuery); err == nil {
+	query := func(num int64) *sql.Row { return l.tx.QueryRowContext(l.ctx, rowQuery, num) }
+	if read, err := l.tx.PrepareContext(l.ctx, rowQuery); err == nil {
 		defer read.Close()
 		query = func(num int64) *sql.Row { return read.QueryRowContext(l.ctx, num) }
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -92,19 +91,11 @@ const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.ten
 	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at DESC LIMIT 1)
 	FROM (SELECT ?1 AS num) n LEFT JOIN runs r ON r.num = n.num LEFT JOIN heads h ON h.num = n.num`
 
-// rowQueryOf returns rowQuery for a database of a version.
-func rowQueryOf(version int) string {
-	if version == 2 {
-		return strings.Replace(rowQuery, "coalesce(r.stuck, '')", "''", 1)
-	}
-	return rowQuery
-}
-
 // readRow reads the row of a run with its first and last frame. If only a part can be
 // read, it returns that part and an error for isDamage. The row has no Num if nothing
 // was read, and no Kind if its columns were not.
 func (s *Store) readRow(ctx context.Context, tx *sql.Tx, num int64) (journal.Row, error) {
-	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, s.rowQuery, num))
+	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, rowQuery, num))
 }
 
 // readRowBy is readRow with the result of rowQuery.

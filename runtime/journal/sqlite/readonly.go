@@ -23,11 +23,9 @@ func (s *Store) openReadOnly(ctx context.Context, cause error) error {
 	}
 	// SQLite writes files beside the database even to read it, if it has a log. Without a
 	// log it can be opened as one that nobody changes; otherwise a copy is read.
-	var found int
 	var err error
-	for _, open := range []func(context.Context) (*sql.DB, int, error){s.openShared, s.openUnchanged, s.openCopy} {
-		if s.db, found, err = open(ctx); err == nil {
-			s.rowQuery = rowQueryOf(found)
+	for _, open := range []func(context.Context) (*sql.DB, error){s.openShared, s.openUnchanged, s.openCopy} {
+		if s.db, err = open(ctx); err == nil {
 			break
 		}
 	}
@@ -51,36 +49,35 @@ func notWritable(err error) bool {
 
 // openShared opens the database for reading while its files can be read, as during a run
 // of another user.
-func (s *Store) openShared(ctx context.Context) (*sql.DB, int, error) {
+func (s *Store) openShared(ctx context.Context) (*sql.DB, error) {
 	return openChecked(ctx, s.file(), toRead, true)
 }
 
 // openUnchanged opens a database without a log.
-func (s *Store) openUnchanged(ctx context.Context) (*sql.DB, int, error) {
+func (s *Store) openUnchanged(ctx context.Context) (*sql.DB, error) {
 	if info, err := os.Stat(s.file() + "-wal"); err == nil && info.Size() > 0 {
-		return nil, 0, errLost
+		return nil, errLost
 	}
 	return openChecked(ctx, s.file(), toRead+"&immutable=1", true)
 }
 
 // openCopy opens a copy of the database and its log.
-func (s *Store) openCopy(ctx context.Context) (*sql.DB, int, error) {
+func (s *Store) openCopy(ctx context.Context) (*sql.DB, error) {
 	dir, err := scratch.Make("", "runs")
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	s.copied = dir
 	copied := filepath.Join(dir.Path, filepath.Base(s.file()))
 	err = errors.Join(copyFile(copied, s.file()), copyFile(copied+"-wal", s.file()+"-wal"))
 	var db *sql.DB
-	var found int
 	if err == nil {
-		db, found, err = openChecked(ctx, copied, toRead, true)
+		db, err = openChecked(ctx, copied, toRead, true)
 	}
 	if err != nil {
 		_ = dir.Close()
 	}
-	return db, found, err
+	return db, err
 }
 
 func copyFile(to, from string) error {

@@ -62,13 +62,6 @@ func TestReadOnlyFolder(t *testing.T) {
 	wantReadable(t, closed)
 	check(t, closed.Close())
 
-	two, _ := versionTwo(t)
-	old := open(t, readOnly(t, two))
-	if r, err := old.Find(ctx, "", "r"); err != nil || r.State != journal.Parked {
-		t.Errorf("a read-only journal of version 2: %+v, %v", r, err)
-	}
-	check(t, old.Close())
-
 	if _, err := Open(filepath.Join(readOnly(t, t.TempDir()), "new")); value.KindOf(err) != value.Unavailable {
 		t.Errorf("a new journal in a read-only folder: %v", err)
 	}

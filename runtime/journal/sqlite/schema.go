@@ -30,7 +30,7 @@ CREATE TABLE runs (
 	num INTEGER PRIMARY KEY AUTOINCREMENT, -- a number is never used again
 	tenant TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL, kind TEXT NOT NULL,
 	parent TEXT NOT NULL, forked_from TEXT NOT NULL, session TEXT NOT NULL, nonce TEXT NOT NULL,
-	state INTEGER NOT NULL, wake INTEGER NOT NULL, updated INTEGER NOT NULL, stuck TEXT NOT NULL DEFAULT '',
+	state INTEGER NOT NULL, wake INTEGER NOT NULL, updated INTEGER NOT NULL, stuck TEXT NOT NULL,
 	UNIQUE (tenant, id));
 -- Equal entries of an index are in the order of num, so a list is never sorted.
 CREATE INDEX runs_state ON runs (tenant, state);
@@ -50,10 +50,6 @@ CREATE TABLE inbox (
 	PRIMARY KEY (num, seq)) WITHOUT ROWID;
 CREATE INDEX inbox_key ON inbox (num, kind, key);
 `
-
-// fromTwo converts a journal of version 2. Processes that have it open can go on: their
-// statements name their columns.
-const fromTwo = "ALTER TABLE runs ADD COLUMN stuck TEXT NOT NULL DEFAULT '';"
 
 // busyTimeout is how long to wait for other processes: for a checkpoint on a
 // slow disk.
@@ -97,26 +93,27 @@ func openDB(path, pragmas string) (*sql.DB, error) {
 	return db, nil
 }
 
-// openChecked opens the database if it is a readable journal, and returns its version. A
-// new one is empty, see create; with existing it is an error.
-func openChecked(ctx context.Context, path, pragmas string, existing bool) (_ *sql.DB, found int, err error) {
+// openChecked opens the database if it is a readable journal. A new one is empty, see
+// create; with existing it is an error.
+func openChecked(ctx context.Context, path, pragmas string, existing bool) (*sql.DB, error) {
 	db, err := openDB(path, pragmas)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	conn, err := db.Conn(ctx)
 	if err == nil {
+		var found int
 		found, err = checkFormat(ctx, conn, path)
 		conn.Close()
-		if err == nil && existing && found == 0 {
+		if err == nil && existing && found != version {
 			err = value.Errorf(value.Failed, "open the journal: the database is damaged: it has no tables").WithHint(hintUnreadable)
 		}
 	}
 	if err != nil {
 		db.Close()
-		return nil, 0, dbError("open the journal", err)
+		return nil, dbError("open the journal", err)
 	}
-	return db, found, nil
+	return db, nil
 }
 
 // rollBack undoes a transaction that a killed process has left in the middle. Only a database
@@ -130,7 +127,7 @@ func rollBack(ctx context.Context, path string) error {
 	return errors.Join(db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects), db.Close())
 }
 
-// create creates the tables of a new journal, and converts those of version 2.
+// create creates the tables of a new journal.
 func create(ctx context.Context, db *sql.DB, path string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -150,11 +147,7 @@ func create(ctx context.Context, db *sql.DB, path string) error {
 		return err
 	}
 	mark := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d;", version, applicationID)
-	change := schema
-	if found != 0 {
-		change = fromTwo
-	}
-	if _, err := conn.ExecContext(ctx, change+mark); err != nil {
+	if _, err := conn.ExecContext(ctx, schema+mark); err != nil {
 		return err
 	}
 	_, err = conn.ExecContext(ctx, "COMMIT")

@@ -32,16 +32,15 @@ import (
 // A Store is a [journal.Store] in a folder. Its methods are safe for
 // concurrent use. Open makes one.
 type Store struct {
-	dir      string
-	db       *sql.DB
-	rowQuery string  // see rowQueryOf
-	w        *writer // nil if nothing can be written
-	last     last
-	inUse    []inUse // the files that the writer has open
-	damage   error   // why not everything can be read, or nil
-	sealed   error   // why nothing can be written, or nil
-	blobs    blobs
-	copied   *scratch.Dir // a copy of the database that is read, or nil
+	dir    string
+	db     *sql.DB
+	w      *writer // nil if nothing can be written
+	last   last
+	inUse  []inUse // the files that the writer has open
+	damage error   // why not everything can be read, or nil
+	sealed error   // why nothing can be written, or nil
+	blobs  blobs
+	copied *scratch.Dir // a copy of the database that is read, or nil
 
 	closed atomic.Bool
 	mu     sync.Mutex
@@ -51,7 +50,7 @@ type Store struct {
 // Open opens the journal in a folder. It creates missing files, accessible only to
 // their owner. It fails with Unavailable for a new journal in a folder that cannot be
 // written and for a journal of a newer version, with Invalid for a database of another
-// program or of format 1, and with Failed if the database is too damaged to read anything.
+// program or of an older format, and with Failed if the database is too damaged to read anything.
 //
 // A partly damaged database, and one that lacks its last writes, is opened for reading:
 // List and Load return what can be read, and every write fails with Failed. A journal in a
@@ -106,17 +105,17 @@ func Open(dir string) (*Store, error) {
 
 // openDamaged opens a database for reading from which not everything can be read, because of damage.
 func (s *Store) openDamaged(ctx context.Context, damage error) error {
-	db, found, err := openChecked(ctx, s.file(), toSalvage, true)
-	if own, version, foreign := s.openWithoutLog(ctx, db); own != nil {
+	db, err := openChecked(ctx, s.file(), toSalvage, true)
+	if own, foreign := s.openWithoutLog(ctx, db); own != nil {
 		if db != nil {
 			db.Close()
 		}
-		db, found, damage, err = own, version, foreign, nil
+		db, damage, err = own, foreign, nil
 	}
 	if err != nil {
 		return err
 	}
-	s.db, s.rowQuery, s.damage, s.sealed = db, rowQueryOf(found), damage, damage
+	s.db, s.damage, s.sealed = db, damage, damage
 	return nil
 }
 
@@ -137,10 +136,10 @@ func (s *Store) open(ctx context.Context) error {
 func (s *Store) tryOpen(ctx context.Context) error {
 	// The first check must not change a file of another program.
 	at := readLast(s.dir) // before the database, which is newer
-	check, _, err := openChecked(ctx, s.file(), toRead, false)
+	check, err := openChecked(ctx, s.file(), toRead, false)
 	if isUnfinished(err) {
 		if err = rollBack(ctx, s.file()); err == nil {
-			check, _, err = openChecked(ctx, s.file(), toRead, false)
+			check, err = openChecked(ctx, s.file(), toRead, false)
 		}
 	}
 	if err != nil {
@@ -152,7 +151,6 @@ func (s *Store) tryOpen(ctx context.Context) error {
 	if check.Close(); err != nil {
 		return err
 	}
-	s.rowQuery = rowQuery // create makes or converts the tables
 	if s.db, err = openDB(s.file(), toWrite); err != nil {
 		return err
 	}
