@@ -1,11 +1,13 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -134,4 +136,66 @@ func testAnAnswerIsRecorded(t *testing.T, on keeper) {
 		}
 	}
 	t.Errorf("no step has the answer of lena at %s", at)
+}
+
+// TestAnswersWhileARunResumes corrects an answer again and again while its run is resumed: the run does
+// what the answer says that it has used, and uses no other one.
+func TestAnswersWhileARunResumes(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for i := range 8 {
+		m := headless(t, onDisk)
+		run := func(resume bool) error {
+			p := m.process(0, false)
+			defer p.j.Close()
+			p.add("put.star", star("put", "", "fs.write('a', 'x')", "needs = ['fs.write']"), nil)
+			_, err := p.run("r", resume, "tools.put()")
+			return err
+		}
+		if err := run(false); value.KindOf(err) != value.Parked {
+			t.Fatalf("the run gave %v, want that it waits", err)
+		}
+		other, closeStore := m.open()
+		open, err := other.Questions(ctx, "r")
+		if err != nil || len(open) != 1 {
+			t.Fatalf("the questions are %v, %v", open, err)
+		}
+		answered := make(chan error, 1)
+		go func() {
+			for n := i; ; n++ {
+				if err := other.Answer(ctx, "r", open[0].StepPath, open[0].N, tool.Answer{Yes: n%2 == 0}); err != nil {
+					answered <- err
+					return
+				}
+			}
+		}()
+		for err = run(true); value.KindOf(err) == value.Parked; err = run(true) {
+		}
+		if late := <-answered; value.KindOf(late) != value.Conflict {
+			t.Errorf("an answer after the one that was used gave %v, want a conflict", late)
+		}
+		e := entryAt(t, other, open[0].StepPath)
+		used := e.Questions[len(e.Questions)-1].Answer
+		_, wrote := m.tree()["a"]
+		if used == nil || len(e.Questions) != 1 || wrote != used.Yes || (err == nil) != used.Yes {
+			t.Errorf("the run used %+v of %d questions, gave %v and wrote: %v", used, len(e.Questions), err, wrote)
+		}
+		other.Close()
+		closeStore()
+	}
+}
+
+// entryAt returns what is recorded of a step of the run r.
+func entryAt(t *testing.T, j *history.Journal, at tool.StepPath) history.Entry {
+	t.Helper()
+	for e, err := range j.Entries(context.Background(), "r") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.StepPath.String() == at.String() {
+			return e
+		}
+	}
+	t.Fatalf("nothing is recorded of step %s", at)
+	return history.Entry{}
 }
