@@ -178,7 +178,9 @@ func (h *Host) Exchange(remove []string, add []toolset.InGo) []error {
 	}
 	offers := make([]*offered, len(add))
 	for i := range add {
-		offers[i], errs[i] = offerGo(add[i].Tool, add[i].Do, nil)
+		if offers[i], errs[i] = offerGo(add[i].Tool, add[i].Do, nil); errs[i] == nil {
+			offers[i].callee.Foreign = add[i].Foreign
+		}
 	}
 	_ = h.registry.change(func(c *catalog) error { // always nil
 		for _, name := range remove {

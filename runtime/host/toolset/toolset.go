@@ -45,6 +45,9 @@ type Info struct {
 type InGo struct {
 	Tool tool.Tool
 	Do   func(ctx context.Context, args *value.Dict) (value.Value, error)
+	// Foreign says that another program carries the tool out, such as an attached server: it gets the
+	// arguments, whatever it says of itself.
+	Foreign bool
 }
 
 // A Head is the part of an [Info] that a list shows.

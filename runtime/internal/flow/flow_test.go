@@ -104,6 +104,36 @@ func TestKnown(t *testing.T) {
 	}
 }
 
+// TestSaid checks that the newest words of a user are kept, also by a record, and no more than a few.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	var m, restored Marks
+	m.Typed("look at old.example")
+	m.Typed(strings.Repeat("x ", maxSaid/4))
+	m.Typed("and at new.example")
+	for range 2 {
+		restored.Restore(m.Recorded())
+	}
+	m.Add(Source{What: "letter.txt"})
+	m.Typed("evil.example")
+	look := &tool.Tool{Name: "look", Schema: []byte(`{"properties": {"at": {"type": "string"}}}`)}
+	for at, want := range map[string]bool{"old.example": false, "New.Example": false, "evil.example": true, "example": true, " ": true, "": false} {
+		args := value.NewDict("at", at)
+		if m.Composed(look, args) != want || restored.Composed(look, args) != want {
+			t.Errorf("%q is composed: %v and %v, want %v", at, m.Composed(look, args), restored.Composed(look, args), want)
+		}
+	}
+	m, restored = Marks{}, Marks{}
+	m.Typed("old.example")
+	m.Typed(strings.Repeat("x ", maxSaid))
+	if size := len(strings.Join(m.Recorded().Said, "")); size > maxSaid || !m.Composed(look, value.NewDict("at", "old.example")) {
+		t.Errorf("%d bytes are kept, at most %d", size, maxSaid)
+	}
+	if (*Marks)(nil).Composed(look, nil) || !(*Marks)(nil).Composed(look, value.NewDict("at", "x")) {
+		t.Error("without marks, all arguments are composed, and no others")
+	}
+}
+
 // TestTable checks what is a source and what is a sink.
 func TestTable(t *testing.T) {
 	caps := func(text string) []tool.Capability {

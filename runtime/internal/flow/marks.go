@@ -23,12 +23,13 @@ type Source struct {
 // maxSources is how many sources are kept. A question shows fewer.
 const maxSources = 64
 
-// Marks are the sources that a run, or a conversation, has read, and the addresses that its user
-// has typed. A nil Marks has none, and ignores what is added. It is safe for concurrent use.
+// Marks are the sources that a run, or a conversation, has read, and the words and addresses that its
+// user has typed. A nil Marks has none, and ignores what is added. It is safe for concurrent use.
 type Marks struct {
 	mu      sync.Mutex
 	sources []Source
 	typed   []string
+	said    []string       // the newest messages of the user; see [Marks.Composed]
 	names   tool.FileNames // of the run; nil until it is needed
 }
 
@@ -115,8 +116,8 @@ func (m *Marks) carry() {
 // maxTyped is how many addresses are kept.
 const maxTyped = 64
 
-// Typed adds the addresses in a message of the user. After the user has attached an untrusted text,
-// messages have its addresses too, and none are added.
+// Typed adds the words and the addresses in a message of the user. After the user has attached an untrusted
+// text, messages have what it says too, and nothing is added.
 func (m *Marks) Typed(message string) {
 	if m == nil {
 		return
@@ -126,6 +127,7 @@ func (m *Marks) Typed(message string) {
 	if slices.ContainsFunc(m.sources, func(s Source) bool { return s.Tool == "" }) {
 		return
 	}
+	m.say(message)
 	for word := range strings.FieldsSeq(message) {
 		at := strings.Index(word, "http://")
 		if i := strings.Index(word, "https://"); i >= 0 && (at < 0 || i < at) {
@@ -167,6 +169,7 @@ const (
 type Recorded struct {
 	Untrusted value.List `json:"untrusted,omitempty"`
 	Typed     []string   `json:"typed,omitempty"`
+	Said      []string   `json:"said,omitempty"`
 }
 
 // Recorded returns the recorded form.
@@ -176,7 +179,7 @@ func (m *Marks) Recorded() (r Recorded) {
 	for _, s := range m.sources {
 		r.Untrusted = append(r.Untrusted, s.Dict())
 	}
-	r.Typed = slices.Clone(m.typed)
+	r.Typed, r.Said = slices.Clone(m.typed), slices.Clone(m.said)
 	return r
 }
 
@@ -193,6 +196,11 @@ func (m *Marks) Restore(r Recorded) {
 	for _, url := range r.Typed {
 		if len(m.typed) < maxTyped && !slices.Contains(m.typed, url) {
 			m.typed = append(m.typed, url)
+		}
+	}
+	for _, message := range r.Said {
+		if !slices.Contains(m.said, message) {
+			m.say(message)
 		}
 	}
 }

@@ -248,6 +248,9 @@ func TestHints(t *testing.T) {
 		var got []string
 		for _, d := range tools.tools {
 			x := s.toolOf(d)
+			if !s.goTool(nil, d).Foreign {
+				t.Errorf("trusted %v: %s is not called a tool of another program", trusted, x.Name)
+			}
 			got = append(got, fmt.Sprint(x.Name, " ", x.Risky, x.Hints.ReadOnly, x.Hints.Idempotent, x.Hints.OpenWorld, x.Hints.UntrustedOutput))
 		}
 		want := []string{"weather.act true false false true true", "weather.look true false false true true"}

@@ -84,7 +84,7 @@ func (s *Server) goTool(h *host.Host, d *value.Dict) toolset.InGo {
 			return own(ctx, e, g)
 		}
 	}
-	return toolset.InGo{Tool: t, Do: func(ctx context.Context, args *value.Dict) (value.Value, error) {
+	return toolset.InGo{Tool: t, Foreign: true, Do: func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		now, err := s.begin(name)
 		if err != nil {
 			return nil, err

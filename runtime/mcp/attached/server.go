@@ -43,7 +43,8 @@ type Options struct {
 	// call that causes it.
 	Timeout time.Duration
 	// TrustAnnotations says that what the server says of a tool can be believed: that it only
-	// reads, that it may be repeated, and that it reaches nothing outside.
+	// reads, that it may be repeated, and that it reaches nothing outside. The server still gets the
+	// arguments: after untrusted text was read, calls with text that is not the user's ask.
 	TrustAnnotations bool
 	// Version is that of the program, which servers are given. "" is "(devel)".
 	Version string

@@ -84,12 +84,22 @@ func readBefore(p *Pass, note bool) []flow.Source {
 }
 
 // steersCall returns the untrusted texts that the model had read when it chose a call that may be
-// a sink, or nil.
+// a sink, or nil. What another program says of its tool, such as that it only reads, does not make the
+// tool harmless: it gets the text that the model has composed.
 func steersCall(p *Pass) []flow.Source {
-	if !flow.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded) {
+	sink := flow.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded)
+	if !sink && !p.tool.Foreign {
 		return nil
 	}
-	return readBefore(p, false)
+	read := readBefore(p, false)
+	if read == nil || sink {
+		return read
+	}
+	by, marks := chosen(p), p.Run.marks
+	if !marks.Composed(p.tool.Tool, p.call.Args) || by != p && !marks.Composed(by.tool.Tool, by.call.Args) {
+		return nil
+	}
+	return read
 }
 
 // steersEffect is steersCall for an effect that is a sink and was not approved in this call.

@@ -106,6 +106,7 @@ type Callee struct {
 	Path, Hash string            // of the file that declares it, and of what that loads; or ""
 	Granted    []tool.Capability // an effect requires its capability here and in Needs
 	Refusal    error             // why it cannot be called, or nil
+	Foreign    bool              // another program gets the arguments, whatever the hints say
 }
 
 // Open sets the parts of the gate, and registers the functions that every host has. Effects.Provide adds
