@@ -201,10 +201,10 @@ func TestErrorsAreClean(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"plain\n\ttext é 日本 👩‍🚀": "plain\n\ttext é 日本 👩‍🚀",
-		"\x1b[0m\r\x00\x7f":      "[0m",
-		"\u009b31m\u0085":        "31m",
-		"a\u202eb\u2066\u200fc":  "abc",
-		"\xff":                   "�",
+		"\x1b[0m\r\x00\x7f":      `\u001b[0m\u000d\u0000\u007f`,
+		"\u009b31m\u0085":        `\u009b31m\u0085`,
+		"a\u202eb\u2066\u200fc":  `a\u202eb\u2066\u200fc`,
+		"\xff":                   `\xff`,
 	} {
 		if got := value.Clean(in, 40); got != want {
 			t.Errorf("Clean(%q) = %q, want %q", in, got, want)

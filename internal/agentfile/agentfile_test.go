@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	one := 1.0
 	file := ".cassidy/agents/other.md"
 	want := agentfile.Definition{
-		Name: "reviewer", Description: "Reviews code", Path: file, Prompt: "Read it.[2J\n---\nEnd.", Model: "openai:gpt-x", Effort: "high", Temperature: &one,
+		Name: "reviewer", Description: "Reviews code", Path: file, Prompt: "Read it.\\u001b[2J\n---\nEnd.", Model: "openai:gpt-x", Effort: "high", Temperature: &one,
 		Policy: "review", Tools: []string{"read_file", "@files"}, Without: []string{"write_file", "edit_file"}, Iterations: 7,
 		Rules: []tool.Rule{
 			{Verdict: tool.Deny, Capability: tool.Capability{Name: "shell"}, Source: file},

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -38,19 +38,12 @@ func Same(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// OneLine returns a text on one line, without unprintable characters.
+// OneLine returns a text on one line, with escapes for control characters.
 func OneLine(text string) string { return strings.Join(strings.Fields(Plain(text)), " ") }
 
-// Plain drops invalid UTF-8 and control characters, with which a file could control a
+// Plain escapes invalid UTF-8 and control characters, with which a file could control a
 // terminal.
-func Plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-}
+func Plain(text string) string { return value.Clean(text, math.MaxInt) }
 
 // ReadHead reads the first limit bytes of a regular file. It opens no other files:
 // opening a pipe would block.

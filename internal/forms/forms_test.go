@@ -184,7 +184,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	form, err := Parse(dictOf(t, `{"properties":{"a":{"type":"string","title":"A\u001b[2J\nyes?","description":"\u202egnp.exe","default":7,"maxLength":3}}}`))
-	if err != nil || form.Lines()[0] != "a (A[2J yes?): text, at most 3 characters, optional. gnp.exe" {
+	if err != nil || form.Lines()[0] != `a (A\u001b[2J yes?): text, at most 3 characters, optional. \u202egnp.exe` {
 		t.Errorf("Lines = %q, %v", form.Lines(), err)
 	}
 }

@@ -94,7 +94,7 @@ func TestContextNames(t *testing.T) {
 		{"Cargo.toml", "[package]\nname = \"shop-rs\"\n", "shop-rs"},
 		{"pyproject.toml", "[project]\nname = \"shop-py\"\n", "shop-py"},
 		{"DESCRIPTION", "Package: shopr\nTitle: Shop\n", "shopr"},
-		{"go.mod", "module evil\x1b[2J\n", "evil[2J"},
+		{"go.mod", "module evil\x1b[2J\n", `evil\u001b[2J`},
 	} {
 		root := filepath.Join(t.TempDir(), "shop")
 		put(t, root, "x/y.txt", "")
@@ -205,7 +205,7 @@ func TestContextGit(t *testing.T) {
 		{"a commit", one + "\n", "", []string{"Git branch: none (detached at 1111111)"}, nil},
 		{"nothing of git", "hello\n", entry(zero, one, "commit: x"), nil, []string{"Git", "Commits"}},
 		{"an empty file", "", "", nil, []string{"Git"}},
-		{"control characters", "ref: refs/heads/x\x1b[31m\n", "", []string{"Git branch: x[31m\n"}, nil},
+		{"control characters", "ref: refs/heads/x\x1b[31m\n", "", []string{"Git branch: x\\u001b[31m\n"}, nil},
 		{
 			"commits", "ref: refs/heads/main\n",
 			entry(zero, one, "commit (initial): begin") + entry(one, two, "commit (amend): begin better") + entry(two, two, "checkout: moving") + "damaged\n\n" + entry(two, one, "commit: next: one"),

@@ -2,6 +2,7 @@ package skill_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,7 +118,7 @@ func TestLoadSkillText(t *testing.T) {
 		"bold": "**Name:** Bold\n**Description:** d\n\nText.",
 		"main": "## Referenced Skills\n\n'main' builds on these skills:\n\n" +
 			rule + "\nDEPENDENCY: dep\n" + rule + "\n\n# Dep\n\nBody.\n\n" +
-			rule + "\nMAIN SKILL: main\n" + rule + "\n\n  Main[31m.\n---\nend",
+			rule + "\nMAIN SKILL: main\n" + rule + "\n\n  Main\\u001b[31m.\n---\nend",
 	} {
 		got, err := skill.Load(root, mine(""), name)
 		if err != nil {
@@ -146,7 +147,7 @@ func TestLoadSkillRefused(t *testing.T) {
 		{"make-relaese", value.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, `use one of: "make-release", "one", "two"`},
 		{"", value.NotFound, "Unknown skill: ", `use one of: "make-release", "one", "two"`},
 		{"../skills/one", value.NotFound, "Unknown skill: ../skills/one", "use one of"},
-		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x[31m yyy", "use one of"},
+		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x\\u001b[31m yyy", "use one of"},
 		{"same", value.Invalid, "two skills have the name 'same': one, two", "as in one"},
 		{"broken", value.Invalid, ".cassidy/skills/broken.md:", ""},
 		{"twin", value.Invalid, "the skill 'twin' is also in ", "rename one"},
@@ -242,15 +243,8 @@ func TestSkillReadBack(t *testing.T) {
 	})
 }
 
-// unprinted is a text without unprintable characters.
-func unprinted(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < ' ' || '\x7f' <= r && r <= '\u009f') {
-			return -1
-		}
-		return r
-	}, text)
-}
+// unprinted is a text with escapes for control characters.
+func unprinted(text string) string { return value.Clean(text, math.MaxInt) }
 
 // TestSkillRequiresTooMany checks that no file is written that could not be read.
 func TestSkillRequiresTooMany(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -44,7 +43,7 @@ func TestSkillFiles(t *testing.T) {
 		{"requires as text", "---\ndescription: d\nrequires: x, y\n---\n", one(func(s *skill.Skill) { s.Requires = []string{"x", "y"} }), ""},
 		{"nothing required", "---\ndescription: d\nrequires:\nauto_invoke:\nname:\n---\n", &base, ""},
 		{"a long description", "---\ndescription: |\n  d\n  e\n---\n", one(func(s *skill.Skill) { s.Description = "d e" }), ""},
-		{"control characters", "---\ndescription: \"d\\e[31m\"\n---\n", one(func(s *skill.Skill) { s.Description = "d[31m" }), ""},
+		{"control characters", "---\ndescription: \"d\\e[31m\"\n---\n", one(func(s *skill.Skill) { s.Description = `d\u001b[31m` }), ""},
 		{
 			"the old form", "**Name:** T\n**Description:** d\n**Auto-invoke:** No\n**Requires:** x, y\n\nBody",
 			one(func(s *skill.Skill) {
@@ -176,13 +175,7 @@ func TestSkillCreate(t *testing.T) {
 
 // shown is a text as it is shown on one line.
 func shown(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
+	return strings.Join(strings.Fields(unprinted(text)), " ")
 }
 
 func TestSkillRefused(t *testing.T) {
@@ -205,7 +198,7 @@ func TestSkillRefused(t *testing.T) {
 		{"a required path", draftOf("a", "requires", value.List{"../x"}), value.Invalid, "Skill name must be kebab-case"},
 		{"itself", draftOf("a", "requires", value.List{"a"}), value.Invalid, "cannot require itself"},
 		{"no title", draftOf("a", "title", " \n"), value.Invalid, "the title of the skill is empty"},
-		{"no description", draftOf("a", "description", "\x00"), value.Invalid, "the description of the skill is empty"},
+		{"no description", draftOf("a", "description", " \n"), value.Invalid, "the description of the skill is empty"},
 		{"no content", draftOf("a", "content", "\n"), value.Invalid, "the content of the skill is empty"},
 		{"front matter in the content", draftOf("a", "content", "\n---\nname: b\n---\n"), value.Invalid, "the content contains front matter"},
 		{"much content", draftOf("a", "content", strings.Repeat("x", 300<<10)), value.Limit, "the skill is larger than 256 KB"},

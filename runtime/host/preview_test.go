@@ -42,7 +42,7 @@ func TestPreview(t *testing.T) {
 		{"Lua", "t.lua", "return tool{ description = 'T.', params = { n = param('integer') }, handler = function(args) return { x = args.n } end,\n" +
 			"preview = function(result, args) return 'x is ' .. result.x .. args.n end }", "x is 22", ""},
 		{"Markdown", "t.md", "---\ndescription: T.\npreview: show\n---\n```starlark\ndef t(n: int):\n    return {\"n\": n}\n\ndef show(result, args):\n    return \"n is %d\" % result[\"n\"]\n```\n", "n is 2", ""},
-		{"control characters", "t.star", star("return \"a\\x1b[31mb\""), "a[31mb", ""},
+		{"control characters", "t.star", star("return \"a\\x1b[31mb\""), `a\u001b[31mb`, ""},
 		{"empty", "t.star", star("return \"\""), `{`, ""},
 		{"fails", "t.star", star("fail('no')"), `{`, "no"},
 		{"no text", "t.star", star("return 3"), `{`, "the preview should return a string or a list of strings, but returned integer"},

@@ -52,7 +52,7 @@ func TestHuman(t *testing.T) {
 		{"human.ask", []value.Value{"question", "which?", "default", "all"}, "", "which?\n(default: all)", "all"},
 		{"human.ask", []value.Value{"question", "which?", "default", "all"}, "one", "which?\n(default: all)", "one"},
 		{"human.ask", []value.Value{"question", "which?", "default", ""}, "", "which?", ""},
-		{"human.ask", []value.Value{"question", " a\tb\n\x1b[2Jc\r\a\u202ed\n", "default", "\x1b[1m"}, "x", "a\tb\n[2Jcd\n\n(default: [1m)", "x"},
+		{"human.ask", []value.Value{"question", " a\tb\n\x1b[2Jc\r\a\u202ed\n", "default", "\x1b[1m"}, "x", "a\tb\n\\u001b[2Jc\\u000d\\u0007\\u202ed\n\n(default: \\u001b[1m)", "x"},
 		{"human.ask", []value.Value{"question", strings.Repeat("q", maxQuestion)}, strings.Repeat("a", maxAnswer), strings.Repeat("q", maxQuestion), strings.Repeat("a", maxAnswer)},
 		{"human.confirm", []value.Value{"question", "really?"}, true, "really?", true},
 		{"human.confirm", []value.Value{"question", "really?"}, false, "really?", false},
@@ -80,7 +80,7 @@ func TestHumanRefuses(t *testing.T) {
 		asked    bool
 	}{
 		{"human.ask", "", "x", value.Invalid, "empty", false},
-		{"human.ask", " \n\x1b", "x", value.Invalid, "empty", false},
+		{"human.ask", " \n\t", "x", value.Invalid, "empty", false},
 		{"human.confirm", "", true, value.Invalid, "empty", false},
 		{"human.ask", long, "x", value.Limit, "4 KB", false},
 		{"human.confirm", long, true, value.Limit, "4 KB", false},

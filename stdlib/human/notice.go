@@ -2,9 +2,8 @@ package human
 
 import (
 	"context"
+	"math"
 	"math/big"
-	"strings"
-	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -85,10 +84,5 @@ func noticeText(v value.Value) string {
 	if !ok {
 		text = value.FormatJSON(v, "")
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
+	return value.Clean(text, math.MaxInt)
 }

@@ -17,7 +17,7 @@ func TestNotices(t *testing.T) {
 		want tool.Report
 	}{
 		{"emit", value.NewDict("chunk", "a\tb\n"), tool.ToolOutput{Chunk: "a\tb\n"}},
-		{"emit", value.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.ToolOutput{Chunk: "[2Jred"}},
+		{"emit", value.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.ToolOutput{Chunk: `\u001b[2Jred\u000d\u0007\u009b`}},
 		{"progress", value.NewDict("message", "copying"), tool.Progress{Message: "copying"}},
 		{"progress", value.NewDict("message", "", "done", int64(1), "total", 2.5), tool.Progress{Done: 1, Total: 2.5}},
 		{"log", value.NewDict("message", "hello"), tool.Log{Message: "hello"}},

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"math"
 	"strings"
 	"unicode"
 
@@ -177,14 +178,16 @@ func isNumber(cell string) bool {
 	return true
 }
 
-// oneLine replaces characters that would move the cursor by spaces.
+// oneLine replaces the characters that begin a line or a column by spaces, and escapes others that would
+// move the cursor.
 func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+	breaks := func(r rune) rune {
+		if r == '\n' || r == '\r' || r == '\t' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r
-	}, s)
+	}
+	return value.Clean(strings.Map(breaks, s), math.MaxInt)
 }
 
 // displayWidth returns how many columns a text takes on a terminal. A character after a zero

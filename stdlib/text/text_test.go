@@ -121,7 +121,7 @@ func TestTextColumns(t *testing.T) {
 		{Fn: "text.table", Args: []any{value.List{value.List{"a", int64(10)}, value.List{"bcd", int64(5), "x"}}}, Want: "a    10\nbcd   5  x\n"},
 		{Fn: "text.table", Args: []any{value.List{}, value.List{"a"}}, Want: "a\n-\n"},
 		{Fn: "text.table", Args: []any{value.List{}}, Want: ""},
-		{Fn: "text.table", Args: []any{value.List{value.List{"\x1b[31mred\t"}}}, Want: " [31mred \n"},
+		{Fn: "text.table", Args: []any{value.List{value.List{"\x1b[31mred\t"}}}, Want: "\\u001b[31mred \n"},
 		{Fn: "text.table", Args: []any{value.List{value.List{value.NewDict()}}}, Err: "a cell cannot hold"},
 	})
 }

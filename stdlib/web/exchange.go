@@ -7,12 +7,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -320,12 +320,7 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 // errorText gives the text of an error, in which a server may have put its own.
 func errorText(err error) string {
 	const most = 300
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(err.Error(), "\ufffd"))
+	text := value.Clean(err.Error(), math.MaxInt)
 	if short := row.Head(text, most); short != text {
 		return short + "…"
 	}

@@ -114,7 +114,7 @@ func (c *clerk) serve(_ context.Context, in io.Reader, out, _ io.Writer) (int, e
 const cityForm = `{"message":"Which \u001b[31mcity?\r\nunits: text","requestedSchema":{"type":"object","required":["city"],"properties":{` +
 	`"city":{"type":"string","title":"City"},"units":{"type":"string","enum":["metric","imperial"],"default":"metric"},"days":{"type":"integer","default":3}}}}`
 
-const cityText = "The server weather asks: Which [31mcity?\n  units: text\n" +
+const cityText = "The server weather asks: Which \\u001b[31mcity?\n  units: text\n" +
 	"city (City): text, required\n" +
 	"units: one of metric, imperial, default metric\n" +
 	"days: integer, default 3\n" +

@@ -62,7 +62,7 @@ func TestHostile(t *testing.T) {
 		{"it exits at once", func(_ context.Context, _ io.Reader, _, errs io.Writer) (int, error) {
 			fmt.Fprint(errs, "no \x1b[31mkey\n")
 			return 7, nil
-		}, value.Unavailable, 0, "ended with exit code 7: no [31mkey"},
+		}, value.Unavailable, 0, `ended with exit code 7: no \u001b[31mkey`},
 		{"100,000 tools", offering(many(100_000, object)).serve, value.Unavailable, 0, "cannot be read"},
 		{"too many tools", offering(many(501, object)).serve, value.Limit, 0, "more than 500 tools"},
 		{"lists without end", simple{
@@ -108,7 +108,7 @@ func TestHostile(t *testing.T) {
 				return 0, nil
 			}
 		}, value.Internal, value.Failed, "the call may have been carried out in part"},
-		{"an error with control characters", answering(`RAW{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"a\u001b[2Jb` + strings.Repeat("x", 100_000) + `"}}`), value.Internal, value.Failed, "a[2Jb"},
+		{"an error with control characters", answering(`RAW{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"a\u001b[2Jb` + strings.Repeat("x", 100_000) + `"}}`), value.Internal, value.Failed, `a\u001b[2Jb`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if raceBuild && (strings.Contains(test.name, "without end") || strings.Contains(test.name, "parts")) {

@@ -228,12 +228,10 @@ func (c *command) page(d *value.Dict) {
 		}
 		p.Line("%s %s", p.Paint(ui.Dim, ui.Pad(name+":", 17)), ui.VisibleLine(text))
 	}
-	prompt := d.Text("prompt")
-	if prompt != "" {
-		p.Line("")
+	if prompt := d.Text("prompt"); prompt != "" {
+		p.Line("\n%s", strings.TrimSuffix(prompt, "\n"))
 	}
 	c.Print(p.String())
-	c.PrintText(prompt)
 }
 
 // fieldText returns the value of a field on a line.

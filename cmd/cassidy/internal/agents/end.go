@@ -50,8 +50,7 @@ func printRunEnd(a *app.App, r *agent.Reply, err *value.Error) {
 		ui.PutError(d, err)
 	}
 	calls.PutEnd(a, d)
-	text, _ = value.AppendJSON(nil, d)
-	a.Print(string(text) + "\n")
+	_ = a.PrintLine(d) // it was read from JSON
 }
 
 // PrintAnswer prints the answer, and reports why a run has none.

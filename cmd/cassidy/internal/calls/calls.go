@@ -81,7 +81,7 @@ func printResult(a *app.App, r tool.Result, more func(d *value.Dict)) {
 		a.Log("write the result: %v", err)
 		return
 	}
-	a.Print(string(text) + "\n")
+	a.Print(ui.JSONText(string(text)) + "\n")
 }
 
 // Untrusted returns the error of using a tool that is not trusted, and nil for others.

@@ -20,6 +20,8 @@ type replyText struct {
 	fence string // the marks that end the code block
 	trim  string // characters to remove before the answer
 	space []byte // white space, shown only if text follows
+	last  rune   // the last character that came, and what waits for the next one
+	tail  string
 	shown strings.Builder
 }
 
@@ -43,8 +45,14 @@ func (r *replyText) held() bool { return r.state == kept }
 // add adds a piece of the reply, and returns the text to show.
 func (r *replyText) add(piece string) string {
 	var out strings.Builder
-	for _, c := range ui.Printable(piece) {
+	text := r.tail + piece
+	ready := strings.TrimRightFunc(text, ui.JoinsNext)
+	r.tail = text[len(ready):]
+	for _, c := range ui.PrintableAfter(r.last, ready) {
 		r.take(c, &out)
+	}
+	if ready != "" {
+		r.last, _ = utf8.DecodeLastRuneInString(ready)
 	}
 	return out.String()
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"io"
 	"strconv"
 	"strings"
 
@@ -110,7 +111,7 @@ func (v *chatView) text(piece string) {
 	wasHeld := v.reply.held()
 	if out := v.reply.add(piece); out != "" {
 		v.spinner.Hide()
-		v.Print(out)
+		_, _ = io.WriteString(v.Out, out) // it is printable
 		v.midLine = true
 	}
 	if v.reply.held() && !wasHeld {

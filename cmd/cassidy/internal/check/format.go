@@ -128,7 +128,7 @@ func (c *command) formatInput(checker *check.Checker, only bool) error {
 		return err
 	}
 	if !only {
-		c.Print(formatted)
+		c.PrintData(formatted)
 		return nil
 	}
 	if formatted != string(data) {

@@ -94,7 +94,7 @@ func (c *command) printSnippet(in *installation, snippet string) error {
 		return c.PrintJSON(value.NewDict("client", in.client.name, "file", in.file, "add", snippet))
 	}
 	c.Note("to add to %s:", in.shown)
-	c.Print(snippet)
+	c.PrintData(snippet)
 	return nil
 }
 

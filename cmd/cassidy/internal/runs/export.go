@@ -42,7 +42,7 @@ func (c *command) export(ctx *cli.Context, j *history.Journal, r *history.Run) e
 	}
 	name := ctx.String("output")
 	if name == "-" {
-		c.Print(string(f.Format()))
+		c.PrintData(string(f.Format()))
 		return nil
 	}
 	base, name, err := fixtureFile(c.App, name, r.ID)

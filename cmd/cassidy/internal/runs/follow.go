@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -59,7 +60,7 @@ func (f *follower) update(ctx context.Context, r *history.Run) (damage, err erro
 	if f.JSON {
 		return eachStep(ctx, f.j, r, func(e *history.Entry, damage error) {
 			if damage == nil && (!e.Settled.IsZero() || r.State.Ended()) && f.isNew(e.StepPath.String()) {
-				f.Print(describe.JSON(describe.StepDict(e)) + "\n")
+				f.Print(ui.JSONText(describe.JSON(describe.StepDict(e))) + "\n")
 			}
 		})
 	}
@@ -100,7 +101,7 @@ func (f *follower) isNew(what string) bool {
 func (f *follower) end(r *history.Run, damage error) error {
 	markBroken(f.j, r)
 	if f.JSON {
-		f.Print(describe.JSON(r.Dict()) + "\n")
+		f.Print(ui.JSONText(describe.JSON(r.Dict())) + "\n")
 		return reportDamage(f.App, damage)
 	}
 	p := page{f.App}

@@ -239,7 +239,7 @@ func (c *command) promote(ctx *cli.Context, h *host.Host, p *ranProgram) error {
 			return c.PrintJSON(value.NewDict("name", name, "file", file, "needs", ui.Texts(t.Needs)))
 		}
 		if !c.JSON {
-			c.Print(file)
+			c.PrintData(file)
 		}
 		return err
 	}

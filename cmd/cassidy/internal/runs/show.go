@@ -105,7 +105,7 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 			return
 		}
 		if c.JSON {
-			c.Print(describe.JSON(describe.StepDict(e)) + "\n")
+			c.Print(ui.JSONText(describe.JSON(describe.StepDict(e))) + "\n")
 		} else {
 			page{c.App}.fullStep(e, r.State, r.State == history.Running && j.Held(r.ID))
 		}
@@ -135,7 +135,7 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 			if r.Err != nil {
 				ui.PutError(d, r.Err)
 			}
-			c.Print(strings.TrimSuffix(describe.JSON(d), "}") + `,"steps":[`)
+			c.Print(ui.JSONText(strings.TrimSuffix(describe.JSON(d), "}")) + `,"steps":[`)
 		}
 	}
 	comma := ""
@@ -148,7 +148,7 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 			tokens.Count(e)
 			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
 		}
-		c.Print(comma + describe.JSON(d))
+		c.Print(comma + ui.JSONText(describe.JSON(d)))
 		comma = ","
 	})
 	if err != nil && !began {
@@ -165,6 +165,6 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 	if damage != nil {
 		end.Put("damage", damage.Error())
 	}
-	c.Print("]," + strings.TrimPrefix(describe.JSON(end), "{") + "\n")
+	c.Print("]," + ui.JSONText(strings.TrimPrefix(describe.JSON(end), "{")) + "\n")
 	return reportDamage(c.App, damage)
 }

@@ -176,6 +176,6 @@ func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 		d.Put("text", s.Text)
 		return c.PrintJSON(d)
 	}
-	c.PrintText(s.Text)
+	c.Print(s.Text + "\n")
 	return nil
 }

@@ -124,7 +124,7 @@ func TestTaskOverCassidyAI(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"CASSIDY_HOME": home, "CASSIDY_API_KEY": key, "CASSIDY_ASSISTANT_ID": "helper", "CASSIDY_BASE_URL": server.URL}
 	stdout, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
-	if stdout != "in March [[1]]\n\n[1] Garden book[2J https://example.com/book\n[2] a note\n" || code != 0 {
+	if stdout != "in March [[1]]\n\n[1] Garden book\\u001b[2J https://example.com/book\n[2] a note\n" || code != 0 {
 		t.Errorf("the answer is %q, exit %d (%s), want in March", stdout, code, stderr)
 	}
 	if a.threads != 1 || len(a.sent) != 2 || a.reads != 1 {

@@ -332,7 +332,7 @@ func schemaCommand(c *command) *cli.Command {
 			if c.JSON {
 				return c.PrintJSON(d)
 			}
-			c.Print(value.FormatJSON(d, "  ") + "\n")
+			c.PrintIndented(d)
 			return nil
 		}),
 	}

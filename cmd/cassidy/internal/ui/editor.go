@@ -3,8 +3,10 @@ package ui
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -50,12 +52,12 @@ func (e *Editor) Read(ctx context.Context, prompt string) (string, error) {
 		return fromPictures.Replace(line), nil
 	}
 	if errors.Is(err, ErrInterrupted) {
-		e.Term.Print("^C")
+		_, _ = io.WriteString(e.Term.Out, "^C")
 		if k.pressed {
 			err = ErrCleared
 		}
 	}
-	e.Term.Print("\r\n")
+	_, _ = io.WriteString(e.Term.Out, "\r\n")
 	return "", err
 }
 
@@ -156,10 +158,15 @@ func keySize(typed []byte) int {
 	return 2
 }
 
+// steers reports whether a character could control the terminal.
+func steers(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
 // typeable removes the characters with which a typed or pasted text could control the terminal.
 func typeable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if steers(r) {
+		if steers(r) || r == utf8.RuneError {
 			return -1
 		}
 		return r

@@ -51,8 +51,8 @@ func OpenTerminal(in io.Reader, shown io.Writer, inputRead bool) *Terminal {
 	return &Terminal{In: f, File: f, Out: shown} // it stays open as long as the command runs
 }
 
-// Print writes text as it is.
-func (t *Terminal) Print(text string) { _, _ = io.WriteString(t.Out, text) }
+// Print writes a text for people, as [Printer.Print] does on a terminal.
+func (t *Terminal) Print(text string) { _, _ = io.WriteString(t.Out, styled(text)) }
 
 // Width returns how many columns a line has.
 func (t *Terminal) Width() int { return WidthOf(t.Out) }

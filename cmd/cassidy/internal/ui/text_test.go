@@ -39,13 +39,48 @@ func TestPrintable(t *testing.T) {
 		{"\x1b[31mred\x1b[0m", "⟨U+001B⟩[31mred⟨U+001B⟩[0m"},
 		{"a\r\nb\u0085\u009b", "a\nb⟨U+0085⟩⟨U+009B⟩"},
 		{"x\u202etxt.exe\u2066\u200f\u2028", "x⟨U+202E⟩txt.exe⟨U+2066⟩⟨U+200F⟩⟨U+2028⟩"},
-		{"👨\u200d👩 ❤\ufe0f", "👨\u200d👩 ❤\ufe0f"},
+		{"👨\u200d👩 ❤\ufe0f 1\ufe0f\u20e3 ℹ\ufe0f 🏳\ufe0f\u200d🌈 👩🏽\u200d🚀", "👨\u200d👩 ❤\ufe0f 1\ufe0f\u20e3 ℹ\ufe0f 🏳\ufe0f\u200d🌈 👩🏽\u200d🚀"},
+		{"a\ufe0f 1\ufe0f ❤\ufe0f\ufe0f 👩\u200d x\u200dy", "a⟨U+FE0F⟩ 1⟨U+FE0F⟩ ❤\ufe0f⟨U+FE0F⟩ 👩⟨U+200D⟩ x⟨U+200D⟩y"},
+		{"می\u200cخواهم a\u200cb", "می\u200cخواهم a⟨U+200C⟩b"},
+		{"10\u00a0000\u202f€ 日\u3000本", "10\u00a0000\u202f€ 日\u3000本"},
+		{"a\u200b\u00ad\ufeff\U000e0041\ufe00\u2800", "a⟨U+200B⟩⟨U+00AD⟩⟨U+FEFF⟩⟨U+E0041⟩⟨U+FE00⟩⟨U+2800⟩"},
 		{"\xff\ufffd", "⟨ff⟩\ufffd"},
 	}
 	for _, tt := range tests {
-		if got := Printable(tt.in); got != tt.want {
+		if got := Printable(tt.in); got != tt.want || Printable(got) != got {
 			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.want)
 		}
+	}
+}
+
+// TestStyled checks that a text of ours keeps its colours, and nothing else that steers a terminal.
+func TestStyled(t *testing.T) {
+	t.Parallel()
+	in := "\x1b[31mred\u202e\x1b[0m \x1b[2J\x1b[7m\x1b]8;;x\a\x1b[33m"
+	want := "\x1b[31mred⟨U+202E⟩\x1b[0m ⟨U+001B⟩[2J⟨U+001B⟩[7m⟨U+001B⟩]8;;x⟨U+0007⟩\x1b[33m"
+	if got := styled(in); got != want {
+		t.Errorf("styled(%q) = %q, want %q", in, got, want)
+	}
+	var out strings.Builder // no terminal
+	p := NewPrinter(&out, &out, func(string) (string, bool) { return "", false })
+	p.Print("\x1b[31mx\u200b\n")
+	p.LogLine("\x1b[31my")
+	p.PrintText("\u200bz")
+	p.Log("%s", "\u202e")
+	if got, want := out.String(), "⟨U+001B⟩[31mx⟨U+200B⟩\ncassidy: ⟨U+001B⟩[31my\n\u200bz\ncassidy: ⟨U+202E⟩\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
+func TestJSONText(t *testing.T) {
+	t.Parallel()
+	in := value.NewDict("a\u202e", "\x1b\u200b\U000e0041\x7fé👩", "日本", int64(1))
+	text := JSONText(value.FormatJSON(in, ""))
+	if want := `{"a\u202e":"\u001b\u200b\udb40\udc41\u007fé👩","日本":1}`; text != want {
+		t.Errorf("JSONText = %s, want %s", text, want)
+	}
+	if back, err := value.ParseJSON([]byte(text)); err != nil || !value.Equal(back, in) {
+		t.Errorf("read back: %v, %v", back, err)
 	}
 }
 

@@ -7,6 +7,10 @@
 //     "cassidy: hint: …", has what to type. Stack traces of Go are not printed.
 //   - With --json, standard output holds one JSON value, also after an error.
 //   - Colours are used on a terminal only, and not if NO_COLOR is set.
+//   - Characters that nobody can see, or that control the terminal, are never printed and never dropped:
+//     each becomes a mark. [Visible] and [VisibleLine] also mark white space and look-alikes, for text on
+//     which a person decides, and [Printer.Print] marks what was not marked before. JSON has escapes
+//     instead, and a result that a program reads stays as it is.
 package ui
 
 import (
@@ -229,37 +233,53 @@ func (p *Printer) Note(format string, args ...any) {
 	}
 }
 
-// Print writes a result.
-func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, text) }
+// Print writes a text for people. What cannot be seen in it is marked, except for our colours.
+func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, p.shown(p.Out, text)) }
 
-// PrintText writes the text of a result unless it is "".
-func (p *Printer) PrintText(text string) {
+// shown returns a text for people as a writer gets it. Only a terminal gets colours.
+func (p *Printer) shown(w io.Writer, text string) string {
+	if IsTerminal(w) {
+		return styled(text)
+	}
+	return Printable(text)
+}
+
+// PrintData writes what programs may read. A terminal gets it as [Printer.Print] writes it.
+func (p *Printer) PrintData(text string) {
 	if IsTerminal(p.Out) {
 		text = Printable(text)
 	}
+	_, _ = io.WriteString(p.Out, text)
+}
+
+// PrintText writes the text of a result, as data, unless it is "".
+func (p *Printer) PrintText(text string) {
 	if text != "" {
-		p.Print(strings.TrimSuffix(text, "\n") + "\n")
+		p.PrintData(strings.TrimSuffix(text, "\n") + "\n")
 	}
 }
 
 // PrintJSON writes a result as JSON: indented on a terminal, else on one line.
 func (p *Printer) PrintJSON(v value.Value) error {
 	if IsTerminal(p.Out) {
-		p.Print(value.FormatJSON(v, "  ") + "\n")
+		p.PrintIndented(v)
 		return nil
 	}
 	text, err := value.AppendJSON(nil, v)
 	if err == nil {
-		p.Print(string(text) + "\n")
+		p.Print(JSONText(string(text)) + "\n")
 	}
 	return err
 }
+
+// PrintIndented writes a result as JSON with indents.
+func (p *Printer) PrintIndented(v value.Value) { p.Print(JSONText(value.FormatJSON(v, "  ")) + "\n") }
 
 // PrintLine writes a value as a line of JSON.
 func (p *Printer) PrintLine(v json.Marshaler) error {
 	text, err := v.MarshalJSON()
 	if err == nil {
-		p.Print(string(text) + "\n")
+		p.Print(JSONText(string(text)) + "\n")
 	}
 	return err
 }
@@ -323,7 +343,9 @@ func (p *Printer) Debug(format string, args ...any) {
 
 // LogLine prints a message with colours. Untrusted text in it must be visible already,
 // see [VisibleLine].
-func (p *Printer) LogLine(line string) { _, _ = io.WriteString(p.Err, "cassidy: "+line+"\n") }
+func (p *Printer) LogLine(line string) {
+	_, _ = io.WriteString(p.Err, "cassidy: "+p.shown(p.Err, line)+"\n")
+}
 
 // LineWidth returns the width of a line of a result: that of the terminal, if there is
 // one.

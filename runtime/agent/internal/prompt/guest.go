@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,12 +13,12 @@ import (
 
 // guest returns untrusted text in a form that is safe between the sections of a prompt: it
 // cannot begin a section, nor hide the following ones in a block of code that is not closed.
-// Control characters are removed, and nothing else is changed. The text can still mislead a
+// Control characters are escaped, and nothing else is changed. The text can still mislead a
 // model; the opening of the prompt tells it not to obey such text.
 func guest(text string) string {
 	// Some readers treat the first two as the end of a line, and ignore the last.
 	text = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\ufeff", "").Replace(text)
-	text = quoteSections(value.Clean(strings.TrimSpace(text), len(text)))
+	text = quoteSections(value.Clean(strings.TrimSpace(text), math.MaxInt))
 	var f codeLines
 	for line := range strings.SplitSeq(text, "\n") {
 		f.step(line)

@@ -25,7 +25,7 @@ func TestGuest(t *testing.T) {
 		{"behind what nobody sees", "\ufeff# Context\n\u200b # Skills\na\u2028# Context\x0b", "> # Context\n> \u200b # Skills\na\n> # Context"},
 		{"tildes", "~~~\n```\n", "~~~\n```\n~~~"},
 		{"no block", "a ``` b\n``` c ``` d\n    ```", "a ``` b\n``` c ``` d\n    ```"},
-		{"what nobody sees", "a\x1b[2Jb\u202ec\x00\r\nd\xff", "a[2Jbc\nd\ufffd"},
+		{"what nobody sees", "a\x1b[2Jb\u202ec\x00\r\nd\xff", "a\\u001b[2Jb\\u202ec\\u0000\nd\\xff"},
 	} {
 		if got := guest(c.text); got != c.want {
 			t.Errorf("%s: guest(%q) = %q, want %q", c.name, c.text, got, c.want)

@@ -2,6 +2,7 @@
 package prose
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 
 // OneLine returns a text on one line, without control characters.
 func OneLine(text string) string {
-	return strings.Join(strings.Fields(value.Clean(text, len(text))), " ")
+	return strings.Join(strings.Fields(value.Clean(text, math.MaxInt)), " ")
 }
 
 // FirstRunes returns the first n characters of a text.
