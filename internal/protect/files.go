@@ -21,6 +21,9 @@ const (
 	maxText = 1 << 20
 )
 
+// installed are the folders whose files nobody reviews: they are protected, and made from other files.
+var installed = []string{"__pycache__", "node_modules", ".venv", "venv", ".git"}
+
 // A File is a file that a program starts. Text is what a person reviews: its text, or for another
 // file its size and its hash.
 type File struct {
@@ -29,7 +32,7 @@ type File struct {
 }
 
 // Files returns the files of the project that exist of those that some programs name, by path, with
-// all files of the folders among them. A file that a program may write itself is left out: it can
+// all files of the folders among them but what was installed there. A file that a program may write itself is left out: it can
 // only be protected. The error is of the file in its path.
 func (p *Project) Files(programs []Program) (files []File, err error) {
 	found := map[string]bool{}
@@ -43,7 +46,7 @@ func (p *Project) Files(programs []Program) (files []File, err error) {
 				switch {
 				case err != nil:
 					return err
-				case d.IsDir() && path.Base(at) == "__pycache__":
+				case d.IsDir() && slices.Contains(installed, path.Base(at)):
 					return fs.SkipDir
 				case d.Type().IsRegular() && !p.writes(&programs[i], at):
 					found[at] = true

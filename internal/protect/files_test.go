@@ -11,6 +11,7 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	p := project(t, map[string]string{
 		"srv/s.py": "one", "link.py": "->srv/s.py", "pkg/__init__.py": "two", "pkg/sub/mod.py": "three", "pkg/__pycache__/x.pyc": "\xff", "bin/server": "\xff\x00", "data.db": "x", "out/log.txt": "x", "docs/a.md": "x",
+		"app/main.py": "m", "app/sub/lib.py": "l", "app/node_modules/x/index.js": "x", "app/.venv/y.py": "y", "app/data/d.db": "d", "root.py": "import util\n", "util.py": "u", "other.py": "o",
 	})
 	for _, tt := range []struct {
 		of   Program
@@ -19,6 +20,8 @@ func TestFiles(t *testing.T) {
 		{Program{Command: "python3", Args: []string{"link.py", "docs", "none.py"}}, "srv/s.py=one"},
 		{Program{Command: "python3", Args: []string{"-m", "pkg.sub.mod"}}, "pkg/__init__.py=two pkg/sub/mod.py=three"},
 		{Program{Command: "bin/server", Args: []string{"data.db", "out/log.txt"}, Writes: []string{"data.db", "out"}}, "bin/server=a file of 2 bytes that is not shown, sha256:ea5dbf9596d187e9500f23e9a680109475341cf4e81f7e043f7d97152c10772f"},
+		{Program{Command: "python3", Args: []string{"app/main.py"}, Writes: []string{"app/data"}}, "app/main.py=m app/sub/lib.py=l"},
+		{Program{Command: "python3", Args: []string{"root.py"}}, "root.py=import util util.py=u"},
 		{Program{Command: "mcp", Args: []string{"/etc/hosts", "../x"}}, ""},
 	} {
 		files, err := p.Files([]Program{tt.of})

@@ -65,9 +65,9 @@ func (s *search) servers(dir string) {
 //   - each word that is a file, from where the program starts or from a folder in another word, and
 //     each but the command that could become one: with a slash or a suffix,
 //   - the parts of a word as a shell and options split it: sh -c "python3 x.py", --require=./x.js,
-//   - the module behind -m, and a folder that an interpreter starts.
-//
-// A file that such a file loads is not among them.
+//   - the module behind -m, and a folder that an interpreter or an installer starts,
+//   - of each script among them what it loads: its folder, or if that is the root of the project, the
+//     files that it imports by name.
 func (p *Project) Named(dir string, of *Program) (names []string) {
 	bases := []string{p.from(dir, variants(of.Dir)[0])}
 	words := append([]string{of.Command}, of.Args...)
@@ -83,10 +83,16 @@ func (p *Project) Named(dir string, of *Program) (names []string) {
 			bases = append(bases, p.from(bases[0], word))
 		}
 	}
-	add := func(base, word string) {
-		if name := p.from(base, word); name != "" && !slices.Contains(names, name) {
+	root, _ := p.leads(dir)
+	put := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+	}
+	add := func(base, word string) {
+		name := p.from(base, word)
+		put(name)
+		p.loads(root, name, put)
 	}
 	for _, word := range parts {
 		for i, base := range bases {
@@ -99,6 +105,11 @@ func (p *Project) Named(dir string, of *Program) (names []string) {
 			}
 		}
 	}
+	p.packages(of, func(word string) {
+		if at, info := p.leads(p.from(bases[0], word)); info != nil && info.IsDir() && at != "." && at != root {
+			put(at)
+		}
+	})
 	for _, base := range bases {
 		p.modules(words, func(name string) { add(base, name) })
 	}
