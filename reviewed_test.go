@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
@@ -176,6 +178,78 @@ func TestAgentsCheckTrust(t *testing.T) {
 			w.review()
 			if _, err := w.host.Resume(ctx, parked.Run); err != nil {
 				t.Errorf("after the review: %v", err)
+			}
+		})
+	}
+}
+
+// TestLoadedSkillsCheckTrust checks that a run is not resumed with the text of a skill whose trust was revoked
+// since a model has loaded it, and that a skill that no model has loaded does not matter.
+func TestLoadedSkillsCheckTrust(t *testing.T) {
+	t.Parallel()
+	const file, dep = ".cassidy/skills/helper.md", ".cassidy/skills/dep.md"
+	for name, tt := range map[string]struct {
+		load         bool
+		revoke, edit string
+		untrusted    string
+	}{
+		"trusted":                      {load: true},
+		"edited":                       {load: true, edit: file},
+		"revoked":                      {load: true, revoke: file, untrusted: file},
+		"revoked and edited":           {load: true, revoke: file, edit: file, untrusted: file},
+		"a required one revoked":       {load: true, revoke: dep, untrusted: dep},
+		"revoked, but it was not used": {revoke: file},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, w := context.Background(), newReviewedWorld(t, journal.Memory())
+			putFile(t, filepath.Join(w.dir, file), "---\ndescription: Help.\nauto_invoke: true\nrequires: [dep]\n---\nHelp.\n")
+			putFile(t, filepath.Join(w.dir, dep), "---\ndescription: Help.\n---\nHelp.\n")
+			w.review()
+			scope := &trust.Scope{Trust: w.store}
+			skills, broken := skill.List(w.dir, scope)
+			if len(broken) > 0 || !slices.Equal(skill.Files(skills, "helper"), []string{file, dep}) {
+				t.Fatalf("the files are %v, %v", skill.Files(skills, "helper"), broken)
+			}
+			asked := 0
+			o := &agent.Options{
+				Tools: []string{}, Skills: []agent.Skill{{Name: "helper", Description: "Help.", Files: skill.Files(skills, "helper")}},
+				LoadSkill: func(name string) (string, []string, error) {
+					loaded, err := skill.Load(w.dir, scope, name)
+					return loaded.Text, loaded.Notes, err
+				},
+				Model: script.New("m", false, func(context.Context, value.List, int) (value.Value, error) {
+					if asked++; asked == 1 && tt.load {
+						return "<USE_SKILL>helper</USE_SKILL>", nil
+					}
+					if !w.up {
+						return nil, value.Errorf(value.Unavailable, "no network")
+					}
+					return "TASK COMPLETE: done", nil
+				}),
+			}
+			a, err := agent.New(w.host, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var parked *cassidy.ParkedError
+			if _, err := a.Run(ctx, "Do it"); !errors.As(err, &parked) {
+				t.Fatalf("the run gave %v, want that it waits", err)
+			}
+			w.up = true
+			w.revoke(tt.revoke)
+			if tt.edit != "" {
+				putFile(t, filepath.Join(w.dir, filepath.FromSlash(tt.edit)), "(")
+			}
+			_, err = w.host.Resume(ctx, parked.Run)
+			if tt.untrusted == "" && err != nil || tt.untrusted != "" && (!errors.Is(err, cassidy.ErrDenied) || !strings.Contains(err.Error(), tt.untrusted+" is untrusted")) {
+				t.Errorf("resumed: %v, want that %q is untrusted", err, tt.untrusted)
+			}
+			if tt.untrusted != "" && tt.edit == "" {
+				w.review()
+				if _, err := w.host.Resume(ctx, parked.Run); err != nil {
+					t.Errorf("after the review: %v", err)
+				}
 			}
 		})
 	}

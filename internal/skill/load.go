@@ -3,6 +3,7 @@ package skill
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -245,4 +246,23 @@ func (l *loading) text() string {
 		fmt.Fprintf(&b, "\n%s\n%s: %s\n%s\n\n%s\n", rule, what, p.key, rule, p.body)
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// Files returns the files of the project with the text that [Load] loads of a skill, by its key.
+func Files(skills []Skill, key string) (files []string) {
+	todo, seen := []string{key}, map[string]bool{}
+	for len(todo) > 0 && len(seen) < maxParts {
+		name := todo[0]
+		todo = todo[1:]
+		i := slices.IndexFunc(skills, func(s Skill) bool { return tool.Key(s.Key) == tool.Key(name) || tool.Key(s.Name) == tool.Key(name) })
+		if i < 0 || seen[skills[i].Key] {
+			continue
+		}
+		seen[skills[i].Key] = true
+		if skills[i].Location == tool.Project {
+			files = append(files, skills[i].Path)
+		}
+		todo = append(todo, skills[i].Requires...)
+	}
+	return files
 }

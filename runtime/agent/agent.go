@@ -29,7 +29,8 @@ import (
 )
 
 // A Skill describes a skill to a model that has not loaded it: its Name, its Description,
-// and the names of the skills that it Requires.
+// and the names of the skills that it Requires. A run that has loaded it is not resumed after the
+// trust of one of its Files was revoked.
 type Skill = prompt.Skill
 
 // An OverheadReport lists how many tokens of a conversation the tools use, as estimated.

@@ -209,7 +209,8 @@ func (t *turn) resultText(name string, r tool.Result) string {
 // doSkill is agent.skill: it returns the text of a skill that the model asked for.
 func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) {
 	name := e.Args.Text("name")
-	if !slices.ContainsFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) }) {
+	at := slices.IndexFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) })
+	if at < 0 {
 		return value.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
 	}
 	text, notes, err := t.useSkill(name)
@@ -219,6 +220,11 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 			text = prompt.ResultText("skill "+name, tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}), DefaultResultText, "")
 		}
 		return value.NewDict("success", false, "text", text), nil
+	}
+	if files := t.agent.opts.Skills[at].Files; len(files) > 0 && t.pending.Note != nil {
+		if err := t.pending.Note(host.ReviewedNote(files)); err != nil {
+			return nil, err
+		}
 	}
 	host.Emit(ctx, tool.SkillLoaded{Name: name, Notes: notes})
 	return value.NewDict("success", true, "text", text), nil

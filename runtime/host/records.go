@@ -34,7 +34,7 @@ func (p *Program) open(ctx context.Context, r *gate.Run, now *catalog, c *tool.C
 	c.ID = run.ID
 	if p.Resume {
 		p.Script, c.Args = record.Script(), run.Args
-		if err := now.host.mayResume(run.ID, &p.Script, run.Options); err != nil {
+		if err := now.host.mayResume(record, &p.Script); err != nil {
 			if failure := record.Park(context.WithoutCancel(ctx), string(parked.Tool), time.Time{}); failure != nil {
 				_ = record.Close() // the run is not executed
 			}

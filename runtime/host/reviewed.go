@@ -2,7 +2,9 @@ package host
 
 import (
 	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -10,8 +12,9 @@ import (
 
 // What runs because its user has reviewed it runs only as long as that trust is not revoked. The
 // host checks this whenever a program starts and a run is resumed, whoever asks for it: the
-// script with the files that it loads, and the texts in the options of the run, which are hooks,
-// agent files and their policies. Tools are checked at each call, see [pins]. An edit of a file
+// script with the files that it loads, the texts in the options of the run, which are hooks,
+// agent files and their policies, and the files in its notes, which are skills that a model has
+// loaded. Tools are checked at each call, see [pins]. An edit of a file
 // does not matter to a run that has begun, since it has the text that was trusted.
 
 // recordedTexts are the files in the options of a run, see agent.Settings.
@@ -32,11 +35,35 @@ func (h *Host) mayStart(p *Program) error {
 	return nil
 }
 
+// noteFiles is the key of the files in a note of [ReviewedNote].
+const noteFiles = "reviewed"
+
+// ReviewedNote returns a note of a run which has got the texts of files that its user has reviewed. The
+// run is not resumed after the trust of one of them was revoked.
+func ReviewedNote(files []string) *value.Dict {
+	return value.NewDict(noteFiles, value.List(value.Map(files, func(f string) value.Value { return f })))
+}
+
 // mayResume fails if the trust of something that a recorded run executes, or gives to its models,
 // was revoked.
-func (h *Host) mayResume(id string, s *tool.Script, options *value.Dict) error {
-	if file := h.revokedFile(s, options, "as", "agents", "hooks"); file != "" {
-		return waits(id, h.untrusted("resume run '"+id+"'", file))
+func (h *Host) mayResume(record history.Record, s *tool.Script) error {
+	if h.opts.Revoked == nil {
+		return nil
+	}
+	run := record.Run()
+	file := h.revokedFile(s, run.Options, "as", "agents", "hooks")
+	for n, err := range record.Notes() {
+		if err != nil {
+			return gate.Unrecorded(err)
+		}
+		for _, v := range n.Elements(noteFiles) {
+			if path, _ := v.(string); h.revoked(&tool.Script{Path: path}) {
+				file = path
+			}
+		}
+	}
+	if file != "" {
+		return waits(run.ID, h.untrusted("resume run '"+run.ID+"'", file))
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options
 	skills, _ := skill.List(root, find) // doctor and skill list report broken ones
 	for _, s := range skills {
 		if s.Auto && s.Trusted {
-			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires})
+			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires, Files: skill.Files(skills, s.Key)})
 		}
 	}
 	o.LoadSkill = func(name string) (string, []string, error) {

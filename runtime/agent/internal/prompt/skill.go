@@ -11,6 +11,7 @@ type Skill struct {
 	Name        string   // under which it is loaded
 	Description string   // its purpose, and when to use it
 	Requires    []string // names of other skills
+	Files       []string // the files of the project with its text, and with the texts of those that it requires
 }
 
 const (
