@@ -49,6 +49,11 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		keep = (*turn).keepSpawn
 	case "wait":
 		keep = (*turn).keepWait
+	case "more":
+		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
+			t.keepMore(d)
+			return nil
+		}
 	case "compact":
 		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error {
 			c, err := value.ToGo[compaction](d)
@@ -85,9 +90,13 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 func (t *turn) keepPrompt(args *value.Dict) bool {
 	if n := args.Int("iterations"); n > 0 {
 		t.state.Iterations = int(min(n, math.MaxInt32))
+		t.granted = t.state.Iterations
 	}
 	return t.state.BeginQuestion(args.Text("task"))
 }
+
+// keepMore keeps how many more replies the policy has got.
+func (t *turn) keepMore(d *value.Dict) { t.granted = t.planned() + int(d.Int("iterations")) }
 
 type asked = dialog.Asked // the outcome of agent.ask
 

@@ -66,7 +66,8 @@ type Options struct {
 	// read, except programs: these need the format Code and the tool of [RegisterCode].
 	Format decision.Format
 	// Iterations is the limit of requests to the model in a turn. 0 means the limit of
-	// the policy, which is 10, and 5 in a chat, but at most 50.
+	// the policy, which is 10, and 5 in a chat, but at most 50. A recorded task that has reached it
+	// is parked, and a turn that is resumed has the recorded limit, except where this is set.
 	Iterations int
 	// Context describes the project to the model, before the task.
 	Context string
@@ -206,8 +207,8 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 		return nil, value.Errorf(value.Invalid, "create an agent: Options.Iterations must be 0 or more, but is %d", a.opts.Iterations)
 	}
 	a.opts.define()
-	c := a.opts.Ceilings
-	a.rules = spent.Rules(c, c, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
+	l := meter.Limits{Ceilings: a.opts.Ceilings, Iterations: a.opts.Iterations}
+	a.rules = spent.Rules(l, l, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
 	if err := a.rules.Check(); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		most++ // the value of an answer that was given at the limit
 	}
 	if t.result.Iterations >= most {
+		if t.canExtend() {
+			return nil, t.meter.Iterated(t.result.Iterations)
+		}
 		return nil, value.Limitf(value.LimitIterations, "the agent reached its limit of %d requests to the model", most)
 	}
 	if len(more) == 0 {

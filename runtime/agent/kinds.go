@@ -149,8 +149,8 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	if err != nil {
 		return nil, err
 	}
-	before, recorded := spent.Recorded(ctx, h, r.ID, settings.Ceilings)
-	settings.Ceilings = recorded
+	before, recorded := spent.Recorded(ctx, h, r.ID, meter.Limits{Ceilings: settings.Ceilings, Iterations: settings.Iterations})
+	settings.Ceilings, settings.Iterations = recorded.Ceilings, recorded.Iterations
 	o, err := k.options(ctx, r, settings, by)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	}
 	t, err := a.newSession(r.Session).again(ctx, turn, !replays)
 	if err == nil {
-		a.rules.Changed.Store(own.Ceilings != recorded && !replays)
+		a.rules.Changed.Store(a.rules.Limits != recorded && !replays)
 		t.meter = meter.New(meter.Of(ctx), a.rules, before)
 		t.noted = hooks.RecordedNotes(ctx, h, r.ID)
 	}

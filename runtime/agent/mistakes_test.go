@@ -300,7 +300,8 @@ func (c *mistake) play(t *testing.T) {
 	if tools == nil {
 		tools = []string{"look", "put", "add", "paint"}
 	}
-	a, err := agent.New(h, &agent.Options{Model: m, Tools: tools, Policy: c.policy, Format: c.format, Iterations: c.most})
+	a, err := agent.New(h, &agent.Options{Model: m, Tools: tools, Policy: c.policy, Format: c.format, Iterations: c.most,
+		NoParking: c.reason == agent.ReasonMaxIterations}) // else the run waits for a higher limit
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ func Modules() []tool.Module {
 		"note":        (*turn).doNote,
 		"compact":     (*turn).doCompact,
 		"limits":      (*turn).doLimits,
+		"more":        (*turn).doMore,
 		"stop":        (*turn).doStop,
 		"finish":      (*turn).doFinish,
 	}
@@ -135,6 +136,27 @@ func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
 		d.Put("stops", true)
 	}
 	return d, nil
+}
+
+// doMore is agent.more: it returns how many more replies the policy may have than it knows of. If
+// there are none, the run is parked until it is resumed with a higher limit.
+func (t *turn) doMore(context.Context, tool.Effect) (value.Value, error) {
+	more := t.agent.opts.Iterations - t.planned()
+	if more <= 0 && t.canExtend() {
+		return nil, t.meter.Iterated(t.result.Iterations)
+	}
+	v := value.NewDict("iterations", int64(max(0, more)))
+	t.keepMore(v)
+	return v, nil
+}
+
+// planned returns how many replies the policy knows of.
+func (t *turn) planned() int { return max(t.granted, t.result.Iterations) }
+
+// canExtend reports whether the limit of iterations parks the run, as each limit of [Ceilings] does.
+// A sub-agent ends instead, and its caller goes on. A chat goes on with the next message.
+func (t *turn) canExtend() bool {
+	return t.stored && t.agent.program.Parks && t.agent.program.Kind == taskKind
 }
 
 func (t *turn) doFinish(ctx context.Context, e tool.Effect) (value.Value, error) {

@@ -49,7 +49,7 @@ func TestReopen(t *testing.T) {
 		{"signed replies", setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} }, replies: play{calls("", "read_file", a), done, done}}, []string{"one", "two"}},
 		{"compaction", setting{files: map[string]string{"a.txt": longText, "b.txt": "b\n"}, native: true, options: small, replies: play{
 			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done, done}}, []string{"one", "two"}},
-		{"calls that are left", setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{calls("", "read_file", a), done}}, []string{"one", "two"}},
+		{"calls that are left", setting{files: twoFiles, native: true, options: agent.Options{Policy: "chat", Iterations: 1}, replies: play{calls("", "read_file", a), done}}, []string{"one", "two"}},
 		{"a model that fails", setting{files: twoFiles, replies: play{readsA(), value.Errorf(value.Failed, "no"), done}}, []string{"one", "two"}},
 		{"agents", setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
 	} {

@@ -61,7 +61,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 // TestRowsOfCalls checks what the host must know to do them again.
 func TestRowsOfCalls(t *testing.T) {
 	t.Parallel()
-	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true, "stop": true, "spawn": true, "wait": true}
+	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "calls": true, "compact": true, "stop": true, "spawn": true, "wait": true, "more": true}
 	s := newStage(t, setting{before: withAgents})
 	each(agent.Modules(), func(f *tool.Func) {
 		if f.MakesCalls() != slices.Contains([]string{"call", "calls", "spawn", "wait"}, f.Name) || (f.Again != nil) != keeps[f.Name] {

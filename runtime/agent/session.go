@@ -120,6 +120,7 @@ type turn struct {
 	unread  bool                    // the provider refused the media of results
 	replied bool                    // the model has replied in this turn
 	noted   map[string][]hooks.Note // by step: the notes of calls that are made again
+	granted int                     // the replies that the policy knows of: from agent.prompt and agent.more
 	passed  bool                    // agent.stop has let the answer pass
 	idle    uint8                   // number of replies that are empty or lack a call, since another one
 	again   bool                    // the turn is resumed or replayed, or a part of such a run

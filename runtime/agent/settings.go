@@ -53,10 +53,10 @@ func (o *Options) settings() Settings {
 	}
 }
 
-// Apply sets the options to the settings. It leaves Options.Model as it is, and also Options.Idle
-// and the fields of Options.Ceilings if they are set.
+// Apply sets the options to the settings. It leaves Options.Model as it is, and also Options.Idle,
+// Options.Iterations and the fields of Options.Ceilings if they are set.
 func (s *Settings) Apply(o *Options) {
-	o.Name, o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, cmp.Or(o.Idle, s.Idle), s.Policy, s.Format, s.Tools, s.Iterations
+	o.Name, o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, cmp.Or(o.Idle, s.Idle), s.Policy, s.Format, s.Tools, cmp.Or(o.Iterations, s.Iterations)
 	o.Context, o.WorkDir, o.Place, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Place, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth, o.Docs = s.MaxResult, s.Depth, s.Docs
 	o.MaxTokens, o.Effort, o.Temperature, o.ToolChoice = s.MaxTokens, s.Effort, s.Temperature, s.ToolChoice

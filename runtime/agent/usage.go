@@ -22,8 +22,8 @@ func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (me
 	if err != nil {
 		return nil, nil, err
 	}
-	before, recorded := spent.Recorded(ctx, h, p.ID, s.Ceilings)
-	r := spent.Rules(c.Or(recorded), recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
+	before, recorded := spent.Recorded(ctx, h, p.ID, meter.Limits{Ceilings: s.Ceilings})
+	r := spent.Rules(meter.Limits{Ceilings: c.Or(recorded.Ceilings)}, recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
 	m, end := meter.New(meter.Of(ctx), r, before), p.End
 	p.End = func(v value.Value, err error) tool.RunEnd {
 		e := tool.RunEnd{Success: err == nil}

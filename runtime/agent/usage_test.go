@@ -210,27 +210,28 @@ func TestUnknownUsage(t *testing.T) {
 	}
 }
 
-// TestCeilings checks that a task that has reached a ceiling is parked, and continues with a
+// TestCeilings checks that a task that has reached a limit is parked, and continues with a
 // higher one, without a second request for what it had.
 func TestCeilings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name         string
 		limit        string
-		first, again agent.Ceilings
+		first, again agent.Options
 		asked        int // requests before it is parked
 	}{
-		{"requests", "requests", agent.Ceilings{Requests: 1}, agent.Ceilings{Requests: 5}, 1},
-		{"requests in a sub-agent's place", "requests", agent.Ceilings{Requests: 2}, agent.Ceilings{Requests: 9}, 2},
-		{"requests in a script", "requests", agent.Ceilings{Requests: 3}, agent.Ceilings{Requests: 5}, 3},
-		{"tokens", "tokens", agent.Ceilings{Tokens: 200}, agent.Ceilings{Tokens: 10_000}, 2},
-		{"cost", "cost", agent.Ceilings{CostUSD: 0.04}, agent.Ceilings{CostUSD: 1}, 4},
-		{"estimated tokens", "tokens", agent.Ceilings{Tokens: 10}, agent.Ceilings{Tokens: 100_000}, 1},
+		{"requests", "requests", agent.Options{Ceilings: agent.Ceilings{Requests: 1}}, agent.Options{Ceilings: agent.Ceilings{Requests: 5}}, 1},
+		{"requests in a sub-agent's place", "requests", agent.Options{Ceilings: agent.Ceilings{Requests: 2}}, agent.Options{Ceilings: agent.Ceilings{Requests: 9}}, 2},
+		{"requests in a script", "requests", agent.Options{Ceilings: agent.Ceilings{Requests: 3}}, agent.Options{Ceilings: agent.Ceilings{Requests: 5}}, 3},
+		{"tokens", "tokens", agent.Options{Ceilings: agent.Ceilings{Tokens: 200}}, agent.Options{Ceilings: agent.Ceilings{Tokens: 10_000}}, 2},
+		{"cost", "cost", agent.Options{Ceilings: agent.Ceilings{CostUSD: 0.04}}, agent.Options{Ceilings: agent.Ceilings{CostUSD: 1}}, 4},
+		{"iterations", "iterations", agent.Options{Iterations: 1}, agent.Options{Iterations: 3}, 2},
+		{"estimated tokens", "tokens", agent.Options{Ceilings: agent.Ceilings{Tokens: 10}}, agent.Options{Ceilings: agent.Ceilings{Tokens: 100_000}}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSpender(t)
 			m := &meteredModel{price: cents, reply: spend, silent: strings.HasPrefix(tt.name, "estimated")}
-			h, a := s.open(m, agent.Options{Ceilings: tt.first})
+			h, a := s.open(m, tt.first)
 			session, _ := a.Session(t.Context(), "work")
 			_, err := session.Send(t.Context(), "do it")
 			var parked *host.ParkedError
@@ -249,7 +250,7 @@ func TestCeilings(t *testing.T) {
 			}
 			h.Close()
 
-			h, _ = s.open(m, agent.Options{Ceilings: tt.again})
+			h, _ = s.open(m, tt.again)
 			r, err := agent.Resume(t.Context(), h, "work")
 			if err != nil || r.Text != "all of it" || m.requests() != 5 {
 				t.Errorf("with a higher ceiling it ended with %q, %v after %d requests", r.Text, err, m.requests())

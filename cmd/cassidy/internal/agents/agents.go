@@ -20,12 +20,12 @@ import (
 )
 
 // Opener returns the [agent.Opener] of the command. It sets the options that the settings
-// of a recorded run do not have. Ceilings that are set replace the recorded ones, and so does
+// of a recorded run do not have. Limits that are set in raised replace the recorded ones, and so does
 // the idle timeout of --timeout.
-func Opener(a *app.App, h *host.Host, parks bool, c agent.Ceilings) agent.Opener {
+func Opener(a *app.App, h *host.Host, parks bool, raised agent.Options) agent.Opener {
 	idle := a.Patience
 	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
-		o := &agent.Options{NoParking: !parks, Ceilings: c, Idle: idle}
+		o := &agent.Options{NoParking: !parks, Ceilings: raised.Ceilings, Iterations: raised.Iterations, Idle: idle}
 		var err error
 		if o.Model, err = a.Models().Open(ctx, h, s.Model, s.Format == decision.Native); err != nil {
 			return nil, err

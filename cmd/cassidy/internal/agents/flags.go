@@ -27,13 +27,12 @@ import (
 
 // Flags returns the flags of the commands that ask a model, with the defaults of some.
 func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
-	return append(append(approve.Flags(), append(CeilingFlags(), RequestFlags()...)...),
+	return append(append(approve.Flags(), append(LimitFlags("set by the policy, such as 10 for task and 5 for chat"), RequestFlags()...)...),
 		&cli.StringFlag{Name: "model", Usage: "ask `MODEL`: " + models.Choices, DefaultText: "the model of --agent, else " + models.Default},
 		&cli.StringFlag{Name: "agent", Usage: "run the agent `NAME`, which is defined by an agent file; to list the agents: cassidy agents"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "let the model call the tools in `LIST`: auto (all available tools), none, or items with commas between them; an item is the name of a tool, @GROUP (all tools of a group) or preset:NAME (a selection such as preset:read_only)", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "control the conversation with the policy `NAME`, which is a script: task, chat, plan, review, best, debate, planner, or a file in .cassidy/policies", DefaultText: policy},
 		&cli.StringFlag{Name: "format", Usage: "have the model write tool calls in `FORMAT`: pure_json, xml_json, markdown, native or code", DefaultText: "native if the model supports it, else pure_json"},
-		&cli.StringFlag{Name: "max-iterations", Usage: "send at most `N` requests to the model for a task or message; \"unlimited\" sets no limit", DefaultText: "set by the policy, such as 10 for task and 5 for chat"},
 		&cli.StringFlag{Name: "context", Usage: "give the model a description of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: context},
 		&cli.StringSliceFlag{Name: "context-file", Usage: "add the text of `FILE` to the description of the project that the model gets"},
 		&cli.StringFlag{Name: "docs", Usage: "set how the tools are described to the model: `LENGTH` is detailed (each parameter with its description), brief (one line for each tool, with the types of its parameters) or auto (detailed for at most ten tools, else brief)", DefaultText: "auto"},
@@ -178,6 +177,13 @@ func CeilingFlags() []cli.Flag {
 	}
 }
 
+// LimitFlags returns the flags that bound what the run of an agent uses. A run that has reached one
+// of them can be resumed with a higher one. iterations describes the default of that limit.
+func LimitFlags(iterations string) []cli.Flag {
+	return append(CeilingFlags(),
+		&cli.StringFlag{Name: "max-iterations", Usage: "send at most `N` requests to the model for a task or message; \"unlimited\" sets no limit", DefaultText: iterations})
+}
+
 // RequestFlags returns the flags that are a part of each request to a model.
 func RequestFlags() []cli.Flag {
 	return []cli.Flag{
@@ -218,6 +224,15 @@ func Ceilings(ctx *cli.Context) (c agent.Ceilings, err error) {
 		return c, value.Errorf(value.Invalid, "--max-cost must be a positive amount in US dollars, not %q", text).WithHint("for example: --max-cost 0.50")
 	}
 	return c, nil
+}
+
+// Raised reads the limits with which a run is resumed.
+func Raised(a *app.App, ctx *cli.Context) (o agent.Options, err error) {
+	if o.Iterations, err = iterations(a, ctx.String("max-iterations")); err != nil {
+		return o, err
+	}
+	o.Ceilings, err = Ceilings(ctx)
+	return o, err
 }
 
 // positive reads a flag that is a number above 0. It returns 0 if the flag is not set.

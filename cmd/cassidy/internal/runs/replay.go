@@ -63,7 +63,7 @@ func (c *command) replay(ctx *cli.Context, h *host.Host, r *host.Recorded) error
 	case host.UndoKind, host.CallKind:
 		err = value.Errorf(value.Invalid, "replay run '%s': the run has no script", r.ID).WithHint("to see its steps: cassidy runs show %s", r.ID)
 	default:
-		if err = agent.RegisterKinds(h, agents.Opener(c.App, h, false, agent.Ceilings{})); err == nil {
+		if err = agent.RegisterKinds(h, agents.Opener(c.App, h, false, agent.Options{})); err == nil {
 			out, err = agent.Replay(ctx.Context, h, *r, o)
 		}
 	}

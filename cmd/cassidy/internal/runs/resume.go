@@ -26,7 +26,7 @@ func resumeCommand(c *command) *cli.Command {
 			"With --due, the command resumes all runs that can continue now: a question was answered, the waiting time is over,\n" +
 			"or the process was interrupted or died. Turns of chats whose process died are not resumed, and neither are\n" +
 			"runs that are stuck: with its ID, a run that is stuck is tried again.",
-		Flags: append(append(approve.Flags(), agents.CeilingFlags()...),
+		Flags: append(append(approve.Flags(), agents.LimitFlags("as recorded")...),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop waiting if the model sends no data for `TIME`, such as 30m", DefaultText: "as recorded"},
 			&cli.BoolFlag{Name: "due", Usage: "resume all runs that can continue now"},
 			&cli.BoolFlag{Name: "faults", Usage: "with --due, also resume the runs that wait because of a fault, such as a full disk, even if their waiting time is not over"},
@@ -84,12 +84,15 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			return err
 		}
 	}
-	ceilings, err := agents.Ceilings(ctx)
+	raised, err := agents.Raised(c.App, ctx)
 	if err != nil {
 		return err
 	}
 	if wait := ctx.Duration("timeout"); ctx.IsSet("timeout") && wait <= 0 {
 		return value.Errorf(value.Invalid, "--timeout must be a positive duration, not %s", wait).WithHint("for example: --timeout 90s")
+	}
+	if raised.Iterations > 0 && (r.Kind == host.WorkflowKind || r.Kind == host.CallKind || r.Kind == host.UndoKind) {
+		return value.Errorf(value.Invalid, "--max-iterations limits an agent, but the run '%s' is not the run of one", r.ID).WithHint("limit the requests of the whole run: --max-requests N")
 	}
 	return c.Parking(func(ctx *cli.Context, h *host.Host) error {
 		parks := !ctx.Bool("deny")
@@ -106,14 +109,14 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			if err := agents.Register(ctx.Context, c.App, h, parks, p.Options); err != nil {
 				return err
 			}
-			return workflow.Run(ctx.Context, c.App, h, p, ceilings)
+			return workflow.Run(ctx.Context, c.App, h, p, raised.Ceilings)
 		case host.CallKind:
 			_, err := calls.Run(c.App, ctx, h, "", func(ctx context.Context, _ trace.Mode) (tool.Result, error) { return h.Resume(ctx, r.ID) })
 			return err
 		case host.UndoKind:
 			return c.undo(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}
-		if err := agent.RegisterKinds(h, agents.Opener(c.App, h, parks, ceilings)); err != nil {
+		if err := agent.RegisterKinds(h, agents.Opener(c.App, h, parks, raised)); err != nil {
 			return err
 		}
 		stop := calls.ShowRun(c.App, h, r.ID, calls.RunLines(c.App, r.ID))

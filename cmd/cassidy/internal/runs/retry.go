@@ -43,7 +43,7 @@ func (c *command) retry(ctx *cli.Context, id string) error {
 	}
 	o.Run = r.ID
 	err = c.WithHost(func(ctx *cli.Context, h *host.Host) (err error) {
-		if err = agent.RegisterKinds(h, agents.Opener(c.App, h, false, agent.Ceilings{})); err == nil {
+		if err = agent.RegisterKinds(h, agents.Opener(c.App, h, false, agent.Options{})); err == nil {
 			o.ID, err = h.Fork(ctx.Context, o)
 		}
 		return err

@@ -57,13 +57,15 @@ func Agent(notes, reasons []string) []tool.Func {
 			`{"success", "text": the instructions for the model}`, text("name", "the skill's name", true)),
 		function("note", tool.Recorded, "Return one of the reminders for the model: "+strings.Join(notes, ", ")+".",
 			"the text", oneOf("name", "the name of the reminder", notes), text("detail", "the subject of the reminder, such as the name of a tool", false),
-			tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "how often the model made the same call; used only by the reminder \"loop\"", HasDefault: true, Default: int64(1)}),
+			tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "how often the model made the same call, for the reminder \"loop\", or how many more replies there are, for \"more\"", HasDefault: true, Default: int64(1)}),
 		function("compact", tool.Repeatable, "Shorten the conversation. The model writes a summary of the conversation, which replaces all messages except the last ones.",
 			`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`),
 		function("limits", tool.Recorded, "Return the limits of the run.",
 			`{"iterations", "tools", "native", "used", "limit", "full", "schema", "stops"}. "iterations" is the maximum number of replies, or 0 if the user set none. "tools" is the number of tools. `+
 				`"native" is True if the model supports native calls. "used" is the number of tokens in the conversation, and "limit" is the maximum number. `+
 				`"full" is True if the conversation should be compacted. "schema" is the JSON Schema that the answer must match. It is present only if the user passed a schema. "stops" is True if a hook can refuse an answer (see agent.stop), and absent otherwise`),
+		function("more", tool.Recorded, "Ask for more replies, after the policy has used those that it may have. The run is parked until the user resumes it with a higher limit, as in cassidy runs resume RUN --max-iterations N.",
+			`{"iterations": how many more replies the model may write}. It is 0 if the run cannot be parked, such as that of a sub-agent or of a chat`),
 		function("stop", tool.Recorded, "Ask the hooks whether the run may end with an answer. If the result of agent.limits() has no \"stops\", no hook can refuse an answer.",
 			`{"stop", "message"}. "stop" is True if the run may end. If it is False, "message" is a text for the model`, text("answer", "the answer for the user", true)),
 		function("finish", tool.Recorded, "End the run. The policy must return the result, as in: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",

@@ -20,12 +20,12 @@ type Asks struct {
 
 // Rules are the settings of the requests of a run. The zero value has none.
 type Rules struct {
-	Ceilings
+	Limits
 	Asks
 	// Agent is the name of the agent, in a run of another one, whose own ceilings these are, or "".
 	// At such a ceiling only the agent ends, since its ceilings cannot be raised.
 	Agent string
-	// Changed is whether the ceilings are not recorded yet.
+	// Changed is whether the limits are not recorded yet.
 	Changed atomic.Bool
 }
 
@@ -45,30 +45,31 @@ func (m *Meter) Asks() Asks {
 	return m.rules.Asks
 }
 
-// Change returns, once, a note for the record of a run with ceilings that it does not have yet, or
+// Change returns, once, a note for the record of a run with limits that it does not have yet, or
 // nil. [Changed] reads it.
 func (m *Meter) Change() *value.Dict {
 	if m == nil || !m.rules.Changed.CompareAndSwap(true, false) {
 		return nil
 	}
-	v, err := value.FromGo(m.rules.Ceilings)
+	v, err := value.FromGo(m.rules.Limits)
 	if err != nil {
 		return nil
 	}
 	return value.NewDict(limits, v)
 }
 
-// limits is the name of ceilings in a note.
+// limits is the name of the limits in a note.
 const limits = "ceilings"
 
-// Changed returns the ceilings in the notes of a step, or c if there are none.
-func Changed(c Ceilings, notes []*value.Dict) Ceilings {
+// Changed returns the limits in the notes of a step, or l if there are none.
+func Changed(l Limits, notes []*value.Dict) Limits {
 	for _, n := range notes {
-		if changed, err := value.ToGo[Ceilings](n.Dict(limits)); err == nil && n.Has(limits) {
-			c = changed
+		if changed, err := value.ToGo[Limits](n.Dict(limits)); err == nil && n.Has(limits) {
+			changed.Iterations = cmp.Or(changed.Iterations, l.Iterations)
+			l = changed
 		}
 	}
-	return c
+	return l
 }
 
 // efforts are the values of Asks.Effort.

@@ -171,6 +171,14 @@ type Ceilings struct {
 	Requests int     `json:"requests,omitempty"`
 }
 
+// Limits are what a resume can raise.
+type Limits struct {
+	Ceilings
+	// Iterations bounds the requests of the agent itself, without those of sub-agents and scripts. 0
+	// leaves it to the policy.
+	Iterations int `json:"iterations,omitempty"`
+}
+
 // Or returns the ceilings with those of other for the zero fields.
 func (c Ceilings) Or(other Ceilings) Ceilings {
 	if c.Tokens == 0 {
@@ -374,6 +382,11 @@ func (m *Meter) reached() error {
 		return m.rules.limit("--max-cost USD", "limits.cost", "its limit of %s: it cost %s", Dollars(c.CostUSD), Dollars(u.Charge))
 	}
 	return nil
+}
+
+// Iterated returns the error of an agent whose policy has used all its iterations.
+func (m *Meter) Iterated(used int) error {
+	return m.rules.limit("--max-iterations N", "max_turns", "its limit of iterations: its agent sent %s", requests(used))
 }
 
 // limit returns the error of a ceiling. flag and field are where it can be raised: for a run, and

@@ -165,7 +165,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func bounded(c meter.Ceilings) *meter.Rules { return &meter.Rules{Ceilings: c} }
+func bounded(c meter.Ceilings) *meter.Rules { return &meter.Rules{Limits: meter.Limits{Ceilings: c}} }
 
 // TestCeilings checks that a request is refused when a ceiling is reached, of a meter or of one
 // above, also where tokens are only estimated.

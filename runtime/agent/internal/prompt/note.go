@@ -7,11 +7,11 @@ import (
 
 // Notes returns the names of the reminders.
 func Notes() []string {
-	return []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn", "cut", "continue", "empty"}
+	return []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn", "more", "cut", "continue", "empty"}
 }
 
 // Note returns a reminder by its name. detail is its subject, and times is how often a call was
-// repeated. It fails with kind Invalid for an unknown name.
+// repeated, or how many replies there are. It fails with kind Invalid for an unknown name.
 func (p *Prompt) Note(name, detail string, times int) (string, error) {
 	switch name {
 	case "no_decision":
@@ -28,6 +28,8 @@ func (p *Prompt) Note(name, detail string, times int) (string, error) {
 		return p.Cut(), nil
 	case "continue":
 		return p.ContinueAnswer(), nil
+	case "more":
+		return p.MoreIterations(times), nil
 	case "last_turn":
 		return p.LastIteration(), nil
 	}

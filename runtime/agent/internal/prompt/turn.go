@@ -117,5 +117,8 @@ func (p *Prompt) LastTurn() string { return say("turn/last_turn") }
 // LastIteration returns the message that the next reply is the last one.
 func (p *Prompt) LastIteration() string { return say("turn/last_iteration") }
 
+// MoreIterations returns the message that there are n more replies, after the last one.
+func (p *Prompt) MoreIterations(n int) string { return say("turn/more", "times", strconv.Itoa(n)) }
+
 // CompactRequest returns the request for the summary of a conversation, see [Prompt.Continue].
 func (p *Prompt) CompactRequest() string { return say("compact") }

@@ -54,27 +54,27 @@ func (u *Usage) Add(more Usage) {
 // String describes the usage of the models on a line, or is "" if there was no request.
 func (u Usage) String() string { return meter.Text(u.Dict()) }
 
-// Rules returns the rules for a run with ceilings. They are noted in its record if they are not
+// Rules returns the rules for a run with limits. They are noted in its record if they are not
 // the recorded ones.
-func Rules(c, recorded meter.Ceilings, a meter.Asks) *meter.Rules {
-	r := &meter.Rules{Ceilings: c, Asks: a}
-	r.Changed.Store(c != recorded)
+func Rules(l, recorded meter.Limits, a meter.Asks) *meter.Rules {
+	r := &meter.Rules{Limits: l, Asks: a}
+	r.Changed.Store(l != recorded)
 	return r
 }
 
-// Recorded returns what the recorded steps of a run have used, and its ceilings: those with
+// Recorded returns what the recorded steps of a run have used, and its limits: those with
 // which it began, or which a resume has changed.
-func Recorded(ctx context.Context, h *host.Host, runID string, c meter.Ceilings) (meter.Usage, meter.Ceilings) {
+func Recorded(ctx context.Context, h *host.Host, runID string, l meter.Limits) (meter.Usage, meter.Limits) {
 	u := meter.Usage{}
 	if !h.HasStore() {
-		return u, c
+		return u, l
 	}
 	for e, err := range h.Steps(ctx, runID) {
 		if err != nil {
 			break
 		}
 		u.Add(meter.Step(e.Outcome.Value, e.Notes))
-		c = meter.Changed(c, e.Notes)
+		l = meter.Changed(l, e.Notes)
 	}
-	return u, c
+	return u, l
 }

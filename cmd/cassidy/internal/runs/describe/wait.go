@@ -44,7 +44,7 @@ func Repair(r *history.Run) string {
 		return r.Unstick()
 	case r.Damage != nil || r.Reason == history.Interrupted && r.State.Ended():
 	case r.State == history.Parked && r.Reason == ceiling:
-		return "to continue with a higher limit: cassidy runs resume " + r.ID + " with --max-tokens, --max-cost or --max-requests"
+		return "to continue: cassidy runs resume " + r.ID + " with a higher --max-tokens, --max-cost, --max-requests or --max-iterations"
 	case r.State == history.Parked && repair != "":
 		return repair + "; then: cassidy runs resume " + r.ID
 	case r.State == history.Parked && r.Reason == history.Interrupted, r.State == history.Running && r.Reason == BrokenOff:
