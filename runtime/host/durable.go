@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -268,7 +269,7 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 		}
 		return gate.Failed(err)
 	case r.State == history.Done:
-		return tool.Succeed(tool.Outcome{Value: r.Result, Usage: r.Usage}), nil
+		return h.resultOf(ctx, &r)
 	case r.State.Ended():
 		return tool.Fail(r.Err, r.Usage), r.Err
 	}
@@ -286,6 +287,19 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 			result = tool.Fail(e, result.Usage)
 		}
 		return result, e
+	}
+	return result, nil
+}
+
+// resultOf returns the result of a run that is done.
+func (h *Host) resultOf(ctx context.Context, r *Recorded) (tool.Result, error) {
+	result := tool.Succeed(tool.Outcome{Value: r.Result, Usage: r.Usage})
+	notes, err := h.notes(ctx, r.ID)
+	if err != nil {
+		return gate.Failed(err)
+	}
+	for _, n := range notes {
+		result.Notes = cmp.Or(n.Text(gate.NoteNotes), result.Notes)
 	}
 	return result, nil
 }

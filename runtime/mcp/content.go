@@ -54,6 +54,9 @@ func resultOf(t *tool.Tool, r tool.Result) (*sdk.CallToolResult, error) {
 	for _, m := range value.MediaIn(r.Value) {
 		out.Content = append(out.Content, mediaContent(m))
 	}
+	if r.Notes != "" { // on its own: a program can parse the first text
+		out.Content = append(out.Content, &sdk.TextContent{Text: r.Notes})
+	}
 	if d, ok := r.Value.(*value.Dict); ok {
 		out.StructuredContent = json.RawMessage(value.FormatJSON(d, ""))
 	}

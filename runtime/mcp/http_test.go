@@ -100,7 +100,7 @@ func TestTasks(t *testing.T) {
 		t.Fatalf("a call that takes long gave %v", task)
 	}
 	done := e.get(id, "completed")
-	if text, _ := json.Marshal(done["result"]); !strings.Contains(string(text), `"done"`) {
+	if text, _ := json.Marshal(done["result"]); !strings.Contains(string(text), `[{"text":"done","type":"text"},{"text":"a guess","type":"text"}]`) {
 		t.Errorf("the result of the task is %s", text)
 	}
 
@@ -119,7 +119,7 @@ func TestTasks(t *testing.T) {
 	e.get(id, "cancelled")
 
 	plain := endpoint{t, e.url, `{}`}
-	if r, _ := plain.send("tools/call", "slow", `"name":"slow","arguments":{"seconds":0.01}`); r["resultType"] != "complete" {
+	if r, _ := plain.send("tools/call", "slow", `"name":"slow","arguments":{"seconds":0.01}`); r["resultType"] != "complete" || len(r["content"].([]any)) != 2 {
 		t.Errorf("a client without tasks got %v", r)
 	}
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {

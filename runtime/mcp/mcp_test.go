@@ -105,6 +105,7 @@ tool(letter, params = {"style": param(enum = ["formal", "friendly", "short"])}, 
 def slow(seconds: float) -> str:
     """Take long."""
     time.sleep(seconds)
+    log("a guess", note = True)
     return "done"
 
 tool(slow, hints = {"mcp_task": True})

@@ -162,7 +162,7 @@ func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 	switch run.State {
 	case history.Done:
 		t.Status = "completed"
-		t.Result, err = s.resultOfRun(&run.Run)
+		t.Result, err = s.resultOfRun(ctx, &run.Run)
 	case history.Failed:
 		t.Status = "completed"
 		failure := tool.Fail(value.ErrorOf(run.Err, value.Failed), tool.Usage{})
@@ -189,12 +189,16 @@ func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 }
 
 // resultOfRun returns the result of a run that is done.
-func (s *Server) resultOfRun(run *history.Run) (*sdk.CallToolResult, error) {
+func (s *Server) resultOfRun(ctx context.Context, run *history.Run) (*sdk.CallToolResult, error) {
 	t, err := s.host.Tool(run.Args.Text("tool"))
 	if err != nil {
 		return nil, err
 	}
-	return resultOf(&t.Tool, tool.Succeed(tool.Outcome{Value: run.Result}))
+	r, err := s.host.Resume(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	return resultOf(&t.Tool, r)
 }
 
 // openInputs returns the open questions of a run.

@@ -127,6 +127,9 @@ type Result struct {
 	Value      value.Value // the tool's result
 	Usage      Usage
 	Shown      string // what the tool's own preview shows, or ""; for people only
+	// Notes are what a reader of a result that succeeded must know of it and the value cannot say, such as a
+	// guess in a table of CSV: a line for each, or "". People have read them as [Log] events.
+	Notes string
 }
 
 // Succeed returns the result of a call that succeeded.
@@ -164,8 +167,8 @@ func (r Result) Preview() string {
 	return Preview(r.Text(), PreviewLines)
 }
 
-// MarshalJSON returns the object of a result, always with all of its fields:
-// success, error, error_type, suggestion, result, preview and usage.
+// MarshalJSON returns the object of a result, always with all of these fields:
+// success, error, error_type, suggestion, result, preview and usage. It also has notes, if there are any.
 func (r Result) MarshalJSON() ([]byte, error) {
 	d := value.NewDict(
 		"success", r.Success,
@@ -179,6 +182,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			"effects", int64(r.Usage.Effects),
 			"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
 		))
+	if r.Notes != "" {
+		d.Put("notes", r.Notes)
+	}
 	return value.AppendJSON(nil, d)
 }
 
@@ -198,6 +204,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		ErrorType  string      `json:"error_type"`
 		Suggestion string      `json:"suggestion"`
 		Result     value.Value `json:"result"`
+		Notes      string      `json:"notes"`
 		Usage      struct {
 			Steps   int64   `json:"steps"`
 			Effects int     `json:"effects"`
@@ -212,7 +219,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return value.Errorf(value.Invalid, "usage.wall_ms: %v is out of range", read.Usage.WallMS)
 	}
 	*r = Result{
-		Success: read.Success, Error: read.Error, ErrorType: read.ErrorType, Suggestion: read.Suggestion, Value: read.Result,
+		Success: read.Success, Error: read.Error, ErrorType: read.ErrorType, Suggestion: read.Suggestion, Value: read.Result, Notes: read.Notes,
 		Usage: Usage{
 			Steps: read.Usage.Steps, Effects: read.Usage.Effects,
 			Wall: time.Duration(wall) * time.Microsecond,

@@ -88,7 +88,8 @@ type Progress struct {
 // A Log is a log line of a call.
 type Log struct {
 	Message string `dict:"message"`
-	At      string `dict:"at,omitempty"` // as in EffectDone
+	At      string `dict:"at,omitempty"`   // as in EffectDone
+	Note    bool   `dict:"note,omitempty"` // it is also one of Result.Notes
 }
 
 // An EffectDone reports that an effect of the call was executed.

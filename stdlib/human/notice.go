@@ -32,10 +32,15 @@ func Notices() tool.Module {
 				number("total", "the total amount"),
 			},
 		}),
-		noticeFunc(func(args *value.Dict) tool.Report { return tool.Log{Message: notice(args, "message")} }, tool.Func{
-			Name:   "log",
-			Doc:    "Add a line to the log of the call.",
-			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text; any other value is shown as JSON")},
+		noticeFunc(func(args *value.Dict) tool.Report {
+			return tool.Log{Message: notice(args, "message"), Note: args.Bool("note")}
+		}, tool.Func{
+			Name: "log",
+			Doc:  "Add a line to the log of the call.",
+			Params: []tool.Param{
+				tool.Required("message", tool.TypeAny, "a text; any other value is shown as JSON"),
+				tool.Optional("note", tool.TypeBoolean, false, "also give the line to the caller of the tool, such as a model, as a note on the result. Use this for what the result itself cannot say, such as a guess in a result that is CSV"),
+			},
 		}),
 	}}
 }

@@ -34,6 +34,9 @@ func ResultText(name string, r tool.Result, limit int, whole string) string {
 		if text == "" {
 			text = "(the result is empty)"
 		}
+		if r.Notes != "" {
+			text += "\n\n" + quoteSections(CutMiddle(r.Notes, max(limit, minResultText), note))
+		}
 		return "RESULT (" + prose.OneLine(name) + "):\n" + text
 	}
 	why := quoteSections(CutMiddle(hint.Message(r.Error, hint.Models), max(limit, minResultText), note))

@@ -28,7 +28,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
 		}
 	}()
-	out, shown, err := of.pipeline(ctx, events.wanted())
+	out, shown, notes, err := of.pipeline(ctx, events.wanted())
 	ended = true
 	if err != nil {
 		e := r.callError(err, above)
@@ -41,7 +41,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 		return result, e
 	}
 	result := tool.Succeed(out)
-	result.Shown = shown.text
+	result.Shown, result.Notes = shown.text, notes
 	events.ended(start, result, nil, false, shown.why)
 	return result, nil
 }
@@ -71,11 +71,11 @@ const maxAgain = 20
 // pipeline looks up the tool of a call, and checks, approves and executes the call. It makes the call again,
 // as a step inside it, if it did nothing since others have changed its files meanwhile. It previews the
 // result if somebody watches.
-func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, preview, error) {
+func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, preview, string, error) {
 	r, c := of.run, of.call
 	t, runner, err := r.tools.Find(ctx, c.Tool, c.StepPath)
 	if err != nil {
-		return tool.Outcome{}, preview{}, err
+		return tool.Outcome{}, preview{}, "", err
 	}
 	c.Entry = "" // only the host calls the other functions of a script
 	var before *Pass
@@ -86,20 +86,20 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, prev
 		}
 		next, err := p.nextAttempt()
 		if err != nil {
-			return tool.Outcome{}, preview{}, err
+			return tool.Outcome{}, preview{}, "", err
 		}
 		out, shown, err := p.try(ctx, runner, attempt{first: before == nil, givenUp: next > 0}, watched)
 		switch {
 		case next > 0 && err == nil:
 		case n >= of.again || !parked.Changed(err) || ctx.Err() != nil:
-			return out, shown, err
+			return out, shown, p.said.notes, err
 		default:
 			if next, err = p.giveUp(ctx); err != nil {
-				return tool.Outcome{}, preview{}, err
+				return tool.Outcome{}, preview{}, "", err
 			}
 		}
 		if err := p.recallChanges(ctx, next); err != nil {
-			return tool.Outcome{}, preview{}, err
+			return tool.Outcome{}, preview{}, "", err
 		}
 		before, c.StepPath = p, c.StepPath.Child(next)
 	}
@@ -207,6 +207,9 @@ func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 	if err == nil {
 		err = noteCall(ctx, p, out.Value)
 	}
+	if err == nil && p.above == nil && p.said.notes != "" {
+		err = p.Run.note(ctx, p.call.StepPath, value.NewDict(NoteNotes, p.said.notes))
+	}
 	cause := context.Cause(limited)
 	switch {
 	case err == nil || cause == nil:
@@ -278,6 +281,9 @@ const (
 	NoteArgs   = "args"
 	NoteResult = "result"
 )
+
+// NoteNotes is the name of the notes on the result of a run that is a call.
+const NoteNotes = "result_notes"
 
 // noteCall records how a call can be undone, if its tool declares that.
 func noteCall(ctx context.Context, p *Pass, v value.Value) error {

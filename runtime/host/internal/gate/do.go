@@ -99,7 +99,9 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 func emitFor(s *step, r tool.Report) {
 	if log, ok := r.(tool.Log); ok {
 		log.At = s.effect.Pos.String()
-		r = log
+		if r = log; log.Note {
+			s.of.noteResult(log.Message)
+		}
 	}
 	s.of.emit(r)
 }

@@ -176,6 +176,7 @@ type Pass struct {
 
 	stage    tool.Stage // the writes that wait for the end of the call
 	wall     inflight.Wall
+	said     said        // the notes on its result
 	quota    quota       // what it has used of the bounds of a call
 	consent  consent     // what was approved of it, and what was refused
 	recovery recovery    // what differs between its record and the disk

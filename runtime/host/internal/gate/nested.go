@@ -67,6 +67,7 @@ func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.S
 		}
 		return nil, &failed
 	}
+	p.noteResult(r.Notes)
 	return r.Value, nil
 }
 

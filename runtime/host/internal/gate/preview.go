@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -14,6 +15,37 @@ import (
 type preview struct {
 	text string // "" means the default preview
 	why  string // why the tool's own preview failed, or ""
+}
+
+// maxNotes bounds the notes on a result, in bytes.
+const maxNotes = 16 << 10
+
+// said are the notes on the result of a call. Calls that a script makes in parallel add to them.
+type said struct {
+	mu    sync.Mutex
+	notes string // a line for each
+}
+
+// noteResult adds notes to the result of the call: of its own script, and of calls that the script
+// makes, as nobody else reads those. A program has no result that a model reads: if a call runs it, such
+// as one of execute_code, the notes are that call's.
+func (p *Pass) noteResult(notes string) {
+	for p != nil && p.program != nil {
+		p = p.above
+	}
+	if p == nil || notes == "" {
+		return
+	}
+	p.said.mu.Lock()
+	defer p.said.mu.Unlock()
+	const more = "\n(more notes are left out)"
+	switch {
+	case strings.HasSuffix(p.said.notes, more):
+	case len(p.said.notes)+len(notes) > maxNotes:
+		p.said.notes += more
+	default:
+		p.said.notes = strings.TrimPrefix(p.said.notes+"\n"+notes, "\n")
+	}
 }
 
 // The limits of the function that previews a result.
