@@ -304,7 +304,7 @@ func (o *Options) complete() error {
 // openWorld opens what the effects of scripts act on.
 func (r *Runtime) openWorld(o *Options, s *settings, f *finder) (*stdlib.World, error) {
 	world, err := stdlib.Open(&stdlib.Options{
-		Root: o.Dir, WorkDir: o.WorkDir, Protect: append(project.PersonalPrograms(o.Home, o.Dir), o.Home, (&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.State, o.Cache, o.Audit), Env: f.env, Launch: r.launcher(), Commands: s.commands, Unprotected: s.unprotected,
+		Root: o.Dir, WorkDir: o.WorkDir, SecretFiles: f.secretFiles, Protect: append(project.PersonalPrograms(o.Home, o.Dir), o.Home, (&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.State, o.Cache, o.Audit), Env: f.env, Launch: r.launcher(), Commands: s.commands, Unprotected: s.unprotected,
 		Secrets: f.secrets, HTTP: o.HTTP, Private: s.private, Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -343,6 +343,17 @@ func (f *finder) secrets(ctx context.Context, name string) (string, error) {
 		return o.Secrets(ctx, name)
 	}
 	return "", value.ErrNotFound
+}
+
+// secretFiles returns the files that hold secrets. No script reads them, as with [finder.env], so none moves or
+// removes them either: it could not undo that.
+func (f *finder) secretFiles() (files []string) {
+	for _, from := range f.now.Load().secrets {
+		if from.File != "" {
+			files = append(files, from.File)
+		}
+	}
+	return files
 }
 
 // env looks up an environment variable for a script. It refuses those that hold secrets, of which scripts get

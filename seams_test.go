@@ -248,3 +248,52 @@ func TestOptionsHTTP(t *testing.T) {
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestFilesOfSecrets checks that no script and no command reads a file that is the source of a secret, by any of
+// its names, and that no script moves or replaces it.
+func TestFilesOfSecrets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		do      string
+		refused bool
+	}{
+		{`fs.read("conf/key.txt")`, true},
+		{`fs.read("./conf/../conf/key.txt")`, true},
+		{`fs.read("CONF/KEY.TXT")`, true}, // where the file system ignores case; else it does not exist
+		{`fs.read("link")`, true},
+		{`fs.read("dir/key.txt")`, true},
+		{`fs.read("hard")`, true},
+		{`fs.read_bytes("conf/key.txt")`, true},
+		{`data.read("conf/key.txt", format = "csv", header = False).show()`, true},
+		{`fs.search("s3cret", path = ".")`, true},
+		{`fs.copy("conf/key.txt", "copy.txt") or fs.read("copy.txt")`, true},
+		{`fs.move("conf/key.txt", "moved.txt") or fs.read("moved.txt")`, true},
+		{`fs.move("conf", "moved") or fs.read("moved/key.txt")`, true},
+		{`fs.edit("hard", [{"old": "s3", "new": "s4"}])`, true},
+		{`fs.write("conf/key.txt", "other", overwrite = True)`, true},
+		{`shell.run(["cat", "conf/key.txt"])`, true},
+		{`shell.run(["cat", "conf/other.txt"])`, true}, // it could read all of the project
+		{`fs.read("conf/other.txt")`, false},
+		{`fs.remove("conf/key.txt")`, true},
+		{`fs.remove("conf", recursive = True)`, true},
+		{`fs.write("conf/new.txt", "x")`, false},
+	} {
+		dir := t.TempDir()
+		putFile(t, filepath.Join(dir, "conf", "key.txt"), "s3cret-value")
+		putFile(t, filepath.Join(dir, "conf", "other.txt"), "open")
+		for name, to := range map[string]string{"link": "conf/key.txt", "dir": "conf"} {
+			if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+				t.Skip(err)
+			}
+		}
+		if err := os.Link(filepath.Join(dir, "conf", "key.txt"), filepath.Join(dir, "hard")); err != nil {
+			t.Skip(err)
+		}
+		config := configFile(t, "secrets: {K: {file: \""+filepath.ToSlash(filepath.Join(dir, "conf", "key.txt"))+"\"}}\nallow: [fs.write, shell]\n")
+		host := seamHostIn(t, dir, cassidy.Options{Config: config}, `"fs.read", "fs.write", "shell:cat"`, "return "+tt.do)
+		r, err := callSeam(t, host)
+		if got := fmt.Sprint(r, err); strings.Contains(got, "s3cret-value") || (err != nil) != tt.refused && !strings.Contains(tt.do, "search") {
+			t.Errorf("%s = %v, %v", tt.do, r, err)
+		}
+	}
+}

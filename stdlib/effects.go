@@ -43,6 +43,8 @@ type Options struct {
 	// looked up when it is used, and hidden in what scripts get from then on. An
 	// error must not hold a value that was not returned. Nil has none.
 	Secrets func(ctx context.Context, name string) (string, error)
+	// SecretFiles returns the paths of the files that Secrets reads, see [fs.Options].Secret.
+	SecretFiles func() []string
 	// Now is the clock that scripts see. It is called concurrently. Nil means
 	// time.Now.
 	Now func() time.Time
@@ -88,7 +90,7 @@ func Open(o *Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Unprotected: o.Unprotected, Now: now, Limits: o.Limits})
+	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Secret: o.SecretFiles, Unprotected: o.Unprotected, Now: now, Limits: o.Limits})
 	if err != nil {
 		return nil, err
 	}

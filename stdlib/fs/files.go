@@ -28,6 +28,9 @@ type Options struct {
 	// Protect names folders and files that no script may change, beside .git and
 	// .cassidy. They need not exist, and may be outside Root.
 	Protect []string
+	// Secret returns the paths of files that hold secrets, which no script and no command may read, by any of
+	// their names. It is called concurrently. Nil means none.
+	Secret func() []string
 	// Unprotected are names of [protect.Obeyed] that scripts may change.
 	Unprotected []string
 	// Env returns a variable of the environment in which the user runs git: it decides which settings
@@ -93,7 +96,9 @@ type Folder struct {
 	kept  []string // what no script may change, relative to the root and folded
 	free  atomic.Pointer[[]string]
 	env   func(name string) string
-	work  string // where relative paths begin, relative to the root; "." is the root
+	// secret is Options.Secret.
+	secret func() []string
+	work   string // where relative paths begin, relative to the root; "." is the root
 }
 
 // Open opens the project's folder. It stays open until Close, and stays the same one
@@ -114,6 +119,7 @@ func Open(o *Options) (*Files, error) {
 		return nil, err
 	}
 	w.keepOut(o.Protect)
+	w.secret = o.Secret
 	w.Unprotect(o.Unprotected)
 	if w.env = o.Env; w.env == nil {
 		w.env = os.Getenv

@@ -346,6 +346,9 @@ func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 		err = s.look.failed(reading, s.asked, err)
 	case !info.Mode().IsRegular() || !os.SameFile(info, s.disk):
 		err = s.look.changed(s.asked)
+	case s.look.w.HoldsSecret(info) != "":
+		err = value.Errorf(value.Denied, "read %s: the file holds a secret, which tools do not get", s.look.w.Shown(s.asked)).
+			WithHint("call secret(NAME), and declare the need \"secret:NAME@HOST\"")
 	case linkCount(info) > 1 && s.look.ruled != nil && s.look.ruled("fs.read") != "":
 		// Another name of it may be one that the rule keeps from the call.
 		err = value.Errorf(value.Denied, "read %s: the file has hard links, and may be one of the files that a rule denies: %s", s.look.w.Shown(s.asked), s.look.ruled("fs.read")).

@@ -36,6 +36,10 @@ func (c *Commands) reach(plan *plan, g tool.Grant) (r *reach, err error) {
 				WithHint("read files with fs.read, or change the rule")
 		}
 	}
+	if file := c.folder.SecretIn(slices.Concat([]string{c.folder.Path()}, plan.rule.Read, plan.rule.Write)...); file != "" {
+		return nil, value.Errorf(value.Denied, "commands are not allowed: a command could read the file of a secret: %s", file).
+			WithHint("ask the user to move the file out of the folders that commands may read, and to remove its hard links")
+	}
 	root, err := beneath.Open(c.folder.Root)
 	if err != nil {
 		return nil, value.Errorf(value.Failed, "open project: %w", err)
