@@ -435,9 +435,9 @@ var layers = map[string]struct {
 		"it undoes nothing",
 	},
 	"runtime/host/internal/unsettled": {
-		"Package unsettled makes the question about a commit that was interrupted",
-		"runtime/host/internal/diffs runtime/tool runtime/value",
-		"it asks nobody and decides nothing",
+		"Package unsettled finds out what the commits of a run prove about one that was interrupted",
+		"runtime/history runtime/host/internal/diffs runtime/tool runtime/value",
+		"it asks nobody, and decides only what the commits of a run prove",
 	},
 	"runtime/host/internal/diffs": {
 		"Package diffs shows what would change in files.",

@@ -70,17 +70,10 @@ func (l *Log) Recorded(p tool.StepPath) (Entry, bool, error) {
 // fails if a value was lost.
 func (l *Log) Notes() iter.Seq2[*value.Dict, error] {
 	return func(yield func(*value.Dict, error) bool) {
-		l.mu.Lock()
-		steps := make([]*step, 0, len(l.steps))
-		for _, s := range l.steps {
-			if slices.ContainsFunc(s.records, func(r record) bool { return r.kind == placeNoted }) {
-				steps = append(steps, s)
-			}
+		noted := func(s *step) bool {
+			return slices.ContainsFunc(s.records, func(r record) bool { return r.kind == placeNoted })
 		}
-		l.mu.Unlock()
-		slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.place, b.place) })
-		for _, s := range steps {
-			e, err := s.entry(&l.run, l.j.store)
+		for e, err := range l.entries(noted, func(*Entry) bool { return true }) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -89,6 +82,32 @@ func (l *Log) Notes() iter.Seq2[*value.Dict, error] {
 				if !yield(n, nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// Changes implements [Record].
+func (l *Log) Changes(unknown bool) iter.Seq2[Entry, error] {
+	return l.entries(func(s *step) bool { return s.isWrite() && !(unknown && s.settled) }, func(e *Entry) bool { return e.Change.Len() > 0 })
+}
+
+// entries yields the entries of earlier processes whose steps and whose decoded entries are wanted, by step.
+func (l *Log) entries(wanted func(*step) bool, decoded func(*Entry) bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		l.mu.Lock()
+		steps := make([]*step, 0, len(l.steps))
+		for _, s := range l.steps {
+			if wanted(s) {
+				steps = append(steps, s)
+			}
+		}
+		l.mu.Unlock()
+		slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.place, b.place) })
+		for _, s := range steps {
+			e, err := s.entry(&l.run, l.j.store)
+			if (err != nil || decoded(&e)) && !yield(e, err) || err != nil {
+				return
 			}
 		}
 	}

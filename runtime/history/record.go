@@ -38,6 +38,9 @@ type Record interface {
 	// Notes yields the decisions of the run as of when the record was opened, by step.
 	// It fails if a value was lost.
 	Notes() iter.Seq2[*value.Dict, error]
+	// Changes yields the entries with a Change as of when the record was opened, by step; with unknown, only those
+	// that have no outcome now. It fails if a value was lost.
+	Changes(unknown bool) iter.Seq2[Entry, error]
 	// Intend records that an effect is about to be executed.
 	Intend(ctx context.Context, i Intent) error
 	// Settle records the outcome of an intended effect, or its error together with the
@@ -122,6 +125,7 @@ func (None) Key(tool.StepPath) string                                         { 
 func (None) Recall(tool.Effect, *tool.Func) (*Entry, Recollection, error)     { return nil, Unknown, nil }
 func (None) Recorded(tool.StepPath) (Entry, bool, error)                      { return Entry{}, false, nil }
 func (None) Notes() iter.Seq2[*value.Dict, error]                             { return func(func(*value.Dict, error) bool) {} }
+func (None) Changes(bool) iter.Seq2[Entry, error]                             { return func(func(Entry, error) bool) {} }
 func (None) Intend(context.Context, Intent) error                             { return nil }
 func (None) Settle(context.Context, tool.StepPath, tool.Outcome, error) error { return nil }
 func (None) Note(context.Context, tool.StepPath, *value.Dict) error           { return nil }

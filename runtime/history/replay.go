@@ -82,6 +82,9 @@ func (p *Replay) Recorded(at tool.StepPath) (Entry, bool, error) { return p.reco
 // Notes implements [Record].
 func (p *Replay) Notes() iter.Seq2[*value.Dict, error] { return p.record.Notes() }
 
+// Changes implements [Record].
+func (p *Replay) Changes(unknown bool) iter.Seq2[Entry, error] { return p.record.Changes(unknown) }
+
 // Live implements [Record].
 func (p *Replay) Live() bool { return false }
 

@@ -390,7 +390,7 @@ func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out t
 	}
 	d, _ := out.Value.(*value.Dict)
 	if d.Has("unsettled") { // undo what is surely of the run and unchanged, and leave the rest
-		e.Args = unsettled.Decided(entry.Args, unsettled.Theirs)
+		e.Args = unsettled.With(entry.Args, unsettled.Decision, unsettled.Theirs)
 		list := d.Elements("unsettled")
 		if _, err := u.host.gate.Execute(ctx, look, e, g); err != nil {
 			return out, false, err

@@ -35,6 +35,7 @@ func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 	if err != nil {
 		return tool.Outcome{}, err
 	}
+	t.prove(e.Args.Dict(argProved).OrEmpty())
 	found, err := t.decide(e.Args.Text(argDecision))
 	if err == nil {
 		err = t.sync(t.ops()) // the process may have died before
@@ -89,6 +90,7 @@ type part struct {
 	order.Operation
 	now   tool.FileState // what is there; of what is neither a file nor a folder, a file without a hash
 	known swap.Evidence
+	not   bool // it is known from elsewhere that it was not carried out
 	held  bool // the path cannot be reached, as a folder on the way is another one now
 }
 
@@ -126,6 +128,18 @@ func (t *trace) examine(p *part) {
 	p.held = err != nil
 }
 
+// prove notes what is known from elsewhere about parts of which nothing is left.
+func (t *trace) prove(proofs *value.Dict) {
+	for _, p := range t.parts {
+		if !t.doubtful(p) || !proofs.Has(p.Path) {
+			continue
+		}
+		if p.not = !proofs.Bool(p.Path); !p.not {
+			p.known = swap.Done
+		}
+	}
+}
+
 // stateOf returns what is at a spot.
 func (d disk) stateOf(s *spot) (tool.FileState, error) {
 	if s.kind() == kindOther {
@@ -149,7 +163,7 @@ func (p *part) done() bool {
 // doubtful reports whether a part may have been carried out, but cannot be proved: its
 // temporary files are gone. Without them a replacement has not begun, unless they were swept.
 func (t *trace) doubtful(p *part) bool {
-	if p.IsFolder() || p.known != swap.None || p.held {
+	if p.IsFolder() || p.known != swap.None || p.held || p.not {
 		return false
 	}
 	if !p.Before.Exists && sameState(p.now, p.After) { // by somebody else, or its mark was swept
@@ -280,7 +294,10 @@ func (t *trace) unsettled() value.List {
 		if p.IsFolder() || p.done() && p.untouched() || !p.done() && !t.doubtful(p) && p.known != swap.Foreign && p.clean() {
 			continue
 		}
-		d := value.NewDict("path", p.Path, "now", records.Content(p.now), "then", nil)
+		d := value.NewDict("path", p.Path, "now", records.Content(p.now), "then", nil, "sum", p.now.Sum())
+		if p.now.Exists && !p.now.Dir && p.now.Hash == "" {
+			d.Put("sum", "other") // no state of a commit
+		}
 		switch {
 		case t.doubtful(p) && sameState(p.now, p.After), p.done():
 			d.Put("then", records.Content(p.now))

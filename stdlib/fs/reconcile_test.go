@@ -387,7 +387,7 @@ func TestReconcileNeedsProof(t *testing.T) {
 
 	// What was swept meanwhile, and a new file that was not marked yet, cannot be proved.
 	unsettled := func(p string) *value.Dict {
-		return value.NewDict("done", false, "unsettled", value.List{value.NewDict("path", p, "now", []byte("9"), "then", []byte("9"))})
+		return value.NewDict("done", false, "unsettled", value.List{value.NewDict("path", p, "now", []byte("9"), "then", []byte("9"), "sum", tool.HashBytes([]byte("9")))})
 	}
 	undo.Args.Put(argMark, swap.NewMark(time.Now().Add(-2*staleAfter)))
 	d.reconciled(undo, unsettled("n"))
@@ -396,6 +396,18 @@ func TestReconcileNeedsProof(t *testing.T) {
 	undo = d.prepare()
 	rowtest.PutFile(t, d.Dir, "new", "9")
 	d.reconciled(undo, unsettled("new"))
+
+	// What is known from elsewhere is a proof.
+	for _, done := range []bool{true, false} {
+		out, err := d.withRecord("fs.reconcile", undo, argProved, value.NewDict("new", done))
+		rowtest.NoError(t, err)
+		if found := out.Value.(*value.Dict); found.Bool("done") != done || found.Has("unsettled") {
+			t.Errorf("with the proof %v: %v", done, found)
+		}
+	}
+	if got := rowtest.GetFile(t, d.Dir, "new"); got != "9" {
+		t.Errorf("new = %q, want what is there", got)
+	}
 }
 
 // A grant that allows a write allows it to be reconciled, and no more.

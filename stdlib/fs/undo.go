@@ -47,9 +47,10 @@ func (w *Files) commitFuncs() []tool.Func {
 		Doc: "Find out whether a commit was completed before a crash. " +
 			"An incomplete commit is undone. Where other programs have changed its files since, it is completed instead.",
 		Params: append(slices.Clip(files),
-			tool.Optional(argDecision, tool.TypeString, "", "the user's decision about an unsettled commit: \"mine\" completes the commit, \"theirs\" leaves the files unchanged")),
+			tool.Optional(argDecision, tool.TypeString, "", "the user's decision about an unsettled commit: \"mine\" completes the commit, \"theirs\" leaves the files unchanged"),
+			tool.Optional(argProved, tool.TypeObject, &value.Dict{}, "whether the commit wrote a file, by its path, where that is known from elsewhere")),
 		Returns: `{"done": whether the commit was completed}. "restored" is a list of the restored paths, if any. ` +
-			`"unsettled" is a list of {"path", "now", "then"} with the contents or None, if the user has to decide`,
+			`"unsettled" is a list of {"path", "now", "then", "sum"} with the contents or None, and the state now, if the user has to decide`,
 		Kind:   tool.Write,
 		Target: w.restoreTarget,
 		Do:     w.reconcile,
@@ -71,6 +72,7 @@ const (
 	argMark     = "mark"
 	argRest     = "rest"
 	argDecision = "decision"
+	argProved   = "proved"
 )
 
 // restorable reads the argument of fs.restore.

@@ -119,6 +119,9 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 	if known && !entry.Settled.IsZero() {
 		return entryError(&entry) // a refusal holds when the run is resumed
 	}
+	if err := p.settleInterrupted(ctx); err != nil {
+		return err
+	}
 	intent, refusal := p.intent(ctx, s)
 	if run.leavesOpen(refusal) {
 		return refusal
@@ -309,28 +312,26 @@ func changedSince(path string) error {
 	return value.Errorf(value.Conflict, "%s has changed since the call last read or wrote it: nothing more was written", path).WithLimit(value.LimitChanged).WithHint("call the tool again")
 }
 
-// reconcile reports whether a recorded commit is on disk. If that is not known, or if others
-// have changed its files, a person decides.
+// reconcile reports whether a recorded commit is on disk. If neither the disk nor the other commits of the
+// run show that, or if others have changed its files, a person decides.
 func (p commit) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
-	look, missing := p.step(ReconcileEffect, commit.Args)
 	switch {
 	case !commit.Unknown():
 		return commit.Err == nil, p.finish(ctx, commit.Args) // the process may have died before
-	case missing != nil || commit.Change.Len() == 0: // it was not begun
+	case commit.Change.Len() == 0: // it was not begun
 		return false, nil
 	}
-	out, err := look.call(ctx)
-	if err != nil {
-		return false, p.stuck(err)
+	if err := p.settleInterrupted(ctx); err != nil {
+		return false, err
 	}
-	d, _ := out.Value.(*value.Dict)
-	if list := d.Elements("unsettled"); len(list) > 0 {
-		return p.decide(ctx, commit, list)
+	if done, ok := p.Run.broken.found[p.at().String()]; ok {
+		return done, nil
 	}
-	if !d.Bool("done") {
-		return false, nil
+	done, unclear, err := p.find(ctx, commit.Args)
+	if err == nil && len(unclear) > 0 {
+		return p.decide(ctx, commit, unclear)
 	}
-	return true, p.settled(ctx, commit.Args, nil)
+	return done, err
 }
 
 // decide asks a person what is to become of an interrupted commit whose files have changed
@@ -359,7 +360,7 @@ func (p commit) decide(ctx context.Context, commit *history.Entry, list value.Li
 
 // decided carries out what a person has decided.
 func (p commit) decided(ctx context.Context, commit *history.Entry, decision string) error {
-	s, err := p.step(ReconcileEffect, unsettled.Decided(commit.Args, decision))
+	s, err := p.step(ReconcileEffect, unsettled.With(commit.Args, unsettled.Decision, decision))
 	if err == nil {
 		_, err = s.call(ctx)
 	}

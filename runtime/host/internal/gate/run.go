@@ -35,6 +35,7 @@ type Run struct {
 	stopped executing.Stop
 	waits   parked.Waits
 	stuck   atomic.Pointer[cannotFollow] // nil unless the record cannot be followed
+	broken  interrupted                  // the commits that earlier processes have left without an outcome
 }
 
 // A cannotFollow is the first step at which the record of a run cannot be followed, and why: its
@@ -109,6 +110,7 @@ func (r *Run) Keep(ctx context.Context, record history.Record, tools Tools, note
 	if notes == nil {
 		return nil
 	}
+	r.broken.left = true
 	r.gate.Logger.Info("run resumed", "run", r.ID)
 	open, err := record.Questions(ctx)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package unsettled makes the question about a commit that was interrupted and whose files
-// others have changed since.
+// Package unsettled finds out what the commits of a run prove about one that was interrupted, and makes the
+// question about it if its files were changed since.
 package unsettled
 
 import (
@@ -58,14 +58,20 @@ func short(st tool.FileState) string {
 	return "SHA-256 " + st.Hash[:8] + "…"
 }
 
-// Decided returns the arguments of a commit with a decision.
-func Decided(args *value.Dict, decision string) *value.Dict {
+// The arguments of fs.reconcile beside those of the commit.
+const (
+	Decision = "decision"
+	Proofs   = "proved" // whether a file was written, by its path, see [Proved]
+)
+
+// With returns the arguments of a commit with one more.
+func With(args *value.Dict, name string, v value.Value) *value.Dict {
 	d := &value.Dict{}
 	for k, v := range args.All() {
 		name, _ := k.(string)
 		d.Put(name, v)
 	}
-	d.Put("decision", decision)
+	d.Put(name, v)
 	return d
 }
 
