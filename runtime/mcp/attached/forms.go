@@ -2,6 +2,7 @@ package attached
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -129,7 +130,15 @@ func (s *Server) request(ctx context.Context, f *flight, params *sdk.CallToolPar
 		return nil, unsent(err)
 	}
 	d, err := running.call(ctx, f, params)
+	if errors.Is(err, errGone) {
+		if running, err = s.started(ctx); err != nil {
+			return nil, unsent(err)
+		}
+		d, err = running.call(ctx, f, params)
+	}
 	switch {
+	case errors.Is(err, errGone):
+		return nil, value.ErrorOf(err, value.Unavailable)
 	case err != nil:
 		return nil, err
 	case d.Text("resultType") == inputRequired:

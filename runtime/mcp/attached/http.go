@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,10 +52,12 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		read = new(atomic.Int64)
 	}
-	resp, err := t.base.RoundTrip(r)
+	way := sendingOf(r.Context())
+	resp, err := t.base.RoundTrip(way.begin(r))
 	if err != nil {
 		return nil, err
 	}
+	way.refusal.Store(refusalOf(r, resp, time.Now()))
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
 	case "text/event-stream":

@@ -183,22 +183,26 @@ func (p *process) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write implements [sdk.Connection]. It does not wait for the program.
-func (p *process) Write(_ context.Context, m jsonrpc.Message) error {
+func (p *process) Write(ctx context.Context, m jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
+	way := new(sending)
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		way = sendingOf(ctx)
 		p.out.allow()
 		p.errs.allow()
 		if r.Method == "server/discover" {
 			p.probed(r.ID)
 		}
 	}
+	way.kept.Store(true)
 	select {
 	case <-p.ended:
 		return io.ErrClosedPipe
 	case p.queue <- append(line, '\n'):
+		way.kept.Store(false) // even if the program does not read it any more
 		return nil
 	default:
 		p.Close()

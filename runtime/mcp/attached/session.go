@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,7 +66,7 @@ func (s *Server) connect(ctx context.Context) (*session, error) {
 	err := running.open(ctx, s.opts.Version)
 	if err != nil {
 		running.end()
-		return nil, running.failed(ctx, "start", err)
+		return nil, running.failed(ctx, nil, err)
 	}
 	return running, nil
 }
@@ -194,12 +195,13 @@ func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParam
 		params.Meta[sdk.MetaKeyClientCapabilities] = map[string]any{}
 	}
 	var result *sdk.CallToolResult
+	way := new(sending)
 	err := r.wait(ctx, func() (err error) {
-		result, err = r.sdk.CallTool(ctx, params)
+		result, err = r.sdk.CallTool(context.WithValue(ctx, sendingKey{}, way), params)
 		return err
 	})
 	if err != nil {
-		err = r.failed(ctx, "call", err)
+		err = r.failed(ctx, way, err)
 	}
 	cancel() // ends an open form, for which failure waits
 	if failure := f.failure(); err == nil {
@@ -220,20 +222,39 @@ const notSent = -32005
 // endedWait is how long an error waits for the end of the program, which explains it.
 const endedWait = time.Second
 
-// failed returns the error of a request.
-func (r *session) failed(ctx context.Context, what string, err error) error {
+// errGone is the error of a call whose session the server has forgotten: the call was not carried out.
+var errGone = errors.New("the server has ended the session")
+
+// failed returns the error of a call that came as far as way, or with nil, of the start of the server.
+func (r *session) failed(ctx context.Context, way *sending, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return value.AsError(cause, value.Canceled)
 	}
+	var no *refusal
+	if way != nil {
+		no = way.refusal.Load()
+	}
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && wire.Code != notSent && !errors.Is(err, sdk.ErrConnectionClosed) {
+	said := errors.As(err, &wire) && wire.Code != notSent && !errors.Is(err, sdk.ErrConnectionClosed)
+	var own *value.Error
+	switch {
+	case no.gone():
+		r.end()
+		return fmt.Errorf("%w: %w", errGone, no.error(r.name, ""))
+	case no != nil && no.passes() && errors.As(err, &own): // of what signs the requests
+		return unsent(own)
+	case no != nil && !said:
+		return no.error(r.name, "")
+	case no != nil && no.passes() && no.status != http.StatusNotFound: // the protocol answers an unknown method so
+		return no.error(r.name, value.Clean(wire.Message, value.MaxErrorText))
+	}
+	if said {
 		kind := value.Failed
-		if what == "start" {
+		if way == nil {
 			kind = value.Unavailable
 		}
 		return value.Errorf(kind, "the server %s: %s", r.name, value.Clean(wire.Message, value.MaxErrorText))
 	}
-	var own *value.Error
 	if errors.As(err, &own) {
 		return own
 	}
@@ -256,7 +277,10 @@ func (r *session) failed(ctx context.Context, what string, err error) error {
 		}
 		own = value.Errorf(value.Unavailable, "the server %s: %s", r.name, value.Clean(text, value.MaxErrorText))
 	}
-	if what == "call" {
+	switch {
+	case way != nil && way.kept.Load():
+		return value.Errorf(value.Unavailable, "%s", own.Message()).WithLimit(value.LimitUnsent).WithHint("%s", own.Hint)
+	case way != nil:
 		return value.Errorf(value.Failed, "the call may have been carried out in part: %s", own.Message()).WithHint("%s", own.Hint)
 	}
 	return own
