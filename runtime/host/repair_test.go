@@ -124,8 +124,8 @@ func testFaultsPark(t *testing.T, on keeper) {
 		all = testutil.Sample(all, 4)
 	}
 	for _, f := range all {
-		for _, kind := range []string{"workflow", "call"} {
-			if kind == "call" && !f.root {
+		for _, kind := range []string{"workflow", "call", "parallel"} {
+			if kind == "call" && !f.root || kind == "parallel" && slices.Contains([]string{"rule", "tool", "limit"}, f.reason) {
 				continue
 			}
 			m := newMachine(t, on)
@@ -145,6 +145,7 @@ func testFaultsPark(t *testing.T, on keeper) {
 				}
 				p := m.process(0, false)
 				p.add("first.star", star("first", "", "fs.append('log', '1')", "needs = ['fs.read', 'fs.write']"), nil)
+				p.add("other.star", star("other", "", "return fs.exists('log')", "needs = ['fs.read']"), nil)
 				if f.tool != nil {
 					f.tool(p, broken)
 				} else {
@@ -159,7 +160,11 @@ func testFaultsPark(t *testing.T, on keeper) {
 					r, err := p.Call(ctx, tool.Call{Tool: "work"}, host.Durable("r"))
 					return r.Value, err
 				}
-				out, err := p.run("r", resume, "tools.first()\nreturn tools.work()")
+				body := "tools.first()\nreturn tools.work()"
+				if kind == "parallel" {
+					body = "tools.first()\nreturn [r['value'] for r in tools.call_all([('other', {}), ('work', {}), ('other', {})])][1]"
+				}
+				out, err := p.run("r", resume, body)
 				return out.Value, err
 			}
 			name := f.name + ", " + kind
@@ -197,10 +202,10 @@ func testFaultsPark(t *testing.T, on keeper) {
 			if m.sent["x"] != 1 {
 				t.Errorf("%s: %v was sent, want each once", name, m.sent)
 			}
-			if files := m.tree(); files["a.txt"] != "a" || files["b.txt"] != "b" || kind == "workflow" && files["log"] != "1" {
+			if files := m.tree(); files["a.txt"] != "a" || files["b.txt"] != "b" || kind != "call" && files["log"] != "1" {
 				t.Errorf("%s: the files are %v", name, files)
 			}
-			if kind == "workflow" {
+			if kind != "call" {
 				p := begin()
 				if r := p.replay(host.Replay{}); r.Err != nil || r.Ended || len(r.Differences) > 0 {
 					t.Errorf("%s: the replay gave %+v", name, r)
@@ -251,6 +256,34 @@ func testCaughtFaults(t *testing.T, on keeper) {
 			t.Errorf("%s: the replay gave %v, %+v", name, r.Err, r)
 		}
 		p.j.Close()
+	}
+}
+
+// TestCaughtFaultsOfParallelCalls checks that a script can catch a failure of the environment in parallel calls,
+// and that a replay does the same.
+func TestCaughtFaultsOfParallelCalls(t *testing.T) {
+	t.Parallel()
+	m := headless(t, inStore)
+	m.approve = host.ApproveAll()
+	m.execute = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+		if e.Func == "fs.commit" {
+			return tool.Outcome{}, systemError(syscall.ENOSPC)()
+		}
+		return host.Execute(ctx, f, e, g)
+	}
+	start := func() *process {
+		p := m.process(0, false)
+		addWork(p, nil)
+		return p
+	}
+	const body = "r = attempt(tools.call_all, [('work', {}), ('nothing', {})])\nreturn [r['ok'], r['error']]"
+	out, err := start().run("r", false, body)
+	list, _ := out.Value.(value.List)
+	if text := fmt.Sprint(list); err != nil || !strings.Contains(text, "false") || !strings.Contains(text, "no space left") {
+		t.Fatalf("the run gave %v, %v", out.Value, err)
+	}
+	if r := start().replay(host.Replay{}); r.Err != nil || r.Ended || len(r.Differences) > 0 || !value.Equal(r.Outcome.Value, out.Value) {
+		t.Errorf("the replay gave %v, %+v", r.Err, r)
 	}
 }
 

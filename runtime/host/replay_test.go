@@ -120,7 +120,7 @@ func testReplayOfLimitedCalls(t *testing.T, on keeper) {
 			return p
 		}
 		p := add(m.confined(&deadlyBox{victim: "work.star", at: 2, failure: failure}))
-		out, err := p.run("r", false, "r = attempt(tools.work)\nreturn [r['error'], r['error_type'], tools.call_all([('outer', {}), ('work', {})])]")
+		out, err := p.run("r", false, "r = attempt(tools.work)\nreturn [r['error'], r['error_type'], attempt(tools.call_all, [('outer', {}), ('work', {})])]")
 		if err != nil || m.sent["x"] != 3 || m.sent["y"] != 0 {
 			t.Fatalf("%v: the run gave %v, %v, and sent %v", failure, out.Value, err, m.sent)
 		}

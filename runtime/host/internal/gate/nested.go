@@ -86,8 +86,9 @@ const maxRepeats = 5
 
 // callAll makes several calls in parallel; the i-th call is the i-th step inside the effect.
 // Those that failed because another one has changed their files are repeated, one at a time, at
-// the steps after these. A call that fails is part of the result. The error is one that ends
-// the script.
+// the steps after these. A call that fails is part of the result, unless its environment has failed in a run that
+// can wait for a repair: then this fails like tools.call, and when the run is resumed, only that call is made
+// again. Every other error is one that ends the script.
 func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	calls, err := nested.ReadCalls(e.Args)
 	if err != nil {
@@ -126,7 +127,26 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 			return tool.Outcome{}, err // no script may catch it
 		}
 	}
-	return tool.Outcome{Value: results}, nil
+	return tool.Outcome{Value: results}, p.environment(e.StepPath, errs)
+}
+
+// environment returns the first error of parallel calls whose environment has failed, if the run can wait until
+// that is repaired. In a replay it does as the record.
+func (p caller) environment(at tool.StepPath, errs []error) error {
+	waits := p.Run.record.Keeps()
+	if !p.Run.record.Live() {
+		entry, _, err := p.Run.record.Recorded(at)
+		if err != nil {
+			return Unrecorded(err)
+		}
+		waits = entry.Err != nil
+	}
+	for _, err := range errs {
+		if e := value.ErrorOf(err, value.Failed); waits && e != nil && parked.Environment(e) {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayCall returns why the call may not call a tool, or nil: by its capabilities and those of

@@ -25,7 +25,7 @@ func Modules() []tool.Module {
 			Target:  toolTarget,
 		}, {
 			Name:    CallAll[len(Prefix):],
-			Doc:     "Call several tools in parallel. Each call needs the capability tool:NAME, as in tools.call. Example: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. If a call fails only because another call in the list has changed a file, the failed call is repeated. A call that has sent data, run a command or asked a question is never repeated.",
+			Doc:     "Call several tools in parallel. Each call needs the capability tool:NAME, as in tools.call. Example: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. If a call of a recorded run fails because of its environment, such as a full disk or a server that cannot be reached, call_all fails too when the other calls have ended: the run waits for the repair, and then makes only that call again. If a call fails only because another call in the list has changed a file, the failed call is repeated. A call that has sent data, run a command or asked a question is never repeated.",
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
 			Returns: `a list of {"ok", "value", "error", "error_type", "hint"}, in the order of the calls`,
 			Kind:    tool.External,

@@ -67,6 +67,16 @@ func Repairable(e *value.Error) value.LimitName {
 	return ""
 }
 
+// Environment reports whether a repairable failure is one of what a call depends on, such as a disk or a server,
+// and not of its own: a rule, a tool that cannot be used, or a limit that it has reached.
+func Environment(e *value.Error) bool {
+	switch Repairable(e) {
+	case "", Limit, Rule, Tool:
+		return false
+	}
+	return true
+}
+
 // Changed reports whether a call failed because a file was changed meanwhile, and did nothing: it
 // can be repeated.
 func Changed(err error) bool {
