@@ -120,6 +120,10 @@ type Func struct {
 	// of the outcome must be a [value.Value]: [value.FromGo] encodes any other. An error without
 	// a kind is of kind Failed, a panic is one of kind Internal.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
+	// Prepare is called before the intent of the effect is recorded, with the context of Do. What it does, such
+	// as starting a server, can be repeated, so a run that is interrupted then asks nobody. If it fails, the
+	// effect was not begun. Nil prepares nothing.
+	Prepare func(ctx context.Context, e Effect) error
 	// Rest is the name of an argument that collects, in a dict, the named arguments that
 	// are not parameters. "" refuses them.
 	Rest string

@@ -76,12 +76,18 @@ func (s *Server) goTool(h *host.Host, d *value.Dict) toolset.InGo {
 	t := s.toolOf(d)
 	t.Steps = s.steps(h, &t)
 	for i := range t.Steps {
-		own := t.Steps[i].Do
-		t.Steps[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+		own := t.Steps[i]
+		serving := func(ctx context.Context) *tool.Func {
 			if now, ok := ctx.Value(servingKey{}).(*Server); ok && now != s {
-				return now.steps(h, &t)[i].Do(ctx, e, g)
+				return &now.steps(h, &t)[i]
 			}
-			return own(ctx, e, g)
+			return &own
+		}
+		t.Steps[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			return serving(ctx).Do(ctx, e, g)
+		}
+		if own.Prepare != nil {
+			t.Steps[i].Prepare = func(ctx context.Context, e tool.Effect) error { return serving(ctx).Prepare(ctx, e) }
 		}
 	}
 	return toolset.InGo{Tool: t, Foreign: true, Do: func(ctx context.Context, args *value.Dict) (value.Value, error) {

@@ -54,6 +54,12 @@ func (s *Server) steps(h *host.Host, t *tool.Tool) []tool.Func {
 			tool.Maybe("responses", tool.TypeObject, "the answers to its forms, by key"), tool.Maybe("state", tool.TypeString, "what the server gets back"),
 		},
 		Untrusted: func(*value.Dict) bool { return true },
+		Prepare: func(ctx context.Context, _ tool.Effect) error {
+			if _, err := s.started(ctx); err != nil {
+				return unsent(err)
+			}
+			return nil
+		},
 		Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			reply, err := s.request(ctx, &flight{form: g.Form, hint: terminalHint(ctx, h, &g.Call)}, paramsOf(e.Args))
 			if err != nil {

@@ -529,3 +529,49 @@ func TestUnsentCallsWait(t *testing.T) {
 		})
 	}
 }
+
+// TestARunSurvivesTheStartOfAServer checks that a run whose process ends while the server of a call starts makes
+// the call later, without a question: its intent is not recorded before the server is up.
+func TestARunSurvivesTheStartOfAServer(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	var calls atomic.Int64
+	starting, dead := make(chan struct{}), make(chan struct{})
+	o, _ := launched(func(ctx context.Context, in io.Reader, out, _ io.Writer) (int, error) {
+		if slow.Swap(false) {
+			close(starting)
+			<-dead
+		}
+		s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+		s.AddTool(&sdk.Tool{Name: "get-forecast", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			calls.Add(1)
+			return &sdk.CallToolResult{}, nil
+		})
+		return 0, s.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	})
+	store := journal.Memory()
+	j := history.Open(store, nil)
+	first := newDeskAt(t, o, j, nil)
+	slow.Store(true)
+	done := make(chan error)
+	go func() {
+		_, err := first.call(host.Durable("r"))
+		done <- err
+	}()
+	<-starting
+	if err := j.Close(); err != nil { // nothing that the process does now is recorded
+		t.Fatal(err)
+	}
+	close(dead)
+	if err := <-done; err == nil || calls.Load() != 0 {
+		t.Fatalf("the call gave %v, and the server got %d calls", err, calls.Load())
+	}
+	asked := func(context.Context, tool.Question) (tool.Answer, error) {
+		t.Error("somebody was asked")
+		return tool.Answer{}, nil
+	}
+	second := newDeskAt(t, o, history.Open(store, nil), asked)
+	if r, err := second.Resume(t.Context(), "r"); err != nil || calls.Load() != 1 {
+		t.Errorf("resumed: %v, %v, and the server got %d calls, want 1", r, err, calls.Load())
+	}
+}

@@ -12,6 +12,19 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
+// prepare prepares the effect, see [tool.Func]. A replay carries out nothing.
+func (s *step) prepare(ctx context.Context) (err error) {
+	if s.fn.Prepare == nil || !s.of.Run.record.Live() {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = s.of.Run.gate.panicked(s.effect.Func, s.effect.Func, v)
+		}
+	}()
+	return s.fn.Prepare(s.of.contextFor(ctx, s.of.call.ID+"/"+strconv.Itoa(s.number), s.effect.StepPath), s.effect)
+}
+
 // intend records that the effect is about to be carried out. A staged intent need not be
 // durable yet, since a write is not carried out before its commit is.
 func (s *step) intend(ctx context.Context, staged bool) error {

@@ -29,6 +29,7 @@ import (
 //	recall   answer it from the record of the run                    recall.go
 //	grant    check that it is declared, granted and allowed; ask     grant.go
 //	commit   write the staged changes, if the effect could see them  commit.go
+//	prepare  do what can be repeated, such as starting a server      do.go
 //	intend   record that it is about to be carried out               do.go
 //	do       carry it out                                            do.go
 //	settle   record its outcome                                      do.go
@@ -195,6 +196,9 @@ func (p *Pass) perform(ctx context.Context, e tool.Effect) (_ tool.Outcome, err 
 		return out, err
 	}
 	if err := s.authorize(ctx); err != nil {
+		return tool.Outcome{}, s.refuse(ctx, err)
+	}
+	if err := s.prepare(ctx); err != nil {
 		return tool.Outcome{}, s.refuse(ctx, err)
 	}
 	if p.quota.drops(s) {
