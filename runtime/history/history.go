@@ -24,6 +24,8 @@ type history struct {
 	inbox  []journal.Message
 	events []recordedEvent
 	damage error
+	prev   record // the last one that is not an event
+	away   []span // when no process executed the run
 
 	recentKey []byte // the encoded place of recent
 	recent    *step
@@ -162,20 +164,26 @@ func (h *history) begin(frame []byte, store journal.Store) error {
 		err = errBroken
 	}
 	if err == nil {
-		h.begun, h.run = b, b.run
+		h.begun, h.run, h.prev = b, b.run, record{kind: runBegun}
 	}
 	return err
 }
 
 // take adds a record.
 func (h *history) take(r record, store journal.Store) error {
+	if r.kind == eventAdded {
+		return h.takeEvent(r)
+	}
+	prev := h.prev
+	h.prev = r
 	switch r.kind {
 	case runBegun:
 		return errRecord
-	case runResumed, runParked, runEnded:
+	case runResumed:
+		h.leave(prev, r.time())
 		return h.run.take(r, store)
-	case eventAdded:
-		return h.takeEvent(r)
+	case runParked, runEnded:
+		return h.run.take(r, store)
 	}
 	s, err := h.step(r)
 	if err != nil {

@@ -28,7 +28,7 @@ type follower struct {
 func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run) error {
 	f := &follower{c, j, map[string]bool{}}
 	if !c.JSON {
-		page{c.App}.head(r, agent.Usage{}, undosOf(ctx, j, r.ID))
+		page{c.App}.head(r, agent.Usage{}, undosOf(ctx, j, r.ID), nil)
 	}
 	for died := false; ; {
 		began := time.Now()
@@ -58,9 +58,10 @@ func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run
 // be read.
 func (f *follower) update(ctx context.Context, r *history.Run) (damage, err error) {
 	if f.JSON {
+		times := timesOf(ctx, f.j, r)
 		return eachStep(ctx, f.j, r, func(e *history.Entry, damage error) {
 			if damage == nil && (!e.Settled.IsZero() || r.State.Ended()) && f.isNew(e.StepPath.String()) {
-				f.Print(ui.JSONText(describe.JSON(describe.StepDict(e))) + "\n")
+				f.Print(ui.JSONText(describe.JSON(describe.StepDict(e, times))) + "\n")
 			}
 		})
 	}

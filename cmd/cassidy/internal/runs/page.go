@@ -110,7 +110,7 @@ func placeWidth(steps []describe.Step) int {
 }
 
 // head prints the facts about a run.
-func (p page) head(r *history.Run, used agent.Usage, undos []string) {
+func (p page) head(r *history.Run, used agent.Usage, undos []string, times *history.Times) {
 	line := p.line
 	line("run", r.ID)
 	line("kind", r.Kind)
@@ -128,8 +128,8 @@ func (p page) head(r *history.Run, used agent.Usage, undos []string) {
 	if !r.Started.IsZero() {
 		line("started", r.Started.Local().Format(describe.TimeLayout))
 	}
-	if !r.Ended.IsZero() && !r.Started.IsZero() {
-		line("took", describe.Duration(r.Ended.Sub(r.Started)))
+	if !r.Started.IsZero() && times != nil && r.State != history.Running {
+		line("took", describe.Took(times.Run()))
 	}
 	line("model", r.Options.Text("model"))
 	line("policy", r.Options.Text("policy"))
@@ -215,7 +215,7 @@ func (p page) step(s *describe.Step, places int) {
 
 // fullStep prints everything about a step. Each line of untrusted text begins with a
 // space, so that none looks like a line of ours.
-func (p page) fullStep(e *history.Entry, state history.State, live bool) {
+func (p page) fullStep(e *history.Entry, state history.State, live bool, times *history.Times) {
 	line := func(name, value string) {
 		if value != "" {
 			p.Print(ui.Pad(name, 10) + ui.VisibleLine(value) + "\n")
@@ -224,13 +224,13 @@ func (p page) fullStep(e *history.Entry, state history.State, live bool) {
 	block := func(name string, v value.Value) {
 		p.Print(name + "\n" + indented(fullText(v), "  ") + "\n")
 	}
-	s := describe.StepOf(e, state, live, describe.Tokens{})
+	s := describe.StepOf(e, state, live, describe.Tokens{}, times)
 	line("step", e.StepPath.String())
 	line("effect", e.Func)
 	line("state", s.Mark.State())
 	line("began", describe.Moment(e.Intended))
 	if !e.Settled.IsZero() {
-		line("took", describe.Duration(e.Settled.Sub(e.Intended)))
+		line("took", describe.Took(times.Step(e)))
 	}
 	line("key", e.Key)
 	for _, n := range e.Notes {

@@ -22,6 +22,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -713,5 +714,54 @@ func TestLostWrites(t *testing.T) {
 	_, stderr, code = h.cassidy("", "runs", "show", "lost")
 	if code != 1 || !strings.Contains(stderr, `there is no run "lost" among those that can be read`) || !strings.Contains(stderr, why) {
 		t.Errorf("runs show of a lost run: exit %d, %q", code, stderr)
+	}
+}
+
+// TestTimes shows how long a run and its steps worked, without the three hours in which it waited for
+// an answer, and the answer that it has not used yet.
+func TestTimes(t *testing.T) {
+	home := newHome(t)
+	home.close()
+	now := time.Now().Add(-24 * time.Hour)
+	store, err := sqlite.Open(home.folder())
+	home.check(err)
+	home.j = history.Open(store, &history.Options{Clock: func() time.Time { return now }})
+	home.done = func() { _, _ = home.j.Close(), store.Close() }
+	l := home.begin("r")
+	home.intend(l, "1", "tools.call", value.NewDict("name", "publish"))
+	now = now.Add(2 * time.Second)
+	_, err = l.Ask(context.Background(), history.Asked{StepPath: home.place("1.1"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Publish?"}})
+	home.check(err)
+	home.check(l.Park(context.Background(), "question", time.Time{}))
+	now = now.Add(3 * time.Hour)
+	home.answers("r", tool.Answer{Yes: true, By: "Ann", Why: "tested"})
+	home.close()
+	stdout, _, _ := home.cassidy("", "runs", "show", "r")
+	for _, want := range []string{"took     2s, waited 23h", "answered: yes by Ann (tested)", "was answered yes by Ann (tested) at step 1.1\n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("with the answer, runs show lacks %q:\n%s", want, stdout)
+		}
+	}
+
+	store, err = sqlite.Open(home.folder())
+	home.check(err)
+	home.j = history.Open(store, &history.Options{Clock: func() time.Time { return now }})
+	l, err = home.j.Resume(context.Background(), "r")
+	home.check(err)
+	_, err = l.Answer(context.Background(), home.place("1.1"), 1)
+	home.check(err)
+	now = now.Add(500 * time.Millisecond)
+	home.check(l.Settle(context.Background(), home.place("1"), tool.Outcome{Value: "published"}, nil))
+	home.check(l.End(context.Background(), "final", tool.Outcome{Value: "well"}, nil))
+	home.close()
+	stdout, _, _ = home.cassidy("", "runs", "show", "r")
+	for _, want := range []string{"took     2.5s, waited 3h0m0s\n", "publish  2.5s, waited 3h0m0s"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("runs show lacks %q:\n%s", want, stdout)
+		}
+	}
+	stdout, _, _ = home.cassidy("", "--json", "runs", "show", "r")
+	if n := strings.Count(stdout, `"duration_ms":2500.0,"waited_ms":10800000.0`); n != 2 {
+		t.Errorf("the run and its step have the times %d times in %s", n, stdout)
 	}
 }

@@ -45,12 +45,13 @@ func (c *command) show(ctx *cli.Context, j *history.Journal, r *history.Run) err
 func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run) (steps []describe.Step, w *describe.Wait, used agent.Usage, damage, err error) {
 	live := r.State == history.Running && j.Held(r.ID)
 	w = describe.WaitOf(ctx, j, r)
+	times := timesOf(ctx, j, r)
 	var tokens describe.Tokens
 	damage, err = eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Result: "its record is damaged"}
 		if damage == nil {
 			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
-			s = describe.StepOf(e, r.State, live, tokens.Count(e))
+			s = describe.StepOf(e, r.State, live, tokens.Count(e), times)
 		}
 		// The outcome of a step that made calls is known from theirs.
 		if last := len(steps) - 1; last >= 0 && steps[last].Mark == describe.Unknown && inside(s.StepPath, steps[last].StepPath) {
@@ -60,6 +61,15 @@ func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run)
 		steps = append(steps, s)
 	})
 	return steps, w, used, damage, err
+}
+
+// timesOf returns the times of a run, or nil if they cannot be read.
+func timesOf(ctx context.Context, j *history.Journal, r *history.Run) *history.Times {
+	times, err := j.Times(ctx, r.ID)
+	if err != nil {
+		return nil // the steps say why
+	}
+	return times
 }
 
 // showPage shows a run to a person.
@@ -73,7 +83,7 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 	if r.Damage == nil {
 		r.Damage = damage
 	}
-	p.head(r, used, undosOf(ctx, j, r.ID))
+	p.head(r, used, undosOf(ctx, j, r.ID), timesOf(ctx, j, r))
 	hidden := 0
 	width := placeWidth(steps)
 	for i := range steps {
@@ -100,14 +110,15 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 		return err
 	}
 	var found bool
+	times := timesOf(ctx, j, r)
 	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if found = found || slices.Equal(e.StepPath, at); !slices.Equal(e.StepPath, at) || damage != nil {
 			return
 		}
 		if c.JSON {
-			c.Print(ui.JSONText(describe.JSON(describe.StepDict(e))) + "\n")
+			c.Print(ui.JSONText(describe.JSON(describe.StepDict(e, times))) + "\n")
 		} else {
-			page{c.App}.fullStep(e, r.State, r.State == history.Running && j.Held(r.ID))
+			page{c.App}.fullStep(e, r.State, r.State == history.Running && j.Held(r.ID), times)
 		}
 	})
 	switch {
@@ -124,7 +135,7 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.Run) error {
 	var tokens describe.Tokens
 	var used agent.Usage
-	began := false
+	began, times := false, timesOf(ctx, j, r)
 	begin := func() {
 		if !began {
 			began = true
@@ -132,6 +143,9 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 			head := *r
 			head.Damage = nil // printed last, with the damage of the steps
 			d := head.Dict()
+			if times != nil {
+				describe.PutTimes(d)(times.Run())
+			}
 			if r.Err != nil {
 				ui.PutError(d, r.Err)
 			}
@@ -141,7 +155,7 @@ func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.R
 	comma := ""
 	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		begin()
-		d := describe.StepDict(e)
+		d := describe.StepDict(e, times)
 		if damage != nil {
 			d = value.NewDict("place", e.StepPath.String(), "damage", damage.Error())
 		} else {

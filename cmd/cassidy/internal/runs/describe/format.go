@@ -57,6 +57,14 @@ func Duration(d time.Duration) string {
 	return d.String()
 }
 
+// Took writes how long something worked, and how long it waited if that was long.
+func Took(worked, waited time.Duration) string {
+	if waited < time.Second {
+		return Duration(worked)
+	}
+	return Duration(worked) + ", waited " + Duration(waited)
+}
+
 // bytesText writes a number of bytes.
 func bytesText(n int) string {
 	const kb = 1024

@@ -3,6 +3,7 @@ package describe
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -27,11 +28,14 @@ func (n Tokens) String() string {
 	return fmt.Sprintf("%d in, %d out", n.In, n.Out)
 }
 
-// StepDict is a step as --json prints it.
-func StepDict(e *history.Entry) *value.Dict {
+// StepDict is a step as --json prints it. times are those of its run, or nil.
+func StepDict(e *history.Entry, times *history.Times) *value.Dict {
 	w := wordsOf(e)
 	d := value.NewDict("place", e.StepPath.String(), "func", e.Func, "args", Args(e), "started", stamp(e.Intended), "ended", stamp(e.Settled),
 		"success", e.Err == nil && !e.Settled.IsZero(), "value", e.Outcome.Value, "size", int64(size(w.value)))
+	if !e.Settled.IsZero() {
+		PutTimes(d)(times.Step(e))
+	}
 	if e.Err != nil {
 		ui.PutError(d, e.Err)
 	}
@@ -50,6 +54,14 @@ func StepDict(e *history.Entry) *value.Dict {
 		d.Put("questions", questionList(e.Questions))
 	}
 	return d
+}
+
+// PutTimes returns a function that puts how long something worked and waited into its JSON.
+func PutTimes(d *value.Dict) func(worked, waited time.Duration) {
+	return func(worked, waited time.Duration) {
+		d.Put("duration_ms", float64(worked.Microseconds())/1000)
+		d.Put("waited_ms", float64(waited.Microseconds())/1000)
+	}
 }
 
 // NoteText describes a note of a step, such as when a sleep ends. It returns "" for one

@@ -17,7 +17,7 @@ func QuestionLine(q *history.Asked) string {
 	rest := " at step " + q.StepPath.String() + ": " + q.Text
 	switch {
 	case q.Answer != nil:
-		return "was answered " + AnswerText(q) + rest
+		return "was answered " + given(q) + rest
 	case q.Kind == tool.QuestionAsk:
 		return "waits for an answer" + rest
 	}
@@ -113,6 +113,18 @@ func AnswerText(q *history.Asked) string {
 	text := valueText(AnswerValue(q))
 	if q.Answer != nil && q.Answer.Args != nil {
 		text += ", with " + q.Answer.Args.String()
+	}
+	return text
+}
+
+// given is an answer with who gave it, and why.
+func given(q *history.Asked) string {
+	text := AnswerText(q)
+	if q.Answer.By != "" {
+		text += " by " + q.Answer.By
+	}
+	if q.Answer.Why != "" {
+		text += " (" + q.Answer.Why + ")"
 	}
 	return text
 }

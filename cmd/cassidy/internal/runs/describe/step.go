@@ -5,7 +5,6 @@ package describe
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -50,11 +49,12 @@ var marks = map[Mark]struct{ color, state string }{
 }
 
 // StepOf describes a step of a run in some state, which used these tokens. live says that a
-// process executes the run.
-func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens) Step {
+// process executes the run. times are those of the run, or nil.
+func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens, times *history.Times) Step {
 	w := wordsOf(e)
 	s := Step{StepPath: e.StepPath, What: w.what, Result: w.result}
 	settled := !e.Settled.IsZero()
+	worked, waited := times.Step(e)
 	switch {
 	case e.Err != nil:
 		s.Mark, s.Result = Failed, FirstLine(e.Err.Message())
@@ -67,7 +67,7 @@ func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens) Step 
 	case isOpen(e) && e.Questions[len(e.Questions)-1].Kind != tool.QuestionUnknown:
 		s.Mark, s.Result = Failed, "nobody answered"
 	case e.Unknown() && live:
-		s.Mark, s.Result = Waits, "in progress for "+Duration(time.Since(e.Intended))
+		s.Mark, s.Result = Waits, "in progress for "+Duration(worked)
 	case e.Unknown() && e.NotDone():
 		s.Mark = NotDone
 	case e.Unknown() && !run.Ended() && slices.ContainsFunc(e.Notes, func(n *value.Dict) bool { return n.Has("failed") }):
@@ -79,7 +79,7 @@ func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens) Step 
 	}
 	var cost []string
 	if settled {
-		cost = append(cost, Duration(e.Settled.Sub(e.Intended)))
+		cost = append(cost, Took(worked, waited))
 	}
 	if n := size(w.value); n > 0 {
 		cost = append(cost, bytesText(n))
@@ -131,7 +131,7 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 			lines = append(lines, "asked: "+q.Text)
 		}
 		if q.Answer != nil && !(own && settled) {
-			lines = append(lines, "answered: "+FirstLine(AnswerText(q)))
+			lines = append(lines, "answered: "+FirstLine(given(q)))
 		}
 	}
 	return lines

@@ -14,10 +14,10 @@ import (
 // died.
 func TestStepInProgress(t *testing.T) {
 	e := &history.Entry{Intent: history.Intent{StepPath: tool.StepPath{1}, Func: "http.get", Kind: tool.External}, Intended: time.Now().Add(-90 * time.Second)}
-	if s := StepOf(e, history.Running, true, Tokens{}); s.Mark != Waits || !strings.HasPrefix(s.Result, "in progress for 1m3") {
+	if s := StepOf(e, history.Running, true, Tokens{}, nil); s.Mark != Waits || !strings.HasPrefix(s.Result, "in progress for 1m3") {
 		t.Errorf("while a process executes it: %s %s", s.Mark, s.Result)
 	}
-	if s := StepOf(e, history.Running, false, Tokens{}); s.Mark != Unknown || s.Result != "the step began, but its outcome is unknown" {
+	if s := StepOf(e, history.Running, false, Tokens{}, nil); s.Mark != Unknown || s.Result != "the step began, but its outcome is unknown" {
 		t.Errorf("after the process died: %s %s", s.Mark, s.Result)
 	}
 }
@@ -27,14 +27,14 @@ func TestStepInProgress(t *testing.T) {
 func TestStepThatWaits(t *testing.T) {
 	e := &history.Entry{Intent: history.Intent{StepPath: tool.StepPath{1}, Func: "tools.call", Kind: tool.External}, Intended: time.Now(), Tries: 1,
 		Notes: []*value.Dict{value.NewDict("failed", "the tool 't' is untrusted")}}
-	if s := StepOf(e, history.Parked, false, Tokens{}); s.Mark != Waits || s.Result != "" || len(s.Below) != 1 {
+	if s := StepOf(e, history.Parked, false, Tokens{}, nil); s.Mark != Waits || s.Result != "" || len(s.Below) != 1 {
 		t.Errorf("while the run waits: %+v", s)
 	}
-	if s := StepOf(e, history.Cancelled, false, Tokens{}); s.Mark != Unknown {
+	if s := StepOf(e, history.Cancelled, false, Tokens{}, nil); s.Mark != Unknown {
 		t.Errorf("after the run was cancelled: %+v", s)
 	}
 	e.Notes = append(e.Notes, history.NotDone(1))
-	if s := StepOf(e, history.Cancelled, false, Tokens{}); s.Mark != NotDone {
+	if s := StepOf(e, history.Cancelled, false, Tokens{}, nil); s.Mark != NotDone {
 		t.Errorf("a step that was surely not done: %+v", s)
 	}
 }
@@ -44,7 +44,7 @@ func TestStepApprovedWithArguments(t *testing.T) {
 	asked := history.Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "Call it?"}, Answer: &history.Answered{Answer: tool.Answer{Yes: true, Why: "safer", Args: value.NewDict("command", "echo 2")}}}
 	e := &history.Entry{Intent: history.Intent{StepPath: tool.StepPath{1}, Func: "tools.call", Kind: tool.External}, Intended: time.Now(), Questions: []history.Asked{asked}}
 	const want = `approved with the arguments {"command":"echo 2"}: safer`
-	if s := StepOf(e, history.Parked, false, Tokens{}); len(s.Below) != 1 || s.Below[0] != want {
+	if s := StepOf(e, history.Parked, false, Tokens{}, nil); len(s.Below) != 1 || s.Below[0] != want {
 		t.Errorf("below the step: %q, want %q", s.Below, want)
 	}
 }
