@@ -218,7 +218,7 @@ func (s *stage) record(e tool.Event) {
 	for k, v := range e.Fields().All() {
 		name := k.(string)
 		switch {
-		case name == "wall_ms", name == "duration_ms", begins && name == "kind", name == "usage", ended && slices.Contains([]string{"error", "error_type", "error_kind", "suggestion", "limit"}, name),
+		case name == "wall_ms", name == "waited_ms", name == "duration_ms", begins && name == "kind", name == "usage", ended && slices.Contains([]string{"error", "error_type", "error_kind", "suggestion", "limit"}, name),
 			strings.Contains(name, "token"), name == "tool_overhead", name == "effective_limit", name == "run", name == "toolName":
 		case v == nil, v == "", v == false, len(elements(v)) == 0 && isList(v):
 		case replied && name == "text", compacted && name == "summary":

@@ -112,7 +112,7 @@ func (l *eventLog) note(e tool.Event) {
 	for k, v := range e.Fields().All() {
 		name, _ := k.(string)
 		_, ends := e.Data.(tool.ToolCallEnd)
-		if name != "wall_ms" && !(ends && slices.Contains([]string{"duration_ms", "usage", "error", "error_type", "error_kind", "suggestion", "limit"}, name)) {
+		if name != "wall_ms" && name != "waited_ms" && !(ends && slices.Contains([]string{"duration_ms", "usage", "error", "error_type", "error_kind", "suggestion", "limit"}, name)) {
 			d.Put(name, v)
 		}
 	}

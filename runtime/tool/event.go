@@ -57,10 +57,11 @@ type ToolCallStart struct {
 type ToolCallEnd struct {
 	Success  bool          `dict:"success"`
 	Result   value.Value   `dict:"result"`
-	Preview  string        `dict:"preview"`            // the first lines of the result, or of the error
-	Waits    bool          `dict:"waits,omitempty"`    // the run is parked, and the call continues when it is resumed
-	Recorded bool          `dict:"recorded,omitempty"` // as in ToolCallStart
-	Duration time.Duration `dict:"duration_ms"`        // wall time, including questions to people; 0 if Recorded
+	Preview  string        `dict:"preview"`             // the first lines of the result, or of the error
+	Waits    bool          `dict:"waits,omitempty"`     // the run is parked, and the call continues when it is resumed
+	Recorded bool          `dict:"recorded,omitempty"`  // as in ToolCallStart
+	Duration time.Duration `dict:"duration_ms"`         // without Waited; 0 if Recorded
+	Waited   time.Duration `dict:"waited_ms,omitempty"` // for answers of people
 	Usage    Usage         `dict:"usage"`
 	// Shown says that Preview is the tool's own, and Unshown is why the tool's own preview failed.
 	Shown   bool         `dict:"shown,omitempty"`
@@ -98,9 +99,10 @@ type EffectDone struct {
 	Step         string        `dict:"place"` // its step in the run, as in "3.1"
 	Capabilities []Capability  `dict:"capabilities"`
 	Success      bool          `dict:"success"`
-	Duration     time.Duration `dict:"wall_ms"`         // 0 if a resumed run answers it from its record
-	Error        string        `dict:"error,omitempty"` // "" if Success
-	At           string        `dict:"at,omitempty"`    // the position of the call in the script, if the call is traced
+	Duration     time.Duration `dict:"wall_ms"`             // without Waited; 0 if a resumed run answers it from its record
+	Waited       time.Duration `dict:"waited_ms,omitempty"` // for answers of people
+	Error        string        `dict:"error,omitempty"`     // "" if Success
+	At           string        `dict:"at,omitempty"`        // the position of the call in the script, if the call is traced
 }
 
 // An Audit reports an approval or a refusal. It has no arguments, which could be secrets,
@@ -143,8 +145,9 @@ type RunEnd struct {
 	Reason     string        `dict:"reason"`
 	Answer     string        `dict:"answer"`
 	Success    bool          `dict:"success"`
-	Iterations int           `dict:"iterations"`  // how often the model was asked
-	Duration   time.Duration `dict:"duration_ms"` // since its RunStart
+	Iterations int           `dict:"iterations"`          // how often the model was asked
+	Duration   time.Duration `dict:"duration_ms"`         // since its RunStart, without Waited
+	Waited     time.Duration `dict:"waited_ms,omitempty"` // for answers of people
 	Error      string        `dict:"error,omitempty"`
 	// Usage is what the requests of an agent to models used: requests, input_tokens,
 	// cached_input_tokens, output_tokens and cost_usd, each nil if it is known of no request.

@@ -133,8 +133,7 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 	case asker == nil:
 		return nil, p.Run.ask(ctx, asked, why, nobody)
 	}
-	p.wall.Pause()
-	defer p.wall.Resume()
+	defer p.waitForPerson()()
 	live, err := p.Run.identify(asked)
 	if err != nil {
 		return nil, err

@@ -25,39 +25,39 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	start, ended := time.Now(), false
 	defer func() {
 		if !ended { // a panic, which is not recovered here
-			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
+			events.ended(start, 0, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
 		}
 	}()
-	out, shown, notes, err := of.pipeline(ctx, events.wanted())
+	out, told, err := of.pipeline(ctx, events.wanted())
 	ended = true
 	if err != nil {
 		e := r.callError(err, above)
 		result := tool.Fail(e, out.Usage)
 		waits := r.leavesOpen(e) && !r.stopped.Cancelled() // the call has not ended
-		events.ended(start, result, e, waits, "")
+		events.ended(start, told.waited, result, e, waits, "")
 		if e.Limit == value.LimitWorker {
 			r.gate.Logger.Warn("a worker was killed", "run", r.ID, "call", c.ID, "tool", c.Tool)
 		}
 		return result, e
 	}
 	result := tool.Succeed(out)
-	result.Shown, result.Notes = shown.text, notes
-	events.ended(start, result, nil, false, shown.why)
+	result.Shown, result.Notes = told.text, told.notes
+	events.ended(start, told.waited, result, nil, false, told.why)
 	return result, nil
 }
 
 var errPanicked = value.Errorf(value.Internal, "the call panicked")
 
-// ended emits the end of a call. waits says that the run was parked instead, and unshown is why
+// ended emits the end of a call, which waited so long for people. waits says that the run was parked instead, and unshown is why
 // the tool's own preview failed.
-func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool, unshown string) {
+func (s subject) ended(start time.Time, waited time.Duration, result tool.Result, e *value.Error, waits bool, unshown string) {
 	if !s.wanted() {
 		return
 	}
 	if e != nil && !waits {
 		s.emit(tool.ErrorEvent{Error: e.Message(), ErrorType: e.Kind.Type()})
 	}
-	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits, Shown: result.Shown != "", Unshown: unshown}
+	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start) - waited, Waited: waited, Usage: result.Usage, Err: e, Waits: waits, Shown: result.Shown != "", Unshown: unshown}
 	if end.Preview = result.Preview(); waits {
 		end.Preview = e.Message()
 	}
@@ -68,14 +68,22 @@ func (s subject) ended(start time.Time, result tool.Result, e *value.Error, wait
 // has got on.
 const maxAgain = 20
 
+// A reply is what is known of a call beside its outcome.
+type reply struct {
+	preview
+	notes  string        // on its result, a line for each
+	waited time.Duration // for people
+}
+
 // pipeline looks up the tool of a call, and checks, approves and executes the call. It makes the call again,
 // as a step inside it, if it did nothing since others have changed its files meanwhile. It previews the
 // result if somebody watches.
-func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, preview, string, error) {
+func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, reply, error) {
+	var told reply
 	r, c := of.run, of.call
 	t, runner, err := r.tools.Find(ctx, c.Tool, c.StepPath)
 	if err != nil {
-		return tool.Outcome{}, preview{}, "", err
+		return tool.Outcome{}, told, err
 	}
 	c.Entry = "" // only the host calls the other functions of a script
 	var before *Pass
@@ -86,20 +94,22 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, prev
 		}
 		next, err := p.nextAttempt()
 		if err != nil {
-			return tool.Outcome{}, preview{}, "", err
+			return tool.Outcome{}, told, err
 		}
 		out, shown, err := p.try(ctx, runner, attempt{first: before == nil, givenUp: next > 0}, watched)
+		told.waited += p.waited.sum(time.Now())
 		switch {
 		case next > 0 && err == nil:
 		case n >= of.again || !parked.Changed(err) || ctx.Err() != nil:
-			return out, shown, p.said.notes, err
+			told.preview, told.notes = shown, p.said.notes
+			return out, told, err
 		default:
 			if next, err = p.giveUp(ctx); err != nil {
-				return tool.Outcome{}, preview{}, "", err
+				return tool.Outcome{}, told, err
 			}
 		}
 		if err := p.recallChanges(ctx, next); err != nil {
-			return tool.Outcome{}, preview{}, "", err
+			return tool.Outcome{}, told, err
 		}
 		before, c.StepPath = p, c.StepPath.Child(next)
 	}

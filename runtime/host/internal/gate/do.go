@@ -54,9 +54,11 @@ func (s *step) refuse(ctx context.Context, err error) error {
 // do carries out the effect, and emits its EffectDone.
 func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	start := time.Now()
+	before := s.of.waited.sum(start)
 	out, err := s.call(ctx)
 	if s.fn.Kind != tool.Notice && subjectOf(s.of).wanted() {
-		s.of.emit(effectDone(s.effect, s.takes, err, time.Since(start)))
+		now := time.Now()
+		s.of.emit(effectDone(s.effect, s.takes, err, now.Sub(start), s.of.waited.sum(now)-before))
 	}
 	if err != nil && s.effect.Func != nested.CallTool { // the refused call itself is audited
 		err = s.failed(nil, err)
@@ -128,8 +130,8 @@ func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 }
 
 // effectDone returns the event of an effect that was carried out.
-func effectDone(e tool.Effect, takes []tool.Capability, err error, took time.Duration) tool.EffectDone {
-	d := tool.EffectDone{Func: e.Func, Step: e.StepPath.String(), Capabilities: takes, Success: err == nil, Duration: took, At: e.Pos.String()}
+func effectDone(e tool.Effect, takes []tool.Capability, err error, took, waited time.Duration) tool.EffectDone {
+	d := tool.EffectDone{Func: e.Func, Step: e.StepPath.String(), Capabilities: takes, Success: err == nil, Duration: took - waited, Waited: waited, At: e.Pos.String()}
 	if err != nil {
 		d.Error = value.ErrorOf(err, value.Failed).Message()
 	}

@@ -177,7 +177,8 @@ type Pass struct {
 
 	stage    tool.Stage // the writes that wait for the end of the call
 	wall     inflight.Wall
-	said     said        // the notes on its result
+	said     said // the notes on its result
+	waited   waited
 	quota    quota       // what it has used of the bounds of a call
 	consent  consent     // what was approved of it, and what was refused
 	recovery recovery    // what differs between its record and the disk

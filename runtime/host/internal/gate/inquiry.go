@@ -72,9 +72,9 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	case p.responsible().quota.refusals.Load() >= maxRefusals:
 		return tool.Answer{}, value.Errorf(value.Denied, "%s, but approvals were already refused %d times in this call", q.Needs(), maxRefusals)
 	}
-	p.wall.Pause()
-	defer p.wall.Resume()
+	done := p.waitForPerson()
 	answer, err := q.askApprover(ctx)
+	done()
 	switch {
 	case approval.Unanswered(err):
 		err = q.park(ctx, q.ErrRefused("", q.offer()))
