@@ -95,6 +95,7 @@ const (
 
 // A Filter selects runs. The zero Filter selects all.
 type Filter struct {
+	Prefix  string  // whose ID begins with this text; "" selects any
 	Project string  // of this project; "" selects any
 	Kind    string  // of this kind; "" selects any
 	Session string  // turns of this session; "" selects any
@@ -108,7 +109,7 @@ type Filter struct {
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		_ = j.w.flush() // if that fails, stored records can still be read
-		stored := journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}
+		stored := journal.Filter{Tenant: j.tenant, Prefix: f.Prefix, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}
 		if slices.Contains(f.States, Stuck) { // some are stuck only for this version
 			stored.States, stored.Limit = append([]State{Running, Parked}, f.States...), 0
 		}

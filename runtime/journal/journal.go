@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -32,7 +33,7 @@ type Store interface {
 	// List yields the rows that a filter selects, the newest run first, all as of one
 	// moment. If a part cannot be read, it yields what can be read and an error last. A
 	// row whose columns are lost has no Kind; it is yielded only if the filter has no
-	// Project, Kind or States.
+	// Prefix, Project, Kind, Session or States.
 	List(ctx context.Context, f Filter) iter.Seq2[Row, error]
 	// Tenants returns the tenants that have runs in some states, in byte order; without
 	// states, those that have any run. If a part cannot be read, the others come with
@@ -160,6 +161,7 @@ type Message struct {
 // A Filter selects runs. The zero Filter selects all runs of the tenant "".
 type Filter struct {
 	Tenant  string
+	Prefix  string  // whose ID begins with this text; "" selects any
 	Project string  // of this project; "" selects any
 	Kind    string  // of this kind; "" selects any
 	Session string  // turns of this session; "" selects any
@@ -169,7 +171,7 @@ type Filter struct {
 
 // Selects reports whether a filter selects a row. Limit is ignored.
 func (f *Filter) Selects(r *Row) bool {
-	return f.Tenant == r.Tenant && (f.Project == "" || f.Project == r.Project) &&
+	return f.Tenant == r.Tenant && strings.HasPrefix(r.ID, f.Prefix) && (f.Project == "" || f.Project == r.Project) &&
 		(f.Kind == "" || f.Kind == r.Kind) && (f.Session == "" || f.Session == r.Session) && (len(f.States) == 0 || slices.Contains(f.States, r.State))
 }
 

@@ -55,6 +55,13 @@ func (s *suite) testList(t *testing.T) {
 		{journal.Filter{Session: "s", Limit: 1}, "v"},
 		{journal.Filter{Session: "s", States: []journal.State{journal.Cancelled}}, "y"},
 		{journal.Filter{Session: "S"}, ""},
+		{journal.Filter{Prefix: "v"}, "v"},
+		{journal.Filter{Prefix: "v", Kind: "task"}, ""},
+		{journal.Filter{Prefix: "vv"}, ""},
+		{journal.Filter{Prefix: "V"}, ""},
+		{journal.Filter{Prefix: "%"}, ""},
+		{journal.Filter{Prefix: "o", Tenant: "t"}, "other"},
+		{journal.Filter{Prefix: "othe", Tenant: "t", States: []journal.State{journal.Running, journal.Parked}}, "other"},
 		{journal.Filter{Session: "s", Tenant: "t"}, "other"},
 	} {
 		if got := ids(t, b, c.filter); got != c.want {

@@ -148,7 +148,7 @@ func (l *listing) nums() (list []int64, err error) {
 
 // all reports whether the filter selects all runs of its tenant.
 func (l *listing) all() bool {
-	return l.filter.Project == "" && l.filter.Kind == "" && l.filter.Session == "" && len(l.filter.States) == 0
+	return l.filter.Prefix == "" && l.filter.Project == "" && l.filter.Kind == "" && l.filter.Session == "" && len(l.filter.States) == 0
 }
 
 // filterQuery returns the query for the numbers of the runs that a filter
@@ -156,6 +156,9 @@ func (l *listing) all() bool {
 // itself, so that an index yields the runs in order.
 func filterQuery(f *journal.Filter) (query string, args []any) {
 	one, of := "SELECT num FROM runs WHERE tenant = ?", []any{f.Tenant}
+	if f.Prefix != "" { // the letters of IDs are smaller than {
+		one, of = one+" AND id >= ? AND id < ?", append(of, f.Prefix, f.Prefix+"{")
+	}
 	if f.Project != "" {
 		one, of = one+" AND project = ?", append(of, f.Project)
 	}

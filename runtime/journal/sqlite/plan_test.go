@@ -31,6 +31,8 @@ func TestPlans(t *testing.T) {
 		{filtered(journal.Filter{States: []journal.State{journal.Parked}}), []string{"SCAN runs", "(tenant=?)", "USE TEMP B-TREE"}},
 		{filtered(journal.Filter{Kind: "x", States: []journal.State{1, 2}}), []string{"SCAN runs", "(tenant=?)", "USE TEMP B-TREE"}},
 		{filtered(journal.Filter{Kind: "x", Project: "y"}), []string{"SCAN runs", "USE TEMP B-TREE"}},
+		{filtered(journal.Filter{Kind: "x"}), []string{"SCAN runs", "(tenant=?)", "USE TEMP B-TREE"}},
+		{filtered(journal.Filter{Prefix: "x"}), []string{"SCAN runs", "(tenant=?)"}},
 		{filtered(journal.Filter{Session: "s"}), []string{"SCAN runs", "(tenant=?)", "USE TEMP B-TREE"}},
 		{query{rowQuery, []any{1}}, []string{"SCAN r", "SCAN h", "SCAN frames", "USE TEMP B-TREE"}},
 		{query{lastQuery, []any{1, "k", "q"}}, []string{"SCAN inbox", "USE TEMP B-TREE"}},

@@ -35,6 +35,7 @@ CREATE TABLE runs (
 -- Equal entries of an index are in the order of num, so a list is never sorted.
 CREATE INDEX runs_state ON runs (tenant, state);
 CREATE INDEX runs_tenant ON runs (tenant);
+CREATE INDEX runs_kind ON runs (tenant, kind);
 CREATE INDEX runs_session ON runs (tenant, session) WHERE session <> '';
 -- How far each run has come. The name is here again so that a run is not lost
 -- with a damaged page of runs.

@@ -50,8 +50,20 @@ func (c *command) withRun(do func(*cli.Context, *history.Journal, *history.Run) 
 	})
 }
 
-// find finds a run by its ID, by a unique prefix of it, or as the last one.
+// find finds a run by its ID, by a unique prefix of it, or as the last one. Only for a run that is not
+// found are all others read: to name similar IDs, and those whose record is damaged.
 func find(ctx context.Context, j *history.Journal, id string) (*history.Run, error) {
+	f := history.Filter{Prefix: id}
+	if id == app.LastRun {
+		f = history.Filter{Limit: 1}
+	}
+	if runs, err := all(ctx, j, f); err == nil && id != "" {
+		for i := range runs {
+			if len(runs) == 1 || runs[i].ID == id {
+				return &runs[i], nil
+			}
+		}
+	}
 	runs, err := all(ctx, j, history.Filter{})
 	if err != nil && len(runs) == 0 {
 		return nil, err

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +24,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -763,5 +766,52 @@ func TestTimes(t *testing.T) {
 	stdout, _, _ = home.cassidy("", "--json", "runs", "show", "r")
 	if n := strings.Count(stdout, `"duration_ms":2500.0,"waited_ms":10800000.0`); n != 2 {
 		t.Errorf("the run and its step have the times %d times in %s", n, stdout)
+	}
+}
+
+// A countingStore counts the rows that are listed.
+type countingStore struct {
+	journal.Store
+	rows int
+}
+
+func (s *countingStore) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Row, error] {
+	return func(yield func(journal.Row, error) bool) {
+		for r, err := range s.Store.List(ctx, f) {
+			if s.rows++; !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestFindReadsOneRun finds runs among many, and reads no others.
+func TestFindReadsOneRun(t *testing.T) {
+	t.Parallel()
+	ctx, store := context.Background(), &countingStore{Store: journal.Memory()}
+	j := history.Open(store, nil)
+	defer j.Close()
+	for i := range 50 {
+		l, err := j.Begin(ctx, history.Run{ID: fmt.Sprintf("run-%02d", i), Kind: "task"}, tool.Script{Source: "x"})
+		if err == nil {
+			err = l.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]string{"run-07": "run-07", "run-31": "run-31", "run-4": "", "last": "run-49", "run-0": "", "nothing": "", "": ""} {
+		store.rows = 0
+		r, err := find(ctx, j, id)
+		switch {
+		case want == "" && (err == nil || r != nil):
+			t.Errorf("%q finds %v, %v", id, r, err)
+		case want != "" && (err != nil || r.ID != want || store.rows != 1):
+			t.Errorf("%q finds %v, %v, and reads %d runs", id, r, err, store.rows)
+		}
+	}
+	store.rows = 0
+	if by := undosOf(ctx, j, "run-07"); len(by) > 0 || store.rows > 0 {
+		t.Errorf("the undos of a run are %v, and %d runs are read", by, store.rows)
 	}
 }
