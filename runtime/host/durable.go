@@ -326,7 +326,7 @@ func (h *Host) VerifyRun(ctx context.Context, runID, kept string) (history.Verif
 	return j.Verify(ctx, runID, kept)
 }
 
-// Waiting yields the open questions of the runs that have not ended, those of the newest run
+// Waiting yields the open questions of the runs that have not ended and are not stuck, those of the newest run
 // first. The loop may call [Host.Answer] and [Host.Resume]. A question with an answer is not
 // yielded, though the answer can still be corrected by the ID of the question.
 //

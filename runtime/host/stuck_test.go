@@ -3,6 +3,8 @@ package host_test
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +117,28 @@ func testNotStuck(t *testing.T, on keeper) {
 	p = m.process(0, false)
 	if _, err := p.Resume(cancelled, "r"); err == nil || m.state("r").State == history.Stuck {
 		t.Errorf("with a context that has ended: %v, the run is %s", err, m.state("r").State)
+	}
+}
+
+// TestLostJournal removes the journal while a call waits for an approval: the call sends nothing, as
+// that could not be recorded, and fails.
+func TestLostJournal(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be removed")
+	}
+	m := newMachine(t, onDisk)
+	m.approve = host.ApproverFunc(func(context.Context, tool.Question) (tool.Answer, error) {
+		return tool.Answer{Yes: true}, os.RemoveAll(m.journal)
+	})
+	p := m.process(0, false)
+	p.add("risky.star", star("risky", "", "return out.send('x')", "needs = ['use:out'], risky = True"), nil)
+	p.add("work.star", star("work", "", "fs.append('log', 'a')\nreturn attempt(tools.risky)", "needs = ['fs.read', 'fs.write', 'tool']"), nil)
+	_, err := p.Call(context.Background(), tool.Call{Tool: "work"}, host.Durable("r"))
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Unavailable || !strings.Contains(e.Message(), "was removed while it was in use") {
+		t.Errorf("the call gave %v", err)
+	}
+	if m.sent["x"] != 0 {
+		t.Error("something was sent without a record")
 	}
 }

@@ -182,6 +182,28 @@ func TestTaskToRepair(t *testing.T) {
 	}
 }
 
+// TestStuckTask has a task whose run nobody can continue.
+func TestStuckTask(t *testing.T) {
+	store := journal.Memory()
+	b := serveFrom(t, store, nil)
+	e := endpoint{t, b.listen(t, nil), withTasks}
+	task, _ := e.send("tools/call", "ask_name", `"name":"ask_name"`)
+	id, _ := task["taskId"].(string)
+	e.get(id, "input_required")
+	row, err := store.Find(t.Context(), "", id)
+	if err == nil {
+		set := &journal.Standing{State: journal.Stuck, Stuck: "step 1 differs from the record"}
+		err = store.Commit(t.Context(), []*journal.Write{{Num: row.Num, Set: set}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, _ := e.get(id, "failed")["error"].(map[string]any)
+	if failed["message"] != "step 1 differs from the record" {
+		t.Errorf("the error of the task is %v", failed)
+	}
+}
+
 // TestTaskOfOthers reads a task of an earlier server: the conversation has read untrusted text then.
 func TestTaskOfOthers(t *testing.T) {
 	store := journal.Memory()
