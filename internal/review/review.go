@@ -125,6 +125,9 @@ func (r *Review) asked(q *tool.Question) {
 		r.values(q.Args)
 		r.fact("but", "the run was interrupted, and the result is unknown")
 		r.fact("yes", "does it again")
+		if q.TakesDone() {
+			r.fact("done", "it was carried out; you give its result")
+		}
 	}
 	r.Text(strings.TrimSpace(q.Text))
 	r.Changes(q.Changes)

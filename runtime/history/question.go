@@ -80,6 +80,9 @@ func answerKey(at tool.StepPath, n int) string { return at.String() + ":" + strc
 // value encodes the answer.
 func (a *Answered) value() value.Value {
 	d := value.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
+	if a.Done {
+		d.Put("done", true)
+	}
 	a.PutRules(d)
 	return d
 }
@@ -91,6 +94,7 @@ func readAnswer(v value.Value) (*Answered, error) {
 	}
 	a := &Answered{At: moment(d.Int("at"))}
 	a.Yes, a.Always, a.Why, a.By = d.Bool("yes"), d.Bool("always"), d.Text("why"), d.Text("by")
+	a.Done = d.Bool("done")
 	a.ReadRules(d)
 	a.Value, _ = d.Get("value")
 	args, _ := d.Get("args")

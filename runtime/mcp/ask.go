@@ -122,11 +122,19 @@ func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 		return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(value.FormatJSON(q.Form, ""))}, ok
 	}
 	field, schema := fieldOf(q)
+	fields := map[string]any{field: schema}
+	if q.TakesDone() {
+		fields[fieldDone] = map[string]any{"type": "boolean", "title": "Done", "description": "it was carried out, and is not repeated", "default": false}
+		fields[fieldResult] = map[string]any{"type": "string", "title": "Result", "description": "with Done: its result as JSON; empty is null"}
+	}
 	return &sdk.ElicitParams{
 		Mode: "form", Message: text,
-		RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{field: schema}, "required": []string{field}},
+		RequestedSchema: map[string]any{"type": "object", "properties": fields, "required": []string{field}},
 	}, ok
 }
+
+// The fields with which a form answers that an effect was carried out.
+const fieldDone, fieldResult = "done", "result"
 
 // fieldOf returns the name and the schema of the one field of a form.
 func fieldOf(q *tool.Question) (name string, schema map[string]any) {
@@ -158,6 +166,17 @@ func answerOf(q *tool.Question, response sdk.InputResponse) (a tool.Answer, ok b
 		a.Value = string(jsonOf(map[string]any{"action": form.Action, "content": content})) // the SDK leaves out an empty content
 		_, err := q.Accepts(a)
 		return a, err == nil
+	}
+	if done, _ := form.Content[fieldDone].(bool); done && q.TakesDone() {
+		text, _ := form.Content[fieldResult].(string)
+		if a.Done = true; strings.TrimSpace(text) != "" {
+			v, err := value.ParseJSON([]byte(text))
+			if err != nil {
+				return a, false
+			}
+			a.Value = v
+		}
+		return a, true
 	}
 	field, _ := fieldOf(q)
 	switch v := form.Content[field].(type) {

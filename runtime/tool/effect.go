@@ -132,6 +132,9 @@ type Func struct {
 	// Callbacks says that the arguments of an effect may contain functions of the script, if that
 	// is in Starlark; see package internal/callback.
 	Callbacks bool
+	// Reported returns the Value of an outcome of which a person has reported the result, after the run was
+	// interrupted in the effect. It fails if that cannot be its result. Nil returns the result itself.
+	Reported func(result value.Value) (value.Value, error)
 	// Again is called instead of Do if the outcome is in the record of a run, with the
 	// context that Do would get. It restores the state that Do keeps beside the outcome.
 	// Nil means that Do keeps none.

@@ -55,7 +55,7 @@ const (
 	QuestionApproval QuestionKind = "approval" // yes or no, to a call, an effect or changes
 	QuestionConfirm  QuestionKind = "confirm"  // yes or no, to a script
 	QuestionAsk      QuestionKind = "ask"      // a text, to a script
-	QuestionUnknown  QuestionKind = "unknown"  // yes or no: repeat an effect that may have happened
+	QuestionUnknown  QuestionKind = "unknown"  // yes, no or done: repeat an effect that may have happened
 )
 
 // An Answer answers a [Question]. The zero value is no.
@@ -68,8 +68,11 @@ type Answer struct {
 	Always bool `dict:"always"`
 	// Value is the answer to an ask: a string. Of a form it may also be a dict with the fields, and
 	// Accepts makes it the JSON of a dict with action and content. Of a confirm or unknown it may be
-	// the bool instead of Yes. Nil otherwise.
+	// the bool instead of Yes. With Done it is the result. Nil otherwise.
 	Value any `dict:"value"`
+	// Done, of an unknown about an effect, says that the effect was carried out. It is not repeated, and Value
+	// is recorded as its result, nil as null.
+	Done bool `dict:"done,omitempty"`
 	// Args are the arguments to run a call with instead of its own. They are checked
 	// again; if they are invalid, the question is asked again. Nil keeps the call's.
 	// Only the approval of a call that has not run takes them.
@@ -93,6 +96,12 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 		return a, value.Errorf(value.Invalid, "the answer to %q: %w", q.Text, err)
 	}
 	a.Value = v
+	if a.Done {
+		if !q.TakesDone() || a.Yes || a.Always || a.Args != nil || a.Rules != nil || a.Each {
+			return a, value.Errorf(value.Invalid, "the answer done is not one to the question %q", q.Text).WithHint("answer yes or no; in Go, omit Answer.Done")
+		}
+		return a, nil
+	}
 	if q.Kind == QuestionAsk && q.Form != nil {
 		if a, err = q.acceptsForm(a); err != nil {
 			return a, err
@@ -121,6 +130,10 @@ func (q *Question) Accepts(a Answer) (Answer, error) {
 	}
 	return q.acceptsRules(a)
 }
+
+// TakesDone reports whether Answer.Done can answer the question: it is about an effect that may have been carried
+// out, and not about changes of files, which are there to see.
+func (q *Question) TakesDone() bool { return q.Kind == QuestionUnknown && len(q.Changes) == 0 }
 
 // acceptsForm returns an answer whose Value is the JSON of the response to the form.
 func (q *Question) acceptsForm(a Answer) (Answer, error) {
@@ -236,7 +249,7 @@ func (q *Question) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON returns the object of an answer: yes, always, value, args, why and by; and rules and
+// MarshalJSON returns the object of an answer: yes, always, value, args, why and by; and done, rules and
 // each if they are set.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	v, err := value.FromGo(a.Value)

@@ -148,6 +148,15 @@ func TestAccepts(t *testing.T) {
 		{"each effect, always", Question{Kind: QuestionApproval, Each: true}, Answer{Yes: true, Each: true, Always: true}, false, nil, "Answer.Each does not answer"},
 		{"an ask with a rule", ask, Answer{Value: "x", Rules: ruled.Rules}, false, nil, "does not ask for approval"},
 		{"an unknown", unknown, Answer{Yes: true}, true, nil, ""},
+		{"done", unknown, Answer{Done: true}, false, nil, ""},
+		{"done, with a result", unknown, Answer{Done: true, Value: 5}, false, int64(5), ""},
+		{"done, with a bool", unknown, Answer{Done: true, Value: true}, false, true, ""},
+		{"done, and yes", unknown, Answer{Done: true, Yes: true}, false, nil, "is not one to the question"},
+		{"done, without a value", unknown, Answer{Done: true, Value: make(chan int)}, false, nil, "the answer to"},
+		{"done, of files", Question{Kind: QuestionUnknown, Changes: changes.Changes}, Answer{Done: true}, false, nil, "is not one to the question"},
+		{"done, of a confirm", confirm, Answer{Done: true}, false, nil, "is not one to the question"},
+		{"done, of an approval", effect, Answer{Done: true}, false, nil, "is not one to the question"},
+		{"done, of a text", ask, Answer{Done: true, Value: "x"}, false, nil, "is not one to the question"},
 		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "does not ask for approval, but the answer has arguments or rules, or is permanent"},
 	} {
 		got, err := c.q.Accepts(c.a)

@@ -54,6 +54,7 @@ func (s *Server) steps(h *host.Host, t *tool.Tool) []tool.Func {
 			tool.Maybe("responses", tool.TypeObject, "the answers to its forms, by key"), tool.Maybe("state", tool.TypeString, "what the server gets back"),
 		},
 		Untrusted: func(*value.Dict) bool { return true },
+		Reported:  func(result value.Value) (value.Value, error) { return value.NewDict(replyResult, result), nil },
 		Prepare: func(ctx context.Context, _ tool.Effect) error {
 			if _, err := s.started(ctx); err != nil {
 				return unsent(err)

@@ -45,17 +45,21 @@ func (a *Asker) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	case isText:
 		return a.text(ctx)
 	}
-	return a.yesOrNo(ctx, r, hidden)
+	return a.yesOrNo(ctx, r, hidden, q.TakesDone())
 }
 
 func unanswered(why string) error {
 	return value.Errorf(value.Parked, "the question was not answered: %s", why)
 }
 
-// yesOrNo reads lines until one is yes or no. An empty line is neither.
-func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hidden) (tool.Answer, error) {
+// yesOrNo reads lines until one is yes or no, or with orDone, done. An empty line is none.
+func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hidden, orDone bool) (tool.Answer, error) {
+	choices, letters := "[y]es [n]o [v]iew", "y, n,"
+	if orDone {
+		choices, letters = "[y]es [n]o [d]one [v]iew", "y, n, d,"
+	}
 	for tries := 0; tries < askTries; {
-		a.prompt("[y]es [n]o [v]iew")
+		a.prompt(choices)
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil {
 			return tool.Answer{}, a.left(ctx)
@@ -67,15 +71,37 @@ func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hid
 			return tool.Answer{Yes: true}, nil
 		case isOneOf(word, "n", "no"):
 			return tool.Answer{}, nil
+		case orDone && isOneOf(word, "d", "done"):
+			return a.result(ctx)
 		case isOneOf(word, "v", "view"):
 			a.view(ctx, r)
 			hidden = review.Hidden{}
 		default:
 			tries++
-			a.Term.Print("  type y, n, or v to view the full question; Ctrl-C ends the run\n")
+			a.Term.Print("  type " + letters + " or v to view the full question; Ctrl-C ends the run\n")
 		}
 	}
 	return tool.Answer{}, unanswered("expected yes or no")
+}
+
+// result asks for the result of an effect that was carried out.
+func (a *Asker) result(ctx context.Context) (tool.Answer, error) {
+	for range askTries {
+		a.prompt("its result as JSON; an empty line is null")
+		line, err := a.Term.ReadLine(ctx)
+		if err != nil {
+			return tool.Answer{}, a.left(ctx)
+		}
+		if line = strings.TrimSpace(line); line == "" {
+			return tool.Answer{Done: true}, nil
+		}
+		v, err := value.ParseJSON([]byte(line))
+		if err == nil {
+			return tool.Answer{Done: true, Value: v}, nil
+		}
+		a.Term.Print("  " + value.ErrorOf(err, value.Invalid).Message() + "\n")
+	}
+	return tool.Answer{}, unanswered("expected JSON")
 }
 
 // form asks whether to fill in a form, and then for each field.

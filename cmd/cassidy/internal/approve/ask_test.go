@@ -68,6 +68,40 @@ func TestAskAnswers(t *testing.T) {
 	}
 }
 
+// TestAskWhetherDone checks the third answer to the question whether to repeat an effect.
+func TestAskWhetherDone(t *testing.T) {
+	for _, tt := range []struct {
+		says []string
+		want string
+	}{
+		{[]string{"d\n", "\n"}, `done null`},
+		{[]string{"Done\n", "{\"id\": 5}\n"}, `done {"id":5}`},
+		{[]string{"done\n", "five\n", "5\n"}, `done 5`},
+		{[]string{"d\n", "a\n", "b\n", "c\n"}, "parked"},
+		{[]string{"d\n"}, "parked"},
+		{[]string{"y\n"}, "yes"},
+	} {
+		p := newPerson(tt.says...)
+		a, err := askerOf(p, nil).Ask(t.Context(), tool.Question{Kind: tool.QuestionUnknown, Func: "http.post", Text: "Again?"})
+		got := "no"
+		switch {
+		case value.KindOf(err) == value.Parked:
+			got = "parked"
+		case a.Done:
+			got = "done " + value.FormatJSON(a.Value, "")
+		case a.Yes:
+			got = "yes"
+		}
+		if got != tt.want {
+			t.Errorf("%q: %s, %v, want %s", tt.says, got, err, tt.want)
+		}
+	}
+	p := newPerson("d\n", "n\n")
+	if a, err := askerOf(p, nil).Ask(t.Context(), tool.Question{Kind: tool.QuestionConfirm, Text: "Go on?"}); err != nil || a.Done || p.prompts() != 2 {
+		t.Errorf("a confirm: %+v, %v", a, err)
+	}
+}
+
 func TestAskPages(t *testing.T) {
 	long := strings.Repeat("long ", 500) + "MIDDLE" + strings.Repeat("long ", 500) + "END"
 	tests := []struct {
@@ -96,8 +130,9 @@ cassidy: do this again?
   │ {"url": "https://example.com", "body": "hi"}
   but       the run was interrupted, and the result is unknown
   yes       does it again
+  done      it was carried out; you give its result
   │ Send it again?
-cassidy: [y]es [n]o [v]iew, then Enter: `},
+cassidy: [y]es [n]o [d]one [v]iew, then Enter: `},
 	}
 	for _, tt := range tests {
 		p := newPerson("n\n")

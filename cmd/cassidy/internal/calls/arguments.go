@@ -83,7 +83,25 @@ func readMedia(file string) (value.Value, error) {
 
 // InputArgs reads the value of --input, or of another flag like it.
 func InputArgs(a *app.App, flag, input string) (*value.Dict, error) {
-	const hint = "use %s with a JSON object, @FILE, or - for standard input"
+	v, err := inputJSON(a, flag, input, "a JSON object")
+	if err != nil {
+		return nil, err
+	}
+	args, ok := v.(*value.Dict)
+	if !ok {
+		return nil, value.Errorf(value.Invalid, "%s must be a JSON object, not %s", flag, value.TypeOf(v)).
+			WithHint(`for example: %s '{"key": "value"}'`, flag)
+	}
+	return args, nil
+}
+
+// InputJSON is InputArgs for any value.
+func InputJSON(a *app.App, flag, input string) (value.Value, error) {
+	return inputJSON(a, flag, input, "JSON")
+}
+
+func inputJSON(a *app.App, flag, input, expected string) (value.Value, error) {
+	const hint = "use %s with %s, @FILE, or - for standard input"
 	text := []byte(input)
 	var err error
 	switch {
@@ -93,18 +111,13 @@ func InputArgs(a *app.App, flag, input string) (*value.Dict, error) {
 		text, err = ui.ReadFile(input[1:])
 	}
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "%w", ui.FileError(err)).WithHint(hint, flag)
+		return nil, value.Errorf(value.Invalid, "%w", ui.FileError(err)).WithHint(hint, flag, expected)
 	}
 	v, err := value.ParseJSON(text)
 	if err != nil {
-		return nil, value.ErrorOf(err, value.Invalid).WithHint(hint, flag)
+		return nil, value.ErrorOf(err, value.Invalid).WithHint(hint, flag, expected)
 	}
-	args, ok := v.(*value.Dict)
-	if !ok {
-		return nil, value.Errorf(value.Invalid, "%s must be a JSON object, not %s", flag, value.TypeOf(v)).
-			WithHint(`for example: %s '{"key": "value"}'`, flag)
-	}
-	return args, nil
+	return v, nil
 }
 
 // Usage returns a tool with its parameters as on the command line. A tool of which only the schema

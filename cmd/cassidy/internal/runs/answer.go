@@ -27,6 +27,7 @@ func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *
 		&cli.StringFlag{Name: "text", Usage: "answer with `TEXT`; - reads standard input"},
 		&cli.StringFlag{Name: "why", Usage: "give `TEXT` as the reason for the answer; the reason is recorded, and the tool or model gets it"},
 		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments, a `JSON` object; @FILE reads the object from FILE; - reads it from standard input"},
+		&cli.StringFlag{Name: "result", Usage: "with done: the result that the effect had, as `JSON`; @FILE reads it from FILE; - reads it from standard input", DefaultText: "null"},
 		&cli.BoolFlag{Name: "always", Usage: "with yes: also approve all other requests of the same kind from the same tool in this run"},
 		&cli.BoolFlag{Name: "rule", Usage: "answer yes, and add a rule to your config that allows exactly what the question names, in this project only"},
 		&cli.StringFlag{Name: "by", Usage: "record `NAME` as the person who answers", DefaultText: "your user name"},
@@ -35,11 +36,13 @@ func answerCommand(c *command, resume func(ctx *cli.Context, id string) error) *
 		&cli.BoolFlag{Name: "deny", Usage: "with --resume: refuse everything that asks for approval after this answer"},
 	}
 	return &cli.Command{
-		Name: "answer", Usage: "answer a question of a run", ArgsUsage: `ID [STEP] [yes|no], or ID [STEP] --text "…"`,
+		Name: "answer", Usage: "answer a question of a run", ArgsUsage: `ID [STEP] [yes|no|done], or ID [STEP] --text "…"`,
 		Description: "Without an answer, this command shows the question on the terminal and asks you for the answer.\n" +
 			"To see the full question first: cassidy runs show ID.\n" +
 			"STEP is the step that asks, such as 3.1. You can omit STEP if the run has only one open question. ID is\n" +
 			"the ID of a run, or the ID of a question. You can change the answer until the run has used it.\n" +
+			"To the question whether to repeat an effect that may have been done, done answers that it was: the effect is not\n" +
+			"repeated, and the script gets the result in --result, or null.\n" +
 			"The flags --yes and --deny do not answer the question. To answer it, write yes or no after ID or STEP.\n" +
 			"With --rule, the command first shows the rule and the change of your config, and asks you to confirm.\n" +
 			"Do not combine --rule with yes, no, --text, --always or --args.",
@@ -116,7 +119,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 		return r.ID, nil
 	case c.JSON:
 		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,
-			"answer", describe.AnswerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", describe.OrNil(answer.Args)))
+			"answer", describe.AnswerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", describe.OrNil(answer.Args), "result", describe.AnswerResult(q)))
 	}
 	c.Print("answered " + reply + ": " + about + "\n")
 	c.Note("to continue: cassidy runs resume %s", r.ID)
@@ -221,10 +224,18 @@ func (c *command) readAnswer(ctx *cli.Context) (a tool.Answer, rest []string, er
 		return a, nil, err
 	}
 	a = tool.Answer{Why: ctx.String("why"), By: ctx.String("by"), Always: ctx.Bool("always")}
-	if yes, ok := reply.(bool); ok {
-		a.Yes = yes
-	} else {
+	switch v := reply.(type) {
+	case bool:
+		a.Yes = v
+	case completed:
+		if a.Done = true; ctx.IsSet("result") {
+			a.Value, err = calls.InputJSON(c.App, "--result", ctx.String("result"))
+		}
+	default:
 		a.Value = reply
+	}
+	if err != nil {
+		return a, nil, err
 	}
 	user, _ := c.Env("USER")
 	login, _ := c.Env("LOGNAME")
@@ -251,6 +262,9 @@ type missing struct{}
 // unasked is the answer that the person at the terminal is to be asked for.
 type unasked struct{}
 
+// completed is the answer that the effect was done.
+type completed struct{}
+
 // isStep reports whether a word names a step.
 func isStep(word string) bool {
 	_, err := history.ParseStepPath(word)
@@ -259,18 +273,21 @@ func isStep(word string) bool {
 
 // question returns the words ID [STEP] of an answer.
 func question(words []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "no" }), " ")
+	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "no" || w == "done" }), " ")
 }
 
 // readReply reads the answer itself: yes, no or a text. Without an answer, it returns unasked if somebody
 // is present who can be asked, and missing otherwise.
 func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value, rest []string, err error) {
 	rest = ctx.Args().Slice()
-	answers := len(rest) > 0 && slices.Contains([]string{"yes", "no"}, rest[len(rest)-1])
-	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
+	answers := len(rest) > 0 && slices.Contains([]string{"yes", "no", "done"}, rest[len(rest)-1])
+	done := answers && rest[len(rest)-1] == "done"
+	const usage = `cassidy runs answer ID yes|no|done, or cassidy runs answer ID --text "…"`
 	switch {
 	case len(rest) == 0:
 		return nil, nil, value.Errorf(value.Invalid, "ID is missing").WithHint("%s", usage)
+	case ctx.IsSet("result") && !done:
+		return nil, nil, value.Errorf(value.Invalid, "--result needs the answer done").WithHint("cassidy runs answer %s done --result JSON", question(slices.DeleteFunc(slices.Clone(rest), func(w string) bool { return w == "yes" })))
 	case ctx.Bool("rule") && (ctx.IsSet("text") || ctx.Bool("always") || ctx.IsSet("args")):
 		return nil, nil, value.Errorf(value.Invalid, "--rule cannot be used with --text, --always or --args").WithHint("cassidy runs answer ID --rule")
 	case ctx.Bool("rule") && answers:
@@ -282,7 +299,7 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 	case ctx.IsSet("text"):
 		reply = ctx.String("text")
 	case len(rest) > 2 && !answers, len(rest) == 2 && !answers && !isStep(rest[1]):
-		return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes or no", rest[len(rest)-1]).WithHint("%s", usage)
+		return nil, nil, value.Errorf(value.Invalid, "invalid answer %q: expected yes, no or done", rest[len(rest)-1]).WithHint("%s", usage)
 	case rest[len(rest)-1] != "yes" && ctx.Bool("always"):
 		return nil, nil, value.Errorf(value.Invalid, "--always needs the answer yes").WithHint("cassidy runs answer %s yes --always", question(rest))
 	case rest[len(rest)-1] != "yes" && ctx.IsSet("args"):
@@ -291,6 +308,8 @@ func readReply(in io.Reader, ctx *cli.Context, present bool) (reply value.Value,
 		reply = unasked{}
 	case len(rest) == 1, len(rest) == 2 && isStep(rest[1]):
 		reply = missing{}
+	case done:
+		reply, rest = completed{}, rest[:len(rest)-1]
 	default:
 		reply, rest = rest[len(rest)-1] == "yes", rest[:len(rest)-1]
 	}

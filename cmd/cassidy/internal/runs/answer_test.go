@@ -57,6 +57,13 @@ func TestAnswer(t *testing.T) {
 		{"always with no", "sure no --always", "", 2, "--always needs the answer yes\ncassidy: hint: cassidy runs answer sure yes --always", nil},
 		{"always with a text", "who --text Ann --always", "", 2, "--text cannot be used with --always or --args", nil},
 		{"always with another word", "sure maybe --always", "", 2, `invalid answer "maybe"`, nil},
+		{"done", "maybe done", "", 0, "answered done, with the result null: Again?", "done"},
+		{"done, with a result", `maybe 2 done --result {"id":5} --why seen --by Ann`, "", 0, `answered done, with the result {"id":5}: Again?`, "done"},
+		{"done, with a result that is read", "maybe done --result -", "[1]", 0, `answered done, with the result [1]: Again?`, "done"},
+		{"done, with a result that is not JSON", "maybe done --result five", "", 2, "hint: use --result with JSON, @FILE, or - for standard input", nil},
+		{"a result without done", "maybe yes --result 5", "", 2, "--result needs the answer done\ncassidy: hint: cassidy runs answer maybe done --result JSON", nil},
+		{"done for yes or no", "sure done", "", 2, "the answer done is not one to the question \"Sure?\"", nil},
+		{"no answer to whether it was done", "maybe", "", 2, "hint: cassidy runs answer maybe yes|no|done", nil},
 		{"with a reason", "sure no --why later --by Bob", "", 0, "answered no: Sure?", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,6 +71,7 @@ func TestAnswer(t *testing.T) {
 			two := h.place("2")
 			h.ended("ended")
 			h.parked("sure", history.Asked{StepPath: two, Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
+			h.parked("maybe", history.Asked{StepPath: two, Question: tool.Question{Kind: tool.QuestionUnknown, Func: "http.post", Text: "Again?"}})
 			h.parked("who", history.Asked{StepPath: two, Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?"}})
 			h.parked("told", history.Asked{StepPath: two, Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 			h.answers("told", tool.Answer{Yes: true})
@@ -88,7 +96,7 @@ func TestAnswer(t *testing.T) {
 				t.Fatalf("exit %d, %q, %q, want %d and %q", code, stdout, stderr, tt.code, tt.want)
 			}
 			run, _, _ := strings.Cut(tt.args, " ")
-			if run != "sure" && run != "who" {
+			if run != "sure" && run != "who" && run != "maybe" {
 				return
 			}
 			open, err := h.j.Questions(context.Background(), run)
@@ -103,6 +111,13 @@ func TestAnswer(t *testing.T) {
 		})
 	}
 	h := newHome(t)
+	h.parked("maybe", history.Asked{StepPath: h.place("2"), Question: tool.Question{Kind: tool.QuestionUnknown, Func: "http.post", Text: "Again?"}})
+	if stdout, _, code := h.cassidy("", "--json", "runs", "answer", "maybe", "done", "--result", `{"id":5}`, "--why", "seen", "--by", "Ann"); code != 0 || !strings.Contains(stdout, `"answer":"done"`) || !strings.Contains(stdout, `"result":{"id":5}`) {
+		t.Errorf("done as JSON: exit %d, %s", code, stdout)
+	}
+	if stdout, _, code := h.cassidy("", "runs", "show", "maybe"); code != 0 || !strings.Contains(stdout, `done, with the result {"id":5}`) || !strings.Contains(stdout, "by Ann") || !strings.Contains(stdout, "seen") {
+		t.Errorf("shown: exit %d, %s", code, stdout)
+	}
 	h.parked("r", history.Asked{StepPath: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 	if stdout, _, code := h.cassidy("", "--json", "runs", "answer", "r", "yes"); code != 0 || !strings.HasPrefix(stdout, `{"id":"r","question_id":"r:2:1","place":"2","question":"Sure?","answer":true,`) {
 		t.Errorf("as JSON: exit %d, %s", code, stdout)

@@ -3,6 +3,8 @@ package gate
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -79,28 +81,61 @@ func formsOf(ctx context.Context, s *step) func(ctx context.Context, text string
 }
 
 // mayRepeat asks whether to repeat an effect that may have been carried out before the run
-// was interrupted, unless a repetition does no harm. If the answer is no, the effect fails.
-// An answer holds for one attempt.
-func (s *step) mayRepeat(ctx context.Context) error {
+// was interrupted, unless a repetition does no harm. If the answer is no, the effect fails. If it is that the
+// effect was carried out, done is true, and out has the result that the answer reports. An answer holds for one
+// attempt.
+func (s *step) mayRepeat(ctx context.Context) (out tool.Outcome, done bool, err error) {
 	if s.fn.MakesCalls() || s.fn.Kind != tool.External || s.of.tool.Hints.Idempotent && s.of.program == nil {
-		return nil
+		return out, false, nil
 	}
 	e := s.effect
 	q := tool.Question{Kind: tool.QuestionUnknown, Why: "the run was interrupted during this effect",
 		Text: "the run was interrupted during " + clip(e.Func+"("+e.Args.String()+")") + ", which may have completed: do it again?"}
 	if s.fn.Target != nil {
 		s.takes, _ = targets(s.fn, e) // the grant reports an error
-		if err := s.of.rights.Refusal(s.takes, s.own); err != nil {
-			return value.Errorf(value.KindOf(err), "%s may have completed before the run was interrupted, and cannot be repeated: %w", e.Func, s.failed(s.takes, err)).
+		if err := s.of.rights.Refusal(s.takes, s.own); err != nil && !s.isReported(ctx) {
+			return out, false, value.Errorf(value.KindOf(err), "%s may have completed before the run was interrupted, and cannot be repeated: %w", e.Func, s.failed(s.takes, err)).
 				WithLimit(value.ErrorOf(err, value.Denied).Limit)
 		}
 		q.Capabilities = s.takes
 	}
-	answer, err := askQuestion(ctx, s, q, s.of.Run.gate.Ask, parked.UnknownOutcome, 0)
-	if err != nil || answer == true {
-		return err
+	for tries := 1; ; tries++ {
+		answer, err := askQuestion(ctx, s, q, s.of.Run.gate.Ask, parked.UnknownOutcome, 0)
+		said, is := answer.(reported)
+		switch {
+		case err != nil || answer == true:
+			return out, false, err
+		case !is:
+			return out, false, value.Errorf(value.Failed, "%s may have completed before the run was interrupted, and was not repeated", e.Func)
+		}
+		if out.Value, err = said.result(s.fn); err == nil {
+			s.of.allowed(decision{what: e.Func, at: e.StepPath, takes: s.takes, by: said.By, pos: e.Pos, why: strings.TrimSuffix("it was reported as done: "+said.Why, ": ")})
+			return out, true, markEffect(ctx, s, out, nil)
+		}
+		q.Why = "the reported result is invalid: " + value.ErrorOf(err, value.Invalid).Message()
+		if tries > 1 { // each is a question of its own
+			q.Why += fmt.Sprintf(" (answer %d)", tries)
+		}
 	}
-	return value.Errorf(value.Failed, "%s may have completed before the run was interrupted, and was not repeated", e.Func)
+}
+
+// A reported is the answer that an effect was carried out.
+type reported struct{ *tool.Answer }
+
+// result returns the result of an effect of f that the answer reports.
+func (r reported) result(f *tool.Func) (value.Value, error) {
+	v, err := value.FromGo(r.Value)
+	if err == nil && f.Reported != nil {
+		v, err = f.Reported(v)
+	}
+	return v, err
+}
+
+// isReported reports whether somebody has answered that the effect was carried out. No rule is above that, as
+// nothing is done.
+func (s *step) isReported(ctx context.Context) bool {
+	answer, _, err := s.of.Run.answer(ctx, s.effect.StepPath, func(asked *history.Asked) bool { return asked.Kind == tool.QuestionUnknown && !asked.Spent })
+	return err == nil && answer != nil && answer.Done
 }
 
 // askQuestion asks a question of an effect with asker, which may be nil, and parks the run for the reason
@@ -110,7 +145,7 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 	p, at := s.of, s.effect.StepPath
 	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning
 	answer, open, err := p.Run.answer(ctx, at, func(asked *history.Asked) bool {
-		return asked.Kind == q.Kind && asked.Text == q.Text && !(asked.Spent && q.Kind == tool.QuestionUnknown)
+		return asked.Kind == q.Kind && asked.Text == q.Text && (q.Kind != tool.QuestionUnknown || !asked.Spent && asked.Why == q.Why)
 	})
 	if err != nil {
 		return nil, err
@@ -160,8 +195,11 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 
 // answerValue returns an answer as the script gets it.
 func answerValue(k tool.QuestionKind, a *tool.Answer) value.Value {
-	if k == tool.QuestionAsk {
+	switch {
+	case k == tool.QuestionAsk:
 		return a.Value
+	case a.Done:
+		return reported{a}
 	}
 	return a.Yes
 }

@@ -247,10 +247,10 @@ func handle(ctx context.Context, p *Pass, runner tool.Runner) (tool.Outcome, err
 	if p.tool.Location != tool.Embedded || p.tool.Repeats() && !undoes {
 		return safely(ctx, p, runner, p.perform)
 	}
-	f, name := &tool.Func{Kind: tool.External}, handlerEffect
+	f, name := &tool.Func{Kind: tool.External, Reported: p.tool.CheckResult}, handlerEffect
 	switch {
 	case undoes:
-		name = undoHandlerEffect
+		name, f.Reported = undoHandlerEffect, nil
 	case p.tool.Hints.ReadOnly:
 		f.Kind = tool.Read
 	}

@@ -47,7 +47,8 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 		return out, true, unbegun(ctx, s, err)
 	}
 	if what == history.Begun && !entry.NotDone() {
-		if err := s.mayRepeat(ctx); err != nil {
+		out, done, err := s.mayRepeat(ctx)
+		if err != nil || done {
 			return out, true, conclude(ctx, s, out, err, false)
 		}
 	}

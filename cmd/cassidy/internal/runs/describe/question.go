@@ -36,6 +36,9 @@ func AnswerHint(run string, q *history.Asked) string {
 	if q.Kind == tool.QuestionAsk {
 		return "cassidy runs answer " + run + ` --text "…"`
 	}
+	if q.TakesDone() {
+		return "cassidy runs answer " + run + " yes|no|done"
+	}
 	return "cassidy runs answer " + run + " yes|no"
 }
 
@@ -53,6 +56,9 @@ func questionDict(q *history.Asked) *value.Dict {
 	if a := q.Answer; a != nil {
 		d.Put("answer", AnswerValue(q))
 		d.Put("answered", stamp(a.At))
+		if a.Done {
+			d.Put("result", a.Value)
+		}
 		d.Put("why", a.Why)
 		d.Put("by", a.By)
 		d.Put("always", a.Always)
@@ -102,10 +108,21 @@ func stateData(s *tool.FileState) value.Value {
 
 // AnswerValue is an answer as a bool or a string.
 func AnswerValue(q *history.Asked) value.Value {
-	if q.Kind == tool.QuestionAsk {
+	switch {
+	case q.Kind == tool.QuestionAsk:
 		return q.Answer.Value
+	case q.Answer.Done:
+		return "done"
 	}
 	return q.Answer.Yes
+}
+
+// AnswerResult is the result that the answer done reports, or nil.
+func AnswerResult(q *history.Asked) value.Value {
+	if !q.Answer.Done {
+		return nil
+	}
+	return q.Answer.Value
 }
 
 // AnswerText is an answer as it was typed.
@@ -113,6 +130,9 @@ func AnswerText(q *history.Asked) string {
 	text := valueText(AnswerValue(q))
 	if q.Answer != nil && q.Answer.Args != nil {
 		text += ", with " + q.Answer.Args.String()
+	}
+	if q.Answer != nil && q.Answer.Done {
+		text += ", with the result " + value.FormatJSON(q.Answer.Value, "")
 	}
 	return text
 }
