@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -96,10 +97,7 @@ func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
 	o := &cassidy.RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines(), Workers: cassidy.Workers{Program: a.Worker()}}
 	closeStore := func() error { return nil }
 	if dir := a.Journal(); dir != "" {
-		store, err := openStore(dir)
-		if err != nil {
-			return nil, nil, err
-		}
+		store := sqlite.Late(func() (*sqlite.Store, error) { return openStore(dir) })
 		o.Store, closeStore = store, store.Close
 	}
 	r, err := cassidy.New(o)

@@ -28,7 +28,10 @@ func runCommand(c *command) *cli.Command {
 			"Without a terminal, calls that need approval are refused, unless you pass --yes.",
 		Flags: append(append(approve.Flags(), calls.TraceFlags()...),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"}),
-		Action: c.Asking(c.runTool),
+		Action: func(ctx *cli.Context) error {
+			c.Records = c.Home() != ""
+			return c.Asking(c.runTool)(ctx)
+		},
 	}
 }
 
@@ -40,10 +43,7 @@ func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	if err := calls.Untrusted(&t); err != nil {
 		return calls.Failed(c.App, "", err)
 	}
-	if changesThings(&t.Tool) && !c.Records && c.Home() != "" { // calls that only read are not recorded
-		c.Records = true
-		return c.WithHost(c.runTool)(ctx)
-	}
+	c.Records = c.Records && changesThings(&t.Tool) // calls that only read are not recorded
 	args, err := calls.Arguments(c.App, ctx, &t.Tool)
 	if err != nil {
 		return calls.Failed(c.App, "", err)
