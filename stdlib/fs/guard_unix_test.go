@@ -88,8 +88,8 @@ func TestX6ProtectedTargets(t *testing.T) {
 		{"git by another name", map[string]string{"any/HEAD": "ref: x", "any/objects/x": "x", "any/refs/x": "", "any/config": "[core]", "b/y": "y"}, nil, []string{"any/config", "any/HEAD"}, "b/y"},
 		{"hooks elsewhere", map[string]string{".git/config": "[core]\n\thooksPath = ci/hooks\n", "ci/hooks/x": "x", "ci/y": "y"}, nil, []string{"ci/hooks/x"}, "ci/y"},
 		{"notes", map[string]string{"CASSIDY.local.md": "x", "docs/n.md": "n", "docs/y": "y"}, []string{"CASSIDY.md", "docs/n.md"}, []string{"CASSIDY.local.md", "docs/n.md"}, "docs/y"},
-		{"the program of a server", map[string]string{".cassidy/mcp.json": server("srv/../src/s.py"), "srv/x": "x", "src/s.py": "x", "src/y": "y"}, nil, []string{"src/s.py"}, "src/y"},
-		{"the program of a server, by a link", map[string]string{".cassidy/mcp.json": server("run.py"), "src/s.py": "x", "src/y": "y"}, []string{"run.py", "src/s.py"}, []string{"src/s.py"}, "src/y"},
+		{"the program of a server", map[string]string{".cassidy/mcp.json": server("srv/../src/s.py"), "srv/x": "x", "src/s.py": "x", "src/y": "y", "b/y": "y"}, nil, []string{"src/s.py", "src/y"}, "b/y"},
+		{"the program of a server, by a link", map[string]string{".cassidy/mcp.json": server("run.py"), "src/s.py": "x", "src/y": "y", "b/y": "y"}, []string{"run.py", "src/s.py"}, []string{"src/s.py", "src/y"}, "b/y"},
 		{"the module of a server", map[string]string{".cassidy/mcp.json": server("-m", "pkg.mod"), "pkg/mod.py": "x", "b/y": "y"}, nil, []string{"pkg/mod.py"}, "b/y"},
 		{"what others obey", map[string]string{"conf/vs/tasks.json": "x", "docs/n.md": "n", "docs/y": "y"}, []string{"AGENTS.md", "docs/n.md", ".vscode", "conf/vs"}, []string{"docs/n.md", "conf/vs/tasks.json"}, "docs/y"},
 	} {
