@@ -341,7 +341,7 @@ var layers = map[string]struct {
 	},
 	"stdlib/fs": {
 		"Package fs is what scripts can do with the files of one project",
-		"runtime/tool runtime/value stdlib/fs/internal/edits stdlib/fs/internal/globs stdlib/fs/internal/grep stdlib/fs/internal/names stdlib/fs/internal/order stdlib/fs/internal/records stdlib/fs/internal/swap stdlib/internal/row internal/protect",
+		"internal/membudget runtime/tool runtime/value stdlib/fs/internal/edits stdlib/fs/internal/globs stdlib/fs/internal/grep stdlib/fs/internal/names stdlib/fs/internal/order stdlib/fs/internal/records stdlib/fs/internal/swap stdlib/internal/row internal/protect",
 		"who may touch which file is handed in with the call",
 	},
 	"stdlib/fs/internal/edits": {
@@ -386,7 +386,7 @@ var layers = map[string]struct {
 	},
 	"sandbox": {
 		"Package sandbox runs a script where it can compute but not act.",
-		"internal/callback internal/pack runtime/tool runtime/value runtime/engine sandbox/launch sandbox/internal/seal sandbox/internal/self runtime/tool/trace",
+		"internal/membudget internal/callback internal/pack runtime/tool runtime/value runtime/engine sandbox/launch sandbox/internal/seal sandbox/internal/self runtime/tool/trace",
 		"the pure functions are handed in, so a worker holds no effect",
 	},
 	"sandbox/internal/seal": {
@@ -416,7 +416,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/host/toolset runtime/internal/flow internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/checks runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox runtime/tool/trace",
+		"internal/membudget runtime/host/toolset runtime/internal/flow internal/agentfile internal/pack runtime/tool runtime/value internal/goschema runtime/host/internal/boxes runtime/host/internal/checks runtime/host/internal/events runtime/host/internal/gate runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/parked runtime/host/internal/rights runtime/host/internal/selection runtime/host/internal/undos runtime/host/internal/unsettled runtime/history runtime/history/retry sandbox runtime/tool/trace",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/host/internal/boxes": {
@@ -476,7 +476,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/gate": {
 		"Package gate is what calls and their effects pass",
-		"runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/effects runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow runtime/tool/trace",
+		"internal/membudget runtime/tool runtime/value runtime/history runtime/host/internal/approval runtime/host/internal/diffs runtime/host/internal/effects runtime/host/internal/events runtime/host/internal/executing runtime/host/internal/inflight runtime/host/internal/nested runtime/host/internal/once runtime/host/internal/parked runtime/host/internal/request runtime/host/internal/rights runtime/host/internal/unsettled runtime/internal/flow runtime/tool/trace",
 		"it knows neither the host nor where tools come from",
 	},
 	"runtime/host/internal/executing": {
@@ -799,6 +799,11 @@ var layers = map[string]struct {
 		"runtime/engine internal/callback . internal/folder internal/project internal/scan internal/scratch internal/trust runtime/agent runtime/history/fixture runtime/host runtime/model runtime/model/script runtime/tool runtime/value stdlib/clock stdlib/secret tools",
 		"the command and Go tests run the same tests",
 	},
+	"internal/membudget": {
+		"Package membudget bounds the memory that the calls of a host hold",
+		"runtime/value",
+		"the host bounds what the sandbox and the files take",
+	},
 	"internal/callback": {
 		"Package callback is how an effect calls functions of the script that asks for it",
 		"runtime/tool runtime/value",
@@ -1030,7 +1035,7 @@ var powers = map[string]struct {
 	"plugin":        {"", "nothing is loaded into the process"},
 	"io/ioutil":     {"", "os by another name"},
 	"os/user":       {"", "the command asks the environment"},
-	"unsafe":        {"sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper"},
+	"unsafe":        {"sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper; a message of megabytes becomes a string without a copy"},
 	"embed":         {"tools scripts runtime/model/catalog", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
