@@ -22,9 +22,10 @@ type child struct {
 	answers   *os.File // what is read from without a socket; else nil
 	stderr    *os.File // of the worker
 	in        frameReader
-	buf       []byte // the frame that is being sent
-	memory    int64  // its budget
-	supply    int64  // bytes that may be sent to it in one call
+	buf       []byte     // the frame that is being sent
+	buffers   *sync.Pool // of *[]byte, for frames that are larger than a worker keeps; or nil
+	memory    int64      // its budget
+	supply    int64      // bytes that may be sent to it in one call
 	born      time.Time
 	idleSince time.Time // when it became idle
 	domain    domain    // what it is used for
@@ -38,6 +39,8 @@ type child struct {
 	over  bool     // it has got an error that ends its call
 	fatal bool     // and that error is the death of another worker
 	watch watch
+
+	answered func() // called when an effect has been answered, or nil
 
 	mu    sync.Mutex
 	cause *value.Error // why it was killed
@@ -108,11 +111,7 @@ func (c *child) request(kind frameType, body value.List, serve func(ask *fields)
 	c.calls++
 	c.call = rand.Uint32()
 	c.seq, c.moved, c.over, c.fatal = 0, [2]int64{}, false, false
-	defer func() {
-		if cap(c.buf) > keepIdle {
-			c.buf = nil
-		}
-	}()
+	defer c.shelve()
 	if err := c.send(kind, body); err != nil {
 		return answer{}, err
 	}
@@ -121,9 +120,15 @@ func (c *child) request(kind frameType, body value.List, serve func(ask *fields)
 		if err != nil {
 			return answer{}, err
 		}
-		m := readFields(f.body)
-		c.in.release(keepIdle)
+		m := c.in.fieldsOf(f)
 		switch {
+		case f.refused != nil && f.kind == askEffect && serve != nil:
+			if err := c.reply(c.failure(f.refused)); err != nil {
+				return answer{}, err
+			}
+			continue
+		case f.refused != nil:
+			return answer{failed: value.ErrorOf(f.refused, value.Limit)}, nil
 		case f.kind == answerReady && kind == sendInit, f.kind == answerDone && kind != sendInit:
 			return answer{fields: m}, nil
 		case f.kind == answerFailed:
@@ -146,8 +151,13 @@ func (c *child) request(kind frameType, body value.List, serve func(ask *fields)
 		if err != nil {
 			return answer{}, c.violation(err.Error())
 		}
-		if err := c.reply(reply); err != nil {
+		err = c.reply(reply)
+		c.shelve()
+		if err != nil {
 			return answer{}, err
+		}
+		if c.answered != nil {
+			c.answered()
 		}
 	}
 }
@@ -189,8 +199,24 @@ func (c *child) unless(m *fields) error {
 	return nil
 }
 
+// shelve gives a large buffer to whichever worker of the pool is next sent a message.
+func (c *child) shelve() {
+	if cap(c.buf) <= keepIdle {
+		return
+	}
+	if buf := c.buf; c.buffers != nil {
+		c.buffers.Put(&buf)
+	}
+	c.buf = nil
+}
+
 // send sends one frame; from then on it is the worker's turn.
 func (c *child) send(kind frameType, body value.List) error {
+	if c.buf == nil && c.buffers != nil {
+		if shelved, ok := c.buffers.Get().(*[]byte); ok {
+			c.buf = *shelved
+		}
+	}
 	buf, err := appendFields(appendFrame(c.buf[:0], kind, c.call, c.seq), body)
 	if err == nil {
 		err = endFrame(buf)
@@ -226,7 +252,7 @@ func (c *child) next() (frame, error) {
 		return f, c.violation("the message belongs to another call")
 	}
 	c.seq++
-	if c.moved[1] += int64(len(f.body)); c.moved[1] > maxTraffic+maxFrame {
+	if c.moved[1] += int64(f.size); c.moved[1] > maxTraffic+maxFrame {
 		return f, c.violation("the messages of one call are too large")
 	}
 	return f, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 )
 
 // A host and a worker exchange frames in turns: each waits for the other's frame after it has
@@ -49,7 +50,10 @@ type frame struct {
 	kind frameType
 	call uint32
 	seq  uint32
+	size int // of the body
 	body []byte
+	// refused is why the body was not read, see frameReader.admit, or nil.
+	refused error
 }
 
 var errFrame = errors.New("invalid message frame")
@@ -75,8 +79,11 @@ func endFrame(buf []byte) error {
 // A frameReader reads frames from a peer that may be hostile: it allocates for
 // what has arrived, never for what was announced.
 type frameReader struct {
-	from  io.Reader
-	seen  func(n int) // called with the number of bytes that arrive; nil: not called
+	from io.Reader
+	seen func(n int) // called with the number of bytes that arrive; nil: not called
+	// admit is asked before more than keepIdle bytes are read, which may wait meanwhile, as the peer
+	// does. If it fails, they are read and dropped. Nil admits everything.
+	admit func(n int) error
 	buf   []byte
 	start int // of what has arrived and not been used
 	end   int
@@ -104,22 +111,63 @@ func (r *frameReader) next() (frame, error) {
 	if n < frameMeta || n > maxFrame {
 		return frame{}, errFrame
 	}
-	if err := r.fill(frameHead + n); err != nil {
+	err := r.fill(frameHead + frameMeta)
+	var refused error
+	if err == nil && n > keepIdle && r.admit != nil {
+		if refused = r.admit(n); refused == nil {
+			r.buf = append(make([]byte, 0, frameHead+n), r.buf[:r.end]...)[:frameHead+n]
+		}
+	}
+	if err == nil && refused == nil {
+		err = r.fill(frameHead + n)
+	}
+	if err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 		return frame{}, err
 	}
+	b := r.buf[frameHead:]
+	f := frame{
+		kind:    frameType(b[0]),
+		call:    binary.LittleEndian.Uint32(b[1:]),
+		seq:     binary.LittleEndian.Uint32(b[5:]),
+		size:    n - frameMeta,
+		refused: refused,
+	}
+	if refused != nil {
+		return f, r.drop(frameHead + n)
+	}
 	if r.end > frameHead+n {
 		return frame{}, errFrame
 	}
-	b := r.buf[frameHead:]
-	return frame{
-		kind: frameType(b[0]),
-		call: binary.LittleEndian.Uint32(b[1:]),
-		seq:  binary.LittleEndian.Uint32(b[5:]),
-		body: b[frameMeta:n],
-	}, nil
+	f.body = b[frameMeta:n]
+	return f, nil
+}
+
+// drop reads the rest of a frame of n bytes without keeping it.
+func (r *frameReader) drop(n int) error {
+	for n > r.end {
+		n -= r.end
+		r.end = 0
+		if err := r.fill(min(n, len(r.buf))); err != nil {
+			return err
+		}
+	}
+	if r.end > n {
+		return errFrame
+	}
+	return nil
+}
+
+// text returns the body of the last frame. A large one is not copied: its buffer is not used for the
+// next frame.
+func (r *frameReader) text(f frame) string {
+	if len(r.buf) <= keepIdle {
+		return string(f.body)
+	}
+	r.buf = nil
+	return unsafe.String(unsafe.SliceData(f.body), len(f.body))
 }
 
 // release frees the buffer of a frame whose body is no longer needed, if it is larger than

@@ -56,6 +56,9 @@ func appendFields(dst []byte, list value.List) ([]byte, error) {
 // readFields reads a message from a copy, which the strings of its values share.
 func readFields(body []byte) fields { return fields{rest: string(body)} }
 
+// fieldsOf reads the message of the last frame.
+func (r *frameReader) fieldsOf(f frame) fields { return fields{rest: r.text(f)} }
+
 // partsOf counts the values in a value, itself among them.
 func partsOf(v value.Value) int {
 	parts := 1

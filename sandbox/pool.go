@@ -48,6 +48,7 @@ type pool struct {
 	starter  *starter
 	guard    guard // of the workers
 	refused  quarantine
+	buffers  sync.Pool // of *[]byte, see child.buffers
 
 	mu     sync.Mutex
 	alive  map[*child]bool
@@ -310,7 +311,7 @@ func (p *pool) spawn(d domain, b bounds) (c *child, err error) {
 		p.slots.release(d.tenant)
 		return nil, errStart(err)
 	}
-	c.domain, c.supply, c.born = d, p.supply, time.Now()
+	c.domain, c.supply, c.buffers, c.born = d, p.supply, &p.buffers, time.Now()
 	p.alive[c] = true
 	return c, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/callback"
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/tool/trace"
@@ -290,7 +291,7 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 	}
 	c.Limits = c.Limits.Or(tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory})
 	start := time.Now()
-	r := &remote{process: p, ctx: context.WithValue(ctx, withinKey{}, p.pool), script: s, call: c, do: do}
+	r := &remote{process: p, ctx: context.WithValue(ctx, withinKey{}, p.pool), script: s, call: c, do: do, holds: membudget.Own(ctx)}
 	key := scriptKey(s)
 	_, err := p.ask(ctx, p.job(key, c.Limits.Memory, key), r.run)
 	if err != nil {
@@ -407,6 +408,7 @@ type remote struct {
 	call    tool.Call
 	do      tool.Effector
 	effects int
+	holds   *membudget.Scope // what its messages take of the host's memory, until they are answered
 	out     tool.Outcome
 	failed  *value.Error // the last error of an effect that has lines of another script
 }
@@ -426,7 +428,9 @@ func (r *remote) run(c *child) (answer, error) {
 	}
 	r.out.Lines = nil
 	c.watch.reset(r.call.Limits.CPU)
+	c.in.admit, c.answered = func(n int) error { return r.admit(c, n) }, r.holds.End
 	a, err := c.request(sendCall, callMessage(r.call), func(ask *fields) (value.List, error) { return r.serve(c, ask) })
+	c.in.admit, c.answered = nil, nil
 	if err != nil {
 		return a, err
 	}
@@ -444,6 +448,21 @@ func (r *remote) run(c *child) (answer, error) {
 		return a, err
 	}
 	return a, r.readLines(c, lines)
+}
+
+// admit takes memory for a message of n bytes that the worker is about to send. A worker that waits does
+// not count as running.
+func (r *remote) admit(c *child, n int) error {
+	if done, err := r.holds.Try(membudget.Copies * int64(n)); done {
+		return err
+	}
+	c.watch.end() // meanwhile it cannot send anything
+	r.process.pool.rest(c)
+	defer func() {
+		r.process.pool.resume(r.ctx, c)
+		c.watch.begin()
+	}()
+	return r.holds.Take(r.ctx, membudget.Copies*int64(n))
 }
 
 // readLines sets the lines of the outcome. Nil is for lines that were not counted.
