@@ -27,6 +27,7 @@
 package cassidy
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -119,6 +120,9 @@ type Options struct {
 	// default. MaxLimits are the most that any call may have, whatever its tool
 	// sets, beside those of the user's config; a zero field means no maximum.
 	Limits, MaxLimits Limits
+	// Memory is how many bytes the calls of the host may hold together in its own process; 0 means
+	// what the user's config sets, else 160 MB. See [host.Options].Memory.
+	Memory int64
 	// Commands are rules for commands by their names, beside those of the user's
 	// config. For the same name they replace that one's.
 	Commands map[string]CommandRule
@@ -255,7 +259,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
-		Timeout: o.Timeout, Limits: o.Limits, Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Timeout: o.Timeout, Limits: o.Limits, Memory: cmp.Or(o.Memory, config.Limits.Host), Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {

@@ -171,7 +171,7 @@ func configSchema() object {
 		})),
 		"unprotected": listed("Protected files and folders that tools may write, by name.", text),
 		"limits": closedTo("The largest limits of tools.", object{
-			"steps": positive("Steps of a script."), "cpu": seconds("CPU time in seconds."), "memory": positive("Memory in bytes."), "result": positive("The result in bytes."), "timeout": seconds("Wall time in seconds."),
+			"steps": positive("Steps of a script."), "cpu": seconds("CPU time in seconds."), "memory": positive("Memory in bytes."), "result": positive("The result in bytes."), "timeout": seconds("Wall time in seconds."), "host_memory": positive("Memory in bytes that all calls may hold in the process of cassidy."),
 		}),
 		"model":               typed("string", "The default model, as in openai:NAME."),
 		"format":              oneOfWords("How models write calls.", "pure_json", "xml_json", "markdown", "native", "code"),

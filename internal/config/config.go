@@ -107,6 +107,7 @@ type SecretSource struct {
 type LimitCaps struct {
 	tool.Limits
 	Timeout time.Duration // of one call
+	Host    int64         // bytes that all calls of a host may hold together in its process
 }
 
 // Runs says which records of ended runs are kept, and how long their questions can be
@@ -533,7 +534,7 @@ func (r *reader) commands(v value.Value) error {
 
 // limits reads caps for tools, in the units of declarations.
 func (r *reader) limits(v value.Value) error {
-	fields, err := object("limits", "an object, as in {memory: 268435456},", v, "steps", "cpu", "memory", "result", "timeout")
+	fields, err := object("limits", "an object, as in {memory: 268435456},", v, "steps", "cpu", "memory", "result", "timeout", "host_memory")
 	if err != nil {
 		return err
 	}
@@ -549,6 +550,8 @@ func (r *reader) limits(v value.Value) error {
 			r.to.Limits.Steps, err = positive(at, v)
 		case "memory":
 			r.to.Limits.Memory, err = positive(at, v)
+		case "host_memory":
+			r.to.Limits.Host, err = positive(at, v)
 		case "result":
 			n, err = positive(at, v)
 			r.to.Limits.Result = int(min(n, 1<<31-1)) // fits an int on all systems

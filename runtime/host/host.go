@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/agentfile"
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
@@ -90,6 +91,12 @@ type Options struct {
 	// MaxLimits are the maximum of any call, whatever the call or its tool sets. A zero
 	// field means no maximum.
 	MaxLimits tool.Limits
+	// Memory is how many bytes the calls of the host may hold together in its own process: what
+	// they have staged, what their effects carry, and their results. A call and everything that it calls may
+	// hold three quarters of it. What exceeds that is refused with kind Limit; what the calls of
+	// others leave no room for waits until they end, and fails with kind Busy if its own time ends first.
+	// 0 means 160 MB.
+	Memory int64
 	// Rules allow, ask for or deny what tools do.
 	Rules []tool.Rule
 	// TrustedSources name sources whose text is trusted, and UntrustedSources others whose text
@@ -199,6 +206,9 @@ func (o *Options) setDefaults() {
 	if o.Timeout == 0 {
 		o.Timeout = tool.DefaultTimeout
 	}
+	if o.Memory == 0 {
+		o.Memory = membudget.Default
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -212,7 +222,7 @@ func (h *Host) parts() gate.Parts {
 	o := &h.opts
 	p := gate.Parts{
 		Execute: o.Executor, Audit: o.Audit, FileNames: o.FileNames, Settings: h.settings, CancelParked: h.cancelRecorded,
-		Surroundings: gate.Surroundings{Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir, Hub: &h.hub, Inflight: &h.inflight},
+		Surroundings: gate.Surroundings{Clock: o.Clock, Logger: o.Logger, WorkDir: o.WorkDir, Hub: &h.hub, Inflight: &h.inflight, Memory: membudget.New(o.Memory)},
 	}
 	if o.Approver != nil {
 		p.Approve = o.Approver.Approve

@@ -56,8 +56,8 @@ func (o *Options) first() *toolset.Settings {
 
 // read decodes settings. It fails with kind Invalid if they are invalid.
 func (o *Options) read(s *toolset.Settings) (*inForce, error) {
-	if i := slices.Index([]bool{o.Timeout < 0, s.Timeout < 0, s.Question < 0, o.Limits.Negative(), s.Limits.Negative()}, true); i >= 0 {
-		return nil, value.Errorf(value.Invalid, "Options.%s must not be negative", []string{"Timeout", "MaxTimeout", "QuestionTimeout", "Limits", "MaxLimits"}[i])
+	if i := slices.Index([]bool{o.Timeout < 0, s.Timeout < 0, s.Question < 0, o.Limits.Negative(), s.Limits.Negative(), o.Memory < 0}, true); i >= 0 {
+		return nil, value.Errorf(value.Invalid, "Options.%s must not be negative", []string{"Timeout", "MaxTimeout", "QuestionTimeout", "Limits", "MaxLimits", "Memory"}[i])
 	}
 	rules, err := rights.CheckRules("Options.Rules", s.Rules)
 	if err != nil {

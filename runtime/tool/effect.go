@@ -261,6 +261,9 @@ type Grant struct {
 	// such as one that starts a command which may read any file.
 	Narrowed func(name string) string
 	Stage    *Stage // the uncommitted writes of the call
+	// Hold takes the memory for a stage that holds so many bytes, until it is committed or dropped. It
+	// may wait. Nil bounds nothing.
+	Hold func(bytes int64) error
 	// ReadsOnly reports that the call cannot write, so that what an effect reads need
 	// not be noted in the stage.
 	ReadsOnly bool

@@ -15,6 +15,7 @@ type Stage struct {
 	seen    map[string]FileState // what the call first saw of each path
 	changes map[string]FileState // what each changed path is to become
 	done    StageSize            // what the call has committed before
+	held    int64                // bytes of the contents in seen and changes
 }
 
 // A StageSize is how much a call writes, for the limits of a call.
@@ -90,6 +91,7 @@ func (s *Stage) Saw(path string, st FileState) {
 		s.seen = map[string]FileState{}
 	}
 	if old, ok := s.seen[path]; !ok || old.Data == nil && old.Exists == st.Exists && old.Dir == st.Dir && old.Hash == st.Hash {
+		s.held += int64(len(st.Data) - len(old.Data))
 		s.seen[path] = st
 	}
 }
@@ -105,6 +107,7 @@ func (s *Stage) Change(path string, after FileState) {
 	if s.changes == nil {
 		s.changes = map[string]FileState{}
 	}
+	s.held += int64(len(after.Data) - len(s.changes[path].Data))
 	s.changes[path] = after
 }
 
@@ -139,6 +142,10 @@ func (s *Stage) Size() StageSize {
 	}
 	return size
 }
+
+// Held returns how many bytes of content the stage holds. Unlike Size it counts what was changed back,
+// and nothing that is committed.
+func (s *Stage) Held() int64 { return s.held }
 
 // Plus returns the size with one more change.
 func (z StageSize) Plus(c Change) StageSize {

@@ -257,6 +257,9 @@ func (d disk) compareOne(step *order.Step, becomes map[string]tool.FileState) er
 			return value.Errorf(value.Failed, "restore %s: the record of the file is damaged", d.w.Shown(step.Path))
 		}
 	}
+	if step.Before.Known() {
+		step.Now.Data = step.Before.Data // the same content once
+	}
 	parent := path.Dir(step.Path)
 	if after, staged := becomes[parent]; step.After.Exists && (staged && !after.Dir || !staged && s.dir == nil) {
 		return d.conflict(parent)

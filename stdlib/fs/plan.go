@@ -143,6 +143,9 @@ func (p *plan) stage() error {
 	if err := p.fits(); err != nil {
 		return err
 	}
+	if err := p.hold(); err != nil {
+		return err
+	}
 	for _, c := range p.changes {
 		if _, staged := l.stage.Changed(c.path); !staged {
 			l.stage.Saw(c.path, c.old)
@@ -153,6 +156,23 @@ func (p *plan) stage() error {
 		l.stage.Change(c.path, c.new)
 	}
 	return nil
+}
+
+// hold takes the memory that the stage holds with the plan, or a little more than that.
+func (p *plan) hold() error {
+	if p.look.hold == nil {
+		return nil
+	}
+	held := p.look.stage.Held()
+	for _, c := range p.changes {
+		if staged, ok := p.look.stage.Changed(c.path); ok {
+			held -= int64(len(staged.Data))
+		} else {
+			held += int64(len(c.old.Data))
+		}
+		held += int64(len(c.new.Data))
+	}
+	return p.look.hold(held)
 }
 
 // fits fails if the stage exceeds the limits with the plan.

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/grep"
@@ -155,6 +156,9 @@ func (l *look) content(args *value.Dict, buf []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer s.close()
+	if err := membudget.Take(l.ctx, min(s.size(), l.w.limits.Read)); err != nil {
+		return nil, err
+	}
 	data, err := s.read(l.w.limits.Read, buf)
 	if err == nil && s.staged == nil && l.notes {
 		l.stage.Saw(s.path, tool.FileState{Exists: true, Mode: uint32(s.disk.Mode().Perm()), Hash: tool.HashBytes(data)})
@@ -192,6 +196,9 @@ func readLines(l *look, args *value.Dict, offset, limit int64) (value.Value, err
 		return nil, err
 	}
 	defer s.close()
+	if err := membudget.Take(l.ctx, min(s.size(), l.w.limits.Read)); err != nil {
+		return nil, err
+	}
 	in, done, err := s.stream()
 	if err != nil {
 		return nil, err
@@ -247,6 +254,9 @@ func readPart(l *look, args *value.Dict, offset, length int64) (value.Value, err
 		return nil, limitError(value.LimitRead, "read %s: %d bytes are more than the limit of %s", l.w.Shown(s.asked), length, row.SizeText(limit)).
 			WithHint("pass a smaller length, and read the rest from the next offset")
 	}
+	if err := membudget.Take(l.ctx, length); err != nil {
+		return nil, err
+	}
 	data := make([]byte, length)
 	n, err := f.ReadAt(data, offset)
 	if err != nil && err != io.EOF {
@@ -277,23 +287,28 @@ func pathExists(l *look, args *value.Dict) (value.Value, error) {
 	return !folder || s.kind() == kindFolder, nil
 }
 
-// describe returns the result of fs.stat for a spot, with the path p of the script.
-func (s *spot) describe(p string) *value.Dict {
-	size, modified := int64(0), s.look.w.now()
+// size returns the length of the file at a spot; 0 for anything else.
+func (s *spot) size() int64 {
 	switch {
 	case s.staged != nil:
-		size = int64(len(s.staged.Data))
-	case s.disk != nil:
+		return int64(len(s.staged.Data))
+	case s.disk != nil && s.disk.Mode().IsRegular():
+		return s.disk.Size()
+	}
+	return 0
+}
+
+// describe returns the result of fs.stat for a spot, with the path p of the script.
+func (s *spot) describe(p string) *value.Dict {
+	modified := s.look.w.now()
+	if s.staged == nil && s.disk != nil {
 		modified = s.disk.ModTime()
-		if s.disk.Mode().IsRegular() {
-			size = s.disk.Size()
-		}
 	}
 	return value.NewDict(
 		"name", path.Base(p),
 		"path", s.look.w.Shown(p),
 		"kind", string(s.kind()),
-		"size", size,
+		"size", s.size(),
 		"modified", modified.UTC().Format(time.RFC3339Nano),
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
@@ -124,6 +125,11 @@ func (l *look) toWrite(raw string) (*spot, error) {
 func (s *spot) now() (tool.FileState, error) {
 	if s.staged != nil {
 		return *s.staged, nil
+	}
+	if size := min(s.size(), s.look.w.limits.kept()); size > membudget.Small { // the stage will hold it
+		if err := membudget.Of(s.look.ctx).Take(s.look.ctx, size); err != nil {
+			return tool.FileState{}, err
+		}
 	}
 	st, _, err := s.state(s.look.w.limits.kept())
 	return st, err

@@ -127,8 +127,9 @@ func (p *Pass) try(ctx context.Context, runner tool.Runner, is attempt, watched 
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, preview{}, err
 	}
-	limited := p.wall.Open(ctx)
+	limited := p.wall.Open(p.within(ctx))
 	defer p.wall.Stop()
+	defer p.release()
 	if p.above == nil {
 		r.gate.Inflight.Watch(&p.wall)
 		defer r.gate.Inflight.Forget(&p.wall)
@@ -326,8 +327,9 @@ func CallUndo(ctx context.Context, above *Pass, own, registered *Callee, tools T
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	limited := p.wall.Open(ctx)
+	limited := p.wall.Open(p.within(ctx))
 	defer p.wall.Stop()
+	defer p.release()
 	if err := tools.Usable(limited, registered, runner); err != nil {
 		return tool.Outcome{}, err
 	}
@@ -346,7 +348,8 @@ func (g *Gate) Probe(ctx context.Context, tools Tools, t *Callee, run tool.Runne
 	probe := func() (tool.Outcome, error) {
 		p := g.NewRun(c.ID, tools, nil).newPass(t, c, nil)
 		p.consent.probe = true
-		return safely(ctx, p, run, p.probe)
+		defer p.release()
+		return safely(p.within(ctx), p, run, p.probe)
 	}
 	out, err := probe()
 	if e := value.ErrorOf(err, value.Internal); e != nil && e.Limit == value.LimitWorker {

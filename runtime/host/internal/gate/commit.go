@@ -69,6 +69,11 @@ func (p commit) carryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	recorded := p.Run.held.Scope()
+	defer recorded.End()
+	if failed == nil && p.Run.record.Keeps() {
+		failed = recorded.Set(ctx, replaced(p.stage.Changes())) // the intent has it once more
+	}
 	if failed != nil {
 		return unbegun(ctx, s, failed)
 	}
@@ -78,9 +83,18 @@ func (p commit) carryOut(ctx context.Context) error {
 		_, err = s.do(ctx)
 	}
 	if err == nil {
+		p.staged.End()
 		p.act()
 	}
 	return err
+}
+
+// replaced returns how many bytes of content changes replace or remove.
+func replaced(changes []tool.Change) (n int64) {
+	for _, c := range changes {
+		n += int64(len(c.Before.Data))
+	}
+	return n
 }
 
 // step returns the step of an effect that the host itself asks for on behalf of the call.

@@ -93,7 +93,7 @@ func isModel(c tool.Capability) bool { return c.Name == "model" }
 // granted returns what the function of the effect may use while it runs.
 func (s *step) granted(ctx context.Context) tool.Grant {
 	p := s.of
-	return tool.Grant{
+	grant := tool.Grant{
 		Call:      p.call,
 		Check:     func(c tool.Capability) error { return s.check(ctx, c) },
 		Narrowed:  p.rights.Narrowed,
@@ -108,6 +108,10 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 			return p.Run.note(context.WithoutCancel(ctx), s.effect.StepPath, d)
 		},
 	}
+	if s.fn.Kind == tool.Write {
+		grant.Hold = func(n int64) error { return p.staged.Set(ctx, n) }
+	}
+	return grant
 }
 
 // emitFor sends what the function of an effect reports about its call.

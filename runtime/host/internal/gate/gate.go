@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/effects"
@@ -76,6 +77,7 @@ type Surroundings struct {
 	WorkDir  string // the value of the parameters that the host fills in
 	Hub      *events.Hub
 	Inflight *inflight.Group
+	Memory   *membudget.Host
 }
 
 // Settings are what can change while a host is open. They do not change themselves: a change makes new
@@ -175,7 +177,9 @@ type Pass struct {
 	call    tool.Call
 	program *Program // nil for a call of a tool
 
-	stage    tool.Stage // the writes that wait for the end of the call
+	stage    tool.Stage        // the writes that wait for the end of the call
+	staged   membudget.Scope   // what they hold
+	holding  membudget.Context // of the call: its scope is what an effect holds that is carried out, or the result
 	wall     inflight.Wall
 	said     said // the notes on its result
 	waited   waited
@@ -192,7 +196,10 @@ func (p *Pass) perform(ctx context.Context, e tool.Effect) (_ tool.Outcome, err 
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	defer func() { p.leave(s, err) }()
+	defer func() {
+		p.leave(s, err)
+		p.holding.EndEffect()
+	}()
 	if out, done, err := s.recall(ctx); done || err != nil {
 		return out, err
 	}
@@ -224,10 +231,10 @@ func (s *step) authorize(ctx context.Context) error {
 // newPass returns the pass of a call. above is the pass of the call that made it, or nil: the
 // pass is then the root of the run.
 func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
-	p := &Pass{Run: r, above: above, now: r.now, tool: t, call: c}
+	p := &Pass{Run: r, above: above, now: r.now, tool: t, call: c, staged: r.held.Scope(), holding: membudget.Context{Scope: r.held.Scope()}}
 	p.rights = rights.Rights{Policy: &r.policy, Of: t.Tool, Location: t.Location, Granted: t.Granted}
 	if above == nil {
-		r.root = p
+		r.root, r.refused = p, r.held.Scope()
 	} else {
 		if p.now = above.now; above.program != nil { // which may have begun long ago
 			p.now = r.gate.look()
@@ -236,6 +243,27 @@ func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
 		p.call.Trace |= above.call.Trace
 	}
 	return p
+}
+
+// release gives back what the call holds of the memory of its host. The script that made the call
+// holds its result meanwhile.
+func (p *Pass) release() {
+	p.stage = tool.Stage{} // a failure that is not recorded yet may hold the pass
+	p.staged.End()
+	if p.above == nil {
+		p.Run.refused.End()
+	}
+	if p.above != nil && p.above.tool.Location != tool.Embedded {
+		p.holding.Scope.Move(&p.above.holding.Scope)
+	} else {
+		p.holding.Scope.End()
+	}
+}
+
+// within returns the context of the call, whose effects hold memory.
+func (p *Pass) within(ctx context.Context) context.Context {
+	p.holding.Context = ctx
+	return &p.holding
 }
 
 // depth returns the number of calls from the root to this one; 0 for nil.

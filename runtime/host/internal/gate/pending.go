@@ -15,11 +15,9 @@ import (
 // is recorded with the outcome.
 func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused bool) error {
 	r, at := s.of.Run, s.effect.StepPath
-	intend := func(ctx context.Context) error {
-		if refused {
-			return s.intend(ctx, true)
-		}
-		return nil
+	intend := func(context.Context) error { return nil } // without s, whose call may hold much
+	if refused {
+		intend = func(ctx context.Context) error { return s.intend(ctx, true) }
 	}
 	if !repairable(r, err) {
 		if err := intend(ctx); err != nil {
@@ -31,6 +29,9 @@ func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused
 		if err := r.note(context.WithoutCancel(ctx), at, history.NotDone(s.tries)); err != nil {
 			return err
 		}
+	}
+	if refused {
+		s.of.holding.Scope.Move(&r.refused)
 	}
 	r.waits.Fail(parked.Failure{StepPath: at, Err: err, Record: func(ctx context.Context) error {
 		if err := intend(ctx); err != nil {

@@ -64,6 +64,8 @@ func Narrow(p *Pass, rules []tool.Rule) {
 // RunProgram runs a program to its end.
 func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome, error) {
 	defer g.program.ended(g, nil, errPanicked) // no-op if it has ended
+	defer g.release()
+	ctx = g.within(ctx)
 	switch {
 	case g.above != nil:
 	case g.Run.record.Keeps():

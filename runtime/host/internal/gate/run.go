@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
@@ -30,6 +31,8 @@ type Run struct {
 	Parks   bool                                                            // a question that nobody answers parks it
 	root    *Pass                                                           // of the root call or program, once that is admitted
 	read    flow.Marks                                                      // the marks of a run outside of conversations
+	held    membudget.Tree                                                  // the memory of its calls
+	refused membudget.Scope                                                 // what refused effects hold whose arguments are not recorded yet, see [parked.Failure]
 
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
@@ -86,7 +89,7 @@ func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
 	if len(narrow) > 0 {
 		rules = slices.Concat(rules, narrow)
 	}
-	r := &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve}
+	r := &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, held: g.Memory.Tree(), policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve}
 	r.memory = memory{&g.approvals, &r.read, &now.Sources}
 	return r
 }
@@ -94,7 +97,7 @@ func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
 // everything: the record has the refusals, and nothing else is reached.
 func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
-	return &Run{gate: g, ID: id, record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
+	return &Run{gate: g, ID: id, held: g.Memory.Tree(), record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
 }
 
 // ApproveAll approves everything.
@@ -162,6 +165,9 @@ func (r *Run) settle(ctx context.Context, at tool.StepPath, out tool.Outcome, er
 	}
 	if failure := r.waits.Settle(ctx, at); failure != nil {
 		return failure
+	}
+	if _, left := r.waits.Failed(); !left {
+		r.refused.End()
 	}
 	return cmp.Or(Unrecorded(r.record.Settle(ctx, at, out, err)), err)
 }
