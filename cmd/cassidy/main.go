@@ -3,7 +3,6 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
@@ -13,9 +12,7 @@ import (
 
 func main() {
 	sandbox.Main(stdlib.Pure()...) // in a worker it does not return
-	// Most commands are short: fewer garbage collections save a tenth of the time to
-	// list ten thousand tools.
-	debug.SetGCPercent(400)
+	boundMemory()
 	ctx, interrupts := interrupt.Catch()
 	os.Exit(Main(ctx, os.Args[1:], &app.World{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts,
