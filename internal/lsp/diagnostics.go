@@ -84,7 +84,7 @@ func (s *server) faults(doc *document) (list []diagnostic.Diagnostic) {
 		}
 	}()
 	if doc.tooLong {
-		return []diagnostic.Diagnostic{{Severity: diagnostic.Error, Code: "too-long", Message: fmt.Sprintf("the text is longer than %d KB", maxText>>10)}}
+		return []diagnostic.Diagnostic{{Severity: diagnostic.Error, Code: "too-long", Message: fmt.Sprintf("all open texts together are longer than %d KB", maxText>>10), Hint: "close other files, and edit this one"}}
 	}
 	if doc.path == "" || !doc.isScript() {
 		return nil

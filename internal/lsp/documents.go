@@ -11,7 +11,9 @@ import (
 // The limits of the texts that the server keeps.
 const (
 	maxDocuments = 200
-	maxText      = 1 << 20 // bytes of one text
+	// maxText is how many bytes all texts have together. What the server keeps of a text of many small
+	// tokens is 80 times as large.
+	maxText = 1 << 20
 )
 
 // A document is a text that is open in the editor. Its fields do not change: an edit makes
@@ -20,7 +22,7 @@ type document struct {
 	uri     string
 	path    string // "" if it is not a file
 	version int
-	tooLong bool             // the text is not kept
+	tooLong bool             // the text is not kept: all open texts would be longer than maxText
 	read    *assist.Document // its text, and what is in it
 	last    *assist.Document // the last version that had all its parts
 }
@@ -59,13 +61,19 @@ func (d *documents) put(uri string, kind assist.Kind, version int, text string) 
 	if kind == "" || old == nil && len(d.open) >= maxDocuments {
 		return nil
 	}
-	doc := &document{uri: uri, path: pathOf(uri), version: version, tooLong: len(text) > maxText}
+	left := maxText
+	for _, other := range d.open {
+		if other != old {
+			left -= len(other.read.Text)
+		}
+	}
+	doc := &document{uri: uri, path: pathOf(uri), version: version, tooLong: len(text) > left}
 	if doc.tooLong {
 		text = ""
 	}
 	doc.read = assist.Read(kind, strings.ToValidUTF8(text, "\ufffd"))
 	switch {
-	case doc.read.HasAllParts():
+	case doc.read.HasAllParts() || doc.tooLong:
 		doc.last = doc.read
 	case old != nil:
 		doc.last = old.last
