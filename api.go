@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -45,6 +46,8 @@ type (
 	Run = history.Run
 	// RunFilter selects runs; see [history.Filter].
 	RunFilter = history.Filter
+	// Store keeps the records of runs; see [journal.Store].
+	Store = journal.Store
 	// VerifiedRun is a record that was checked; see [history.Verified].
 	VerifiedRun = history.Verified
 	// RunState is the state of a run; see [history.State].

@@ -126,7 +126,7 @@ func TestFields(t *testing.T) {
 	for _, v := range []any{
 		cassidy.RuntimeOptions{
 			Workers: cassidy.Workers{Max: 1, PerTenant: 1, PerTool: 1, Idle: 1, IdleTime: time.Second, Program: text},
-			Sandbox: cassidy.Strict, AllowUnconfined: true, Store: journal.Memory(), Logger: slog.Default(), Clock: time.Now,
+			Sandbox: cassidy.Strict, AllowUnconfined: true, Store: journal.Memory(), OpenStore: func() (cassidy.Store, error) { return journal.Memory(), nil }, Logger: slog.Default(), Clock: time.Now,
 		},
 		cassidy.Workers{Max: 1, PerTenant: 1, PerTool: 1, Idle: 1, IdleTime: time.Second, Program: text},
 		cassidy.EventFilter{Run: text, Call: text, Session: text, Buffer: 1},

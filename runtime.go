@@ -78,6 +78,9 @@ type RuntimeOptions struct {
 	// Store keeps the records of durable runs. The caller closes it, after the
 	// Runtime. Nil keeps none: to ask for a durable run is then ErrInvalid.
 	Store journal.Store
+	// OpenStore opens Store when something is first recorded or read, if it is nil. It is
+	// called at most once, and its error is that of each run. The caller closes the store.
+	OpenStore func() (Store, error)
 	// Logger gets what an operator needs to know, without arguments, results and
 	// secrets. Nil logs nothing.
 	Logger *slog.Logger
@@ -91,11 +94,13 @@ type RuntimeOptions struct {
 // see [New].
 type Runtime struct {
 	opts    RuntimeOptions
-	pool    *sandbox.Pool    // nil in the mode Inline
-	journal *history.Journal // nil without a store
-	reader  string           // names the build that reads scripts
+	pool    *sandbox.Pool                    // nil in the mode Inline
+	journal func() (*history.Journal, error) // nil without a store
+	reader  string                           // names the build that reads scripts
 
 	mu     sync.Mutex
+	opened *history.Journal // by journal
+	ended  bool             // journal opens nothing any more
 	hosts  map[*Host]struct{}
 	closed bool
 	done   chan struct{} // closed when all that was open has ended
@@ -123,10 +128,28 @@ func New(o *RuntimeOptions) (*Runtime, error) {
 			return nil, err
 		}
 	}
-	if r.opts.Store != nil {
-		r.journal = history.Open(r.opts.Store, &history.Options{Clock: r.opts.Clock})
+	if r.opts.Store != nil || r.opts.OpenStore != nil {
+		r.journal = sync.OnceValues(r.openJournal)
 	}
 	return r, nil
+}
+
+// openJournal opens the journal of the runs of all tenants.
+func (r *Runtime) openJournal() (*history.Journal, error) {
+	store := r.opts.Store
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil, value.Errorf(value.Closed, "the runtime is closed")
+	}
+	if store == nil {
+		var err error
+		if store, err = r.opts.OpenStore(); err != nil {
+			return nil, err
+		}
+	}
+	r.opened = history.Open(store, &history.Options{Clock: r.opts.Clock})
+	return r.opened, nil
 }
 
 // readerID names the build that reads scripts: another one may read the same file
@@ -211,8 +234,12 @@ func (r *Runtime) close(end func(*Host) error) error {
 	if r.pool != nil {
 		errs = append(errs, r.pool.Close())
 	}
-	if r.journal != nil {
-		errs = append(errs, r.journal.Close())
+	r.mu.Lock()
+	opened := r.opened
+	r.ended = true
+	r.mu.Unlock()
+	if opened != nil {
+		errs = append(errs, opened.Close())
 	}
 	close(r.done)
 	return errors.Join(errs...)
@@ -223,8 +250,13 @@ func (r *Runtime) runs(tenant string) func() (*history.Journal, error) {
 	if r.journal == nil {
 		return nil
 	}
-	mine := r.journal.Tenant(tenant)
-	return func() (*history.Journal, error) { return mine, nil }
+	return sync.OnceValues(func() (*history.Journal, error) {
+		all, err := r.journal()
+		if err != nil {
+			return nil, err
+		}
+		return all.Tenant(tenant), nil
+	})
 }
 
 // A DueRun is a run that can be resumed.
@@ -253,9 +285,14 @@ func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
 		if r.opts.Clock != nil {
 			now = r.opts.Clock
 		}
-		tenants, err := r.journal.Tenants(ctx)
+		all, err := r.journal()
+		if err != nil {
+			yield(DueRun{}, err)
+			return
+		}
+		tenants, err := all.Tenants(ctx)
 		for _, tenant := range tenants {
-			for run, err := range r.journal.Tenant(tenant).Resumable(ctx, now()) {
+			for run, err := range all.Tenant(tenant).Resumable(ctx, now()) {
 				if !yield(DueRun{tenant, run}, err) || err != nil && ctx.Err() != nil {
 					return
 				}

@@ -95,10 +95,19 @@ func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
 		}
 	}
 	o := &cassidy.RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines(), Workers: cassidy.Workers{Program: a.Worker()}}
-	closeStore := func() error { return nil }
+	var store *sqlite.Store // opened when something is first recorded or read
+	closeStore := func() error {
+		if store == nil {
+			return nil
+		}
+		return store.Close()
+	}
 	if dir := a.Journal(); dir != "" {
-		store := sqlite.Late(func() (*sqlite.Store, error) { return openStore(dir) })
-		o.Store, closeStore = store, store.Close
+		o.OpenStore = func() (cassidy.Store, error) {
+			var err error
+			store, err = openStore(dir)
+			return store, err
+		}
 	}
 	r, err := cassidy.New(o)
 	if err != nil {
