@@ -110,11 +110,27 @@ func testAConflictAsksAgain(t *testing.T, on keeper) {
 // runs in two processes: each line is there once, and nobody is asked twice.
 func TestParkedAppends(t *testing.T) {
 	t.Parallel()
+	const appends = "fs.append('log', text + '\\n')"
+	t.Run("one after the other", func(t *testing.T) {
+		t.Parallel()
+		testParkedAppends(t, appends, "for text in %s: tools.put(text = text)")
+	})
+	t.Run("in parallel", func(t *testing.T) {
+		t.Parallel()
+		testParkedAppends(t, appends, "tools.call_all([('put', {'text': text}) for text in %s])")
+	})
+	t.Run("in parallel, and read", func(t *testing.T) {
+		t.Parallel()
+		testParkedAppends(t, appends+"\nreturn fs.read('log')", "tools.call_all([('put', {'text': text}) for text in %s])")
+	})
+}
+
+func testParkedAppends(t *testing.T, put, program string) {
 	const runs, lines = 10, 4
 	m := headless(t, onDisk)
 	open := func() *process {
 		p := m.process(0, false)
-		p.add("put.star", star("put", "text: str", "fs.append('log', text + '\\n')", "needs = ['fs.read', 'fs.write']"), nil)
+		p.add("put.star", star("put", "text: str", put, "needs = ['fs.read', 'fs.write']"), nil)
 		return p
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -124,7 +140,7 @@ func TestParkedAppends(t *testing.T) {
 	}
 	for i := range runs {
 		id := fmt.Sprint("r", i)
-		if _, err := two[0].run(id, false, fmt.Sprintf("for i in range(%d): tools.put(text = '%d-%%d' %% i)", lines, i)); value.KindOf(err) != value.Parked {
+		if _, err := two[0].run(id, false, fmt.Sprintf(program, fmt.Sprintf("['%d-%%d' %% i for i in range(%d)]", i, lines))); value.KindOf(err) != value.Parked {
 			t.Fatalf("run %s gave %v, want that it waits", id, err)
 		}
 	}
@@ -138,7 +154,9 @@ func TestParkedAppends(t *testing.T) {
 			}
 			open = append(open, list...)
 		}
-		asked += len(open)
+		if asked += len(open); len(open) == 0 {
+			break
+		}
 		for _, i := range r.Perm(len(open)) {
 			if err := two[i%2].answers(&open[i], tool.Answer{Yes: true}); err != nil {
 				t.Fatal(err)

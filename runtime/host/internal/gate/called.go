@@ -21,6 +21,7 @@ type called struct {
 	call  tool.Call
 	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
 	again int                                          // how often it is made again if others have changed its files
+	turn  func()                                       // waits for the turn of the call to be made again; or nil
 	once  *once.Once                                   // for a call of a recorded run with middleware; else nil
 	wraps []Middleware                                 // those of the programs above that are still to be called, the outermost last
 }

@@ -90,6 +90,9 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, repl
 	for n := 0; ; n++ {
 		p := r.newPass(t, c, of.above)
 		if before != nil {
+			if of.turn != nil {
+				of.turn()
+			}
 			p.call.Args, p.consent = before.call.Args, before.consent.again()
 		}
 		next, err := p.nextAttempt()

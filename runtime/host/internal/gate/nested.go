@@ -37,13 +37,13 @@ type caller struct{ *Pass }
 func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	p.wall.Pause()
 	defer p.wall.Resume()
-	v, err := p.callOne(ctx, nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath, maxAgain)
+	v, err := p.callOne(ctx, nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath, nil)
 	return tool.Outcome{Value: v}, err
 }
 
-// callOne makes one call. id is the last part of its ID, and again how often it is made again, see called.
-func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.StepPath, again int) (value.Value, error) {
-	r, err := called{run: p.Run, above: p.Pass, again: again, call: tool.Call{
+// callOne makes one call. id is the last part of its ID, and turn is that of [called].
+func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.StepPath, turn func()) (value.Value, error) {
+	r, err := called{run: p.Run, above: p.Pass, again: maxAgain, turn: turn, call: tool.Call{
 		ID:     p.call.ID + "/" + id,
 		Tool:   c.Tool,
 		Args:   c.Args,
@@ -81,12 +81,9 @@ func (p *Pass) act() {
 // maxParallel is how many calls tools.call_all makes in parallel.
 const maxParallel = 8
 
-// maxRepeats is how often tools.call_all repeats a call whose files were changed meanwhile.
-const maxRepeats = 5
-
 // callAll makes several calls in parallel; the i-th call is the i-th step inside the effect.
-// Those that failed because another one has changed their files are repeated, one at a time, at
-// the steps after these. A call that fails is part of the result, unless its environment has failed in a run that
+// Those that failed because another one has changed their files are made again when all have been
+// tried, one at a time, in their order. A call that fails is part of the result, unless its environment has failed in a run that
 // can wait for a repair: then this fails like tools.call, and when the run is resumed, only that call is made
 // again. Every other error is one that ends the script.
 func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
@@ -97,28 +94,31 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 	p.wall.Pause()
 	defer p.wall.Resume()
 	results, errs := make(value.List, len(calls)), make([]error, len(calls))
-	var all sync.WaitGroup
+	var all, tries sync.WaitGroup
+	tries.Add(len(calls))
 	free := make(chan struct{}, maxParallel)
-	effect := strconv.Itoa(p.quota.effects)
-	call := func(i, at int) {
-		var v value.Value
-		v, errs[i] = p.callOne(ctx, calls[i], effect+"."+strconv.Itoa(at), e.StepPath.Child(at), 0)
-		results[i] = nested.Result(v, errs[i])
+	ended := make([]chan struct{}, len(calls))
+	for i := range calls {
+		ended[i] = make(chan struct{})
 	}
+	effect := strconv.Itoa(p.quota.effects)
 	for i := range calls {
 		free <- struct{}{}
 		all.Go(func() {
-			defer func() { <-free }()
-			call(i, i+1)
+			defer close(ended[i])
+			tried := sync.OnceFunc(func() { <-free; tries.Done() })
+			defer tried()
+			v, err := p.callOne(ctx, calls[i], effect+"."+strconv.Itoa(i+1), e.StepPath.Child(i+1), func() {
+				tried()
+				tries.Wait()
+				for _, before := range ended[:i] {
+					<-before
+				}
+			})
+			results[i], errs[i] = nested.Result(v, err), err
 		})
 	}
 	all.Wait()
-	for i, at := 0, len(calls); i < len(calls); i++ {
-		for n := 0; n < maxRepeats && parked.Changed(errs[i]) && ctx.Err() == nil; n++ {
-			at++
-			call(i, at)
-		}
-	}
 	if ctx.Err() != nil {
 		return tool.Outcome{}, value.AsError(context.Cause(ctx), value.Canceled)
 	}
