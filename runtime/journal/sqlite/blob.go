@@ -172,9 +172,12 @@ func (b *blobs) get(name string, size int64) ([]byte, error) {
 }
 
 // open opens a blob. A sweep may have moved it aside, and may have moved it back while
-// open looked there.
+// open looked there. What is not a file is not opened: a pipe would wait for a writer.
 func (b *blobs) open(name string) (f *os.File, err error) {
 	for _, p := range []string{b.path(name), b.aside(name), b.path(name)} {
+		if st, e := os.Stat(p); e == nil && !st.Mode().IsRegular() {
+			return nil, journal.ErrBlob(name, "is not a file")
+		}
 		if f, err = os.Open(p); !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}

@@ -59,7 +59,7 @@ func TestBlobIsNoLink(t *testing.T) {
 	ctx, s := context.Background(), open(t, t.TempDir())
 	path := s.blobs.path(sum("text"))
 	check(t, os.MkdirAll(path, 0o700))
-	if _, err := s.Blob(ctx, sum("text"), 4); err == nil || !strings.Contains(err.Error(), "an unexpected size") {
+	if _, err := s.Blob(ctx, sum("text"), 4); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("Blob of a folder = %v", err)
 	}
 }

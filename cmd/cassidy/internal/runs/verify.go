@@ -41,9 +41,15 @@ func (c *command) verify(ctx *cli.Context, j *history.Journal) error {
 	if ctx.IsSet("head") && ctx.IsSet("heads") {
 		return value.Errorf(value.Invalid, "--head and --heads exclude each other").WithHint("use --heads FILE for several heads")
 	}
-	kept, err := keptHeads(ctx.String("heads"))
-	if err != nil {
-		return err
+	var kept map[string]string
+	if ctx.IsSet("heads") { // also with "", as of an unset variable: to compare nothing would look like a success
+		var err error
+		if kept, err = keptHeads(ctx.String("heads")); err != nil {
+			return err
+		}
+	}
+	if ctx.IsSet("head") && head == "" {
+		return value.Errorf(value.Invalid, "--head: the head is empty").WithHint("omit --head to compare only the hashes inside of the records")
 	}
 	ids, lost, err := c.idsToVerify(ctx, j, kept)
 	if err != nil {
@@ -118,11 +124,8 @@ func searchHead(ctx context.Context, j *history.Journal, list []verification, he
 		WithHint("its run was deleted, or its record was made anew or reset: see the runs with cassidy runs list")
 }
 
-// keptHeads reads the heads in a file, by run; "" has none.
+// keptHeads reads the heads in a file, by run. Only a run that was damaged has none.
 func keptHeads(file string) (map[string]string, error) {
-	if file == "" {
-		return nil, nil
-	}
 	data, err := ui.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -138,7 +141,11 @@ func keptHeads(file string) (map[string]string, error) {
 		if d == nil || d.Text("id") == "" {
 			return nil, notHeads(file)
 		}
-		if h := d.Text("head"); h != "" {
+		h := d.Text("head")
+		if ok, known := d.Get("ok"); h == "" && !(known && ok == false) {
+			return nil, notHeads(file)
+		}
+		if h != "" {
 			kept[d.Text("id")] = h
 		}
 	}
