@@ -166,6 +166,9 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 		a.sizes.Assume(model.Info{}) // a replay asks no server
 		err = a.offerRecorded(ctx, turn)
 	}
+	if err == nil && !replays {
+		err = a.checkPrice(ctx) // before the run goes on: it would end with this error, and its work would be lost
+	}
 	if err != nil {
 		return nil, err
 	}
