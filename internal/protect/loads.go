@@ -2,6 +2,7 @@ package protect
 
 import (
 	"io"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -23,9 +24,13 @@ func (p *Project) loads(root, name string, add func(at string)) {
 		add(dir)
 		return
 	}
-	if info == nil || !info.Mode().IsRegular() {
-		return
+	if info != nil && info.Mode().IsRegular() {
+		p.imported(at, path.Dir(at), add)
 	}
+}
+
+// imported calls add with the paths in a folder of what a script imports by name.
+func (p *Project) imported(at, dir string, add func(at string)) {
 	f, err := p.Root.Open(at)
 	if err != nil {
 		return
@@ -36,8 +41,27 @@ func (p *Project) loads(root, name string, add func(at string)) {
 		return
 	}
 	for _, name := range imports(path.Ext(at), string(text)) {
-		add(path.Join(path.Dir(at), name))
+		add(path.Join(dir, name))
 	}
+}
+
+// importedBeside calls add with the paths of what the scripts of a Python package import by name from the
+// folder that the package is in: Python searches that of the module behind -m first.
+func (p *Project) importedBeside(name string, add func(at string)) {
+	at, info := p.leads(name)
+	if info == nil || !info.IsDir() || at == "." {
+		return
+	}
+	n := 0
+	_ = fs.WalkDir(p.Root.FS(), at, func(file string, d fs.DirEntry, err error) error {
+		switch n++; {
+		case n > maxFiles:
+			return fs.SkipAll
+		case err == nil && d.Type().IsRegular() && path.Ext(file) == ".py":
+			p.imported(file, path.Dir(at), add)
+		}
+		return nil // what cannot be read is not loaded either
+	})
 }
 
 // scripts are the suffixes of the languages whose programs load the files beside them.

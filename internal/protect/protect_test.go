@@ -109,7 +109,7 @@ func TestTargets(t *testing.T) {
 // TestServers checks what the command lines of servers name.
 func TestServers(t *testing.T) {
 	t.Setenv("SRV", "srv/s.py")
-	files := map[string]string{"srv/s.py": "", "srv/lib.py": "", "x.sh": "", "real/main.py": "", "link.py": "->real/main.py", "dir": "->srv", "pkg/mod.py": "", "one.py": "", "docs/a.md": "", "bin/serve": "", "data.db": "",
+	files := map[string]string{"srv/s.py": "", "srv/lib.py": "", "x.sh": "", "real/main.py": "", "link.py": "->real/main.py", "dir": "->srv", "pkg/mod.py": "", "mods/__main__.py": "import json\n", "mods/sub/z.py": "from util import x\nfrom . import y\n", "mods/a.txt": "import a\n", "one.py": "", "docs/a.md": "", "bin/serve": "", "data.db": "",
 		"root.py": "import os, a.b as c\nfrom pkg.mod import x\nif x:\n    import b\n# import d\n", "root.mjs": "import x from './lib/x.js'\nrequire(\"./y\"); import('os')\n"}
 	for line, want := range map[string][]string{
 		`"command": "python3", "args": ["srv/s.py"]`:                                         {"srv", "srv/s.py"},
@@ -121,6 +121,7 @@ func TestServers(t *testing.T) {
 		`"command": "python3", "args": ["link.py"]`:                                          {"link.py", "real", "real/main.py"},
 		`"command": "python3", "args": ["dir/s.py"]`:                                         {"dir", "srv", "srv/s.py"},
 		`"command": "python3", "args": ["-m", "pkg.mod"]`:                                    {"pkg", "pkg.mod", "pkg.py"},
+		`"command": "python3", "args": ["-m", "mods.sub.z"]`:                                 {"json.py", "json/__init__.py", "mods", "mods.py", "mods.sub.z", "util.py", "util/__init__.py"},
 		`"command": "python3", "args": ["-u", "-mone"]`:                                      {"one", "one.py"},
 		`"command": "uv", "args": ["--directory", "srv", "run", "s.py"]`:                     {"s.py", "srv", "srv/s.py"},
 		`"command": "python3", "args": ["srv"]`:                                              {"srv"},

@@ -67,7 +67,8 @@ func (s *search) servers(dir string) {
 //   - the parts of a word as a shell and options split it: sh -c "python3 x.py", --require=./x.js,
 //   - the module behind -m, and a folder that an interpreter or an installer starts,
 //   - of each script among them what it loads: its folder, or if that is the root of the project, the
-//     files that it imports by name.
+//     files that it imports by name,
+//   - what the module behind -m imports by name from the folder that it is in.
 func (p *Project) Named(dir string, of *Program) (names []string) {
 	bases := []string{p.from(dir, variants(of.Dir)[0])}
 	words := append([]string{of.Command}, of.Args...)
@@ -113,6 +114,7 @@ func (p *Project) Named(dir string, of *Program) (names []string) {
 	for _, base := range bases {
 		p.modules(words, func(name string) { add(base, name) })
 	}
+	p.modules(words, func(name string) { p.importedBeside(p.from(bases[0], name), put) })
 	if i := slices.IndexFunc(of.Args, func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 && interprets(of.Command) {
 		switch at, info := p.leads(p.from(bases[0], of.Args[i])); {
 		case info == nil || !info.IsDir():
