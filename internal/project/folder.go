@@ -48,6 +48,7 @@ type toolFolder struct {
 	opts  *Options
 	old   *index.Index             // the result of the last load; never nil
 	libs  map[string]index.Stamp   // the shared files
+	over  []*value.Error           // of those that exceed their share
 	texts func() map[string]string // their contents, read once and only if needed
 }
 
@@ -108,7 +109,7 @@ func (f *toolFolder) load(ctx context.Context, known *index.Known, found []Tool)
 	}
 	known.Take(f.key(), &index.Index{Written: began, Findings: findings, Libs: f.libs})
 	found = slices.Grow(found, len(findings))
-	var broken []*value.Error
+	broken := f.over
 	for i := range findings {
 		r := &findings[i]
 		if r.Err != nil {
@@ -166,39 +167,77 @@ const batchSize = 32
 // findings reads the files, in parallel. fresh reports whether any file was not in the
 // index.
 func (f *toolFolder) findings(ctx context.Context, entries []fs.DirEntry) (list []index.Finding, fresh bool, err error) {
+	stamped := f.stamps(ctx, entries)
 	list = make([]index.Finding, len(entries))
-	var next atomic.Int64
 	var changed atomic.Bool
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 1+len(entries)/(2*batchSize)) {
-		wait.Go(func() {
-			for ctx.Err() == nil {
-				end := int(next.Add(batchSize))
-				start := end - batchSize
-				if start >= len(entries) {
-					return
-				}
-				end = min(end, len(entries))
-				if !f.batch(ctx, entries[start:end], list[start:end]) {
-					changed.Store(true)
-				}
-			}
-		})
-	}
-	wait.Wait()
+	inBatches(ctx, len(entries), func(start, end int) {
+		if !f.batch(ctx, stamped[start:end], list[start:end]) {
+			changed.Store(true)
+		}
+	})
 	list = slices.DeleteFunc(list, func(r index.Finding) bool { return r.Name == "" })
 	return list, changed.Load(), ctx.Err()
 }
 
-// batch reads some entries into list; entries that are not files stay empty. It reports
+// inBatches calls do, in parallel, for parts of n things, until ctx ends.
+func inBatches(ctx context.Context, n int, do func(start, end int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 1+n/(2*batchSize)) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				end := int(next.Add(batchSize))
+				start := end - batchSize
+				if start >= n {
+					return
+				}
+				do(start, min(end, n))
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// A stampedFile is a file whose stamp is known, without its hash, or why it is not.
+type stampedFile struct {
+	name  string
+	stamp index.Stamp
+	err   error
+}
+
+// stamps returns the stamps of files. Those that exceed the share of the tools have an error.
+func (f *toolFolder) stamps(ctx context.Context, entries []fs.DirEntry) []stampedFile {
+	list, sizes := make([]stampedFile, len(entries)), make([]int64, len(entries))
+	inBatches(ctx, len(entries), func(start, end int) {
+		for i, e := range entries[start:end] {
+			x := stampedFile{name: e.Name()}
+			if x.stamp, x.err = f.stamp(x.name, e); x.err == nil {
+				sizes[start+i] = x.stamp.Size
+			}
+			list[start+i] = x
+		}
+	})
+	share := int64(folder.ToolsShare)
+	if f.place.Location == tool.Builtin {
+		return list
+	}
+	for i, over := range folder.Over(sizes, share) {
+		if over {
+			list[i].err = folder.OverShare(share)
+		}
+	}
+	return list
+}
+
+// batch reads some files into list; entries that are not files stay empty. It reports
 // whether all were in the index.
-func (f *toolFolder) batch(ctx context.Context, entries []fs.DirEntry, list []index.Finding) (known bool) {
+func (f *toolFolder) batch(ctx context.Context, entries []stampedFile, list []index.Finding) (known bool) {
 	known = true
 	var files []unread
-	for i, entry := range entries {
+	for i := range entries {
 		var text string
 		var state lookupState
-		switch list[i], text, state = f.lookUp(entry); state {
+		switch list[i], text, state = f.lookUp(&entries[i]); state {
 		case changed:
 			known = false
 		case undescribed:
@@ -220,15 +259,18 @@ const (
 )
 
 // lookUp returns the finding of a file, or its text if it must be described.
-func (f *toolFolder) lookUp(entry fs.DirEntry) (result index.Finding, text string, state lookupState) {
-	name := entry.Name()
+func (f *toolFolder) lookUp(file *stampedFile) (result index.Finding, text string, state lookupState) {
+	name, stamp, err := file.name, file.stamp, file.err
 	old, ok := f.old.Find(name)
-	stamp, err := f.stamp(name, entry)
 	switch {
 	case errors.Is(err, errFolder), errors.Is(err, errGone):
 		return index.Finding{}, "", unchanged
 	case err != nil:
-		return index.Finding{Name: name, Err: f.fileError(name, err), Good: old.LastGood()}, "", changed
+		r := index.Finding{Name: name, Stamp: unmatched(), Err: f.fileError(name, err), Good: old.LastGood()}
+		if old.Err != nil && old.Stamp == r.Stamp && old.Err.Error() == r.Err.Error() {
+			return r, "", unchanged
+		}
+		return r, "", changed
 	}
 	same := ok && old.Libs == f.libsHash(&old)
 	trusted := same && f.trusts(old.Stamp, stamp)
@@ -323,7 +365,7 @@ func (f *toolFolder) describe(ctx context.Context, files []unread) {
 			r.Err = f.fileError(r.Name, errs[i])
 			r.Libs = f.libsHash(r)
 			if Transient(r.Err) {
-				r.Stamp = index.Stamp{Size: -1} // matches no file: it is read again
+				r.Stamp = unmatched()
 			}
 			continue
 		}
@@ -337,6 +379,10 @@ func (f *toolFolder) describe(ctx context.Context, files []unread) {
 	}
 }
 
+// unmatched returns the stamp of a finding that does not depend only on the file: it matches no file, so that the
+// file is read again.
+func unmatched() index.Stamp { return index.Stamp{Size: -1} }
+
 // Transient reports whether an error does not depend on the file: no worker was free,
 // or the worker was killed from outside.
 func Transient(e *value.Error) bool {
@@ -348,6 +394,20 @@ func (f *toolFolder) describeOne(ctx context.Context, name, text string) index.F
 	r := index.Finding{Name: name, Stamp: index.Stamp{Hash: tool.HashBytes([]byte(text))}}
 	f.describe(ctx, []unread{{&r, text}})
 	return r
+}
+
+// describeAlone reads what files declare, one by one and in parallel, and completes their findings.
+func (f *toolFolder) describeAlone(ctx context.Context, findings []*index.Finding, texts map[string]string) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(findings)) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(findings)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				f.describe(ctx, []unread{{findings[i], texts[findings[i].Name]}})
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // describeAll reads what files declare. It returns a tool or an error for each.
@@ -494,19 +554,18 @@ func (f *toolFolder) script(name string, loads []string, want string) (tool.Scri
 	return s, nil
 }
 
-// The limits of all shared files of a folder: thirty times those of one tool. The
-// folder may be untrusted, and is read before any review.
-const (
-	maxLibs     = 1000
-	maxLibBytes = 32 << 20
-)
+// maxLibs is how many shared files a folder may have: thirty times as many as one tool may load. The folder may be
+// untrusted, and is read before any review.
+const maxLibs = 1000
 
 // readLibs reads the stamps of all shared files, and the contents of changed ones.
 // There are few, and a tool is described again when a file that it loads has changed.
 func (f *toolFolder) readLibs() error {
 	f.libs, f.texts = map[string]index.Stamp{}, sync.OnceValue(f.libTexts)
-	bytes := int64(0)
-	return fs.WalkDir(f.files, "lib", func(name string, d fs.DirEntry, err error) error {
+	var names []string
+	var stamps []index.Stamp
+	var sizes []int64
+	err := fs.WalkDir(f.files, "lib", func(name string, d fs.DirEntry, err error) error {
 		if name == "lib" && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipAll
 		}
@@ -517,21 +576,35 @@ func (f *toolFolder) readLibs() error {
 		if err != nil {
 			return nil // loading it reports the error
 		}
-		if bytes += stamp.Size; bytes > maxLibBytes || len(f.libs) >= maxLibs {
-			return value.Errorf(value.Limit, "the scripts in the folder lib are too many or too large: at most %d files and %d MB are allowed", maxLibs, maxLibBytes>>20)
+		if len(names) >= maxLibs {
+			return value.Errorf(value.Limit, "the folder lib has too many scripts: at most %d are allowed", maxLibs)
 		}
-		old, ok := f.old.Libs[name]
-		if ok && f.trusts(old, stamp) {
-			f.libs[name] = old
-			return nil
-		}
-		if stamp.Text, err = folder.ReadText(f.files, name, folder.MaxSource); err != nil {
-			return nil // loading it reports the error
-		}
-		stamp.Hash = tool.HashBytes([]byte(stamp.Text))
-		f.libs[name] = stamp
+		names, stamps, sizes = append(names, name), append(stamps, stamp), append(sizes, stamp.Size)
 		return nil
 	})
+	for i, over := range folder.Over(sizes, folder.OtherShare) {
+		if over {
+			f.over = append(f.over, f.fileError(names[i], folder.OverShare(folder.OtherShare)))
+		} else {
+			f.readLib(names[i], stamps[i])
+		}
+	}
+	return err
+}
+
+// readLib takes a shared file from the index, or reads it. Loading it reports that it cannot be read.
+func (f *toolFolder) readLib(name string, stamp index.Stamp) {
+	old, ok := f.old.Libs[name]
+	if ok && f.trusts(old, stamp) {
+		f.libs[name] = old
+		return
+	}
+	var err error
+	if stamp.Text, err = folder.ReadText(f.files, name, folder.MaxSource); err != nil {
+		return
+	}
+	stamp.Hash = tool.HashBytes([]byte(stamp.Text))
+	f.libs[name] = stamp
 }
 
 // libTexts returns the contents of all shared files.

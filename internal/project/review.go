@@ -23,8 +23,8 @@ import (
 // reads.
 const maxReviewed = 20_000
 
-// maxReviewBytes is the limit of all texts of a review, in bytes.
-const maxReviewBytes = 64 << 20
+// maxReviewBytes is the limit of all texts of a review, in bytes: those of the tools and of four other folders.
+const maxReviewBytes = folder.ToolsShare + 4*folder.OtherShare
 
 // Review reads the files of a project that need trust, without running them.
 func Review(ctx context.Context, root string, o *Options) (*trust.Review, error) {
@@ -89,23 +89,35 @@ func (v *reviewing) tools() {
 		v.broken(folder.ToolsDir, err)
 		return
 	}
+	v.Broken = append(v.Broken, f.over...)
 	if more {
 		v.broken(folder.ToolsDir, value.Errorf(value.Limit, "the folder has more than %d entries: the remaining entries are not reviewed", maxReviewed))
 	}
 	v.tests(entries)
 	var tools []trust.File
 	loaded := map[string]bool{}
-	for _, e := range f.toolFiles(entries) {
+	var unread []*index.Finding
+	texts := map[string]string{}
+	for _, x := range f.stamps(v.ctx, f.toolFiles(entries)) {
+		if text, ok := v.tool(f, &x); ok {
+			texts[x.name] = text
+			unread = append(unread, &index.Finding{Name: x.name, Stamp: index.Stamp{Hash: tool.HashBytes([]byte(text))}})
+		}
+	}
+	f.describeAlone(v.ctx, unread, texts)
+	for _, r := range unread {
 		if v.ctx.Err() != nil {
 			return
 		}
-		x, ok := v.tool(f, e)
-		if !ok {
+		if r.Err != nil {
+			v.Broken = append(v.Broken, r.Err)
 			continue
 		}
-		for _, lib := range x.Tool.Loads {
+		for _, lib := range r.Tool.Loads {
 			loaded[lib] = true
 		}
+		x := trust.File{Path: f.shown(r.Name), Kind: trust.KindTool, Text: texts[r.Name], TextHash: r.Stamp.Hash, Hash: r.Hash, Tool: r.Tool}
+		_, x.Status = v.ledger.Tool(x.Path, r.Head, r.Hash, r.Stamp.Hash, f.libHash)
 		tools = append(tools, x)
 	}
 	for name, stamp := range f.libs {
@@ -135,32 +147,20 @@ func (v *reviewing) testsLoad(lib string) bool {
 	})
 }
 
-// tool returns one tool, with its reason.
-func (v *reviewing) tool(f *toolFolder, e fs.DirEntry) (trust.File, bool) {
-	name := e.Name()
-	switch _, err := f.stamp(name, e); {
-	case errors.Is(err, errFolder), errors.Is(err, errGone):
-		return trust.File{}, false
+// tool returns the text of one tool.
+func (v *reviewing) tool(f *toolFolder, x *stampedFile) (text string, ok bool) {
+	err := x.err
+	if err == nil && x.name != "" {
+		text, err = folder.ReadText(f.files, x.name, folder.MaxSource)
+	}
+	switch {
+	case x.name == "" || errors.Is(err, errFolder) || errors.Is(err, errGone): // without a name, the review has ended
+		return "", false
 	case err != nil:
-		v.Broken = append(v.Broken, f.fileError(name, err))
-		return trust.File{}, false
+		v.Broken = append(v.Broken, f.fileError(x.name, err))
+		return "", false
 	}
-	text, err := folder.ReadText(f.files, name, folder.MaxSource)
-	if err != nil {
-		v.Broken = append(v.Broken, f.fileError(name, err))
-		return trust.File{}, false
-	}
-	if !v.fits(f.shown(name), len(text)) {
-		return trust.File{}, false
-	}
-	r := f.describeOne(v.ctx, name, text)
-	if r.Err != nil {
-		v.Broken = append(v.Broken, r.Err)
-		return trust.File{}, false
-	}
-	x := trust.File{Path: f.shown(name), Kind: trust.KindTool, Text: text, TextHash: r.Stamp.Hash, Hash: r.Hash, Tool: r.Tool}
-	_, x.Status = v.ledger.Tool(x.Path, r.Head, r.Hash, r.Stamp.Hash, f.libHash)
-	return x, true
+	return text, v.fits(f.shown(x.name), len(text))
 }
 
 // add adds a file that is not a tool.

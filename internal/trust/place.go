@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -56,7 +57,7 @@ func (p Place) FileError(name string, err error) *value.Error {
 	return folder.FileError(err, path.Join(p.Shown, name))
 }
 
-// ReadFiles calls read for the files in the folder, at most limit, and returns the
+// ReadFiles calls read for the files in the folder, at most limit and [folder.OtherShare], and returns the
 // errors.
 func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(files fs.FS, name string) error) (broken []*value.Error) {
 	files, done, err := p.Open()
@@ -73,14 +74,29 @@ func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(fil
 	case more:
 		broken = append(broken, p.FileError("", value.Errorf(value.Limit, "the folder has more than %d files: the remaining files are ignored", limit)))
 	}
-	for _, e := range entries {
-		if isFile(e) {
-			if err := read(files, e.Name()); err != nil {
-				broken = append(broken, p.FileError(e.Name(), err))
-			}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !isFile(e) })
+	over := folder.Over(p.sizes(files, entries), folder.OtherShare)
+	for i, e := range entries {
+		err := error(folder.OverShare(folder.OtherShare))
+		if !over[i] {
+			err = read(files, e.Name())
+		}
+		if err != nil {
+			broken = append(broken, p.FileError(e.Name(), err))
 		}
 	}
 	return broken
+}
+
+// sizes returns the sizes of files of the place. Reading a file that has none reports the error.
+func (p Place) sizes(files fs.FS, entries []fs.DirEntry) []int64 {
+	sizes := make([]int64, len(entries))
+	for i, e := range entries {
+		if info, err := fs.Stat(files, path.Join(p.Dir, e.Name())); err == nil && info.Mode().IsRegular() {
+			sizes[i] = info.Size()
+		}
+	}
+	return sizes
 }
 
 // Create creates a file in the folder, which it also creates. An existing file is an error that matches
