@@ -50,8 +50,7 @@ func (e *Engine) Check(s tool.Script, k *Known) []diagnostic.Diagnostic {
 		r.AddError(err, diagnostic.InvalidFile)
 	}
 	r.KeepUncertainNeeds()
-	diagnostic.Sort(r.List)
-	return r.List
+	return r.Close()
 }
 
 // Format returns a script in its standard format: Starlark as buildifier formats it, and the

@@ -36,6 +36,7 @@ const (
 	DuplicateNeed = "duplicate-need"
 
 	Declaration   = "declaration"
+	MoreFaults    = "more-faults"
 	Constraint    = "constraint-type"
 	Example       = "example-args"
 	ExampleResult = "example-result"
@@ -86,5 +87,6 @@ func Codes() []Code {
 		{DocstringType, "the type of a parameter is only in the docstring, as in `n (int): the number`"},
 		{MissingDoc, "a function or a parameter is not described"},
 		{Declaration, "the declaration has a fault that has no other code"},
+		{MoreFaults, "the file has more than 100 faults, and the others are not listed"},
 	}
 }

@@ -29,6 +29,8 @@ type Diagnostic struct {
 	Message  string // begins in lower case and has no full stop, as that of an error
 	Hint     string // what to write instead, or ""
 	Fix      *Fix   // nil if no edit certainly fixes it
+	// More is how many faults of the same severity it stands for, which are not listed. It is 0 for a fault itself.
+	More int
 }
 
 // A Span is a part of a text, in bytes from its begin. End is exclusive.

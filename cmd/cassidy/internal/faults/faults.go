@@ -39,6 +39,9 @@ func JSON(d *diagnostic.Diagnostic, text string) *value.Dict {
 	if d.Hint != "" {
 		o.Put("hint", d.Hint)
 	}
+	if d.More > 0 {
+		o.Put("more", int64(d.More))
+	}
 	if d.Fix != nil {
 		edits := value.List{}
 		for _, e := range d.Fix.Edits {
@@ -57,9 +60,9 @@ func JSON(d *diagnostic.Diagnostic, text string) *value.Dict {
 func Count(list []diagnostic.Diagnostic) (errors, warnings int) {
 	for _, d := range list {
 		if d.Severity == diagnostic.Error {
-			errors++
+			errors += max(d.More, 1)
 		} else {
-			warnings++
+			warnings += max(d.More, 1)
 		}
 	}
 	return errors, warnings
@@ -113,6 +116,9 @@ func result(d *diagnostic.Diagnostic, text string) *value.Dict {
 	uri := value.NewDict("uri", uriOf(d.Pos.File))
 	location := value.NewDict("physicalLocation", value.NewDict("artifactLocation", uri, "region", region(text, d.Span)))
 	r := value.NewDict("ruleId", d.Code, "level", string(d.Severity), "message", value.NewDict("text", message), "locations", value.List{location})
+	if d.More > 0 {
+		r.Put("properties", value.NewDict("more", int64(d.More)))
+	}
 	if d.Fix != nil {
 		replacements := value.List{}
 		for _, e := range d.Fix.Edits {

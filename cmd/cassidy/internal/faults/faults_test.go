@@ -171,3 +171,23 @@ func TestPublishedSchema(t *testing.T) {
 		validate(t, schema, []byte(value.FormatJSON(faults.SARIF(nil, version), "")))
 	}
 }
+
+// TestMore checks that faults that are not listed are counted, and that JSON and SARIF have their number.
+func TestMore(t *testing.T) {
+	t.Parallel()
+	list := []diagnostic.Diagnostic{
+		{Pos: value.Position{File: "a.star", Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.UnknownName, Message: "undefined: x"},
+		{Pos: value.Position{File: "a.star", Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.MoreFaults, Message: "7 more errors are not listed", More: 7},
+		{Pos: value.Position{File: "a.star", Line: 1, Col: 1}, Severity: diagnostic.Warning, Code: diagnostic.MoreFaults, Message: "9 more warnings are not listed", More: 9},
+	}
+	if errs, warnings := faults.Count(list); errs != 8 || warnings != 9 {
+		t.Errorf("Count = %d, %d", errs, warnings)
+	}
+	if n, _ := faults.JSON(&list[1], "x").Get("more"); n != int64(7) {
+		t.Errorf("JSON: more = %v", n)
+	}
+	text := value.FormatJSON(faults.SARIF([]faults.File{{Name: "a.star", Text: "x", Found: list}}, "v1"), "")
+	if strings.Count(text, `"more":`) != 2 {
+		t.Errorf("SARIF: %s", text)
+	}
+}

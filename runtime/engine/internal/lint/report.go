@@ -19,8 +19,9 @@ type Pos struct{ Line, Col int }
 // A Range is a part of that text. End is exclusive; the zero End stands for the word at Start.
 type Range struct{ Start, End Pos }
 
-// maxFaults is how many faults of one file are reported.
-const maxFaults = 500
+// maxFaults is how many faults of one file are listed. The others are counted: nobody reads them, and a
+// file of usual size can have ten thousands.
+const maxFaults = 100
 
 // A Report collects the faults of a file.
 type Report struct {
@@ -28,12 +29,13 @@ type Report struct {
 	Known *Known
 	List  []diagnostic.Diagnostic
 	seen  map[string]bool
-	meant map[string]bool // the names that faults suggest
+	meant map[string]bool             // the names that faults suggest
+	more  map[diagnostic.Severity]int // how many faults are not listed
 }
 
 // NewReport returns a report without faults.
 func NewReport(text *Text, known *Known) *Report {
-	return &Report{Text: text, Known: known, seen: map[string]bool{}, meant: map[string]bool{}}
+	return &Report{Text: text, Known: known, seen: map[string]bool{}, meant: map[string]bool{}, more: map[diagnostic.Severity]int{}}
 }
 
 // Span returns the span of a range.
@@ -59,7 +61,12 @@ type Fault struct {
 
 // Add adds a fault, unless there is one with the same code at the same place.
 func (r *Report) Add(f Fault) {
-	if r.full() {
+	severity := diagnostic.Error
+	if f.Warning {
+		severity = diagnostic.Warning
+	}
+	if r.full() { // its place would cost more than the count
+		r.leaveOut(fmt.Sprint(f.At.Start, f.Code), severity)
 		return
 	}
 	for _, name := range f.Similar {
@@ -70,10 +77,6 @@ func (r *Report) Add(f Fault) {
 		if span, ok := r.renamed(f.At, f.Rename); ok && r.isMisspelled(f.At, f.Rename) {
 			f.Fix = &diagnostic.Fix{Title: fmt.Sprintf("write %s", f.Rename), Edits: []diagnostic.Edit{{Span: span, Text: f.Rename}}}
 		}
-	}
-	severity := diagnostic.Error
-	if f.Warning {
-		severity = diagnostic.Warning
 	}
 	d := r.At(r.Span(f.At), severity, f.Code, f.Message)
 	d.Hint, d.Fix = f.Hint, f.Fix
@@ -111,11 +114,36 @@ func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
 	if d.Code == diagnostic.MissingNeed { // a call may lack several
 		key += d.Message
 	}
-	if r.full() || r.seen[key] {
+	if r.full() {
+		r.leaveOut(key, d.Severity)
 		return
 	}
-	r.seen[key] = true
-	r.List = append(r.List, d)
+	if !r.seen[key] {
+		r.seen[key] = true
+		r.List = append(r.List, d)
+	}
+}
+
+// leaveOut counts a fault that is not listed, once.
+func (r *Report) leaveOut(key string, s diagnostic.Severity) {
+	if !r.seen[key] {
+		r.seen[key] = true
+		r.more[s]++
+	}
+}
+
+// Close adds how many faults are not listed, and returns all in the order of their places.
+func (r *Report) Close() []diagnostic.Diagnostic {
+	diagnostic.Sort(r.List)
+	for _, s := range []diagnostic.Severity{diagnostic.Error, diagnostic.Warning} {
+		if n := r.more[s]; n > 0 {
+			end := len(r.Source)
+			d := r.At(diagnostic.Span{Start: end, End: end}, s, diagnostic.MoreFaults, fmt.Sprintf("%d more %ss are not listed", n, s))
+			d.Hint, d.More = "correct the listed faults first", n
+			r.List = append(r.List, d)
+		}
+	}
+	return r.List
 }
 
 // KeepUncertainNeeds removes the fixes that change needs if the file has other errors or unknown names.
@@ -124,7 +152,7 @@ func (r *Report) KeepUncertainNeeds() {
 	isNeed := func(d *diagnostic.Diagnostic) bool {
 		return d.Code == diagnostic.MissingNeed || d.Code == diagnostic.UnusedNeed
 	}
-	if !slices.ContainsFunc(r.List, func(d diagnostic.Diagnostic) bool {
+	if r.more[diagnostic.Error] == 0 && !slices.ContainsFunc(r.List, func(d diagnostic.Diagnostic) bool {
 		return !isNeed(&d) && (d.Severity == diagnostic.Error || strings.HasPrefix(d.Code, "unknown-"))
 	}) {
 		return
