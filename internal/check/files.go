@@ -57,6 +57,20 @@ func read(root, file string) (string, error) {
 	return text, nil
 }
 
+// MaxScripts is how many bytes of scripts one command checks: all tools of a project fit, see [folder.ToolsShare].
+const MaxScripts = folder.ToolsShare
+
+// Over returns the files that exceed [MaxScripts].
+func Over(files []string) []bool {
+	sizes := make([]int64, len(files))
+	for i, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			sizes[i] = info.Size()
+		}
+	}
+	return folder.Over(sizes, MaxScripts)
+}
+
 // leadsOut reports whether a file in a project is a link, or in one, that leads out of the project.
 func leadsOut(root, file string) (bool, error) {
 	if root == "" {
@@ -252,7 +266,7 @@ func moved(offset int, list []diagnostic.Diagnostic) int {
 func mistakes(list []diagnostic.Diagnostic) (n int) {
 	for i := range list {
 		if list[i].Severity == diagnostic.Error && list[i].Code != diagnostic.MissingNeed {
-			n++
+			n += max(list[i].More, 1)
 		}
 	}
 	return n

@@ -86,11 +86,19 @@ func (c *command) check(ctx *cli.Context, h *host.Host, config *faults.File) err
 	if config != nil {
 		r.files = append(r.files, *config)
 	}
-	for _, file := range t.files {
-		if ctx.Context.Err() != nil {
+	over := check.Over(t.files)
+	for i, file := range t.files {
+		switch {
+		case ctx.Context.Err() != nil:
 			return value.AsError(ctx.Context.Err(), value.Canceled)
+		case over[i]:
+			name := shown(file)
+			e := value.Limitf(value.LimitSource, "the file is not checked: there are more than %d MB of scripts, and smaller ones are checked first", check.MaxScripts>>20).
+				WithHint("delete scripts that are not needed, or check this one alone: cassidy check FILE")
+			r.files = append(r.files, faults.File{Name: name, Found: []diagnostic.Diagnostic{invalid(name, e)}})
+		default:
+			r.file(file)
 		}
-		r.file(file)
 	}
 	return r.report(ctx.Bool("sarif"), ctx.Bool("strict"))
 }
