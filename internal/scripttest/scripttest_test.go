@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -505,10 +506,24 @@ func TestReplay(t *testing.T) {
 	if got := runAll(t, o)["test_replay"]; !strings.Contains(got, "fs.read has no fake") {
 		t.Errorf("an effect with other arguments is not in the fixture, but got %q", got)
 	}
+	file := filepath.Join(dir, ".cassidy", "tests", "nine.json")
+	wantPrivate(t, file)
+	if err := os.Chmod(file, 0o755); err != nil { // as an older version has written it
+		t.Fatal(err)
+	}
 	args = value.NewDict("path", "n.txt", "offset", int64(1), "limit", nil)
 	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
+	wantPrivate(t, file)
 	o.Record = nil
 	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
+}
+
+// wantPrivate checks that only the user can read a file.
+func wantPrivate(t *testing.T, file string) {
+	t.Helper()
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v, %v", filepath.Base(file), info, err)
+	}
 }
 
 // markdown returns a tool in Markdown with one parameter. Its code begins in line 11.

@@ -180,7 +180,7 @@ func (x *test) golden(name string, v value.Value) error {
 	}
 	file := path.Join(x.data, name+".golden")
 	if x.slot.suite.opts.Update {
-		return x.slot.suite.files.writeData(file, []byte(text))
+		return x.slot.suite.files.writeData(file, []byte(text), 0o644)
 	}
 	want, err := x.slot.suite.files.readData(file)
 	switch {
@@ -208,15 +208,21 @@ func (f *files) readData(name string) ([]byte, error) {
 	return data, err
 }
 
-// writeData writes a file of test data. Links must not lead out of the folder.
-func (f *files) writeData(name string, data []byte) error {
+// writeData writes a file of test data. One that exists loses the permissions that are not in mode, before it is
+// written. Links must not lead out of the folder.
+func (f *files) writeData(name string, data []byte, mode fs.FileMode) error {
 	root, err := os.OpenRoot(f.dir)
 	if err == nil {
 		defer root.Close()
 		err = root.MkdirAll(path.Dir(name), 0o755)
 	}
 	if err == nil {
-		err = root.WriteFile(name, data, 0o644)
+		if info, missing := root.Stat(name); missing == nil && info.Mode().Perm()&^mode != 0 {
+			err = root.Chmod(name, info.Mode().Perm()&mode)
+		}
+	}
+	if err == nil {
+		err = root.WriteFile(name, data, mode)
 	}
 	if err != nil {
 		return value.Errorf(value.Failed, "write %s: %w", name, folder.Cause(err))
@@ -307,7 +313,7 @@ func (x *test) record(ctx context.Context, r Recording) error {
 	r.Fixture, r.Replaces = to.file, to.old
 	f, err := do(ctx, r)
 	if err == nil {
-		err = x.slot.suite.files.writeData(to.file, f.Format())
+		err = x.slot.suite.files.writeData(to.file, f.Format(), fixture.Mode)
 	}
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func (c *command) export(ctx *cli.Context, j *history.Journal, r *history.Run) e
 	file := filepath.Join(base, name)
 	_, err = os.Stat(filepath.Dir(file))
 	created := errors.Is(err, fs.ErrNotExist)
-	written, err := setup.WriteNew(base, name, string(f.Format()))
+	written, err := setup.WriteNew(base, name, string(f.Format()), fixture.Mode)
 	switch {
 	case err != nil:
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -93,8 +94,12 @@ func TestExport(t *testing.T) {
 		if tt.file == "" {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(h.project, filepath.FromSlash(tt.file)))
+		name := filepath.Join(h.project, filepath.FromSlash(tt.file))
+		data, err := os.ReadFile(name)
 		h.check(err)
+		if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has everything that the run has read, but its mode is %v, %v", tt.file, info.Mode(), err)
+		}
 		if f, err := fixture.Parse(data); err != nil || !strings.Contains(tt.args, f.ID) {
 			t.Errorf("%s: %v", tt.file, err)
 		}

@@ -75,7 +75,7 @@ func Project(a *app.App, dir string) (value.List, error) {
 		a.Note("this folder is for your personal tools; create projects in other folders")
 		return created, nil
 	}
-	written, err := WriteNew(dir, folder.Name+"/config.yaml", scripts.ProjectConfig())
+	written, err := WriteNew(dir, folder.Name+"/config.yaml", scripts.ProjectConfig(), 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +115,10 @@ func markOwn(a *app.App, dir string, fresh bool) {
 	}
 }
 
-// WriteNew writes a new file in a folder, and makes the folders on the way. It reports
-// false if the file exists. It follows no link out of the folder: a project may come from
-// an untrusted author.
-func WriteNew(dir, name, text string) (bool, error) {
+// WriteNew writes a new file in a folder, and makes the folders on the way. mode has the permissions of the file, before
+// the umask. It reports false if the file exists. It follows no link out of the folder: a project may come from an
+// untrusted author.
+func WriteNew(dir, name, text string, mode fs.FileMode) (bool, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return false, ui.FileError(err)
 	}
@@ -130,7 +130,7 @@ func WriteNew(dir, name, text string) (bool, error) {
 	if err := makeFolder(root, path.Dir(name)); err != nil {
 		return false, err
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}

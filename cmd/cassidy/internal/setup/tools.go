@@ -64,7 +64,7 @@ func WriteTool(a *app.App, location, name, suffix, text string) (f ToolFile, err
 		return f, err
 	}
 	f.Path, f.Shown = filepath.Join(dir, name+suffix), shown+"/"+name+suffix
-	written, err := WriteNew(base, path.Join(in, name+suffix), text)
+	written, err := WriteNew(base, path.Join(in, name+suffix), text, 0o666)
 	if err == nil && !written {
 		err = toolExists(f.Shown)
 	}
