@@ -351,14 +351,7 @@ func (f *finder) secrets(ctx context.Context, name string) (string, error) {
 
 // secretFiles returns the files that hold secrets. No script reads them, as with [finder.env], so none moves or
 // removes them either: it could not undo that.
-func (f *finder) secretFiles() (files []string) {
-	for _, from := range f.now.Load().secrets {
-		if from.File != "" {
-			files = append(files, from.File)
-		}
-	}
-	return files
-}
+func (f *finder) secretFiles() []string { return config.SecretFiles(f.now.Load().secrets) }
 
 // env looks up an environment variable for a script. It refuses those that hold secrets, of which scripts get
 // placeholders only: their values would be in results, in the journal and in fixtures.

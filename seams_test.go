@@ -295,5 +295,8 @@ func TestFilesOfSecrets(t *testing.T) {
 		if got := fmt.Sprint(r, err); strings.Contains(got, "s3cret-value") || (err != nil) != tt.refused && !strings.Contains(tt.do, "search") {
 			t.Errorf("%s = %v, %v", tt.do, r, err)
 		}
+		if hint := value.ErrorOf(err, value.Failed); strings.HasPrefix(tt.do, "shell") && value.KindOf(err) == value.Denied && !strings.Contains(hint.Hint, "mv '") {
+			t.Errorf("%s: the hint %q does not say what to type", tt.do, hint.Hint)
+		}
 	}
 }

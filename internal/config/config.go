@@ -103,6 +103,16 @@ type SecretSource struct {
 	File string // a file, by its absolute path
 }
 
+// SecretFiles returns the files among the sources of secrets.
+func SecretFiles(secrets map[string]SecretSource) (files []string) {
+	for _, from := range secrets {
+		if from.File != "" {
+			files = append(files, from.File)
+		}
+	}
+	return files
+}
+
 // LimitCaps cap the limits that tools declare.
 type LimitCaps struct {
 	tool.Limits

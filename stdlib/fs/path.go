@@ -2,7 +2,6 @@ package fs
 
 import (
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -182,16 +181,8 @@ func (w *Folder) keepOut(paths []string) {
 	}
 }
 
-// HoldsSecret returns the path of Options.Secret that is a file, or "". A file has more names than that path: of
-// links, in other case, and through other folders.
-func (w *Folder) HoldsSecret(file fs.FileInfo) string {
-	for _, name := range w.SecretFiles() {
-		if info, err := os.Stat(name); err == nil && os.SameFile(info, file) {
-			return name
-		}
-	}
-	return ""
-}
+// HoldsSecret returns the path of Options.Secret that is a file, or "".
+func (w *Folder) HoldsSecret(file fs.FileInfo) string { return protect.HoldsSecret(w.SecretFiles(), file) }
 
 // SecretFiles returns the paths of Options.Secret.
 func (w *Folder) SecretFiles() []string {
@@ -199,31 +190,6 @@ func (w *Folder) SecretFiles() []string {
 		return nil
 	}
 	return w.secret()
-}
-
-// SecretIn returns a file of Options.Secret that is in a folder, or may be: it has hard links. "" means that
-// none is.
-func (w *Folder) SecretIn(dirs ...string) string {
-	for _, name := range w.SecretFiles() {
-		info, err := os.Stat(name)
-		if err != nil {
-			continue
-		}
-		followed, err := filepath.EvalSymlinks(name)
-		if err != nil || linkCount(info) > 1 || slices.ContainsFunc(dirs, func(dir string) bool { return isIn(dir, name) || isIn(dir, followed) }) {
-			return name
-		}
-	}
-	return ""
-}
-
-// isIn reports whether a path is a folder or in it, whose own path may be that of a link.
-func isIn(dir, name string) bool {
-	if followed, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = followed
-	}
-	rel, err := filepath.Rel(dir, name)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // isKept reports whether a path is in Options.Protect, or inside such a path.

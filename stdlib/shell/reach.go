@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/beneath"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -36,9 +37,8 @@ func (c *Commands) reach(plan *plan, g tool.Grant) (r *reach, err error) {
 				WithHint("read files with fs.read, or change the rule")
 		}
 	}
-	if file := c.folder.SecretIn(slices.Concat([]string{c.folder.Path()}, plan.rule.Read, plan.rule.Write)...); file != "" {
-		return nil, value.Errorf(value.Denied, "commands are not allowed: a command could read the file of a secret: %s", file).
-			WithHint("ask the user to move the file out of the folders that commands may read, and to remove its hard links")
+	if file, hint := protect.SecretIn(c.folder.SecretFiles(), slices.Concat([]string{c.folder.Path()}, plan.rule.Read, plan.rule.Write)); file != "" {
+		return nil, value.Errorf(value.Denied, "commands are not allowed: a command could read the file of a secret: %s", file).WithHint("%s", hint)
 	}
 	root, err := beneath.Open(c.folder.Root)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -30,6 +32,7 @@ func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, m
 		if err != nil {
 			return "", err
 		}
+		noteSecret(a, file)
 		if isForeign(a, file) {
 			s.MarkUntrusted(m.Name)
 		}
@@ -49,6 +52,7 @@ func Attach(ctx context.Context, a *app.App, s *agent.Session, files []string, m
 // project, and for names of files in --context that are untrusted text.
 func MarkContext(a *app.App, s *agent.Session, setup *Setup) {
 	for _, file := range setup.ContextFiles {
+		noteSecret(a, file)
 		if isForeign(a, file) {
 			s.MarkUntrusted(filepath.Base(file))
 		}
@@ -59,6 +63,17 @@ func MarkContext(a *app.App, s *agent.Session, setup *Setup) {
 			s.MarkUntrusted("the name " + name)
 			return // one is enough, and few are cheap to look up
 		}
+	}
+}
+
+// noteSecret says so if a file that a person has named is the source of a secret. They may send it all the same.
+func noteSecret(a *app.App, file string) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return
+	}
+	if files, err := a.SecretFiles(); err == nil && protect.HoldsSecret(files, info) != "" {
+		a.Note("%s holds a secret of your config: the model and the record of the run get its value", file)
 	}
 }
 

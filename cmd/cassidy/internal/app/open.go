@@ -134,6 +134,12 @@ func (a *App) ReadConfig(root string) (config.Config, error) {
 	return config.Read(root, &config.Options{Home: a.Home(), File: a.config})
 }
 
+// SecretFiles returns the files of the secrets that the user's config names now.
+func (a *App) SecretFiles() (files []string, err error) {
+	c, err := a.ReadConfig("")
+	return config.SecretFiles(c.Secrets), err
+}
+
 // ListRules returns the rules that are in force in a project.
 func (a *App) ListRules(root string) ([]config.ListedRule, error) {
 	return config.ListRules(root, &config.Options{Home: a.Home(), File: a.config})

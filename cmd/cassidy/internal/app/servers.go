@@ -33,7 +33,7 @@ func (a *App) Attached() *servers.Attached { return a.attached.Load() }
 
 // Servers returns the MCP servers of a project and of the user.
 func (a *App) Servers(root string) *servers.Options {
-	o := &servers.Options{Root: root, Scope: a.Scope(), Env: a.Env, Version: Version(), Tokens: a.inHome("state/mcp-auth"), Changes: a.inHome("state/mcp-changed")}
+	o := &servers.Options{Root: root, Scope: a.Scope(), Env: a.Env, Version: Version(), Tokens: a.inHome("state/mcp-auth"), Changes: a.inHome("state/mcp-changed"), Secrets: a.SecretFiles}
 	if c, err := a.ReadConfig(""); err == nil && (launch.Confined() || !c.Sandbox.Confines()) {
 		o.Launch = launch.New(a.Worker())
 	}

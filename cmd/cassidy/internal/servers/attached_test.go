@@ -336,3 +336,44 @@ func TestUpdate(t *testing.T) {
 	s.update(1)
 	has("trust was revoked", "")
 }
+
+// TestServersGetNoSecret checks that no server is started that could read the file of a secret, in the project or in a
+// folder that its entry names, also by a link or another name.
+func TestServersGetNoSecret(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, entries("inside", "a", "link", "b", "hard", "c", "apart", "d"), "inside", "link", "hard", "apart")
+	outside, file := t.TempDir(), ""
+	s.opts.Secrets = func() ([]string, error) { return []string{file}, nil }
+	write := func(name string) string {
+		if err := os.WriteFile(name, []byte("s3cret-value"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	linked := filepath.Join(outside, "linked")
+	if err := os.Symlink(s.opts.Root, linked); err != nil {
+		t.Skip(err)
+	}
+	hard := write(filepath.Join(outside, "hard"))
+	if err := os.Link(hard, filepath.Join(s.opts.Root, "name")); err != nil {
+		t.Skip(err)
+	}
+	for _, tt := range []struct{ server, file, hint string }{
+		{"inside", write(filepath.Join(s.opts.Root, ".env")), "mv '"},
+		{"link", filepath.Join(linked, ".env"), "mv '"},
+		{"hard", hard, "find / -samefile '"},
+	} {
+		file = tt.file
+		_, err := s.call(tt.server)
+		if e := value.ErrorOf(err, value.Failed); e == nil || e.Kind != value.Denied || !strings.Contains(e.Message(), tt.file) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("with the secret in %s: %v", tt.file, err)
+		}
+	}
+	if n := s.started("a") + s.started("b") + s.started("c"); n != 0 {
+		t.Errorf("%d servers were started", n)
+	}
+	file = write(filepath.Join(outside, "apart"))
+	if _, err := s.call("apart"); err != nil {
+		t.Errorf("with the secret elsewhere: %v", err)
+	}
+}

@@ -26,6 +26,8 @@ type Options struct {
 	Version string        // of cassidy
 	Tokens  string        // the folder of what the user has signed in with
 	Changes string        // the folder of the notes about servers that differ from their review, or ""
+	// Secrets returns the files of secrets, none of which a server may be able to read. Nil means that there are none.
+	Secrets func() ([]string, error)
 }
 
 // An Entry is a server that a file names.

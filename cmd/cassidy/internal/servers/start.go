@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
 	"github.com/cassidy-run/cassidy/runtime/mcp/oauth"
@@ -118,6 +119,21 @@ func (o *Options) complete(s *mcpfile.Server, scratch string, p *tool.Process) (
 			return err
 		}
 		p.Write = append(p.Write, at)
+	}
+	return o.keepSecrets(slices.Concat(p.Read, p.Write))
+}
+
+// keepSecrets refuses a server that could read the file of a secret.
+func (o *Options) keepSecrets(dirs []string) error {
+	if o.Secrets == nil {
+		return nil
+	}
+	files, err := o.Secrets()
+	if err != nil {
+		return err
+	}
+	if file, hint := protect.SecretIn(files, dirs); file != "" {
+		return value.Errorf(value.Denied, "it was not started, because it could read the file of a secret: %s", file).WithHint("%s", hint)
 	}
 	return nil
 }
