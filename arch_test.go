@@ -321,7 +321,7 @@ var layers = map[string]struct {
 	},
 	"stdlib/shell": {
 		"Package shell is what scripts can do with other programs",
-		"runtime/tool runtime/value internal/beneath internal/protect internal/scratch stdlib/fs stdlib/internal/row",
+		"internal/membudget runtime/tool runtime/value internal/beneath internal/protect internal/scratch stdlib/fs stdlib/internal/row",
 		"what confines a command is handed in",
 	},
 	"stdlib/secret": {
@@ -331,7 +331,7 @@ var layers = map[string]struct {
 	},
 	"stdlib/web": {
 		"Package web is what scripts can do with servers of the internet",
-		"runtime/tool runtime/value stdlib/secret stdlib/internal/row stdlib/internal/urls",
+		"internal/membudget runtime/tool runtime/value stdlib/secret stdlib/internal/row stdlib/internal/urls",
 		"which host a call may reach is handed in with the call",
 	},
 	"stdlib/human": {

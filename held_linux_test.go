@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -54,6 +56,22 @@ tool(stage, needs = ["fs.write", "human"], limits = {"steps": 40000000000, "cpu"
 
 tool(reads, needs = ["fs.read"])
 `,
+	"fetches.star": `def fetches(n: int):
+    """Get 4 MB in parts of a MB."""
+    for path in ["plain", "chunked", "plain", "chunked"]:
+        http.get("http://SERVER/" + path)
+    return n
+
+tool(fetches, needs = ["http.get:SERVER"])
+`,
+	"prints.star": `def prints(n: int):
+    """Print 2 MB in parts of a MB."""
+    for i in range(2):
+        shell.run(["head", "-c", "1000000", "big.txt"], check = True)
+    return n
+
+tool(prints, needs = ["shell:head", "shell:sh"])
+`,
 	"small.star": `def small(n: int):
     """Stage a line."""
     fs.write("out/small%d.txt" % n, "small")
@@ -82,14 +100,24 @@ tool(back, needs = ["fs.read", "fs.write"])
 func newHeldWorld(t *testing.T) *heldWorld {
 	t.Helper()
 	w := &heldWorld{dir: t.TempDir()}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		text := []byte(strings.Repeat("w", 1_000_000))
+		if r.URL.Path == "/chunked" {
+			_ = http.NewResponseController(rw).Flush() // so that the length is not known
+		} else {
+			rw.Header().Set("Content-Length", fmt.Sprint(len(text)))
+		}
+		_, _ = rw.Write(text)
+	}))
+	t.Cleanup(server.Close)
 	for file, text := range heldScripts {
-		putFile(t, filepath.Join(w.dir, ".cassidy", "tools", file), text)
+		putFile(t, filepath.Join(w.dir, ".cassidy", "tools", file), strings.ReplaceAll(text, "SERVER", server.Listener.Addr().String()))
 	}
 	putFile(t, filepath.Join(w.dir, "big.txt"), strings.Repeat("z", 1_000_000))
 	for i := range 10 {
 		putFile(t, filepath.Join(w.dir, "in", fmt.Sprintf("%d.txt", i)), strings.Repeat("z", 1_000_000))
 	}
-	o := &cassidy.Options{TrustSource: true, Approver: cassidy.ApproveAll(), Memory: 16 << 20, Executor: w.execute}
+	o := &cassidy.Options{Config: configFile(t, "http: {private: [127.0.0.1]}\n"), TrustSource: true, Approver: cassidy.ApproveAll(), Memory: 16 << 20, Executor: w.execute}
 	h, err := testhost.Open(t, testhost.On{Journal: filepath.Join(t.TempDir(), "runs")}, w.dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -99,16 +127,22 @@ func newHeldWorld(t *testing.T) *heldWorld {
 }
 
 func (w *heldWorld) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	w.look(ctx)
+	out, err := host.Execute(ctx, f, e, g)
+	w.look(ctx)
+	if w.during != nil && e.Func == "fs.write" && strings.HasSuffix(e.Args.Text("path"), "_3.txt") {
+		w.during(ctx)
+	}
+	return out, err
+}
+
+// look notes what is held now.
+func (w *heldWorld) look(ctx context.Context) {
 	if memory := membudget.Of(ctx).Host(); memory != nil {
 		w.memory.Store(memory)
 		for used, most := memory.Used(), w.most.Load(); used > most && !w.most.CompareAndSwap(most, used); most = w.most.Load() {
 		}
 	}
-	out, err := host.Execute(ctx, f, e, g)
-	if w.during != nil && e.Func == "fs.write" && strings.HasSuffix(e.Args.Text("path"), "_3.txt") {
-		w.during(ctx)
-	}
-	return out, err
 }
 
 // given checks that nothing is held any more, and that no more than the limit was.
@@ -123,7 +157,7 @@ func (w *heldWorld) given(t *testing.T, what string) {
 // that small calls beside them are answered, and that everything is given back.
 func TestCallsShareMemory(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"stage", "much", "reads"} {
+	for _, name := range []string{"stage", "much", "reads", "fetches", "prints"} {
 		w := newHeldWorld(t)
 		var all sync.WaitGroup
 		for n := range 12 {

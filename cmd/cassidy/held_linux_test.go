@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,20 +19,27 @@ import (
 )
 
 // TestServerStaysSmall makes hostile calls of a server: 40 at a time that stage 28 MB each, or read 8 MB, or return
-// 7 MB, and one call that calls each of these 40 times. The server stays below 256 MB, answers the small calls between
+// 7 MB, or get 8 MB from a server, or run commands that print 1 MB, and one call that calls each of these 40 times. The server stays below 256 MB, answers the small calls between
 // them, and returns its memory afterwards.
 func TestServerStaysSmall(t *testing.T) {
 	if !testutil.Soak() {
 		t.Skip("only in make soak; TestCallsShareMemory has the small form")
 	}
 	program, dir := testutil.Build(t, "cmd/cassidy"), t.TempDir()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("w", 8_000_000))
+	}))
+	defer web.Close()
+	host := web.Listener.Addr().String()
 	for file, text := range map[string]string{
 		"big.txt":                      strings.Repeat("z", 8_000_000),
-		"home/config.yaml":             "allow: [fs.write, tool]\n",
+		"home/config.yaml":             "allow: [fs.write, tool, http.get, shell]\nhttp: {private: [127.0.0.1]}\n",
 		".cassidy/tools/stage.star":    "def stage(n: int):\n    \"\"\"Stage 28 MB.\"\"\"\n    for i in range(4):\n        fs.write(\"out/%d_%d.txt\" % (n, i), \"x\" * 7000000)\n\ntool(stage, needs = [\"fs.write\"])\n",
 		".cassidy/tools/reads.star":    "def reads(n: int):\n    \"\"\"Read 40 MB.\"\"\"\n    for i in range(5):\n        fs.read(\"big.txt\")\n\ntool(reads, needs = [\"fs.read\"])\n",
 		".cassidy/tools/much.star":     "def much(n: int):\n    \"\"\"Return 7 MB.\"\"\"\n    return \"y\" * 7000000\n\ntool(much, limits = {\"result\": 8000000})\n",
-		".cassidy/tools/call_all.star": "def call_all(name: str):\n    \"\"\"Call a tool 40 times.\"\"\"\n    tools.call_all([(name, {\"n\": i}) for i in range(40)])\n\ntool(call_all, needs = [\"tool\", \"fs.read\", \"fs.write\"])\n",
+		".cassidy/tools/fetches.star":  "def fetches(n: int):\n    \"\"\"Get 8 MB.\"\"\"\n    http.get(\"http://" + host + "/\")\n\ntool(fetches, needs = [\"http.get:" + host + "\"])\n",
+		".cassidy/tools/prints.star":   "def prints(n: int):\n    \"\"\"Print 1 MB.\"\"\"\n    shell.run([\"head\", \"-c\", \"1000000\", \"big.txt\"])\n\ntool(prints, needs = [\"shell:head\", \"shell:sh\"])\n",
+		".cassidy/tools/call_all.star": "def call_all(name: str):\n    \"\"\"Call a tool 40 times.\"\"\"\n    tools.call_all([(name, {\"n\": i}) for i in range(40)])\n\ntool(call_all, needs = [\"tool\", \"fs.read\", \"fs.write\", \"shell\", \"http.get:" + host + "\"])\n",
 		".cassidy/tools/small.star":    "def small(n: int):\n    \"\"\"Write a line.\"\"\"\n    fs.write(\"out/small%d.txt\" % n, \"small\")\n    return \"done\"\n\ntool(small, needs = [\"fs.write\"])\n",
 	} {
 		path := filepath.Join(dir, file)
@@ -41,7 +50,7 @@ func TestServerStaysSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"stage", "reads", "much"} {
+	for _, name := range []string{"stage", "reads", "much", "fetches", "prints"} {
 		for _, tree := range []bool{false, true} {
 			floodServer(t, program, dir, name, tree)
 		}

@@ -324,3 +324,29 @@ func Take(ctx context.Context, n int64) error {
 	}
 	return Of(ctx).Take(ctx, Copies*n)
 }
+
+// A Growing takes memory in the scope of a context for something that an effect carries and whose size is not known
+// before. The zero value has taken nothing.
+type Growing struct{ taken int64 }
+
+// step is what a Growing takes at a time, in bytes.
+const step = 1 << 20
+
+// To takes what is missing for n bytes, before they are kept. It is not safe for concurrent use.
+func (g *Growing) To(ctx context.Context, n int64) error {
+	if n <= Small || n <= g.taken {
+		return nil
+	}
+	next := (n + step - 1) / step * step
+	if err := Of(ctx).Take(ctx, Copies*(next-g.taken)); err != nil {
+		return err
+	}
+	g.taken = next
+	return nil
+}
+
+// Acted returns an error of Take for an effect that has already done something, such as a request that was sent. It is of
+// kind Failed: nobody repeats the effect because of it, as they would after one of kind Busy or Limit.
+func Acted(what string, err error) error {
+	return value.Errorf(value.Failed, "%s: %s", what, value.ErrorOf(err, value.Failed).Message()).WithHint("%s", raise)
+}

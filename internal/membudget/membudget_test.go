@@ -162,3 +162,32 @@ func TestUnbounded(t *testing.T) {
 		t.Errorf("no host has a tree: %v", tree)
 	}
 }
+
+// TestGrowing checks that something grows up to the share of its call and no further, and that nobody repeats an effect
+// that had acted by then.
+func TestGrowing(t *testing.T) {
+	t.Parallel()
+	h := membudget.New(16 << 20) // 12 MB for a tree
+	tree := h.Tree()
+	ctx := membudget.With(t.Context(), &tree)
+	var g membudget.Growing
+	for n := int64(0); n <= 4<<20; n += 32 << 10 {
+		if err := g.To(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		if used := h.Used(); n > membudget.Small && used < membudget.Copies*n || used > membudget.Copies*(n+1<<20) {
+			t.Fatalf("%d bytes are held for %d", used, n)
+		}
+	}
+	err := g.To(ctx, 4<<20+1)
+	if !errors.Is(err, value.ErrLimit) {
+		t.Errorf("beyond the share: %v", err)
+	}
+	if acted := membudget.Acted("sent", err); value.KindOf(acted) != value.Failed || value.ErrorOf(acted, value.Failed).Limit != "" {
+		t.Errorf("after it has acted: %v", acted)
+	}
+	ctx.EndEffect()
+	if h.Used() != 0 {
+		t.Errorf("%d held at the end", h.Used())
+	}
+}

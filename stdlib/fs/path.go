@@ -182,7 +182,9 @@ func (w *Folder) keepOut(paths []string) {
 }
 
 // HoldsSecret returns the path of Options.Secret that is a file, or "".
-func (w *Folder) HoldsSecret(file fs.FileInfo) string { return protect.HoldsSecret(w.SecretFiles(), file) }
+func (w *Folder) HoldsSecret(file fs.FileInfo) string {
+	return protect.HoldsSecret(w.SecretFiles(), file)
+}
 
 // SecretFiles returns the paths of Options.Secret.
 func (w *Folder) SecretFiles() []string {

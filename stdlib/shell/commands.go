@@ -170,7 +170,7 @@ func (c *Commands) run(ctx context.Context, e tool.Effect, g tool.Grant) (tool.O
 		return tool.Outcome{}, err
 	}
 	defer r.close()
-	captured := &output{limit: maxOutput}
+	captured := &output{ctx: ctx, limit: maxOutput}
 	if e.Args.Bool("stream") {
 		captured.emit = g.Emit
 	}

@@ -101,7 +101,7 @@ const gitSettingsMost = 500
 func (c *Commands) tameGit(ctx context.Context, plan *plan) error {
 	settings := gitSettings()
 	ceiling := filepath.Dir(c.folder.Path())
-	captured := &output{limit: maxOutput}
+	captured := &output{ctx: ctx, limit: maxOutput}
 	look := *plan
 	look.args = append(gitPrefix(), "config", "--list", "-z", "--name-only", "--includes")
 	look.env = append(environment(plan.rule.Env), gitEnv(settings, ceiling)...)

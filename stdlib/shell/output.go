@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -17,8 +19,10 @@ var errFull = errors.New("the output of the command is larger than the limit")
 
 // An output keeps what a command writes, and reports it while the command runs.
 type output struct {
+	ctx     context.Context // of the effect
 	mu      sync.Mutex
-	limit   int // bytes of both streams
+	held    membudget.Growing // the memory for both streams
+	limit   int               // bytes of both streams
 	emit    func(tool.Report)
 	streams [2]stream
 	full    bool
@@ -39,13 +43,16 @@ type writer struct {
 func (s *output) stdout() io.Writer { return writer{s, 0} }
 func (s *output) stderr() io.Writer { return writer{s, 1} }
 
-// Write implements [io.Writer].
+// Write implements [io.Writer]. The command waits while other calls hold the memory for what it writes.
 func (w writer) Write(b []byte) (int, error) {
 	s := w.output
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := s.limit - len(s.streams[0].text) - len(s.streams[1].text)
 	kept := b[:min(len(b), left)]
+	if err := s.held.To(s.ctx, int64(s.limit-left+len(kept))); err != nil {
+		return 0, membudget.Acted("stopped, since there is no memory for its output", err)
+	}
 	st := &s.streams[w.stream]
 	st.text = append(st.text, kept...)
 	s.report(st, false)

@@ -24,8 +24,19 @@ const (
 	maxJSON   = 2 << 20 // bytes of a body that is given as a value too: values take several times their text
 )
 
-// readBody reads the body of an answer, unpacked.
-func readBody(resp *http.Response, method, host string) ([]byte, error) {
+// size returns the length of the body of an answer when it is unpacked, or -1 if the answer does not say it.
+func size(resp *http.Response, method string) int64 {
+	if method == http.MethodHead {
+		return 0
+	}
+	if resp.Header.Get("Content-Encoding") != "" {
+		return -1
+	}
+	return resp.ContentLength
+}
+
+// readBody reads the body of an answer, unpacked. hold takes memory for so many bytes of it.
+func readBody(resp *http.Response, method, host string, hold func(n int64) error) ([]byte, error) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, value.Errorf(value.Unavailable, "response of %s: unexpected status 101 (switching protocols)", host)
 	}
@@ -48,16 +59,21 @@ func readBody(resp *http.Response, method, host string) ([]byte, error) {
 	default:
 		return nil, value.Errorf(value.Failed, "response of %s: unsupported content encoding %s", host, errorText(errors.New(encoding)))
 	}
-	return readAll(body, packed, host)
+	return readAll(body, packed, host, hold)
 }
 
-func readAll(body io.Reader, packed *counter, host string) ([]byte, error) {
+func readAll(body io.Reader, packed *counter, host string, hold func(n int64) error) ([]byte, error) {
 	var all bytes.Buffer
 	chunk := make([]byte, 32<<10)
 	for empty := 0; ; {
 		n, err := body.Read(chunk)
 		if empty++; n > 0 {
 			empty = 0
+		}
+		if all.Len()+n <= maxBody {
+			if err := hold(int64(all.Len() + n)); err != nil {
+				return nil, err
+			}
 		}
 		all.Write(chunk[:n])
 		switch {

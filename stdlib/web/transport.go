@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
@@ -223,16 +224,33 @@ func (n *Network) roundTrip(ctx context.Context, req *http.Request) (*http.Respo
 // transportName names the transport of the program in errors.
 const transportName = "the transport of Options.HTTP"
 
-// read reads the body of an answer, and closes it. It returns when ctx ends.
+// read reads the body of an answer, and closes it. It returns when ctx ends. Memory for the body is taken before it is
+// read, and waits for what other calls hold.
 func (n *Network) read(ctx context.Context, resp *http.Response, method, host string) ([]byte, error) {
-	read := func() ([]byte, error) {
-		defer resp.Body.Close()
-		return readBody(resp, method, host)
+	var held membudget.Growing
+	hold := func(n int64) error {
+		err := held.To(ctx, n)
+		if err != nil && !onlyReads(method) {
+			return membudget.Acted("the request was sent, but its response was not read", err)
+		}
+		return err
+	}
+	length := size(resp, method)
+	if n.wrapped != nil && length < 0 {
+		length = maxBody // what reads it may outlast the effect, and must not take memory then
+	}
+	if err := hold(min(length, maxBody)); err != nil {
+		n.discard(ctx, resp)
+		return nil, err
 	}
 	if n.wrapped == nil {
-		return read()
+		defer resp.Body.Close()
+		return readBody(resp, method, host, hold)
 	}
-	return row.Await(ctx, transportName, read, nil)
+	return row.Await(ctx, transportName, func() ([]byte, error) {
+		defer resp.Body.Close()
+		return readBody(resp, method, host, func(int64) error { return nil })
+	}, nil)
 }
 
 // discard closes an answer that is not read.
