@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // staged has the first n calls commit only when each of them has staged its write, so that they meet a
@@ -106,5 +107,40 @@ func TestSiblingsSettleACommit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestARefusalLater ends a process at each effect of parallel calls, and then has a rule deny what they do,
+// until it is removed: the result of each call says what it has done.
+func TestARefusalLater(t *testing.T) {
+	t.Parallel()
+	const body = "return [r['ok'] for r in tools.call_all([('add', {'f': 'a'}), ('add', {'f': 'b'})])]"
+	for _, rule := range []string{"deny fs.write", "deny tool for add"} {
+		for dies, died := 1, true; died; dies++ {
+			m := newMachine(t, onDisk)
+			run := func(dies int, resume bool) (tool.Outcome, error) {
+				p := m.process(dies, true)
+				defer p.j.Close()
+				p.add("add.star", star("add", "f: str", "fs.write(f, (fs.read(f) if fs.exists(f) else '') + 'x')", "needs = ['fs.read', 'fs.write']"), nil)
+				return p.run("r", resume, body)
+			}
+			out, err := run(dies, false)
+			if died = err != nil; died {
+				m.rules = rules(t, rule)
+				out, err = run(0, true)
+				if m.rules = nil; err != nil {
+					out, err = run(0, true)
+				}
+			}
+			list, _ := out.Value.(value.List)
+			if err != nil || len(list) != 2 {
+				t.Fatalf("%s, dead at effect %d: the run gave %v, %v", rule, dies, out.Value, err)
+			}
+			for i, file := range []string{"a", "b"} {
+				if want := map[value.Value]string{true: "x", false: ""}[list[i]]; m.tree()[file] != want {
+					t.Errorf("%s, dead at effect %d: the call returned %v, and %s is %q, want %q", rule, dies, list[i], file, m.tree()[file], want)
+				}
+			}
+		}
 	}
 }

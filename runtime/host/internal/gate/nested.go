@@ -84,8 +84,8 @@ const maxParallel = 8
 // callAll makes several calls in parallel; the i-th call is the i-th step inside the effect.
 // Those that failed because another one has changed their files are made again when all have been
 // tried, one at a time, in their order. A call that fails is part of the result, unless its environment has failed in a run that
-// can wait for a repair: then this fails like tools.call, and when the run is resumed, only that call is made
-// again. Every other error is one that ends the script.
+// can wait for a repair, see environment: then this fails like tools.call, and when the run is resumed, only that
+// call is made again. Every other error is one that ends the script.
 func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	calls, err := nested.ReadCalls(e.Args)
 	if err != nil {
@@ -130,8 +130,9 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 	return tool.Outcome{Value: results}, p.environment(e.StepPath, errs)
 }
 
-// environment returns the first error of parallel calls whose environment has failed, if the run can wait until
-// that is repaired. In a replay it does as the record.
+// environment returns the first error of parallel calls that the run can wait for, until it is repaired: the
+// environment of a call has failed, or a call that an earlier process has begun is refused now, or cannot be
+// used. As a result, that would say that the call did nothing. In a replay it does as the record.
 func (p caller) environment(at tool.StepPath, errs []error) error {
 	waits := p.Run.record.Keeps()
 	if !p.Run.record.Live() {
@@ -141,12 +142,34 @@ func (p caller) environment(at tool.StepPath, errs []error) error {
 		}
 		waits = entry.Err != nil
 	}
-	for _, err := range errs {
-		if e := value.ErrorOf(err, value.Failed); waits && e != nil && parked.Environment(e) {
+	for i, err := range errs {
+		e := value.ErrorOf(err, value.Failed)
+		if e == nil || !waits || parked.Repairable(e) == "" {
+			continue
+		}
+		begun, failure := p.begun(at.Child(i + 1))
+		switch {
+		case failure != nil:
+			return failure
+		case begun || parked.Environment(e):
 			return err
 		}
 	}
 	return nil
+}
+
+// begun reports whether an earlier process of the run has carried out an effect of a call.
+func (p caller) begun(call tool.StepPath) (bool, error) {
+	for _, at := range []tool.StepPath{call.Child(1), call.Child(1).Child(0)} {
+		entry, known, err := p.Run.record.Recorded(at)
+		if err != nil {
+			return false, Unrecorded(err)
+		}
+		if known && !entry.Intended.IsZero() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // mayCall returns why the call may not call a tool, or nil: by its capabilities and those of
