@@ -115,7 +115,7 @@ func TestSiblingsSettleACommit(t *testing.T) {
 func TestARefusalLater(t *testing.T) {
 	t.Parallel()
 	const body = "return [r['ok'] for r in tools.call_all([('add', {'f': 'a'}), ('add', {'f': 'b'})])]"
-	for _, rule := range []string{"deny fs.write", "deny tool for add"} {
+	for _, rule := range []string{"deny fs.write", "deny tool:add"} {
 		for dies, died := 1, true; died; dies++ {
 			m := newMachine(t, onDisk)
 			run := func(dies int, resume bool) (tool.Outcome, error) {
