@@ -100,7 +100,7 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, repl
 			return tool.Outcome{}, told, err
 		}
 		out, shown, err := p.try(ctx, runner, attempt{first: before == nil, givenUp: next > 0}, watched)
-		told.waited += p.waited.sum(time.Now())
+		told.waited += p.waited.sum()
 		switch {
 		case next > 0 && err == nil:
 		case n >= of.again || !parked.Changed(err) || ctx.Err() != nil:

@@ -14,20 +14,20 @@ import (
 
 // A consent is what was approved of one call, and what was refused.
 type consent struct {
-	probe       bool              // the call is a check of availability: nobody is asked for approval
-	asksChanges bool              // its changes need approval
-	declined    error             // the refusal of its changes
-	settled     map[string]bool   // the paths whose changes were approved
-	shown       []tool.Change     // the changes that somebody has approved, as they were shown
-	reads       []tool.Capability // the capabilities to read that were approved
-	each        bool              // the call began without an approval, and its effects ask
+	probe       bool // the call is a check of availability: nobody is asked for approval
+	asksChanges bool // its changes need approval
+	each        bool // the call began without an approval, and its effects ask
+	approved    bool // the call was approved, or made by a person, with all that it needs
+	informed    bool // it was approved by somebody who was shown the untrusted text that was read before
+
+	declined error             // the refusal of its changes
+	settled  map[string]bool   // the paths whose changes were approved
+	shown    []tool.Change     // the changes that somebody has approved, as they were shown
+	reads    []tool.Capability // the capabilities to read that were approved
 
 	// Registered functions ask when the call first uses them, unless the call was approved.
-	approved  bool            // the call was approved, or made by a person, with all that it needs
-	functions map[string]bool // the functions that were approved for the rest of the call, by functionKey
-
-	informed bool            // it was approved by somebody who was shown the untrusted text that was read before
-	sinks    map[string]bool // the functions that were so approved, by functionKey
+	functions map[string]bool // those that were approved for the rest of the call, by functionKey
+	sinks     map[string]bool // those that were so approved by somebody who was informed, by functionKey
 }
 
 // again returns the consent to a call that is made again, since it did nothing. What was approved of it

@@ -53,12 +53,11 @@ func (s *step) refuse(ctx context.Context, err error) error {
 
 // do carries out the effect, and emits its EffectDone.
 func (s *step) do(ctx context.Context) (tool.Outcome, error) {
-	start := time.Now()
-	before := s.of.waited.sum(start)
+	start, before := time.Now(), s.of.waited.sum()
 	out, err := s.call(ctx)
 	if s.fn.Kind != tool.Notice && subjectOf(s.of).wanted() {
-		now := time.Now()
-		s.of.emit(effectDone(s.effect, s.takes, err, now.Sub(start), s.of.waited.sum(now)-before))
+		waited := s.of.waited.sum() - before
+		s.of.emit(effectDone(s.effect, s.takes, err, time.Since(start), waited))
 	}
 	if err != nil && s.effect.Func != nested.CallTool { // the refused call itself is audited
 		err = s.failed(nil, err)

@@ -139,9 +139,8 @@ func (p *Program) ended(g *Pass, v value.Value, err error) {
 	if end.Reason == "" && p.Reason != nil {
 		end.Reason = p.Reason(v, err)
 	}
-	now := time.Now()
-	end.Waited = g.waited.sum(now)
-	end.Duration = now.Sub(p.started) - end.Waited
+	end.Waited = g.waited.sum()
+	end.Duration = time.Since(p.started) - end.Waited
 	p.started = time.Time{}
 	report(g, end)
 }

@@ -31,11 +31,11 @@ func (w *waited) end(now time.Time) {
 }
 
 // sum returns how long the call has waited until now.
-func (w *waited) sum(now time.Time) time.Duration {
+func (w *waited) sum() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked > 0 {
-		return w.total + now.Sub(w.since)
+		return w.total + time.Since(w.since)
 	}
 	return w.total
 }

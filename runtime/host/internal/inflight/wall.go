@@ -20,7 +20,7 @@ type Wall struct {
 	clock *clock        // nil before it is started and after Stop
 	left  time.Duration // when the clock was last started
 	since time.Time     // when that was
-	waits int           // the number of pauses
+	waits int32         // the number of pauses
 	over  bool          // the time is over
 	ended bool          // Stop was called
 
