@@ -216,7 +216,7 @@ var layers = map[string]struct {
 	},
 	"internal/config": {
 		"Package config reads config.yaml",
-		"runtime/tool runtime/value internal/folder internal/mark internal/protect internal/yaml",
+		"runtime/tool runtime/value internal/folder internal/mark internal/membudget internal/protect internal/yaml",
 		"a config is read before anything is trusted or run",
 	},
 	"internal/mark": {
@@ -831,7 +831,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -846,7 +846,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
 		"the commands are given to it, and know it",
 	},
 	"cmd/cassidy/internal/servers": {
@@ -908,6 +908,21 @@ var layers = map[string]struct {
 		"Package agentfiles has the commands that list, show and write agent files",
 		"runtime/tool runtime/value runtime/host internal/agentfile internal/folder internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
 		"one noun of the command",
+	},
+	"cmd/cassidy/internal/config": {
+		"Package config has the commands that show and change the user's config",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/folder internal/yaml runtime/value",
+		"one noun of the command",
+	},
+	"cmd/cassidy/internal/secret": {
+		"Package secret has the commands that keep the user's secrets",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/keyring cmd/cassidy/internal/ui internal/config internal/folder runtime/value stdlib/secret",
+		"one noun of the command",
+	},
+	"cmd/cassidy/internal/keyring": {
+		"Package keyring keeps the user's secrets in the keyring of the system",
+		"runtime/value",
+		"the library gets secrets from a function of the program",
 	},
 	"cmd/cassidy/internal/lock": {
 		"Package lock has the command that locks what the tools of a project may do",
@@ -971,7 +986,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/eval": {
 		"Package eval has the command that measures how well models do the tasks of a file",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/ui internal/scratch runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/ui internal/scratch runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value internal/folder",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/task": {
@@ -1064,6 +1079,7 @@ var powers = map[string]struct {
 	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},
 	"golang.org/x/oauth2":                           {"runtime/mcp/oauth", "the tokens of the SDK's authorization"},
 	"github.com/tailscale/hujson":                   {"cmd/cassidy/internal/mcp", "JSON with comments: the settings of editors"},
+	"github.com/zalando/go-keyring":                 {"cmd/cassidy/internal/keyring", "the keyrings of three systems"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},

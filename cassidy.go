@@ -31,7 +31,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/netip"
@@ -90,8 +89,8 @@ type Options struct {
 	// not set; any other error is that of the effect. It is called concurrently. An
 	// effect does not wait for it longer than its call may take. Nil has none.
 	Env func(ctx context.Context, name string) (string, error)
-	// Secrets returns the value of a secret that the user's config does not have,
-	// in the same way as Env. Scripts never see a value. Nil has none.
+	// Secrets returns the value of a secret that the user's config does not have, or has
+	// in the keyring, in the same way as Env. Scripts never see a value. Nil has none.
 	Secrets func(ctx context.Context, name string) (string, error)
 	// HTTP wraps the transport of http.*: it is called once by Open, with a base that
 	// checks each address as it connects, and what it returns is called for each
@@ -321,32 +320,20 @@ func (r *Runtime) openWorld(o *Options, s *settings, f *finder) (*stdlib.World, 
 	return world, err
 }
 
-// maxSecret is how long a file may be that holds a secret.
-const maxSecret = 64 << 10
-
 // secrets looks up a secret: where the user's config says, then as the program does. A file is read when
 // the secret is used.
 func (f *finder) secrets(ctx context.Context, name string) (string, error) {
-	o := f.own
-	from, ok := f.now.Load().secrets[name]
-	switch {
-	case ok && from.Env != "" && o.Env != nil:
-		return o.Env(ctx, from.Env)
-	case ok && from.File != "":
-		f, err := os.Open(from.File)
-		if err != nil {
-			return "", value.ErrNotFound
+	within := func(get func(context.Context, string) (string, error)) func(string) (string, error) {
+		if get == nil {
+			return nil
 		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, maxSecret))
-		if err != nil {
-			return "", value.ErrNotFound
-		}
-		return strings.TrimRight(string(text), "\r\n"), nil
-	case !ok && o.Secrets != nil:
-		return o.Secrets(ctx, name)
+		return func(name string) (string, error) { return get(ctx, name) }
 	}
-	return "", value.ErrNotFound
+	from, ok := f.now.Load().secrets[name]
+	if !ok && f.own.Secrets != nil {
+		return f.own.Secrets(ctx, name)
+	}
+	return from.Read(within(f.own.Env), within(f.own.Secrets))
 }
 
 // secretFiles returns the files that hold secrets. No script reads them, as with [finder.env], so none moves or

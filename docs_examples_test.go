@@ -146,7 +146,7 @@ func TestDocsConfigFields(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the examples of docs/config.yaml: %v", err)
 	}
-	if len(got.Rules) != 8 || len(got.Secrets) != 2 || len(got.PrivateHosts) != 3 || got.Commands.Len() != 2 || got.Limits.Timeout != 5*time.Minute || len(got.Providers) != 6 || len(got.Models) != 3 {
+	if len(got.Rules) != 8 || len(got.Secrets) != 3 || len(got.PrivateHosts) != 3 || got.Commands.Len() != 2 || got.Limits.Timeout != 5*time.Minute || len(got.Providers) != 6 || len(got.Models) != 3 {
 		t.Errorf("the examples of docs/config.yaml = %+v", got)
 	}
 	if _, err := shell.ParseRules(got.Commands); err != nil {

@@ -163,7 +163,7 @@ func configSchema() object {
 		"deny":              rules("Rules that deny.", nil),
 		"trusted_sources":   listed("Sources whose text a model may follow.", text),
 		"untrusted_sources": listed("Sources whose text a model may not follow.", text),
-		"secrets":           mapped("The sources of secrets, by name.", closedTo("Either env or file.", object{"env": typed("string", "An environment variable."), "file": typed("string", "A file.")})),
+		"secrets":           mapped("The sources of secrets, by name.", closedTo("One of env, file and keyring.", object{"env": typed("string", "An environment variable."), "file": typed("string", "A file."), "keyring": typed("string", "An entry of the system's keyring.")})),
 		"http":              closedTo("The network.", object{"private": listed("Addresses and blocks of your own network that tools may reach.", text)}),
 		"commands": mapped("Rules for commands, by name.", closedTo("A rule.", object{
 			"path": typed("string", "The absolute path of the program."), "exec": oneOfWords("any allows all arguments.", "any"), "args": listed("Patterns of arguments.", text),

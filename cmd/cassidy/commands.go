@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
@@ -18,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/modellist"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/repl"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/secret"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/task"
@@ -32,7 +34,7 @@ func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
 		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
 		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
-		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, doctor.Command, versionCommand,
+		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, doctor.Command, versionCommand,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -15,6 +16,6 @@ func main() {
 	boundMemory()
 	ctx, interrupts := interrupt.Catch()
 	os.Exit(Main(ctx, os.Args[1:], &app.World{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts, Keyring: keyring.System(os.LookupEnv),
 	}))
 }

@@ -280,27 +280,7 @@ func Replace(root, file, old, text string) error {
 	} else if current != old {
 		return value.Errorf(value.Conflict, "write %s: the file has changed while it was checked", file).WithHint("run the command again")
 	}
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(filepath.Dir(real), ".cassidy-fix-*")
-	if err != nil {
-		return err
-	}
-	_, err = next.WriteString(text)
-	err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Sync(), next.Close())
-	if err == nil {
-		err = os.Rename(next.Name(), real)
-	}
-	if err != nil {
-		_ = os.Remove(next.Name())
-	}
-	return err
+	return folder.Replace(file, []byte(text), 0o644)
 }
 
 // Format returns a script in its standard format.

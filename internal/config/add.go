@@ -20,15 +20,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A RuleChange is a change of the rules in the user's config that has not been made. Write makes
+// A Change is a change of the rules in the user's config that has not been made. Write makes
 // it. The rest of the file stays as it is, with its comments.
-type RuleChange struct {
+type Change struct {
 	File          string // the config; if it is a link, the file that it leads to
 	Before, After string // the text of the file
 	Lines         string // what is added or removed: a line for each rule
 
 	purpose string                            // for errors
-	hint    string                            // what to edit, if the file cannot be changed
+	hint    string                            // what to edit, if the file cannot be changed; "" leaves the error of edit as it is
 	prepare func() error                      // is called before the change is written; or nil
 	edit    func(text string) (string, error) // makes the change in a text of the file
 }
@@ -37,7 +37,7 @@ type RuleChange struct {
 // bound to the project's folder, which gets an ID when they are written: another folder at the same path does
 // not have them. A rule that the file already has is not added again. AddRules fails if the file cannot be
 // read, or if with the rules it would not mean what it means now and the rules.
-func AddRules(file, project string, rules []tool.Rule) (*RuleChange, error) {
+func AddRules(file, project string, rules []tool.Rule) (*Change, error) {
 	m, err := mark.Of(project)
 	if err != nil {
 		return nil, value.Errorf(value.Failed, "add a rule to %s: read %s: %w", file, mark.File, folder.Cause(err))
@@ -46,7 +46,7 @@ func AddRules(file, project string, rules []tool.Rule) (*RuleChange, error) {
 	if m.ID != "" {
 		id = m.Text()
 	}
-	c := &RuleChange{File: file, purpose: "add a rule to "}
+	c := &Change{File: file, purpose: "add a rule to "}
 	var lines []string
 	name := func(id string) {
 		lines = value.Map(rules, func(r tool.Rule) string {
@@ -76,7 +76,7 @@ func AddRules(file, project string, rules []tool.Rule) (*RuleChange, error) {
 }
 
 // plan reads the file, and makes the change in its text.
-func (c *RuleChange) plan() (err error) {
+func (c *Change) plan() (err error) {
 	if real, err := filepath.EvalSymlinks(c.File); err == nil {
 		c.File = real // a link stays a link
 	}
@@ -85,7 +85,7 @@ func (c *RuleChange) plan() (err error) {
 }
 
 // made returns the text of the file, and the text with the change.
-func (c *RuleChange) made() (before, after string, err error) {
+func (c *Change) made() (before, after string, err error) {
 	text, err := os.ReadFile(c.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err))
@@ -93,6 +93,9 @@ func (c *RuleChange) made() (before, after string, err error) {
 	if after, err = c.edit(string(text)); err != nil {
 		if e := value.ErrorOf(err, value.Failed); e.Kind == value.NotFound {
 			return "", "", value.Errorf(value.NotFound, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", e.Hint)
+		}
+		if c.hint == "" {
+			return "", "", err
 		}
 		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", c.hint)
 	}
@@ -102,7 +105,7 @@ func (c *RuleChange) made() (before, after string, err error) {
 // Write makes the change in the file as it is now, also if another process has changed the file since
 // the change was returned: changes of several processes are made one after another. It replaces
 // the file in one step. It does not replace a file that its user must not write.
-func (c *RuleChange) Write() error {
+func (c *Change) Write() error {
 	fail := func(err error) error {
 		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint("%s", c.hint)
 	}
@@ -125,7 +128,7 @@ func (c *RuleChange) Write() error {
 	if c.Before, c.After, err = c.made(); err != nil || c.Before == c.After {
 		return err
 	}
-	if err := replaceFile(c.File, c.After); err != nil {
+	if err := folder.Replace(c.File, []byte(c.After), 0o600); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -225,33 +228,4 @@ func checkEdit(file, project, before, after string, rules []tool.Rule) error {
 		return value.Errorf(value.Invalid, "the list 'allow' in the file cannot be edited automatically")
 	}
 	return nil
-}
-
-// replaceFile replaces a file of the user, or makes it.
-func replaceFile(file, text string) error {
-	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(file); err == nil {
-		mode = info.Mode().Perm()
-	}
-	next, err := os.CreateTemp(filepath.Dir(file), ".config-*")
-	if err != nil {
-		return err
-	}
-	_, err = next.WriteString(text)
-	if err == nil {
-		err = next.Chmod(mode)
-	}
-	if err == nil {
-		err = next.Sync()
-	}
-	if closeErr := next.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(next.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(next.Name())
-	}
-	return err
 }

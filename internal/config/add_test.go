@@ -199,7 +199,7 @@ func TestConcurrentRules(t *testing.T) {
 	rule := func(i int) tool.Rule {
 		return tool.Rule{Verdict: tool.Allow, Tool: "t", Capability: tool.Capability{Name: "env", Target: "V" + string(rune('A'+i))}}
 	}
-	var changes []*config.RuleChange
+	var changes []*config.Change
 	for i := range n {
 		c, err := config.AddRules(file, root, []tool.Rule{rule(i)})
 		if err != nil {

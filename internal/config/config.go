@@ -4,8 +4,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -99,8 +101,35 @@ func (c SandboxConfig) Confines() bool {
 
 // A SecretSource is the source of a secret. Exactly one field is set.
 type SecretSource struct {
-	Env  string // an environment variable
-	File string // a file, by its absolute path
+	Env     string // an environment variable
+	File    string // a file, by its absolute path
+	Keyring string // an entry of the system's keyring, which the program reads
+}
+
+// MaxSecret is the limit of a secret in a file, in bytes.
+const MaxSecret = 64 << 10
+
+// Read returns the value of the secret. env and keyring return that of a variable and of an entry of the keyring; either
+// can be nil, which has none. A value that is not there is an error of kind NotFound.
+func (s SecretSource) Read(env, keyring func(name string) (string, error)) (string, error) {
+	switch {
+	case s.Env != "" && env != nil:
+		return env(s.Env)
+	case s.Keyring != "" && keyring != nil:
+		return keyring(s.Keyring)
+	case s.File != "":
+		f, err := os.Open(s.File)
+		if err != nil {
+			return "", value.ErrNotFound
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, MaxSecret))
+		if err != nil {
+			return "", value.ErrNotFound
+		}
+		return strings.TrimRight(string(text), "\r\n"), nil
+	}
+	return "", value.ErrNotFound
 }
 
 // SecretFiles returns the files among the sources of secrets.
@@ -177,27 +206,29 @@ func Read(root string, o *Options) (Config, error) { return readListing(root, o,
 // readListing is Read, and adds the rules that are in force to list, unless that is nil.
 func readListing(root string, o *Options, list *[]ListedRule) (Config, error) {
 	var c Config
-	file := o.UserFile()
-	if file != "" {
-		r := reader{to: &c, file: file, source: file, root: root, must: o.File != "", list: list}
+	for _, r := range readers(root, o) {
+		users := len(c.UntrustedSources)
+		r.to, r.list = &c, list
 		if err := r.read(); err != nil {
 			return Config{}, err
 		}
+		if r.project {
+			c.ProjectUntrusted = slices.Clone(c.UntrustedSources[users:])
+		}
 	}
-	if root == "" || o.UserOnly {
-		return c, nil
-	}
-	file = filepath.Join(root, folder.Name, "config.yaml")
-	if folder.Same(filepath.Dir(file), o.Home) {
-		return c, nil // the user's own folder is in root
-	}
-	r := reader{to: &c, file: file, source: ProjectSource, project: true, root: root, list: list}
-	users := len(c.UntrustedSources)
-	if err := r.read(); err != nil {
-		return Config{}, err
-	}
-	c.ProjectUntrusted = slices.Clone(c.UntrustedSources[users:])
 	return c, nil
+}
+
+// readers returns the readers of the user's config and of that of the project.
+func readers(root string, o *Options) (all []*reader) {
+	if file := o.UserFile(); file != "" {
+		all = append(all, &reader{file: file, source: file, root: root, must: o.File != ""})
+	}
+	file := filepath.Join(root, folder.Name, "config.yaml")
+	if root != "" && !o.UserOnly && !folder.Same(filepath.Dir(file), o.Home) { // else the user's own folder is in root
+		all = append(all, &reader{file: file, source: ProjectSource, project: true, root: root})
+	}
+	return all
 }
 
 // A reader reads one config file.
@@ -222,10 +253,14 @@ func (r *reader) read() error {
 		return nil
 	}
 	if err != nil {
-		err = value.Errorf(value.Invalid, "read config: %w", folder.Cause(err))
-	} else {
-		err = r.parse(text)
+		return folder.FileError(value.Errorf(value.Invalid, "read config: %w", folder.Cause(err)), r.file)
 	}
+	return r.parseFile(text)
+}
+
+// parseFile is parse of the text of the file. Errors have their place.
+func (r *reader) parseFile(text string) error {
+	err := r.parse(text)
 	if err == nil {
 		return nil
 	}
@@ -458,13 +493,14 @@ func (r *reader) secrets(v value.Value) error {
 		if _, err := tool.ParseCapability("secret:" + name + "@example.com"); err != nil || name == "" || strings.Contains(name, "@") {
 			return value.Errorf(value.Invalid, "invalid name of a secret in 'secrets': %s", quoted(name)).WithHint("use letters, digits and _, as in API_TOKEN")
 		}
-		source, err := object(at, "{env: VARIABLE} or {file: PATH}", v, "env", "file")
+		const want = "{env: VARIABLE}, {file: PATH} or {keyring: NAME}"
+		source, err := object(at, want, v, "env", "file", "keyring")
 		if err != nil {
 			return err
 		}
-		s := SecretSource{Env: source.Text("env"), File: source.Text("file")}
-		if (s.Env == "") == (s.File == "") || source.Len() != 1 {
-			return value.Errorf(value.Invalid, "'%s' should be {env: VARIABLE} or {file: PATH}", at)
+		s := SecretSource{Env: source.Text("env"), File: source.Text("file"), Keyring: source.Text("keyring")}
+		if cmp.Or(s.Env, s.File, s.Keyring) == "" || source.Len() != 1 {
+			return value.Errorf(value.Invalid, "'%s' should be %s", at, want)
 		}
 		if s.File != "" && !filepath.IsAbs(s.File) {
 			s.File = filepath.Join(filepath.Dir(r.file), s.File)

@@ -157,9 +157,9 @@ func TestConfigMistakes(t *testing.T) {
 		{"ask: [{tol: x, capability: env}]", "", `rule 1 of 'ask': unknown field 'tol'; did you mean "tool"?`},
 		{"allow: ['fs.read:../x']", "", `"../x" points outside the project`},
 		{"secrets: [A]", "", "'secrets' should be an object"},
-		{"secrets: {A: TOKEN}", "", "'secrets.A' should be {env: VARIABLE} or {file: PATH} but got string"},
-		{"secrets: {A: {env: X, file: y}}", "", "'secrets.A' should be {env: VARIABLE} or {file: PATH}"},
-		{"secrets: {A: {env: 3}}", "", "'secrets.A' should be {env: VARIABLE} or {file: PATH}"},
+		{"secrets: {A: TOKEN}", "", "'secrets.A' should be {env: VARIABLE}, {file: PATH} or {keyring: NAME} but got string"},
+		{"secrets: {A: {env: X, file: y}}", "", "'secrets.A' should be {env: VARIABLE}, {file: PATH} or {keyring: NAME}"},
+		{"secrets: {A: {env: 3}}", "", "'secrets.A' should be {env: VARIABLE}, {file: PATH} or {keyring: NAME}"},
 		{"secrets: {A: {value: x}}", "", "unknown field 'secrets.A.value'"},
 		{"secrets: {'a@b': {env: X}}", "", `invalid name of a secret in 'secrets': "a@b"`},
 		{"http: [x]", "", "'http' should be an object"},
@@ -304,4 +304,23 @@ func FuzzConfig(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFieldPaths reads names of fields, and writes them.
+func TestFieldPaths(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"model":                         "model",
+		"limits.cpu":                    "limits|cpu",
+		`models."openai:x-1.2".context`: "models|openai:x-1.2|context",
+		"limts":                         "", "": "", "limits.": "", ".cpu": "", `models."x`: "", `models."x"y`: "",
+	} {
+		path, err := config.ParsePath(text)
+		if got := strings.Join(path, "|"); got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+		if err == nil && config.PathText(path) != text {
+			t.Errorf("%q is written %q", text, config.PathText(path))
+		}
+	}
 }

@@ -74,8 +74,8 @@ const ruleHint = `write the rule as '{tool: deploy, capability: "shell:git"}'`
 // RemoveRule returns the change that removes a rule which allows something from the user's config:
 // one for this project if there is such a rule, or else one for all projects. It fails with kind
 // NotFound if the config has no such rule here.
-func RemoveRule(file, project string, rule tool.Rule) (*RuleChange, error) {
-	c := &RuleChange{File: file, purpose: "remove a rule from ", hint: "edit " + file + " and delete the rule from the list 'allow': " + rule.String()}
+func RemoveRule(file, project string, rule tool.Rule) (*Change, error) {
+	c := &Change{File: file, purpose: "remove a rule from ", hint: "edit " + file + " and delete the rule from the list 'allow': " + rule.String()}
 	c.edit = func(text string) (string, error) {
 		var list []ListedRule
 		r := reader{to: &Config{}, file: file, source: file, root: project, list: &list}
@@ -99,7 +99,7 @@ func RemoveRule(file, project string, rule tool.Rule) (*RuleChange, error) {
 const maxRuleLines = 16
 
 // without returns a text of the config without the lines of a rule, and keeps these lines.
-func (c *RuleChange) without(text, project string, r *ListedRule) (string, error) {
+func (c *Change) without(text, project string, r *ListedRule) (string, error) {
 	lines := slices.Collect(strings.Lines(text))
 	from := yaml.Line(text, r.Verdict.String(), strconv.Itoa(r.index)) - 1
 	end := min(len(lines), from+maxRuleLines)
@@ -128,7 +128,7 @@ const maxCommas = 8
 
 // withoutItem is without for a rule in a list in brackets, with the comma beside it. It searches text from
 // start to the end of upTo.
-func (c *RuleChange) withoutItem(text, project string, r *ListedRule, upTo string, start int) (changed string, ok bool) {
+func (c *Change) withoutItem(text, project string, r *ListedRule, upTo string, start int) (changed string, ok bool) {
 	var at []int // where items can begin or end
 	for i := start; i < len(upTo); i++ {
 		if strings.IndexByte("[,]", upTo[i]) >= 0 {

@@ -89,7 +89,7 @@ func (b *Box) Open(ctx context.Context, name string) (string, error) {
 		return "", b.ScrubError(&e)
 	case !set || val == "":
 		return "", value.Errorf(value.Unavailable, "the secret %s has no value", name).
-			WithHint("set the secret in the user's config, as in secrets: {%s: {env: %s}}, or with {file: PATH}; then check that this variable is set, or that this file is readable", name, name)
+			WithHint("cassidy secret set %[1]s; or name its source in the user's config, as in secrets: {%[1]s: {env: %[1]s}}, and check that this variable is set", name)
 	case len(val) < MinLength:
 		return "", value.Errorf(value.Failed, "the secret %s is too short to be redacted: the minimum is %d bytes", name, MinLength).
 			WithHint("use a longer secret: a short value can also occur in other text, where it would be redacted too")

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -30,6 +31,8 @@ type World struct {
 	Env      func(string) (string, bool)
 	// Sandbox is where scripts run if the config does not name a mode.
 	Sandbox cassidy.Mode
+	// Keyring is that of the system, or nil.
+	Keyring *keyring.Keyring
 	// Interrupts lets Ctrl-C end a turn of a session. It may be nil.
 	Interrupts *interrupt.Handler
 }
@@ -43,6 +46,7 @@ type App struct {
 	Screen     ui.Screen                        // shows events while calls run
 	RunEnd     tool.Event                       // the end of the run that the command shows, with --json
 	Refused    []tool.Event                     // what refused calls and answers of the model since the last call that was not refused
+	Keyring    *keyring.Keyring                 // of the system, or nil
 	Person     *approve.Asker                   // asks the person at the terminal
 	Dir        string                           // the value of --dir
 	Records    bool                             // the runs of the command are recorded
@@ -78,7 +82,7 @@ func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *c
 
 // New returns an app without flags.
 func New(w *World) *App {
-	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, sandbox: w.Sandbox, reported: &sync.Map{}}
+	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, Keyring: w.Keyring, sandbox: w.Sandbox, reported: &sync.Map{}}
 	a.Person = approve.New(a.Printer, w.In, &a.Screen)
 	return a
 }

@@ -40,7 +40,7 @@ func (a *App) setApprover(ctx *cli.Context) (err error) {
 	a.Person.InputRead = ctx.String("input") == "-"
 	a.Person.Config = a.ConfigFile()
 	if root, err := a.Root(); err == nil && a.Person.Config != "" {
-		a.Person.AddRules = func(rules []tool.Rule) (*config.RuleChange, error) {
+		a.Person.AddRules = func(rules []tool.Rule) (*config.Change, error) {
 			return config.AddRules(a.Person.Config, root, rules)
 		}
 	}
@@ -85,7 +85,11 @@ func (a *App) AskedModel(ctx context.Context, h *host.Host) (model.Model, error)
 
 // Models returns the opener of models.
 func (a *App) Models() *models.Opener {
-	return &models.Opener{Env: a.Env, Dir: a.Dir, Home: a.Home(), Config: a.config, Silent: a.Replays}
+	o := &models.Opener{Env: a.Env, Dir: a.Dir, Home: a.Home(), Config: a.config, Silent: a.Replays}
+	if a.Keyring != nil {
+		o.Keyring = a.Keyring.Get
+	}
+	return o
 }
 
 // OpenBrowser opens an address in the user's browser, and does not wait for it.

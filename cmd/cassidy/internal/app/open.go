@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -47,7 +48,7 @@ func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
 		src = cassidy.Source{}
 	}
 	h, err = r.Open(src, &cassidy.Options{
-		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env),
+		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env), Secrets: a.inKeyring,
 		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked, mcp.Module()},
 		Approver: a.approver, Asker: a.asker, Audit: a.audit(), Watch: a.following(),
 	})
@@ -77,7 +78,7 @@ func (a *App) OpenIn(r *cassidy.Runtime, o *cassidy.Options) (*host.Host, error)
 		return nil, err
 	}
 	o.Home, o.Config, o.Cache, o.State, o.TrustSource = a.Home(), a.config, a.Cache(), a.State(), a.trustOnce
-	o.Env, o.Audit = lookupEnv(a.Env), a.audit()
+	o.Env, o.Secrets, o.Audit = lookupEnv(a.Env), a.inKeyring, a.audit()
 	return r.Open(cassidy.Dir(cmp.Or(root, dir)), o)
 }
 
@@ -129,9 +130,12 @@ func (a *App) WithHost(do func(ctx *cli.Context, h *host.Host) error) cli.Action
 	}
 }
 
+// ConfigOptions locate the user's config.
+func (a *App) ConfigOptions() *config.Options { return &config.Options{Home: a.Home(), File: a.config} }
+
 // ReadConfig reads the user's config, and that of a project unless root is "".
 func (a *App) ReadConfig(root string) (config.Config, error) {
-	return config.Read(root, &config.Options{Home: a.Home(), File: a.config})
+	return config.Read(root, a.ConfigOptions())
 }
 
 // SecretFiles returns the files of the secrets that the user's config names now.
@@ -140,9 +144,17 @@ func (a *App) SecretFiles() (files []string, err error) {
 	return config.SecretFiles(c.Secrets), err
 }
 
+// inKeyring returns a secret from the keyring of the system, which may ask its user.
+func (a *App) inKeyring(ctx context.Context, name string) (string, error) {
+	if a.Keyring == nil {
+		return "", value.ErrNotFound
+	}
+	return keyring.Within(ctx, func() (string, error) { return a.Keyring.Get(name) })
+}
+
 // ListRules returns the rules that are in force in a project.
 func (a *App) ListRules(root string) ([]config.ListedRule, error) {
-	return config.ListRules(root, &config.Options{Home: a.Home(), File: a.config})
+	return config.ListRules(root, a.ConfigOptions())
 }
 
 // ConfigFile returns the user's config, or "" if there is no home folder.

@@ -50,7 +50,7 @@ type Asker struct {
 	Config    string       // the file whose rules approve permanently, for hints
 	// AddRules returns the change that adds rules to the user's config, for this project only. It
 	// is nil if there is no config to write.
-	AddRules func(rules []tool.Rule) (*config.RuleChange, error)
+	AddRules func(rules []tool.Rule) (*config.Change, error)
 	added    map[string]bool // the rules that were added, as text
 	turn     chan struct{}   // holds an element while a question is open
 }

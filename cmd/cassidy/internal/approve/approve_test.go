@@ -169,7 +169,7 @@ func TestApproveUntrusted(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		p := newPerson("?\n", "a\n")
 		a := askerOf(p, nil)
-		a.AddRules = func([]tool.Rule) (*config.RuleChange, error) {
+		a.AddRules = func([]tool.Rule) (*config.Change, error) {
 			t.Error("a rule was added")
 			return nil, errors.New("no")
 		}
@@ -644,7 +644,7 @@ func TestAlways(t *testing.T) {
 			a.Config = "/home/me/config.yaml"
 			added := 0
 			file, root := filepath.Join(t.TempDir(), "config.yaml"), t.TempDir()
-			a.AddRules = func(got []tool.Rule) (*config.RuleChange, error) {
+			a.AddRules = func(got []tool.Rule) (*config.Change, error) {
 				if added++; !gocmp.Equal(got, tt.rules) {
 					t.Errorf("added %v, want %v", got, tt.rules)
 				}

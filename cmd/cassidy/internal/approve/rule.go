@@ -58,7 +58,7 @@ func callees(c tool.Capability) string {
 }
 
 // RuleChange writes what a change of the rules does: in words, and as a diff of the config.
-func (p *Page) RuleChange(title string, rules []tool.Rule, c *config.RuleChange) {
+func (p *Page) RuleChange(title string, rules []tool.Rule, c *config.Change) {
 	p.WriteString("cassidy: " + p.Paint(ui.Bold, title) + "\n")
 	for i := range rules {
 		p.WriteString("  " + ui.VisibleLine(RuleWords(&rules[i])) + "\n")

@@ -49,7 +49,7 @@ func TestRule(t *testing.T) {
 			}
 			p := newPerson(tt.says...)
 			a := askerOf(p, nil)
-			a.AddRules = func(got []tool.Rule) (*config.RuleChange, error) { return config.AddRules(file, root, got) }
+			a.AddRules = func(got []tool.Rule) (*config.Change, error) { return config.AddRules(file, root, got) }
 			q := questionOf(writer(), "filepath", "a.txt")
 			q.Rules, q.rules = rules, rules
 			if tt.change != nil {

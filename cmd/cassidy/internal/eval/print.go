@@ -3,7 +3,6 @@ package eval
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/agent/eval"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -254,29 +254,9 @@ func writeReport(file string, r *eval.Report) (err error) {
 	if err != nil {
 		return err
 	}
-	to, err := os.CreateTemp(filepath.Dir(file), ".cassidy-eval-")
-	if err == nil {
-		_, err = to.WriteString(value.FormatJSON(v, "  ") + "\n")
-		err = cmpErr(err, to.Chmod(0o644), to.Close())
-		if err == nil {
-			err = os.Rename(to.Name(), file)
-		}
-		if err != nil {
-			_ = os.Remove(to.Name())
-		}
-	}
+	err = folder.Replace(file, []byte(value.FormatJSON(v, "  ")+"\n"), 0o644)
 	if err != nil {
 		return value.Errorf(value.Failed, "write the report %s: %w", file, ui.FileError(err))
-	}
-	return nil
-}
-
-// cmpErr returns the first error.
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

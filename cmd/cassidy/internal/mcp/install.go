@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -272,27 +273,10 @@ func (in *installation) addedTOML(before string) (string, error) {
 	return before + table, nil
 }
 
-// replaceFile writes a file in one step, so that no reader sees a part of it.
+// replaceFile writes a file of settings, whose folder may not exist.
 func replaceFile(file string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target // settings are often links to a folder that is synchronized
-	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(file); err == nil {
-		mode = info.Mode().Perm()
-	}
-	t, err := os.CreateTemp(filepath.Dir(file), ".cassidy-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(t.Name()) // nothing after the rename
-	_, err = t.Write(data)
-	err = errors.Join(err, t.Chmod(mode), t.Sync(), t.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(t.Name(), file)
+	return folder.Replace(file, data, 0o600)
 }

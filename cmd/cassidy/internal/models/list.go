@@ -104,7 +104,7 @@ func (o *Opener) list(ctx context.Context, c *config.Config, p *provider) ([]mod
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	h, proxy, err := o.transport(p)
+	h, proxy, err := o.transport(c, p)
 	if err != nil {
 		return nil, err
 	}

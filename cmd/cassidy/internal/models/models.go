@@ -35,7 +35,9 @@ type Opener struct {
 	Dir    string // the value of --dir
 	Home   string // the user's own folder, or ""
 	Config string // the value of --config
-	Silent bool   // nothing is asked: in place of a model that cannot be opened is one that fails
+	// Keyring returns a secret from the system's keyring. Nil has none.
+	Keyring func(name string) (string, error)
+	Silent  bool // nothing is asked: in place of a model that cannot be opened is one that fails
 }
 
 // Choices are the values of --model.
@@ -59,7 +61,7 @@ func (o *Opener) open(ctx context.Context, h *host.Host, word string, native boo
 	if err != nil {
 		return nil, err
 	}
-	word = cmp.Or(word, c.Model, o.modelByKey())
+	word = cmp.Or(word, c.Model, o.modelByKey(&c))
 	kind, name, _ := strings.Cut(word, ":")
 	switch kind {
 	case "":
@@ -77,11 +79,12 @@ func (o *Opener) open(ctx context.Context, h *host.Host, word string, native boo
 // toSet describes what to set if no model is configured.
 func (o *Opener) toSet(c *config.Config) string {
 	const variables = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or both CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID. To choose a model, use --model or model: in your config.yaml. "
+	const keep = "To keep a key: cassidy secret set NAME"
 	if len(c.Providers) == 0 {
-		return variables + "For another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml"
+		return variables + "For another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml. " + keep
 	}
 	names := slices.Sorted(maps.Keys(c.Providers))
-	return variables + "Your config.yaml has the providers " + strings.Join(names, ", ") + ": use --model " + names[0] + ":NAME"
+	return variables + "Your config.yaml has the providers " + strings.Join(names, ", ") + ": use --model " + names[0] + ":NAME. " + keep
 }
 
 // config reads the user's config.
@@ -96,7 +99,7 @@ func (o *Opener) Name(word string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	word = cmp.Or(word, c.Model, o.modelByKey())
+	word = cmp.Or(word, c.Model, o.modelByKey(&c))
 	if p, err := o.provider(&c, word); err == nil && p.fallback != "" {
 		word += ":" + p.fallback
 	}
@@ -104,12 +107,12 @@ func (o *Opener) Name(word string) (string, error) {
 }
 
 // modelByKey returns the first provider whose key is set, or "".
-func (o *Opener) modelByKey() string {
+func (o *Opener) modelByKey(c *config.Config) string {
 	for _, m := range []struct{ variable, model string }{
 		{"CASSIDY_API_KEY", "cassidy"}, {"OPENAI_API_KEY", "openai"}, {"ANTHROPIC_API_KEY", "anthropic"},
 		{"GEMINI_API_KEY", "gemini"}, {"GOOGLE_API_KEY", "gemini"}, {"OLLAMA_HOST", "ollama"},
 	} {
-		if o.variable(m.variable) != "" {
+		if key, err := o.key(c, m.variable); key != "" || err != nil { // an error is reported when the key is used
 			return m.model
 		}
 	}
@@ -120,6 +123,21 @@ func (o *Opener) modelByKey() string {
 func (o *Opener) variable(name string) string {
 	v, _ := o.Env(name)
 	return strings.TrimSpace(v)
+}
+
+// key returns the value of an environment variable, or else of the secret with its name, or "".
+func (o *Opener) key(c *config.Config, name string) (string, error) {
+	if key := o.variable(name); key != "" {
+		return key, nil
+	}
+	key, err := c.Secrets[name].Read(func(name string) (string, error) { return o.variable(name), nil }, o.Keyring)
+	if value.KindOf(err) == value.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", value.Errorf(value.Unavailable, "read the secret %s from the keyring: %w", name, err).WithHint("unlock the keyring, or export %s=…", name)
+	}
+	return strings.TrimSpace(key), nil
 }
 
 // scriptModel returns a model that is a script, which runs without capabilities.

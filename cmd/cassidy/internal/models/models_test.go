@@ -252,18 +252,18 @@ func TestWrongModels(t *testing.T) {
 		{"LOCAL_KEY=k", local, "local", "the name of the model is missing after local:", "use --model local:NAME; list the names with: cassidy models local"},
 		{"", "providers: {work: {api: anthropic}}", "work:x", "the provider work needs a key: ANTHROPIC_API_KEY is not set", ""},
 		{"", "providers: {x: {api: chat, base_url: 'localhost:1'}}", "x:m", "providers.x.base_url in your config.yaml is invalid", "use a URL with http://"},
-		{"", "providers: {x: {api: chat, base_url: 'http://me:secret@h'}}", "x:m", "providers.x.base_url in your config.yaml has a user name or a password", "remove the part before the @"},
+		{"", "providers: {x: {api: chat, base_url: 'http://me:hunter2@h'}}", "x:m", "providers.x.base_url in your config.yaml has a user name or a password", "remove the part before the @"},
 		{"", "providers: {x: {api: cassidyai, base_url: 'http://h'}}", "x:m", "the provider x needs a key", "add key_env: to providers.x"},
 		{"CASSIDY_API_KEY=k", "", "cassidy", "the provider cassidy needs an assistant: CASSIDY_ASSISTANT_ID is not set", "cassidy:ASSISTANT_ID"},
 		{"", "", "ollama", "the name of the model is missing after ollama:", "cassidy models ollama"},
-		{"HTTPS_PROXY=ftp://me:secret@proxy OPENAI_API_KEY=k", "", "openai:x", "HTTPS_PROXY is not the URL of a proxy", "HTTPS_PROXY=http://proxy.example.com:3128"},
+		{"HTTPS_PROXY=ftp://me:hunter2@proxy OPENAI_API_KEY=k", "", "openai:x", "HTTPS_PROXY is not the URL of a proxy", "HTTPS_PROXY=http://proxy.example.com:3128"},
 		{"https_proxy=http:// OPENAI_API_KEY=k", "", "openai:x", "https_proxy is not the URL of a proxy", ""},
 	} {
 		_, err := opener(t, tt.env, tt.config).Open(t.Context(), nil, tt.word, false)
 		e := value.ErrorOf(err, value.Failed)
 		if e == nil || e.Message() != tt.want || !strings.Contains(e.Hint, tt.hint) {
 			t.Errorf("%s, %s, %q: %v, want %s with the hint %s", tt.env, tt.config, tt.word, e, tt.want, tt.hint)
-		} else if strings.Contains(e.Error()+e.Hint, "secret") {
+		} else if strings.Contains(e.Error()+e.Hint, "hunter2") {
 			t.Errorf("%s, %q: the error repeats a password: %v", tt.env, tt.word, e)
 		}
 	}

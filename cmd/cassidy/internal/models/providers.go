@@ -89,7 +89,11 @@ func (o *Opener) provider(c *config.Config, name string) (*provider, error) {
 		return nil, err
 	}
 	for _, variable := range p.keys {
-		if p.key = o.variable(variable); p.key != "" {
+		var err error
+		if p.key, err = o.key(c, variable); err != nil {
+			return nil, err
+		}
+		if p.key != "" {
 			p.keys = []string{variable}
 			break
 		}
@@ -160,7 +164,7 @@ func (p *provider) check() error {
 	if p.key != "" || !p.needsKey {
 		return nil
 	}
-	return value.Errorf(value.Unavailable, "the provider %s needs a key: %s is not set", p.name, p.keys[0]).WithHint("export %s=…", p.keys[0])
+	return value.Errorf(value.Unavailable, "the provider %s needs a key: %s is not set", p.name, p.keys[0]).WithHint("cassidy secret set %[1]s; or export %[1]s=…", p.keys[0])
 }
 
 // keyHint is the hint for a wrong key.
@@ -202,7 +206,7 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 	if name = cmp.Or(name, p.fallback); name == "" {
 		return nil, p.nameMissing()
 	}
-	h, proxy, err := o.transport(p)
+	h, proxy, err := o.transport(c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +230,7 @@ func (o *Opener) connect(c *config.Config, p *provider, name string) (model.Mode
 
 // transport returns how the requests to a provider are sent, and the environment variable of the
 // proxy, or "".
-func (o *Opener) transport(p *provider) (model.HTTP, string, error) {
+func (o *Opener) transport(c *config.Config, p *provider) (model.HTTP, string, error) {
 	client, proxy, err := o.client(p.address())
 	if err != nil {
 		return model.HTTP{}, "", err
@@ -235,7 +239,11 @@ func (o *Opener) transport(p *provider) (model.HTTP, string, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.headers)) {
 		header := p.headers[name]
 		if header.Env != "" {
-			if header.Text = o.variable(header.Env); header.Text == "" {
+			var err error
+			if header.Text, err = o.key(c, header.Env); err != nil {
+				return model.HTTP{}, "", err
+			}
+			if header.Text == "" {
 				return model.HTTP{}, "", value.Errorf(value.Unavailable, "the provider %s needs the header %s: %s is not set", p.name, name, header.Env).
 					WithHint("export %s=…", header.Env)
 			}

@@ -79,7 +79,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	if _, missing := answer.Value.(missing); missing {
 		return "", value.Errorf(value.Invalid, "the answer is missing").WithHint("%s", describe.AnswerHint(questionWords(ctx.Args().Slice(), r.ID), q))
 	}
-	c.Person.AddRules = func(rules []tool.Rule) (*config.RuleChange, error) {
+	c.Person.AddRules = func(rules []tool.Rule) (*config.Change, error) {
 		return config.AddRules(c.ConfigFile(), r.Project, rules)
 	}
 	if c.ConfigFile() == "" || r.Project == "" {

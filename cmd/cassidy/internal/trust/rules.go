@@ -73,7 +73,7 @@ func (c *command) removeRules(ctx *cli.Context, root string, rules []tool.Rule) 
 }
 
 // confirmRules shows a change of the rules, and makes it if the user agrees.
-func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule, change *config.RuleChange, notes []string) error {
+func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule, change *config.Change, notes []string) error {
 	if !c.JSON {
 		p := approve.Page{Page: ui.Page{Paint: c.Paint()}, Width: ui.WidthOf(c.Out), All: true}
 		p.RuleChange(title, rules, change)
@@ -106,7 +106,7 @@ func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule
 }
 
 // ruleChanged reports what came of a change.
-func (c *command) ruleChanged(rules []tool.Rule, change *config.RuleChange, notes []string, what string) error {
+func (c *command) ruleChanged(rules []tool.Rule, change *config.Change, notes []string, what string) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("file", change.File, "rules", ui.Texts(ui.Map(rules, func(r tool.Rule) string { return r.String() })),
 			"lines", change.Lines, "written", change.Before != change.After, "notes", ui.Texts(notes)))

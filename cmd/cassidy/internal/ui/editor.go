@@ -35,16 +35,12 @@ func (e *Editor) Read(ctx context.Context, prompt string) (string, error) {
 	if e.Plain || e.Term.File == nil {
 		return e.readPlain(ctx, prompt)
 	}
-	fd := int(e.Term.File.Fd())
-	mode, err := term.MakeRaw(fd)
+	k, done, err := e.Term.raw(ctx, prompt)
 	if err != nil {
 		return e.readPlain(ctx, prompt)
 	}
-	defer func() { _ = term.Restore(fd, mode) }() // fails if the terminal has hung up
-	k := &keyboard{ctx: ctx, Terminal: e.Term}
-	k.editor = term.NewTerminal(k, prompt)
+	defer done()
 	k.editor.History = recalled{e.Past}
-	k.resize()
 	k.editor.SetBracketedPasteMode(true)
 	defer k.editor.SetBracketedPasteMode(false)
 	line, err := k.editor.ReadLine()
@@ -59,6 +55,34 @@ func (e *Editor) Read(ctx context.Context, prompt string) (string, error) {
 	}
 	_, _ = io.WriteString(e.Term.Out, "\r\n")
 	return "", err
+}
+
+// raw returns a keyboard that reports single keys. Call done to restore the terminal's mode.
+func (t *Terminal) raw(ctx context.Context, prompt string) (k *keyboard, done func(), err error) {
+	fd := int(t.File.Fd())
+	mode, err := term.MakeRaw(fd)
+	if err != nil {
+		return nil, nil, err
+	}
+	k = &keyboard{ctx: ctx, Terminal: t}
+	k.editor = term.NewTerminal(k, prompt)
+	k.resize()
+	return k, func() { _ = term.Restore(fd, mode) }, nil // fails if the terminal has hung up
+}
+
+// ReadHidden reads a line that is not shown. The error is [io.EOF] for Ctrl-D, [ErrInterrupted] for Ctrl-C, or the
+// context's. It fails if the terminal would show what is typed.
+func (t *Terminal) ReadHidden(ctx context.Context, prompt string) (string, error) {
+	k, done, err := t.raw(ctx, prompt)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	line, err := k.editor.ReadPassword(prompt)
+	if err != nil {
+		_, _ = io.WriteString(t.Out, "\r\n")
+	}
+	return line, err
 }
 
 // readPlain reads a line with the system's own editing. Ctrl-C ends the context.

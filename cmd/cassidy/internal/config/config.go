@@ -1,0 +1,247 @@
+// Package config has the commands that show and change the user's config.
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/yaml"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A command is one run of a command of cassidy config.
+type command struct{ *app.App }
+
+// Command returns cassidy config.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "config", Usage: "show and change your settings: list, get, set, unset, path",
+		Description: "A setting is a field of config.yaml, such as model or limits.cpu. Your own config.yaml sets all fields; that of a project can only\n" +
+			"restrict what tools may do. A name with a dot is in double quotes: 'models.\"openai:gpt-6.2\".context'.",
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "list the settings that are in force, and where they come from", Action: c.list},
+			{Name: "get", Usage: "print a setting", ArgsUsage: "FIELD", Action: c.get},
+			{
+				Name: "set", Usage: "change a setting in your config.yaml, whose comments stay", ArgsUsage: "FIELD VALUE",
+				Description: "VALUE is written as in YAML: a text, a number, true, or a list as in '[\"10.0.0.0/8\"]'.",
+				Action:      c.set,
+			},
+			{Name: "unset", Usage: "remove a setting from your config.yaml", ArgsUsage: "FIELD", Action: c.unset},
+			{Name: "path", Usage: "print the paths of the files with settings", Action: c.path},
+		},
+	}
+}
+
+// args returns the arguments, which have these names.
+func args(ctx *cli.Context, names ...string) ([]string, error) {
+	given := ctx.Args().Slice()
+	if len(given) < len(names) {
+		return nil, value.Errorf(value.Invalid, "%s is missing", names[len(given)]).
+			WithHint("cassidy config %s %s; list the fields: cassidy config list", ctx.Command.Name, strings.Join(names, " "))
+	}
+	return given, nil
+}
+
+// fields returns the settings in force here.
+func (c *command) fields() ([]config.Field, error) {
+	root, err := c.ProjectRoot()
+	if err != nil {
+		return nil, err
+	}
+	return config.Fields(root, c.ConfigOptions())
+}
+
+// from says where a setting comes from.
+func from(f *config.Field) string {
+	switch {
+	case f.File == "":
+		return "default"
+	case f.Project:
+		return ui.Sprintf("%s:%d (the project)", f.File, f.Line)
+	}
+	return ui.Sprintf("%s:%d", f.File, f.Line)
+}
+
+// dict returns a setting as --json prints it.
+func dict(f *config.Field) *value.Dict {
+	d := value.NewDict("field", f.Name(), "value", f.Value, "from", "default")
+	if f.File != "" {
+		d.Put("from", "user")
+		if f.Project {
+			d.Put("from", "project")
+		}
+		d.Put("file", f.File)
+		d.Put("line", int64(f.Line))
+	}
+	return d
+}
+
+func (c *command) list(*cli.Context) error {
+	fields, err := c.fields()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("settings", value.List(ui.Map(fields, func(f config.Field) value.Value { return dict(&f) }))))
+	}
+	var names, values []string
+	for i := range fields {
+		names, values = append(names, fields[i].Name()), append(values, ui.CutShown(text(fields[i].Value), 48))
+	}
+	for i := range fields {
+		c.Print(ui.Pad(names[i], widest(names)) + "  " + ui.Pad(values[i], widest(values)) + "  " + ui.VisibleLine(from(&fields[i])) + "\n")
+	}
+	return nil
+}
+
+func widest(texts []string) (width int) {
+	for _, text := range texts {
+		width = max(width, len(text))
+	}
+	return min(width, 48)
+}
+
+// text returns a value as get prints it: a text as it is, everything else as JSON, which is also YAML.
+func text(v value.Value) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return value.FormatJSON(v, "")
+}
+
+func (c *command) get(ctx *cli.Context) error {
+	given, err := args(ctx, "FIELD")
+	if err != nil {
+		return err
+	}
+	path, err := config.ParsePath(given[0])
+	if err != nil {
+		return err
+	}
+	fields, err := c.fields()
+	if err != nil {
+		return err
+	}
+	fields = slices.DeleteFunc(fields, func(f config.Field) bool { return len(f.Path) < len(path) || !slices.Equal(f.Path[:len(path)], path) })
+	switch {
+	case len(fields) == 0:
+		return value.Errorf(value.NotFound, "'%s' is not set", config.PathText(path)).WithHint("cassidy config set %s VALUE", config.PathText(path))
+	case c.JSON:
+		return c.PrintJSON(value.NewDict("settings", value.List(ui.Map(fields, func(f config.Field) value.Value { return dict(&f) }))))
+	case len(fields) == 1 && len(fields[0].Path) == len(path):
+		c.PrintText(text(fields[0].Value))
+		return nil
+	}
+	for i := range fields {
+		c.PrintText(fields[i].Name() + ": " + text(fields[i].Value))
+	}
+	return nil
+}
+
+func (c *command) set(ctx *cli.Context) error {
+	given, err := args(ctx, "FIELD", "VALUE")
+	if err != nil {
+		return err
+	}
+	path, err := config.ParsePath(given[0])
+	if err != nil {
+		return err
+	}
+	v, err := yaml.Parse(given[1])
+	if err != nil || v == nil || strings.Contains(given[1], ": ") && !strings.HasPrefix(given[1], "{") {
+		v = given[1] // a text such as openai:gpt or "a: b"
+	}
+	file, err := c.file()
+	if err != nil {
+		return err
+	}
+	change, err := config.SetField(file, path, v)
+	if err != nil {
+		return err
+	}
+	return c.write(change, path)
+}
+
+func (c *command) unset(ctx *cli.Context) error {
+	given, err := args(ctx, "FIELD")
+	if err != nil {
+		return err
+	}
+	path, err := config.ParsePath(given[0])
+	if err != nil {
+		return err
+	}
+	file, err := c.file()
+	if err != nil {
+		return err
+	}
+	change, err := config.UnsetField(file, path)
+	if value.KindOf(err) == value.NotFound {
+		return value.Errorf(value.NotFound, "your config.yaml does not set '%s'", config.PathText(path)).WithHint("see where a setting comes from: cassidy config list")
+	}
+	if err != nil {
+		return err
+	}
+	return c.write(change, path)
+}
+
+func (c *command) file() (string, error) {
+	if file := c.ConfigFile(); file != "" {
+		return file, nil
+	}
+	return "", value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
+}
+
+// write makes a change of the user's config, and shows what is in force then.
+func (c *command) write(change *config.Change, path []string) error {
+	if err := change.Write(); err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("file", change.File, "field", config.PathText(path), "written", change.Before != change.After))
+	}
+	if change.Before == change.After {
+		c.Note("%s has this value already", config.PathText(path))
+		return nil
+	}
+	c.Note("written to %s", change.File)
+	return nil
+}
+
+func (c *command) path(*cli.Context) error {
+	root, err := c.ProjectRoot()
+	if err != nil {
+		return err
+	}
+	files := []string{c.ConfigFile()}
+	if root != "" {
+		files = append(files, root+string(os.PathSeparator)+folder.Name+string(os.PathSeparator)+"config.yaml")
+	}
+	list := value.List{}
+	for i, file := range files {
+		if file == "" {
+			continue
+		}
+		_, err := os.Stat(file)
+		list = append(list, value.NewDict("file", file, "of", []string{"user", "project"}[i], "exists", err == nil))
+		if !c.JSON {
+			note := ""
+			if err != nil {
+				note = "  (does not exist)"
+			}
+			c.Print(ui.VisibleLine(file) + note + "\n")
+		}
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("files", list))
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+// Package secret has the commands that keep the user's secrets: keys of models, and what tools send.
+package secret
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/secret"
+)
+
+// A command is one run of a command of cassidy secret.
+type command struct{ *app.App }
+
+// Command returns cassidy secret.
+func Command(a *app.App) *cli.Command {
+	c := &command{a}
+	return &cli.Command{
+		Name: "secret", Usage: "keep secrets for tools and models: set, list, rm",
+		Description: "A secret is a value that no script and no model sees, such as a token. A tool that declares secret:NAME@HOST can send it to\n" +
+			"this host. A model's key is the secret with the name of its environment variable, such as OPENAI_API_KEY.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "set", Usage: "ask for the value of a secret and keep it", ArgsUsage: "NAME",
+				Description: "The value is typed on the terminal, where it is not shown, or read from standard input: it is never an argument, which other\n" +
+					"programs can see. It is kept in the keyring of the system if there is one, else in a file that only you can read.",
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "file", Usage: "keep it in a file that only you can read, also if there is a keyring"},
+					&cli.StringFlag{Name: "env", Usage: "keep no value: it is in the environment variable `VARIABLE`"},
+				},
+				Action: c.set,
+			},
+			{Name: "list", Usage: "list the secrets, and where their values are", Action: c.list},
+			{Name: "rm", Usage: "delete a secret", ArgsUsage: "NAME", Action: c.remove},
+		},
+	}
+}
+
+// name returns the argument.
+func (c *command) name(ctx *cli.Context) (string, error) {
+	name := ctx.Args().First()
+	switch {
+	case name == "":
+		return "", value.Errorf(value.Invalid, "NAME is missing").WithHint("cassidy secret %s API_TOKEN", ctx.Command.Name)
+	case filepath.Base(name) != name || strings.Trim(name, ".") == "":
+		return "", value.Errorf(value.Invalid, "invalid name of a secret: %q", name).WithHint("use letters, digits and _, as in API_TOKEN")
+	}
+	return name, nil
+}
+
+// configFile returns the user's config, which has the names of the secrets.
+func (c *command) configFile() (string, error) {
+	if file := c.ConfigFile(); file != "" {
+		return file, nil
+	}
+	return "", value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
+}
+
+func (c *command) set(ctx *cli.Context) error {
+	name, err := c.name(ctx)
+	if err != nil {
+		return err
+	}
+	file, err := c.configFile()
+	if err != nil {
+		return err
+	}
+	if ctx.IsSet("env") && ctx.Bool("file") {
+		return value.Errorf(value.Invalid, "--env and --file are mutually exclusive").WithHint("omit one of them")
+	}
+	from := config.SecretSource{Env: ctx.String("env")}
+	switch {
+	case ctx.IsSet("env"):
+	case c.Keyring != nil && !ctx.Bool("file"):
+		from.Keyring = name
+	default:
+		from.File = filepath.Join(filepath.Dir(file), "secrets", name)
+	}
+	kind, at, _ := place(from)
+	if from.File != "" {
+		at = "secrets/" + name // relative to the config
+	}
+	change, err := config.SetField(file, []string{"secrets", name}, value.NewDict(kind, at))
+	if err != nil {
+		return err
+	}
+	if !ctx.IsSet("env") {
+		text, err := c.ask(ctx.Context, name)
+		if err != nil {
+			return err
+		}
+		if err := c.keep(ctx.Context, from, text); err != nil {
+			return err
+		}
+	}
+	if err := change.Write(); err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", change.File))
+	}
+	if _, _, words := place(from); from.Env != "" {
+		c.Note("%s is now %s (%s)", name, words, c.state(ctx.Context, from))
+	} else {
+		c.Note("%s is kept in %s", name, words)
+	}
+	return nil
+}
+
+// place returns where the value of a secret is: as in the config, and in words.
+func place(s config.SecretSource) (kind, at, words string) {
+	switch {
+	case s.Env != "":
+		return "env", s.Env, "the environment variable " + s.Env
+	case s.Keyring != "":
+		return "keyring", s.Keyring, "the keyring of the system"
+	}
+	return "file", s.File, "the file " + s.File
+}
+
+// ask reads the value of a secret from the terminal or from standard input.
+func (c *command) ask(ctx context.Context, name string) (text string, err error) {
+	if term := ui.OpenTerminal(c.In, c.Err, false); term != nil {
+		text, err = term.ReadHidden(ctx, "value of "+name+" (not shown): ")
+		if errors.Is(err, ui.ErrInterrupted) {
+			err = context.Canceled
+		}
+	} else {
+		var data []byte
+		data, err = ui.ReadAll(c.In)
+		text = string(data)
+	}
+	if err != nil {
+		return "", value.Errorf(value.KindOf(err), "read the value of %s: %w", name, err)
+	}
+	text = strings.Trim(text, "\r\n")
+	switch {
+	case text == "":
+		return "", value.Errorf(value.Invalid, "the value of %s is empty: nothing was changed", name).WithHint("type the value on a terminal, or write it to standard input: cassidy secret set %s < FILE", name)
+	case len(text) < secret.MinLength:
+		return "", value.Errorf(value.Invalid, "the value of %s is shorter than %d bytes: it could not be hidden in results", name, secret.MinLength).WithHint("use a longer secret")
+	case len(text) > config.MaxSecret:
+		return "", value.Errorf(value.Invalid, "the value of %s is longer than %d KB", name, config.MaxSecret>>10).WithHint("a secret is a token or a key, not a file")
+	}
+	return text, nil
+}
+
+// keep stores the value of a secret.
+func (c *command) keep(ctx context.Context, from config.SecretSource, text string) error {
+	if from.Keyring != "" {
+		_, err := keyring.Within(ctx, func() (any, error) { return nil, c.Keyring.Set(from.Keyring, text) })
+		if err != nil {
+			return value.Errorf(value.Unavailable, "write to the keyring: %w", err).WithHint("unlock the keyring, or use a file: cassidy secret set --file %s", from.Keyring)
+		}
+		return nil
+	}
+	err := os.MkdirAll(filepath.Dir(from.File), 0o700)
+	if err == nil {
+		err = folder.Replace(from.File, []byte(text+"\n"), 0o600)
+	}
+	if err != nil {
+		return value.Errorf(value.Failed, "write the secret: %w", ui.FileError(err))
+	}
+	return nil
+}
+
+// drop deletes the value of a secret if cassidy keeps it: a file elsewhere and a variable are the user's own.
+func (c *command) drop(ctx context.Context, file string, from config.SecretSource) (dropped bool, err error) {
+	switch {
+	case from.Keyring != "" && c.Keyring != nil:
+		_, err = keyring.Within(ctx, func() (any, error) { return nil, c.Keyring.Remove(from.Keyring) })
+		return true, err
+	case from.File != "" && filepath.Dir(from.File) == filepath.Join(filepath.Dir(file), "secrets"):
+		if err = os.Remove(from.File); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+func (c *command) remove(ctx *cli.Context) error {
+	name, err := c.name(ctx)
+	if err != nil {
+		return err
+	}
+	file, err := c.configFile()
+	if err != nil {
+		return err
+	}
+	have, err := c.ReadConfig("")
+	if err != nil {
+		return err
+	}
+	from, ok := have.Secrets[name]
+	if !ok {
+		return value.Errorf(value.NotFound, "there is no secret '%s'%s", name, value.DidYouMean(name, slices.Sorted(maps.Keys(have.Secrets)))).WithHint("list the secrets: cassidy secret list")
+	}
+	change, err := config.UnsetField(file, []string{"secrets", name})
+	if err != nil {
+		return err
+	}
+	dropped, err := c.drop(ctx.Context, file, from)
+	if err != nil {
+		return value.Errorf(value.Failed, "delete the secret %s: %w", name, ui.FileError(err))
+	}
+	if err := change.Write(); err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("name", name, "deleted", dropped))
+	}
+	if _, _, words := place(from); dropped {
+		c.Note("%s was deleted from %s", name, words)
+	} else {
+		c.Note("%s is not known any more; its value stays in %s", name, words)
+	}
+	return nil
+}
+
+func (c *command) list(ctx *cli.Context) error {
+	have, err := c.ReadConfig("")
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(have.Secrets))
+	rows, list := make([][3]string, 0, len(names)), value.List{}
+	width := 0
+	for _, name := range names {
+		from := have.Secrets[name]
+		kind, at, words := place(from)
+		state := c.state(ctx.Context, from)
+		list = append(list, value.NewDict("name", name, "source", kind, "at", at, "state", state))
+		rows, width = append(rows, [3]string{name, state, words}), max(width, len(name))
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("secrets", list))
+	}
+	for _, row := range rows {
+		c.Print(ui.Pad(row[0], width) + "  " + ui.Pad(row[1], len("too short")) + "  " + ui.VisibleLine(row[2]) + "\n")
+	}
+	if len(names) == 0 {
+		c.Note("there are no secrets; to add one: cassidy secret set NAME")
+	}
+	return nil
+}
+
+// state says whether a secret has a value that can be used.
+func (c *command) state(ctx context.Context, from config.SecretSource) string {
+	env := func(name string) (string, error) {
+		text, _ := c.Env(name)
+		return text, nil
+	}
+	var inKeyring func(string) (string, error)
+	if c.Keyring != nil {
+		inKeyring = func(name string) (string, error) {
+			return keyring.Within(ctx, func() (string, error) { return c.Keyring.Get(name) })
+		}
+	}
+	text, err := from.Read(env, inKeyring)
+	switch {
+	case err != nil && value.KindOf(err) != value.NotFound:
+		return "locked"
+	case err != nil || text == "":
+		return "not set"
+	case len(text) < secret.MinLength:
+		return "too short"
+	}
+	return "set"
+}

@@ -1,0 +1,118 @@
+package secret_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/secret"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A ring is a keyring that keeps secrets in memory.
+func ring(kept map[string]string, err error) *keyring.Keyring {
+	return &keyring.Keyring{
+		Get: func(name string) (string, error) {
+			if text, ok := kept[name]; ok || err != nil {
+				return text, err
+			}
+			return "", value.ErrNotFound
+		},
+		Set: func(name, text string) error {
+			if err == nil {
+				kept[name] = text
+			}
+			return err
+		},
+		Remove: func(name string) error { delete(kept, name); return err },
+	}
+}
+
+// run runs the command, and returns its exit code and all that it printed.
+func run(home string, in io.Reader, shown io.Writer, k *keyring.Keyring, args ...string) (code int, printed string) {
+	var out bytes.Buffer
+	var errs io.Writer = &out
+	if shown != nil {
+		errs = shown
+	}
+	code = app.Run(context.Background(), append([]string{"secret"}, args...), &app.World{
+		In: in, Out: &out, Err: errs, Keyring: k,
+		Env: func(name string) (string, bool) { return home, name == "CASSIDY_HOME" },
+	}, secret.Command)
+	return code, out.String()
+}
+
+func TestKeyring(t *testing.T) {
+	t.Parallel()
+	home, kept := t.TempDir(), map[string]string{}
+	k := ring(kept, nil)
+	const val = "tok-123456789"
+	if code, printed := run(home, strings.NewReader(val+"\n"), nil, k, "set", "T"); code != 0 || kept["T"] != val || !strings.Contains(printed, "the keyring of the system") {
+		t.Fatalf("%d %q, kept %q", code, printed, kept)
+	}
+	text, err := os.ReadFile(filepath.Join(home, "config.yaml"))
+	if want := "secrets:\n  T:\n    keyring: T\n"; err != nil || string(text) != want {
+		t.Errorf("the config is %q, want %q (%v)", text, want, err)
+	}
+	if _, err := os.Stat(filepath.Join(home, "secrets")); err == nil {
+		t.Error("a file was written")
+	}
+	if _, printed := run(home, strings.NewReader(""), nil, k, "list"); !strings.HasPrefix(printed, "T  set        the keyring") {
+		t.Errorf("listed %q", printed)
+	}
+	if _, printed := run(home, strings.NewReader(""), nil, nil, "list"); !strings.HasPrefix(printed, "T  not set ") {
+		t.Errorf("without a keyring: listed %q", printed)
+	}
+	locked := ring(kept, value.Errorf(value.Denied, "locked"))
+	if _, printed := run(home, strings.NewReader(""), nil, locked, "list"); !strings.HasPrefix(printed, "T  locked ") {
+		t.Errorf("with a locked keyring: listed %q", printed)
+	}
+	if code, printed := run(home, strings.NewReader(val), nil, locked, "set", "U"); code == 0 || !strings.Contains(printed, "secret set --file U") {
+		t.Errorf("with a locked keyring: %d %q", code, printed)
+	}
+	if code, _ := run(home, strings.NewReader(val), nil, locked, "set", "--file", "U"); code != 0 {
+		t.Errorf("--file fails with a locked keyring")
+	}
+	if code, printed := run(home, strings.NewReader(""), nil, k, "rm", "T"); code != 0 || len(kept) > 0 {
+		t.Errorf("%d %q, kept %q", code, printed, kept)
+	}
+}
+
+// TestTypedSecret types values on a terminal, which does not show them.
+func TestTypedSecret(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		typed, want string
+		code        int
+	}{{"tok-123456789\r", "tok-123456789", 0}, {"tok-12\x7f\x7f-3456789\r", "tok--3456789", 0}, {"tok-12\x03", "", 130}, {"\r", "", 2}} {
+		person, program := ptytest.Open(t)
+		kept := map[string]string{}
+		shown := make(chan string)
+		go func() {
+			var all []byte
+			for buf := make([]byte, 1024); ; {
+				n, err := person.Read(buf)
+				asks := !bytes.Contains(all, []byte("not shown"))
+				if all = append(all, buf[:n]...); asks && bytes.Contains(all, []byte("not shown")) {
+					_, _ = io.WriteString(person, tt.typed)
+				}
+				if err != nil || bytes.Contains(all, []byte("END")) {
+					shown <- string(all)
+					return
+				}
+			}
+		}()
+		code, _ := run(t.TempDir(), program, program, ring(kept, nil), "set", "T")
+		_, _ = io.WriteString(program, "END")
+		if all := <-shown; code != tt.code || kept["T"] != tt.want || strings.Contains(all, "tok-") {
+			t.Errorf("%q: ended with %d, kept %q, shown %q", tt.typed, code, kept["T"], all)
+		}
+	}
+}
