@@ -60,6 +60,9 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 	if len(rest) > 0 && len(commands) > 0 { // there is no such command, which help would hide
 		local = slices.DeleteFunc(local, func(arg string) bool { return arg == "--help" })
 	}
+	if len(rest) > 0 && len(commands) == 0 && slices.Contains(local, "--help") {
+		path, local, rest = helpWanted(path, rest)
+	}
 	if n := len(path); n > 0 && path[n-1] == "help" && slices.Contains(local, "--help") {
 		rest = []string{"help"} // urfave/cli shows the page of the command that this argument names
 	}
@@ -68,6 +71,15 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 		all = append(append(all, "--"), rest...)
 	}
 	return all, nil
+}
+
+// helpWanted returns the command line of the help that is wanted by --help after arguments: of the tool that would be run,
+// or of the command.
+func helpWanted(path, args []string) (command, flags, rest []string) {
+	if slices.Equal(path, []string{"tool", "run"}) || slices.Equal(path, []string{"tool", "example"}) {
+		return []string{"tool", "help"}, nil, args[:1]
+	}
+	return path, []string{"--help"}, nil
 }
 
 func findFlag(flags []cli.Flag, name string) cli.Flag {
