@@ -831,7 +831,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/completion cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -912,6 +912,11 @@ var layers = map[string]struct {
 	"cmd/cassidy/internal/config": {
 		"Package config has the commands that show and change the user's config",
 		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/folder internal/yaml runtime/value",
+		"one noun of the command",
+	},
+	"cmd/cassidy/internal/completion": {
+		"Package completion completes command lines of cassidy in shells",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/history runtime/host runtime/host/toolset runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/secret": {
@@ -1051,7 +1056,7 @@ var powers = map[string]struct {
 	"io/ioutil":     {"", "os by another name"},
 	"os/user":       {"", "the command asks the environment"},
 	"unsafe":        {"sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper; a message of megabytes becomes a string without a copy"},
-	"embed":         {"tools scripts runtime/model/catalog", "data travels in the binary"},
+	"embed":         {"cmd/cassidy/internal/completion tools scripts runtime/model/catalog", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 

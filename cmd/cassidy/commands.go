@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/completion"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
@@ -34,7 +35,7 @@ func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
 		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
 		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
-		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, doctor.Command, versionCommand,
+		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
 	}
 }
 
