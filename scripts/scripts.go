@@ -16,19 +16,38 @@ var files embed.FS
 
 // Templates returns the names of the templates for new tools.
 func Templates() []string {
-	return []string{"basic", "file_operation", "data_operation"}
+	return []string{"basic", "http", "command", "file", "table"}
 }
+
+// renamed are the earlier names of templates.
+var renamed = map[string]string{"file_operation": "file", "data_operation": "table"}
 
 // Template returns the text of a new tool with a name, from a template in a language:
 // star, lua or md. It reports false if there is no such template or language.
 func Template(template, lang, name string) (text string, ok bool) {
+	if now, ok := renamed[template]; ok {
+		template = now
+	}
 	if !slices.Contains(Templates(), template) || !slices.Contains([]string{"star", "lua", "md"}, lang) {
 		return "", false
 	}
-	text = read("templates/" + template + "." + lang)
+	return filled(read("templates/"+template+"."+lang), name), true
+}
+
+// Tests returns the text of the file with the tests of a new tool from a template, which is in Starlark. It reports false
+// for a template whose examples are its tests.
+func Tests(template, name string) (text string, ok bool) {
+	data, err := files.ReadFile("templates/" + template + "_test.star")
+	return filled(string(data), name), err == nil
+}
+
+// Workflow returns the text of a new workflow.
+func Workflow(name string) string { return filled(read("templates/workflow.star"), name) }
+
+// filled returns the text of a template for a name.
+func filled(text, name string) string {
 	key := strings.ReplaceAll(name, "-", "_")
-	fill := strings.NewReplacer("my_tool", function(key), "my-tool", name, "My Tool", title(key))
-	return fill.Replace(text), true
+	return strings.NewReplacer("my_tool", function(key), "my-tool", name, "My Tool", title(key)).Replace(text)
 }
 
 // function returns the name of a tool's function: the tool's name, unless that is

@@ -40,7 +40,7 @@ func TestSkillTemplates(t *testing.T) {
 }
 
 func TestNoSkillTemplate(t *testing.T) {
-	for _, template := range []string{"", "Basic", "../config", "skill_basic", "file_operation"} {
+	for _, template := range []string{"", "Basic", "../config", "skill_basic", "file"} {
 		if _, text, ok := scripts.SkillTemplate(template, "x"); ok || text != "" {
 			t.Errorf("SkillTemplate(%q) = %q, %v, want none", template, text, ok)
 		}

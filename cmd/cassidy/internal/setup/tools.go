@@ -45,18 +45,29 @@ type ToolFile struct {
 }
 
 // WriteTool writes the file of a new tool for a location: project or personal.
-func WriteTool(a *app.App, location, name, suffix, text string) (f ToolFile, err error) {
-	var base, in, shown string // the tool is in base/in
+func WriteTool(a *app.App, location, name, suffix, text string) (ToolFile, error) {
+	return writeScript(a, "tools", location, name, suffix, text)
+}
+
+// WriteWorkflow is WriteTool for a workflow.
+func WriteWorkflow(a *app.App, location, name, suffix, text string) (ToolFile, error) {
+	return writeScript(a, "workflows", location, name, suffix, text)
+}
+
+// writeScript writes a file in a folder of the project's or the user's own folder.
+func writeScript(a *app.App, kind, location, name, suffix, text string) (f ToolFile, err error) {
+	var base, in, shown string // the file is in base/in
 	switch {
 	case location == string(tool.Project):
 		if f.Root, err = projectRoot(a); err != nil {
 			return f, err
 		}
-		base, in, shown = f.Root, folder.ToolsDir, folder.ToolsDir
+		base, in = f.Root, folder.Name+"/"+kind
+		shown = in
 	case a.Home() == "":
 		return f, value.Errorf(value.Invalid, "create a personal tool: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	default:
-		base = filepath.Join(a.Home(), "tools")
+		base = filepath.Join(a.Home(), kind)
 		in, shown = ".", base
 	}
 	dir := filepath.Join(base, in)

@@ -28,8 +28,10 @@ import (
 func newCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "new", Usage: "write a new tool from a template", ArgsUsage: "NAME",
+		Description: "The template http is a tool that sends a secret to a server, command one that runs a program, file and table are tools that\n" +
+			"read files, and workflow is a workflow in .cassidy/workflows. Tools that need fakes to be tested get a file with tests.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "template", Usage: "start from `TEMPLATE`: " + strings.Join(scripts.Templates(), ", "), Value: "basic"},
+			&cli.StringFlag{Name: "template", Usage: "start from `TEMPLATE`: " + strings.Join(templates(), ", "), Value: "basic"},
 			&cli.StringFlag{Name: "lang", Usage: "write the tool in `LANGUAGE`: star, lua or md", Value: "star"},
 			&cli.StringFlag{Name: "location", Usage: "create the tool in `WHERE`: project, or personal for all your projects", Value: "project"},
 			&cli.BoolFlag{Name: "open", Usage: "open the file in $VISUAL or $EDITOR"},
@@ -37,6 +39,11 @@ func newCommand(c *command) *cli.Command {
 		Action: c.WithHost(c.newTool),
 	}
 }
+
+// workflow is the template that is no tool.
+const workflow = "workflow"
+
+func templates() []string { return append(scripts.Templates(), workflow) }
 
 func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	name, template, lang, location := ctx.Args().First(), ctx.String("template"), ctx.String("lang"), ctx.String("location")
@@ -46,28 +53,51 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	if err := app.CheckWord("language", lang, "star", "lua", "md"); err != nil {
 		return err
 	}
-	if err := app.CheckWord("template", template, scripts.Templates()...); err != nil {
+	text, known := scripts.Template(template, lang, name)
+	if err := app.CheckWord("template", template, templates()...); err != nil && !known {
 		return err
 	}
 	if err := app.CheckWord("location", location, "project", "personal"); err != nil {
 		return err
 	}
-	text, _ := scripts.Template(template, lang, name)
-	f, err := setup.WriteTool(c.App, location, name, "."+lang, text)
+	next := [2]string{"cassidy tool validate " + name, "cassidy tool example " + name}
+	write := setup.WriteTool
+	if template == workflow {
+		if lang != "star" {
+			return value.Errorf(value.Invalid, "a workflow is a file in Starlark: --lang %s is not possible", lang).WithHint("omit --lang")
+		}
+		write, text, next = setup.WriteWorkflow, scripts.Workflow(name), [2]string{"cassidy check " + name, "cassidy run " + name + " title=…"}
+	}
+	var made []setup.ToolFile
+	if tests, ok := scripts.Tests(template, name); ok { // first: if they cannot be written, there is no tool without tests
+		next[1] = "cassidy test " + name
+		f, err := write(c.App, location, name+"_test", ".star", tests)
+		if err != nil {
+			return err
+		}
+		made = append(made, f)
+	}
+	f, err := write(c.App, location, name, "."+lang, text)
 	if err != nil {
 		return err
 	}
-	if f.Root != "" {
+	made = append([]setup.ToolFile{f}, made...)
+	for _, f := range made {
+		if f.Root == "" {
+			continue
+		}
 		if err := c.RecordOwn(ctx.Context, h, f.Root, f.Shown); err != nil {
 			c.Report(value.ErrorOf(err, value.Failed)) // the file exists, and can be reviewed later
 		}
 	}
 	if c.JSON {
-		err = c.PrintJSON(value.NewDict("name", name, "path", f.Path))
+		err = c.PrintJSON(value.NewDict("name", name, "path", f.Path, "files", ui.Texts(ui.Map(made, func(f setup.ToolFile) string { return f.Path }))))
 	} else {
-		c.Note("created %s", f.Shown)
-		c.Note("next: edit the file, then  cassidy tool validate %s", name)
-		c.Note("      to try the tool:     cassidy tool example %s", name)
+		for _, f := range made {
+			c.Note("created %s", f.Shown)
+		}
+		c.Note("next: edit the file, then  %s", next[0])
+		c.Note("      to try it:           %s", next[1])
 	}
 	if err == nil && ctx.Bool("open") {
 		err = c.Edit(f.Path)

@@ -1,6 +1,6 @@
 -- My Tool: looks into a table.
 --
--- Made from the template "data_operation". An operation is a function of the
+-- Made from the template "table". An operation is a function of the
 -- table: to add one, write it and name it in the handler and the description.
 
 -- _table reads the table: source is its text, or names its file.

@@ -1,6 +1,6 @@
 -- My Tool: reads a text file and reports on it.
 --
--- Made from the template "file_operation". Files are accessed only through fs,
+-- Made from the template "file". Files are accessed only through fs,
 -- and only as far as needs allows: fs.read:docs/** would allow the files in docs.
 
 -- _first returns the first of a list's items.
