@@ -831,7 +831,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/completion cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/completion cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/demo cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -918,6 +918,11 @@ var layers = map[string]struct {
 		"Package completion completes command lines of cassidy in shells",
 		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/history runtime/host runtime/host/toolset runtime/value",
 		"one noun of the command",
+	},
+	"cmd/cassidy/internal/demo": {
+		"Package demo has the command that shows what cassidy does",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/ui runtime/value",
+		"it starts the program as a user does, and knows no other command",
 	},
 	"cmd/cassidy/internal/secret": {
 		"Package secret has the commands that keep the user's secrets",
@@ -1043,7 +1048,7 @@ var powers = map[string]struct {
 	why   string
 }{
 	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell internal/beneath internal/scratch stdlib/internal/rowtest internal/folder internal/protect internal/config internal/mark internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
-	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test, and benchmarks"},
+	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/demo internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, the demo, and the worker of a test, and benchmarks"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/mark internal/memory internal/protect internal/scratch runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
@@ -1056,7 +1061,7 @@ var powers = map[string]struct {
 	"io/ioutil":     {"", "os by another name"},
 	"os/user":       {"", "the command asks the environment"},
 	"unsafe":        {"sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper; a message of megabytes becomes a string without a copy"},
-	"embed":         {"cmd/cassidy/internal/completion tools scripts runtime/model/catalog", "data travels in the binary"},
+	"embed":         {"cmd/cassidy/internal/completion cmd/cassidy/internal/demo tools scripts runtime/model/catalog", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/completion"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/demo"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lock"
@@ -33,7 +34,7 @@ import (
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
+		demo.Command, setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
 		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
 	}

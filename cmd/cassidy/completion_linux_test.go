@@ -66,21 +66,7 @@ func TestCompletion(t *testing.T) {
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
 			})
-			s := &shellTest{t: t, person: person, read: make(chan string)}
-			go func() {
-				defer close(s.read)
-				for buf := make([]byte, 4096); ; {
-					n, err := person.Read(buf)
-					if err != nil {
-						return
-					}
-					select {
-					case s.read <- string(buf[:n]):
-					case <-t.Context().Done():
-						return
-					}
-				}
-			}()
+			s := newShellTest(t, person)
 			s.until("READY> ")
 			for _, step := range [][2]string{{"cassidy too", "tool "}, {"ru", "run "}, {"count_w", "count_words "}, {"file", "filepath="}} {
 				s.typed(step[0]+"\t", step[1])
@@ -95,6 +81,25 @@ type shellTest struct {
 	person *os.File
 	read   chan string
 	shown  string
+}
+
+func newShellTest(t *testing.T, person *os.File) *shellTest {
+	s := &shellTest{t: t, person: person, read: make(chan string)}
+	go func() {
+		defer close(s.read)
+		for buf := make([]byte, 4096); ; {
+			n, err := person.Read(buf)
+			if err != nil {
+				return
+			}
+			select {
+			case s.read <- string(buf[:n]):
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return s
 }
 
 // marked matches what a shell writes between characters: bells, and styles.
