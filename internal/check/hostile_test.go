@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -81,6 +82,60 @@ func TestHostile(t *testing.T) {
 			}
 			_, _ = c.Format(file, text)
 		})
+	}
+}
+
+// growing are texts of about n bytes whose check could take more than n steps: it looks for a name among all names, for a line
+// among all lines, or for a column in a line of any length, and it does so again and again.
+func growing(n int) map[string]string {
+	fill := func(n int, line func(i int) string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			b.WriteString(line(i))
+		}
+		return b.String()
+	}
+	return map[string]string{
+		"undefined.star": fill(n/2, func(i int) string { return fmt.Sprintf("def f%d(): pass\n", i) }) + fill(n/2, func(i int) string { return fmt.Sprintf("g%d()\n", i) }),
+		"again.star":     fill(n/2, func(i int) string { return fmt.Sprintf("def f%d(): pass\n", i) }) + strings.Repeat("g()\n", n/8),
+		"args.star":      "def args():\n    \"\"\"D.\n\n    Args:\n" + fill(n, func(i int) string { return fmt.Sprintf("        a%d: x\n", i) }) + "    \"\"\"\n\ntool(args)\n",
+		"wide.star":      "x = [\"é\"" + fill(n, func(i int) string { return fmt.Sprintf(", y%d", i) }) + "]\n",
+		"nested.star":    strings.Repeat("x = "+strings.Repeat("(", 90)+strings.Repeat(")", 90)+"\n", n/185),
+		"names.lua":      "local é = {\"é\"" + fill(n, func(i int) string { return fmt.Sprintf(", y%d", i) }) + "}\n",
+		"params.lua":     "local function params(a" + fill(n, func(i int) string { return fmt.Sprintf(", a%d", i) }) + ") end\n",
+		"locals.lua":     "function locals()\n" + fill(n, func(i int) string { return fmt.Sprintf("local a%d = 1\n", i) }) + "end\n",
+		"late.lua":       fill(n, func(i int) string { return fmt.Sprintf("x%d = 1\n", i) }) + "if a then\n",
+		"do.lua":         strings.Repeat("do\n", n/3),
+	}
+}
+
+// TestCheckIsLinear checks texts whose check could need more work than they are longer.
+func TestCheckIsLinear(t *testing.T) {
+	c := check.New(check.Options{Modules: modules(t), Tools: knownTools})
+	dir := t.TempDir()
+	for name := range growing(100) {
+		testutil.Linear(t, name, 4_000, 200_000, func(n int) {
+			if len(c.File(filepath.Join(dir, "tools", name), growing(n)[name])) == 0 {
+				t.Errorf("%s: no faults", name)
+			}
+		})
+	}
+}
+
+// TestSyntaxFaultsAreBounded checks that a text is parsed again for many faults if it is short, and for few if it is long.
+func TestSyntaxFaultsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := check.New(check.Options{})
+	for _, tt := range []struct {
+		name, line string
+		n, want    int
+	}{
+		{"a.star", "x = = 1\n", 30, 25}, {"a.star", "x = = 1\n", 30_000, 4}, {"a.star", "x = = 1\n", 5, 5},
+		{"a.lua", "x = = 1\n", 30, 25}, {"a.lua", "x = = 1\n", 30_000, 4}, {"a.lua", "x = = 1\n", 5, 5},
+	} {
+		if got := len(c.File(tt.name, strings.Repeat(tt.line, tt.n))); got != tt.want {
+			t.Errorf("%d faults of syntax in %s: %d are listed, want %d", tt.n, tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -278,6 +278,7 @@ func TestLuaHostileSource(t *testing.T) {
 		{"a long name", repeat("x") + " = 1", ""},
 		{"a long comment", "--[==[" + repeat("]") + "]==]", ""},
 		{"many numbers", "x = {" + manyNumbers(engine.MaxSource-200) + "}", "too many different constants in one function"},
+		{"gotos and labels", manyGotos(), "too many labels and gotos in one function"},
 		{"many locals", strings.Repeat("local x = 1\n", 300), "too many local variables"},
 		{"many labels", "do goto l end ::l:: " + strings.Repeat("do goto m end ", 10000) + "::m::", ""},
 		{"too long", strings.Repeat("-", engine.MaxSource), "longer than 256 KB"},
@@ -293,6 +294,17 @@ func TestLuaHostileSource(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyGotos returns gotos that jump forward, and then their labels.
+func manyGotos() string {
+	var b strings.Builder
+	for _, line := range []string{"goto l%d\n", "::l%d::\n"} {
+		for i := range 5_000 {
+			fmt.Fprintf(&b, line, i)
+		}
+	}
+	return b.String()
 }
 
 // manyNumbers writes as many different numbers as fit.

@@ -116,6 +116,9 @@ func (h *Program) Hint(line int) string {
 	return ""
 }
 
+// Tokens returns the tokens of a program, once Hint has read them.
+func (h *Program) Tokens() []scan.Token { return h.tokens }
+
 func positionOf(pos syntax.Position) scan.Position {
 	return scan.Position{Line: int(pos.Line), Col: int(pos.Col)}
 }

@@ -205,12 +205,19 @@ func (r *Report) HasErrorAt(line int) bool {
 // no part of the declaration is missing because it could not be read.
 func (r *Report) Declaration(d *script.Declaration, stem string, complete bool) tool.Tool {
 	t, problems := d.Read(stem)
+	var described map[string]Pos
 	for _, p := range problems {
 		switch {
 		case p.Warning:
 			f := Fault{Warning: true, Code: p.Code, Message: p.Message(), Hint: p.Hint, At: RangeOf(p.Pos)}
 			if p.Code == diagnostic.DocstringArgs {
-				f.At = r.docstringLine(p.Name, d)
+				if described == nil {
+					described = r.described(d)
+				}
+				f.At = RangeOf(d.Pos)
+				if at, ok := described[p.Name]; ok {
+					f.At = Range{Start: at}
+				}
 			}
 			r.warning(f, p.Insert, d)
 		case complete || t.Description != "" && p.Code != diagnostic.Example:
@@ -239,21 +246,29 @@ func (r *Report) warning(f Fault, insert string, d *script.Declaration) {
 	r.Add(f)
 }
 
-// docstringLine returns where a docstring describes a name: the first line that begins with it
-// after the handler.
-func (r *Report) docstringLine(name string, d *script.Declaration) Range {
+// described returns where a docstring describes each name: the first line that begins with it after the handler, as in
+// "name: …" or "name (type): …".
+func (r *Report) described(d *script.Declaration) map[string]Pos {
 	begin := 1
 	if len(d.Signature) > 0 {
 		begin = max(d.Signature[0].Pos.Line, 1)
 	}
+	found := map[string]Pos{}
 	for n := begin; n <= r.Lines(); n++ {
 		line := r.Line(n)
 		word := strings.TrimLeft(line, " \t*")
-		if rest, ok := strings.CutPrefix(word, name); ok && strings.HasPrefix(strings.TrimLeft(rest, " "), ":") || ok && strings.HasPrefix(rest, " (") {
-			return Range{Start: Pos{n, 1 + utf8.RuneCountInString(line[:len(line)-len(word)])}}
+		name, _, colon := strings.Cut(word, ":")
+		typed, _, bracket := strings.Cut(word, " (")
+		for _, one := range []struct {
+			name string
+			ok   bool
+		}{{strings.TrimRight(name, " "), colon}, {typed, bracket}} {
+			if _, known := found[one.name]; one.ok && !known {
+				found[one.name] = Pos{n, 1 + utf8.RuneCountInString(line[:len(line)-len(word)])}
+			}
 		}
 	}
-	return RangeOf(d.Pos)
+	return found
 }
 
 // RangeOf returns the range of a position that a declaration has.

@@ -21,7 +21,11 @@ type Text struct {
 	Source string
 	lines  []int // the offset of each line
 	wide   bool  // whether there are characters of several bytes
+	runes  []int // in a wide text, the number of characters before each part of runesStep bytes
 }
+
+// runesStep is how many bytes are counted at most to find the column of an offset: a line can be as long as the file.
+const runesStep = 256
 
 // NewText returns the text of a file.
 func NewText(path, source string) *Text {
@@ -35,7 +39,42 @@ func NewText(path, source string) *Text {
 			t.lines = append(t.lines, i+1)
 		}
 	}
+	if t.wide {
+		n := 0
+		for at := 0; at <= len(source); at += runesStep {
+			t.runes = append(t.runes, n)
+			n += runesIn(source[at:min(at+runesStep, len(source))])
+		}
+	}
 	return t
+}
+
+// runesIn returns how many characters begin in a part of a text, which may begin or end inside of one.
+func runesIn(part string) (n int) {
+	for i := range len(part) {
+		if utf8.RuneStart(part[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// before returns how many characters begin before an offset.
+func (t *Text) before(offset int) int {
+	if !t.wide {
+		return offset
+	}
+	step := offset / runesStep
+	return t.runes[step] + runesIn(t.Source[step*runesStep:offset])
+}
+
+// Column returns the column, which counts characters, of one that counts bytes. Both are from 1.
+func (t *Text) Column(line, col int) int {
+	if line < 1 || line > len(t.lines) || col < 1 {
+		return col
+	}
+	at := t.lines[line-1]
+	return 1 + t.before(at+min(col-1, len(t.Line(line)))) - t.before(at)
 }
 
 // Lines returns the number of lines.
@@ -69,9 +108,13 @@ func (t *Text) Offset(line, col int) int {
 	if !t.wide {
 		return at + min(col-1, len(text))
 	}
-	for ; col > 1 && text != ""; col-- {
-		_, size := utf8.DecodeRuneInString(text)
-		text, at = text[size:], at+size
+	end, want := at+len(text), t.before(at)+col-1
+	step, _ := slices.BinarySearch(t.runes, want+1)
+	at = min(max(at, (step-1)*runesStep), end) // the last part that begins with at most so many characters before
+	for n := t.before(at); at < end && (n < want || !utf8.RuneStart(t.Source[at])); at++ {
+		if utf8.RuneStart(t.Source[at]) {
+			n++
+		}
 	}
 	return at
 }

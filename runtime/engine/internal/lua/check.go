@@ -204,9 +204,6 @@ func (c *checking) compile(src script.Source) {
 	}
 }
 
-// maxSyntaxFaults is how many statements of the top level may be at fault.
-const maxSyntaxFaults = 25
-
 // parse parses the file, and reports the faults of syntax. A statement of the top level that does not
 // parse is replaced by empty lines.
 func (c *checking) parse(parseText func(path, text string) (*file, error)) bool {
@@ -215,7 +212,7 @@ func (c *checking) parse(parseText func(path, text string) (*file, error)) bool 
 		return false
 	}
 	text := c.src.Text
-	for range maxSyntaxFaults {
+	for range lint.SyntaxFaults(text) {
 		f, err := parseText(c.src.Path, text)
 		if err == nil {
 			c.file = f

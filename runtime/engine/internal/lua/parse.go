@@ -22,6 +22,10 @@ const maxLuaNesting = 1000
 // the function for each one. This many comparisons take about half a second.
 const maxLuaConstants = 50_000_000
 
+// gotoCost is how many such comparisons take as long as one of a label with a goto: the compiler compares each label with all
+// gotos before it in the function.
+const gotoCost = 4
+
 // file is a parsed Lua file.
 type file struct {
 	path  string
@@ -153,22 +157,21 @@ type walker struct {
 	err   error
 
 	constants map[string]bool // of the enclosing function, in source form
-	compared  int             // how many constants the compiler will compare
+	gotos     int             // of the enclosing function, up to the position
+	compared  int             // how many constants, labels and gotos the compiler will compare
 }
 
 // A scope holds the local names of a block. Names of the top level are in no scope:
 // file.assigned counts them together with globals.
 type scope struct {
 	outer *scope
-	names []string
+	names map[string]bool
 }
 
 func (s *scope) has(name string) bool {
 	for ; s != nil; s = s.outer {
-		for _, n := range s.names {
-			if n == name {
-				return true
-			}
+		if s.names[name] {
+			return true
 		}
 	}
 	return false
@@ -253,8 +256,18 @@ func (w *walker) block(stmts []ast.Stmt, names ...string) {
 	w.close()
 }
 
-func (w *walker) open(names []string) { w.scope = &scope{outer: w.scope, names: names} }
-func (w *walker) close()              { w.scope = w.scope.outer }
+func (w *walker) open(names []string) {
+	w.scope = &scope{outer: w.scope, names: map[string]bool{}}
+	w.scope.add(names)
+}
+
+func (w *walker) close() { w.scope = w.scope.outer }
+
+func (s *scope) add(names []string) {
+	for _, name := range names {
+		s.names[name] = true
+	}
+}
 
 func (w *walker) stmts(stmts []ast.Stmt) {
 	for _, s := range stmts {
@@ -277,10 +290,16 @@ func (w *walker) stmt(stmt ast.Stmt) {
 	case *ast.LocalAssignStmt:
 		w.exprs(s.Exprs)
 		if w.scope != nil {
-			w.scope.names = append(w.scope.names[:len(w.scope.names):len(w.scope.names)], s.Names...)
+			w.scope.add(s.Names)
 		}
 	case *ast.FuncCallStmt:
 		w.expr(s.Expr)
+	case *ast.GotoStmt:
+		w.gotos++
+	case *ast.LabelStmt:
+		if w.compared += gotoCost * w.gotos; w.compared > maxLuaConstants && w.err == nil {
+			w.err = w.file.errorAt(s.Line(), "too many labels and gotos in one function")
+		}
 	case *ast.DoBlockStmt:
 		w.block(s.Stmts)
 	case *ast.WhileStmt:
@@ -377,12 +396,12 @@ func (w *walker) expr(x ast.Expr) {
 	case *ast.UnaryLenOpExpr:
 		w.expr(x.Expr)
 	case *ast.FunctionExpr:
-		around := w.constants
-		w.constants = map[string]bool{}
+		constants, gotos := w.constants, w.gotos
+		w.constants, w.gotos = map[string]bool{}, 0
 		w.inner++
 		w.block(x.Stmts, x.ParList.Names...)
 		w.inner--
-		w.constants = around
+		w.constants, w.gotos = constants, gotos
 	}
 }
 

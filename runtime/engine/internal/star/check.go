@@ -143,7 +143,7 @@ func (c *checking) parse() bool {
 	}
 	text = stripped.Text
 	var features []habits.Finding
-	for range maxSyntaxFaults {
+	for range lint.SyntaxFaults(text) {
 		tree, err := c.lang.options.Parse(c.src.Path, text, 0)
 		if err == nil {
 			c.file = newFile(c.src.Path, text, tree, stripped.Functions)
@@ -170,9 +170,6 @@ func (c *checking) parse() bool {
 	}
 	return false
 }
-
-// maxSyntaxFaults is how many statements of the top level may be at fault.
-const maxSyntaxFaults = 25
 
 // syntaxFaults reports the faults of a statement: features of Python, or what the parser says.
 func (c *checking) syntaxFaults(fault syntaxFault, features []habits.Finding, begin, end int) {
@@ -267,7 +264,7 @@ func (c *checking) code() {
 	if _, err := l.libsOf(c.src.Libs).all(f); err != nil {
 		c.report.AddError(err, diagnostic.Load)
 	}
-	err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has)
+	err := l.resolve(f.syntax)
 	var list resolve.ErrorList
 	errors.As(err, &list)
 	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared, Unsure: c.loaded()}

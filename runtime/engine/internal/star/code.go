@@ -89,7 +89,9 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := starlark.FileProgram(tree, predeclared.Has)
+	names := undefined{predeclared, map[string]bool{}}
+	prog, err := starlark.FileProgram(tree, names.isPredeclared)
+	err = names.restore(tree, err)
 	calls.Fault = func(f lint.Fault) {
 		at := f.At.Start
 		h.Fault(syntax.MakePosition(&tree.Path, int32(at.Line), int32(at.Col)), "%s", f.Message)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.starlark.net/resolve"
-	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
@@ -139,7 +137,7 @@ func (c *checking) lib(name string) *loadedLib {
 	if err != nil {
 		return nil
 	}
-	if err := resolve.File(f.syntax, c.lang.predeclared.Has, starlark.Universe.Has); err != nil {
+	if err := c.lang.resolve(f.syntax); err != nil {
 		return nil
 	}
 	c.libs[name] = &loadedLib{file: f, names: starlint.NamesOf(f.syntax), seen: map[string]bool{}}

@@ -89,10 +89,54 @@ func (l *Language) complete(d *script.Declaration, f *file, libs map[string]stri
 		return err
 	}
 	d.Loads = loads
-	if err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has); err != nil {
+	if err := l.resolve(f.syntax); err != nil {
 		return l.compileError(err)
 	}
 	return l.checkModules(f)
+}
+
+// resolve finds what each name of a file stands for. The error is a [resolve.ErrorList].
+func (l *Language) resolve(tree *syntax.File) error {
+	names := undefined{l.predeclared, map[string]bool{}}
+	return names.restore(tree, resolve.File(tree, names.isPredeclared, starlark.Universe.Has))
+}
+
+// maxUndefined is how many names that are not defined are reported.
+const maxUndefined = 60
+
+// undefined are the names of a file that are not defined. The resolver compares each use of such a name with all names of the
+// file. So it is told of only the first use of each of a few, and to take the others for predeclared.
+type undefined struct {
+	predeclared starlark.StringDict
+	names       map[string]bool
+}
+
+func (u *undefined) isPredeclared(name string) bool {
+	switch {
+	case u.predeclared.Has(name), starlark.Universe.Has(name):
+		return u.predeclared.Has(name)
+	case u.names[name], len(u.names) == maxUndefined:
+		return true
+	}
+	u.names[name] = true
+	return false
+}
+
+// restore makes the names that are not defined undefined again, in the tree of a file whose names were resolved with an
+// error or nil. It returns the error.
+func (u *undefined) restore(tree *syntax.File, err error) error {
+	if len(u.names) == 0 {
+		return err
+	}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		if id, ok := n.(*syntax.Ident); ok {
+			if b, ok := id.Binding.(*resolve.Binding); ok && b.Scope == resolve.Predeclared && !u.predeclared.Has(id.Name) {
+				b.Scope = resolve.Undefined
+			}
+		}
+		return true
+	})
+	return err
 }
 
 // checkModules checks that each module function that the file names exists, as in
@@ -185,7 +229,8 @@ func (l *Language) initialize(f *file, libs *starLibs) (starlark.StringDict, err
 	if l.cover {
 		f.instrument()
 	}
-	prog, err := starlark.FileProgram(f.syntax, l.predeclared.Has)
+	names := undefined{l.predeclared, map[string]bool{}}
+	prog, err := starlark.FileProgram(f.syntax, names.isPredeclared)
 	if err != nil {
 		return nil, l.compileError(err)
 	}

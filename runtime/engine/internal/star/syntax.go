@@ -47,7 +47,7 @@ func (l *Language) syntaxFault(err error, text string) syntaxFault {
 	case "global", "nonlocal":
 		f.err.Hint = "global values cannot be changed: use parameters and results"
 	case "":
-		f.explain(e.Msg, text)
+		f.explain(e.Msg, text, h.Tokens())
 	}
 	return f
 }
@@ -56,7 +56,7 @@ func (l *Language) syntaxFault(err error, text string) syntaxFault {
 const nesting = "excessive nesting"
 
 // explain completes a fault that is not a habit of Python.
-func (f *syntaxFault) explain(message, text string) {
+func (f *syntaxFault) explain(message, text string, tokens []scan.Token) {
 	line, before := lineOf(text, f.line), ""
 	if f.line > 1 {
 		before = lineOf(text, f.line-1)
@@ -65,7 +65,7 @@ func (f *syntaxFault) explain(message, text string) {
 		f.err.Err = errors.New(message)
 		f.err.Pos.Line, f.err.Pos.Col, f.err.Hint, f.line = line, col, hint, line
 	}
-	open := unclosed(text, f.line)
+	open := unclosed(tokens, f.line)
 	f.atToken(message, line)
 	switch col := f.err.Pos.Col; {
 	case open == nil && (message == "got newline, want ':'" || message == "got '-', want ':'" && !strings.HasSuffix(withoutComment(line), ":") && strings.Contains(line, "->")):
@@ -133,8 +133,7 @@ func withoutComment(line string) string {
 
 // unclosed returns the last bracket that is open before a line and not closed where its statement
 // should end, or nil.
-func unclosed(text string, line int) *scan.Token {
-	tokens := scan.Tokens(text)
+func unclosed(tokens []scan.Token, line int) *scan.Token {
 	for i := range slices.Backward(tokens) {
 		t := &tokens[i]
 		if t.Nesting() > 0 && t.Match < 0 && t.At.Line <= line {

@@ -282,5 +282,5 @@ func rangeAt(r *lint.Report, line, col int) lint.Range {
 	if col < 1 {
 		return lint.Range{Start: lint.Pos{Line: line}}
 	}
-	return lint.Range{Start: lint.Pos{Line: line, Col: 1 + len([]rune(r.Line(line)[:min(col-1, len(r.Line(line)))]))}}
+	return lint.Range{Start: lint.Pos{Line: line, Col: r.Column(line, col)}}
 }

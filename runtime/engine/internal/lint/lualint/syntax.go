@@ -118,7 +118,10 @@ func begins(line string) bool {
 
 // StatementAround returns the lines of the statement of the top level that has a line: from begin up to end.
 func StatementAround(text string, line int) (begin, end int) {
-	lines := strings.Split(text, "\n")
+	return around(strings.Split(text, "\n"), line)
+}
+
+func around(lines []string, line int) (begin, end int) {
 	line = min(max(line, 1), len(lines))
 	for begin = line; begin > 1 && !begins(lines[begin-1]); begin-- {
 	}
@@ -138,7 +141,7 @@ func Unended(text string) (begin, end int) {
 		if begin > len(lines) {
 			return 0, 0
 		}
-		_, end = StatementAround(text, begin)
+		_, end = around(lines, begin)
 		tried++
 		if _, err := parse.Parse(strings.NewReader(strings.Join(lines[begin-1:end-1], "\n")), ""); err != nil {
 			return begin, end
