@@ -307,7 +307,7 @@ func (o *Options) complete() error {
 // openWorld opens what the effects of scripts act on.
 func (r *Runtime) openWorld(o *Options, s *settings, f *finder) (*stdlib.World, error) {
 	world, err := stdlib.Open(&stdlib.Options{
-		Root: o.Dir, WorkDir: o.WorkDir, SecretFiles: f.secretFiles, Protect: append(project.PersonalPrograms(o.Home, o.Dir), o.Home, (&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.State, o.Cache, o.Audit), Env: f.env, Launch: r.launcher(), Commands: s.commands, Unprotected: s.unprotected,
+		Root: o.Dir, WorkDir: o.WorkDir, SecretFiles: f.secretFiles, Servers: project.PersonalServers(o.Home), Protect: []string{o.Home, (&config.Options{Home: o.Home, File: o.Config}).UserFile(), o.State, o.Cache, o.Audit}, Env: f.env, Launch: r.launcher(), Commands: s.commands, Unprotected: s.unprotected,
 		Secrets: f.secrets, HTTP: o.HTTP, Private: s.private, Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {

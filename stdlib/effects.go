@@ -29,6 +29,8 @@ type Options struct {
 	// Protect names folders and files that no script may change, wherever they
 	// are, as the folder with what a user has trusted.
 	Protect []string
+	// Servers is the file that lists the user's own MCP servers; see [fs.Options].Servers.
+	Servers string
 	// Unprotected are names of protected files that scripts may change all the same; see
 	// [fs.Options].Unprotected.
 	Unprotected []string
@@ -90,7 +92,7 @@ func Open(o *Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Secret: o.SecretFiles, Unprotected: o.Unprotected, Now: now, Limits: o.Limits})
+	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Servers: o.Servers, Secret: o.SecretFiles, Unprotected: o.Unprotected, Now: now, Limits: o.Limits})
 	if err != nil {
 		return nil, err
 	}

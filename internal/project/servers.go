@@ -18,6 +18,14 @@ const maxServersFile = 256 << 10
 // personalServers is the list of the user's own servers, in the user's folder.
 const personalServers = "mcp.json"
 
+// PersonalServers returns the path of the user's own list of servers, or "".
+func PersonalServers(home string) string {
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, personalServers)
+}
+
 // programsIn reads the command lines in a list of servers. One that cannot be read starts nothing.
 func programsIn(files fs.FS, name string) []protect.Program {
 	text, err := folder.ReadText(files, name, maxServersFile)
@@ -81,23 +89,4 @@ func AddedPrograms(root string, l *trust.Ledger, before, after string) (added []
 func programFile(f protect.File) trust.File {
 	hash := tool.HashBytes([]byte(f.Text))
 	return trust.File{Path: f.Path, Kind: trust.KindProgram, Text: f.Text, TextHash: hash, Hash: hash}
-}
-
-// PersonalPrograms returns the paths in a project that the command lines of the user's own servers name,
-// see [protect.Program]. Those of the project's servers are protected without being listed.
-func PersonalPrograms(home, root string) (paths []string) {
-	if home == "" || root == "" {
-		return nil
-	}
-	p, err := protect.Open(root)
-	if err != nil {
-		return nil
-	}
-	defer p.Root.Close()
-	for _, one := range programsIn(os.DirFS(home), personalServers) {
-		for _, name := range p.Named(".", &one) {
-			paths = append(paths, filepath.Join(root, filepath.FromSlash(name)))
-		}
-	}
-	return paths
 }

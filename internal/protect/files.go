@@ -37,9 +37,9 @@ type File struct {
 func (p *Project) Files(programs []Program) (files []File, err error) {
 	found := map[string]bool{}
 	for i := range programs {
-		for _, name := range p.Named(".", &programs[i]) {
-			at, info := p.leads(name)
-			if info == nil {
+		for _, code := range p.Named(".", &programs[i]) {
+			at, info := p.leads(code.Path)
+			if info == nil || code.Ends != nil { // what is in the folder is listed, too
 				continue
 			}
 			err := fs.WalkDir(p.Root.FS(), at, func(at string, d fs.DirEntry, err error) error {

@@ -18,10 +18,10 @@ func TestFiles(t *testing.T) {
 		want string
 	}{
 		{Program{Command: "python3", Args: []string{"link.py", "docs", "none.py"}}, "srv/s.py=one"},
-		{Program{Command: "python3", Args: []string{"-m", "pkg.sub.mod"}}, "pkg/__init__.py=two pkg/sub/mod.py=three"},
+		{Program{Command: "python3", Args: []string{"-m", "pkg.sub.mod"}}, "other.py=o pkg/__init__.py=two pkg/sub/mod.py=three root.py=import util srv/s.py=one util.py=u"},
 		{Program{Command: "bin/server", Args: []string{"data.db", "out/log.txt"}, Writes: []string{"data.db", "out"}}, "bin/server=a file of 2 bytes that is not shown, sha256:ea5dbf9596d187e9500f23e9a680109475341cf4e81f7e043f7d97152c10772f"},
 		{Program{Command: "python3", Args: []string{"app/main.py"}, Writes: []string{"app/data"}}, "app/main.py=m app/sub/lib.py=l"},
-		{Program{Command: "python3", Args: []string{"root.py"}}, "root.py=import util util.py=u"},
+		{Program{Command: "python3", Args: []string{"root.py"}}, "other.py=o pkg/__init__.py=two pkg/sub/mod.py=three root.py=import util srv/s.py=one util.py=u"},
 		{Program{Command: "mcp", Args: []string{"/etc/hosts", "../x"}}, ""},
 	} {
 		files, err := p.Files([]Program{tt.of})

@@ -51,6 +51,8 @@ type Project struct {
 	Env func(name string) string
 	// Free are those of [Obeyed] that are not protected.
 	Free []string
+	// Servers is the absolute path of the user's own list of servers, or "". What they start is protected, too.
+	Servers string
 }
 
 // A Target is what a protected name leads to.
@@ -58,13 +60,17 @@ type Target struct {
 	Path string      // relative to the root, without links
 	Info fs.FileInfo // nil if nothing is there
 	Of   string      // the protected name, relative to the root
+	Code *Code       // if it is a folder of which only the code is protected, else nil
 }
 
 // Covers reports whether a path is the target, or in it. same reports whether two names
 // of a path are the same.
 func (t *Target) Covers(p string, same func(a, b string) bool) bool {
 	target, names := strings.Split(t.Path, "/"), strings.Split(p, "/")
-	return t.Path == "." || len(names) >= len(target) && slices.EqualFunc(target, names[:len(target)], same)
+	if t.Path == "." {
+		target = nil
+	}
+	return len(names) >= len(target) && slices.EqualFunc(target, names[:len(target)], same) && (t.Code == nil || t.Code.has(names[len(target):]))
 }
 
 // The bounds of a search, which is made before each write: far more than any project has.
@@ -104,7 +110,7 @@ func (p *Project) Find(paths []string, same func(a, b string) bool) (hit string,
 
 // identical reports whether a path is a target, or in it, whatever its name.
 func (p *Project) identical(t *Target, at string) bool {
-	for ; t.Info != nil && at != "."; at = path.Dir(at) {
+	for ; t.Code == nil && t.Info != nil && at != "."; at = path.Dir(at) {
 		if info, err := p.Root.Lstat(at); err == nil && os.SameFile(info, t.Info) {
 			return true
 		}
@@ -135,6 +141,10 @@ func (p *Project) Targets(dirs []string) ([]Target, error) {
 		}
 	}
 	s.above()
+	if s.Servers != "" {
+		s.of = s.Servers
+		s.programs(".", Programs(readServers(s.Servers)))
+	}
 	if s.left < 0 {
 		return nil, &fs.PathError{Op: "list", Path: Settings, Err: fs.ErrInvalid}
 	}
@@ -184,14 +194,14 @@ type search struct {
 
 // add adds a target, without links.
 func (s *search) add(at string) {
-	if slices.ContainsFunc(s.found, func(t Target) bool { return t.Path == at }) {
+	if slices.ContainsFunc(s.found, func(t Target) bool { return t.Path == at && t.Code == nil }) {
 		return
 	}
 	info, err := s.Root.Lstat(at)
 	if err != nil {
 		info = nil
 	}
-	s.found = append(s.found, Target{at, info, s.of})
+	s.found = append(s.found, Target{Path: at, Info: info, Of: s.of})
 }
 
 // follow adds the links that a path leads through and what it leads to, unless it leads

@@ -2,6 +2,7 @@ package protect
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,37 +112,58 @@ func TestServers(t *testing.T) {
 	t.Setenv("SRV", "srv/s.py")
 	files := map[string]string{"srv/s.py": "", "srv/lib.py": "", "x.sh": "", "real/main.py": "", "link.py": "->real/main.py", "dir": "->srv", "pkg/mod.py": "", "mods/__main__.py": "import json\n", "mods/sub/z.py": "from util import x\nfrom . import y\n", "mods/a.txt": "import a\n", "one.py": "", "docs/a.md": "", "bin/serve": "", "data.db": "",
 		"root.py": "import os, a.b as c\nfrom pkg.mod import x\nif x:\n    import b\n# import d\n", "root.mjs": "import x from './lib/x.js'\nrequire(\"./y\"); import('os')\n"}
+	// modules are what Python can load from the root: root.py imports pkg, which has no __init__.py.
+	modules := []string{"*.py", "link.py", "one.py", "pkg/**.py", "pkg/mod.py", "real/main.py", "root.py"}
 	for line, want := range map[string][]string{
-		`"command": "python3", "args": ["srv/s.py"]`:                                         {"srv", "srv/s.py"},
-		`"command": "python3", "args": ["./srv/../srv/s.py", "--port", "1"]`:                 {"srv", "srv/s.py"},
-		`"command": "python3", "args": ["../project/srv/s.py"]`:                              {"srv", "srv/s.py"},
-		`"command": "python3", "args": ["ROOT/srv/s.py"]`:                                    {"srv", "srv/s.py"},
-		`"command": "python3", "args": ["s.py"], "cwd": "srv"`:                               {"srv", "srv/s.py"},
-		`"command": "python3", "args": ["s.py"], "cwd": "ROOT/srv"`:                          {"srv", "srv/s.py"},
-		`"command": "python3", "args": ["link.py"]`:                                          {"link.py", "real", "real/main.py"},
-		`"command": "python3", "args": ["dir/s.py"]`:                                         {"dir", "srv", "srv/s.py"},
-		`"command": "python3", "args": ["-m", "pkg.mod"]`:                                    {"pkg", "pkg.mod", "pkg.py"},
-		`"command": "python3", "args": ["-m", "mods.sub.z"]`:                                 {"json.py", "json/__init__.py", "mods", "mods.py", "mods.sub.z", "util.py", "util/__init__.py"},
-		`"command": "python3", "args": ["-u", "-mone"]`:                                      {"one", "one.py"},
-		`"command": "uv", "args": ["--directory", "srv", "run", "s.py"]`:                     {"s.py", "srv", "srv/s.py"},
-		`"command": "python3", "args": ["srv"]`:                                              {"srv"},
-		`"command": "python3.12", "args": ["."]`:                                             {"__main__.py", "index.js", "package.json"},
-		`"command": "sh", "args": ["x.sh"]`:                                                  {"x.sh"},
-		`"command": "sh", "args": ["-c", "exec python3 'srv/s.py' && sh -c \"x.sh\""]`:       {"exec python3 'srv/s.py' && sh -c \"x.sh\"", "srv", "srv/s.py", "x.sh"},
-		`"command": "node", "args": ["--require=./srv/lib.py", "late.js"]`:                   {"--require=./srv", "--require=./srv/lib.py", "late.js", "srv", "srv/lib.py"},
-		`"command": "bin/serve"`:                                                             {"bin/serve"},
-		`"command": "./bin/serve", "args": ["${NO:-data.db}", "${SRV}"]`:                     {"bin/serve", "data.db", "srv", "srv/s.py"},
-		`"command": "env", "args": ["A=1", "python3", "srv/s.py"]`:                           {"srv", "srv/s.py"},
-		`"command": "uv", "args": ["run", "root.py"]`:                                        {"a.py", "a/__init__.py", "b.py", "b/__init__.py", "os.py", "os/__init__.py", "pkg.py", "pkg/__init__.py", "root.py"},
-		`"command": "node", "args": ["root.mjs"]`:                                            {"lib/x.js", "root.mjs", "y", "y.json", "y.mjs"},
-		`"command": "npx", "args": ["-y", "./srv", "./docs"]`:                                {"srv"},
-		`"command": "npx", "args": ["-y", "server-files", "./docs"]`:                         nil,
-		`"command": "uvx", "args": ["--python", "3.12", "--from", "./srv", "serve", "docs"]`: {"3.12", "srv"},
-		`"command": "/bin/uvx", "args": ["--from=file:./srv", "serve"]`:                      {"--from=file:./srv", "file:./srv", "srv"},
-		`"command": "uv", "args": ["run", "--project", "srv", "serve"]`:                      {"srv"},
-		`"command": "mcp-files", "args": ["docs", "."]`:                                      nil,
-		`"command": "/usr/bin/mcp", "args": ["/etc/hosts", "../other/x.py", "serve"]`:        nil,
-		`"url": "https://example.com/srv/s.py"`:                                              nil,
+		`"command": "python3", "args": ["-c", "import one"]`:                                           modules,
+		`"command": "sh", "args": ["-c", "exec python3 -uc 'import one'"]`:                             modules,
+		`"command": "python3", "args": ["-W", "ignore", "-m", "json.tool"]`:                            append([]string{"json", "json.py", "json.tool"}, modules...),
+		`"command": "python3", "args": ["-c", "import mods.a"], "cwd": "srv"`:                          {"srv", "srv/import mods.a", "srv/mods.a"},
+		`"command": "python3", "args": ["srv/s.py", "-c", "x"]`:                                        {"srv", "srv/s.py"},
+		`"command": "node", "args": ["-e", "require('./srv/x.js')"]`:                                   {"*.js", "require('./srv/x.js')", "root.mjs", "lib/x.js", "y", "y.json", "y.mjs", "srv", "srv/x.js"},
+		`"command": "ruby", "args": ["-ne", "load x"]`:                                                 {"*.rb"},
+		`"command": "perl", "args": ["-Isrv", "-e", "use X"]`:                                          {"*.pm", "srv"},
+		`"command": "perl", "args": ["-I", "lib/perl", "bin/serve"]`:                                   {"bin/serve", "lib/perl"},
+		`"command": "python3", "args": ["-I", "srv/s.py"]`:                                             {"srv", "srv/s.py"},
+		`"command": "mcp-files", "env": {"PYTHONPATH": "lib:ROOT/srv:/usr/lib", "DATA_DIR": "docs"}`:   {"lib", "srv"},
+		`"command": "mcp-files", "env": {"PYTHONPATH": "."}`:                                           modules,
+		`"command": "mcp-files", "env": {"PYTHONPATH": ":/usr/lib"}`:                                   modules,
+		`"command": "mcp-files", "env": {"RUBYLIB": "${NO:-lib}", "PERL5LIB": "", "PATH": "bin:/bin"}`: {"bin", "lib"},
+		`"command": "mcp-files", "env": {"LUA_PATH": "lib/?.lua;;", "NODE_PATH": "mods"}`:              {"lib", "mods"},
+		`"command": "mcp-files", "env": {"NODE_OPTIONS": "--require ./late.js", "LD_PRELOAD": "x.so"}`: {"late.js", "x.so"},
+		`"command": "env", "args": ["PYTHONPATH=lib", "mcp-files"]`:                                    {"lib"},
+		`"command": "sh", "args": ["-c", "PYTHONPATH='lib' NODE_PATH=srv exec mcp-files"]`:             {"lib", "srv"},
+		`"command": "java", "args": ["-cp", "lib/a.jar:bin", "Main"]`:                                  {"bin", "lib/a.jar", "lib/a.jar:bin"},
+		`"command": "python3", "args": ["srv/s.py"]`:                                                   {"srv", "srv/s.py"},
+		`"command": "python3", "args": ["./srv/../srv/s.py", "--port", "1"]`:                           {"srv", "srv/s.py"},
+		`"command": "python3", "args": ["../project/srv/s.py"]`:                                        {"srv", "srv/s.py"},
+		`"command": "python3", "args": ["ROOT/srv/s.py"]`:                                              {"srv", "srv/s.py"},
+		`"command": "python3", "args": ["s.py"], "cwd": "srv"`:                                         {"srv", "srv/s.py"},
+		`"command": "python3", "args": ["s.py"], "cwd": "ROOT/srv"`:                                    {"srv", "srv/s.py"},
+		`"command": "python3", "args": ["link.py"]`:                                                    {"link.py", "real", "real/main.py"},
+		`"command": "python3", "args": ["dir/s.py"]`:                                                   {"dir", "srv", "srv/s.py"},
+		`"command": "python3", "args": ["-m", "pkg.mod"]`:                                              append([]string{"pkg", "pkg.mod", "pkg.py"}, modules...),
+		`"command": "python3", "args": ["-m", "mods.sub.z"]`:                                           append([]string{"mods", "mods.py", "mods.sub.z"}, modules...),
+		`"command": "python3", "args": ["-u", "-mone"]`:                                                append([]string{"one"}, modules...),
+		`"command": "uv", "args": ["--directory", "srv", "run", "s.py"]`:                               {"s.py", "srv", "srv/s.py"},
+		`"command": "python3", "args": ["srv"]`:                                                        {"srv"},
+		`"command": "python3.12", "args": ["."]`:                                                       append([]string{"__main__.py", "index.js", "package.json"}, modules...),
+		`"command": "sh", "args": ["x.sh"]`:                                                            {"x.sh"},
+		`"command": "sh", "args": ["-c", "exec python3 'srv/s.py' && sh -c \"x.sh\""]`:                 {"exec python3 'srv/s.py' && sh -c \"x.sh\"", "srv", "srv/s.py", "x.sh"},
+		`"command": "node", "args": ["--require=./srv/lib.py", "late.js"]`:                             {"--require=./srv", "--require=./srv/lib.py", "late.js", "srv", "srv/lib.py"},
+		`"command": "bin/serve"`:                                                                       {"bin/serve"},
+		`"command": "./bin/serve", "args": ["${NO:-data.db}", "${SRV}"]`:                               {"bin/serve", "data.db", "srv", "srv/s.py"},
+		`"command": "env", "args": ["A=1", "python3", "srv/s.py"]`:                                     {"srv", "srv/s.py"},
+		`"command": "uv", "args": ["run", "root.py"]`:                                                  modules,
+		`"command": "node", "args": ["root.mjs"]`:                                                      {"lib/x.js", "root.mjs", "y", "y.json", "y.mjs"},
+		`"command": "npx", "args": ["-y", "./srv", "./docs"]`:                                          {"srv"},
+		`"command": "npx", "args": ["-y", "server-files", "./docs"]`:                                   nil,
+		`"command": "uvx", "args": ["--python", "3.12", "--from", "./srv", "serve", "docs"]`:           {"3.12", "srv"},
+		`"command": "/bin/uvx", "args": ["--from=file:./srv", "serve"]`:                                {"--from=file:./srv", "file:./srv", "srv"},
+		`"command": "uv", "args": ["run", "--project", "srv", "serve"]`:                                {"srv"},
+		`"command": "mcp-files", "args": ["docs", "."]`:                                                nil,
+		`"command": "/usr/bin/mcp", "args": ["/etc/hosts", "../other/x.py", "serve"]`:                  nil,
+		`"url": "https://example.com/srv/s.py"`:                                                        nil,
 	} {
 		all := map[string]string{".cassidy/mcp.json": `{"mcpServers": {"wrong": {"command": 1}, "s": {` + line + "}}}"}
 		for name, text := range files {
@@ -154,11 +176,58 @@ func TestServers(t *testing.T) {
 		}
 		var got []string
 		for _, target := range targets {
-			got = append(got, target.Path)
+			name := target.Path
+			if c := target.Code; c != nil {
+				name = path.Join(name, map[bool]string{false: "*", true: "**"}[c.Deep]+c.Ends[0])
+			}
+			got = append(got, name)
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
+		if slices.Sort(want); !slices.Equal(got, want) {
 			t.Errorf("%s: the targets are %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestModules checks which files an interpreter could load from the root of a project, and that a server with a folder of its
+// own protects nothing else.
+func TestModules(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"srv/s.py": "", "main.py": "import space.x\n", "pkg/__init__.py": "", "pkg/sub/a.py": "", "src/a.py": "", "space/x.py": "", "space/data.csv": "", "web/index.js": "", "index.mjs": "", "__pycache__/main.cpython-312.pyc": ""}
+	for line, paths := range map[string]map[string]bool{
+		`"command": "python3", "args": ["-m", "pkg"]`: {"re.py": true, "RE.PY": true, "json.so": true, "x.pyc": true, "json/__init__.py": true, "json/__init__.pyc": true, "main.py": true, "pkg/new.py": true, "pkg/sub/new.pyc": true, "__pycache__/re.cpython-312.pyc": true,
+			"space/new.py": true, "space/new.csv": false, "src/a.py": false, "src/sub/__init__.py": false, "notes.md": false, "data/x.csv": false, "re.js": false, "web/new.js": false},
+		`"command": "python3", "args": ["main.py"]`:    {"re.py": true, "json/__init__.py": true, "pkg/new.py": true, "src/a.py": false, "notes.md": false},
+		`"command": "python3", "args": ["srv/s.py"]`:   {"srv/new.py": true, "re.py": false, "json/__init__.py": false, "src/a.py": false, "notes.md": false, "data/x.csv": false, "main.py": false, "pkg/sub/a.py": false},
+		`"command": "node", "args": ["--eval", "x"]`:   {"new.mjs": true, "index.mjs": true, "web/index.js": true, "lib/index.ts": true, "web/new.js": false, "re.py": false, "package.md": false},
+		`"command": "x", "env": {"PATH": ".:/bin"}`:    {"git": true, "x.sh": true, "notes.md": false, "bin/git": false},
+		`"command": "x", "env": {"PYTHONPATH": "lib"}`: {"lib": true, "lib/json.py": true, "lib/a/b.txt": true, "json.py": false},
+	} {
+		all := map[string]string{".cassidy/mcp.json": `{"mcpServers": {"s": {` + line + "}}}"}
+		for name, text := range files {
+			all[name] = text
+		}
+		p := project(t, all)
+		for at, want := range paths {
+			hit, target, err := p.Find([]string{at}, func(a, b string) bool { return a == b })
+			if err != nil || (hit != "") != want {
+				t.Errorf("%s: %s: %q by %v, %v, want protected: %v", line, at, hit, target, err, want)
+			}
+		}
+	}
+}
+
+// TestServersOfTheUser checks that the user's own list of servers protects what it starts.
+func TestServersOfTheUser(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{"../home/mcp.json": `{"mcpServers": {"s": {"command": "python3", "args": ["-m", "pkg"]}, "t": {"command": "srv/t"}}}`, "srv/t": ""})
+	for _, servers := range []string{"", path.Join(p.Bases[0], "../home/mcp.json"), path.Join(p.Bases[0], "../home/none.json")} {
+		p.Servers = servers
+		for _, at := range []string{"re.py", "srv/t"} {
+			hit, _, err := p.Find([]string{at}, func(a, b string) bool { return a == b })
+			if want := strings.HasSuffix(servers, "mcp.json"); err != nil || (hit != "") != want {
+				t.Errorf("with the list %q, %s: %q, %v", servers, at, hit, err)
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ const ServersFile = Settings + "/mcp.json"
 type Program struct {
 	Command string
 	Args    []string
+	Env     map[string]string
 	Dir     string   // where it starts, from the project's root
 	Writes  []string // the files and folders that it may write itself
 }
@@ -33,48 +34,77 @@ func Programs(text string) (list []Program) {
 	}
 	for _, entry := range file.Servers {
 		var p struct {
-			Command string   `json:"command"`
-			Args    []string `json:"args"`
-			Dir     string   `json:"cwd"`
+			Command string            `json:"command"`
+			Args    []string          `json:"args"`
+			Env     map[string]string `json:"env"`
+			Dir     string            `json:"cwd"`
 			Grants  struct {
 				Write []string `json:"write"`
 			} `json:"cassidy"`
 		}
 		if json.Unmarshal(entry, &p) == nil && p.Command != "" {
-			list = append(list, Program{p.Command, p.Args, p.Dir, p.Grants.Write})
+			list = append(list, Program{p.Command, p.Args, p.Env, p.Dir, p.Grants.Write})
 		}
 	}
 	return list
 }
 
+// maxServers is the limit of a list of servers, in bytes.
+const maxServers = 256 << 10
+
+// readServers reads the user's own list of servers. One that cannot be read starts nothing.
+func readServers(name string) string {
+	info, err := os.Stat(name) // opening a pipe would wait
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxServers {
+		return ""
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // servers adds what the servers of a project in a folder name.
 func (s *search) servers(dir string) {
-	for _, p := range Programs(s.read(path.Join(dir, ServersFile))) {
-		s.of = path.Join(dir, ServersFile)
-		for _, name := range s.Named(dir, &p) {
-			if at, inside := s.follow(name); inside {
+	s.of = path.Join(dir, ServersFile)
+	s.programs(dir, Programs(s.read(s.of)))
+}
+
+// programs adds what programs load from a project in a folder.
+func (s *search) programs(dir string, list []Program) {
+	for i := range list {
+		for _, c := range s.Named(dir, &list[i]) {
+			at, inside := s.follow(c.Path)
+			switch {
+			case !inside:
+			case c.Ends == nil:
 				s.add(at)
+			default:
+				s.found = append(s.found, Target{Path: at, Of: s.of, Code: &c})
 			}
 		}
 	}
 }
 
-// Named returns the files and folders that the command line of a program names, for a project in a
-// folder: paths from the root that can lead through links. They are
+// Named returns what a program loads from a project in a folder, by its command line and its environment: paths from the
+// root that can lead through links. They are
 //
 //   - each word that is a file, from where the program starts or from a folder in another word, and
 //     each but the command that could become one: with a slash or a suffix,
 //   - the parts of a word as a shell and options split it: sh -c "python3 x.py", --require=./x.js,
 //   - the module behind -m, and a folder that an interpreter or an installer starts,
-//   - of each script among them what it loads: its folder, or if that is the root of the project, the
-//     files that it imports by name,
-//   - what the module behind -m imports by name from the folder that it is in.
-func (p *Project) Named(dir string, of *Program) (names []string) {
-	bases := []string{p.from(dir, variants(of.Dir)[0])}
+//   - of each script among them what it loads: its folder, or if that is the root of the project, the code in it,
+//   - the folder in which an interpreter starts that gets its code or the name of a module in an option,
+//   - what a variable or an option adds to the folders from which an interpreter loads code.
+func (p *Project) Named(dir string, of *Program) (list []Code) {
+	start := p.from(dir, variants(of.Dir)[0])
+	bases := []string{start}
 	words := append([]string{of.Command}, of.Args...)
-	var parts []string
-	for _, word := range words {
+	var parts, fields []string
+	for _, word := range append(words, optionsIn(of.Env)...) {
 		for _, word := range variants(word) {
+			fields = append(fields, strings.FieldsFunc(word, isSeparator)...)
 			parts = append(parts, word)
 			parts = append(parts, strings.FieldsFunc(word, isSeparator)...)
 		}
@@ -85,15 +115,11 @@ func (p *Project) Named(dir string, of *Program) (names []string) {
 		}
 	}
 	root, _ := p.leads(dir)
-	put := func(name string) {
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+	l := loaded{Project: p, root: root, list: &list}
 	add := func(base, word string) {
 		name := p.from(base, word)
-		put(name)
-		p.loads(root, name, put)
+		l.put(name)
+		l.script(name)
 	}
 	for _, word := range parts {
 		for i, base := range bases {
@@ -108,13 +134,13 @@ func (p *Project) Named(dir string, of *Program) (names []string) {
 	}
 	p.packages(of, func(word string) {
 		if at, info := p.leads(p.from(bases[0], word)); info != nil && info.IsDir() && at != "." && at != root {
-			put(at)
+			l.put(at)
 		}
 	})
 	for _, base := range bases {
 		p.modules(words, func(name string) { add(base, name) })
 	}
-	p.modules(words, func(name string) { p.importedBeside(p.from(bases[0], name), put) })
+	p.modules(words, func(name string) { l.importedBeside(p.from(start, name), start) })
 	if i := slices.IndexFunc(of.Args, func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 && interprets(of.Command) {
 		switch at, info := p.leads(p.from(bases[0], of.Args[i])); {
 		case info == nil || !info.IsDir():
@@ -124,9 +150,23 @@ func (p *Project) Named(dir string, of *Program) (names []string) {
 			for _, name := range []string{"__main__.py", "index.js", "package.json"} {
 				add(bases[0], path.Join(of.Args[i], name))
 			}
+			l.folder(at, languageOf(of.Command))
 		}
 	}
-	return names
+	if lang := inline(fields); lang != nil {
+		l.folder(start, lang)
+		for _, word := range words {
+			l.imports(start, lang, word)
+		}
+	}
+	p.searched(words, of.Env, func(name string, lang *language) {
+		if at, _ := p.leads(p.from(start, name)); at == root || at == "." {
+			l.folder(at, lang)
+		} else {
+			l.put(p.from(start, name))
+		}
+	})
+	return list
 }
 
 // modules calls add with the files and folders of the modules behind -m, of which the first of these
@@ -154,10 +194,8 @@ func (p *Project) modules(words []string, add func(name string)) {
 
 // interprets reports whether a command starts a folder that is its first argument.
 func interprets(command string) bool {
-	name := strings.ToLower(path.Base(filepath.ToSlash(command)))
-	return slices.ContainsFunc([]string{"python", "pypy", "py", "node", "bun", "deno", "tsx"}, func(known string) bool {
-		return strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.") == known
-	})
+	lang := languageOf(command)
+	return lang != nil && lang.folders
 }
 
 // from returns the name of a path in a folder, from the root, or "" for one that is outside by its

@@ -28,6 +28,9 @@ type Options struct {
 	// Protect names folders and files that no script may change, beside .git and
 	// .cassidy. They need not exist, and may be outside Root.
 	Protect []string
+	// Servers is the absolute path of the file that lists the user's own MCP servers, or "": no script may change what they
+	// start. The list of the project, .cassidy/mcp.json, is always read.
+	Servers string
 	// Secret returns the paths of files that hold secrets, which no script and no command may read, by any of
 	// their names. It is called concurrently. Nil means none.
 	Secret func() []string
@@ -98,7 +101,9 @@ type Folder struct {
 	env   func(name string) string
 	// secret is Options.Secret.
 	secret func() []string
-	work   string // where relative paths begin, relative to the root; "." is the root
+	// servers is Options.Servers.
+	servers string
+	work    string // where relative paths begin, relative to the root; "." is the root
 }
 
 // Open opens the project's folder. It stays open until Close, and stays the same one
@@ -119,7 +124,7 @@ func Open(o *Options) (*Files, error) {
 		return nil, err
 	}
 	w.keepOut(o.Protect)
-	w.secret = o.Secret
+	w.secret, w.servers = o.Secret, o.Servers
 	w.Unprotect(o.Unprotected)
 	if w.env = o.Env; w.env == nil {
 		w.env = os.Getenv

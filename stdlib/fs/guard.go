@@ -69,7 +69,7 @@ func (w *Folder) guard(paths []string, exists func(p string) bool) error {
 
 // Project returns the folder as what protected names are looked up in.
 func (w *Folder) Project() *protect.Project {
-	return &protect.Project{Root: w.Root, Bases: w.bases, Env: w.env, Free: w.unprotected()}
+	return &protect.Project{Root: w.Root, Bases: w.bases, Env: w.env, Free: w.unprotected(), Servers: w.servers}
 }
 
 // Unprotect replaces Options.Unprotected.

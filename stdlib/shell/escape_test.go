@@ -532,6 +532,26 @@ func TestEscapeTargets(t *testing.T) {
 	}
 }
 
+// TestEscapeModules checks that a command leaves no module that a server in the root of the project would load.
+func TestEscapeModules(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, map[string]string{".cassidy/mcp.json": `{"mcpServers": {"s": {"command": "python3", "args": ["-m", "pkg"]}}}`, "pkg/__init__.py": "m", "main.py": "m", "json/f": "x"})
+	before := rowtest.Snapshot(t, s.Dir)
+	for _, l := range []string{"echo x >re.py", "echo x >main.py", "mv main.py m; false", "echo x >pkg/new.py", "echo x >json/__init__.py", "echo x >json/f2 && mv json/f2 json/__init__.py", "ln -s f json/__init__.py", "mkdir x && echo x >x/__init__.py"} {
+		out, err := s.do(t.Context(), argvOf("sh", "-c", l), nil)
+		if err == nil && strings.Contains(out, `"exit_code":0`) || err != nil && value.KindOf(err) != value.Security {
+			t.Errorf("%s: %s, %v, want a refusal or a finding", l, out, err)
+		}
+		if after := rowtest.Snapshot(t, s.Dir); !maps.Equal(after, before) {
+			t.Errorf("%s: the project is now %v, want %v", l, after, before)
+			before = after
+		}
+	}
+	if out, err := s.do(t.Context(), argvOf("sh", "-c", "echo y >json/f && echo y >json/a.py"), nil); err != nil || !strings.Contains(out, `"exit_code":0`) {
+		t.Errorf("writing other files: %s, %v", out, err)
+	}
+}
+
 // TestEscapeByHardLink checks that commands do not write what has a name elsewhere.
 func TestEscapeByHardLink(t *testing.T) {
 	t.Parallel()

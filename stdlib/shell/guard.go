@@ -84,6 +84,8 @@ func (c *Commands) check(root *beneath.Dir, before *survey) (done bool, err erro
 				return pass // what was there is compared below
 			case !fs.IsTemporary(e.Name) && c.folder.Protect(at) != nil:
 				return take
+			case e.Kind != beneath.Folder && before.isCode(at):
+				return take
 			case e.Kind == beneath.Link && !before.links[seen{e.ID, e.Changed}] && c.leadsIn(before, at):
 				return take
 			case e.Kind == beneath.File && e.Links > 1:

@@ -27,6 +27,7 @@ type survey struct {
 	links   map[seen]bool            // the symbolic links outside of guarded folders
 	parts   map[string]beneath.Entry // what is named as a part of a repository is, and is not one
 	linked  map[beneath.ID]*linked   // the files with several names
+	code    []*protect.Target        // the folders in which only files with some suffixes are guarded
 }
 
 // seen identifies a link as it is now: a later link can get the number of one that was
@@ -162,7 +163,7 @@ func isRepository(parts []beneath.Entry) bool {
 
 // survey looks at all that is in the project.
 func (c *Commands) survey(root *beneath.Dir) (*survey, error) {
-	s := &survey{map[string]beneath.Entry{}, map[seen]bool{}, map[string]beneath.Entry{}, map[beneath.ID]*linked{}}
+	s := &survey{guarded: map[string]beneath.Entry{}, links: map[seen]bool{}, parts: map[string]beneath.Entry{}, linked: map[beneath.ID]*linked{}}
 	w := &walk{
 		most:  maxLooked,
 		judge: s.note(c.folder),
@@ -236,6 +237,13 @@ func (s *survey) guards(at string) bool {
 	}
 }
 
+// isCode reports whether a server would load a file with a path, because of its folder and its suffix.
+func (s *survey) isCode(at string) bool {
+	return slices.ContainsFunc(s.code, func(t *protect.Target) bool {
+		return t.Covers(at, func(a, b string) bool { return a == b || fs.Fold(a) == fs.Fold(b) })
+	})
+}
+
 // foreign returns the names in the project of files that also have names elsewhere, by
 // their folders. Writing them would change what is elsewhere.
 func (s *survey) foreign() map[string][]string {
@@ -263,8 +271,11 @@ func (c *Commands) guardTargets(root *beneath.Dir, s *survey) error {
 	if err != nil {
 		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files and folders").WithLimit(value.LimitEntries)
 	}
-	for _, t := range targets {
-		if !s.guards(t.Path) {
+	for i := range targets {
+		t := &targets[i]
+		if t.Code != nil {
+			s.code = append(s.code, t)
+		} else if !s.guards(t.Path) {
 			s.guarded[t.Path] = statBelow(root, t.Path)
 		}
 	}

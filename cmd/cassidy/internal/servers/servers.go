@@ -67,7 +67,11 @@ func (o *Options) unreviewed(e *Entry) (file, reason string) {
 		return "", "" // it cannot be started there
 	}
 	defer p.Root.Close()
-	files, err := p.Files([]protect.Program{{Command: e.Command, Args: e.Args, Dir: e.Dir, Writes: e.Write}})
+	env := map[string]string{}
+	for _, v := range e.Env {
+		env[v.Name] = v.Value
+	}
+	files, err := p.Files([]protect.Program{{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir, Writes: e.Write}})
 	if err != nil {
 		return e.Path, folder.FileError(err, e.Path).Message()
 	}
