@@ -255,6 +255,119 @@ func TestLoadedSkillsCheckTrust(t *testing.T) {
 	}
 }
 
+// TestLaterTurnsCheckTrust checks that a conversation does not continue with the text of a skill whose trust was revoked since
+// an earlier turn has loaded it: in the same session, in a reopened one, after other turns, and in a turn that waits.
+func TestLaterTurnsCheckTrust(t *testing.T) {
+	t.Parallel()
+	const file, dep = ".cassidy/skills/helper.md", ".cassidy/skills/dep.md"
+	for name, tt := range map[string]struct {
+		noStore, noLoad, use, reopen, between, waits bool
+		revoke, edit, untrusted                      string
+	}{
+		"trusted":                      {},
+		"edited":                       {edit: file},
+		"revoked":                      {revoke: file, untrusted: file},
+		"a required one revoked":       {revoke: dep, untrusted: dep},
+		"revoked and edited":           {revoke: file, edit: file, untrusted: file},
+		"revoked, but it was not used": {noLoad: true, revoke: file},
+		"loaded by the user":           {noLoad: true, use: true, revoke: file, untrusted: file},
+		"without a store":              {noStore: true, revoke: file, untrusted: file},
+		"reopened":                     {reopen: true, revoke: file, untrusted: file},
+		"reopened, loaded by the user": {reopen: true, noLoad: true, use: true, revoke: dep, untrusted: dep},
+		"two turns later":              {reopen: true, between: true, revoke: file, untrusted: file},
+		"the later turn waits":         {waits: true, revoke: file, untrusted: file},
+		"it waits, reopened":           {waits: true, reopen: true, revoke: file, untrusted: file},
+		"it waits, edited":             {waits: true, reopen: true, edit: file},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var store journal.Store
+			if !tt.noStore {
+				store = journal.Memory()
+			}
+			ctx, w := context.Background(), newReviewedWorld(t, store)
+			w.up = true
+			putFile(t, filepath.Join(w.dir, file), "---\ndescription: Help.\nauto_invoke: true\nrequires: [dep]\n---\nHelp.\n")
+			putFile(t, filepath.Join(w.dir, dep), "---\ndescription: Help.\n---\nHelp.\n")
+			w.review()
+			scope := &trust.Scope{Trust: w.store}
+			asked := 0
+			a, err := agent.New(w.host, &agent.Options{
+				Tools: []string{}, Skills: []agent.Skill{{Name: "helper", Description: "Help.", Files: []string{file, dep}}},
+				LoadSkill: func(name string) (string, []string, error) {
+					loaded, err := skill.Load(w.dir, scope, name)
+					return loaded.Text, loaded.Notes, err
+				},
+				Model: script.New("m", false, func(context.Context, value.List, int) (value.Value, error) {
+					if asked++; asked == 1 && !tt.noLoad {
+						return "<USE_SKILL>helper</USE_SKILL>", nil
+					}
+					if !w.up {
+						return nil, value.Errorf(value.Unavailable, "no network")
+					}
+					return "TASK COMPLETE: done", nil
+				}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			session := func(id string) *agent.Session {
+				s, err := a.Session(ctx, id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			s := session("")
+			if tt.use {
+				if _, err := s.UseSkill("helper"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turns := 1
+			if tt.between {
+				turns = 2
+			}
+			for range turns {
+				if _, err := s.Send(ctx, "Do it"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next := func() error { _, err := s.Send(ctx, "Go on"); return err }
+			if tt.waits {
+				w.up = false
+				var parked *cassidy.ParkedError
+				if err := next(); !errors.As(err, &parked) {
+					t.Fatalf("the turn gave %v, want that it waits", err)
+				}
+				w.up = true
+				next = func() error { _, err := s.Resume(ctx); return err }
+			}
+			if tt.reopen {
+				s = session(s.ID())
+			}
+			w.revoke(tt.revoke)
+			if tt.edit != "" {
+				putFile(t, filepath.Join(w.dir, filepath.FromSlash(tt.edit)), "(")
+			}
+			before := asked
+			err = next()
+			if tt.untrusted == "" && err != nil || tt.untrusted != "" && (!errors.Is(err, cassidy.ErrDenied) || !strings.Contains(err.Error(), tt.untrusted+" is untrusted")) {
+				t.Errorf("the next turn: %v, want that %q is untrusted", err, tt.untrusted)
+			}
+			if tt.untrusted != "" && asked != before {
+				t.Errorf("the model was asked all the same")
+			}
+			if tt.untrusted != "" && tt.edit == "" {
+				w.review()
+				if err := next(); err != nil {
+					t.Errorf("after the review: %v", err)
+				}
+			}
+		})
+	}
+}
+
 // TestStartChecksTrust checks that an agent that a program keeps begins no turn after its trust was revoked,
 // whether its turns are recorded or not.
 func TestStartChecksTrust(t *testing.T) {

@@ -209,8 +209,8 @@ func (t *turn) resultText(name string, r tool.Result) string {
 // doSkill is agent.skill: it returns the text of a skill that the model asked for.
 func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) {
 	name := e.Args.Text("name")
-	at := slices.IndexFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) })
-	if at < 0 {
+	files, known := t.skillFiles(name)
+	if !known {
 		return value.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
 	}
 	text, notes, err := t.useSkill(name)
@@ -221,7 +221,7 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 		}
 		return value.NewDict("success", false, "text", text), nil
 	}
-	if files := t.agent.opts.Skills[at].Files; len(files) > 0 && t.pending.Note != nil {
+	if len(files) > 0 && t.pending.Note != nil {
 		if err := t.pending.Note(host.ReviewedNote(files)); err != nil {
 			return nil, err
 		}
@@ -237,6 +237,15 @@ func (s *Session) UseSkill(name string) (string, error) {
 	return text, err
 }
 
+// skillFiles returns the files of a skill that the model may load.
+func (s *Session) skillFiles(name string) (files []string, ok bool) {
+	at := slices.IndexFunc(s.agent.opts.Skills, func(one Skill) bool { return tool.Key(one.Name) == tool.Key(strings.TrimSpace(name)) })
+	if at < 0 {
+		return nil, false
+	}
+	return s.agent.opts.Skills[at].Files, true
+}
+
 func (s *Session) useSkill(name string) (text string, remarks []string, err error) {
 	if s.agent.opts.LoadSkill == nil {
 		return "", nil, value.Errorf(value.NotFound, "no skills are available")
@@ -245,5 +254,7 @@ func (s *Session) useSkill(name string) (text string, remarks []string, err erro
 	if err != nil {
 		return "", nil, err
 	}
+	files, _ := s.skillFiles(name)
+	s.state.AddReviewed(files)
 	return s.prompt().SkillLoaded(name, text), remarks, nil
 }

@@ -185,6 +185,7 @@ func (s *Session) load(ctx context.Context, runID string) error {
 		return err
 	}
 	fresh.state.Marks.Restore(s.state.Marks.Recorded()) // of what was attached to the next message
+	fresh.state.AddReviewed(s.state.Reviewed)
 	s.state, s.past, s.stale, s.turn = fresh.state, fresh.past, false, nil
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
@@ -207,6 +208,9 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 		}
 		used.Add(meter.Step(e.Outcome.Value, e.Notes))
 		t.state.Marks.AddNotes(e.Notes)
+		for _, note := range e.Notes {
+			t.state.AddReviewed(host.ReviewedFiles(note))
+		}
 		if above != nil && len(e.StepPath) > len(above) && slices.Equal(e.StepPath[:len(above)], above) {
 			continue // a step of a tool that the model called
 		}

@@ -25,17 +25,23 @@ func (s *Session) again(ctx context.Context, turn *conversation.Turn, offer bool
 // options returns what is recorded with the run of a turn, to resume it.
 func (t *turn) options() (*value.Dict, error) {
 	if t.above != nil || !t.agent.host.HasStore() {
-		return t.agent.settings, nil // they are not recorded: the host checks the trust of what they contain
+		if len(t.state.Reviewed) == 0 {
+			return t.agent.settings, nil // they are not recorded: the host checks the trust of what they contain
+		}
+		d := t.agent.settings.Clone(2)
+		t.state.RecordReviewed(d)
+		return d, nil
 	}
 	return t.recorded()
 }
 
 func (t *turn) recorded() (*value.Dict, error) {
 	begins := t.state.Turns == 0 && !t.reoffered && t.state.Marks.Empty()
-	if begins && t.state.Attached == nil {
+	if begins && t.state.Attached == nil && len(t.state.Reviewed) == 0 {
 		return t.agent.settings, nil // shared by the first turns of all sessions
 	}
 	d := t.agent.settings.Clone(2)
+	t.state.RecordReviewed(d)
 	if err := t.state.RecordAttached(d); err != nil {
 		return nil, value.Errorf(value.Invalid, "record the attachments of run '%s': %w", t.runID, err)
 	}

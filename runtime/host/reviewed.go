@@ -14,7 +14,7 @@ import (
 // host checks this whenever a program starts and a run is resumed, whoever asks for it: the
 // script with the files that it loads, the texts in the options of the run, which are hooks,
 // agent files and their policies, and the files in its notes, which are skills that a model has
-// loaded. Tools are checked at each call, see [pins]. An edit of a file
+// loaded: in this run, or in earlier turns of its conversation. Tools are checked at each call, see [pins]. An edit of a file
 // does not matter to a run that has begun, since it has the text that was trusted.
 
 // recordedTexts are the files in the options of a run, see agent.Settings.
@@ -24,24 +24,36 @@ type recordedTexts struct {
 	Hooks  []struct {
 		Path string `json:"path"`
 	} `json:"hooks"`
+	Reviewed []string `json:"reviewed"`
 }
 
 // mayStart fails if the trust of something that a program runs was revoked. The agents that it may
 // call are checked when they start.
 func (h *Host) mayStart(p *Program) error {
-	if file := h.revokedFile(&p.Script, p.Options, "as", "hooks"); file != "" {
+	if file := h.revokedFile(&p.Script, p.Options, "as", "hooks", ReviewedOption); file != "" {
 		return h.untrusted("start '"+p.Name+"'", file)
 	}
 	return nil
 }
 
-// noteFiles is the key of the files in a note of [ReviewedNote].
-const noteFiles = "reviewed"
+// ReviewedOption is the option of a run with files that its user has reviewed and whose texts the conversation before it
+// has got. It is also the key of the files in a note of [ReviewedNote].
+const ReviewedOption = "reviewed"
 
 // ReviewedNote returns a note of a run which has got the texts of files that its user has reviewed. The
 // run is not resumed after the trust of one of them was revoked.
 func ReviewedNote(files []string) *value.Dict {
-	return value.NewDict(noteFiles, value.List(value.Map(files, func(f string) value.Value { return f })))
+	return value.NewDict(ReviewedOption, value.List(value.Map(files, func(f string) value.Value { return f })))
+}
+
+// ReviewedFiles returns the files in a note of [ReviewedNote]. Another note has none.
+func ReviewedFiles(note *value.Dict) (files []string) {
+	for _, v := range note.Elements(ReviewedOption) {
+		if file, ok := v.(string); ok {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // mayResume fails if the trust of something that a recorded run executes, or gives to its models,
@@ -51,13 +63,13 @@ func (h *Host) mayResume(record history.Record, s *tool.Script) error {
 		return nil
 	}
 	run := record.Run()
-	file := h.revokedFile(s, run.Options, "as", "agents", "hooks")
+	file := h.revokedFile(s, run.Options, "as", "agents", "hooks", ReviewedOption)
 	for n, err := range record.Notes() {
 		if err != nil {
 			return gate.Unrecorded(err)
 		}
-		for _, v := range n.Elements(noteFiles) {
-			if path, _ := v.(string); h.revoked(&tool.Script{Path: path}) {
+		for _, path := range ReviewedFiles(n) {
+			if h.revoked(&tool.Script{Path: path}) {
 				file = path
 			}
 		}
@@ -87,6 +99,9 @@ func (h *Host) revokedFile(s *tool.Script, options *value.Dict, names ...string)
 	scripts := []*tool.Script{s}
 	for i := range texts.Hooks {
 		scripts = append(scripts, &tool.Script{Path: texts.Hooks[i].Path})
+	}
+	for _, file := range texts.Reviewed {
+		scripts = append(scripts, &tool.Script{Path: file})
 	}
 	agents := texts.Agents
 	if texts.As != nil {

@@ -30,6 +30,16 @@ type State struct {
 	Heard      []string      // outputs of tools, the latest last
 	Attached   []model.Media // of the next message
 	Marks      *flow.Marks   // the untrusted texts that the conversation has
+	Reviewed   []string      // the files that the user has reviewed and whose texts the conversation has
+}
+
+// AddReviewed adds files that the user has reviewed and whose texts the model gets.
+func (s *State) AddReviewed(files []string) {
+	for _, file := range files {
+		if !slices.Contains(s.Reviewed, file) {
+			s.Reviewed = append(s.Reviewed[:len(s.Reviewed):len(s.Reviewed)], file)
+		}
+	}
 }
 
 // A Call is a call with the text that the next message reports to the model, in this turn

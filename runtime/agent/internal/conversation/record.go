@@ -79,6 +79,13 @@ func (s *State) RecordAttached(options *value.Dict) error {
 	return err
 }
 
+// RecordReviewed adds the reviewed files, if there are any, to the options of a turn. The host checks them.
+func (s *State) RecordReviewed(options *value.Dict) {
+	if len(s.Reviewed) > 0 {
+		options.Put(host.ReviewedOption, value.List(value.Map(s.Reviewed, func(f string) value.Value { return f })))
+	}
+}
+
 // A Turn is what the run of a turn has recorded of it and of the conversation before it.
 type Turn struct {
 	ID      string   // of the run
@@ -87,6 +94,7 @@ type Turn struct {
 	Changed bool     // the conversation before the turn is recorded: it is not the first one of its agent
 
 	attached []model.Media
+	reviewed []string
 	before   before
 	messages []model.Message
 }
@@ -111,11 +119,12 @@ func readTurn(session string, r *host.Recorded) (*Turn, error) {
 		Conversation *before  `json:"conversation"`
 		Offered      []string `json:"offered"`
 		Attached     [][]byte `json:"attached"`
+		Reviewed     []string `json:"reviewed"`
 	}](r.Options)
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn{ID: r.ID, Task: args.Task, Tools: options.Offered}
+	t := &Turn{ID: r.ID, Task: args.Task, Tools: options.Offered, reviewed: options.Reviewed}
 	if b := options.Conversation; b != nil {
 		t.before, t.Tools, t.Changed = *b, b.Tools, true
 	}
@@ -136,7 +145,7 @@ func readTurn(session string, r *host.Recorded) (*Turn, error) {
 // tools of this turn.
 func (t *Turn) Before(empty State) State {
 	s := empty
-	s.Attached = t.attached
+	s.Attached, s.Reviewed = t.attached, t.reviewed
 	if !t.Changed {
 		return s
 	}
