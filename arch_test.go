@@ -776,7 +776,7 @@ var layers = map[string]struct {
 	},
 	".": {
 		"Package cassidy runs tools for language models",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/history runtime/journal runtime/agent internal/agentfile internal/config internal/index internal/project internal/skill internal/trust internal/watch stdlib stdlib/shell sandbox sandbox/launch tools",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/history runtime/journal runtime/agent internal/agentfile internal/config internal/index internal/project internal/protect internal/skill internal/trust internal/watch stdlib stdlib/shell sandbox sandbox/launch tools",
 		"the one place that chooses the parts",
 	},
 	"runtime/engine/internal/enginetest": {
@@ -846,7 +846,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/protect internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
 		"the commands are given to it, and know it",
 	},
 	"cmd/cassidy/internal/servers": {

@@ -338,7 +338,13 @@ func (f *finder) secrets(ctx context.Context, name string) (string, error) {
 
 // secretFiles returns the files that hold secrets. No script reads them, as with [finder.env], so none moves or
 // removes them either: it could not undo that.
-func (f *finder) secretFiles() []string { return config.SecretFiles(f.now.Load().secrets) }
+func (f *finder) secretFiles() []string {
+	now := f.now.Load()
+	if now == nil {
+		return nil // the host is not open yet
+	}
+	return config.SecretFiles(now.secrets)
+}
 
 // env looks up an environment variable for a script. It refuses those that hold secrets, of which scripts get
 // placeholders only: their values would be in results, in the journal and in fixtures.

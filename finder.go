@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/index"
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -50,6 +51,7 @@ func newFinder(r *Runtime, o *Options, src Source) *finder {
 		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(), Keep: o.Watch != nil,
 		Scope: trust.Scope{Home: o.Home, Trust: trust.New(o.State), TrustOnce: o.TrustSource},
 	}}
+	f.opts.Refuse = protect.Refuse(f.secretFiles)
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
 	}

@@ -300,3 +300,23 @@ func TestFilesOfSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretFilesAreNoNotes checks that no tool gets a file of a secret that is also a note of the user's own project.
+func TestSecretFilesAreNoNotes(t *testing.T) {
+	t.Parallel()
+	for name, link := range map[string]func(from, to string) error{"a link": os.Symlink, "a hard link": os.Link} {
+		dir := t.TempDir()
+		key := filepath.Join(dir, "key.txt")
+		putFile(t, key, "s3cret-value\n")
+		putFile(t, filepath.Join(dir, "CASSIDY.local.md"), "the other note\n")
+		if err := link(key, filepath.Join(dir, "CASSIDY.md")); err != nil {
+			t.Skip(err)
+		}
+		config := configFile(t, "secrets: {K: {file: \""+filepath.ToSlash(key)+"\"}}\n")
+		h := openIn(t, newRuntime(t, &cassidy.RuntimeOptions{}), cassidy.Dir(dir), &cassidy.Options{Dir: dir, Config: config, TrustSource: true})
+		r, err := h.Call(t.Context(), cassidy.Call{Tool: "get_context"})
+		if got := fmt.Sprint(r.Value, err); err != nil || strings.Contains(got, "s3cret") || !strings.Contains(got, "the other note") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

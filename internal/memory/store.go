@@ -70,7 +70,7 @@ func (s *store) read() error {
 		return value.Errorf(value.Failed, "write %s: %w", File, folder.ErrNotRegular).WithHint("ask the user to replace it with a file")
 	}
 	s.found, s.mode = true, info.Mode().Perm()
-	if s.text, err = folder.ReadText(s.dir.FS(), File, folder.MaxSource); err != nil {
+	if s.text, err = folder.ReadText(folder.Refusing(s.dir.FS(), s.scope.Refuse), File, folder.MaxSource); err != nil {
 		return folder.FileError(err, File)
 	}
 	return nil

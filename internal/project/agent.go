@@ -110,7 +110,7 @@ func agentPlaces(root string, o *trust.Scope) []trust.Place {
 	}
 	var others []trust.Place
 	for _, dir := range trust.OtherAgents() {
-		others = append(others, trust.Place{Location: tool.Project, Base: root, Dir: dir, Shown: dir, Ledger: o.Ledger(root)})
+		others = append(others, trust.Place{Location: tool.Project, Base: root, Dir: dir, Shown: dir, Ledger: o.Ledger(root), Refuse: o.Refuse})
 	}
 	first := slices.IndexFunc(places, func(p trust.Place) bool { return p.Location == tool.Project })
 	return slices.Insert(places, first+1, others...)

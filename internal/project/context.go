@@ -85,12 +85,12 @@ func Named(ctx context.Context, root string, o *trust.Scope, level string) (text
 			return "", nil, value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
 		}
 		defer dir.Close()
-		if b.root, name = dir.FS(), folderName(root); !b.reviewed {
+		if b.root, name = folder.Refusing(dir.FS(), o.Refuse), folderName(root); !b.reviewed {
 			name = shortName(name)
 		}
 	}
 	if o.Home != "" {
-		b.home = os.DirFS(o.Home)
+		b.home = folder.Refusing(os.DirFS(o.Home), o.Refuse)
 	}
 	b.project(name)
 	shown := level != levelMinimal && b.root != nil && b.reviewed

@@ -29,16 +29,16 @@ import (
 // untrusted, must not lead out of it; the user's own may.
 func openTools(p trust.Place) (fs.FS, error) {
 	if p.Files != nil {
-		return p.Files, nil
+		return folder.Refusing(p.Files, p.Refuse), nil
 	}
 	if p.Location == tool.Personal {
-		return os.DirFS(p.Path()), nil
+		return folder.Refusing(os.DirFS(p.Path()), p.Refuse), nil
 	}
 	root, err := os.OpenRoot(p.Base)
 	if err != nil {
 		return nil, err
 	}
-	return folder.OpenTools(root), nil
+	return folder.Refusing(folder.OpenTools(root), p.Refuse), nil
 }
 
 // A toolFolder is the state of loading one place.

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,6 +23,18 @@ func HoldsSecret(secrets []string, file fs.FileInfo) string {
 	}
 	return ""
 }
+
+// Refuse returns a function that returns an error for a file that is the source of a secret. secrets returns their paths.
+func Refuse(secrets func() []string) func(fs.FileInfo) error {
+	return func(file fs.FileInfo) error {
+		if HoldsSecret(secrets(), file) != "" {
+			return errSecret
+		}
+		return nil
+	}
+}
+
+var errSecret = errors.New("the file holds a secret of config.yaml, which models must not get")
 
 // SecretIn returns a file of a secret that a program which may read folders could read, and what its user can do: the file
 // is in one of them, or may be, as it has hard links. "" means that there is none.

@@ -17,11 +17,12 @@ import (
 // workflows.
 type Place struct {
 	Location tool.Location
-	Base     string  // the project's root, or the user's folder
-	Dir      string  // of the files, under Base, with slashes
-	Shown    string  // the name in messages
-	Files    fs.FS   // replaces the folder, or nil
-	Ledger   *Ledger // the trust of the project
+	Base     string                  // the project's root, or the user's folder
+	Dir      string                  // of the files, under Base, with slashes
+	Shown    string                  // the name in messages
+	Files    fs.FS                   // replaces the folder, or nil
+	Ledger   *Ledger                 // the trust of the project
+	Refuse   func(fs.FileInfo) error // see [Scope]
 }
 
 // Path returns the path of the folder.
@@ -40,16 +41,16 @@ func (p Place) Status(kind Kind, name, text string) Status {
 // rejected; the user's own links are followed.
 func (p Place) Open() (fs.FS, func(), error) {
 	if p.Files != nil {
-		return p.Files, func() {}, nil
+		return folder.Refusing(p.Files, p.Refuse), func() {}, nil
 	}
 	if p.Location == tool.Personal {
-		return os.DirFS(p.Base), func() {}, nil
+		return folder.Refusing(os.DirFS(p.Base), p.Refuse), func() {}, nil
 	}
 	root, err := os.OpenRoot(p.Base)
 	if err != nil {
 		return nil, nil, err
 	}
-	return root.FS(), func() { _ = root.Close() }, nil // it was only read from
+	return folder.Refusing(root.FS(), p.Refuse), func() { _ = root.Close() }, nil // it was only read from
 }
 
 // FileError converts an error to one of a file of the place, or of the place itself.

@@ -28,6 +28,9 @@ type Scope struct {
 	// TrustOnce trusts everything of the project in this process. It is for files that
 	// were reviewed elsewhere.
 	TrustOnce bool
+	// Refuse returns an error for a file that models must not get, whatever its name: one that holds a secret. It is called
+	// concurrently. Nil refuses none.
+	Refuse func(file fs.FileInfo) error
 }
 
 // Ledger returns the trust of a project.
@@ -90,13 +93,13 @@ func (s *Scope) Places(root, dir string) []Place {
 	trusted := s.Ledger(root)
 	switch {
 	case s.Files != nil:
-		places = append(places, Place{Location: tool.Project, Files: s.Files, Dir: dir, Shown: dir, Ledger: trusted})
+		places = append(places, Place{Location: tool.Project, Files: s.Files, Dir: dir, Shown: dir, Ledger: trusted, Refuse: s.Refuse})
 	case root != "":
 		inside := folder.Name + "/" + dir
-		places = append(places, Place{Location: tool.Project, Base: root, Dir: inside, Shown: inside, Ledger: trusted})
+		places = append(places, Place{Location: tool.Project, Base: root, Dir: inside, Shown: inside, Ledger: trusted, Refuse: s.Refuse})
 	}
 	if s.Home != "" {
-		places = append(places, Place{Location: tool.Personal, Base: s.Home, Dir: dir, Shown: filepath.ToSlash(filepath.Join(s.Home, dir)), Ledger: trusted})
+		places = append(places, Place{Location: tool.Personal, Base: s.Home, Dir: dir, Shown: filepath.ToSlash(filepath.Join(s.Home, dir)), Ledger: trusted, Refuse: s.Refuse})
 	}
 	if len(places) == 2 && s.Files == nil && folder.Same(places[0].Path(), places[1].Path()) {
 		return places[1:] // the user's own folder is in root

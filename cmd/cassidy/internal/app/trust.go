@@ -3,16 +3,21 @@ package app
 import (
 	"context"
 	"path/filepath"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
 )
 
 // Scope returns which files belong to a project and its user, and which are trusted.
 func (a *App) Scope() *trust.Scope {
-	return &trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce}
+	return &trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce, Refuse: protect.Refuse(sync.OnceValue(func() []string {
+		files, _ := a.SecretFiles() // of an invalid config, no host is opened
+		return files
+	}))}
 }
 
 // Review reads the files of the project that need a review.
