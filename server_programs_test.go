@@ -3,7 +3,9 @@ package cassidy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
@@ -31,6 +33,9 @@ func TestModulesOfServersAreProtected(t *testing.T) {
 				_, err := h.Call(context.Background(), cassidy.Call{Tool: "write_file", Args: cassidy.NewDict("filepath", file, "content", "new\n", "overwrite", true)})
 				if !errors.Is(err, want) || (err == nil) != (want == nil) {
 					t.Errorf("write %s: %v, want %v", file, err, want)
+				}
+				if file == "re.py" && !strings.Contains(fmt.Sprint(err), "mcp.json lists could load it as code") {
+					t.Errorf("write %s: %v, want the reason", file, err)
 				}
 			}
 		})

@@ -29,6 +29,8 @@ func hostileFiles() map[string]string {
 		"functions": fill(size, func(i int) string { return fmt.Sprintf("def f%d(): pass\n", i) }) + end,
 		"unknown":   fill(size, func(i int) string { return fmt.Sprintf("u%d()\n", i) }) + end,
 		"nested":    fill(size, func(int) string { return "x = " + strings.Repeat("[", 90) + strings.Repeat("]", 90) + "\n" }) + end,
+		"lines":     strings.Repeat(strings.Repeat("(", 100)+"\n", size/101) + end,
+		"undefined": fill(size/2, func(i int) string { return fmt.Sprintf("def f%d(): pass\n", i) }) + fill(size/2, func(i int) string { return fmt.Sprintf("u%d()\n", i) }) + end,
 		"deep":      "x = " + strings.Repeat("(", size/2) + "1" + strings.Repeat(")", size/2) + end,
 		"docs":      "def NAME():\n    \"\"\"D.\n\n" + strings.Repeat("    word word word word\n", size/24) + "    \"\"\"\n    return 1\n\ntool(NAME)\n",
 		"schema":    "def NAME(" + fill(size, func(i int) string { return fmt.Sprintf("a%d: dict[str, list[int]] = {}, ", i) }) + "):\n    \"D.\"\n    return 1\n\ntool(NAME)\n",

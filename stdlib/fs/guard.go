@@ -54,6 +54,9 @@ func (w *Folder) guard(paths []string, exists func(p string) bool) error {
 	switch {
 	case err != nil:
 		return value.Errorf(value.Limit, "find protected files: the folders .git and .cassidy contain too many files and folders")
+	case target != nil && target.Code != nil:
+		return value.Errorf(value.Denied, "%s is protected: a server that %s lists could load it as code", w.Shown(hit), w.Shown(target.Of)).
+			WithHint("ask the user to change the file, or to give the server a folder of its own")
 	case target != nil:
 		return value.Errorf(value.Denied, "%s is protected: %s leads to %s, by a link, by a setting of git, or by the command line of a server", w.Shown(hit), w.Shown(target.Of), w.Shown(target.Path)).
 			WithHint("ask the user to change the file")
