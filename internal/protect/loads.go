@@ -68,6 +68,30 @@ func languageOf(command string) *language {
 	return nil
 }
 
+// lists are the files of the working folder that have the command lines which a command starts by their names, as npm run NAME
+// does.
+var lists = []struct{ commands, files []string }{
+	{[]string{"npm", "pnpm", "yarn", "bun"}, []string{"package.json", ".npmrc"}},
+	{[]string{"make", "gmake"}, []string{"GNUmakefile", "makefile", "Makefile"}},
+	{[]string{"just"}, []string{"justfile", "Justfile", ".justfile"}},
+	{[]string{"task", "go-task"}, []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml", "Taskfile.dist.yml", "Taskfile.dist.yaml"}},
+	{[]string{"rake"}, []string{"rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"}},
+	{[]string{"deno"}, []string{"deno.json", "deno.jsonc"}},
+}
+
+// listed returns those files of the commands among the words of a command line.
+func listed(words []string) (files []string) {
+	for _, word := range words {
+		name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(path.Base(filepath.ToSlash(word))), ".exe"), ".cmd")
+		for _, l := range lists {
+			if slices.Contains(l.commands, name) {
+				files = append(files, l.files...)
+			}
+		}
+	}
+	return files
+}
+
 // inline returns the language of an interpreter in the words of a command line that gets code in an option, or nil.
 func inline(words []string) (found *language) {
 	var lang *language

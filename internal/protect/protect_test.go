@@ -115,6 +115,9 @@ func TestServers(t *testing.T) {
 	// modules are what Python can load from the root: root.py imports pkg, which has no __init__.py.
 	modules := []string{"*.py", "link.py", "one.py", "pkg/**.py", "pkg/mod.py", "real/main.py", "root.py"}
 	for line, want := range map[string][]string{
+		`"command": "npm", "args": ["run", "serve"]`:                                                   {".npmrc", "package.json"},
+		`"command": "sh", "args": ["-c", "cd srv; make serve"]`:                                        {"GNUmakefile", "Makefile", "makefile", "srv/GNUmakefile", "srv/Makefile", "srv/makefile"},
+		`"command": "/bin/just", "args": ["srv"], "cwd": "srv"`:                                        {"srv/.justfile", "srv/Justfile", "srv/justfile"},
 		`"command": "python3", "args": ["-c", "import one"]`:                                           modules,
 		`"command": "sh", "args": ["-c", "exec python3 -uc 'import one'"]`:                             modules,
 		`"command": "python3", "args": ["-W", "ignore", "-m", "json.tool"]`:                            append([]string{"json", "json.py", "json.tool"}, modules...),

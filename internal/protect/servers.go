@@ -96,6 +96,7 @@ func (s *search) programs(dir string, list []Program) {
 //   - the module behind -m, and a folder that an interpreter or an installer starts,
 //   - of each script among them what it loads: its folder, or if that is the root of the project, the code in it,
 //   - the folder in which an interpreter starts that gets its code or the name of a module in an option,
+//   - the file with the command line that a command starts by its name, as npm run serve and make serve do,
 //   - what a variable or an option adds to the folders from which an interpreter loads code.
 func (p *Project) Named(dir string, of *Program) (list []Code) {
 	start := p.from(dir, variants(of.Dir)[0])
@@ -151,6 +152,11 @@ func (p *Project) Named(dir string, of *Program) (list []Code) {
 				add(bases[0], path.Join(of.Args[i], name))
 			}
 			l.folder(at, languageOf(of.Command))
+		}
+	}
+	for _, base := range bases {
+		for _, file := range listed(fields) {
+			l.put(p.from(base, file))
 		}
 	}
 	if lang := inline(fields); lang != nil {
